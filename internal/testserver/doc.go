@@ -1,0 +1,27 @@
+// Package testserver holds vendors to test against: APIs with real limits, the
+// header styles that are found in the wild, and faults on a schedule.
+//
+// # Vendors
+//
+// A [Vendor] is an [http.Handler] that enforces its [Limit]s, tells of them in
+// its [Style]s, breaks as its [Fault]s say and records every [Arrival] before
+// anything else happens to it, so that a test judges a client by what reached
+// the vendor and never by the client's own counters. Its arithmetic is its own
+// on purpose: it shares nothing with the code it judges.
+//
+// # Servers
+//
+// [Listen] serves a handler on a loopback port, [ListenTLS] does so with
+// HTTP/2, and [Pipe] serves it over in-memory pipes, for a testing/synctest
+// bubble. In a test, [Run] opens any of them and closes it when the test ends.
+// Whatever host a request names, a [Server.Transport] dials the server: nothing
+// leaves this machine.
+//
+// # What an ordinary handler cannot do
+//
+// [Frames] answers HTTP/2 requests with frames that net/http's server does not
+// send on demand, and [Quirks] is a handler for the rarer corners of HTTP/1.
+//
+// The package is for tests and for the examples' embedded vendor. It is slow
+// and simple where a limiter would be fast: do not limit a service with it.
+package testserver

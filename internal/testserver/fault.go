@@ -1,0 +1,68 @@
+package testserver
+
+import (
+	"net/http"
+	"time"
+)
+
+// A Fault says for which requests a [Vendor] breaks, and how. All of its bounds
+// must hold; the zero bounds are no bounds.
+type Fault struct {
+	From  time.Duration            // since the vendor's start, inclusive
+	Until time.Duration            // since the vendor's start, exclusive; zero: no end
+	First int                      // number of the first request, the vendor's first being 1
+	Last  int                      // number of the last, inclusive; zero: no last
+	Every int                      // of those, the first and every n-th after it; zero: all
+	Match func(*http.Request) bool // which requests; nil: all
+
+	Do     Effect
+	Status int           // of Answer; zero: 429. Of ResetMidBody and SlowBody; zero: 200
+	Header http.Header   // added to the answer, such as Retry-After; nil: nothing
+	Size   int           // bytes of the body; zero: 0 for Answer, 64 KiB where it breaks or is slow
+	Delay  time.Duration // see the Effects
+}
+
+// An Effect is what a [Fault] does.
+type Effect uint8
+
+// The effects. The first four stand before the limits and spend no permit; the
+// others act on requests that the limits let pass, while a refused one is
+// refused as ever. By HTTP/2, what ends a connection ends all of its streams.
+const (
+	Answer      Effect = iota // answer with Status, Header and a body of Size bytes, after Delay
+	ResetEarly                // reset the connection before any header, after Delay
+	Hang                      // say nothing for Delay, then close; zero: until the client leaves or the server closes
+	CloseReused               // close the connection without an answer unless this is its first request
+
+	SlowHeaders  // answer as ever after Delay
+	SlowBody     // send a body of Size bytes in 16 pieces, Delay after each but the last
+	ResetMidBody // promise a body of Size bytes, reset the connection after half of it
+	CloseAfter   // answer as ever, then close the connection without having said so
+)
+
+// matches reports whether the request is of the kind that the fault hits.
+func (f *Fault) matches(r *http.Request) bool {
+	return (f.Do != CloseReused || wireOf(r).reused()) && (f.Match == nil || f.Match(r))
+}
+
+// covers reports whether a request of that number and instant is hit.
+func (f *Fault) covers(number int, at time.Duration) bool {
+	first := max(f.First, 1)
+	return at >= f.From && (f.Until == 0 || at < f.Until) &&
+		number >= first && (f.Last == 0 || number <= f.Last) &&
+		(f.Every == 0 || (number-first)%f.Every == 0)
+}
+
+func (f *Fault) status(zero int) int {
+	if f.Status == 0 {
+		return zero
+	}
+	return f.Status
+}
+
+func (f *Fault) size() int {
+	if f.Size == 0 {
+		return 64 << 10
+	}
+	return f.Size
+}

@@ -1,0 +1,114 @@
+package testserver
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// A Limit is one rule that a [Vendor] enforces. Make one with [TokenBucket],
+// [FixedWindow], [SlidingLog] or [Concurrency]; the zero Limit is not valid.
+type Limit struct {
+	Name    string        // what headers call it; if empty, the algorithm's name
+	Permits int           // permits granted in each Per, or most requests at once
+	Per     time.Duration // zero for Concurrency
+	Burst   int           // most permits at once, for TokenBucket
+
+	kind kind
+}
+
+type kind uint8
+
+const (
+	tokenBucket kind = iota + 1
+	fixedWindow
+	slidingLog
+	concurrency
+)
+
+var kindNames = [...]string{"invalid", "token-bucket", "fixed-window", "sliding-log", "concurrency"}
+
+// TokenBucket returns a bucket that begins full with burst permits and gains
+// permits in each per, evenly. It panics unless all three are positive.
+func TokenBucket(permits int, per time.Duration, burst int) Limit {
+	l := Limit{Permits: permits, Per: per, Burst: burst, kind: tokenBucket}
+	l.mustBeValid()
+	return l
+}
+
+// FixedWindow returns a count per window. Windows are aligned with the
+// vendor's wall clock: a window of an hour begins at the full hour, UTC. It
+// panics unless both are positive.
+func FixedWindow(permits int, per time.Duration) Limit {
+	l := Limit{Permits: permits, Per: per, kind: fixedWindow}
+	l.mustBeValid()
+	return l
+}
+
+// SlidingLog returns a bound on every window (t-per, t], whatever t. It panics
+// unless both are positive.
+func SlidingLog(permits int, per time.Duration) Limit {
+	l := Limit{Permits: permits, Per: per, kind: slidingLog}
+	l.mustBeValid()
+	return l
+}
+
+// Concurrency returns a bound on the requests being answered at one time. A
+// refusal by it alone tells no wait, since nobody knows it. It panics unless n
+// is positive.
+func Concurrency(n int) Limit {
+	l := Limit{Permits: n, kind: concurrency}
+	l.mustBeValid()
+	return l
+}
+
+// String returns the limit's numbers, for messages.
+func (l Limit) String() string {
+	switch l.kind {
+	case tokenBucket:
+		return fmt.Sprintf("%s %d/%v burst %d", l.name(), l.Permits, l.Per, l.Burst)
+	case concurrency:
+		return fmt.Sprintf("%s %d", l.name(), l.Permits)
+	}
+	return fmt.Sprintf("%s %d/%v", l.name(), l.Permits, l.Per)
+}
+
+func (l Limit) name() string {
+	if l.Name != "" {
+		return l.Name
+	}
+	return kindNames[l.kind]
+}
+
+// quota is the most that can remain.
+func (l Limit) quota() int {
+	if l.kind == tokenBucket {
+		return l.Burst
+	}
+	return l.Permits
+}
+
+func (l Limit) mustBeValid() {
+	timed := l.kind != concurrency
+	if l.Permits <= 0 || timed && l.Per <= 0 || l.kind == tokenBucket && l.Burst <= 0 {
+		panic(fmt.Sprintf("testserver: %v is not positive", l))
+	}
+	if l.kind == tokenBucket && int64(l.Burst) > (math.MaxInt64-int64(l.Permits))/int64(l.Per) {
+		panic(fmt.Sprintf("testserver: %v is too large to count", l))
+	}
+}
+
+// newMeter returns the limit's state at the vendor's start.
+func (l Limit) newMeter(start time.Time) meter {
+	switch l.kind {
+	case tokenBucket:
+		return newBucket(l)
+	case fixedWindow:
+		return &window{limit: l, start: start.UnixNano()}
+	case slidingLog:
+		return &grantLog{limit: l}
+	case concurrency:
+		return &flight{limit: l}
+	}
+	panic("testserver: zero Limit")
+}

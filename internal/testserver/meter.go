@@ -1,0 +1,33 @@
+package testserver
+
+import "time"
+
+// untold is the wait of a request that does not fit when nobody can say when
+// it will.
+const untold time.Duration = -1
+
+// A meter is the state of one limit for one key. Instants are times since the
+// vendor's start and never go back.
+type meter interface {
+	// wait returns the time until cost permits are free: zero if they are now.
+	wait(now time.Duration, cost int) time.Duration
+	// spend takes cost permits, which wait has said are free.
+	spend(now time.Duration, cost int)
+	// done says that a request which spent cost has been answered.
+	done(cost int)
+	// standing tells the state.
+	standing(now time.Duration) Standing
+	// resume takes over what an older meter of the same place has counted.
+	resume(old meter)
+}
+
+// A Standing is what a vendor knows of one limit at the time of an answer.
+type Standing struct {
+	Limit     Limit
+	Remaining int           // whole permits left
+	Reset     time.Duration // until all permits are back, or the window ends
+	Wait      time.Duration // until this request would fit; zero: it fits, or nobody knows
+}
+
+// ceil returns a/b rounded up, for positive numbers.
+func ceil(a, b int64) int64 { return (a + b - 1) / b }

@@ -1,0 +1,162 @@
+package testserver
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Style writes what a vendor tells of a decision into the header of its
+// answer. Told times are rounded up to the style's unit, counts down. Styles
+// that write different fields combine: see [Vendor].
+type Style func(h http.Header, d Decision)
+
+// A Decision is what a vendor decided about one request.
+type Decision struct {
+	Granted   bool
+	Wait      time.Duration // until it would be granted; zero: granted, or nobody knows
+	Now       time.Time     // by the vendor's own clock
+	Standings []Standing    // one for each limit, after the decision; empty: no limits
+}
+
+// tightest returns the standing that a vendor with a single set of fields
+// tells: of the limit longest in the way, else of the fewest permits left.
+func (d Decision) tightest() (s Standing, ok bool) {
+	for i, other := range d.Standings {
+		if i == 0 || other.Wait > s.Wait || other.Wait == s.Wait && other.Remaining < s.Remaining {
+			s = other
+		}
+	}
+	return s, len(d.Standings) > 0
+}
+
+// RetryAfterSeconds writes Retry-After in seconds on a refusal (RFC 9110
+// section 10.2.3), unless nobody knows when.
+func RetryAfterSeconds(h http.Header, d Decision) {
+	if d.Wait > 0 {
+		h.Set("Retry-After", inUnits(d.Wait, time.Second))
+	}
+}
+
+// RetryAfterMillis writes retry-after-ms on a refusal, as OpenAI and Azure do.
+func RetryAfterMillis(h http.Header, d Decision) {
+	if d.Wait > 0 {
+		h.Set("Retry-After-Ms", inUnits(d.Wait, time.Millisecond))
+	}
+}
+
+// RetryAfterDate writes Retry-After as an HTTP-date by the vendor's clock on a
+// refusal (RFC 9110 section 5.6.7).
+func RetryAfterDate(h http.Header, d Decision) {
+	if d.Wait > 0 {
+		at := time.Unix(epoch(d.Now.Add(d.Wait)), 0)
+		h.Set("Retry-After", at.UTC().Format(http.TimeFormat))
+	}
+}
+
+// XRateLimitEpoch writes X-RateLimit-Limit, -Remaining and -Reset of the
+// tightest limit, the reset in seconds since 1970, as GitHub does.
+func XRateLimitEpoch(h http.Header, d Decision) {
+	xRateLimit(h, d, func(s Standing) string {
+		return strconv.FormatInt(epoch(d.Now.Add(s.Reset)), 10)
+	})
+}
+
+// XRateLimitDelta writes X-RateLimit-Limit, -Remaining and -Reset of the
+// tightest limit, the reset in seconds from now.
+func XRateLimitDelta(h http.Header, d Decision) {
+	xRateLimit(h, d, func(s Standing) string { return inUnits(s.Reset, time.Second) })
+}
+
+func xRateLimit(h http.Header, d Decision, reset func(Standing) string) {
+	s, ok := d.tightest()
+	if !ok {
+		return
+	}
+	h.Set("X-RateLimit-Limit", strconv.Itoa(s.Limit.quota()))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(s.Remaining))
+	if s.Limit.Per > 0 {
+		h.Set("X-RateLimit-Reset", reset(s))
+	}
+}
+
+// RateLimit writes RateLimit-Policy and RateLimit as the IETF draft
+// draft-ietf-httpapi-ratelimit-headers has them since version 08: structured
+// lists with a member for each limit.
+func RateLimit(h http.Header, d Decision) {
+	var policies, states []string
+	for _, s := range d.Standings {
+		name := strconv.Quote(s.Limit.name())
+		if s.Limit.Per == 0 {
+			policies = append(policies, fmt.Sprintf(`%s;q=%d;qu="concurrent-requests"`, name, s.Limit.Permits))
+			states = append(states, fmt.Sprintf("%s;r=%d", name, s.Remaining))
+			continue
+		}
+		q, w := perSeconds(s.Limit)
+		policies = append(policies, fmt.Sprintf("%s;q=%d;w=%d", name, q, w))
+		states = append(states, fmt.Sprintf("%s;r=%d;t=%s", name, s.Remaining, inUnits(s.Reset, time.Second)))
+	}
+	setList(h, "RateLimit-Policy", policies)
+	setList(h, "RateLimit", states)
+}
+
+// RateLimitLegacy writes RateLimit-Limit, -Remaining and -Reset of the tightest
+// limit as the same draft had them in version 03, with every timed limit's
+// policy behind the quota.
+func RateLimitLegacy(h http.Header, d Decision) {
+	s, ok := d.tightest()
+	if !ok {
+		return
+	}
+	limits := []string{strconv.Itoa(s.Limit.quota())}
+	for _, other := range d.Standings {
+		if other.Limit.Per > 0 {
+			q, w := perSeconds(other.Limit)
+			limits = append(limits, fmt.Sprintf("%d;w=%d", q, w))
+		}
+	}
+	setList(h, "RateLimit-Limit", limits)
+	h.Set("RateLimit-Remaining", strconv.Itoa(s.Remaining))
+	if s.Limit.Per > 0 {
+		h.Set("RateLimit-Reset", inUnits(s.Reset, time.Second))
+	}
+}
+
+// Coarse writes what many gateways do: Retry-After in seconds on a refusal, and
+// on every answer the bare RateLimit-Limit, -Remaining and -Reset, whole
+// permits rounded down and whole seconds rounded up. A vendor of 200/s says "0
+// remaining, reset 1" on nearly every success at full speed: a client that
+// obeys it loses most of the rate.
+func Coarse(h http.Header, d Decision) {
+	RetryAfterSeconds(h, d)
+	s, ok := d.tightest()
+	if !ok {
+		return
+	}
+	h.Set("RateLimit-Limit", strconv.Itoa(s.Limit.quota()))
+	h.Set("RateLimit-Remaining", strconv.Itoa(s.Remaining))
+	if s.Limit.Per > 0 {
+		h.Set("RateLimit-Reset", inUnits(max(s.Reset, 1), time.Second))
+	}
+}
+
+// perSeconds returns the limit's quota for a window of whole seconds.
+func perSeconds(l Limit) (quota, seconds int64) {
+	seconds = ceil(int64(l.Per), int64(time.Second))
+	return int64(float64(l.Permits) * float64(seconds) / l.Per.Seconds()), seconds
+}
+
+func inUnits(d, unit time.Duration) string {
+	return strconv.FormatInt(ceil(int64(d), int64(unit)), 10)
+}
+
+// epoch returns t in seconds since 1970, rounded up.
+func epoch(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
+
+func setList(h http.Header, field string, members []string) {
+	if len(members) > 0 {
+		h.Set(field, strings.Join(members, ", "))
+	}
+}
