@@ -1,0 +1,117 @@
+package backoff
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	cenkalti "github.com/cenkalti/backoff/v4"
+	"pgregory.net/rapid"
+)
+
+// bound is min(limit, base x 2^(retry-1)) in floating point, which cannot
+// overflow.
+func bound(base, limit time.Duration, retry int) float64 {
+	return max(0, min(float64(limit), float64(base)*math.Pow(2, float64(retry-1))))
+}
+
+func TestFullJitterStaysInItsBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		duration := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, int64(time.Minute)))
+		base := time.Duration(duration.Draw(t, "base"))
+		limit := time.Duration(duration.Draw(t, "cap"))
+		retry := rapid.OneOf(rapid.IntRange(1, 70), rapid.IntRange(1, math.MaxInt)).Draw(t, "retry")
+		if d := fullJitter(base, limit, retry); d < 0 || float64(d) > bound(base, limit, retry) {
+			t.Fatalf("fullJitter(%d, %d, %d) = %d, want at most %g", base, limit, retry, d, bound(base, limit, retry))
+		}
+	})
+}
+
+func TestFullJitterIsUniform(t *testing.T) {
+	const n, step = 8000, 100 * time.Millisecond
+	var counts [8]int
+	for range n {
+		counts[min(fullJitter(step, time.Hour, 4)/step, 7)]++
+	}
+	for i, got := range counts {
+		if got < n/8*8/10 || got > n/8*12/10 {
+			t.Errorf("%d of %d delays in [%v, %v), want about %d", got, n, time.Duration(i)*step, time.Duration(i+1)*step, n/8)
+		}
+	}
+}
+
+func TestFullJitterReachesBothEnds(t *testing.T) {
+	var seen [4]bool
+	for range 1000 {
+		seen[fullJitter(3, time.Hour, 1)] = true
+	}
+	if seen != [4]bool{true, true, true, true} {
+		t.Errorf("delays of [0, 3] seen: %v", seen)
+	}
+}
+
+func TestDelayTakesTheFirstSourceThatIsSet(t *testing.T) {
+	const base, limit = time.Second, time.Minute
+	byDelay := func(retry int) time.Duration { return time.Duration(retry) }
+	byBackOff := func() cenkalti.BackOff {
+		return cenkalti.NewExponentialBackOff(
+			cenkalti.WithInitialInterval(time.Second), cenkalti.WithMultiplier(2), cenkalti.WithRandomizationFactor(0))
+	}
+	resp := new(http.Response)
+	byResponse := func(minimum, maximum time.Duration, attemptNum int, r *http.Response) time.Duration {
+		if minimum != base || maximum != limit || attemptNum != 2 || r != resp {
+			t.Errorf("Backoff(%v, %v, %d, %v), want Base, Cap, 2, the response", minimum, maximum, attemptNum, r)
+		}
+		return -1
+	}
+	tests := []struct {
+		name   string
+		policy Policy
+		want   time.Duration
+	}{
+		{"delay", Policy{Delay: byDelay, NewBackOff: byBackOff, Backoff: byResponse}, 3},
+		{"cenkalti's", Policy{NewBackOff: byBackOff, Backoff: byResponse}, 4 * time.Second},
+		{"go-retryablehttp's, negative", Policy{Base: base, Cap: limit, Backoff: byResponse}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 2 { // no request has a part in another's
+				if d, ok := tt.policy.delay(3, resp); d != tt.want || !ok {
+					t.Errorf("delay(3) = %v, %v, want %v", d, ok, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestDelaysEndAfterTheLastRetry(t *testing.T) {
+	p := &Policy{Attempts: 3, Delay: func(retry int) time.Duration { return time.Duration(retry) * time.Second }}
+	b := p.Delays()
+	for range 2 {
+		var got []time.Duration
+		for range 4 {
+			got = append(got, b.NextBackOff())
+		}
+		if want := []time.Duration{time.Second, 2 * time.Second, cenkalti.Stop, cenkalti.Stop}; !slices.Equal(got, want) {
+			t.Errorf("delays %v, want %v", got, want)
+		}
+		b.Reset()
+	}
+	if d := None.Delays().NextBackOff(); d != cenkalti.Stop {
+		t.Errorf("first delay of None = %v, want Stop", d)
+	}
+	if d := (*Policy)(nil).Delays().NextBackOff(); d < 0 || d > DefaultBase {
+		t.Errorf("first delay of nil = %v, want at most %v", d, DefaultBase)
+	}
+}
+
+func TestDelaysServeCenkaltisRetry(t *testing.T) {
+	p := &Policy{Attempts: 3, Delay: func(int) time.Duration { return 0 }}
+	calls := 0
+	err := cenkalti.Retry(func() error { calls++; return http.ErrServerClosed }, p.Delays())
+	if calls != 3 || err != http.ErrServerClosed {
+		t.Errorf("%d calls, %v, want 3 and the last error", calls, err)
+	}
+}

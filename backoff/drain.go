@@ -1,0 +1,21 @@
+package backoff
+
+import (
+	"io"
+	"net/http"
+)
+
+// DrainBytes is the most that [Drain] reads of a response. Reading so much costs
+// less than the new connection that is saved.
+const DrainBytes = 64 << 10
+
+// Drain reads and closes the body of a response that is thrown away, so that
+// its connection can carry another request. A longer body is closed as it is.
+// A body that stands still is read until the context of its attempt ends: end
+// it to bound the time.
+func Drain(resp *http.Response) {
+	if resp.ContentLength <= DrainBytes {
+		_, _ = io.CopyN(io.Discard, resp.Body, DrainBytes)
+	}
+	_ = resp.Body.Close()
+}

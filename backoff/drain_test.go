@@ -1,0 +1,61 @@
+package backoff
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"testing"
+)
+
+func TestDrainReadsNoMoreThanItsBound(t *testing.T) {
+	tests := []struct {
+		name         string
+		size, length int64
+		left         int64
+	}{
+		{"short", 100, 100, 0},
+		{"of unknown length", 100, -1, 0},
+		{"as long as the bound", DrainBytes, DrainBytes, 0},
+		{"longer, which is known", DrainBytes + 1, DrainBytes + 1, DrainBytes + 1},
+		{"longer, which is not", DrainBytes + 10, -1, 10},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := strings.NewReader(strings.Repeat("x", int(tt.size)))
+			s := &source{Reader: r}
+			Drain(&http.Response{Body: s, ContentLength: tt.length})
+			s.check(t, 1)
+			if left := int64(r.Len()); left != tt.left {
+				t.Errorf("%d bytes left, want %d", left, tt.left)
+			}
+		})
+	}
+}
+
+func TestDrainedConnectionIsUsedAgain(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, strings.Repeat("x", 40_000))
+	}))
+	defer server.Close()
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	for i := range 5 {
+		reused := false
+		trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }}
+		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "GET", server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := base.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		Drain(resp)
+		if reused != (i > 0) {
+			t.Errorf("request %d on a used connection: %v, want %v", i+1, reused, i > 0)
+		}
+	}
+}

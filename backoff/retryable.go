@@ -1,0 +1,80 @@
+package backoff
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/weirgo/weir/headers"
+)
+
+// longestHint is the longest time a server may ask a retryablehttp.Client to
+// wait: longer than anybody will hold a connection's worth of work for.
+const longestHint = 2 * time.Minute
+
+// Retryable returns the policy for a retryablehttp.Client:
+//
+//	client.CheckRetry, client.Backoff = policy.Retryable()
+//
+// The client counts the retries by its RetryMax and has the bodies again, so
+// Attempts has no effect but for [None], and the bounds of RetryWaitMin and
+// RetryWaitMax none at all. After an error it shows the method but not the
+// headers: an Idempotency-Key is not seen there. Both functions are safe for
+// concurrent use.
+func (p *Policy) Retryable() (retryablehttp.CheckRetry, retryablehttp.Backoff) {
+	return p.checkRetry, p.backoff
+}
+
+func (p *Policy) checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	a := Attempt{
+		Number:     1,
+		Request:    requestOf(resp, err),
+		Response:   resp,
+		Err:        err,
+		Within:     longestHint,
+		Replayable: true,
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		a.Within = min(a.Within, time.Until(deadline))
+	}
+	if err == nil {
+		a.Signal = headers.Parse(resp, time.Now())
+	}
+	return p.Next(a).Retry, nil
+}
+
+// requestOf returns the request that the client would send again, or what is known
+// of it.
+func requestOf(resp *http.Response, err error) *http.Request {
+	if resp != nil && resp.Request != nil {
+		req := resp.Request
+		for req.Response != nil { // a redirect led here
+			req = req.Response.Request
+		}
+		return req
+	}
+	req := &http.Request{Method: http.MethodPost} // the careful guess
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		req.Method = strings.ToUpper(e.Op)
+	}
+	return req
+}
+
+func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response) time.Duration {
+	if p == nil {
+		p = &defaults
+	}
+	d, _ := p.delay(attemptNum+1, resp)
+	if resp != nil {
+		s := headers.Parse(resp, time.Now())
+		d = max(d, hint(&s))
+	}
+	return d
+}

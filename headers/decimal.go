@@ -1,0 +1,119 @@
+package headers
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxWait bounds every wait that is read: a longer one is cut to it. No
+	// quota that a client would stand in line for is longer than a month.
+	maxWait = 31 * 24 * time.Hour
+	// maxWindow bounds a quota's window: a longer one is left out, for cut to
+	// the bound it would make the rate look higher than it is.
+	maxWindow = 10 * 366 * 24 * time.Hour
+	// maxCount bounds limit and remaining: above it a float64 no longer holds
+	// every integer, and no vendor grants that much (2^53 - 1).
+	maxCount = 1<<53 - 1
+)
+
+// A decimal is a number without a sign as it stands in a field. Times are kept
+// in integers, so that no rounding ends a wait before the vendor's time.
+type decimal struct {
+	whole uint64 // saturates
+	nanos uint64 // billionths, rounded up; 1e9 where that carries
+}
+
+// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ] and nothing else: no sign, exponent,
+// hexadecimal, underscore, NaN or Inf, all of which package strconv accepts.
+func parseDecimal(s string) (decimal, bool) {
+	var d decimal
+	i := 0
+	for ; i < len(s) && isDigit(s[i]); i++ {
+		hi, lo := bits.Mul64(d.whole, 10)
+		sum, carry := bits.Add64(lo, uint64(s[i]-'0'), 0)
+		if hi != 0 || carry != 0 {
+			sum = 1<<64 - 1
+		}
+		d.whole = sum
+	}
+	if i == 0 || i == len(s) {
+		return d, i > 0
+	}
+	if s[i] != '.' || i+1 == len(s) {
+		return decimal{}, false
+	}
+	place, rest := uint64(100_000_000), uint64(0)
+	for i++; i < len(s); i++ {
+		if !isDigit(s[i]) {
+			return decimal{}, false
+		}
+		digit := uint64(s[i] - '0')
+		d.nanos += digit * place
+		if place == 0 {
+			rest |= digit
+		}
+		place /= 10
+	}
+	if rest != 0 {
+		d.nanos++
+	}
+	return d, true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// times returns d units, rounded up to a nanosecond and cut to bound, and whether
+// that was without a cut.
+func (d decimal) times(unit, bound time.Duration) (time.Duration, bool) {
+	if d.whole > uint64(bound/unit) {
+		return bound, false
+	}
+	hi, lo := bits.Mul64(d.nanos, uint64(unit))
+	part, rest := bits.Div64(hi, lo, 1e9)
+	if rest != 0 {
+		part++
+	}
+	sum := d.whole*uint64(unit) + part
+	if sum > uint64(bound) {
+		return bound, false
+	}
+	return time.Duration(sum), true
+}
+
+// instant reads d as time since the Unix epoch, in the unit that its size tells.
+func (d decimal) instant() time.Time {
+	switch {
+	case d.whole < 1e11:
+		return time.Unix(int64(d.whole), int64(d.nanos))
+	case d.whole < 1e14:
+		part, _ := decimal{nanos: d.nanos}.times(time.Millisecond, maxWait)
+		return time.UnixMilli(int64(d.whole)).Add(part)
+	case d.whole < 1e17:
+		return time.UnixMicro(int64(d.whole))
+	default:
+		return time.Unix(0, int64(min(d.whole, 1<<63-1)))
+	}
+}
+
+// parseCount reads a limit or a count of what remains. A number that is too high
+// to be meant is refused, never cut: cut it would still allow everything.
+func parseCount(s string) (float64, bool) {
+	if _, ok := parseDecimal(s); !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil && n <= maxCount
+}
+
+// parseRemaining is parseCount where a number below zero means none: a quota that
+// was overdrawn.
+func parseRemaining(s string) (float64, bool) {
+	if digits, negative := strings.CutPrefix(s, "-"); negative {
+		_, ok := parseDecimal(digits)
+		return 0, ok
+	}
+	return parseCount(s)
+}

@@ -1,0 +1,190 @@
+package headers
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// maxSeparators bounds the members and parameters of a structured field: each costs
+// the parser a hundred bytes and more, where it may take the sender two.
+const maxSeparators = 512
+
+// draft reads the field RateLimit: from draft-ietf-httpapi-ratelimit-headers-08 on
+// a list of named items, in 07 a dictionary. The list has to be tried first: what
+// 07 sends never is one, while a list may pass for a dictionary.
+func (r *reader) draft(lines []string) {
+	if !parsable(lines) {
+		return
+	}
+	if list, ok := parseStructured(lines, httpsfv.UnmarshalList); ok {
+		for _, member := range list {
+			r.draftItem(member)
+		}
+		return
+	}
+	if dictionary, ok := parseStructured(lines, httpsfv.UnmarshalDictionary); ok {
+		r.draftDictionary(dictionary)
+	}
+}
+
+// draftItem reads `"name";r=50;t=30`. An item with a wrong type in it is left out.
+// The drafts' own examples lack r, and name the item by a token.
+func (r *reader) draftItem(member httpsfv.Member) {
+	item, name, ok := namedItem(member)
+	remaining, hasRemaining, okRemaining := count(item.Params, "r")
+	reset, hasReset, okReset := count(item.Params, "t")
+	if !ok || !okRemaining || !okReset {
+		return
+	}
+	q := r.quota(name)
+	if hasRemaining {
+		q.lowerRemaining(float64(remaining))
+	}
+	if hasReset {
+		q.delayReset(seconds(reset), ResetNext)
+	}
+}
+
+// draftDictionary reads "limit=100, remaining=50, reset=5". A member of a wrong type
+// is left out.
+func (r *reader) draftDictionary(d *httpsfv.Dictionary) {
+	member := func(key string) (int64, bool) {
+		m, _ := d.Get(key)
+		item, ok := m.(httpsfv.Item)
+		n, isInteger := item.Value.(int64)
+		return n, ok && isInteger && n >= 0
+	}
+	if n, ok := member("limit"); ok {
+		r.quota("").lowerLimit(float64(n))
+	}
+	if n, ok := member("remaining"); ok {
+		r.quota("").lowerRemaining(float64(n))
+	}
+	if n, ok := member("reset"); ok {
+		r.quota("").delayReset(seconds(n), ResetWindow)
+	}
+}
+
+// draftPolicy reads the field RateLimit-Policy: from draft 08 on items with the
+// names of RateLimit, from 04 to 07 integers.
+func (r *reader) draftPolicy(lines []string) {
+	if !parsable(lines) {
+		return
+	}
+	list, _ := parseStructured(lines, httpsfv.UnmarshalList)
+	for _, member := range list {
+		if item, ok := member.(httpsfv.Item); ok {
+			if limit, ok := item.Value.(int64); ok {
+				r.draftLimit(limit, item.Params)
+				continue
+			}
+		}
+		r.draftPolicyItem(member)
+	}
+}
+
+// draftLimit reads "100;w=60".
+func (r *reader) draftLimit(limit int64, parameters *httpsfv.Params) {
+	w, has, ok := count(parameters, "w")
+	window, whole := decimal{whole: uint64(w)}.times(time.Second, maxWindow)
+	if limit >= 0 && has && ok && w > 0 && whole {
+		r.addPolicy(policy{"", unitRequests, float64(limit), window})
+	}
+}
+
+// draftPolicyItem reads `"name";q=100;w=60;qu="content-bytes"`.
+func (r *reader) draftPolicyItem(member httpsfv.Member) {
+	item, name, ok := namedItem(member)
+	limit, hasLimit, okLimit := count(item.Params, "q")
+	w, hasWindow, okWindow := count(item.Params, "w")
+	unit, okUnit := quotaUnit(item.Params)
+	if !ok || !okLimit || !okWindow || !okUnit || hasWindow && w == 0 {
+		return
+	}
+	q := r.quota(name)
+	q.Unit = unit
+	if hasLimit {
+		q.lowerLimit(float64(limit))
+	}
+	if window, whole := (decimal{whole: uint64(w)}).times(time.Second, maxWindow); hasWindow && whole {
+		q.Window, q.HasWindow = window, true
+	}
+}
+
+// namedItem returns a member of the list that is an item with a name.
+func namedItem(member httpsfv.Member) (item httpsfv.Item, name string, ok bool) {
+	item, ok = member.(httpsfv.Item)
+	name, isWord := word(item.Value)
+	return item, clean(name), ok && isWord
+}
+
+func quotaUnit(parameters *httpsfv.Params) (unit string, ok bool) {
+	value, has := parameter(parameters, "qu")
+	if !has {
+		return unitRequests, true
+	}
+	unit, ok = word(value)
+	return clean(unit), ok && unit != ""
+}
+
+// word returns the text of a String or a Token.
+func word(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case httpsfv.Token:
+		return string(value), true
+	}
+	return "", false
+}
+
+// count returns an integer parameter; it is not ok where it is there and is not an
+// integer, or below zero.
+func count(parameters *httpsfv.Params, key string) (n int64, has, ok bool) {
+	value, has := parameter(parameters, key)
+	if !has {
+		return 0, false, true
+	}
+	n, ok = value.(int64)
+	return max(n, 0), true, ok && n >= 0
+}
+
+func parameter(parameters *httpsfv.Params, key string) (any, bool) {
+	if parameters == nil {
+		return nil, false
+	}
+	return parameters.Get(key)
+}
+
+func seconds(n int64) time.Duration {
+	wait, _ := decimal{whole: uint64(n)}.times(time.Second, maxWait)
+	return wait
+}
+
+// parsable reports whether there is a structured field that is not out of all
+// proportion.
+func parsable(lines []string) bool {
+	separators := 0
+	for _, line := range lines {
+		for _, separator := range [...]string{",", ";", " "} {
+			separators += strings.Count(line, separator)
+		}
+	}
+	return len(lines) > 0 && separators+len(lines) <= maxSeparators
+}
+
+// parseStructured parses a structured field (RFC 9651), all lines of it or nothing.
+// A vendor must not be able to crash the client, whatever the parser has overlooked:
+// this is the one call that hands what came over the wire to code not in this
+// package, so a panic ends here.
+func parseStructured[T any](lines []string, parse func([]string) (T, error)) (field T, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	field, err := parse(lines)
+	return field, err == nil
+}

@@ -1,0 +1,245 @@
+package headers
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// A kind says why a header field is of interest.
+type kind uint8
+
+const (
+	kindNone kind = iota
+	kindAge
+	kindRetryAfter
+	kindShouldRetry // "false": the vendor forbids to try again
+	kindRateLimit   // the words "rate limit" stand in the name
+)
+
+// kindOf tells the kind of a field by its name. It runs for every field of every
+// response, so most names have to fall out after a look at a few bytes.
+func kindOf(name string) kind {
+	switch {
+	case isShort(name):
+	case len(name) == len("Age"):
+		if strings.EqualFold(name, "Age") {
+			return kindAge
+		}
+	case mayBeRetry(name) && isRetryAfter(name):
+		return kindRetryAfter
+	case mayBeRetry(name) && isShouldRetry(name):
+		return kindShouldRetry
+	case mayHoldLimit(name):
+		if _, ok := cutRateLimit(name); ok {
+			return kindRateLimit
+		}
+	}
+	return kindNone
+}
+
+// isShort reports whether a name is too short to be of interest: Date, Etag, Server.
+func isShort(name string) bool { return len(name) < len("Ratelimit") && len(name) != len("Age") }
+
+// mayBeRetry reports whether a name has the length and the ends of Retry-After,
+// Retry-After-Ms, X-Amz-Retry-After, X-Ms-Retry-After-Ms, X-Should-Retry or
+// Stripe-Should-Retry.
+func mayBeRetry(name string) bool {
+	switch len(name) {
+	case 11, 14, 17, 19:
+		first, last := name[0]|0x20, name[len(name)-1]|0x20
+		return (first == 'r' || first == 'x' || first == 's') && (last == 'r' || last == 's' || last == 'y')
+	}
+	return false
+}
+
+func isRetryAfter(name string) bool {
+	for i := range retryAfterFields {
+		if strings.EqualFold(name, retryAfterFields[i].name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isShouldRetry(name string) bool {
+	return strings.EqualFold(name, "X-Should-Retry") || strings.EqualFold(name, "Stripe-Should-Retry")
+}
+
+// mayHoldLimit reports whether the word "limit" may stand in a name. It has five
+// letters, so one of them is at an index of 4, 9, 14, ... with its neighbour.
+func mayHoldLimit(name string) bool {
+	for i := 4; i < len(name); i += 5 {
+		var neighbour int
+		switch name[i] | 0x20 {
+		case 'l', 'i', 'm':
+			neighbour = min(i+1, len(name)-1)
+		case 't':
+			neighbour = i - 1
+		default:
+			continue
+		}
+		switch name[neighbour] | 0x20 {
+		case 'i', 'm', 't':
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfterFields are the fields that ask for a wait, and the unit of a number in
+// them; the first with a valid value wins.
+var retryAfterFields = [...]struct {
+	name string
+	unit time.Duration // zero: Retry-After itself, seconds or an instant
+}{
+	{"Retry-After-Ms", time.Millisecond},
+	{"X-Ms-Retry-After-Ms", time.Millisecond},
+	{"X-Amz-Retry-After", time.Millisecond}, // despite its name
+	{"Retry-After", 0},
+}
+
+// cutRateLimit returns what follows the word "ratelimit" or "rate-limit" in a field
+// name, and whether it stands there as a word.
+func cutRateLimit(name string) (rest string, ok bool) {
+	for i := 4; i+5 <= len(name); i++ {
+		if name[i]|0x20 != 'l' || !strings.EqualFold(name[i:i+5], "limit") {
+			continue
+		}
+		start := i
+		if name[start-1] == '-' {
+			start--
+		}
+		start -= len("rate")
+		rest = name[i+5:]
+		if start < 0 || !strings.EqualFold(name[start:start+4], "rate") ||
+			start > 0 && name[start-1] != '-' || rest != "" && rest[0] != '-' {
+			continue
+		}
+		return strings.TrimPrefix(rest, "-"), true
+	}
+	return "", false
+}
+
+// A quotaName is what the rest of a field name says, after "ratelimit": the fact
+// that the field tells, and the quota that it tells it of.
+type quotaName struct {
+	fact   Fact
+	window time.Duration // where a word names it; else zero
+	unit   string
+	size   int
+	text   [maxName]byte
+}
+
+// maxName bounds the name of a quota; the rest is cut off.
+const maxName = 64
+
+// parse reads the words of rest. Those that name the fact are left out of the
+// name; what is left, in lower case, is the name.
+func (n *quotaName) parse(rest string) {
+	n.unit = unitRequests
+	for rest != "" {
+		var word string
+		word, rest, _ = strings.Cut(rest, "-")
+		if fact := factOf(word); fact != factNone {
+			// "limit" names no fact where another word does: Limit-Reset.
+			if n.fact == factNone || fact != FactLimit {
+				n.fact = fact
+			}
+			continue
+		}
+		if w := windowOf(word); w != 0 {
+			n.window = w
+		}
+		if n.size > 0 {
+			n.add('-')
+		}
+		for i := range len(word) {
+			n.add(word[i])
+		}
+	}
+	if bytes.Contains(n.bytes(), []byte("token")) {
+		n.unit = unitTokens
+	}
+}
+
+func (n *quotaName) add(c byte) {
+	if n.size == len(n.text) {
+		return
+	}
+	if 'A' <= c && c <= 'Z' {
+		c |= 0x20
+	}
+	n.text[n.size] = printable(c)
+	n.size++
+}
+
+func (n *quotaName) bytes() []byte { return n.text[:n.size] }
+
+// String returns the name, without an allocation where it is a usual one.
+func (n *quotaName) String() string {
+	switch string(n.bytes()) {
+	case "":
+		return ""
+	case "requests":
+		return "requests"
+	case "tokens":
+		return "tokens"
+	case "input-tokens":
+		return "input-tokens"
+	case "output-tokens":
+		return "output-tokens"
+	case "minute":
+		return "minute"
+	case "hour":
+		return "hour"
+	case "day":
+		return "day"
+	}
+	return string(n.bytes())
+}
+
+func factOf(word string) Fact {
+	switch {
+	case strings.EqualFold(word, "limit"):
+		return FactLimit
+	case strings.EqualFold(word, "remaining"):
+		return FactRemaining
+	case strings.EqualFold(word, "reset"):
+		return FactReset
+	case strings.EqualFold(word, "used"):
+		return FactUsed
+	}
+	return factNone
+}
+
+func windowOf(word string) time.Duration {
+	switch {
+	case strings.EqualFold(word, "second"), strings.EqualFold(word, "secondly"):
+		return time.Second
+	case strings.EqualFold(word, "minute"):
+		return time.Minute
+	case strings.EqualFold(word, "hour"):
+		return time.Hour
+	case strings.EqualFold(word, "day"), strings.EqualFold(word, "daily"):
+		return 24 * time.Hour
+	}
+	return 0
+}
+
+// clean copies a vendor's word, cut to maxName bytes and to printable ASCII: it may
+// reach logs, and must not keep a whole header alive.
+func clean(word string) string {
+	text := []byte(word[:min(len(word), maxName)])
+	for i, c := range text {
+		text[i] = printable(c)
+	}
+	return string(text)
+}
+
+func printable(c byte) byte {
+	if c < ' ' || c > '~' {
+		return '_'
+	}
+	return c
+}

@@ -1,0 +1,401 @@
+package headers_test
+
+import (
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/headers"
+)
+
+const month = 31 * 24 * time.Hour
+
+func parse(status int, fields ...string) headers.Signal {
+	return headers.Parse(response(status, fields...), received)
+}
+
+func TestRetryAfter(t *testing.T) {
+	const none = -1
+	for _, c := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"0", 0},
+		{"120", 2 * time.Minute},
+		{"007", 7 * time.Second},
+		{"2.128", 2128 * time.Millisecond},
+		{"0.0000000001", 1}, // never earlier than asked
+		{"1.9999999999", 2 * time.Second},
+		{"2678400", month},
+		{"2678401", month},
+		{"9223372037", month}, // as seconds it overflows a Duration
+		{"18446744074", month},
+		{"99999999999999999999", month},
+		{strings.Repeat("9", 16<<10), month},
+		{strings.Repeat("9", 16<<10+1), none},
+		{"1.", none}, {".5", none}, {"1.5.1", none}, {"-1", none}, {"+5", none}, {"-0", none},
+		{"1e3", none}, {"0x10", none}, {"1_000", none}, {"NaN", none}, {"Inf", none},
+		{"5s", none}, {"5 s", none}, {"120 seconds", none}, {"", none}, {" ", none}, {"5\u00a0", none}, {"١٢", none},
+		{"Fri, 20 Nov 2026 12:00:30 GMT", 30 * time.Second},
+		{"Friday, 20-Nov-26 12:00:30 GMT", 30 * time.Second},
+		{"Fri Nov 20 12:00:30 2026", 30 * time.Second},
+		{"Fri, 20 Nov 2026 11:59:30 GMT", 0},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", month},
+		{"Fri, 20 Nov 2026 12:00:30 PST", none},
+		{"Friday, 20-Nov-26 12:00:30 PST", none},
+		{"Fri, 20 Nov 2026 12:00:30 UTC", none},
+		{"Fri, 20 Nov 2026 12:00:30 +0000", none},
+		{"Sat, 31 Feb 2026 00:00:00 GMT", none},
+		{"Saturday, 01-Jan-72 00:00:00 GMT", month}, // 2072 is not fifty years ahead
+		{"Saturday, 01-Jan-77 00:00:00 GMT", 0},     // 2077 is: 1977
+		{"2026-11-20T12:00:30Z", 30 * time.Second},
+		{"2026-11-20T12:00:30.5Z", 30500 * time.Millisecond},
+		{"2026-11-20T14:00:30+02:00", 30 * time.Second},
+		{"2026-11-20T12:01Z", time.Minute},
+		{"2026-11-20", none},
+		{"1795176060", time.Minute}, // an epoch
+		{"1795176060000", time.Minute},
+		{"5, 60", time.Minute},
+		{"5, junk, 7", 7 * time.Second},
+		{"5, Fri, 20 Nov 2026 12:00:30 GMT", 30 * time.Second},
+		{"Fri, 20 Nov 2026 12:00:30 GMT, 5", 30 * time.Second},
+	} {
+		name := c.value[:min(len(c.value), 40)]
+		t.Run(name, func(t *testing.T) {
+			got := parse(429, "Retry-After", c.value)
+			if c.want == none {
+				if got.HasRetryAfter || got.RetryAfter != 0 {
+					t.Errorf("RetryAfter of %q = %v, want none", name, got.RetryAfter)
+				}
+			} else if !got.HasRetryAfter || got.RetryAfter != c.want {
+				t.Errorf("RetryAfter of %q = %v, %v, want %v", name, got.RetryAfter, got.HasRetryAfter, c.want)
+			}
+		})
+	}
+}
+
+func TestRetryAfterFields(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fields []string
+		want   time.Duration
+	}{
+		{"milliseconds win", []string{"Retry-After", "2", "Retry-After-Ms", "1250"}, 1250 * time.Millisecond},
+		{"the next where the first is invalid", []string{"Retry-After", "2", "Retry-After-Ms", "soon"}, 2 * time.Second},
+		{"of Microsoft before those of Amazon", []string{"X-Amz-Retry-After", "3", "X-Ms-Retry-After-Ms", "4"}, 4 * time.Millisecond},
+		{"a fraction of a millisecond", []string{"Retry-After-Ms", "0.5"}, 500 * time.Microsecond},
+		{"milliseconds are no instant", []string{"Retry-After-Ms", "946684800"}, 946684800 * time.Millisecond},
+		{"the longest of several lines", []string{"Retry-After", "5", "Retry-After", "60", "Retry-After", "7"}, time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := parse(429, c.fields...); got.RetryAfter != c.want || !got.HasRetryAfter {
+				t.Errorf("RetryAfter = %v, %v, want %v", got.RetryAfter, got.HasRetryAfter, c.want)
+			}
+		})
+	}
+}
+
+func TestReset(t *testing.T) {
+	const none = -1
+	for _, c := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"0", 0}, {"30", 30 * time.Second}, {"0.5", 500 * time.Millisecond},
+		{"946684799", month}, {"946684800", 0},
+		{"1795176005", 5 * time.Second}, {"1795176005500", 5500 * time.Millisecond},
+		{"1795176005.25", 5250 * time.Millisecond},
+		{"1795176005500000", 5500 * time.Millisecond}, {"1795176005500000000", 5500 * time.Millisecond},
+		{"6m0s", 6 * time.Minute}, {"547ms", 547 * time.Millisecond}, {"2m52.8s", 172800 * time.Millisecond},
+		{"1d12h", 36 * time.Hour}, {"12us", 12 * time.Microsecond}, {"12µs", 12 * time.Microsecond}, {"3ns", 3},
+		{"0s", 0}, {"99999999999999999999d", month}, {"-1s", none}, {"1", time.Second}, {"1w", none}, {"s", none},
+		{"00:00:03", 3 * time.Second}, {"01:02:03.5", 3723500 * time.Millisecond}, {"00:61:00", none}, {"1:2", none}, {":::", none},
+		{"99999999999999999999:00:00", month},
+		{"2026-11-20T12:01Z", time.Minute}, {"2026-11-20T12:00:30+00:00", 30 * time.Second},
+		{"Fri, 20 Nov 2026 12:00:30 GMT", 30 * time.Second},
+		{"Fri Nov 20 2026 13:00:30 GMT+0100 (Central European Standard Time)", 30 * time.Second},
+		{"9;acme-jitter=3", 9 * time.Second}, {"20, 30", 30 * time.Second}, {"-30", none}, {"never", none}, {"", none},
+	} {
+		t.Run(c.value, func(t *testing.T) {
+			got := parse(200, "X-RateLimit-Remaining", "1", "X-RateLimit-Reset", c.value)
+			q := headers.Quota{Unit: "requests", Remaining: 1, HasRemaining: true}
+			if c.want != none {
+				q.Reset, q.HasReset = c.want, true
+			}
+			if len(got.Quotas) != 1 || got.Quotas[0] != q {
+				t.Errorf("Quotas = %+v, want %+v", got.Quotas, q)
+			}
+		})
+	}
+}
+
+// The vendor's clock counts, where its Date can be trusted.
+func TestReferenceClock(t *testing.T) {
+	const instant = "Fri, 20 Nov 2026 12:10:00 GMT"
+	for _, c := range []struct {
+		name   string
+		fields []string
+		want   time.Duration
+	}{
+		{"no Date", nil, 10 * time.Minute},
+		{"Date ahead", []string{"Date", "Fri, 20 Nov 2026 12:09:00 GMT"}, time.Minute},
+		{"Date behind", []string{"Date", "Fri, 20 Nov 2026 11:00:00 GMT"}, 70 * time.Minute},
+		{"Date in the RFC 850 form", []string{"Date", "Friday, 20-Nov-26 12:09:00 GMT"}, time.Minute},
+		{"a day off", []string{"Date", "Thu, 19 Nov 2026 12:00:00 GMT"}, 24*time.Hour + 10*time.Minute},
+		{"more than a day off", []string{"Date", "Thu, 19 Nov 2026 11:59:59 GMT"}, 10 * time.Minute},
+		{"two Dates", []string{"Date", "Fri, 20 Nov 2026 12:09:00 GMT", "Date", "Fri, 20 Nov 2026 12:09:00 GMT"}, 10 * time.Minute},
+		{"an invalid Date", []string{"Date", "2026-11-20T12:09:00Z"}, 10 * time.Minute},
+		{"from a cache", []string{"Date", "Fri, 20 Nov 2026 12:09:00 GMT", "Age", "1"}, 10 * time.Minute},
+		{"Age of zero", []string{"Date", "Fri, 20 Nov 2026 12:09:00 GMT", "Age", "0"}, time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := parse(429, append(c.fields, "Retry-After", instant)...); got.RetryAfter != c.want {
+				t.Errorf("RetryAfter = %v, want %v", got.RetryAfter, c.want)
+			}
+		})
+	}
+}
+
+func TestJudgement(t *testing.T) {
+	var refused = headers.Signal{Throttled: true, NotProcessed: true, Reason: "status_429"}
+	for _, c := range []struct {
+		name   string
+		status int
+		fields []string
+		want   headers.Signal // without its quotas
+	}{
+		{"a success", 200, nil, headers.Signal{}},
+		{"none remaining on a success", 200, []string{"X-RateLimit-Remaining", "0"}, headers.Signal{}},
+		{"429", 429, nil, refused},
+		{"503", 503, nil, headers.Signal{}},
+		{"503 with Retry-After", 503, []string{"Retry-After", "0"}, headers.Signal{Throttled: true, Reason: "status_503", HasRetryAfter: true}},
+		{"503 with an invalid one", 503, []string{"Retry-After", "soon"}, headers.Signal{}},
+		{"503 with none remaining", 503, []string{"X-RateLimit-Remaining", "0"}, headers.Signal{}},
+		{"403", 403, nil, headers.Signal{}},
+		{"403 with some remaining", 403, []string{"X-RateLimit-Remaining", "7"}, headers.Signal{}},
+		{"403 with none remaining", 403, []string{"X-RateLimit-Remaining", "0"}, headers.Signal{Throttled: true, Reason: "status_403"}},
+		{"403 with none remaining, from a cache", 403, []string{"X-RateLimit-Remaining", "0", "Age", "9"}, headers.Signal{}},
+		{"413 with Retry-After", 413, []string{"Retry-After", "1"}, headers.Signal{RetryAfter: time.Second, HasRetryAfter: true}},
+		{"500 not to be retried", 500, []string{"Stripe-Should-Retry", "false"}, headers.Signal{Permanent: true, Reason: "no_retry"}},
+		{"500 to be retried", 500, []string{"Stripe-Should-Retry", "true"}, headers.Signal{}},
+		{"429 not to be retried", 429, []string{"X-Should-Retry", " False "}, headers.Signal{Throttled: true, NotProcessed: true, Permanent: true, Reason: "no_retry"}},
+		{"a success not to be retried", 200, []string{"X-Should-Retry", "false"}, headers.Signal{}},
+		{"429 of a quota of zero", 429, []string{"X-RateLimit-Limit", "0"}, headers.Signal{Throttled: true, NotProcessed: true, Permanent: true, Reason: "zero_quota"}},
+		{"429 pushed back for a while", 429, []string{"X-RateLimit-Limit", "0", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "5"}, refused},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := parse(c.status, c.fields...)
+			got.Quotas = nil
+			if !equal(got, c.want) {
+				t.Errorf("Parse = %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// equal compares two signals without quotas.
+func equal(a, b headers.Signal) bool {
+	return a.Throttled == b.Throttled && a.NotProcessed == b.NotProcessed && a.Permanent == b.Permanent &&
+		a.Scope == b.Scope && a.Reason == b.Reason && a.RetryAfter == b.RetryAfter && a.HasRetryAfter == b.HasRetryAfter &&
+		len(a.Quotas)+len(b.Quotas) == 0
+}
+
+func TestQuotaNames(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		name  string
+		unit  string
+		w     time.Duration
+	}{
+		{"RateLimit-Remaining", "", "requests", 0},
+		{"X-Rate-Limit-Remaining", "", "requests", 0},
+		{"Acme-RateLimit-Remaining", "", "requests", 0},
+		{"X-RateLimit-Remaining-Requests", "requests", "requests", 0},
+		{"anthropic-ratelimit-input-tokens-remaining", "input-tokens", "tokens", 0},
+		{"X-RateLimit-Remaining-Minute", "minute", "requests", time.Minute},
+		{"X-RateLimit-Remaining-Tokens-Day", "tokens-day", "tokens", 24 * time.Hour},
+		{"X-RateLimit-Limit-Remaining", "", "requests", 0},
+		{"X-RateLimit-Remaining-" + strings.Repeat("a", 100), strings.Repeat("a", 64), "requests", 0},
+	} {
+		t.Run(c.field[:min(len(c.field), 50)], func(t *testing.T) {
+			want := headers.Quota{Name: c.name, Unit: c.unit, Remaining: 7, HasRemaining: true, Window: c.w, HasWindow: c.w > 0}
+			if got := parse(200, c.field, "7").Quotas; len(got) != 1 || got[0] != want {
+				t.Errorf("Quotas = %+v, want %+v", got, want)
+			}
+		})
+	}
+	for _, field := range []string{
+		"X-RateLimits-Remaining", "X-PreRateLimit-Remaining", "X-RateLimit-NearLimit", "X-RateLimit-Used", "X-Limit-Remaining", "Ratelimit_Remaining",
+	} {
+		if got := parse(200, field, "7").Quotas; got != nil {
+			t.Errorf("%s: Quotas = %+v, want none", field, got)
+		}
+	}
+}
+
+// A header map that was built by hand may hold names in any case.
+func TestFieldNamesInAnyCase(t *testing.T) {
+	resp := response(429)
+	resp.Header = http.Header{
+		"retry-after": {"5"}, "x-ratelimit-remaining": {"0"}, "RATELIMIT": {`"a";r=1`}, "ratelimit-policy": {`"a";q=2;w=3`},
+	}
+	got := headers.Parse(resp, received)
+	if got.RetryAfter != 5*time.Second || len(got.Quotas) != 2 || got.Quotas[1].Window != 3*time.Second {
+		t.Errorf("Parse = %+v, want all four fields read", got)
+	}
+}
+
+func TestResetKind(t *testing.T) {
+	for _, c := range []struct {
+		field, value string
+		want         headers.ResetKind
+	}{
+		{"X-RateLimit-Reset", "5", headers.ResetUnknown},
+		{"RateLimit", "limit=1, reset=5", headers.ResetWindow},
+		{"RateLimit", `"a";r=1;t=5`, headers.ResetNext},
+	} {
+		if got := parse(200, c.field, c.value).Quotas; len(got) != 1 || got[0].ResetKind != c.want || got[0].Reset != 5*time.Second {
+			t.Errorf("%s: %s: Quotas = %+v, want ResetKind %v", c.field, c.value, got, c.want)
+		}
+	}
+}
+
+func TestWindowBeyondTenYearsIsLeftOut(t *testing.T) {
+	for _, fields := range [][]string{
+		{"RateLimit-Limit", "5;w=999999999999999"},
+		{"RateLimit-Policy", `"a";q=5;w=999999999999999`},
+	} {
+		if got := parse(200, fields...).Quotas; len(got) != 1 || got[0].HasWindow || got[0].Limit != 5 {
+			t.Errorf("%q: Quotas = %+v, want a limit of 5 and no window", fields, got)
+		}
+	}
+}
+
+func TestWait(t *testing.T) {
+	spent := headers.Quota{HasRemaining: true, HasReset: true, Reset: time.Minute}
+	later, advisory, left, silent := spent, spent, spent, spent
+	later.Reset = time.Hour
+	advisory.Advisory, advisory.Reset = true, 2*time.Hour
+	left.Remaining, left.Reset = 1, 3*time.Hour
+	silent.HasReset, silent.Reset = false, 0
+	for _, c := range []struct {
+		name   string
+		signal headers.Signal
+		want   time.Duration
+	}{
+		{"nothing", headers.Signal{}, 0},
+		{"Retry-After", headers.Signal{RetryAfter: time.Second, HasRetryAfter: true, Quotas: []headers.Quota{spent}}, time.Second},
+		{"Retry-After of zero", headers.Signal{HasRetryAfter: true, Quotas: []headers.Quota{spent}}, time.Minute},
+		{"the latest reset", headers.Signal{Quotas: []headers.Quota{spent, later, spent}}, time.Hour},
+		{"of what has none remaining", headers.Signal{Quotas: []headers.Quota{spent, left, advisory, silent}}, time.Minute},
+		{"of nothing", headers.Signal{Quotas: []headers.Quota{left, advisory, silent}}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, told := c.signal.Wait(); got != c.want || told != (c.want > 0) {
+				t.Errorf("Wait() = %v, %v, want %v, %v", got, told, c.want, c.want > 0)
+			}
+		})
+	}
+}
+
+func TestNothingToRead(t *testing.T) {
+	var none *headers.Dialect
+	if got := headers.Parse(nil, received); !equal(got, headers.Signal{}) {
+		t.Errorf("Parse(nil) = %+v, want nothing", got)
+	}
+	if got := none.Parse(&http.Response{StatusCode: 429}, time.Time{}); !got.Throttled {
+		t.Errorf("Parse = %+v, want throttled", got)
+	}
+	if got := headers.Parse(&http.Response{Request: &http.Request{}}, received); !equal(got, headers.Signal{}) {
+		t.Errorf("Parse = %+v, want nothing", got)
+	}
+}
+
+// Ten megabytes of headers are what net/http lets through.
+func TestHugeHeaderIsNotKept(t *testing.T) {
+	long := strings.Repeat("9", 9<<20)
+	list := strings.Repeat(`"`+strings.Repeat("n", 100)+`";r=1,`, 140) + `"a";r=0;t=5`
+	for _, c := range []struct {
+		name   string
+		fields []string
+	}{
+		{"long values", []string{"Retry-After", long, "RateLimit", long, "X-RateLimit-Reset", long, "Age", long}},
+		{"a long name", []string{"X-RateLimit-Remaining-" + strings.Repeat("a", 9<<20), "5"}},
+		{"many lines", slices.Repeat([]string{"RateLimit", ""}, 100_000)},
+		{"many names", manyNames(100_000)},
+		{"a long list", []string{"RateLimit", list}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp := response(429, c.fields...)
+			var before, parsed, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			signal := headers.Parse(resp, received)
+			runtime.ReadMemStats(&parsed)
+			resp, c.fields = nil, nil
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			runtime.KeepAlive(signal)
+			if cost := parsed.TotalAlloc - before.TotalAlloc; cost > 256<<10 {
+				t.Errorf("Parse allocates %d bytes, want at most 256 KiB", cost)
+			}
+			if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 32<<10 {
+				t.Errorf("the signal keeps %d bytes, want at most 32 KiB", kept)
+			}
+		})
+	}
+}
+
+// The order of a map must not show, even where not all quotas have a place.
+func TestManyQuotasAreTheSameEachTime(t *testing.T) {
+	resp := response(429, manyNames(1000)...)
+	first := headers.Parse(resp, received).Quotas
+	for range 10 {
+		if got := headers.Parse(resp, received).Quotas; !slices.Equal(got, first) || len(got) != 64 {
+			t.Fatalf("%d quotas %+v, want the same 64 at each reading", len(got), got)
+		}
+	}
+}
+
+func TestPoliciesOfTwoFieldsAreTheSameEachTime(t *testing.T) {
+	resp := response(200, "RateLimit-Policy", "10;w=60, 10;w=1", "X-RateLimit-Policy", "100;w=3600", "RateLimit-Limit", "10, 7;w=5", "Gw-RateLimit-Policy", "broken;")
+	want := []headers.Quota{
+		{Limit: 10, Window: time.Second}, {Limit: 7, Window: 5 * time.Second}, {Limit: 10, Window: time.Minute}, {Limit: 100, Window: time.Hour},
+	}
+	for i := range want {
+		want[i].Unit, want[i].HasLimit, want[i].HasWindow = "requests", true, true
+	}
+	for range 20 {
+		if got := headers.Parse(resp, received).Quotas; !slices.Equal(got, want) {
+			t.Fatalf("Quotas = %+v, want %+v", got, want)
+		}
+	}
+}
+
+func manyNames(n int) (fields []string) {
+	for i := range n {
+		name := "-Name" + strconv.Itoa(i)
+		fields = append(fields, "X-RateLimit-Remaining"+name, "5", "X-RateLimit-Limit"+name, "7")
+	}
+	return fields
+}
+
+func TestAllocations(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		resp *http.Response
+		most float64
+	}{
+		{"ordinary", response(200, ordinary...), 0},
+		{"Retry-After", response(429, with("Retry-After", "30")...), 0},
+		{"three fields", response(200, with("X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4987", "X-RateLimit-Reset", "1795177800")...), 1},
+	} {
+		if got := testing.AllocsPerRun(100, func() { headers.Parse(c.resp, received) }); got > c.most {
+			t.Errorf("%s: Parse allocates %v times, want at most %v", c.name, got, c.most)
+		}
+	}
+}

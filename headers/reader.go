@@ -1,0 +1,250 @@
+package headers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	unitRequests = "requests"
+	unitTokens   = "tokens"
+)
+
+// A reader reads one response, in one dialect.
+type reader struct {
+	clock
+	tally
+	dialect *Dialect
+	sig     Signal
+
+	scope     Scope  // whom the refusal concerns, as the response says
+	refusal   string // reason of a refusal that a field or the body tells
+	forbidden bool   // the vendor says not to try again
+}
+
+// read reads the whole response.
+func (r *reader) read() Signal {
+	r.standard()
+	for i := range r.dialect.Fields {
+		f := &r.dialect.Fields[i]
+		if lines := bounded(r.resp.Header.Values(f.Name)); len(lines) > 0 {
+			r.field(f, lines)
+		}
+	}
+	if r.aged {
+		r.tally = tally{} // a cache's answer tells of quotas as they once were
+	}
+	r.settle()
+	r.judge()
+	if r.body() {
+		r.settle()
+		r.judge()
+	}
+	r.sig.Quotas = r.quotas
+	return r.sig
+}
+
+// standard reads the header fields that any vendor may send.
+func (r *reader) standard() {
+	var retry [len(retryAfterFields)][]string
+	var draft []string
+	for name, lines := range r.resp.Header {
+		kind := kindOf(name)
+		if kind == kindNone || r.claimed(name) {
+			continue
+		}
+		lines = bounded(lines)
+		switch kind {
+		case kindRetryAfter:
+			for i := range retryAfterFields {
+				if strings.EqualFold(name, retryAfterFields[i].name) {
+					retry[i] = concat(retry[i], lines)
+				}
+			}
+		case kindShouldRetry:
+			r.forbidden = r.forbidden || slices.ContainsFunc(lines, isFalse)
+		case kindRateLimit:
+			switch rest, _ := cutRateLimit(name); {
+			case strings.EqualFold(name, "RateLimit"):
+				draft = concat(draft, lines)
+			case strings.EqualFold(rest, "Policy"):
+				r.draftPolicy(lines)
+			default:
+				r.named(rest, lines)
+			}
+		}
+	}
+	for i := range retryAfterFields {
+		r.retryAfter(retry[i], retryAfterFields[i].unit)
+	}
+	r.draft(draft)
+}
+
+// claimed reports whether the dialect reads the field itself.
+func (r *reader) claimed(name string) bool {
+	for i := range r.dialect.Fields {
+		if strings.EqualFold(r.dialect.Fields[i].Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter reads the lines of one of the fields that ask for a wait. Of several
+// values the longest counts: each was asked for by somebody on the way.
+func (r *reader) retryAfter(lines []string, unit time.Duration) {
+	if r.sig.HasRetryAfter {
+		return
+	}
+	m := members{lines: lines}
+	for value, ok := m.next(); ok; value, ok = m.next() {
+		wait, valid := r.delay(value, unit)
+		if valid {
+			r.sig.RetryAfter = max(r.sig.RetryAfter, wait)
+			r.sig.HasRetryAfter = true
+		}
+	}
+}
+
+// named reads a field whose name says, after "ratelimit", what it tells of which
+// quota. The most cautious of several values counts, of several fields too: the
+// least limit, the least that remains, the latest reset.
+func (r *reader) named(rest string, lines []string) {
+	var name quotaName
+	name.parse(rest)
+	switch name.fact {
+	case FactLimit:
+		r.limit(&name, lines)
+	case FactRemaining:
+		if n, ok := least(lines, 0, parseRemaining); ok {
+			r.quotaNamed(&name).lowerRemaining(n)
+		}
+	case FactReset:
+		if wait, ok := r.latest(lines, 0, 0); ok {
+			r.quotaNamed(&name).delayReset(wait, ResetUnknown)
+		}
+	}
+}
+
+// limit reads a limit field. Up to draft 03 it may hold policies too, which are told
+// by their window: "100, 100;w=60".
+func (r *reader) limit(name *quotaName, lines []string) {
+	var limit, policyLimit float64
+	var has, hasPolicy bool
+	m := members{lines: lines}
+	for value, ok := m.next(); ok; value, ok = m.next() {
+		number, parameters, _ := strings.Cut(value, ";")
+		n, valid := parseCount(trim(number))
+		if !valid {
+			continue
+		}
+		if window := windowParameter(parameters); window > 0 {
+			if len(r.policies) < maxQuotas {
+				r.addPolicy(policy{r.nameOf(name), name.unit, n, window})
+			}
+			lower(&policyLimit, &hasPolicy, n)
+		} else {
+			lower(&limit, &has, n)
+		}
+	}
+	if !has {
+		limit, has = policyLimit, hasPolicy
+	}
+	if has {
+		r.quotaNamed(name).lowerLimit(limit)
+	}
+}
+
+// windowParameter returns the window among the parameters of a policy, or zero.
+// Draft-polli-00 spells it "window", all others "w".
+func windowParameter(parameters string) time.Duration {
+	for parameters != "" {
+		var parameter string
+		parameter, parameters, _ = strings.Cut(parameters, ";")
+		key, value, _ := strings.Cut(trim(parameter), "=")
+		if key != "w" && key != "window" {
+			continue
+		}
+		if d, ok := parseDecimal(value); ok {
+			if window, whole := d.times(time.Second, maxWindow); whole {
+				return window
+			}
+		}
+	}
+	return 0
+}
+
+// least returns the least number among the values of a field, without their
+// parameters; member is the only one to be read, or zero.
+func least(lines []string, member int, parse func(string) (float64, bool)) (n float64, ok bool) {
+	m := members{lines: lines}
+	for place := 1; ; place++ {
+		value, more := m.next()
+		if !more {
+			return n, ok
+		}
+		value, _, _ = strings.Cut(value, ";")
+		if x, valid := parse(trim(value)); valid && (member == 0 || member == place) {
+			lower(&n, &ok, x)
+		}
+	}
+}
+
+// most returns the greatest count among the values of a field.
+func most(lines []string, member int) (n float64, ok bool) {
+	n, ok = least(lines, member, func(s string) (float64, bool) {
+		n, ok := parseCount(s)
+		return -n, ok
+	})
+	return -n, ok
+}
+
+// latest returns the longest wait among the values of a field.
+func (r *reader) latest(lines []string, member int, per time.Duration) (wait time.Duration, ok bool) {
+	m := members{lines: lines}
+	for place := 1; ; place++ {
+		value, more := m.next()
+		if !more {
+			return wait, ok
+		}
+		value, _, _ = strings.Cut(value, ";")
+		if d, valid := r.reset(trim(value), per); valid && (member == 0 || member == place) {
+			wait, ok = max(wait, d), true
+		}
+	}
+}
+
+func concat(lines, more []string) []string {
+	if len(lines) == 0 {
+		return more
+	}
+	return bounded(slices.Concat(lines, more))
+}
+
+func isFalse(line string) bool { return strings.EqualFold(trim(line), "false") }
+
+// scan tells what a header holds: whether anything that needs a closer look, and
+// whether a cache answered.
+func scan(header http.Header) (telling, aged bool) {
+	for name := range header {
+		if isShort(name) {
+			continue // saves half of the calls
+		}
+		switch kindOf(name) {
+		case kindNone:
+		case kindAge:
+			aged = aged || slices.ContainsFunc(bounded(header[name]), isAged)
+		default:
+			telling = true
+		}
+	}
+	return telling, aged
+}
+
+// isAged reports whether an Age is above zero (RFC 9111 section 5.1).
+func isAged(line string) bool {
+	age, ok := parseDecimal(trim(line))
+	return ok && age != decimal{}
+}

@@ -1,0 +1,163 @@
+package headers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Lookup returns the dialect of a vendor by its name ("GitHub", "Azure OpenAI"), in
+// upper or lower case, and whether there is one. The dialect must not be changed.
+func Lookup(vendor string) (*Dialect, bool) {
+	d, ok := registered.Load().vendors[strings.ToLower(vendor)]
+	return d, ok
+}
+
+// Register makes a dialect known to [Lookup] by its name and to [Parse] by its hosts,
+// in the place of any that had them before. The error says what is wrong with a
+// dialect that cannot be registered. Register copies the dialect. It is safe for
+// concurrent use with everything in this package.
+//
+// To read the responses of one client in a dialect, no registration is needed: call
+// its Parse.
+func Register(d *Dialect) error {
+	if err := d.validate(); err != nil {
+		return err
+	}
+	registering.Lock()
+	defer registering.Unlock()
+	old := registered.Load()
+	next := &registry{vendors: maps.Clone(old.vendors), domains: maps.Clone(old.domains)}
+	next.add(d.clone())
+	registered.Store(next)
+	return nil
+}
+
+// A registry is never changed once it is stored, so that reading takes no lock.
+type registry struct {
+	vendors map[string]*Dialect   // by name in lower case
+	domains map[string][]hostRule // by the last two labels of the host
+}
+
+type hostRule struct {
+	host    string // "api.example.com", or ".example.com" for all below
+	dialect *Dialect
+}
+
+var (
+	registering sync.Mutex // held to replace registered
+	registered  atomic.Pointer[registry]
+)
+
+func init() {
+	r := &registry{vendors: map[string]*Dialect{}, domains: map[string][]hostRule{}}
+	for i := range vendors {
+		r.add(&vendors[i])
+	}
+	registered.Store(r)
+}
+
+func (r *registry) add(d *Dialect) {
+	r.vendors[strings.ToLower(d.Vendor)] = d
+	for _, host := range d.Hosts {
+		host = strings.TrimPrefix(strings.ToLower(host), "*")
+		domain := domainOf(host)
+		rules := slices.DeleteFunc(slices.Clone(r.domains[domain]), func(rule hostRule) bool { return rule.host == host })
+		r.domains[domain] = append(rules, hostRule{host, d})
+	}
+}
+
+// host returns the dialect of the host of a URL: that of its own name, else that of
+// the longest domain it is below, else nil.
+func (r *registry) host(u *url.URL) *Dialect {
+	rules := r.domains[domainOf(u.Host)]
+	if len(rules) == 0 {
+		return nil
+	}
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	var best hostRule
+	for _, rule := range rules {
+		if strings.EqualFold(rule.host, host) {
+			return rule.dialect
+		}
+		if rule.host[0] == '.' && hasSuffixFold(host, rule.host) && len(rule.host) > len(best.host) {
+			best = rule
+		}
+	}
+	return best.dialect
+}
+
+// domainOf returns the last two labels of a host, without its port, in lower case: one
+// look-up by them settles it for nearly every host that no dialect is known for.
+func domainOf(host string) string {
+	dots, upper := 0, false
+labels:
+	for i := len(host) - 1; i >= 0; i-- {
+		switch c := host[i]; {
+		case c == '.' && i == len(host)-1, c == ':':
+			host, dots, upper = host[:i], 0, false // the dot of the root, or a port
+		case c == '.':
+			if dots++; dots == 2 {
+				host = host[i+1:]
+				break labels
+			}
+		case 'A' <= c && c <= 'Z':
+			upper = true
+		}
+	}
+	if upper {
+		host = strings.ToLower(host)
+	}
+	return host
+}
+
+func hasSuffixFold(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}
+
+func (d *Dialect) validate() error {
+	if d == nil || d.Vendor == "" {
+		return errors.New("headers: dialect without a vendor's name")
+	}
+	for _, host := range d.Hosts {
+		name := strings.TrimPrefix(host, "*.")
+		if name == "" || strings.ContainsAny(name, "*/: ") || name != host && !strings.Contains(name, ".") {
+			return fmt.Errorf("headers: dialect %s: host %q is neither a name nor one after \"*.\"", d.Vendor, host)
+		}
+	}
+	for _, f := range slices.Concat(d.Fields, d.Body) {
+		if f.Name == "" || f.Tells > FactScope || f.Syntax > SyntaxPercent || f.Member < 0 || f.Per < 0 || f.Window < 0 {
+			return fmt.Errorf("headers: dialect %s: field %q: empty name, unknown fact or syntax, or number below zero", d.Vendor, f.Name)
+		}
+	}
+	for _, f := range d.Body {
+		if f.Syntax != SyntaxValue {
+			return fmt.Errorf("headers: dialect %s: body %q: a syntax is for header fields", d.Vendor, f.Name)
+		}
+	}
+	return nil
+}
+
+func (d *Dialect) clone() *Dialect {
+	c := *d
+	c.Hosts = slices.Clone(d.Hosts)
+	c.Refuses = slices.Clone(d.Refuses)
+	c.NotProcessed = slices.Clone(d.NotProcessed)
+	c.Fields = slices.Clone(d.Fields)
+	c.Body = slices.Clone(d.Body)
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		f.Name = textproto.CanonicalMIMEHeaderKey(f.Name)
+		f.Words = maps.Clone(f.Words)
+	}
+	for i := range c.Body {
+		c.Body[i].Words = maps.Clone(c.Body[i].Words)
+	}
+	return &c
+}

@@ -1,0 +1,79 @@
+package headers
+
+import "time"
+
+// A Signal is what one response says about the caller's quotas. The zero value
+// says nothing.
+//
+// Reason is empty where the response neither refuses nor forbids. Else it is one of
+// "status_429", "status_503", "status_403", "status" (another that refuses in the
+// vendor's dialect), "field" (a header field says so), "body" (the body does),
+// "zero_quota" (Permanent: the quota is zero) and "no_retry" (Permanent: the vendor
+// says do not retry).
+type Signal struct {
+	Throttled     bool          // refused for now: 429, and the vendors' other ways
+	NotProcessed  bool          // the vendor certainly did nothing: 429, and where its dialect says so
+	Permanent     bool          // waiting will not help: the vendor says do not retry, or the quota is zero
+	Scope         Scope         // whom the refusal concerns
+	Reason        string        // a word of ours (see below), never the vendor's text
+	RetryAfter    time.Duration // wait the response itself asks for, from now
+	HasRetryAfter bool
+	Quotas        []Quota
+}
+
+// A Quota is one quota as a response tells it. The zero value says nothing.
+type Quota struct {
+	Name      string        // policy, resource or window name; "" where the vendor names none
+	Unit      string        // "requests" unless the vendor counts something else ("tokens", "complexity", ...)
+	Limit     float64       // finite, where HasLimit
+	Remaining float64       // finite, not negative, where HasRemaining
+	Reset     time.Duration // from now, not negative, where HasReset
+	Window    time.Duration // positive, where HasWindow
+
+	HasLimit, HasRemaining, HasReset, HasWindow bool
+
+	ResetKind ResetKind // what Reset means
+	Advisory  bool      // none remaining does not refuse
+}
+
+// A Scope says whom a refusal concerns.
+type Scope uint8
+
+// The scopes of a refusal.
+const (
+	ScopeUnknown    Scope = iota // the response does not say; treated as the lane
+	ScopeRequest                 // this request alone
+	ScopeRoute                   // this route or method
+	ScopeCredential              // this user, key or token
+	ScopeLane                    // everything in the lane
+	ScopeGlobal                  // everything sent to the vendor
+)
+
+// A ResetKind says what happens at a quota's reset.
+type ResetKind uint8
+
+// The kinds of reset.
+const (
+	ResetUnknown ResetKind = iota // the response does not say
+	ResetFull                     // the quota is whole again
+	ResetNext                     // there is more of it
+	ResetWindow                   // a window ends
+)
+
+// Wait returns the time this signal tells a refused caller to wait from its
+// receipt, and whether it tells one at all: RetryAfter where that is above zero,
+// else the latest reset among the quotas that have none remaining. An Advisory
+// quota tells none. The wait is above zero where the second result is true.
+func (s Signal) Wait() (time.Duration, bool) {
+	if s.RetryAfter > 0 {
+		return s.RetryAfter, true
+	}
+	var wait time.Duration
+	for i := range s.Quotas {
+		q := &s.Quotas[i]
+		if q.HasRemaining && q.Remaining == 0 && q.HasReset && !q.Advisory {
+			wait = max(wait, q.Reset)
+		}
+	}
+	return wait, wait > 0
+}

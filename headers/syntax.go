@@ -1,0 +1,264 @@
+package headers
+
+import (
+	"strings"
+	"time"
+)
+
+// field reads a field of the dialect. What an earlier one has told, it leaves.
+func (r *reader) field(f *Field, lines []string) {
+	switch f.Syntax {
+	case SyntaxValue:
+		r.value(f, lines, reasonField)
+	case SyntaxUsedOfLimit:
+		r.usedOfLimit(f, lines)
+	case SyntaxNamed:
+		r.namedValues(f, lines)
+	case SyntaxPairs:
+		r.pairs(f, lines)
+	case SyntaxWindows:
+		r.windows(f, lines)
+	case SyntaxExhausted:
+		r.exhaustedNames(f, lines)
+	case SyntaxPercent:
+		r.percent(f, lines)
+	}
+}
+
+// value reads a field of one value. Reason is the one of a refusal by it.
+func (r *reader) value(f *Field, lines []string, reason string) {
+	switch f.Tells {
+	case FactLimit:
+		if n, ok := least(lines, f.Member, parseCount); ok {
+			r.tell(f, f.Quota, n)
+		}
+	case FactRemaining:
+		if n, ok := least(lines, f.Member, parseRemaining); ok {
+			r.tell(f, f.Quota, n)
+		}
+	case FactUsed:
+		if n, ok := most(lines, f.Member); ok {
+			r.tell(f, f.Quota, n)
+		}
+	case FactReset:
+		if wait, ok := r.latest(lines, f.Member, f.Per); ok {
+			if q := r.quotaIn(f, f.Quota); !q.HasReset {
+				q.delayReset(wait, ResetUnknown)
+			}
+		}
+	case FactWindow:
+		if window, ok := parseWindow(lines[0], f.Per); ok {
+			if q := r.quotaIn(f, f.Quota); !q.HasWindow {
+				q.Window, q.HasWindow = window, true
+			}
+		}
+	case FactName:
+		if r.name == "" {
+			r.name = clean(trim(lines[0]))
+		}
+	case FactRetryAfter:
+		if wait, ok := r.latest(lines, f.Member, f.Per); ok && !r.sig.HasRetryAfter {
+			r.sig.RetryAfter, r.sig.HasRetryAfter = wait, true
+		}
+	case FactRefusal, FactPermanent, FactScope:
+		r.words(f, lines, reason)
+	}
+}
+
+// words looks for the words of a field among its values.
+func (r *reader) words(f *Field, lines []string, reason string) {
+	for _, line := range lines {
+		scope, ok := f.word(trim(line))
+		if !ok {
+			continue
+		}
+		r.scope = max(r.scope, scope)
+		switch f.Tells {
+		case FactRefusal:
+			r.refusal = reason
+		case FactPermanent:
+			r.forbidden = true
+		}
+	}
+}
+
+// word returns the widest scope of the words that match text.
+func (f *Field) word(text string) (scope Scope, ok bool) {
+	if scope, ok = f.Words[text]; ok {
+		return scope, true
+	}
+	for word, s := range f.Words {
+		if matches(word, text) {
+			scope, ok = max(scope, s), true
+		}
+	}
+	return scope, ok
+}
+
+// matches compares text with a pattern in which "*" stands for any text. Taking the
+// first place for each part is enough: a later one leaves less for the next.
+func matches(pattern, text string) bool {
+	part, pattern, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return text == part
+	}
+	if !strings.HasPrefix(text, part) {
+		return false
+	}
+	text = text[len(part):]
+	for {
+		part, pattern, wild = strings.Cut(pattern, "*")
+		if !wild {
+			return strings.HasSuffix(text, part)
+		}
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+}
+
+// quotaIn returns the quota of a name, with what the field knows of it.
+func (r *reader) quotaIn(f *Field, name string) *Quota {
+	q := r.quota(name)
+	if f.Unit != "" {
+		q.Unit = f.Unit
+	}
+	if f.Window > 0 && !q.HasWindow {
+		q.Window, q.HasWindow = f.Window, true
+	}
+	return q
+}
+
+// tell notes one of the three counts of a quota.
+func (r *reader) tell(f *Field, name string, n float64) {
+	switch q := r.quotaIn(f, name); f.Tells {
+	case FactLimit:
+		if !q.HasLimit {
+			q.lowerLimit(n)
+		}
+	case FactRemaining:
+		if !q.HasRemaining {
+			q.lowerRemaining(n)
+		}
+	case FactUsed:
+		r.addUsed(used{name: name, count: n})
+	}
+}
+
+// usedOfLimit reads "32/40", and "name=18/5000; name=17/250(...)".
+func (r *reader) usedOfLimit(f *Field, lines []string) {
+	for part := range parts(lines, ";,") {
+		name, ratio, isNamed := strings.Cut(part, "=")
+		if !isNamed {
+			name, ratio = f.Quota, part
+		}
+		ratio, _, _ = strings.Cut(ratio, "(")
+		count, limit, _ := strings.Cut(ratio, "/")
+		n, okCount := parseCount(trim(count))
+		most, okLimit := parseCount(trim(limit))
+		if okCount && okLimit {
+			q := r.quotaIn(f, clean(name))
+			q.lowerLimit(most)
+			q.lowerRemaining(max(0, most-n))
+		}
+	}
+}
+
+// namedValues reads "name;107".
+func (r *reader) namedValues(f *Field, lines []string) {
+	for part := range parts(lines, ",") {
+		name, number, _ := strings.Cut(part, ";")
+		if n, ok := parseCount(trim(number)); ok {
+			r.tell(f, clean(name), n)
+		}
+	}
+}
+
+// pairs reads "total=100; remaining=99; resets=41".
+func (r *reader) pairs(f *Field, lines []string) {
+	for part := range parts(lines, ";,") {
+		key, text, _ := strings.Cut(part, "=")
+		switch key {
+		case "total", "limit":
+			if n, ok := parseCount(text); ok {
+				r.quotaIn(f, f.Quota).lowerLimit(n)
+			}
+		case "remaining":
+			if n, ok := parseRemaining(text); ok {
+				r.quotaIn(f, f.Quota).lowerRemaining(n)
+			}
+		case "resets", "reset":
+			if wait, ok := r.reset(text, f.Per); ok {
+				r.quotaIn(f, f.Quota).delayReset(wait, ResetUnknown)
+			}
+		}
+	}
+}
+
+// windows reads "20:1,100:120": a number for each window, in seconds.
+func (r *reader) windows(f *Field, lines []string) {
+	for part := range parts(lines, ",") {
+		number, length, _ := strings.Cut(part, ":")
+		n, ok := parseCount(number)
+		window, isWindow := parseWindow(length, f.Per)
+		if !ok || !isWindow {
+			continue
+		}
+		if f.Tells == FactUsed {
+			r.addUsed(used{name: f.Quota, window: window, count: n})
+			continue
+		}
+		q := r.quotaOf(f.Quota, window)
+		q.lowerLimit(n)
+		if f.Unit != "" {
+			q.Unit = f.Unit
+		}
+	}
+}
+
+// exhaustedNames reads "60:name;name:scope": quotas of which nothing is left for
+// some seconds.
+func (r *reader) exhaustedNames(f *Field, lines []string) {
+	for part := range parts(lines, ",") {
+		length, rest, _ := strings.Cut(part, ":")
+		names, _, _ := strings.Cut(rest, ":")
+		wait, ok := r.reset(length, f.Per)
+		if !ok {
+			continue
+		}
+		for more := true; more; {
+			var name string
+			name, names, more = strings.Cut(names, ";")
+			q := r.quotaIn(f, clean(trim(name)))
+			q.lowerRemaining(0)
+			q.delayReset(wait, ResetUnknown)
+		}
+	}
+}
+
+// parseWindow reads the length of a window, above zero.
+func parseWindow(s string, per time.Duration) (time.Duration, bool) {
+	if per <= 0 {
+		per = time.Second
+	}
+	window, ok := parseDuration(trim(s), maxWindow)
+	if d, bare := parseDecimal(trim(s)); bare {
+		window, ok = d.times(per, maxWindow)
+	}
+	return window, ok && 0 < window && window < maxWindow
+}
+
+// parts walks over the parts of all lines between any of the separators.
+func parts(lines []string, separators string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			for part := range strings.FieldsFuncSeq(line, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
+				if !yield(trim(part)) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package headers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// maxQuotas bounds the quotas of one signal. Beyond it those stay whose names sort
+// first, in whatever order they came.
+const maxQuotas = 64
+
+// A tally gathers the quotas of one response, of which each field tells a part.
+type tally struct {
+	quotas   []Quota
+	policies []policy
+	used     []used
+	name     string // of the quota that has none
+	surplus  Quota  // what does not fit goes here
+}
+
+// A policy is a limit with its window. Up to draft 07 policies stand beside the
+// quota that is in force, which may be one of them.
+type policy struct {
+	name, unit string
+	limit      float64
+	window     time.Duration
+}
+
+// A used is what was used of a quota, whose limit may be read later.
+type used struct {
+	name   string
+	window time.Duration
+	count  float64
+}
+
+// quota returns the quota of a name, which is new where there is none.
+func (t *tally) quota(name string) *Quota {
+	for i := range t.quotas {
+		if t.quotas[i].Name == name {
+			return &t.quotas[i]
+		}
+	}
+	return t.add(Quota{Name: name, Unit: unitRequests})
+}
+
+// quotaOf returns the quota of a name and a window.
+func (t *tally) quotaOf(name string, window time.Duration) *Quota {
+	for i := range t.quotas {
+		if q := &t.quotas[i]; q.Name == name && q.Window == window {
+			return q
+		}
+	}
+	return t.add(Quota{Name: name, Unit: unitRequests, Window: window, HasWindow: true})
+}
+
+// quotaNamed returns the quota that a field's name names.
+func (t *tally) quotaNamed(name *quotaName) *Quota {
+	if t.isSurplus(name) {
+		return &t.surplus
+	}
+	q := t.quota(t.nameOf(name))
+	q.Unit = name.unit
+	if name.window > 0 {
+		q.Window, q.HasWindow = name.window, true
+	}
+	return q
+}
+
+// nameOf returns a name as a string, the one in use where there is one.
+func (t *tally) nameOf(name *quotaName) string {
+	for i := range t.quotas {
+		if t.quotas[i].Name == string(name.bytes()) {
+			return t.quotas[i].Name
+		}
+	}
+	return name.String()
+}
+
+// isSurplus reports whether there is no place for a name, without making a string of
+// it: a header may hold a hundred thousand names.
+func (t *tally) isSurplus(name *quotaName) bool {
+	return len(t.quotas) == maxQuotas && string(name.bytes()) > t.quotas[t.last()].Name
+}
+
+// last returns the index of the quota whose name sorts last.
+func (t *tally) last() int {
+	last := 0
+	for i := range t.quotas {
+		if t.quotas[i].Name > t.quotas[last].Name {
+			last = i
+		}
+	}
+	return last
+}
+
+func (t *tally) add(q Quota) *Quota {
+	if len(t.quotas) < maxQuotas {
+		t.quotas = append(t.quotas, q)
+		return &t.quotas[len(t.quotas)-1]
+	}
+	last := &t.quotas[t.last()]
+	if q.Name >= last.Name {
+		last = &t.surplus
+	}
+	*last = q
+	return last
+}
+
+func (t *tally) addPolicy(p policy) {
+	if len(t.policies) < maxQuotas {
+		t.policies = append(t.policies, p)
+	}
+}
+
+func (t *tally) addUsed(u used) {
+	if len(t.used) < maxQuotas {
+		t.used = append(t.used, u)
+	}
+}
+
+// settle joins what was read apart, and puts the quotas in order: the fields of a
+// response come in any.
+func (t *tally) settle() {
+	for _, u := range t.used {
+		t.settleUsed(u)
+	}
+	slices.SortFunc(t.policies, func(a, b policy) int {
+		return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.limit, b.limit))
+	})
+	for _, p := range t.policies {
+		t.settlePolicy(p)
+	}
+	t.used, t.policies = nil, nil
+	for i := range t.quotas {
+		if t.quotas[i].Name == "" {
+			t.quotas[i].Name = t.name
+		}
+	}
+	t.quotas = slices.DeleteFunc(t.quotas, isEmpty)
+	slices.SortStableFunc(t.quotas, func(a, b Quota) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Window, b.Window))
+	})
+}
+
+func (t *tally) settleUsed(u used) {
+	for i := range t.quotas {
+		q := &t.quotas[i]
+		if q.Name == u.name && (u.window == 0 || q.Window == u.window) && q.HasLimit && !q.HasRemaining {
+			q.Remaining, q.HasRemaining = max(0, q.Limit-u.count), true
+		}
+	}
+}
+
+// settlePolicy gives a policy's window to the quota with the same limit. Any other
+// policy is a quota of its own.
+func (t *tally) settlePolicy(p policy) {
+	for i := range t.quotas {
+		q := &t.quotas[i]
+		if q.Name != p.name || !q.HasLimit || q.Limit != p.limit {
+			continue
+		}
+		if !q.HasWindow {
+			q.Window, q.HasWindow = p.window, true
+		}
+		if q.Window == p.window {
+			return
+		}
+	}
+	t.add(Quota{
+		Name: p.name, Unit: p.unit,
+		Limit: p.limit, HasLimit: true,
+		Window: p.window, HasWindow: true,
+	})
+}
+
+func isEmpty(q Quota) bool {
+	return !q.HasLimit && !q.HasRemaining && !q.HasReset && !q.HasWindow
+}
+
+func (q *Quota) lowerLimit(n float64)     { lower(&q.Limit, &q.HasLimit, n) }
+func (q *Quota) lowerRemaining(n float64) { lower(&q.Remaining, &q.HasRemaining, n) }
+
+func (q *Quota) delayReset(wait time.Duration, kind ResetKind) {
+	q.Reset, q.HasReset = max(q.Reset, wait), true
+	if kind != ResetUnknown {
+		q.ResetKind = kind
+	}
+}
+
+// lower lowers a number that may not have been set.
+func lower(n *float64, has *bool, to float64) {
+	if !*has || to < *n {
+		*n, *has = to, true
+	}
+}

@@ -1,0 +1,183 @@
+package headers_test
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/headers"
+)
+
+// The numbers of vectors in testdata/vectors.json. A file that lost some must not
+// pass.
+const (
+	genericVectors = 145
+	profileVectors = 51
+)
+
+// unsupported are the vectors whose vendor's dialect cannot say what is expected,
+// each with the reason.
+var unsupported = map[string]string{}
+
+type vector struct {
+	ID         string
+	Vendor     string
+	ObservedAt time.Time `json:"observed_at"`
+	Status     int
+	Headers    [][2]vectorValue
+	Body       *string
+	Expect     struct {
+		RetryAfter *float64 `json:"retry_after_s"`
+		Quotas     []vectorQuota
+		Throttled  bool
+		Notes      string
+	}
+}
+
+type vectorQuota struct {
+	Name      string
+	Limit     *float64
+	Remaining *float64
+	Reset     *float64 `json:"reset_s"`
+	Window    *float64 `json:"window_s"`
+	Unit      string
+}
+
+// A vectorValue is a string, or a long one made of parts.
+type vectorValue string
+
+func (v *vectorValue) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, (*string)(v))
+	}
+	var parts struct {
+		Prefix, Repeat, Suffix string
+		Count                  int
+	}
+	err := json.Unmarshal(text, &parts)
+	*v = vectorValue(parts.Prefix + strings.Repeat(parts.Repeat, parts.Count) + parts.Suffix)
+	return err
+}
+
+func (v *vector) response() *http.Response {
+	resp := &http.Response{StatusCode: v.Status, Header: http.Header{}, Body: http.NoBody}
+	for _, field := range v.Headers {
+		// net/http takes the white space around a value off.
+		resp.Header.Add(string(field[0]), strings.Trim(string(field[1]), " \t"))
+	}
+	if v.Body != nil {
+		resp.Body = io.NopCloser(strings.NewReader(*v.Body))
+		resp.ContentLength = int64(len(*v.Body))
+	}
+	return resp
+}
+
+func readVectors(t testing.TB) []vector {
+	t.Helper()
+	text, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Vectors []vector }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Vectors
+}
+
+func TestGenericVectors(t *testing.T) {
+	ran := 0
+	for _, v := range readVectors(t) {
+		if !strings.HasPrefix(v.Expect.Notes, "generic") {
+			continue
+		}
+		ran++
+		t.Run(v.ID, func(t *testing.T) {
+			var none *headers.Dialect
+			v.check(t, none.Parse(v.response(), v.ObservedAt))
+			v.check(t, headers.Parse(v.response(), v.ObservedAt))
+		})
+	}
+	t.Logf("%d of %d generic vectors ran", ran, genericVectors)
+	if ran != genericVectors {
+		t.Errorf("%d generic vectors ran, want %d", ran, genericVectors)
+	}
+}
+
+// A vendor's dialect must not lose what the general rules read.
+func TestGenericVectorsInVendorsDialect(t *testing.T) {
+	for _, v := range readVectors(t) {
+		d, ok := headers.Lookup(v.Vendor)
+		if !ok && v.Vendor != "hostile" {
+			t.Errorf("Lookup(%q) finds nothing", v.Vendor)
+		}
+		if ok && strings.HasPrefix(v.Expect.Notes, "generic") {
+			t.Run(v.ID, func(t *testing.T) { v.check(t, d.Parse(v.response(), v.ObservedAt)) })
+		}
+	}
+}
+
+func TestProfileVectors(t *testing.T) {
+	ran := 0
+	for _, v := range readVectors(t) {
+		if !strings.HasPrefix(v.Expect.Notes, "profile") {
+			continue
+		}
+		if reason, ok := unsupported[v.ID]; ok {
+			t.Logf("%s is not supported: %s", v.ID, reason)
+			continue
+		}
+		ran++
+		t.Run(v.ID, func(t *testing.T) {
+			d, ok := headers.Lookup(v.Vendor)
+			if !ok {
+				t.Fatalf("Lookup(%q) finds nothing", v.Vendor)
+			}
+			v.check(t, d.Parse(v.response(), v.ObservedAt))
+		})
+	}
+	t.Logf("%d of %d profile vectors ran", ran, profileVectors)
+	if want := profileVectors - len(unsupported); ran != want {
+		t.Errorf("%d profile vectors ran, want %d", ran, want)
+	}
+}
+
+func (v *vector) check(t *testing.T, got headers.Signal) {
+	t.Helper()
+	if got.Throttled != v.Expect.Throttled {
+		t.Errorf("Throttled = %v, want %v", got.Throttled, v.Expect.Throttled)
+	}
+	if !same(got.RetryAfter.Seconds(), got.HasRetryAfter, v.Expect.RetryAfter) {
+		t.Errorf("RetryAfter = %v, %v, want %v s", got.RetryAfter, got.HasRetryAfter, v.Expect.RetryAfter)
+	}
+	if len(got.Quotas) != len(v.Expect.Quotas) {
+		t.Errorf("%d quotas, want %d: %+v", len(got.Quotas), len(v.Expect.Quotas), got.Quotas)
+		return
+	}
+	for _, want := range v.Expect.Quotas {
+		if !slices.ContainsFunc(got.Quotas, want.equals) {
+			t.Errorf("quota %+v is not in %+v", want, got.Quotas)
+		}
+	}
+}
+
+func (want vectorQuota) equals(got headers.Quota) bool {
+	return got.Name == want.Name && got.Unit == want.Unit &&
+		same(got.Limit, got.HasLimit, want.Limit) &&
+		same(got.Remaining, got.HasRemaining, want.Remaining) &&
+		same(got.Reset.Seconds(), got.HasReset, want.Reset) &&
+		same(got.Window.Seconds(), got.HasWindow, want.Window)
+}
+
+func same(got float64, has bool, want *float64) bool {
+	if want == nil {
+		return !has && got == 0
+	}
+	return has && math.Abs(got-*want) <= 0.01
+}

@@ -1,0 +1,222 @@
+package headers
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// yearTwoThousand is the least number that is read as an instant: as a delay it
+// would be thirty years.
+const yearTwoThousand = 946_684_800
+
+// A clock turns what a response says about time into waits from its receipt.
+type clock struct {
+	now  time.Time // when the response was received, by the local clock
+	resp *http.Response
+	aged bool // a cache answered: Date is the origin's, of long ago
+
+	ref    time.Time // what an instant is taken against
+	hasRef bool
+}
+
+// reference returns the vendor's clock where the response shows it, so that a
+// local clock that is wrong does no harm; else the local clock. The Date header
+// (RFC 9110 section 6.6.1) counts where there is just one, it is valid, no cache
+// answered, and it is within a day of the local clock.
+func (c *clock) reference() time.Time {
+	if c.hasRef {
+		return c.ref
+	}
+	c.ref, c.hasRef = c.now, true
+	dates := c.resp.Header["Date"]
+	if len(dates) != 1 || c.aged {
+		return c.ref
+	}
+	date, ok := parseHTTPDate(trim(dates[0]), c.now)
+	if ok && date.Sub(c.now).Abs() <= 24*time.Hour {
+		c.ref = date
+	}
+	return c.ref
+}
+
+// until returns the wait until t: none where it is past, a month at most.
+func (c *clock) until(t time.Time) time.Duration {
+	return min(max(t.Sub(c.reference()), 0), maxWait)
+}
+
+// delay reads one value of Retry-After (RFC 9110 section 10.2.3): seconds, which
+// vendors send with fractions, or an instant. Where per is above zero it reads a
+// number of it and nothing else.
+func (c *clock) delay(s string, per time.Duration) (time.Duration, bool) {
+	if d, ok := parseDecimal(s); ok {
+		return c.number(d, per), true
+	}
+	if t, ok := parseInstant(s, c.now); ok && per == 0 {
+		return c.until(t), true
+	}
+	return 0, false
+}
+
+// reset reads one value of a reset field: what delay reads, and durations with
+// units. Per is the unit of a bare number; zero tells it by its size.
+func (c *clock) reset(s string, per time.Duration) (time.Duration, bool) {
+	if d, ok := parseDecimal(s); ok {
+		return c.number(d, per), true
+	}
+	if d, ok := parseDuration(s, maxWait); ok {
+		return d, true
+	}
+	if t, ok := parseInstant(s, c.now); ok {
+		return c.until(t), true
+	}
+	if t, ok := parseScriptDate(s); ok {
+		return c.until(t), true
+	}
+	return 0, false
+}
+
+// number reads a bare number: of per, or without one seconds or an instant.
+func (c *clock) number(d decimal, per time.Duration) time.Duration {
+	if per <= 0 {
+		if d.whole >= yearTwoThousand {
+			return c.until(d.instant())
+		}
+		per = time.Second
+	}
+	wait, _ := d.times(per, maxWait)
+	return wait
+}
+
+// parseInstant reads an HTTP-date or an RFC 3339 timestamp, whose seconds may be
+// missing.
+func parseInstant(s string, now time.Time) (time.Time, bool) {
+	// No form is longer; package time quotes in its errors what it could not read.
+	if len(s) < len("2006-01-02T15:04Z") || len(s) > 64 {
+		return time.Time{}, false
+	}
+	if !isDigit(s[0]) {
+		return parseHTTPDate(s, now)
+	}
+	layout := time.RFC3339
+	if len(s) > 16 && s[16] != ':' {
+		layout = "2006-01-02T15:04Z07:00"
+	}
+	t, err := time.Parse(layout, s)
+	return t, err == nil
+}
+
+// parseHTTPDate reads the three forms of RFC 9110 section 5.6.7. They are always
+// in GMT; package time would take any other zone of the RFC 850 form as GMT.
+func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
+	if len(s) > 64 {
+		return time.Time{}, false
+	}
+	if t, err := time.Parse(http.TimeFormat, s); err == nil {
+		return t, true
+	}
+	if t, err := time.Parse("Monday, 02-Jan-06 15:04:05 GMT", s); err == nil {
+		return century(t, now), true
+	}
+	t, err := time.Parse(time.ANSIC, s)
+	return t, err == nil
+}
+
+// century gives a two-digit year its century: the current one, but the past one
+// where that would be more than fifty years ahead (RFC 9110 section 5.6.7).
+func century(t, now time.Time) time.Time {
+	now = now.UTC()
+	year := now.Year() - now.Year()%100 + t.Year()%100
+	full := func(year int) time.Time {
+		return time.Date(year, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	}
+	if full(year).After(now.AddDate(50, 0, 0)) {
+		year -= 100
+	}
+	return full(year)
+}
+
+// parseScriptDate reads what JavaScript's Date.toString writes:
+// "Tue Feb 16 2021 09:02:42 GMT+0100 (Central European Standard Time)".
+func parseScriptDate(s string) (time.Time, bool) {
+	s, _, _ = strings.Cut(s, " (")
+	if len(s) > 64 {
+		return time.Time{}, false
+	}
+	t, err := time.Parse("Mon Jan 02 2006 15:04:05 GMT-0700", s)
+	return t, err == nil
+}
+
+// parseDuration reads a duration with units, as package time writes it ("6m0s",
+// "2m52.8s"), with days too ("1d12h"), or as hh:mm:ss. It has no sign.
+func parseDuration(s string, bound time.Duration) (time.Duration, bool) {
+	if strings.IndexByte(s, ':') >= 0 {
+		return parseHours(s, bound)
+	}
+	if s == "" {
+		return 0, false
+	}
+	var sum time.Duration
+	for s != "" {
+		end := 0
+		for end < len(s) && (isDigit(s[end]) || s[end] == '.') {
+			end++
+		}
+		d, ok := parseDecimal(s[:end])
+		unit, size := unitOf(s[end:])
+		if !ok || unit == 0 {
+			return 0, false
+		}
+		part, _ := d.times(unit, bound)
+		sum = min(sum+part, bound)
+		s = s[end+size:]
+	}
+	return sum, true
+}
+
+// unitOf returns the unit that s begins with, and its length.
+func unitOf(s string) (unit time.Duration, size int) {
+	for _, u := range [...]struct {
+		name string
+		unit time.Duration
+	}{
+		{"ns", time.Nanosecond},
+		{"us", time.Microsecond},
+		{"µs", time.Microsecond},
+		{"ms", time.Millisecond},
+		{"s", time.Second},
+		{"m", time.Minute},
+		{"h", time.Hour},
+		{"d", 24 * time.Hour},
+	} {
+		if strings.HasPrefix(s, u.name) {
+			return u.unit, len(u.name)
+		}
+	}
+	return 0, 0
+}
+
+// parseHours reads hh:mm:ss; the seconds may have a fraction.
+func parseHours(s string, bound time.Duration) (time.Duration, bool) {
+	hours, rest, _ := strings.Cut(s, ":")
+	minutes, seconds, _ := strings.Cut(rest, ":")
+	h, okHours := parseDecimal(hours)
+	m, okMinutes := parseDecimal(minutes)
+	sec, okSeconds := parseDecimal(seconds)
+	if !okHours || !okMinutes || !okSeconds || h.nanos > 0 || m.nanos > 0 || m.whole > 59 || sec.whole > 59 {
+		return 0, false
+	}
+	var sum time.Duration
+	for _, part := range [...]struct {
+		d    decimal
+		unit time.Duration
+	}{{h, time.Hour}, {m, time.Minute}, {sec, time.Second}} {
+		d, _ := part.d.times(part.unit, bound)
+		sum = min(sum+d, bound)
+	}
+	return sum, true
+}
+
+// trim removes optional white space (RFC 9110 section 5.6.3) and no other: a
+// no-break space stays, and spoils the value.
+func trim(s string) string { return strings.Trim(s, " \t") }
