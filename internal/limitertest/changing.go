@@ -1,0 +1,195 @@
+package limitertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// changing are the rules of pauses, cuts and other limits, and of reading the state.
+var changing = []rule{
+	{"nothing departs before the end of a pause, and then spaced", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(100, 50))
+		f.pause(0, 2*time.Second)
+		f.refuses(0, 1, 2*time.Second)
+		if at := f.take(1999*ms, throttle.Request{}); at != after(2*time.Second) {
+			t.Fatalf("a probe in a pause = %v, want its end", at.Sub(midnight))
+		}
+		f.grants(2*time.Second, 1)
+		f.refuses(2*time.Second, 1, 2010*ms)
+		f.grants(2010*ms, 1)
+	}},
+	{"a shorter pause does not end a longer one", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.pause(0, 2*time.Second)
+		f.pause(0, time.Second)
+		f.refuses(time.Second, 1, 2*time.Second)
+	}},
+	{"after a pause a window's permits are spaced over what is left of it", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.FixedWindow(5, time.Second))
+		f.grants(0, 1)
+		f.pause(0, 600*ms)
+		f.grants(600*ms, 1)
+		f.refuses(600*ms, 1, 700*ms)
+		f.grants(700*ms, 1)
+		f.grants(900*ms, 1)
+		f.grants(time.Second, 5)
+	}},
+	{"a pause that ends in a used up window spaces the next one", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.FixedWindow(5, time.Second))
+		f.grants(0, 5)
+		f.pause(0, 600*ms)
+		f.refuses(600*ms, 1, time.Second)
+		f.grants(time.Second, 1)
+		f.refuses(time.Second, 1, 1200*ms)
+	}},
+	{"after a pause a log's permits are spaced over the span", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
+			f := begin(t, make, l)
+			f.pause(0, 10*time.Second)
+			f.grants(10*time.Second, 1)
+			f.refuses(10*time.Second, 1, 10100*ms)
+			if n := f.line(10105*ms, 10*time.Second); n != 1 {
+				t.Fatalf("limit %v: %d left at the second instant, want 1", l, n)
+			}
+			f.refuses(10105*ms, 1, 10200*ms)
+		}
+	}},
+	{"a change keeps the used part of a permit", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.grants(0, 1)
+		f.tune(50*ms, bucket(2, 1))
+		f.refuses(50*ms, 1, 300*ms)
+		f.tune(50*ms, bucket(100, 1))
+		f.refuses(50*ms, 1, 55*ms)
+	}},
+	{"a larger burst is earned, not given", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 2))
+		f.grants(0, 2)
+		f.tune(0, bucket(10, 100))
+		f.refuses(0, 1, 100*ms)
+	}},
+	{"a changed window keeps its count", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.FixedWindow(10, time.Minute))
+		f.grants(0, 6)
+		f.tune(0, throttle.FixedWindow(8, time.Minute))
+		f.grants(0, 2)
+		f.refuses(0, 1, time.Minute)
+	}},
+	{"a change of the algorithm gives no burst", func(t *testing.T, make Factory) {
+		for _, to := range []throttle.Limit{
+			throttle.FixedWindow(600, time.Minute), throttle.SlidingLog(600, time.Minute),
+			throttle.SlidingWindow(600, time.Minute), bucket(10, 100), throttle.LeakyBucket(10, time.Second),
+		} {
+			f := begin(t, make, bucket(10, 5))
+			f.grants(0, 5)
+			f.tune(0, to)
+			if n := f.line(0, 0); n != 0 {
+				t.Errorf("to %v: %d left at once", to, n)
+			}
+		}
+	}},
+	{"a refusal without a time cuts the rate, and served calls restore it", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		r := optional[throttle.Reconciler](f)
+		f.grants(0, 1)
+		r.Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
+		r.Reconcile(after(ms), throttle.Fact{Departed: after(0), Refused: true}) // in flight when it was cut
+		f.take(time.Second, throttle.Request{N: 1})
+		f.refuses(time.Second, 1, time.Second+142_857_143)
+		served := func(from, to int) {
+			for second := from; second <= to; second++ {
+				for i := range 3 { // a step each second, however many were served in it
+					r.Reconcile(after(time.Duration(second)*time.Second+time.Duration(i)*ms), throttle.Fact{Departed: after(time.Second)})
+				}
+			}
+		}
+		served(2, 4)
+		f.grants(5*time.Second, 1)
+		f.refuses(5*time.Second, 1, 5*time.Second+117_647_059)
+		served(6, 8)
+		f.grants(10*time.Second, 1)
+		f.refuses(10*time.Second, 1, 10100*ms)
+	}},
+	{"a cut window lets out its share", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
+			f := begin(t, make, l)
+			optional[throttle.Reconciler](f).Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
+			if n := f.line(5*time.Second, 5*time.Second); n != 7 {
+				t.Errorf("limit %v: %d left, want 7 of 10", l, n)
+			}
+			if at := f.take(20*time.Second, throttle.Request{N: 10}); at > after(20*time.Second) {
+				t.Errorf("limit %v: a cost of all permits waits until %v", l, at.Sub(midnight))
+			}
+		}
+	}},
+	{"a limiter without limits lets everything out but in a pause", func(t *testing.T, make Factory) {
+		f := begin(t, make)
+		f.grants(0, 100)
+		f.pause(0, time.Second)
+		f.refuses(0, 1, time.Second)
+		f.grants(time.Second, 100)
+	}},
+	{"the state tells what is left and when", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
+			f := begin(t, make, l)
+			reader := optional[throttle.Reader](f)
+			if st := reader.State(after(0)); !st.Whole || st.Cut != 1 || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
+				t.Errorf("limit %v: a new limiter's state is %+v", l, st)
+			}
+			f.grants(0, 4)
+			if st := reader.State(after(0)); st.Whole || st.Limits[0].Headroom != 6 || st.Limits[0].Utilization != 0.4 {
+				t.Errorf("limit %v: after 4 permits the state is %+v", l, st)
+			}
+			f.grants(0, 6)
+			next := f.take(0, throttle.Request{N: 1})
+			if st := reader.State(after(0)); st.Limits[0].Next != next || st.Limits[0].Headroom != 0 {
+				t.Errorf("limit %v: after 10 permits the state is %+v, want next %d", l, st, next)
+			}
+			if st := reader.State(after(5 * time.Second)); !st.Whole {
+				t.Errorf("limit %v: after idleness the state is %+v", l, st)
+			}
+		}
+	}},
+	{"a change in a pause keeps the pause, and counts it as time", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(1000, 5))
+		f.pause(0, time.Minute)
+		f.tune(0, bucket(1, 1))
+		f.refuses(0, 1, time.Minute)
+		f.grants(time.Minute, 1)
+		f.refuses(time.Minute, 1, 61*time.Second)
+
+		f = begin(t, make, throttle.SlidingLog(10, time.Second))
+		f.pause(0, time.Minute)
+		f.tune(time.Second, throttle.SlidingLog(20, time.Second))
+		f.grants(time.Minute, 1)
+		f.refuses(time.Minute, 1, time.Minute+50*ms)
+	}},
+	{"changing often never holds the line back", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.grants(0, 1)
+		n := 0
+		for now := time.Duration(0); now <= time.Second; now += 10 * ms {
+			f.tune(now, throttle.FixedWindow(600+int(now/ms)%20, time.Minute))
+			n += f.line(now, 0)
+		}
+		if n < 8 || n > 11 {
+			t.Fatalf("%d left in a second of changes, want about 10", n)
+		}
+	}},
+	{"a limit that moved in the list keeps its count", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.FixedWindow(10, time.Minute), bucket(100, 5))
+		f.grants(0, 5)
+		f.tune(0, bucket(100, 5), throttle.FixedWindow(10, time.Minute))
+		f.refuses(0, 1, 10*ms)
+		f.grants(50*ms, 5)
+		f.refuses(100*ms, 1, time.Minute)
+	}},
+	{"a limit added beside others begins with what they counted", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.SlidingLog(10, time.Second))
+		f.grants(0, 10)
+		f.tune(0, throttle.SlidingLog(500, time.Minute), throttle.SlidingLog(10, time.Second))
+		f.refuses(0, 1, time.Second)
+	}},
+}

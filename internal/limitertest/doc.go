@@ -1,0 +1,8 @@
+// Package limitertest holds the rules that every limiter keeps, as tests.
+//
+// [Decisions] tests what a limiter decides: the test gives the instants, so a
+// limiter in this process and one in a remote store run the same cases. Each
+// case is named for the rule it holds. An oracle that shares no arithmetic with
+// the limiters, a log of every departure searched by brute force, judges random
+// histories.
+package limitertest

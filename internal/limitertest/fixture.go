@@ -1,0 +1,109 @@
+package limitertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// midnight is a multiple of a day, where every window begins.
+const midnight throttle.Instant = 1_767_225_600_000_000_000
+
+// A fixture asks one limiter and fails in the words of the rule.
+type fixture struct {
+	testing.TB
+	limiter throttle.Limiter
+}
+
+func begin(t testing.TB, make Factory, limits ...throttle.Limit) fixture {
+	return fixture{t, make(limits...)}
+}
+
+// after is so much time after midnight.
+func after(d time.Duration) throttle.Instant { return midnight.Add(d) }
+
+func (f fixture) take(now time.Duration, r throttle.Request) throttle.Instant {
+	f.Helper()
+	if r.Since == 0 {
+		r.Since = after(now)
+	}
+	at, err := f.limiter.Take(after(now), r)
+	if err != nil {
+		f.Fatalf("Take(%v, %+v) = %v", now, r, err)
+	}
+	return at
+}
+
+// grants takes n permits one by one, which must all go.
+func (f fixture) grants(now time.Duration, n int) {
+	f.Helper()
+	for i := range n {
+		if at := f.take(now, throttle.Request{N: 1}); at > after(now) {
+			f.Fatalf("Take(%v, 1) number %d = %v, want a permit", now, i+1, at.Sub(midnight))
+		}
+	}
+}
+
+// refuses asks for n at once, which must go at the told time and not now.
+func (f fixture) refuses(now time.Duration, n int, until time.Duration) {
+	f.Helper()
+	if at := f.take(now, throttle.Request{N: n}); at != after(until) {
+		f.Fatalf("Take(%v, %d) = %v, want %v", now, n, at.Sub(midnight), until)
+	}
+}
+
+// line takes what leaves at the instant now for a line since the told time.
+func (f fixture) line(now, since time.Duration) int {
+	f.Helper()
+	for n := 0; ; n++ {
+		if n > 10_000 {
+			f.Fatalf("more than %d left at %v", n, now)
+		}
+		if f.take(now, throttle.Request{N: 1, Since: after(since)}) > after(now) {
+			return n
+		}
+	}
+}
+
+func (f fixture) pause(now, until time.Duration) {
+	f.Helper()
+	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true, Until: after(until)})
+}
+
+func (f fixture) tune(now time.Duration, limits ...throttle.Limit) {
+	f.Helper()
+	if err := optional[throttle.Tuner](f).Tune(after(now), limits...); err != nil {
+		f.Fatalf("Tune(%v) = %v", limits, err)
+	}
+}
+
+func (f fixture) refund(now, at time.Duration, n int) {
+	f.Helper()
+	optional[throttle.Refunder](f).Refund(after(now), after(at), throttle.Request{N: n})
+}
+
+func (f fixture) settle(now, at time.Duration, n, actual int) {
+	f.Helper()
+	optional[throttle.Settler](f).Settle(after(now), after(at), throttle.Request{N: n}, throttle.Request{N: actual})
+}
+
+// optional returns the limiter's further ability.
+func optional[T any](f fixture) T {
+	f.Helper()
+	more, ok := f.limiter.(T)
+	if !ok {
+		f.Fatalf("the limiter has no %T", &more)
+	}
+	return more
+}
+
+const ms = time.Millisecond
+
+func bucket(n int, burst int) throttle.Limit { return throttle.TokenBucket(n, time.Second, burst) }
+
+// A rule is a sentence and its smallest history.
+type rule struct {
+	text string
+	test func(t *testing.T, make Factory)
+}

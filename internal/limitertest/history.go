@@ -1,0 +1,296 @@
+package limitertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A source draws whole numbers from 0 up to n-1: a generator, or rapid, which
+// shrinks what fails.
+type source func(n int64) int64
+
+func (s source) chance(percent int64) bool { return s(100) < percent }
+
+// between draws from low to high, both included.
+func (s source) between(low, high int64) int64 { return low + s(high-low+1) }
+
+func generator(seed uint64) source {
+	r := rand.New(rand.NewPCG(seed, 7))
+	return r.Int64N
+}
+
+// Random limits: from one a month to a million a second.
+var (
+	pers    = []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 7 * time.Second, time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour}
+	permits = []int64{1, 2, 3, 7, 10, 60, 100, 777, 7_777, 1_000_000}
+)
+
+func (s source) limit(a throttle.Algorithm) throttle.Limit {
+	l := throttle.Limit{Algorithm: a, Per: pers[s(int64(len(pers)))], Permits: int(permits[s(int64(len(permits)))])}
+	if l.Permits > 1_000_000 || int64(l.Permits) > int64(l.Per/time.Microsecond) {
+		l.Permits = 7
+	}
+	switch a {
+	case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA:
+		l.Burst = int(s.between(1, 12))
+	case throttle.AlgorithmFixedWindow:
+		if s.chance(25) {
+			l.Align = throttle.AlignFirstUse
+		}
+	case throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
+		l.Permits = min(l.Permits, int(s.between(1, 12)))
+	}
+	if s.chance(50) {
+		l.Permits = min(l.Permits, 12) // small enough to be used up
+	}
+	return l
+}
+
+// A history is one random life of one limiter.
+type history struct {
+	draw    source
+	limiter throttle.Limiter
+	limits  []throttle.Limit // in force
+	era     int
+	now     throttle.Instant
+	latest  throttle.Instant // the clock was this far once
+	ledger  ledger
+	paused  throttle.Instant // nothing departs before it
+	waiting throttle.Instant // the head of the line stands since; zero: nobody
+	plain   bool             // nothing but takes and time so far, so that decisions are exact
+	moves   moves
+	told    bool
+	trace   []string
+	broken  string
+}
+
+// moves are what a history may hold beside takes.
+type moves struct{ refunds, settles, pauses, tunes, cuts, steps bool }
+
+var allMoves = moves{true, true, true, true, true, true}
+
+const start throttle.Instant = 1_700_000_000_123_456_789
+
+// run lives one history and returns the broken rule, and what led to it where
+// told is set; telling is slow.
+func run(draw source, limits []throttle.Limit, m moves, make Factory, told bool) string {
+	h := &history{draw: draw, limits: limits, now: start, paused: -1 << 62, plain: true, moves: m, told: told}
+	h.limiter = make(limits...)
+	h.ledger = ledger{limits: limits, tolerance: toleranceOf(h.limiter)}
+	for range 40 {
+		if h.step(); h.broken != "" {
+			break
+		}
+	}
+	if h.broken == "" {
+		h.broken = h.ledger.broken(h.era, h.limits)
+	}
+	if h.broken == "" {
+		return ""
+	}
+	return h.broken + "\n" + strings.Join(h.trace, "\n")
+}
+
+func toleranceOf(l throttle.Limiter) time.Duration {
+	if t, ok := l.(throttle.Tolerant); ok {
+		return t.Tolerance()
+	}
+	return 100 * time.Millisecond
+}
+
+func (h *history) note(format string, args ...any) {
+	if h.told {
+		h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-start)+fmt.Sprintf(format, args...))
+	}
+}
+
+func (h *history) fail(format string, args ...any) {
+	if h.broken == "" {
+		h.broken = fmt.Sprintf(format, args...)
+	}
+}
+
+func (h *history) step() {
+	h.pass()
+	h.latest = max(h.latest, h.now)
+	switch move := h.draw(100); {
+	case move < 70:
+		h.take()
+	case move < 78 && h.moves.refunds:
+		h.refund()
+	case move < 83 && h.moves.settles:
+		h.settle()
+	case move < 86 && h.moves.pauses:
+		h.pause()
+	case move < 89 && h.moves.tunes && h.now == h.latest:
+		h.tune()
+	case move < 92 && h.moves.cuts && h.now == h.latest:
+		h.reconcile()
+	default:
+		h.look()
+	}
+}
+
+// pass lets time go by: nothing, parts of an interval, of the tolerance, of a
+// window, or long; and now and then the clock steps back.
+func (h *history) pass() {
+	l := h.limits[h.draw(int64(len(h.limits)))]
+	interval := max(int64(l.Per)/int64(l.Permits), 1)
+	switch kind := h.draw(12); {
+	case kind < 3:
+	case kind < 6:
+		h.now += throttle.Instant(h.draw(interval + 1))
+	case kind < 7:
+		h.now += throttle.Instant(interval)
+	case kind < 9:
+		h.now += throttle.Instant(h.draw(2*int64(h.ledger.tolerance) + 1))
+	case kind < 11:
+		h.now += throttle.Instant(h.draw(int64(l.Per) + 1))
+	case h.moves.steps && h.draw.chance(50):
+		h.plain = false
+		h.now -= throttle.Instant(h.draw(int64(l.Per) + 1))
+		h.note("clock stepped back")
+	default:
+		h.now += throttle.Instant(h.draw(4*int64(l.Per) + 1))
+	}
+}
+
+// request draws what is asked for.
+func (h *history) request() throttle.Request {
+	r := throttle.Request{N: 1, Since: h.now}
+	if h.draw.chance(30) {
+		r.Each = make([]int, len(h.limits))
+		for i, l := range h.limits {
+			r.Each[i] = int(h.draw(min(most(l), 12) + 1))
+		}
+	} else if h.draw.chance(30) {
+		r.N = int(h.draw.between(1, h.mostOfAll()))
+	}
+	if h.waiting != 0 && h.draw.chance(80) {
+		r.Since = min(h.waiting, h.now)
+	}
+	return r
+}
+
+func (h *history) mostOfAll() int64 {
+	n := int64(12)
+	for _, l := range h.limits {
+		n = min(n, most(l))
+	}
+	return n
+}
+
+// most returns the most permits that one request may have.
+func most(l throttle.Limit) int64 {
+	switch l.Algorithm {
+	case throttle.AlgorithmLeakyBucket:
+		return 12
+	case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA:
+		return int64(max(l.Burst, 1))
+	default:
+		return int64(l.Permits)
+	}
+}
+
+func needs(r throttle.Request, i int) int64 {
+	if i < len(r.Each) {
+		return int64(r.Each[i])
+	}
+	return int64(r.N)
+}
+
+func (h *history) take() {
+	r := h.request()
+	h.forecast(r)
+	at, err := h.limiter.Take(h.now, r)
+	if err != nil {
+		h.fail("what can be granted is no error: Take(%d, %+v) = %v", h.now-start, r, err)
+		return
+	}
+	h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-start, at-start)
+	if at > h.now {
+		h.refused(r, at)
+		return
+	}
+	h.granted(r, at)
+}
+
+func (h *history) granted(r throttle.Request, at throttle.Instant) {
+	h.waiting = 0
+	if h.now < h.paused {
+		h.fail("nothing departs before the end of a pause: one left %v before it", h.paused.Sub(h.now))
+	}
+	if earliest := max(min(r.Since, h.now), h.now.Add(-h.ledger.tolerance)); at < earliest {
+		h.fail("late permits are for who stood in line, within the tolerance: %d is before %d", at-start, earliest-start)
+	}
+	d := departure{at: h.now, charged: at, era: h.era}
+	for i := range h.limits {
+		n := needs(r, i)
+		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n, 1) {
+			h.fail("limit %v: %d permits left at %d, before they were due", h.limits[i], n, h.now-start)
+		}
+		d.n = append(d.n, n)
+		d.asked = append(d.asked, n)
+	}
+	h.ledger.departures = append(h.ledger.departures, d)
+}
+
+// refused holds the limiter to its word: a nanosecond before the instant it
+// named it refuses, and then it grants.
+func (h *history) refused(r throttle.Request, at throttle.Instant) {
+	if h.waiting == 0 {
+		h.waiting = h.now
+	}
+	if h.plain && h.allStrictly(r, h.now) {
+		h.fail("what is due is granted: %+v was refused until %d", r, at-start)
+	}
+	if at == throttle.Never || !h.draw.chance(50) {
+		return
+	}
+	if h.now < at-1 {
+		h.now = at - 1
+		if again, _ := h.limiter.Take(h.now, r); again != at {
+			h.fail("the instant to ask again is exact: at %d it was %d, not %d", h.now-start, again-start, at-start)
+			return
+		}
+	}
+	h.now = at
+	got, err := h.limiter.Take(h.now, r)
+	h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-start, got-start)
+	if got > at || err != nil {
+		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-start, got-start, err)
+		return
+	}
+	h.granted(r, got)
+}
+
+func (h *history) allStrictly(r throttle.Request, now throttle.Instant) bool {
+	for i := range h.limits {
+		if n := needs(r, i); n > 0 && !h.ledger.allows(i, now, n, -1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *history) forecast(r throttle.Request) {
+	f, ok := h.limiter.(throttle.Forecaster)
+	if !ok || !h.draw.chance(20) {
+		return
+	}
+	told := f.Forecast(h.now, r)
+	at, _ := h.limiter.Take(h.now, r)
+	switch {
+	case at > h.now && told.At > at:
+		h.fail("a forecast is a lower bound: %d, and Take says %d", told.At-start, at-start)
+	case at <= h.now && told.At > h.now:
+		h.fail("a forecast is a lower bound: %d, and Take grants at %d", told.At-start, h.now-start)
+	case at <= h.now:
+		h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-start, at-start)
+		h.granted(r, at)
+	}
+}

@@ -1,0 +1,64 @@
+package limitertest
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// liveness lives histories of a line that never ends, woken late by anything
+// within the tolerance: the limiter must reach its rate.
+func liveness(t *testing.T, histories int, make Factory) {
+	t.Helper()
+	for seed := range histories {
+		s := generator(uint64(seed))
+		l := s.limit(algorithms[s(int64(len(algorithms)))])
+		limiter := make(l)
+		late := lateness(l, toleranceOf(limiter))
+		asked, now := s.between(300, 600), start
+		for n := int64(0); n < asked; {
+			at, err := limiter.Take(now, throttle.Request{N: 1, Since: start})
+			switch {
+			case err != nil || at == throttle.Never:
+				t.Fatalf("history %d, limit %v: Take = %d, %v", seed, l, at, err)
+			case at <= now:
+				n++
+			default:
+				now = at.Add(time.Duration(s(int64(late) + 1)))
+			}
+		}
+		if !reached(l, asked, now.Sub(start), late) {
+			t.Fatalf("history %d: limit %v: %d permits took %v, below 99.9 %% of the rate", seed, l, asked, now.Sub(start))
+		}
+	}
+	t.Logf("%d random histories", histories)
+}
+
+// lateness returns how late a timer may be without cost. A window that begins
+// with its first use, or slides, counts each departure where it is.
+func lateness(l throttle.Limit, tolerance time.Duration) time.Duration {
+	switch {
+	case l.Algorithm == throttle.AlgorithmSlidingLog, l.Align == throttle.AlignFirstUse:
+		return 0
+	case l.Algorithm == throttle.AlgorithmFixedWindow, l.Algorithm == throttle.AlgorithmSlidingWindow:
+		return min(tolerance, l.Per/time.Duration(l.Permits)/2)
+	default:
+		return tolerance
+	}
+}
+
+// reached reports whether so many permits in so much time are at least 99.9 %
+// of the rate, but for what is under way at the ends: a window, or an interval
+// and the last timer.
+func reached(l throttle.Limit, permits int64, took, late time.Duration) bool {
+	ends := l.Per/time.Duration(l.Permits) + late
+	switch l.Algorithm {
+	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
+		ends = l.Per + late
+	}
+	due := new(big.Int).Mul(big.NewInt(permits), big.NewInt(int64(l.Per)))
+	due.Quo(due, big.NewInt(int64(l.Permits)))
+	return int64(float64(took-ends)*0.999) <= due.Int64()
+}

@@ -1,0 +1,156 @@
+package limitertest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// pick draws one departure of this era, mostly a late one.
+func (h *history) pick() (int, bool) {
+	n := int64(len(h.ledger.departures))
+	if n == 0 {
+		return 0, false
+	}
+	i := n - 1 - min(h.draw(n), h.draw(n))
+	return int(i), h.ledger.departures[i].era == h.era
+}
+
+func (d departure) request() throttle.Request {
+	r := throttle.Request{Each: make([]int, len(d.n))}
+	for i, n := range d.n {
+		r.Each[i] = int(n)
+	}
+	return r
+}
+
+// refund gives one back: it never left.
+func (h *history) refund() {
+	refunder, ok := h.limiter.(throttle.Refunder)
+	i, found := h.pick()
+	if !ok || !found {
+		return
+	}
+	h.plain = false
+	d := h.ledger.departures[i]
+	h.note("Refund(%d, %v)", d.charged-start, d.n)
+	refunder.Refund(h.now, d.charged, d.request())
+	h.ledger.departures[i].n = make([]int64, len(d.n))
+}
+
+// settle tells that one cost less.
+func (h *history) settle() {
+	settler, ok := h.limiter.(throttle.Settler)
+	i, found := h.pick()
+	if !ok || !found {
+		return
+	}
+	h.plain = false
+	d := h.ledger.departures[i]
+	r := d.request()
+	d.n = slices.Clone(d.n)
+	for k := range d.n {
+		d.n[k] = h.draw(d.n[k] + 1)
+	}
+	h.note("Settle(%d, %v, %v)", d.charged-start, r.Each, d.n)
+	settler.Settle(h.now, d.charged, r, d.request())
+	h.ledger.departures[i] = d
+}
+
+func (h *history) pause() {
+	reconciler, ok := h.limiter.(throttle.Reconciler)
+	if !ok {
+		return
+	}
+	h.plain = false
+	until := h.now + throttle.Instant(h.draw(int64(h.limits[0].Per)*2+1))
+	h.note("pause until %d", until-start)
+	reconciler.Reconcile(h.now, throttle.Fact{Departed: h.now, Refused: true, Until: until})
+	h.paused = max(h.paused, until)
+}
+
+// reconcile cuts the rate, or tells that a call was served.
+func (h *history) reconcile() {
+	reconciler, ok := h.limiter.(throttle.Reconciler)
+	if !ok {
+		return
+	}
+	h.plain = false
+	f := throttle.Fact{Departed: h.now, Refused: h.draw.chance(30)}
+	h.note("Reconcile(refused %v)", f.Refused)
+	reconciler.Reconcile(h.now, f)
+}
+
+// tune replaces the limits by others of the same algorithms.
+func (h *history) tune() {
+	tuner, ok := h.limiter.(throttle.Tuner)
+	if !ok {
+		return
+	}
+	h.plain = false
+	limits := slices.Clone(h.limits)
+	for i := range limits {
+		limits[i] = h.draw.limit(limits[i].Algorithm)
+		if h.draw.chance(50) {
+			limits[i].Per = h.limits[i].Per
+			limits[i].Permits = int(min(int64(limits[i].Permits), int64(limits[i].Per/time.Microsecond)))
+		}
+	}
+	h.note("Tune(%v)", limits)
+	hands := h.hands()
+	if err := tuner.Tune(h.now, limits...); err != nil {
+		h.fail("limits that validate may be tuned: %v", err)
+		return
+	}
+	if h.failIf("a change grants nothing", h.ledger.broken(h.era, h.limits)); h.broken != "" {
+		return
+	}
+	for i, hand := range h.hands() {
+		if len(h.limits) == 1 && hand > max(hands[i], 1)+1e-6 {
+			h.fail("a change grants nothing: %g permits of limit %d at hand before it, %g after", hands[i], i, hand)
+		}
+	}
+	h.era++
+	h.limits = limits
+	h.ledger.tolerance = max(h.ledger.tolerance, toleranceOf(h.limiter))
+}
+
+func (h *history) failIf(rule, what string) {
+	if what != "" {
+		h.fail("%s: %s", rule, what)
+	}
+}
+
+// hands returns how many permits of each limit could go at once.
+func (h *history) hands() []float64 {
+	hands := make([]float64, len(h.limits))
+	if reader, ok := h.limiter.(throttle.Reader); ok {
+		for i, s := range reader.State(h.now).Limits {
+			hands[i] = s.Headroom
+		}
+	}
+	return hands
+}
+
+// look reads the state and asks with a probe, which spends nothing.
+func (h *history) look() {
+	reader, ok := h.limiter.(throttle.Reader)
+	if !ok {
+		return
+	}
+	before := reader.State(h.now)
+	at, err := h.limiter.Take(h.now, throttle.Request{})
+	if paused := h.now < h.paused; err != nil || paused != (at > h.now) {
+		h.fail("a probe passes unless paused: %d, %v, paused %v", at-start, err, paused)
+	}
+	after := reader.State(h.now)
+	for i, s := range after.Limits {
+		if b := before.Limits[i]; s.Headroom != b.Headroom || max(s.Next, h.now) != max(b.Next, h.now) {
+			h.fail("a probe spends nothing: %+v became %+v", b, s)
+		}
+		if s.Utilization < 0 {
+			h.fail("utilization is not negative: %+v", s)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package limitertest
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A departure is what a limiter let go.
+type departure struct {
+	at      throttle.Instant // when it left
+	charged throttle.Instant // what Take answered
+	n       []int64          // permits of each limit; what came back is taken off
+	asked   []int64          // permits of each limit that Take was asked for
+	era     int              // how often the limits had been replaced before
+}
+
+// A ledger is the log of departures, in the order they were decided, and what
+// the limiter was told.
+type ledger struct {
+	limits     []throttle.Limit // of the first era
+	tolerance  time.Duration    // the longest of all eras
+	departures []departure
+}
+
+// broken returns the sentence of the first bound that the departures broke
+// under the limits of an era, or "".
+func (g *ledger) broken(era int, limits []throttle.Limit) string {
+	for i, l := range limits {
+		if era > 0 && l.Align == throttle.AlignFirstUse {
+			continue // its windows may have begun before the change
+		}
+		var log []entry
+		for _, d := range g.departures {
+			if d.era == era && d.asked[i] > 0 {
+				log = append(log, entry{d.at, d.n[i]})
+			}
+		}
+		if s := brokenBy(l, log, g.tolerance); s != "" {
+			return fmt.Sprintf("limit %v: %s", l, s)
+		}
+	}
+	return ""
+}
+
+type entry struct {
+	at throttle.Instant
+	n  int64
+}
+
+// brokenBy judges one limit. The log is in the order of decisions.
+func brokenBy(l throttle.Limit, log []entry, tolerance time.Duration) string {
+	switch l.Algorithm {
+	case throttle.AlgorithmFixedWindow:
+		return brokenWindow(l, log)
+	case throttle.AlgorithmSlidingLog:
+		return brokenSpan(l, log)
+	case throttle.AlgorithmSlidingWindow:
+		return brokenEstimate(l, log)
+	default:
+		return brokenRate(l, log, tolerance)
+	}
+}
+
+// brokenRate searches every interval between two departures. One nanosecond is
+// the rounding of an instant.
+func brokenRate(l throttle.Limit, log []entry, tolerance time.Duration) string {
+	log = slices.Clone(log)
+	slices.SortStableFunc(log, func(a, b entry) int { return int(max(min(a.at-b.at, 1), -1)) })
+	for i := range log {
+		sum, most := int64(0), int64(max(l.Burst, 1))
+		for j := i; j < len(log); j++ {
+			sum += log[j].n
+			if l.Algorithm == throttle.AlgorithmLeakyBucket {
+				most = max(most, log[j].n)
+			}
+			span := log[j].at.Sub(log[i].at)
+			if !atMost(sum-most, int64(l.Per), int64(span+tolerance+1), int64(l.Permits)) {
+				return fmt.Sprintf("%d permits left in %v from %d on, more than %d + T/i with the tolerance of %v",
+					sum, span, log[i].at, most, tolerance)
+			}
+		}
+	}
+	return ""
+}
+
+// atMost reports a x b <= c x d, exactly.
+func atMost(a, b, c, d int64) bool {
+	if a <= 0 {
+		return true
+	}
+	if a < 1<<31 && b < 1<<31 && c < 1<<31 && d < 1<<31 {
+		return a*b <= c*d
+	}
+	return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)).Cmp(new(big.Int).Mul(big.NewInt(c), big.NewInt(d))) <= 0
+}
+
+func brokenWindow(l throttle.Limit, log []entry) string {
+	if l.Align == throttle.AlignFirstUse {
+		return brokenFirstUse(l, log)
+	}
+	used := make(map[int64]int64)
+	for _, e := range log {
+		k := windowOf(e.at, l.Per)
+		if used[k] += e.n; used[k] > int64(l.Permits) {
+			return fmt.Sprintf("%d permits left in the window of %d", used[k], e.at)
+		}
+	}
+	return ""
+}
+
+func brokenFirstUse(l throttle.Limit, log []entry) string {
+	var end throttle.Instant
+	used := int64(0)
+	for i, e := range log {
+		if i == 0 || e.at >= end {
+			end, used = e.at.Add(l.Per), 0
+		}
+		if used += e.n; used > int64(l.Permits) {
+			return fmt.Sprintf("%d permits left in the window that ends at %d", used, end)
+		}
+	}
+	return ""
+}
+
+// windowOf returns the number of the window since the epoch.
+func windowOf(at throttle.Instant, per time.Duration) int64 {
+	k := int64(at) / int64(per)
+	if at < 0 && int64(at)%int64(per) != 0 {
+		k--
+	}
+	return k
+}
+
+func brokenSpan(l throttle.Limit, log []entry) string {
+	for _, last := range log {
+		if sum := inSpan(l, log, last.at); sum > int64(l.Permits) {
+			return fmt.Sprintf("%d permits left in the span that ends at %d", sum, last.at)
+		}
+	}
+	return ""
+}
+
+// inSpan returns the permits that left in the span that ends at an instant.
+func inSpan(l throttle.Limit, log []entry, end throttle.Instant) int64 {
+	sum := int64(0)
+	for _, e := range log {
+		if e.at <= end && e.at > end.Add(-l.Per) {
+			sum += e.n
+		}
+	}
+	return sum
+}
+
+func brokenEstimate(l throttle.Limit, log []entry) string {
+	for i := range log {
+		if estimate := estimateOf(l, log[:i], log[i].at) + log[i].n; estimate > int64(l.Permits) {
+			return fmt.Sprintf("the weighted estimate was %d at %d", estimate, log[i].at)
+		}
+	}
+	return ""
+}
+
+// estimateOf returns the two counters' estimate, in whole permits.
+func estimateOf(l throttle.Limit, log []entry, at throttle.Instant) int64 {
+	k, this, before := windowOf(at, l.Per), int64(0), int64(0)
+	for _, e := range log {
+		switch windowOf(e.at, l.Per) {
+		case k:
+			this += e.n
+		case k - 1:
+			before += e.n
+		}
+	}
+	left := int64(l.Per) - (int64(at) - k*int64(l.Per))
+	weight := new(big.Int).Mul(big.NewInt(before), big.NewInt(left))
+	return this + weight.Quo(weight, big.NewInt(int64(l.Per))).Int64()
+}
+
+// allows judges whether n permits may leave at the instant now, after the
+// departures so far: as the limit is defined, with an error of one nanosecond
+// to the strict side (slack -1) or the lenient one (slack 1).
+func (g *ledger) allows(i int, now throttle.Instant, n int64, slack int64) bool {
+	l := g.limits[i]
+	switch l.Algorithm {
+	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
+		return g.allowsWindow(i, now, n)
+	}
+	most := int64(max(l.Burst, 1))
+	ahead := n
+	if l.Algorithm == throttle.AlgorithmLeakyBucket {
+		ahead = 1
+	}
+	// Since each departure that counts: what was charged from it on, and n
+	// more, is saved or earned since.
+	sum := ahead
+	for k := len(g.departures) - 1; k >= 0; k-- {
+		d := g.departures[k]
+		sum += d.n[i]
+		if d.n[i] > 0 && !atMost(sum-most, int64(l.Per), int64(now.Sub(d.charged))+slack, int64(l.Permits)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *ledger) allowsWindow(i int, now throttle.Instant, n int64) bool {
+	l := g.limits[i]
+	var log []entry
+	for _, d := range g.departures {
+		if d.n[i] > 0 {
+			log = append(log, entry{d.at, d.n[i]})
+		}
+	}
+	switch l.Algorithm {
+	case throttle.AlgorithmSlidingWindow:
+		return estimateOf(l, log, now)+n <= int64(l.Permits)
+	case throttle.AlgorithmSlidingLog:
+		return inSpan(l, log, now)+n <= int64(l.Permits)
+	default:
+		return brokenWindow(l, append(log, entry{now, n})) == ""
+	}
+}

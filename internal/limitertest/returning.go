@@ -1,0 +1,143 @@
+package limitertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// returning are the rules of what comes back, or cost something else.
+var returning = []rule{
+	{"the last permit handed out shortens the line when it comes back", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.grants(0, 1)
+		f.grants(100*ms, 1)
+		f.refund(110*ms, 100*ms, 1)
+		f.grants(110*ms, 1)
+		f.refuses(110*ms, 1, 210*ms)
+	}},
+	{"a permit given back keeps its instant and does not move the line", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(1000, 1))
+		for i := range 4 {
+			f.grants(time.Duration(i)*ms, 1)
+		}
+		f.refund(3*ms, 1*ms, 1)
+		f.refuses(3*ms, 1, 4*ms)
+		if n := f.line(3*ms, 0); n != 1 {
+			t.Fatalf("%d of the line took the permit of 1ms, want 1", n)
+		}
+		f.refuses(3*ms, 1, 4*ms)
+	}},
+	{"permits carried forward by giving them back do not add up", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(1000, 1))
+		var held []throttle.Instant
+		for i := range 100 {
+			now := time.Duration(i) * ms
+			keep := held[:0]
+			for _, at := range held {
+				if after(now).Sub(at) >= 9*ms {
+					f.refund(now, at.Sub(midnight), 1)
+				} else {
+					keep = append(keep, at)
+				}
+			}
+			held = keep
+			for at := f.take(now, throttle.Request{N: 1, Since: midnight}); at <= after(now); at = f.take(now, throttle.Request{N: 1, Since: midnight}) {
+				held = append(held, at)
+			}
+		}
+		if len(held) > 12 {
+			t.Fatalf("%d permits are held at once, want at most those of the tolerance", len(held))
+		}
+	}},
+	{"a permit older than the tolerance is lost when it comes back", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.TokenBucket(1, time.Hour, 1))
+		f.grants(0, 1)
+		f.refund(101*ms, 0, 1)
+		f.refuses(101*ms, 1, time.Hour)
+	}},
+	{"what was granted before a pause does not come back", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.grants(0, 1)
+		f.pause(0, 50*ms)
+		f.refund(1*ms, 0, 1)
+		f.grants(100*ms, 1)
+		f.refuses(100*ms, 1, 200*ms)
+	}},
+	{"overspend is always charged", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{bucket(10, 10), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
+			f := begin(t, make, l)
+			f.take(0, throttle.Request{N: 2})
+			f.settle(10*time.Second, 0, 2, 12)
+			if n := f.line(10*time.Second, 10*time.Second); n != 0 {
+				t.Errorf("limit %v: %d left after an overspend of the whole burst", l, n)
+			}
+		}
+	}},
+	{"underspend comes back while it can be told", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{bucket(10, 100), throttle.FixedWindow(100, time.Minute), throttle.SlidingLog(100, time.Minute), throttle.SlidingWindow(100, time.Minute)} {
+			f := begin(t, make, l)
+			f.settle(0, 0, 0, 0) // who settles once is remembered from then on
+			f.take(0, throttle.Request{N: 80})
+			f.take(ms, throttle.Request{N: 20})
+			f.settle(2*ms, 0, 80, 50)
+			if n := f.line(2*ms, 2*ms); n != 30 {
+				t.Errorf("limit %v: %d left after 30 came back", l, n)
+			}
+		}
+	}},
+	{"underspend is dropped where the bucket was whole since", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 10))
+		f.settle(0, 0, 0, 0)
+		f.take(0, throttle.Request{N: 10})
+		f.grants(10*time.Second, 10)
+		f.settle(10*time.Second, 0, 10, 0)
+		f.refuses(10*time.Second, 1, 10100*ms)
+	}},
+	{"underspend is dropped where the window is over", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.FixedWindow(10, time.Second))
+		f.take(0, throttle.Request{N: 10})
+		f.grants(time.Second, 10)
+		f.settle(time.Second, 0, 10, 0)
+		f.refuses(time.Second, 1, 2*time.Second)
+	}},
+	{"a permit given back does not outlive a pause", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(1000, 1))
+		for i := range 4 {
+			f.grants(time.Duration(i)*ms, 1)
+		}
+		f.refund(3*ms, 1*ms, 1)
+		f.pause(3*ms, 5*ms)
+		if n := f.line(5*ms, 0); n != 1 {
+			t.Fatalf("%d left at the end of the pause, want 1", n)
+		}
+	}},
+	{"what was granted before a pause does not come back after it", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(1000, 1))
+		f.grants(0, 1)
+		f.pause(0, 5*ms)
+		f.refund(5*ms, 0, 1)
+		if n := f.line(5*ms, 0); n != 1 {
+			t.Fatalf("%d left at the end of the pause, want 1", n)
+		}
+	}},
+	{"what other limits granted does not come back", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.grants(0, 1)
+		calls := throttle.FixedWindow(1, time.Hour)
+		calls.Unit = "calls"
+		f.tune(0, calls)
+		f.grants(0, 1)
+		f.refund(0, 0, 1)
+		f.refuses(0, 1, time.Hour)
+	}},
+	{"underspend of the window before lightens its weight", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.SlidingWindow(100, time.Minute))
+		f.take(59*time.Second, throttle.Request{N: 80})
+		f.settle(61*time.Second, 59*time.Second, 80, 50)
+		if n := f.line(90*time.Second, 90*time.Second); n != 75 {
+			t.Fatalf("%d left beside 50 at half their weight, want 75", n)
+		}
+	}},
+}

@@ -1,0 +1,169 @@
+package throttle
+
+import "math/big"
+
+// A bucket enforces a token bucket or a leaky bucket as the generic cell rate
+// algorithm: one value, the theoretical arrival time (ITU-T I.371, annex A,
+// virtual scheduling). tat is when the permits spent so far are earned back;
+// a leaky bucket is the bucket of burst 1 whose cost is paid after departure.
+type bucket struct {
+	limit Limit // resolved
+	pace  pace
+	one   span // between permits
+	spare span // how long before the tat a request of one may go
+	tat   point
+
+	returned returned // permits that came back and keep their instants
+	slack    slack    // what settling must know of the charges so far
+}
+
+func newBucket(l Limit, share int64) *bucket {
+	return bucketOf(l, paceOf(l, share))
+}
+
+func bucketOf(l Limit, p pace) *bucket {
+	b := &bucket{limit: l, pace: p, tat: point{at: minInstant}, slack: slack{from: minInstant}}
+	b.one = b.pace.times(1)
+	b.spare = b.pace.times(b.burst() - 1)
+	return b
+}
+
+func (b *bucket) burst() int64 { return max(int64(b.limit.Burst), 1) }
+
+func (b *bucket) leaky() bool { return b.limit.Algorithm == AlgorithmLeakyBucket }
+
+func (b *bucket) earliest(a asking, n int64) Instant {
+	if b.tat.at == Never {
+		return Never
+	}
+	spare := b.spare
+	if n > 1 && !b.leaky() {
+		spare = b.pace.times(b.burst() - n)
+	}
+	due := b.tat.before(spare, b.pace.den).ceil()
+	if len(b.returned) > 0 {
+		due = min(due, b.returned.first(a.line, n))
+	}
+	return due
+}
+
+// intervals returns the span of n permits.
+func (b *bucket) intervals(n int64) span {
+	if n == 1 {
+		return b.one
+	}
+	return b.pace.times(n)
+}
+
+func (b *bucket) spend(a asking, charged Instant, n int64) Instant {
+	if len(b.returned) > 0 {
+		if at := b.returned.first(a.line, n); at != Never {
+			b.returned.remove(at, n)
+			return min(at, charged)
+		}
+	}
+	b.charge(charged, n)
+	return charged
+}
+
+func (b *bucket) charge(at Instant, n int64) {
+	// Not where the instant is only the tat rounded up: the fraction would be
+	// dropped each time, and 7,777/s would be 7,754/s.
+	if b.tat.ceil() < at {
+		b.tat = point{at: at}
+	}
+	b.slack.note(at, int64(b.tat.at-at))
+	b.tat = b.tat.after(b.intervals(n), b.pace.den)
+}
+
+// refund takes back permits that were charged at the instant at. Where nothing
+// was charged since, the state moves back; otherwise they keep their instant,
+// for moving back would let two leave in the place of a later one.
+func (b *bucket) refund(at Instant, n int64) {
+	if b.tat.at == Never {
+		return
+	}
+	if before := b.tat.before(b.intervals(n), b.pace.den); before.ceil() <= at {
+		b.tat = before
+		return
+	}
+	b.returned.add(at, n)
+}
+
+// relieve takes back n permits of a charge at the instant at that turned out
+// too high, as far as the charges since would have left the tat lower.
+func (b *bucket) relieve(_, at Instant, n int64) {
+	if b.tat.at == Never {
+		return
+	}
+	back := b.intervals(n)
+	if least := b.slack.after(at); back.whole >= least {
+		back = span{whole: least}
+	}
+	b.tat = b.tat.before(back, b.pace.den)
+	b.slack.lower(at, back.whole+1)
+}
+
+// pause leaves one permit at the instant until, and none saved.
+func (b *bucket) pause(_, until Instant) {
+	b.returned = nil
+	hold := (point{at: until}).after(b.spare, b.pace.den)
+	if b.tat.ceil() < hold.ceil() {
+		b.tat = hold
+	}
+}
+
+func (b *bucket) whole(now Instant) bool { return b.tat.ceil() <= now }
+
+// used returns the permits not yet earned back, and any begun one.
+func (b *bucket) used(now Instant) int64 {
+	owed := b.owed(now)
+	whole, rest := new(big.Int).QuoRem(owed.Num(), owed.Denom(), new(big.Int))
+	if !whole.IsInt64() {
+		return int64(^uint64(0) >> 1)
+	}
+	return whole.Int64() + int64(rest.Sign())
+}
+
+// adopt takes over from the rule that enforced the limit until now: permits at
+// hand stay at hand, up to the new burst, with their fraction; a debt stays a
+// debt. Nothing is granted for the change.
+func (b *bucket) adopt(now, paused Instant, old rule) {
+	// What a pause holds back is time, not permits.
+	now = max(now, paused)
+	was, ok := old.(*bucket)
+	if !ok {
+		hand := int64(max(min(old.state(now).Headroom, float64(b.burst())), 0))
+		b.tat = point{at: now}.after(b.pace.times(b.burst()-hand), b.pace.den)
+		return
+	}
+	owed := was.owed(now)
+	owed.Add(owed, new(big.Rat).SetInt64(b.burst()-was.burst()))
+	if owed.Sign() <= 0 {
+		b.tat = point{at: min(was.tat.at, now)}
+		return
+	}
+	b.tat = point{at: now}.afterExactly(b.pace, owed)
+}
+
+// owed returns the intervals from now to the tat, with their fraction; zero
+// where the bucket is whole.
+func (b *bucket) owed(now Instant) *big.Rat {
+	if b.whole(now) {
+		return new(big.Rat)
+	}
+	ticks := new(big.Int).Mul(big.NewInt(int64(b.tat.at.Sub(now))), big.NewInt(b.pace.den))
+	ticks.Add(ticks, big.NewInt(b.tat.frac))
+	return new(big.Rat).SetFrac(ticks, big.NewInt(b.pace.unit))
+}
+
+func (b *bucket) state(now Instant) LimitState {
+	owed, _ := b.owed(now).Float64()
+	burst := float64(b.burst())
+	return LimitState{
+		Limit:       b.limit,
+		Headroom:    burst - owed,
+		Next:        b.earliest(asking{now: now, line: Never}, 1),
+		Utilization: owed / burst,
+	}
+}

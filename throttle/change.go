@@ -1,0 +1,112 @@
+package throttle
+
+import "time"
+
+// Reconcile implements [Reconciler].
+func (s *set) Reconcile(now Instant, f Fact) {
+	if !f.Refused && !s.cut.Load() {
+		return
+	}
+	s.lock()
+	defer s.unlock(now)
+	switch {
+	case f.Refused && f.Until > 0:
+		s.pause(now, f.Until)
+	case f.Refused:
+		s.slow(now, f.Departed)
+	default:
+		s.restore(now)
+	}
+}
+
+func (s *set) pause(now, until Instant) {
+	if until <= Instant(s.pausedTo.Load()) {
+		return
+	}
+	s.pausedTo.Store(int64(until))
+	for _, rule := range s.rules {
+		rule.pause(now, until)
+	}
+}
+
+// Cut is the share of the rate that a refusal without a told time leaves. The
+// calls that were in flight when it was cut do not cut it again. Served calls
+// restore a twentieth of the configured rate each second, and a refused lane
+// never falls below a fiftieth.
+const (
+	Cut = 0.7
+
+	cutThousandths = fullCut * 7 / 10
+	cutFloor       = fullCut / 50
+	cutStep        = fullCut / 20
+	cutStepEvery   = time.Second
+)
+
+func (s *set) slow(now, departed Instant) {
+	if departed <= s.cutAt {
+		return
+	}
+	s.cutAt = now
+	s.retime(now, max(s.share*cutThousandths/fullCut, cutFloor))
+}
+
+func (s *set) restore(now Instant) {
+	if now.Sub(s.shareAt) >= cutStepEvery {
+		s.retime(now, min(s.share+cutStep, fullCut))
+	}
+}
+
+func (s *set) retime(now Instant, share int64) {
+	s.share, s.shareAt = share, now
+	s.cut.Store(share < fullCut)
+	s.replace(now, s.limits)
+}
+
+// Tune implements [Tuner].
+func (s *set) Tune(now Instant, limits ...Limit) error {
+	resolved, err := Resolve(limits...)
+	if err != nil {
+		return err
+	}
+	s.lock()
+	defer s.unlock(now)
+	s.replace(now, resolved)
+	return nil
+}
+
+// replace puts new limits in the place of the old ones; what was used stays
+// used.
+func (s *set) replace(now Instant, limits []Limit) {
+	old, oldLimits := s.rules, s.limits
+	s.install(now, limits)
+	paused := Instant(s.pausedTo.Load())
+	for i, rule := range s.rules {
+		if j := heir(limits, i, oldLimits); j >= 0 {
+			rule.adopt(now, paused, old[j])
+		}
+		if paused > now {
+			rule.pause(now, paused)
+		}
+	}
+}
+
+// heir returns which of the old limits limit i replaces; -1 where nothing was
+// counted in its unit. Names made of places move when a list changes, so what
+// the limits count comes before the name, and the place last.
+func heir(limits []Limit, i int, old []Limit) int {
+	l := limits[i]
+	for _, like := range []func(j int, o Limit) bool{
+		func(_ int, o Limit) bool { return o.Name == l.Name && o.Per == l.Per },
+		func(_ int, o Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm },
+		func(_ int, o Limit) bool { return o.Name == l.Name },
+		func(j int, _ Limit) bool { return j == i },
+		func(int, Limit) bool { return true },
+	} {
+		for j, o := range old {
+			if o.Unit == l.Unit && like(j, o) {
+				return j
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,173 @@
+package throttle
+
+import "time"
+
+// A fixed enforces a fixed window: so many permits in each window.
+type fixed struct {
+	limit   Limit // resolved
+	permits int64 // of the configured ones, those in force
+	align   alignment
+	window  window
+	spacing spacing
+}
+
+// A window is one window of a fixed. Windows follow each other and never move
+// back.
+type window struct {
+	start, end Instant
+	mark       mark  // of the end, as the wall clock showed it
+	used       int64 // permits, at most those of the limit
+	debt       int64 // permits beyond, which later windows pay
+
+	before     Instant // start of the window before; with nothing between, usedBefore of it were used
+	usedBefore int64
+}
+
+func newFixed(l Limit, share int64, wall func() Instant) *fixed {
+	return &fixed{
+		limit:   l,
+		permits: permitsOf(l, share),
+		align:   newAlignment(l, wall),
+		window:  window{start: minInstant, end: minInstant, before: minInstant},
+	}
+}
+
+// ahead returns how far the wall clock is ahead of the instant now, read anew
+// at each new window.
+func (f *fixed) ahead(now Instant) time.Duration {
+	if now < f.window.end {
+		return f.window.mark.ahead
+	}
+	return f.align.ahead(now, f.window.mark.ahead)
+}
+
+func (f *fixed) now(now Instant) window { return f.at(now, f.ahead(now)) }
+
+// at returns the window at an instant, and the one in force where that is
+// earlier.
+func (f *fixed) at(now Instant, ahead time.Duration) window {
+	w := f.window
+	if now < w.end {
+		return w
+	}
+	start, end, mark := f.align.around(now, ahead)
+	if mark.same(w.mark) {
+		w.end, w.mark = end, mark
+		return w
+	}
+	next := window{start: max(start, w.end), end: end, mark: mark, before: w.end}
+	if next.start == w.end {
+		next.before, next.usedBefore = w.start, w.used
+	}
+	if w.debt > 0 {
+		between := int64(next.start.Sub(w.end) / f.limit.Per)
+		next.debt = max(w.debt-between*int64(f.limit.Permits), 0)
+		next.settle(int64(f.limit.Permits))
+	}
+	return next
+}
+
+// settle lets the window pay of the debt what it can.
+func (w *window) settle(permits int64) {
+	pay := min(w.debt, max(permits-w.used, 0))
+	w.used, w.debt = w.used+pay, w.debt-pay
+}
+
+// fits reports whether n more go into a window in which so many are used. A
+// request beyond the permits that a cut left has a window to itself.
+func fits(n, used, permits int64) bool {
+	return used+n <= permits || used == 0
+}
+
+func (f *fixed) earliest(a asking, n int64) Instant {
+	return max(f.opens(a.now, n), f.spacing.earliest(a, n))
+}
+
+func (f *fixed) opens(now Instant, n int64) Instant {
+	w := &f.window
+	if now >= w.end {
+		next := f.now(now)
+		w = &next
+	}
+	switch {
+	case !fits(n, w.used, f.permits):
+		return w.end
+	case now < w.start || !fits(n, w.usedBefore, f.permits):
+		return w.start
+	default:
+		return w.before
+	}
+}
+
+func (f *fixed) spend(a asking, charged Instant, n int64) Instant {
+	f.charge(a.now, n)
+	f.spacing.spend(a.now, charged, n)
+	return charged
+}
+
+func (f *fixed) charge(now Instant, n int64) {
+	if now >= f.window.end {
+		f.window = f.now(now)
+	}
+	f.window.debt += n
+	f.window.settle(int64(f.limit.Permits))
+}
+
+func (f *fixed) refund(at Instant, n int64) { f.relieve(at, at, n) }
+
+// relieve takes back where the permits left in the window in force, as they did
+// if they count from its start on.
+func (f *fixed) relieve(now, at Instant, n int64) {
+	w := &f.window
+	if at < w.start || now >= w.end {
+		return
+	}
+	paid := min(n, w.debt)
+	w.debt -= paid
+	w.used = max(w.used-(n-paid), 0)
+}
+
+// pause spaces what is left of the window at the instant until over the rest
+// of it; where nothing is left, what the next one has.
+func (f *fixed) pause(now, until Instant) {
+	ahead := f.ahead(now)
+	w := f.at(until, ahead)
+	from, left := until, f.permits-w.used
+	if left <= 0 {
+		next := fixed{limit: f.limit, align: f.align, window: w}
+		from, left = w.end, f.permits
+		w = next.at(from, ahead)
+	}
+	f.spacing = spaced(from, w.end, left)
+}
+
+func (f *fixed) whole(now Instant) bool { return f.used(now) == 0 && f.spacing.over(now) }
+
+func (f *fixed) used(now Instant) int64 {
+	w := f.now(now)
+	return w.used + w.debt
+}
+
+// adopt keeps the count where the windows are the same, and counts in this
+// window what another rule had used.
+func (f *fixed) adopt(now, _ Instant, old rule) {
+	if was, ok := old.(*fixed); ok && was.limit.Per == f.limit.Per && was.limit.Align == f.limit.Align {
+		f.window = was.window
+		f.window.settle(int64(f.limit.Permits))
+	} else {
+		f.charge(now, min(old.used(now), int64(f.limit.Permits)))
+	}
+	w := f.now(now)
+	f.spacing = spacedChange(now, w.end, f.permits-w.used, old)
+}
+
+func (f *fixed) state(now Instant) LimitState {
+	w := f.now(now)
+	used := w.used + w.debt
+	return LimitState{
+		Limit:       f.limit,
+		Headroom:    float64(f.spacing.hand(now, f.permits-used)),
+		Next:        f.earliest(asking{now: now, line: Never}, 1),
+		Utilization: float64(used) / float64(f.limit.Permits),
+	}
+}

@@ -1,0 +1,260 @@
+package throttle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// A Limit is data: how many permits may be spent in how much time, and by
+// which algorithm that is enforced. Limits can be compared, printed, parsed
+// and stand in JSON, YAML, flags and environment variables. The zero Limit
+// does not validate.
+//
+// To stay below a vendor's limit of L in any window W, choose Permits, Per and
+// Burst so that Permits/Per x W + Burst <= L: a bucket of rate L/W and burst L
+// lets out almost 2L in a window.
+type Limit struct {
+	Algorithm Algorithm     // zero: token bucket
+	Permits   int           // permits granted in each Per; must be positive
+	Per       time.Duration // must be positive
+	Burst     int           // token bucket and GCRA: most permits at once; zero: 1
+	Unit      string        // what a permit counts: zero means "requests"; "tokens", ...
+	Align     Align         // fixed window: where windows begin; zero: the epoch in UTC
+	Name      string        // in telemetry and store keys; zero: made of unit, algorithm and place in the list, never of the numbers
+}
+
+// An Algorithm enforces a limit. The zero value is the token bucket.
+type Algorithm uint8
+
+// The algorithms. i is Per/Permits, and T any interval of time, measured where
+// requests depart.
+const (
+	AlgorithmTokenBucket   Algorithm = iota // at most Burst + T/i in any T
+	AlgorithmLeakyBucket                    // as a queue: evenly spaced, at most 1 + T/i in any T, even after idleness
+	AlgorithmFixedWindow                    // at most Permits in each window
+	AlgorithmSlidingLog                     // at most Permits in any Per, exactly
+	AlgorithmSlidingWindow                  // two counters, the previous one weighted
+	AlgorithmGCRA                           // the token bucket in one stored value
+)
+
+// The words of the algorithms as ParseLimit reads them. The token bucket has
+// none in String: it is what a bare "100/1s" means.
+var algorithmWords = [...]string{
+	AlgorithmTokenBucket:   "bucket",
+	AlgorithmLeakyBucket:   "leaky",
+	AlgorithmFixedWindow:   "fixed",
+	AlgorithmSlidingLog:    "log",
+	AlgorithmSlidingWindow: "sliding",
+	AlgorithmGCRA:          "gcra",
+}
+
+// String returns the algorithm's word: "bucket", "leaky", "fixed", "log",
+// "sliding" or "gcra".
+func (a Algorithm) String() string {
+	if int(a) < len(algorithmWords) {
+		return algorithmWords[a]
+	}
+	return fmt.Sprintf("algorithm(%d)", uint8(a))
+}
+
+// An Align says where the windows of a fixed-window limit begin.
+type Align string
+
+// AlignFirstUse begins a window with the first permit spent after the last
+// window ended. The zero Align aligns windows to the Unix epoch in UTC.
+const AlignFirstUse Align = "first"
+
+// AlignDay begins windows at midnight in the time zone, "" for UTC, an IANA
+// name or "Local"; a day has 23 or 25 hours where the zone says so. Per must
+// be 24 hours.
+func AlignDay(zone string) Align { return alignCalendar("day", zone) }
+
+// AlignMonth begins windows at midnight of the first day of each month in the
+// time zone, named as for [AlignDay]. Per must be 31 days.
+func AlignMonth(zone string) Align { return alignCalendar("month", zone) }
+
+func alignCalendar(span, zone string) Align {
+	if zone == "" {
+		zone = "UTC"
+	}
+	return Align(span + "@" + zone)
+}
+
+// TokenBucket returns a limit of permits per time that saves up to burst
+// unspent permits: at most burst + T/i leave in any interval T, i = per/permits.
+func TokenBucket(permits int, per time.Duration, burst int) Limit {
+	return Limit{Permits: permits, Per: per, Burst: burst}
+}
+
+// LeakyBucket returns a limit that spaces departures evenly, a leaky bucket
+// used as a queue: no burst ever, not even after idleness. A cost of n departs
+// at its instant, and the next one n intervals later.
+func LeakyBucket(permits int, per time.Duration) Limit {
+	return Limit{Algorithm: AlgorithmLeakyBucket, Permits: permits, Per: per}
+}
+
+// FixedWindow returns a limit of permits in each window of length per. Up to
+// twice the permits leave in a span of per that is not aligned with the windows.
+func FixedWindow(permits int, per time.Duration) Limit {
+	return Limit{Algorithm: AlgorithmFixedWindow, Permits: permits, Per: per}
+}
+
+// SlidingLog returns a limit of permits in any span of length per, exactly. It
+// remembers up to permits departures. Each counts where it is, so that a timer
+// that is late delays those a span later as much.
+func SlidingLog(permits int, per time.Duration) Limit {
+	return Limit{Algorithm: AlgorithmSlidingLog, Permits: permits, Per: per}
+}
+
+// SlidingWindow returns a limit of permits in a sliding span of length per,
+// estimated from two counters, the previous window's weighted by its overlap
+// and rounded down to whole permits. The estimate takes traffic to be even, and
+// then stays within 2 % of the log; adverse traffic reaches nearly twice the
+// permits in a span of per.
+func SlidingWindow(permits int, per time.Duration) Limit {
+	return Limit{Algorithm: AlgorithmSlidingWindow, Permits: permits, Per: per}
+}
+
+// GCRA returns a token bucket under the name of the generic cell rate
+// algorithm (ITU-T I.371), which keeps it in one value, the theoretical
+// arrival time. Here every token bucket is kept so; the two are the same.
+func GCRA(permits int, per time.Duration, burst int) Limit {
+	return Limit{Algorithm: AlgorithmGCRA, Permits: permits, Per: per, Burst: burst}
+}
+
+// Validate returns an error that names the first field that makes no sense,
+// with its value.
+func (l Limit) Validate() error {
+	switch {
+	case int(l.Algorithm) >= len(algorithmWords):
+		return l.invalid("unknown %v", l.Algorithm)
+	case l.Permits <= 0:
+		return l.invalid("permits %d are not positive", l.Permits)
+	case l.Per <= 0:
+		return l.invalid("per %v is not positive", l.Per)
+	case l.Burst < 0:
+		return l.invalid("burst %d is negative", l.Burst)
+	case l.Burst != 0 && !l.saves():
+		return l.invalid("burst %d: the %v algorithm saves no permits", l.Burst, l.Algorithm)
+	case l.Align != "" && l.Algorithm != AlgorithmFixedWindow:
+		return l.invalid("align %q: the %v algorithm has no aligned windows", l.Align, l.Algorithm)
+	}
+	if err := checkWord("unit", l.Unit); err != nil {
+		return l.invalid("%w", err)
+	}
+	if err := checkWord("name", l.Name); err != nil {
+		return l.invalid("%w", err)
+	}
+	if err := l.Align.check(l.Per); err != nil {
+		return l.invalid("%w", err)
+	}
+	return nil
+}
+
+func (l Limit) invalid(format string, args ...any) error {
+	return fmt.Errorf("throttle: limit %v: %w", l, fmt.Errorf(format, args...))
+}
+
+// saves reports whether the algorithm saves unspent permits, so that Burst
+// means something.
+func (l Limit) saves() bool {
+	return l.Algorithm == AlgorithmTokenBucket || l.Algorithm == AlgorithmGCRA
+}
+
+// most returns the most permits that one request may ask for.
+func (l Limit) most() int {
+	switch {
+	case l.Algorithm == AlgorithmLeakyBucket:
+		return math.MaxInt
+	case l.saves():
+		return max(l.Burst, 1)
+	default:
+		return l.Permits
+	}
+}
+
+// exceeded is the error for n permits, more than most.
+func (l Limit) exceeded(n int64) error {
+	if l.saves() {
+		return fmt.Errorf("throttle: %d permits exceed burst of %d of limit %v: %w", n, l.most(), l, ErrExceedsBurst)
+	}
+	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %v: %w", n, l.most(), l, ErrExceedsBurst)
+}
+
+// unit returns what a permit counts.
+func (l Limit) unit() string {
+	if l.Unit == "" {
+		return "requests"
+	}
+	return l.Unit
+}
+
+// maxWord bounds a unit or a name: both become part of store keys and of
+// telemetry.
+const maxWord = 128
+
+func checkWord(field, s string) error {
+	if len(s) > maxWord {
+		return fmt.Errorf("%s of %d bytes is longer than %d", field, len(s), maxWord)
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return fmt.Errorf("%s %q has a character that cannot be printed", field, s)
+		}
+	}
+	return nil
+}
+
+func (a Align) check(per time.Duration) error {
+	span, zone, calendar := strings.Cut(string(a), "@")
+	switch {
+	case a == "" || a == AlignFirstUse:
+		return nil
+	case !calendar || span != "day" && span != "month":
+		return fmt.Errorf("align %q is not \"first\", \"day@ZONE\" or \"month@ZONE\"", string(a))
+	case span == "day" && per != 24*time.Hour:
+		return fmt.Errorf("align %q needs per of 24h, not %v", string(a), per)
+	case span == "month" && per != 31*24*time.Hour:
+		return fmt.Errorf("align %q needs per of 744h, the longest month, not %v", string(a), per)
+	case zone == "" || strings.ContainsAny(zone, " \t"):
+		return fmt.Errorf("align %q names no time zone", string(a))
+	}
+	if _, err := time.LoadLocation(zone); err != nil {
+		return fmt.Errorf("align %q: unknown time zone", string(a))
+	}
+	return nil
+}
+
+// Resolve validates limits that are enforced together and returns a copy with
+// every zero Burst, Unit and Name filled in, as stores and telemetry need them.
+// Names must differ.
+func Resolve(limits ...Limit) ([]Limit, error) {
+	out := make([]Limit, len(limits))
+	seen := make(map[string]bool, len(limits))
+	var errs []error
+	for i, l := range limits {
+		if err := l.Validate(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if l.saves() {
+			l.Burst = max(l.Burst, 1)
+		}
+		l.Unit = l.unit()
+		if l.Name == "" {
+			l.Name = fmt.Sprintf("%s-%v-%d", l.Unit, l.Algorithm, i)
+		}
+		if seen[l.Name] {
+			errs = append(errs, fmt.Errorf("throttle: two limits are named %q", l.Name))
+		}
+		seen[l.Name] = true
+		out[i] = l
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,185 @@
+package throttle
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"time"
+)
+
+// An Instant is nanoseconds since the Unix epoch, carried forward by the
+// monotonic clock from a base its owner took. Instants of owners with
+// different bases drift apart when the wall clock is stepped.
+type Instant int64
+
+// Never is the instant that [Limiter.Take] answers where only news can change
+// the answer: a permit that comes back, a run that is fetched. Whoever waits
+// for it is woken through [Notifier].
+const Never Instant = math.MaxInt64
+
+// InstantOf returns t as an Instant. It reads t's wall clock.
+func InstantOf(t time.Time) Instant { return Instant(t.UnixNano()) }
+
+// Add returns i + d, and the last or first instant, [Never] the last, where the
+// sum is beyond every instant.
+func (i Instant) Add(d time.Duration) Instant {
+	switch s := i + Instant(d); {
+	case d > 0 && s < i:
+		return Never
+	case d < 0 && s > i:
+		return minInstant
+	default:
+		return s
+	}
+}
+
+// Sub returns the time from j to i, and the longest or shortest Duration where
+// it does not fit one.
+func (i Instant) Sub(j Instant) time.Duration {
+	switch d := i - j; {
+	case i > j && d < 0:
+		return math.MaxInt64
+	case i < j && d > 0:
+		return math.MinInt64
+	default:
+		return time.Duration(d)
+	}
+}
+
+// A Request is one caller's wish: Each[i] permits of limit i, in the order the
+// limits were given, and N of every limit beyond Each. No permits at all is a
+// probe: it spends nothing and passes unless the limiter is paused.
+type Request struct {
+	N     int
+	Each  []int
+	Since Instant // in line since; a permit that fell due in this time may be spent late; zero: now
+}
+
+// A Limiter decides when permits may be spent. It never sleeps and does no I/O
+// in the call. Limiters are safe for concurrent use.
+//
+// More ability is a second interface of one method, found by type assertion:
+// [Forecaster], [Refunder], [Reconciler], [Tuner], [Settler], [Notifier],
+// [Fetcher], [Reader], [Tolerant], and [io.Closer]. What [Local] makes has all
+// but Notifier, Fetcher and Closer.
+type Limiter interface {
+	// Take spends what r asks and returns an instant not after now, the one
+	// at which the permits were charged; or it spends nothing and returns
+	// when to ask again, [Never] when only news can tell.
+	//
+	// The error is for what can never be granted, [ErrExceedsBurst], or what
+	// makes no sense, a negative number of permits.
+	Take(now Instant, r Request) (at Instant, err error)
+}
+
+// ErrExceedsBurst is matched by the error for a request of more permits than
+// its limit ever grants at once.
+var ErrExceedsBurst = errors.New("cost exceeds burst")
+
+// A Forecast tells why r must wait and how long at least.
+type Forecast struct {
+	At     Instant // r cannot go before it; not after now: r could go now
+	Limit  string  // the name of the limit that asks for it; "" where none does
+	Reason Reason  // what r would wait for
+}
+
+// A Reason is what a request waits for, in the words of the telemetry.
+type Reason string
+
+// The reasons of a wait.
+const (
+	ReasonRate        Reason = "rate"        // permits of a limit
+	ReasonPause       Reason = "pause"       // the end of a pause that the vendor asked for
+	ReasonConcurrency Reason = "concurrency" // calls in flight to end
+	ReasonStore       Reason = "store"       // the store to answer
+)
+
+// A Forecaster knows a lower bound of the wait. It is a bound for r alone, as
+// if nobody stood in line before it, and never a guess: a request is refused
+// on it.
+type Forecaster interface {
+	Forecast(now Instant, r Request) Forecast
+}
+
+// A Refunder takes back permits that were spent but never left: the caller
+// went away just as they were granted. The instant at is the one that Take
+// answered. The last ones handed out shorten the line. Others keep their
+// instant: who stood in line then may still have them, within the tolerance
+// after it, at the same cost; otherwise they are lost. Windows count them no
+// longer.
+type Refunder interface {
+	Refund(now, at Instant, r Request)
+}
+
+// A Fact is the vendor's word about one answered call, in the limiter's terms.
+type Fact struct {
+	Departed Instant // when the call left; a refusal of a call older than the last cut is old news
+	Refused  bool    // refused for want of quota; false: served
+	Until    Instant // of a refusal: nothing departs before it; zero: no time was told, and the rate is cut
+}
+
+// A Reconciler believes the vendor. A refusal with a time pauses: permits
+// dated before it are void, saved burst with them, and from it on departures
+// are spaced at the interval of the limits. A refusal without one cuts the
+// rate by [Cut]; calls served afterwards restore it step by step.
+type Reconciler interface {
+	Reconcile(now Instant, f Fact)
+}
+
+// A Tuner replaces the limits while running. What was used under the old
+// limits counts as used under the new ones, in permits and fractions of one;
+// nothing is granted for the change itself: a larger burst is earned, and what
+// a larger or another window has more at hand is let out over the rest of it.
+// An error is for limits that do not validate; the old ones stay.
+type Tuner interface {
+	Tune(now Instant, limits ...Limit) error
+}
+
+// A Settler corrects an estimate: the request r, charged at the instant at,
+// really cost actual. Overspend is always charged, now. Underspend is given
+// back as far as the limiter would now hold no more than if actual had been
+// charged at the departure; what can no longer be told is dropped, such as what
+// was charged before the first Settle of a limiter of one bucket.
+type Settler interface {
+	Settle(now, at Instant, r, actual Request)
+}
+
+// A Notifier calls wake, from any goroutine and holding no lock, whenever what
+// Take answered no longer holds: permits came, a pause or other limits were
+// learned from elsewhere. The last wake registered is the one called.
+type Notifier interface {
+	Notify(wake func())
+}
+
+// A Fetcher is told who stands in line, first to last, and may start one call
+// for them in the background. The sequence is valid during the call only.
+type Fetcher interface {
+	Fetch(now Instant, line iter.Seq[Request])
+}
+
+// A Tolerant limiter states the permit tolerance: how long after its instant a
+// permit may still be spent.
+type Tolerant interface {
+	Tolerance() time.Duration
+}
+
+// A Reader tells the state of a limiter at an instant, spending nothing.
+type Reader interface {
+	State(now Instant) State
+}
+
+// A State is a limiter's state at one instant.
+type State struct {
+	Paused Instant      // nothing departs before it; zero, or past: not paused
+	Whole  bool         // as good as new: it could be forgotten and made again
+	Cut    float64      // share of the configured rate in force; 1 where nothing was cut
+	Limits []LimitState // in the order the limits were given
+}
+
+// A LimitState is the state of one limit at one instant.
+type LimitState struct {
+	Limit       Limit
+	Headroom    float64 // permits that could be spent at once; negative: debt
+	Next        Instant // when one permit could be spent; not after now: at once
+	Utilization float64 // share of the burst or of the window's permits that is used, 0 to 1; above it in debt
+}

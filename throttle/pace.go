@@ -1,0 +1,114 @@
+package throttle
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+)
+
+// A pace is the interval between permits, exactly: unit/den nanoseconds in
+// lowest terms. It is never rounded: rounded to a microsecond, 150,000/s would
+// be 11 % too fast.
+type pace struct{ unit, den int64 }
+
+// fullCut is the share of the configured rate, in thousandths, where nothing
+// was cut.
+const fullCut = 1000
+
+// paceOf returns the pace of a limit at a share of its rate in thousandths.
+func paceOf(l Limit, share int64) pace {
+	unit, den := reduce(int64(l.Per), int64(l.Permits))
+	if share == fullCut {
+		return pace{unit, den}
+	}
+	cut, by := reduce(fullCut, share)
+	// Only absurd limits overflow here; they keep the whole rate.
+	if hi, lo := bits.Mul64(uint64(unit), uint64(cut)); hi != 0 || lo > math.MaxInt64 {
+		return pace{unit, den}
+	}
+	if hi, lo := bits.Mul64(uint64(den), uint64(by)); hi != 0 || lo > math.MaxInt64 {
+		return pace{unit, den}
+	}
+	unit, den = reduce(unit*cut, den*by)
+	return pace{unit, den}
+}
+
+func reduce(a, b int64) (int64, int64) {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x, b / x
+}
+
+// A span is a number of intervals: whole nanoseconds and the rest in 1/den.
+type span struct{ whole, rest int64 }
+
+// endless is the span beyond every instant.
+var endless = span{whole: math.MaxInt64}
+
+// times returns n intervals.
+func (p pace) times(n int64) span {
+	hi, lo := bits.Mul64(uint64(n), uint64(p.unit))
+	if hi >= uint64(p.den) {
+		return endless
+	}
+	q, r := bits.Div64(hi, lo, uint64(p.den))
+	if q > math.MaxInt64 {
+		return endless
+	}
+	return span{int64(q), int64(r)}
+}
+
+// A point is an instant with its fraction of a nanosecond, in 1/den of a pace.
+type point struct {
+	at   Instant
+	frac int64
+}
+
+// ceil returns the first whole nanosecond not before x.
+func (x point) ceil() Instant {
+	if x.frac > 0 {
+		return x.at + 1
+	}
+	return x.at
+}
+
+// after returns the point a span later, and Never where there is none.
+func (x point) after(s span, den int64) point {
+	if Instant(s.whole) > Never-1-max(x.at, 0) {
+		return point{at: Never}
+	}
+	x.at += Instant(s.whole)
+	if x.frac += s.rest; x.frac >= den {
+		x.frac -= den
+		x.at++
+	}
+	return x
+}
+
+// before returns the point a span earlier, or the earliest there is.
+func (x point) before(s span, den int64) point {
+	if x.at < 0 && Instant(s.whole) > x.at-minInstant-1 {
+		return point{at: minInstant}
+	}
+	x.at -= Instant(s.whole)
+	if x.frac -= s.rest; x.frac < 0 {
+		x.frac += den
+		x.at--
+	}
+	return x
+}
+
+// afterExactly returns the point so many intervals later, rounded up to the
+// pace's fraction of a nanosecond.
+func (x point) afterExactly(p pace, intervals *big.Rat) point {
+	ticks := new(big.Int).Mul(intervals.Num(), big.NewInt(p.unit))
+	ticks.Add(ticks, new(big.Int).Sub(intervals.Denom(), big.NewInt(1)))
+	ticks.Quo(ticks, intervals.Denom())
+	whole, frac := new(big.Int).QuoRem(ticks, big.NewInt(p.den), new(big.Int))
+	if !whole.IsInt64() || Instant(whole.Int64()) > Never-1-max(x.at, 0) {
+		return point{at: Never}
+	}
+	return point{at: x.at + Instant(whole.Int64()), frac: frac.Int64()}
+}

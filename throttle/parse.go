@@ -1,0 +1,231 @@
+package throttle
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// String returns the limit as [ParseLimit] reads it: "100/1s burst 20",
+// "leaky 10/1s", "fixed 5000/1h of tokens align day@UTC name daily". A unit or
+// name that is not one plain word is quoted.
+func (l Limit) String() string {
+	var b strings.Builder
+	if l.Algorithm != AlgorithmTokenBucket {
+		b.WriteString(l.Algorithm.String() + " ")
+	}
+	b.WriteString(strconv.Itoa(l.Permits) + "/" + formatPer(l.Per))
+	if l.Burst != 0 {
+		b.WriteString(" burst " + strconv.Itoa(l.Burst))
+	}
+	if l.Unit != "" {
+		b.WriteString(" of " + quoteWord(l.Unit))
+	}
+	if l.Align != "" {
+		b.WriteString(" align " + quoteWord(string(l.Align)))
+	}
+	if l.Name != "" {
+		b.WriteString(" name " + quoteWord(l.Name))
+	}
+	return b.String()
+}
+
+// ParseLimit reads what [Limit.String] writes, and shorter forms: a bare
+// "100/s" (units ns, us, ms, s, m, h and d), and the algorithm's word before
+// or after the rate, "5000/h fixed". The error names the part it cannot read.
+// What it returns validates.
+func ParseLimit(s string) (Limit, error) {
+	var l Limit
+	p := limitParser{input: s, rest: s}
+	rated, named := false, false
+	for {
+		word, ok, err := p.word()
+		if err != nil {
+			return Limit{}, err
+		}
+		if !ok {
+			break
+		}
+		if algorithm, ok := parseAlgorithm(word); ok {
+			if named {
+				return Limit{}, p.fail("a second algorithm %q", word)
+			}
+			l.Algorithm, named = algorithm, true
+			continue
+		}
+		if strings.Contains(word, "/") {
+			if rated {
+				return Limit{}, p.fail("a second rate %q", word)
+			}
+			rated = true
+			if l.Permits, l.Per, err = p.rate(word); err != nil {
+				return Limit{}, err
+			}
+			continue
+		}
+		if err := p.setting(&l, word); err != nil {
+			return Limit{}, err
+		}
+	}
+	if !rated {
+		return Limit{}, p.fail("no rate such as 100/s")
+	}
+	if err := l.Validate(); err != nil {
+		return Limit{}, err
+	}
+	return l, nil
+}
+
+// MarshalText implements [encoding.TextMarshaler] with [Limit.String]. A limit
+// that does not validate is an error.
+func (l Limit) MarshalText() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return []byte(l.String()), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler] with [ParseLimit].
+func (l *Limit) UnmarshalText(text []byte) error {
+	parsed, err := ParseLimit(string(text))
+	if err != nil {
+		return err
+	}
+	*l = parsed
+	return nil
+}
+
+type limitParser struct{ input, rest string }
+
+func (p *limitParser) fail(format string, args ...any) error {
+	return fmt.Errorf("throttle: limit %q: %s", p.input, fmt.Sprintf(format, args...))
+}
+
+// word cuts the next word, unquoting it where it is quoted.
+func (p *limitParser) word() (word string, ok bool, err error) {
+	p.rest = strings.TrimLeft(p.rest, " \t")
+	if p.rest == "" {
+		return "", false, nil
+	}
+	if p.rest[0] == '"' {
+		quoted, err := strconv.QuotedPrefix(p.rest)
+		if err != nil {
+			return "", false, p.fail("unclosed quote at %q", p.rest)
+		}
+		word, err = strconv.Unquote(quoted)
+		if err != nil {
+			return "", false, p.fail("bad quote %s", quoted)
+		}
+		p.rest = p.rest[len(quoted):]
+		return word, true, nil
+	}
+	end := strings.IndexAny(p.rest, " \t")
+	if end < 0 {
+		end = len(p.rest)
+	}
+	word, p.rest = p.rest[:end], p.rest[end:]
+	return word, true, nil
+}
+
+// rate reads "100/s", "100/1m30s", "20000/d".
+func (p *limitParser) rate(word string) (permits int, per time.Duration, err error) {
+	count, span, _ := strings.Cut(word, "/")
+	permits, err = strconv.Atoi(count)
+	if err != nil {
+		return 0, 0, p.fail("permits %q are not a whole number", count)
+	}
+	per, err = parsePer(span)
+	if err != nil {
+		return 0, 0, p.fail("per %q is not a duration such as s, 90s, 1m30s, h or d", span)
+	}
+	return permits, per, nil
+}
+
+// setting reads the value that belongs to the word and sets it.
+func (p *limitParser) setting(l *Limit, word string) error {
+	var target *string
+	switch word {
+	case "burst":
+	case "of":
+		target = &l.Unit
+	case "align":
+		target = (*string)(&l.Align)
+	case "name":
+		target = &l.Name
+	default:
+		return p.fail("unknown word %q", word)
+	}
+	value, ok, err := p.word()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return p.fail("nothing after %q", word)
+	}
+	if target == nil {
+		if l.Burst != 0 {
+			return p.fail("a second burst %q", value)
+		}
+		if l.Burst, err = strconv.Atoi(value); err != nil || l.Burst < 1 {
+			return p.fail("burst %q is not a positive whole number", value)
+		}
+		return nil
+	}
+	if *target != "" {
+		return p.fail("a second %q: %q", word, value)
+	}
+	*target = value
+	return nil
+}
+
+func parseAlgorithm(word string) (Algorithm, bool) {
+	for i, w := range algorithmWords {
+		if w == word {
+			return Algorithm(i), true
+		}
+	}
+	return 0, false
+}
+
+// formatPer writes a duration without the zero parts that time.Duration's
+// String appends: 1h, not 1h0m0s.
+func formatPer(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// parsePer reads a duration, where a bare unit counts one of it, and d is a
+// day of 24 hours.
+func parsePer(s string) (time.Duration, error) {
+	if s != "" && (s[0] < '0' || s[0] > '9') && s[0] != '.' && s[0] != '-' && s[0] != '+' {
+		s = "1" + s
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || n > int64(maxDays) || n < 0 {
+			return 0, fmt.Errorf("bad days %q", days)
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	return time.ParseDuration(s)
+}
+
+const maxDays = (1<<63 - 1) / (24 * time.Hour)
+
+// quoteWord quotes what would not come back as one word.
+func quoteWord(s string) string {
+	if s == "" || s[0] == '"' || strings.ContainsAny(s, " \t") {
+		return strconv.Quote(s)
+	}
+	if quoted := strconv.Quote(s); quoted != `"`+s+`"` {
+		return quoted
+	}
+	return s
+}

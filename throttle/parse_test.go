@@ -1,0 +1,188 @@
+package throttle_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+func aligned(l throttle.Limit, a throttle.Align) throttle.Limit {
+	l.Align = a
+	return l
+}
+
+func TestParseLimit(t *testing.T) {
+	full := throttle.TokenBucket(100_000, time.Minute, 500)
+	full.Unit, full.Name = "input tokens", "per minute"
+	for _, c := range []struct {
+		text string
+		want throttle.Limit
+		same string // what String writes, where it differs from text
+	}{
+		{"100/1s burst 20", throttle.TokenBucket(100, time.Second, 20), ""},
+		{"100/s", throttle.TokenBucket(100, time.Second, 0), "100/1s"},
+		{"leaky 10/1s", throttle.LeakyBucket(10, time.Second), ""},
+		{"5000/h fixed", throttle.FixedWindow(5000, time.Hour), "fixed 5000/1h"},
+		{"fixed 20000/d", throttle.FixedWindow(20_000, 24*time.Hour), "fixed 20000/24h"},
+		{"bucket 1/ms", throttle.TokenBucket(1, time.Millisecond, 0), "1/1ms"},
+		{"log 3/90s", throttle.SlidingLog(3, 90*time.Second), "log 3/1m30s"},
+		{"sliding 500/1m", throttle.SlidingWindow(500, time.Minute), ""},
+		{"gcra 7/1h10m burst 3", throttle.GCRA(7, 70*time.Minute, 3), ""},
+		{"  100/s \t burst  2 ", throttle.TokenBucket(100, time.Second, 2), "100/1s burst 2"},
+		{"fixed 1/24h align day@Europe/Berlin", aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay("Europe/Berlin")), ""},
+		{"fixed 1/744h align month@UTC", aligned(throttle.FixedWindow(1, 744*time.Hour), throttle.AlignMonth("")), ""},
+		{"fixed 9/1m align first", aligned(throttle.FixedWindow(9, time.Minute), throttle.AlignFirstUse), ""},
+		{`100000/1m burst 500 of "input tokens" name "per minute"`, full, ""},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			got, err := throttle.ParseLimit(c.text)
+			if err != nil || got != c.want {
+				t.Fatalf("ParseLimit(%q) = %+v, %v, want %+v", c.text, got, err, c.want)
+			}
+			if c.same == "" {
+				c.same = c.text
+			}
+			if s := got.String(); s != c.same {
+				t.Fatalf("String() = %q, want %q", s, c.same)
+			}
+		})
+	}
+}
+
+func TestParseLimitNamesTheOffendingPart(t *testing.T) {
+	for _, c := range []struct{ text, part string }{
+		{"", "no rate such as 100/s"},
+		{"fixed", "no rate such as 100/s"},
+		{"x/s", `permits "x"`},
+		{"1.5/s", `permits "1.5"`},
+		{"99999999999999999999/s", `permits "99999999999999999999"`},
+		{"0/s", "permits 0 are not positive"},
+		{"-3/s", "permits -3 are not positive"},
+		{"100/fortnight", `per "fortnight"`},
+		{"100/", `per ""`},
+		{"100/0s", "per 0s is not positive"},
+		{"100/-1s", "per -1s is not positive"},
+		{"100/999999999999d", `per "999999999999d"`},
+		{"100/s 5/m", `a second rate "5/m"`},
+		{"fixed 100/s log", `a second algorithm "log"`},
+		{"100/s burst", `nothing after "burst"`},
+		{"100/s burst many", `burst "many"`},
+		{"100/s burst 0", `burst "0"`},
+		{"100/s burst 2 burst 3", `a second burst "3"`},
+		{"leaky 100/s burst 3", "burst 3: the leaky algorithm saves no permits"},
+		{"100/s of a of b", `a second "of": "b"`},
+		{`100/s name "x`, `unclosed quote at "\"x"`},
+		{"100/s name \x01", "a character that cannot be printed"},
+		{"100/s of \xff", "a character that cannot be printed"},
+		{"100/s of " + strings.Repeat("u", 200), "unit of 200 bytes is longer than 128"},
+		{"100/s quickly", `unknown word "quickly"`},
+		{"log 1/s align first", `align "first": the log algorithm`},
+		{"fixed 1/s align noon", `align "noon" is not`},
+		{"fixed 1/1h align day@UTC", `align "day@UTC" needs per of 24h, not 1h0m0s`},
+		{"fixed 1/24h align month@UTC", `align "month@UTC" needs per of 744h`},
+		{"fixed 1/d align day@Atlantis", `align "day@Atlantis": unknown time zone`},
+		{"fixed 1/d align day@", `align "day@" names no time zone`},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			_, err := throttle.ParseLimit(c.text)
+			if err == nil || !strings.Contains(err.Error(), c.part) || !strings.HasPrefix(err.Error(), "throttle: limit ") {
+				t.Fatalf("ParseLimit(%q) = %v, want the part %q", c.text, err, c.part)
+			}
+		})
+	}
+}
+
+func TestLimitStandsInJSON(t *testing.T) {
+	type config struct{ Limits []throttle.Limit }
+	in := config{[]throttle.Limit{throttle.TokenBucket(100, time.Second, 20), throttle.SlidingLog(9, time.Hour)}}
+	text, err := json.Marshal(in)
+	if want := `{"Limits":["100/1s burst 20","log 9/1h"]}`; err != nil || string(text) != want {
+		t.Fatalf("Marshal = %s, %v, want %s", text, err, want)
+	}
+	var out config
+	if err := json.Unmarshal(text, &out); err != nil || out.Limits[0] != in.Limits[0] || out.Limits[1] != in.Limits[1] {
+		t.Fatalf("Unmarshal = %+v, %v", out, err)
+	}
+	if err := json.Unmarshal([]byte(`{"Limits":["100 per second"]}`), &out); err == nil {
+		t.Fatal("a rate in prose was parsed")
+	}
+	if _, err := json.Marshal(throttle.Limit{}); err == nil {
+		t.Fatal("the zero Limit was marshalled")
+	}
+}
+
+func TestResolveFillsAndChecks(t *testing.T) {
+	got, err := throttle.Resolve(throttle.TokenBucket(1, time.Second, 0), throttle.FixedWindow(5, time.Minute))
+	if err != nil || got[0].Burst != 1 || got[0].Unit != "requests" || got[0].Name != "requests-bucket-0" || got[1].Burst != 0 || got[1].Name != "requests-fixed-1" {
+		t.Fatalf("Resolve = %+v, %v", got, err)
+	}
+	twin := throttle.Limit{Permits: 1, Per: 1, Name: "a"}
+	if _, err := throttle.Resolve(twin, twin); err == nil || err.Error() != `throttle: two limits are named "a"` {
+		t.Fatalf("Resolve of two limits of one name = %v", err)
+	}
+	if _, err := throttle.Resolve(twin, throttle.Limit{}); err == nil {
+		t.Fatal("Resolve of the zero Limit is no error")
+	}
+	if _, err := (throttle.Local{}).Limiter("key", throttle.Limit{Permits: 1}); err == nil {
+		t.Fatal("Local made a limiter of a limit that does not validate")
+	}
+}
+
+func TestExceedingCostsSayByHowMuch(t *testing.T) {
+	for _, c := range []struct {
+		limit throttle.Limit
+		want  string
+	}{
+		{throttle.TokenBucket(100, time.Second, 20), "throttle: 30 permits exceed burst of 20 of limit 100/1s burst 20 of requests name requests-bucket-0: cost exceeds burst"},
+		{throttle.FixedWindow(20, time.Hour), "throttle: 30 permits exceed the window's 20 of limit fixed 20/1h of requests name requests-fixed-0: cost exceeds burst"},
+	} {
+		_, err := throttle.NewAt(c.limit).Take(epoch, throttle.Request{N: 30})
+		if !errors.Is(err, throttle.ErrExceedsBurst) || err.Error() != c.want {
+			t.Errorf("Take of 30 = %v, want %s", err, c.want)
+		}
+	}
+}
+
+func TestRandomLimitsPrintAndParse(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	words := []string{"", "requests", "input tokens", `a"b`, "fixed", "1/s", "ünit", "\u2028", "burst"}
+	for range 5_000 {
+		l := throttle.Limit{
+			Algorithm: throttle.Algorithm(random.IntN(6)),
+			Permits:   1 + random.IntN(1<<31-1),
+			Per:       time.Duration(1 + random.Int64N(1<<62)),
+			Unit:      words[random.IntN(len(words))],
+			Name:      words[random.IntN(len(words))],
+		}
+		got, err := throttle.ParseLimit(l.String())
+		if err != nil || got != l {
+			t.Fatalf("ParseLimit(%q) = %+v, %v, want %+v", l.String(), got, err, l)
+		}
+	}
+}
+
+func FuzzParseLimit(f *testing.F) {
+	for _, s := range []string{"100/s", "fixed 5000/1h of tokens align day@UTC name daily", `1/1ns burst 3 of "a b"`, "log 1/d", "100/1.5h", `1/s name "\x00"`, "1/+1s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		l, err := throttle.ParseLimit(s)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "throttle: ") {
+				t.Fatalf("ParseLimit(%q) = %v", s, err)
+			}
+			return
+		}
+		if err := l.Validate(); err != nil {
+			t.Fatalf("ParseLimit(%q) = %+v, which does not validate: %v", s, l, err)
+		}
+		if again, err := throttle.ParseLimit(l.String()); err != nil || again != l {
+			t.Fatalf("ParseLimit(%q) prints %q, which parses to %+v, %v, want %+v", s, l.String(), again, err, l)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package throttle
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// A quick is the lock-free form of a set of one bucket: its state in one word,
+// so that a permit at hand costs one compare-and-swap. It is the arithmetic of
+// bucket in ticks, of which den make a nanosecond and unit one permit's
+// interval, counted from an origin near now; where a number does not fit, it
+// says so and the set decides under its lock.
+//
+// All fields but the word are fixed. Every other operation freezes the word,
+// works on the bucket under the set's lock, and stores the word again.
+type quick struct {
+	origin    Instant
+	unit, den int64
+	burst     int64
+	leaky     bool
+	tolerance int64 // ns
+	most      int64 // most permits that fit
+
+	// Instants in between fit, and are after every pause.
+	from, to Instant
+
+	tat atomic.Int64
+}
+
+// frozen is the word while the state is with the bucket.
+const frozen = math.MinInt64
+
+// Half of the range for the clock, a quarter for the state ahead of it.
+const (
+	clockRange = math.MaxInt64 / 2
+	stateRange = math.MaxInt64 / 4
+)
+
+// newQuick returns the quick form of b from now on, after a pause, or nil where
+// it has none.
+func newQuick(b *bucket, now, paused Instant, tolerance time.Duration) *quick {
+	unit, den, burst := b.pace.unit, b.pace.den, b.burst()
+	// Beyond an origin about 9 years ago nothing is gained.
+	span := time.Duration(min(clockRange/den, math.MaxInt64>>5))
+	if burst > stateRange/unit || span < time.Second || !fitsState(b.floor(now, tolerance), now, den) {
+		return nil
+	}
+	q := &quick{
+		origin:    now,
+		unit:      unit,
+		den:       den,
+		burst:     burst,
+		leaky:     b.leaky(),
+		tolerance: int64(tolerance),
+		most:      min(stateRange/unit, burst),
+		from:      max(now.Add(-span), paused),
+		to:        now.Add(span),
+	}
+	if q.leaky {
+		q.most = stateRange / unit
+	}
+	q.tat.Store(q.ticks(b.floor(now, tolerance)))
+	return q
+}
+
+// floor returns the tat, raised to where it makes no difference from now on: a
+// bucket whole for longer than its burst is whole all the same.
+func (b *bucket) floor(now Instant, tolerance time.Duration) point {
+	floor := point{at: now}.before(b.pace.times(b.burst()), b.pace.den).at.Add(-tolerance)
+	if b.tat.at < floor {
+		return point{at: floor}
+	}
+	return b.tat
+}
+
+// fitsState reports whether a tat fits the word.
+func fitsState(tat point, origin Instant, den int64) bool {
+	ahead := int64(tat.at.Sub(origin))
+	return ahead < stateRange/den && ahead > -stateRange/den
+}
+
+func (q *quick) ticks(tat point) int64 { return int64(tat.at-q.origin)*q.den + tat.frac }
+
+// freeze takes the state out of the word.
+func (q *quick) freeze() point {
+	v := q.tat.Swap(frozen)
+	whole, frac := v/q.den, v%q.den
+	if frac < 0 {
+		whole, frac = whole-1, frac+q.den
+	}
+	return point{at: q.origin + Instant(whole), frac: frac}
+}
+
+// resume puts b's state into the word, if it fits and q still is b's form.
+func (q *quick) resume(b *bucket, now, paused Instant, tolerance time.Duration) bool {
+	same := q.unit == b.pace.unit && q.den == b.pace.den && q.burst == b.burst() &&
+		q.leaky == b.leaky() && q.tolerance == int64(tolerance)
+	tat := b.floor(now, tolerance)
+	if !same || !q.near(now) || q.from < paused || !fitsState(tat, q.origin, q.den) {
+		return false
+	}
+	q.tat.Store(q.ticks(tat))
+	return true
+}
+
+// near reports whether q can decide at the instant now.
+func (q *quick) near(now Instant) bool { return q.from <= now && now < q.to }
+
+// take is the set's Take for n permits of the one bucket; ok is false where it
+// cannot tell.
+func (q *quick) take(now, since Instant, n int64) (at Instant, ok bool) {
+	if n < 1 || n > q.most || !q.near(now) {
+		return 0, false
+	}
+	clock := int64(now - q.origin)
+	line := int64(max(min(since, now), now-Instant(q.tolerance), q.from) - q.origin)
+	need := n
+	if q.leaky {
+		need = 1
+	}
+	clock *= q.den
+	line *= q.den
+	for {
+		tat := q.tat.Load()
+		if tat == frozen || tat > math.MaxInt64-stateRange {
+			return 0, false
+		}
+		due := tat - (q.burst-need)*q.unit
+		if due > clock {
+			return q.ceil(due), true
+		}
+		due = max(due, line)
+		next := tat
+		if due-tat >= q.den { // a fraction of a nanosecond is kept, as in bucket.spend
+			next = due
+		}
+		if q.tat.CompareAndSwap(tat, next+n*q.unit) {
+			return q.ceil(due), true
+		}
+	}
+}
+
+// ceil returns the first instant not before t ticks after the origin.
+func (q *quick) ceil(t int64) Instant {
+	if q.den == 1 {
+		return q.origin + Instant(t)
+	}
+	whole := t / q.den
+	if t%q.den > 0 {
+		whole++
+	}
+	return q.origin + Instant(whole)
+}

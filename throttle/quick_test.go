@@ -1,0 +1,169 @@
+package throttle_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// The lock-free form and the locked set live the same random histories: every
+// decision and every state must be the same.
+func TestLockFreeDecidesAsLocked(t *testing.T) {
+	lockFree := 0
+	for seed := range uint64(2_000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		l := randomBucket(random)
+		a, b := throttle.NewAt(l), throttle.NewLocked(l)
+		now, latest := epoch, epoch
+		var at throttle.Instant
+		for step := range 60 {
+			interval := int64(l.Per) / int64(l.Permits)
+			now += throttle.Instant(random.Int64N(interval+2) * random.Int64N(3))
+			switch random.IntN(20) {
+			case 0: // idle
+				now += throttle.Instant(20 * interval)
+			case 1: // read out of order, by less than the burst lasts
+				now = latest - throttle.Instant(random.Int64N(interval*int64(max(l.Burst, 1))+1))
+			case 2:
+				refundBoth(now, at, a, b)
+			case 3:
+				f := throttle.Fact{Departed: now, Refused: true, Until: now + throttle.Instant(random.Int64N(3*interval+1))}
+				reconcileBoth(now, f, a, b)
+			case 4:
+				reconcileBoth(now, throttle.Fact{Departed: now, Refused: random.IntN(3) == 0}, a, b)
+			case 5:
+				l = randomBucket(random)
+				tuneBoth(t, now, l, a, b)
+			}
+			latest = max(latest, now)
+			if throttle.LockFree(a) {
+				lockFree++
+			}
+			r := throttle.Request{N: 1 + random.IntN(max(l.Burst, 1)), Since: now - throttle.Instant(random.Int64N(2*interval+1))}
+			x, errX := a.Take(now, r)
+			y, errY := b.Take(now, r)
+			if x != y || (errX == nil) != (errY == nil) {
+				t.Fatalf("history %d, step %d: %v: Take(%d, %+v) lock-free = %d, %v; locked = %d, %v", seed, step, l, now-epoch, r, x-epoch, errX, y-epoch, errY)
+			}
+			if x <= now {
+				at = x
+			}
+		}
+	}
+	if lockFree < 60_000 {
+		t.Fatalf("only %d takes were lock-free", lockFree)
+	}
+}
+
+func randomBucket(random *rand.Rand) throttle.Limit {
+	permits := []int{1, 3, 7, 100, 7_777, 150_000, 1_000_000}[random.IntN(7)]
+	if random.IntN(3) == 0 {
+		return throttle.LeakyBucket(permits, time.Second)
+	}
+	return throttle.TokenBucket(permits, time.Second, 1+random.IntN(20))
+}
+
+func refundBoth(now, at throttle.Instant, a, b throttle.Limiter) {
+	for _, l := range []throttle.Limiter{a, b} {
+		l.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1})
+	}
+}
+
+func reconcileBoth(now throttle.Instant, f throttle.Fact, a, b throttle.Limiter) {
+	for _, l := range []throttle.Limiter{a, b} {
+		l.(throttle.Reconciler).Reconcile(now, f)
+	}
+}
+
+func tuneBoth(t *testing.T, now throttle.Instant, limit throttle.Limit, a, b throttle.Limiter) {
+	for _, l := range []throttle.Limiter{a, b} {
+		if err := l.(throttle.Tuner).Tune(now, limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestInstantsFarAwayDoNotOverflow(t *testing.T) {
+	for name, make := range paths {
+		for _, now := range []throttle.Instant{-1 << 62, -1, 1, 1 << 62, throttle.Never - 1<<40} {
+			for _, since := range []throttle.Instant{-1 << 63, -1<<63 + 1, -1, 1, throttle.Never} {
+				l := make(throttle.TokenBucket(1, time.Second, 5))
+				for i := range 10 {
+					at, err := l.Take(now, throttle.Request{N: 1, Since: since})
+					if err != nil || (at <= now) != (i < 5) || at < now.Add(-time.Second) {
+						t.Errorf("%s: Take(%d, 1 since %d) number %d = %d, %v", name, now, since, i+1, at, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Many goroutines take, give back, settle, tune and read at once, each by a
+// clock of its own that advances: what was granted stays within the bound.
+func TestConcurrentUseKeepsTheBound(t *testing.T) {
+	sets := [][]throttle.Limit{
+		{throttle.TokenBucket(1000, time.Second, 50)},
+		{throttle.TokenBucket(1000, time.Second, 50), throttle.SlidingLog(5000, time.Minute)},
+		{throttle.FixedWindow(1000, time.Second)},
+		{throttle.SlidingWindow(1000, time.Second), throttle.LeakyBucket(1000, time.Second)},
+	}
+	for _, limits := range sets {
+		l := throttle.NewAt(limits...)
+		var clock, granted atomic.Int64
+		clock.Store(int64(epoch))
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(g), 9))
+				for range 2_000 {
+					now := throttle.Instant(clock.Add(int64(50 * time.Microsecond)))
+					disturb(l, now, random, limits)
+					at, err := l.Take(now, throttle.Request{N: 1, Since: now - 1000})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if at > now {
+						continue
+					}
+					if random.IntN(10) == 0 {
+						l.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1})
+						continue
+					}
+					granted.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		took := throttle.Instant(clock.Load()).Sub(epoch)
+		most := int64(1000*took.Seconds()) + 50 + 10 + 1000*int64(limits[0].Burst/1001)
+		if limits[0].Algorithm == throttle.AlgorithmFixedWindow {
+			most += 1000
+		}
+		if got := granted.Load(); got > most || got < 50 {
+			t.Errorf("%v: %d granted in %v, want at most %d", limits, got, took, most)
+		}
+	}
+}
+
+func disturb(l throttle.Limiter, now throttle.Instant, random *rand.Rand, limits []throttle.Limit) {
+	switch random.IntN(200) {
+	case 0:
+		_ = l.(throttle.Tuner).Tune(now, limits...)
+	case 1:
+		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: epoch, Refused: true})
+	case 2:
+		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: now})
+	case 3:
+		l.(throttle.Reader).State(now)
+	case 4:
+		l.(throttle.Forecaster).Forecast(now, throttle.Request{N: 1})
+	case 5:
+		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now + 1})
+	}
+}

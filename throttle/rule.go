@@ -1,0 +1,60 @@
+package throttle
+
+// A rule is the state of one limit and the arithmetic over it, pure in the
+// instants it is given. Its methods are called under the set's lock, with n
+// within what the limit ever grants.
+type rule interface {
+	// earliest returns the instant, also a past one, since when n permits can
+	// be spent if nothing else is spent before.
+	earliest(a asking, n int64) Instant
+	// spend charges n permits for a departure at a.now and returns the instant
+	// they count at. charged, not after a.now, is the instant since when all
+	// limits allowed it: buckets are charged there, windows and logs at the
+	// departure itself.
+	spend(a asking, charged Instant, n int64) Instant
+	// refund takes back n permits that count at an instant within the
+	// tolerance and never left.
+	refund(at Instant, n int64)
+	// charge adds n permits to what was spent, whatever is at hand.
+	charge(now Instant, n int64)
+	// relieve takes back n permits of what counts at the instant at, as far as
+	// the state would hold no more had they never been spent.
+	relieve(now, at Instant, n int64)
+	// pause voids what is saved: from until on, departures are spaced.
+	pause(now, until Instant)
+	// whole reports whether the rule is as good as new.
+	whole(now Instant) bool
+	// used returns the permits that count now, and any begun one.
+	used(now Instant) int64
+	// adopt takes over what was used from the rule it replaces, in a pause
+	// until paused where that is later than now.
+	adopt(now, paused Instant, old rule)
+	state(now Instant) LimitState
+}
+
+// An asking is when a request is decided, and since when it was in line, no
+// further back than the tolerance.
+type asking struct{ now, line Instant }
+
+// newRule returns the rule of a resolved limit at a share of its rate in
+// thousandths. Windows that follow the wall clock read it through wall; nil:
+// instants are the wall clock.
+func newRule(l Limit, share int64, wall func() Instant) rule {
+	switch l.Algorithm {
+	case AlgorithmFixedWindow:
+		return newFixed(l, share, wall)
+	case AlgorithmSlidingLog:
+		return newLog(l, share)
+	case AlgorithmSlidingWindow:
+		return newSliding(l, share)
+	default:
+		return newBucket(l, share)
+	}
+}
+
+// permitsOf returns a window's permits at a share of the rate in thousandths.
+// It cuts how many, never how long: the vendor's windows stay as they are.
+func permitsOf(l Limit, share int64) int64 {
+	whole, rest := int64(l.Permits)/fullCut, int64(l.Permits)%fullCut
+	return max(whole*share+rest*share/fullCut, 1)
+}

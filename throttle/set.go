@@ -1,0 +1,291 @@
+package throttle
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const minInstant Instant = math.MinInt64 + 1
+
+// A set enforces limits together, all or nothing. It is the limiter that Local
+// makes.
+type set struct {
+	quick atomic.Pointer[quick] // the lock-free form of a set of one bucket; nil: locked only
+	free  atomic.Bool           // there are no limits
+	cut   atomic.Bool           // the rate is cut, so that served calls matter
+	wall  func() Instant        // reads the wall clock; nil: instants are the wall clock
+
+	mu        sync.Mutex
+	limits    []Limit
+	rules     []rule
+	most      []int64 // most permits that one request may have of each limit
+	tolerance time.Duration
+	pausedTo  atomic.Int64 // Instant; written under mu
+	settled   bool         // an estimate was settled: charges are remembered, never lock-free
+	share     int64        // of the configured rate in force, in thousandths
+	cutAt     Instant      // when it was cut last
+	shareAt   Instant      // when it was changed last
+	tunedAt   Instant      // when the rules were made
+}
+
+func newSet(limits []Limit, wall func() Instant) *set {
+	s := &set{wall: wall, share: fullCut, cutAt: minInstant, shareAt: minInstant}
+	s.pausedTo.Store(int64(minInstant))
+	s.install(minInstant, limits)
+	return s
+}
+
+// install makes new rules for the limits. The lock-free form is of the old ones.
+func (s *set) install(now Instant, limits []Limit) {
+	s.quick.Store(nil)
+	s.free.Store(len(limits) == 0)
+	s.limits, s.tunedAt = limits, now
+	s.rules = make([]rule, len(limits))
+	s.most = make([]int64, len(limits))
+	for i, l := range limits {
+		s.rules[i] = newRule(l, s.share, s.wall)
+		s.most[i] = int64(l.most())
+	}
+	s.tolerance = toleranceOf(limits)
+}
+
+// The permit tolerance is how long after its instant a permit may be spent:
+// two intervals, so that a late timer never slows the schedule, and at least
+// the 10 ms that a garbage collection or a busy machine takes.
+const (
+	minTolerance = 10 * time.Millisecond
+	maxTolerance = 100 * time.Millisecond
+)
+
+// toleranceOf returns the tolerance that keeps the bound of every limit.
+func toleranceOf(limits []Limit) time.Duration {
+	tolerance := maxTolerance
+	for _, l := range limits {
+		two := l.Per / time.Duration(l.Permits) * 2
+		tolerance = min(tolerance, max(two, minTolerance))
+	}
+	return tolerance
+}
+
+// Take implements [Limiter].
+func (s *set) Take(now Instant, r Request) (Instant, error) {
+	if r.Since == 0 {
+		r.Since = now
+	}
+	if r.Each == nil {
+		if q := s.quick.Load(); q != nil {
+			if at, ok := q.take(now, r.Since, int64(r.N)); ok {
+				return at, nil
+			}
+		} else if s.free.Load() && r.N >= 0 && now >= Instant(s.pausedTo.Load()) {
+			return now, nil
+		}
+	}
+	s.lock()
+	at, err := s.take(now, &r)
+	s.unlock(now)
+	return at, err
+}
+
+func (s *set) take(now Instant, r *Request) (Instant, error) {
+	if err := s.check(r); err != nil {
+		return 0, err
+	}
+	a := s.asking(now, r)
+	allowed := s.allowed(a, r)
+	if allowed > now {
+		return allowed, nil
+	}
+	// Credit for lateness only for time in line, from when all limits
+	// allowed it, and no more than the tolerance: the rest is void.
+	charged := max(allowed, a.line)
+	at := charged
+	for i, rule := range s.rules {
+		if n := r.permits(i); n > 0 {
+			at = min(at, rule.spend(a, charged, n))
+		}
+	}
+	return at, nil
+}
+
+func (s *set) asking(now Instant, r *Request) asking {
+	return asking{now: now, line: max(min(r.Since, now), now.Add(-s.tolerance))}
+}
+
+// allowed returns the instant since when no limit and no pause holds r, or when
+// none will.
+func (s *set) allowed(a asking, r *Request) Instant {
+	for {
+		allowed := Instant(s.pausedTo.Load())
+		for i, rule := range s.rules {
+			if n := r.permits(i); n > 0 {
+				allowed = max(allowed, rule.earliest(a, n))
+			}
+		}
+		// A returned permit that one limit counted on may be lost by then.
+		line := allowed.Add(-s.tolerance)
+		if allowed <= a.now || line <= a.line {
+			return allowed
+		}
+		a.line = line
+	}
+}
+
+// permits returns how many permits of limit i are asked for.
+func (r *Request) permits(i int) int64 {
+	if i < len(r.Each) {
+		return int64(r.Each[i])
+	}
+	return int64(r.N)
+}
+
+func (s *set) check(r *Request) error {
+	if r.N < 0 {
+		return fmt.Errorf("throttle: %d permits are negative", r.N)
+	}
+	for i, most := range s.most {
+		n := r.permits(i)
+		if n < 0 {
+			return fmt.Errorf("throttle: %d permits are negative", n)
+		}
+		if n > most {
+			return s.limits[i].exceeded(n)
+		}
+	}
+	return nil
+}
+
+// lock takes the lock, and with it the state from the lock-free form.
+func (s *set) lock() {
+	s.mu.Lock()
+	q := s.quick.Load()
+	if q == nil {
+		return
+	}
+	b := s.rules[0].(*bucket)
+	if tat := q.freeze(); tat != b.tat {
+		b.tat = tat
+		b.slack = slack{from: tat.ceil()} // what was charged meanwhile was charged before it
+	}
+}
+
+// unlock gives the state back to the lock-free form where that can hold it.
+func (s *set) unlock(now Instant) {
+	if len(s.rules) == 1 {
+		if b, ok := s.rules[0].(*bucket); ok {
+			s.thaw(b, now)
+		}
+	}
+	s.mu.Unlock()
+}
+
+func (s *set) thaw(b *bucket, now Instant) {
+	paused := Instant(s.pausedTo.Load())
+	b.returned.expire(now.Add(-s.tolerance))
+	if s.settled || len(b.returned) > 0 || now < paused {
+		s.quick.Store(nil)
+		return
+	}
+	if q := s.quick.Load(); q == nil || !q.resume(b, now, paused, s.tolerance) {
+		s.quick.Store(newQuick(b, now, paused, s.tolerance))
+	}
+}
+
+// Forecast implements [Forecaster].
+func (s *set) Forecast(now Instant, r Request) Forecast {
+	if r.Since == 0 {
+		r.Since = now
+	}
+	s.lock()
+	defer s.unlock(now)
+	if s.check(&r) != nil {
+		return Forecast{At: now}
+	}
+	a := s.asking(now, &r)
+	f := Forecast{At: s.allowed(a, &r)}
+	if f.At <= now {
+		return f
+	}
+	f.Reason = ReasonPause
+	if f.At > Instant(s.pausedTo.Load()) {
+		f.Reason, f.Limit = ReasonRate, s.limits[s.latest(f.At, &r)].Name
+	}
+	return f
+}
+
+// latest returns which limit holds r until the instant at.
+func (s *set) latest(at Instant, r *Request) int {
+	a := asking{now: at, line: at.Add(-s.tolerance)}
+	for i, rule := range s.rules {
+		if n := r.permits(i); n > 0 && rule.earliest(a, n) >= at {
+			return i
+		}
+	}
+	return 0
+}
+
+// Tolerance implements [Tolerant].
+func (s *set) Tolerance() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tolerance
+}
+
+// Refund implements [Refunder].
+func (s *set) Refund(now, at Instant, r Request) {
+	s.lock()
+	defer s.unlock(now)
+	if s.check(&r) != nil || at < now.Add(-s.tolerance) || s.void(at) {
+		return
+	}
+	for i, rule := range s.rules {
+		if n := r.permits(i); n > 0 {
+			rule.refund(at, n)
+		}
+	}
+}
+
+// void reports whether what was granted at an instant can no longer be taken
+// back: before a pause all of it is void, and what other rules granted cannot
+// be told in these.
+func (s *set) void(at Instant) bool {
+	return at < Instant(s.pausedTo.Load()) || at <= s.tunedAt
+}
+
+// Settle implements [Settler].
+func (s *set) Settle(now, at Instant, r, actual Request) {
+	s.lock()
+	defer s.unlock(now)
+	s.settled = true
+	for i, rule := range s.rules {
+		switch more := actual.permits(i) - r.permits(i); {
+		case more > 0:
+			rule.charge(now, more)
+		case more < 0 && !s.void(at):
+			rule.relieve(now, at, -more)
+		}
+	}
+}
+
+// State implements [Reader].
+func (s *set) State(now Instant) State {
+	s.lock()
+	defer s.unlock(now)
+	paused := Instant(s.pausedTo.Load())
+	st := State{
+		Whole:  paused <= now && s.share == fullCut,
+		Cut:    float64(s.share) / fullCut,
+		Limits: make([]LimitState, len(s.rules)),
+	}
+	if paused > now {
+		st.Paused = paused
+	}
+	for i, rule := range s.rules {
+		st.Limits[i] = rule.state(now)
+		st.Whole = st.Whole && rule.whole(now)
+	}
+	return st
+}

@@ -1,0 +1,151 @@
+package throttle
+
+import "math/bits"
+
+// A sliding enforces a sliding window by two counters: the permits of this
+// window, and those of the one before as far as it overlaps the span that ends
+// now, rounded down to whole permits, are at most those of the limit.
+//
+// It takes the window before to have been even. One that let all its permits
+// out in its last instant is forgotten while they are still in the span: nearly
+// twice the permits leave in a span then.
+type sliding struct {
+	limit   Limit // resolved
+	permits int64 // of the configured ones, those in force
+	counts  counts
+	spacing spacing
+}
+
+// counts are the permits used in the window from start on and in the two
+// before it.
+type counts struct {
+	start             Instant
+	this, before, ago int64
+}
+
+func newSliding(l Limit, share int64) *sliding {
+	return &sliding{limit: l, permits: permitsOf(l, share), counts: counts{start: minInstant}}
+}
+
+// at returns the counts at the instant now, and those in force where now is
+// earlier.
+func (s *sliding) at(now Instant) counts {
+	c := s.counts
+	next := c.start.Add(s.limit.Per)
+	if now < next {
+		return c
+	}
+	start, _ := alignment{per: s.limit.Per}.multiple(now)
+	if start != next {
+		return counts{start: start}
+	}
+	return counts{start, 0, c.this, c.before}
+}
+
+func (s *sliding) earliest(a asking, n int64) Instant {
+	c := s.at(a.now)
+	opens := s.opens(c, n)
+	if a.now < c.start {
+		opens = max(opens, c.start)
+	}
+	return max(opens, s.spacing.earliest(a, n))
+}
+
+// opens returns since when n more keep the estimate within the permits.
+func (s *sliding) opens(c counts, n int64) Instant {
+	n = min(n, s.permits) // of more than a cut left, one request has it to itself
+	if c.this+c.before+c.ago+n <= s.permits {
+		return c.start.Add(-s.limit.Per)
+	}
+	for {
+		if room := s.permits - c.this - n; room >= 0 {
+			if past := s.fades(c.before, room); past < int64(s.limit.Per) {
+				return c.start + Instant(past)
+			}
+		}
+		c = counts{c.start.Add(s.limit.Per), 0, c.this, c.before}
+	}
+}
+
+// fades returns how long into a window those of the window before take to
+// weigh no more than room, in whole permits.
+func (s *sliding) fades(before, room int64) int64 {
+	if before <= room {
+		return 0
+	}
+	// before x (per-past) / per < room+1, the product in 128 bits.
+	hi, lo := bits.Mul64(uint64(room+1), uint64(s.limit.Per))
+	lo, borrow := bits.Sub64(lo, 1, 0)
+	left, _ := bits.Div64(hi-borrow, lo, uint64(before))
+	return int64(s.limit.Per) - int64(left)
+}
+
+// weight returns the whole permits that those of the window before count.
+func (s *sliding) weight(c counts, now Instant) int64 {
+	left := min(c.start.Add(s.limit.Per).Sub(now), s.limit.Per)
+	hi, lo := bits.Mul64(uint64(c.before), uint64(left))
+	weight, _ := bits.Div64(hi, lo, uint64(s.limit.Per))
+	return int64(weight)
+}
+
+func (s *sliding) spend(a asking, charged Instant, n int64) Instant {
+	s.charge(a.now, n)
+	s.spacing.spend(a.now, charged, n)
+	return charged
+}
+
+func (s *sliding) charge(now Instant, n int64) {
+	s.counts = s.at(now)
+	s.counts.this += n
+}
+
+func (s *sliding) refund(at Instant, n int64) { s.relieve(at, at, n) }
+
+// relieve takes back from the window of the instant at. What left after the
+// window's end is taken from the lighter counter, on the strict side.
+func (s *sliding) relieve(now, at Instant, n int64) {
+	c := s.at(now)
+	switch {
+	case at >= c.start:
+		c.this = max(c.this-n, 0)
+	case at >= c.start.Add(-s.limit.Per):
+		c.before = max(c.before-n, 0)
+	}
+	s.counts = c
+}
+
+func (s *sliding) pause(_, until Instant) {
+	s.spacing = spaced(until, until.Add(s.limit.Per), s.permits)
+}
+
+func (s *sliding) whole(now Instant) bool {
+	c := s.at(now)
+	return c.this == 0 && c.before == 0 && s.spacing.over(now)
+}
+
+func (s *sliding) used(now Instant) int64 {
+	c := s.at(now)
+	return c.this + s.weight(c, now)
+}
+
+// adopt keeps the counters where the windows are the same, and counts in this
+// window what another rule had used.
+func (s *sliding) adopt(now, _ Instant, old rule) {
+	if was, ok := old.(*sliding); ok && was.limit.Per == s.limit.Per {
+		s.counts = was.at(now)
+	} else {
+		s.charge(now, min(old.used(now), s.permits))
+	}
+	hand := s.permits - s.used(now)
+	s.spacing = spacedChange(now, now.Add(s.limit.Per), hand, old)
+}
+
+func (s *sliding) state(now Instant) LimitState {
+	used := s.used(now)
+	return LimitState{
+		Limit:       s.limit,
+		Headroom:    float64(s.spacing.hand(now, s.permits-used)),
+		Next:        s.earliest(asking{now: now, line: Never}, 1),
+		Utilization: float64(used) / float64(s.limit.Permits),
+	}
+}
