@@ -1,0 +1,153 @@
+package shaping
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// enter puts w in line; the head then asks the limiter again at the instant
+// next.
+func (q *Queue) enter(w *waiter, next, now throttle.Instant) {
+	w.ready = make(chan struct{})
+	heap.Push(&q.line, w)
+	if w.deadline != throttle.Never {
+		heap.Push(&q.expiring, w)
+	}
+	q.due = next
+	q.settle(now)
+}
+
+// drop takes w out of the line.
+func (q *Queue) drop(w *waiter) {
+	heap.Remove(&q.line, int(w.index)-1)
+	if w.expiry > 0 {
+		heap.Remove(&q.expiring, int(w.expiry)-1)
+	}
+}
+
+// release lets w go: granted where err is nil.
+func (q *Queue) release(w *waiter, err error) {
+	q.drop(w)
+	w.err = err
+	close(w.ready)
+}
+
+// Wake asks the limiter again for everybody in line, because something that
+// the limiter answered may no longer hold. Limiters that notify do it
+// themselves.
+func (q *Queue) Wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.readTolerance()
+	q.advance(q.Now())
+}
+
+// fire is Wake by the timer.
+func (q *Queue) fire() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.Now()
+	if q.due < now && len(q.line) > 0 {
+		q.late, q.lateTo = now.Sub(q.due), now.Add(time.Duration(q.tolerance.Load()))
+	}
+	q.advance(now)
+}
+
+// advance lets everybody go who can go now, sends away whose wait is certain
+// to end too late, and sets the timer for the rest. When the head is sent away
+// the next may ask for less, and go at once.
+func (q *Queue) advance(now throttle.Instant) {
+	for q.grant(now) && q.expire(now) {
+	}
+	q.settle(now)
+}
+
+// grant lets go from the head of the line who can go now. It reports whether a
+// head is left, who must wait until q.due.
+func (q *Queue) grant(now throttle.Instant) (waits bool) {
+	q.due = throttle.Never
+	for len(q.line) > 0 {
+		w := q.line[0]
+		if w.ctx.Err() != nil {
+			q.drop(w) // its goroutine is on its way out
+			continue
+		}
+		at, err := q.limiter.Take(now, w.Request)
+		if err == nil && at > now {
+			q.due = at
+			return true
+		}
+		if err == nil {
+			w.charged, w.granted = at, now
+		}
+		q.release(w, err)
+	}
+	return false
+}
+
+// expire sends away whose deadline has come, or cannot be met, in the order of
+// deadlines up to the first that can. It reports whether the head was among
+// them.
+func (q *Queue) expire(now throttle.Instant) (headGone bool) {
+	for len(q.expiring) > 0 {
+		w := q.expiring[0]
+		forecast := q.forecast(now, w.Request)
+		if w.deadline > now && forecast.At <= w.deadline {
+			break
+		}
+		headGone = headGone || w == q.line[0]
+		q.dismiss(w, forecast, now)
+	}
+	return headGone
+}
+
+// dismiss sends w away for its deadline.
+func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
+	q.drop(w)
+	w.err = q.refusal(ErrDeadline, f, now)
+	close(w.ready)
+}
+
+// settle sets the timer for the head's next question or the next deadline, and
+// tells a remote limiter who stands in line.
+func (q *Queue) settle(now throttle.Instant) {
+	waits := len(q.line) > 0
+	q.busy.Store(waits || q.closed || q.late > 0)
+	at := q.due
+	if len(q.expiring) > 0 {
+		at = min(at, q.expiring[0].deadline)
+	}
+	switch {
+	case !waits || at == throttle.Never:
+		if q.timer != nil {
+			q.timer.Stop()
+		}
+	case q.timer == nil:
+		q.timer = time.AfterFunc(at.Sub(now), q.fire)
+	default:
+		q.timer.Reset(at.Sub(now))
+	}
+	if waits && q.fetcher != nil {
+		q.fetcher.Fetch(now, q.line.requests())
+	}
+}
+
+// Close sends everybody in line away with [ErrClosed], and everybody who comes
+// afterwards. It does not close the limiter. Calling it again does nothing.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil
+	}
+	q.closed = true
+	now := q.Now()
+	refusal := q.refusal(ErrClosed, throttle.Forecast{}, now)
+	for len(q.line) > 0 {
+		q.release(q.line[0], refusal)
+	}
+	q.settle(now)
+	return nil
+}

@@ -1,0 +1,178 @@
+package shaping_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An arrival is a caller who comes, and may give up.
+type arrival struct {
+	at, cancel time.Duration // cancel zero: never
+	n          int
+}
+
+// departures returns when each caller departed; those who gave up before are
+// not in it.
+func departures(t *testing.T, limit throttle.Limit, callers map[int]arrival) map[int]time.Duration {
+	t.Helper()
+	left := make(map[int]time.Duration)
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, limit)
+		start := time.Now()
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i, c := range callers {
+			wg.Go(func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.cancel > 0 {
+					defer time.AfterFunc(c.cancel, cancel).Stop()
+				}
+				time.Sleep(c.at)
+				switch err := q.WaitN(ctx, c.n); {
+				case err == nil:
+					mu.Lock()
+					defer mu.Unlock()
+					left[i] = time.Since(start)
+				case !errors.Is(err, context.Canceled):
+					t.Errorf("WaitN() = %v, want context.Canceled", err)
+				case time.Since(start) != max(c.cancel, c.at):
+					t.Errorf("returned %v after the cancel, want at once", time.Since(start)-c.cancel)
+				}
+			})
+		}
+		wg.Wait()
+		if s := q.State(); s.Waiting != 0 {
+			t.Errorf("%d in line at the end", s.Waiting)
+		}
+	})
+	return left
+}
+
+func TestCancelledWaitersCostTheOthersNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, limit := range []throttle.Limit{
+		throttle.LeakyBucket(100, time.Second),
+		throttle.TokenBucket(100, time.Second, 10),
+		throttle.GCRA(777, 10*time.Second, 5),
+	} {
+		callers := make(map[int]arrival)
+		for i := range 1000 {
+			// Distinct instants, so that the order of arrival is one.
+			c := arrival{at: time.Duration(random.IntN(5000))*time.Millisecond + time.Duration(i), n: 1 + random.IntN(3)}
+			if limit.Algorithm == throttle.AlgorithmLeakyBucket {
+				c.n = 1
+			}
+			if i%2 == 1 { // many of them in the very instant of a grant
+				c.cancel = c.at + time.Duration(random.IntN(1000))*10*time.Millisecond - time.Duration(i)%10
+			}
+			callers[i] = c
+		}
+		with := departures(t, limit, callers)
+		survivors := make(map[int]arrival)
+		for i := range with {
+			survivors[i] = callers[i]
+		}
+		without := departures(t, limit, survivors)
+		if gone := len(callers) - len(with); gone < 100 || gone > 500 {
+			t.Errorf("%v: %d of 1000 gave up in line: no test", limit, gone)
+		}
+		if !maps.Equal(with, without) {
+			for i, at := range with {
+				if without[i] != at {
+					t.Errorf("%v: caller %d departed at %v, and at %v had the cancelled never come", limit, i, at, without[i])
+				}
+			}
+		}
+	}
+}
+
+// A caller who gives up in the very instant of its grant, just before it or just
+// after, passes the permit on in that instant.
+func TestCancelInTheInstantOfTheGrantPassesThePermitOn(t *testing.T) {
+	for name, test := range map[string]func(cancel func(), c *cancelling){
+		"before the grant": func(cancel func(), c *cancelling) { c.asked = cancel },
+		"after the grant":  func(cancel func(), c *cancelling) { c.granted = cancel },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				limiter := &cancelling{Limiter: newLimiter(t, throttle.LeakyBucket(1, time.Second))}
+				q := shaping.NewQueue(limiter)
+				j := newJournal(t, q)
+				j.come(t.Context(), "first", one())
+				ctx, cancel := context.WithCancel(t.Context())
+				test(cancel, limiter)
+				j.come(ctx, "gone", one())
+				j.come(t.Context(), "next", one())
+				j.come(t.Context(), "last", one())
+				j.want("first 0s", "gone 1s canceled", "next 1s", "last 2s")
+			})
+		})
+	}
+}
+
+// cancelling cancels a caller once, as it is about to be granted or was.
+type cancelling struct {
+	throttle.Limiter
+	asked, granted func()
+}
+
+func (c *cancelling) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if f := c.asked; f != nil && r.Since < now {
+		c.asked = nil
+		f()
+	}
+	at, err := c.Limiter.Take(now, r)
+	if f := c.granted; f != nil && r.Since < now && at <= now {
+		c.granted = nil
+		f()
+	}
+	return at, err
+}
+
+func (c *cancelling) Refund(now, at throttle.Instant, r throttle.Request) {
+	c.Limiter.(throttle.Refunder).Refund(now, at, r)
+}
+
+func TestReturnPassesPermitsOnOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 3))
+		j := newJournal(t, q)
+		turn := &shaping.Turn{N: 2}
+		j.come(t.Context(), "returned", turn)
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", &shaping.Turn{N: 2})
+		j.come(t.Context(), "c", one())
+		q.Return(turn)
+		synctest.Wait()
+		q.Return(turn)
+		if turn.Departed() != 0 {
+			t.Errorf("Departed() = %v of a returned turn, want 0", turn.Departed())
+		}
+		j.want("a 0s", "b 0s", "returned 0s", "c 1s")
+	})
+}
+
+func TestChargeDelaysTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		j := newJournal(t, q)
+		turn := one()
+		j.come(t.Context(), "a", turn)
+		request, at := turn.Charged()
+		q.Charge(at, request)
+		request.Each = []int{1}
+		q.Charge(at, request)
+		j.come(t.Context(), "b", one())
+		j.want("a 0s", "b 3s")
+	})
+}

@@ -1,0 +1,109 @@
+package shaping
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Pause lets nobody depart for d from now, not those in line either. It never
+// shortens a pause. Afterwards callers depart spaced, without saved burst. A
+// limiter that is no [throttle.Reconciler] is not paused.
+func (q *Queue) Pause(d time.Duration) {
+	now := q.Now()
+	q.Reconcile(throttle.Fact{Departed: now, Refused: true, Until: now.Add(max(d, 1))})
+}
+
+// Reconcile tells the limiter what the vendor answered, and re-times the line:
+// a refusal pauses or slows it, an answer may let it go faster. Permits granted
+// before a pause to callers who have not woken yet are void. Instants are by
+// [Queue.Now].
+func (q *Queue) Reconcile(f throttle.Fact) {
+	r, ok := q.limiter.(throttle.Reconciler)
+	if !ok {
+		return
+	}
+	r.Reconcile(q.Now(), f)
+	if !f.Refused && !q.busy.Load() {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.Now()
+	if f.Refused && f.Until > now {
+		q.pausedAt.Store(int64(now))
+	}
+	q.advance(now)
+}
+
+// ErrNotTunable is returned by [Queue.Tune] where the limiter is no
+// [throttle.Tuner].
+var ErrNotTunable = errors.New("shaping: the limiter's limits cannot be changed")
+
+// Tune replaces the limits and re-times everybody in line. Where the error is
+// not nil nothing has changed; it is [ErrNotTunable], or the limiter's for
+// limits that do not validate.
+func (q *Queue) Tune(limits ...throttle.Limit) error {
+	t, ok := q.limiter.(throttle.Tuner)
+	if !ok {
+		return ErrNotTunable
+	}
+	if err := t.Tune(q.Now(), limits...); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.Now()
+	q.readTolerance()
+	q.sift(now)
+	q.advance(now)
+	return nil
+}
+
+// sift sends away who, whatever those before it do, can no longer be let go in
+// time, or at all.
+func (q *Queue) sift(now throttle.Instant) {
+	for _, w := range slices.Clone(q.line) {
+		forecast := q.forecast(now, w.Request)
+		if forecast.At == throttle.Never {
+			if _, err := q.limiter.Take(now, w.Request); err != nil {
+				q.release(w, err)
+				continue
+			}
+		}
+		if forecast.At > w.deadline {
+			q.dismiss(w, forecast, now)
+		}
+	}
+}
+
+// Settle states what a departure really cost: r was charged at the instant at,
+// as [Turn.Charged] tells, and actual is what it should have been. See
+// [throttle.Settler]; a limiter that is none ignores it.
+func (q *Queue) Settle(at throttle.Instant, r, actual throttle.Request) {
+	if s, ok := q.limiter.(throttle.Settler); ok {
+		s.Settle(q.Now(), at, r, actual)
+		q.Wake()
+	}
+}
+
+// A State is a queue's state at one instant.
+type State struct {
+	throttle.State
+	Now     throttle.Instant
+	Waiting int    // callers in line
+	Stale   uint64 // permits that were void because their caller woke too late
+}
+
+// State returns the state of the queue and, where it tells, of its limiter.
+func (q *Queue) State() State {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := State{Now: q.Now(), Waiting: len(q.line), Stale: q.stale}
+	if r, ok := q.limiter.(throttle.Reader); ok {
+		s.State = r.State(s.Now)
+	}
+	return s
+}

@@ -1,0 +1,187 @@
+package shaping_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+func TestQueueRefusesOnDeadlineBeforeSleeping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := throttle.LeakyBucket(1, 10*time.Second)
+		limit.Name = "mail"
+		q := newQueue(t, limit)
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := q.Wait(ctx)
+		var refused *shaping.Error
+		if !errors.Is(err, shaping.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) {
+			t.Fatalf("Wait() = %v, want ErrDeadline", err)
+		}
+		want := shaping.Error{Err: shaping.ErrDeadline, Wait: 10 * time.Second, Limit: "mail", Reason: throttle.ReasonRate}
+		if *refused != want || !refused.Timeout() {
+			t.Errorf("refused: %+v, want %+v", *refused, want)
+		}
+		if time.Since(start) != 0 {
+			t.Errorf("refused after %v, want at once", time.Since(start))
+		}
+		const text = `shaping: wait of 10s or more for rate of limit "mail", 0 in line: wait ends after the deadline`
+		if err.Error() != text {
+			t.Errorf("Error() = %q, want %q", err, text)
+		}
+	})
+}
+
+func TestQueueRefusesForAPauseWithItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		q.Pause(time.Minute)
+		turn := within(30 * time.Second)
+		err := q.WaitTurn(t.Context(), turn)
+		const text = "shaping: wait of 1m0s or more for pause, 0 in line: wait ends after the deadline"
+		if err == nil || err.Error() != text {
+			t.Errorf("WaitTurn() = %v, want %s", err, text)
+		}
+	})
+}
+
+func TestQueueEndsWaitsAMillisecondBeforeTheContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t, newQueue(t, throttle.LeakyBucket(1, time.Second)))
+		come := func(name string, d time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			t.Cleanup(cancel)
+			j.come(ctx, name, one())
+		}
+		come("first", time.Hour)
+		come("granted at the margin", time.Second+time.Millisecond)
+		come("a nanosecond below it", time.Second+time.Millisecond-1)
+		come("behind another", 1500*time.Millisecond) // certain to be too late once that one has left
+		j.want("a nanosecond below it 0s deadline", "first 0s", "behind another 1s deadline", "granted at the margin 1s")
+	})
+}
+
+// Nothing is certain over a limiter that forecasts nothing.
+func TestQueueEndsWaitsAtTheirDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t, shaping.NewQueue(bare{new(throttle.Instant)}))
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", one())
+		ctx, cancel := context.WithTimeout(t.Context(), 2700*time.Microsecond)
+		defer cancel()
+		j.come(ctx, "c", one())
+		j.come(t.Context(), "d", within(1500*time.Microsecond))
+		j.want("a 0s", "b 1ms", "d 1.5ms deadline", "c 1.7ms deadline")
+	})
+}
+
+func TestQueueGrantsAtHandWithinTheMargin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
+		defer cancel()
+		if err := q.Wait(ctx); err != nil {
+			t.Errorf("Wait() = %v, want nil: nothing had to be waited for", err)
+		}
+	})
+}
+
+func TestQueueBoundsWaitsWithoutDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		q.MaxWait = 2500 * time.Millisecond
+		j := newJournal(t, q)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			j.come(t.Context(), name, one())
+		}
+		j.come(t.Context(), "shorter", within(time.Second+1))
+		j.come(t.Context(), "too short", within(time.Second-1))
+		j.come(t.Context(), "longer", within(10*time.Second))
+		// d and shorter wait in vain: certain to, once b and c have left.
+		j.want("a 0s", "too short 0s deadline", "b 1s", "shorter 1s deadline", "c 2s", "d 2s deadline", "longer 3s")
+	})
+}
+
+// How long the others take is a guess and refuses nobody.
+func TestQueueRefusesNobodyForThoseBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		j := newJournal(t, q)
+		j.come(t.Context(), "first", one())
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 10 {
+			j.come(ctx, "gone", one())
+		}
+		j.come(t.Context(), "last", within(2*time.Second))
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		synctest.Wait()
+		want := []string{"first 0s", "last 1s"}
+		for range 10 {
+			want = slices.Insert(want, 1, "gone 100ms canceled")
+		}
+		j.want(want...)
+	})
+}
+
+// When the head is sent away the next may ask for less and go at once.
+func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
+		j := newJournal(t, q)
+		j.come(t.Context(), "four", &shaping.Turn{N: 4})
+		j.come(t.Context(), "a", &shaping.Turn{N: 3})
+		j.come(t.Context(), "five", &shaping.Turn{N: 5, MaxWait: 6 * time.Second})
+		j.come(t.Context(), "two", &shaping.Turn{N: 2})
+		j.want("four 0s", "a 2s", "five 2s deadline", "two 4s")
+	})
+}
+
+func TestRefusesForetellsWhatWaitTurnWouldSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, 10*time.Second))
+		turn := within(5 * time.Second)
+		if err := q.WaitTurn(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		for _, c := range []struct {
+			delay time.Duration
+			ctx   context.Context
+			wait  time.Duration
+		}{
+			{0, t.Context(), 10 * time.Second},
+			{-time.Second, t.Context(), 10 * time.Second},
+			{5*time.Second - 1, t.Context(), 10 * time.Second},
+			{5 * time.Second, t.Context(), 0},
+			{20 * time.Second, t.Context(), 0},
+			{5 * time.Second, ctx, 10 * time.Second},
+			{9 * time.Second, ctx, 10 * time.Second},
+			{11 * time.Second, ctx, 11 * time.Second},
+		} {
+			wait := time.Duration(0)
+			var refused *shaping.Error
+			if errors.As(q.Refuses(c.ctx, turn, c.delay), &refused) {
+				wait = refused.Wait
+			}
+			if wait != c.wait {
+				t.Errorf("Refuses(%v) tells a wait of %v, want %v", c.delay, wait, c.wait)
+			}
+		}
+		q.Close()
+		if err := q.Refuses(ctx, turn, 0); !errors.Is(err, shaping.ErrClosed) {
+			t.Errorf("Refuses() = %v after Close, want ErrClosed", err)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package shaping_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// slow is a hook that takes its time: its caller wakes late.
+func slow(d time.Duration) func(context.Context, shaping.Wait) func(error) {
+	return func(context.Context, shaping.Wait) func(error) {
+		time.Sleep(d)
+		return nil
+	}
+}
+
+func TestHookIsToldOnceOfEachRealWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := throttle.LeakyBucket(1, time.Second)
+		limit.Name = "mail"
+		q := newQueue(t, limit)
+		var mu sync.Mutex
+		var told []string
+		tell := func(format string, a ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprintf(format, a...))
+		}
+		q.Hook = &shaping.Hook{Wait: func(_ context.Context, w shaping.Wait) func(error) {
+			tell("%v behind %d, visit %d, %s %s", w.Planned, w.Waiting, w.Visits, w.Reason, w.Limit)
+			return func(err error) {
+				if err != nil {
+					err = errors.New(word(err))
+				}
+				tell("ended %v", err)
+			}
+		}}
+		j := newJournal(t, q)
+		turn := one()
+		j.come(t.Context(), "a fast pass", turn)
+		j.come(t.Context(), "b", turn)
+		j.come(t.Context(), "c", within(1500*time.Millisecond))
+		j.come(t.Context(), "refused at once", within(time.Millisecond))
+		j.want("a fast pass 0s", "refused at once 0s deadline", "b 1s", "c 1s deadline")
+		want := []string{
+			"1s behind 0, visit 1, rate mail",
+			"1s behind 1, visit 0, rate mail",
+			"ended <nil>",
+			"ended deadline",
+		}
+		slices.Sort(told[2:]) // both at 1s
+		slices.Sort(want[2:])
+		if !slices.Equal(told, want) {
+			t.Errorf("told\n%q, want\n%q", told, want)
+		}
+	})
+}
+
+func TestHookIsToldOfPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		var told []shaping.Wait
+		q.Hook = &shaping.Hook{Wait: func(_ context.Context, w shaping.Wait) func(error) {
+			told = append(told, w)
+			return nil
+		}}
+		q.Pause(time.Second)
+		j := newJournal(t, q)
+		j.come(t.Context(), "a", one())
+		j.want("a 1s")
+		if want := (shaping.Wait{Planned: time.Second, Reason: throttle.ReasonPause}); !slices.Equal(told, []shaping.Wait{want}) {
+			t.Errorf("told %+v, want %+v", told, want)
+		}
+	})
+}
+
+// A caller who wakes later than the tolerance has lost its permit: it stands at
+// the head again, and its hook hears of one wait. Without a later charge the
+// limiter hears of the permit too.
+func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &refunds{Limiter: newLimiter(t, throttle.LeakyBucket(100, time.Second))} // tolerance 20ms
+		q := shaping.NewQueue(limiter)
+		var begun, ended atomic.Int32
+		q.Hook = &shaping.Hook{Wait: func(context.Context, shaping.Wait) func(error) {
+			if begun.Add(1) == 1 {
+				time.Sleep(50 * time.Millisecond)
+			}
+			return func(error) { ended.Add(1) }
+		}}
+		j := newJournal(t, q)
+		turn := one()
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", turn)  // granted at 10ms, wakes at 50ms
+		j.come(t.Context(), "c", one()) // at 20ms, not held up
+		j.want("a 0s", "c 20ms", "b 50ms")
+		if s := q.State(); s.Stale != 1 || begun.Load() != 2 || ended.Load() != 2 || limiter.told != 1 {
+			t.Errorf("%d stale, %d waits begun, %d ended, %d refunds; want 1, 2, 2, 1", s.Stale, begun.Load(), ended.Load(), limiter.told)
+		}
+		if d := turn.Departed().Sub(throttle.InstantOf(j.start)); d != 50*time.Millisecond {
+			t.Errorf("departed at %v, want 50ms", d)
+		}
+	})
+}
+
+// refunds counts what is given back.
+type refunds struct {
+	throttle.Limiter
+	told int
+}
+
+func (r *refunds) Refund(now, at throttle.Instant, request throttle.Request) {
+	r.told++
+	r.Limiter.(throttle.Refunder).Refund(now, at, request)
+}
+
+func TestQueueTakesATolerance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			limiter throttle.Limiter
+			asleep  time.Duration
+			stale   uint64
+		}{
+			{newLimiter(t, throttle.LeakyBucket(100, time.Second)), 30 * time.Millisecond, 0},
+			{newLimiter(t, throttle.LeakyBucket(100, time.Second)), 30*time.Millisecond + 1, 1},
+			{untold{newLimiter(t, throttle.LeakyBucket(100, time.Second))}, 20 * time.Millisecond, 0},
+			{untold{newLimiter(t, throttle.LeakyBucket(100, time.Second))}, 20*time.Millisecond + 1, 1},
+		} {
+			q := shaping.NewQueue(c.limiter)
+			first := true
+			q.Hook = &shaping.Hook{Wait: func(context.Context, shaping.Wait) func(error) {
+				if first {
+					first = false
+					time.Sleep(c.asleep)
+				}
+				return nil
+			}}
+			for range 2 { // the second waits for 10ms
+				if err := q.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if s := q.State(); s.Stale != c.stale {
+				t.Errorf("%d permits stale after %v, want %d", s.Stale, c.asleep, c.stale)
+			}
+		}
+	})
+}
+
+// untold states a tolerance of nothing.
+type untold struct{ throttle.Limiter }
+
+func (untold) Tolerance() time.Duration { return 0 }

@@ -1,0 +1,121 @@
+package shaping
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// lateQueue returns a queue whose timer is late.
+func lateQueue(t *testing.T, late time.Duration, limits ...throttle.Limit) *Queue {
+	t.Helper()
+	limiter, err := throttle.Local{}.Limiter("test", limits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := NewQueue(limiter)
+	q.timer = time.AfterFunc(time.Hour, func() {
+		time.Sleep(late)
+		q.fire()
+	})
+	q.timer.Stop()
+	return q
+}
+
+func wait(t *testing.T, q *Queue) {
+	t.Helper()
+	if err := q.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLateTimerKeepsTheRateOfOneWorker(t *testing.T) {
+	for _, c := range []struct {
+		limit throttle.Limit
+		late  time.Duration
+		work  time.Duration // between two waits
+		calls int
+		want  time.Duration
+	}{
+		// As many as fell due while the timer was late leave with it.
+		{throttle.LeakyBucket(10_000, time.Second), time.Millisecond, 0, 10_001, time.Second + time.Millisecond},
+		{throttle.LeakyBucket(10_000, time.Second), time.Millisecond, 20 * time.Microsecond, 10_001, time.Second + time.Millisecond},
+		{throttle.LeakyBucket(1000, time.Second), 900 * time.Microsecond, 0, 1001, time.Second + 900*time.Microsecond},
+		{throttle.TokenBucket(1000, time.Second, 5), 5 * time.Millisecond, 0, 1005, time.Second + 5*time.Millisecond},
+		// Later than the tolerance of 10 ms: 11 each 31 ms, the rest is void.
+		{throttle.LeakyBucket(1000, time.Second), 30 * time.Millisecond, 0, 101, 310 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			q := lateQueue(t, c.late, c.limit)
+			start := time.Now()
+			for i := range c.calls {
+				if i > 0 {
+					time.Sleep(c.work)
+				}
+				wait(t, q)
+			}
+			if took := time.Since(start); took > c.want || took < c.want-c.late-c.work {
+				t.Errorf("%v, timer late by %v: %d calls took %v, want %v", c.limit, c.late, c.calls, took, c.want)
+			}
+		})
+	}
+}
+
+func TestLateTimerKeepsTheRateOfALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const late, calls = 900 * time.Microsecond, 1000
+		q := lateQueue(t, late, throttle.LeakyBucket(1000, time.Second))
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range calls + 1 {
+			wg.Go(func() { wait(t, q) })
+		}
+		wg.Wait()
+		if took := time.Since(start); took != time.Second+late {
+			t.Errorf("%d calls took %v, want %v", calls, took, time.Second+late)
+		}
+	})
+}
+
+// Lateness is credit for who was held up by it, not a burst for who comes later.
+func TestLateTimerSavesNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := lateQueue(t, 5*time.Millisecond, throttle.LeakyBucket(1000, time.Second))
+		wait(t, q)
+		wait(t, q) // due at 1ms, woken at 6ms
+		time.Sleep(9 * time.Millisecond)
+		start := time.Now()
+		var atOnce atomic.Int32
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				wait(t, q)
+				if time.Since(start) == 0 {
+					atOnce.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if n := atOnce.Load(); n > 2 {
+			t.Errorf("%d callers left a leaky bucket at once, want 1, and 1 for the lateness before", n)
+		}
+	})
+}
+
+// Once its lateness no longer counts, the queue passes callers without its lock.
+func TestLateTimerIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := lateQueue(t, time.Millisecond, throttle.LeakyBucket(1000, time.Second))
+		wait(t, q)
+		wait(t, q)
+		time.Sleep(time.Second)
+		wait(t, q)
+		if q.busy.Load() {
+			t.Error("the queue takes its lock for a lateness long past")
+		}
+	})
+}

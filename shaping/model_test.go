@@ -1,0 +1,278 @@
+package shaping_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A schedule is what happens to a queue, in order. No two events share an
+// instant.
+type schedule struct {
+	limit      throttle.Limit
+	maxWaiting int
+	events     []event
+}
+
+type event struct {
+	at   time.Duration
+	kind string // come, cancel, pause, tune, close
+
+	caller int           // of come and cancel
+	n      int           // cost of come
+	d      time.Duration // longest wait of come, zero: none; length of pause
+	limit  throttle.Limit
+}
+
+func drawSchedule(t *rapid.T) schedule {
+	limits := []throttle.Limit{
+		throttle.LeakyBucket(10, time.Second), throttle.LeakyBucket(20, time.Second),
+		throttle.TokenBucket(10, time.Second, 3), throttle.TokenBucket(50, time.Second, 5), throttle.TokenBucket(20, time.Second, 4),
+	}
+	s := schedule{
+		limit:      rapid.SampledFrom(limits).Draw(t, "limit"),
+		maxWaiting: rapid.IntRange(1, 20).Draw(t, "most waiting"),
+	}
+	instant := func(from time.Duration) time.Duration {
+		// The odd nanoseconds keep events off each other and off the grants.
+		ms := rapid.IntRange(int(from/time.Millisecond)+1, 2000).Draw(t, "ms")
+		return time.Duration(ms)*time.Millisecond + time.Duration(len(s.events)+1)*977*time.Nanosecond
+	}
+	for i := range rapid.IntRange(1, 30).Draw(t, "callers") {
+		come := event{at: instant(0), kind: "come", caller: i, n: rapid.IntRange(0, 3).Draw(t, "n")}
+		if rapid.Bool().Draw(t, "bounded") {
+			come.d = time.Duration(rapid.IntRange(1, 1000).Draw(t, "longest wait")) * time.Millisecond
+		}
+		s.events = append(s.events, come)
+		if rapid.Bool().Draw(t, "gives up") {
+			s.events = append(s.events, event{at: instant(min(come.at, time.Second)), kind: "cancel", caller: i})
+		}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "pauses") {
+		d := time.Duration(rapid.IntRange(1, 800).Draw(t, "length")) * time.Millisecond
+		s.events = append(s.events, event{at: instant(0), kind: "pause", d: d})
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "changes") {
+		s.events = append(s.events, event{at: instant(0), kind: "tune", limit: rapid.SampledFrom(limits).Draw(t, "limit")})
+	}
+	if rapid.IntRange(0, 3).Draw(t, "closes") == 0 {
+		s.events = append(s.events, event{at: instant(0), kind: "close"})
+	}
+	slices.SortFunc(s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	return s
+}
+
+// outcomes tells, of each caller, how and when it came out.
+type outcomes map[int]string
+
+func (o outcomes) note(caller int, at time.Duration, err error) {
+	o[caller] = fmt.Sprint("left at ", at)
+	if err != nil {
+		o[caller] = fmt.Sprint(word(err), " at ", at)
+	}
+}
+
+// play runs the schedule through a queue in a bubble.
+func (s schedule) play(t *testing.T) outcomes {
+	got := make(outcomes)
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, s.limit)
+		q.MaxWaiting = s.maxWaiting
+		start := time.Now()
+		cancels := make(map[int]context.CancelFunc)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for _, e := range s.events {
+			time.Sleep(e.at - time.Since(start))
+			switch e.kind {
+			case "come":
+				ctx, cancel := context.WithCancel(t.Context())
+				cancels[e.caller] = cancel
+				wg.Go(func() {
+					err := q.WaitTurn(ctx, &shaping.Turn{N: e.n, MaxWait: e.d})
+					mu.Lock()
+					defer mu.Unlock()
+					got.note(e.caller, time.Since(start), err)
+				})
+			case "cancel":
+				if cancel := cancels[e.caller]; cancel != nil {
+					cancel()
+				}
+			case "pause":
+				q.Pause(e.d)
+			case "tune":
+				if err := q.Tune(e.limit); err != nil {
+					t.Error(err)
+				}
+			case "close":
+				q.Close()
+			}
+			synctest.Wait()
+		}
+		wg.Wait()
+		for _, cancel := range cancels {
+			cancel()
+		}
+	})
+	return got
+}
+
+// An oracle is the queue in its simplest form: a sorted line over a limiter,
+// looked at in every instant in which something may happen.
+type oracle struct {
+	limiter throttle.Limiter
+	base    throttle.Instant
+	most    int
+	line    []event // in order of arrival
+	closed  bool
+	got     outcomes
+}
+
+// foretell says what play must find.
+func (s schedule) foretell(t testing.TB) outcomes {
+	o := oracle{limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)), most: s.maxWaiting, got: make(outcomes)}
+	for _, e := range s.events {
+		o.runUntil(e.at)
+		o.happen(e)
+		o.look(e.at)
+	}
+	o.runUntil(time.Hour)
+	return o.got
+}
+
+// runUntil looks at every instant before the next event.
+func (o *oracle) runUntil(end time.Duration) {
+	for {
+		next := time.Duration(throttle.Never)
+		for i, w := range o.line {
+			if w.d > 0 {
+				next = min(next, w.at+w.d)
+			}
+			if i == 0 {
+				next = min(next, o.forecast(w))
+			}
+		}
+		if next >= end {
+			return
+		}
+		o.look(next)
+	}
+}
+
+func (o *oracle) forecast(w event) time.Duration {
+	r := throttle.Request{N: w.n, Since: o.base.Add(w.at)}
+	return o.limiter.(throttle.Forecaster).Forecast(o.base.Add(w.at), r).At.Sub(o.base)
+}
+
+// look lets go and sends away who is due.
+func (o *oracle) look(now time.Duration) {
+	for len(o.line) > 0 {
+		head := o.line[0]
+		at, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
+		if err == nil && at > o.base.Add(now) {
+			break
+		}
+		o.got.note(head.caller, now, err)
+		o.line = o.line[1:]
+	}
+	if o.expire(now) {
+		o.look(now)
+	}
+}
+
+// expire sends away, the next to expire first, who cannot be in time.
+func (o *oracle) expire(now time.Duration) (any bool) {
+	byDeadline := slices.Clone(o.line)
+	slices.SortStableFunc(byDeadline, func(a, b event) int { return cmp.Compare(a.at+a.d, b.at+b.d) })
+	for _, w := range byDeadline {
+		if w.d == 0 {
+			continue
+		}
+		if now < w.at+w.d && o.forecast(w) <= w.at+w.d {
+			break
+		}
+		o.remove(w.caller, now, shaping.ErrDeadline)
+		any = true
+	}
+	return any
+}
+
+// sift sends away whoever cannot be in time.
+func (o *oracle) sift(now time.Duration) {
+	for _, w := range slices.Clone(o.line) {
+		if w.d > 0 && o.forecast(w) > w.at+w.d {
+			o.remove(w.caller, now, shaping.ErrDeadline)
+		}
+	}
+}
+
+func (o *oracle) remove(caller int, now time.Duration, err error) {
+	o.line = slices.DeleteFunc(o.line, func(w event) bool {
+		if w.caller == caller {
+			o.got.note(caller, now, err)
+		}
+		return w.caller == caller
+	})
+}
+
+func (o *oracle) happen(e event) {
+	now := o.base.Add(e.at)
+	switch e.kind {
+	case "come":
+		o.come(e)
+	case "cancel":
+		o.remove(e.caller, e.at, context.Canceled)
+	case "pause":
+		o.limiter.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: now, Refused: true, Until: now.Add(e.d)})
+	case "tune":
+		o.limiter.(throttle.Tuner).Tune(now, e.limit)
+		o.sift(e.at)
+	case "close":
+		o.closed = true
+		for _, w := range o.line {
+			o.got.note(w.caller, e.at, shaping.ErrClosed)
+		}
+		o.line = nil
+	}
+}
+
+func (o *oracle) come(e event) {
+	switch late := e.d > 0 && o.forecast(e) > e.at+e.d; {
+	case o.closed:
+		o.got.note(e.caller, e.at, shaping.ErrClosed)
+	case late:
+		o.got.note(e.caller, e.at, shaping.ErrDeadline)
+	case len(o.line) >= o.most:
+		o.got.note(e.caller, e.at, shaping.ErrQueueFull)
+	default:
+		o.line = append(o.line, e)
+	}
+}
+
+func TestQueueBehavesAsASortedLine(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawSchedule(rt)
+		want, got := s.foretell(t), s.play(t)
+		if !maps.Equal(got, want) {
+			for _, e := range s.events {
+				rt.Logf("%+v", e)
+			}
+			for caller, w := range want {
+				if got[caller] != w {
+					rt.Errorf("caller %d %s, want %s", caller, got[caller], w)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package shaping_test
+
+import (
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// told is a limiter that lets callers go when it is told to, and fetches.
+type told struct {
+	mu      sync.Mutex
+	permits int
+	wake    func()
+	fetched [][]int
+}
+
+func (l *told) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.permits < r.N {
+		return throttle.Never, nil
+	}
+	l.permits -= r.N
+	return now, nil
+}
+
+func (l *told) Notify(wake func()) { l.wake = wake }
+
+func (l *told) Fetch(_ throttle.Instant, line iter.Seq[throttle.Request]) {
+	var asked []int
+	for r := range line {
+		if asked = append(asked, r.N); len(asked) == 3 {
+			break
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fetched = append(l.fetched, asked)
+}
+
+func (l *told) tell(permits int) {
+	l.mu.Lock()
+	l.permits += permits
+	l.mu.Unlock()
+	l.wake()
+}
+
+func TestQueueWaitsForNewsWhereOnlyNewsCanTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := new(told)
+		q := shaping.NewQueue(limiter)
+		j := newJournal(t, q)
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", &shaping.Turn{N: 2})
+		j.come(t.Context(), "c", &shaping.Turn{N: 3, MaxWait: 30 * time.Minute})
+		j.come(t.Context(), "d", &shaping.Turn{N: 4})
+		time.Sleep(time.Hour)
+		limiter.tell(1)
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		limiter.tell(1) // not enough
+		limiter.tell(5)
+		j.want("c 30m0s deadline", "a 1h0m0s", "b 2h0m0s", "d 2h0m0s")
+		want := [][]int{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3}, {1, 2, 4}, {2, 4}, {2, 4}}
+		if !slices.EqualFunc(limiter.fetched, want, slices.Equal) {
+			t.Errorf("the limiter was told of lines %v, want %v", limiter.fetched, want)
+		}
+	})
+}
+
+// No wake-up falls between a caller's question and its place in line.
+func TestQueueLosesNoWakeUp(t *testing.T) {
+	limiter := new(told)
+	q := shaping.NewQueue(limiter)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 2000 {
+				if err := q.Wait(t.Context()); err != nil {
+					t.Errorf("Wait() = %v", err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for range 2000 {
+				limiter.tell(1)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestFetchIsToldTheLineInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := new(told)
+		q := shaping.NewQueue(limiter)
+		j := newJournal(t, q)
+		first := &shaping.Turn{N: 7}
+		limiter.tell(7)
+		j.come(t.Context(), "first", first)
+		j.come(t.Context(), "second", &shaping.Turn{N: 1})
+		j.come(t.Context(), "third", &shaping.Turn{N: 2})
+		j.come(t.Context(), "first", first) // ahead of both
+		if got := limiter.fetched[len(limiter.fetched)-1]; !slices.Equal(got, []int{7, 1, 2}) {
+			t.Errorf("the limiter was told of the line %v, want [7 1 2]", got)
+		}
+		q.Close()
+		j.want("first 0s", "first 0s closed", "second 0s closed", "third 0s closed")
+	})
+}

@@ -1,0 +1,348 @@
+package shaping
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// DefaultMaxWaiting is the most callers that wait in a queue that sets no
+// number: enough for every worker of a process, few enough that their memory,
+// about 3 KB each, does not end it.
+const DefaultMaxWaiting = 10_000
+
+// deadlineMargin is how long before a context's deadline a wait ends, so that
+// its own error, which says what held it, is what the caller sees.
+const deadlineMargin = time.Millisecond
+
+// A Queue is a line of callers in front of a [throttle.Limiter]. Make it with
+// [NewQueue] and set its fields before first use. Its methods are safe for
+// concurrent use.
+//
+// A queue has no goroutine of its own. Whoever joins the line at its head,
+// leaves it, or finds its one timer fired advances the line under the lock.
+type Queue struct {
+	MaxWaiting int           // most callers in line; zero: DefaultMaxWaiting
+	MaxWait    time.Duration // longest wait of a caller, also without a deadline; zero: none
+	Hook       *Hook         // told of waits; nil: nobody is
+
+	limiter    throttle.Limiter
+	forecaster throttle.Forecaster // nil where the limiter is none
+	fetcher    throttle.Fetcher    // likewise
+	tolerance  atomic.Int64        // ns that a permit may be spent late
+	pausedAt   atomic.Int64        // Instant when a pause was told last
+
+	started time.Time        // where the queue's clock was read
+	base    throttle.Instant // and what it said
+
+	// busy sends callers to the lock: somebody waits, the queue is closed, or
+	// the timer was late a moment ago.
+	busy atomic.Bool
+
+	mu       sync.Mutex
+	closed   bool
+	joined   int64 // callers who joined the line
+	passed   int64 // callers who came back after passing without a line
+	line     byArrival
+	expiring byDeadline
+	timer    *time.Timer
+	due      throttle.Instant // when the head asks again; Never where only news can help
+	late     time.Duration    // how late the timer was
+	lateTo   throttle.Instant // and until when that counts
+	stale    uint64           // permits that were void when their caller woke
+}
+
+// NewQueue returns a queue in front of the limiter, which must not be nil.
+func NewQueue(limiter throttle.Limiter) *Queue {
+	if limiter == nil {
+		panic("shaping: NewQueue of a nil limiter")
+	}
+	started := time.Now()
+	q := &Queue{
+		limiter: limiter,
+		started: started,
+		base:    throttle.InstantOf(started),
+		due:     throttle.Never,
+	}
+	q.readTolerance()
+	q.forecaster, _ = limiter.(throttle.Forecaster)
+	q.fetcher, _ = limiter.(throttle.Fetcher)
+	if n, ok := limiter.(throttle.Notifier); ok {
+		n.Notify(q.Wake)
+	}
+	return q
+}
+
+// leastTolerance is the permit tolerance of a limiter that states none.
+const leastTolerance = 10 * time.Millisecond
+
+func (q *Queue) readTolerance() {
+	tolerance := time.Duration(0)
+	if t, ok := q.limiter.(throttle.Tolerant); ok {
+		tolerance = t.Tolerance()
+	}
+	if tolerance <= 0 {
+		tolerance = leastTolerance
+	}
+	q.tolerance.Store(int64(tolerance))
+}
+
+// Now returns the instant by the queue's clock, in which all its instants are.
+func (q *Queue) Now() throttle.Instant {
+	return q.base + throttle.Instant(time.Since(q.started))
+}
+
+// instant returns the instant of a time that was made in this process.
+func (q *Queue) instant(t time.Time) throttle.Instant {
+	return q.base.Add(t.Sub(q.started))
+}
+
+// Wait waits for one permit of every limit. It returns nil once the permits
+// are spent for the caller, who departs now. Otherwise nothing is spent and
+// the error is ctx's, an [*Error], or the limiter's for what can never be
+// granted, such as [throttle.ErrExceedsBurst].
+func (q *Queue) Wait(ctx context.Context) error { return q.WaitN(ctx, 1) }
+
+// WaitN is [Queue.Wait] for n permits of every limit.
+func (q *Queue) WaitN(ctx context.Context, n int) error {
+	t := Turn{N: n}
+	return q.WaitTurn(ctx, &t)
+}
+
+// WaitTurn is [Queue.Wait] for a turn, which may come back: it then stands
+// where its first arrival puts it.
+func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	now := q.Now()
+	if !q.busy.Load() {
+		at, err := q.limiter.Take(now, t.request(now))
+		if err != nil {
+			return err
+		}
+		if at <= now {
+			t.depart(at, now)
+			return nil
+		}
+	}
+	return q.wait(ctx, t, q.deadline(ctx, t, now))
+}
+
+// wait is WaitTurn where the permits may not be at hand. A permit that is void
+// by the time its caller wakes sends the caller back into the line.
+//
+// Whoever waits keeps its stack, and a goroutine begins with 2 KB: what is on
+// the way to park is kept out of it, in the waiter.
+func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) error {
+	var ended func(error)
+	for {
+		w := &waiter{ctx: ctx, deadline: deadline}
+		waits, err := q.join(w, t)
+		if waits {
+			if ended == nil {
+				ended = q.Hook.wait(w)
+			}
+			if err = q.park(w); err == nil && q.missed(w) {
+				continue
+			}
+			if err == nil {
+				t.depart(w.charged, w.granted)
+			}
+		}
+		if ended != nil {
+			ended(err)
+		}
+		return err
+	}
+}
+
+// join puts the turn in line, as w, or answers at once: granted or refused.
+func (q *Queue) join(w *waiter, t *Turn) (waits bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.Now()
+	if q.due <= now { // the timer is late
+		q.advance(now)
+	}
+	q.stand(w, t, now)
+	bound := q.forecast(now, w.Request).At
+	next := q.due
+	// The head asks; and, for the error, who can never be granted.
+	if !q.closed && (q.line.heads(w.place) || bound == throttle.Never) {
+		if next, err = q.limiter.Take(now, w.Request); err != nil {
+			return false, err
+		}
+		if next <= now {
+			q.caughtUp(next, w.Since)
+			t.depart(next, now)
+			return false, nil
+		}
+	}
+	switch {
+	case q.closed:
+		return false, q.refuse(w, ErrClosed, now)
+	case bound > w.deadline:
+		return false, q.refuse(w, ErrDeadline, now)
+	case t.arrived == 0 && len(q.line) >= q.maxWaiting():
+		return false, q.refuse(w, ErrQueueFull, now)
+	}
+	q.foretell(w, t, now)
+	t.arrived, t.number = w.arrived, w.number
+	q.enter(w, next, now)
+	return true, nil
+}
+
+// foretell notes what the hook is told of a wait that begins.
+func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) {
+	if q.Hook == nil {
+		return
+	}
+	f := q.forecast(now, w.Request)
+	w.begun = &Wait{
+		Planned: max(0, f.At.Sub(now)),
+		Waiting: len(q.line),
+		Visits:  t.visits,
+		Limit:   f.Limit,
+		Reason:  cmp.Or(f.Reason, throttle.ReasonRate),
+	}
+}
+
+// stand sets where w stands, and what it asks for. A turn that passed without a
+// line before goes before those who joined the line in the instant in which it
+// passed.
+func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
+	w.Request = t.request(q.since(now))
+	w.place = place{t.arrived, t.number}
+	switch {
+	case t.arrived == 0:
+		q.joined++
+		w.place = place{now, q.joined}
+	case t.number == 0:
+		q.passed++
+		w.number = math.MinInt64 + q.passed
+	}
+}
+
+// since returns when a newcomer counts as having come: now, or earlier by as
+// much as the timer was late a moment ago. A single worker in a loop has no
+// line in which its lateness could count, and would fall behind by a timer's
+// lateness with each call.
+func (q *Queue) since(now throttle.Instant) throttle.Instant {
+	if q.late > 0 && now <= q.lateTo {
+		return now.Add(-q.late)
+	}
+	q.caughtUp(now, now)
+	return now
+}
+
+// caughtUp forgets that the timer was late where permits were charged no
+// earlier than their caller counted as having come: nothing was due since then,
+// so the lateness held nobody up, and must not let several leave at once.
+func (q *Queue) caughtUp(charged, since throttle.Instant) {
+	if charged == since && q.late > 0 {
+		q.late = 0
+		q.busy.Store(len(q.line) > 0 || q.closed)
+	}
+}
+
+// deadline returns when the wait of a caller who came at an instant must end.
+func (q *Queue) deadline(ctx context.Context, t *Turn, came throttle.Instant) throttle.Instant {
+	deadline := throttle.Never
+	if d, ok := ctx.Deadline(); ok {
+		deadline = q.instant(d).Add(-deadlineMargin)
+	}
+	if longest := cmp.Or(t.MaxWait, q.MaxWait); longest > 0 {
+		deadline = min(deadline, came.Add(longest))
+	}
+	return deadline
+}
+
+// forecast returns the lower bound of the wait for r, where the limiter knows
+// one.
+func (q *Queue) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	if q.forecaster == nil {
+		return throttle.Forecast{At: now}
+	}
+	return q.forecaster.Forecast(now, r)
+}
+
+func (q *Queue) maxWaiting() int {
+	if q.MaxWaiting > 0 {
+		return q.MaxWaiting
+	}
+	return DefaultMaxWaiting
+}
+
+// refuse returns the error that sends w away, who is not in line.
+func (q *Queue) refuse(w *waiter, cause error, now throttle.Instant) error {
+	if cause == ErrClosed {
+		return q.refusal(cause, throttle.Forecast{}, now)
+	}
+	return q.refusal(cause, q.forecast(now, w.Request), now)
+}
+
+func (q *Queue) refusal(cause error, f throttle.Forecast, now throttle.Instant) error {
+	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: len(q.line), Limit: f.Limit, Reason: f.Reason}
+}
+
+// park waits until w is granted, sent away, or its caller gives up.
+func (q *Queue) park(w *waiter) error {
+	select {
+	case <-w.ready:
+		if w.err != nil || w.ctx.Err() == nil {
+			return w.err
+		}
+	case <-w.ctx.Done():
+	}
+	return q.leave(w)
+}
+
+// leave takes w, whose caller has given up, out of the line.
+func (q *Queue) leave(w *waiter) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case w.index > 0:
+		first := w.index == 1 || w.expiry == 1 // the others were measured against it
+		q.drop(w)
+		if first {
+			q.advance(q.Now())
+		}
+	case w.err != nil:
+		return w.err
+	case w.granted != 0:
+		// Granted in the moment of the cancel: another may have it.
+		q.giveBack(q.Now(), w.charged, w.Request)
+	}
+	return w.ctx.Err()
+}
+
+// missed reports whether the permits of w are void: it woke so late after their
+// instant that others may hold the next ones by now, because the process stood
+// still; or a pause was told between the grant and now.
+func (q *Queue) missed(w *waiter) bool {
+	now := q.Now()
+	if now.Sub(w.charged) <= time.Duration(q.tolerance.Load()) && w.granted > throttle.Instant(q.pausedAt.Load()) {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stale++
+	q.giveBack(q.Now(), w.charged, w.Request)
+	return true
+}
+
+// giveBack returns permits that were granted and never left, and lets others
+// have them.
+func (q *Queue) giveBack(now, charged throttle.Instant, r throttle.Request) {
+	if f, ok := q.limiter.(throttle.Refunder); ok {
+		f.Refund(now, charged, r)
+	}
+	q.advance(now)
+}

@@ -1,0 +1,99 @@
+package shaping
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Turn is one request's place in line: its cost and, once it has arrived, its
+// arrival, which it keeps when it comes back. The zero value asks for nothing.
+// A turn belongs to one goroutine at a time.
+type Turn struct {
+	N       int           // permits of every limit beyond Each; none: the turn is a probe
+	Each    []int         // permits of each limit, in the order of the limits
+	MaxWait time.Duration // longest wait each time it comes; zero: the queue's
+
+	arrived  throttle.Instant // first arrival; zero: not yet
+	number   int64            // among arrivals of the same instant; zero: it never stood in line
+	visits   int              // times it departed
+	charged  throttle.Instant // what Take answered last
+	departed throttle.Instant // when that was; zero: it never departed, or was returned
+}
+
+// Arrived returns the instant of the turn's first arrival; zero where it has
+// not arrived.
+func (t *Turn) Arrived() throttle.Instant { return t.arrived }
+
+// Departed returns the instant of the turn's last departure; zero where it
+// never departed, or was returned.
+func (t *Turn) Departed() throttle.Instant { return t.departed }
+
+// Charged returns what the turn was charged last, and at which instant, for
+// [Queue.Charge].
+func (t *Turn) Charged() (throttle.Request, throttle.Instant) {
+	return t.request(t.departed), t.charged
+}
+
+// depart notes a departure that Take answered with charged at the instant now.
+func (t *Turn) depart(charged, now throttle.Instant) {
+	if t.arrived == 0 {
+		t.arrived = now
+	}
+	t.charged, t.departed = charged, now
+	t.visits++
+}
+
+func (t *Turn) request(since throttle.Instant) throttle.Request {
+	return throttle.Request{N: t.N, Each: t.Each, Since: since}
+}
+
+// Return gives back what the turn was granted last, where it did not depart
+// after all: those in line may have it. Permits older than the tolerance are
+// lost. Returning a turn again does nothing.
+func (q *Queue) Return(t *Turn) {
+	if t.departed == 0 {
+		return
+	}
+	charged := t.charged
+	t.charged, t.departed = 0, 0
+	t.visits--
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.giveBack(q.Now(), charged, t.request(0))
+}
+
+// Charge charges r once more, although nobody waited for it: what was granted
+// at that instant was sent twice. The next departures pay for it. A limiter
+// that is no [throttle.Settler] is not charged.
+func (q *Queue) Charge(at throttle.Instant, r throttle.Request) {
+	s, ok := q.limiter.(throttle.Settler)
+	if !ok {
+		return
+	}
+	twice := throttle.Request{N: 2 * r.N, Since: r.Since}
+	for _, n := range r.Each {
+		twice.Each = append(twice.Each, 2*n)
+	}
+	s.Settle(q.Now(), at, r, twice)
+}
+
+// Refuses returns the error with which WaitTurn would refuse the turn at once
+// if it came after the delay, as far as that is certain now; nil where it would
+// stand in line or go.
+func (q *Queue) Refuses(ctx context.Context, t *Turn, delay time.Duration) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.Now()
+	if q.closed {
+		return q.refusal(ErrClosed, throttle.Forecast{}, now)
+	}
+	then := now.Add(max(delay, 0))
+	forecast := q.forecast(now, t.request(now))
+	forecast.At = max(forecast.At, then)
+	if forecast.At > q.deadline(ctx, t, then) {
+		return q.refusal(ErrDeadline, forecast, now)
+	}
+	return nil
+}
