@@ -1,0 +1,163 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+func TestWithCostIsChargedToEveryLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{
+			throttle.TokenBucket(10, time.Second, 5),
+			throttle.TokenBucket(1, time.Second, 5),
+		}})
+		ctx := weir.WithCost(t.Context(), 3)
+		for range 3 {
+			r.want("GET", r.get(ctx, "a"), 200)
+		}
+		// Five at hand: three now, three when the slower has earned one, and
+		// then three more.
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, time.Second, 4 * time.Second})
+	})
+}
+
+func TestWithCostBeyondBurstIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
+		got := r.get(weir.WithCost(t.Context(), 6), "a")
+		var ours *weir.Error
+		if !errors.Is(got.err, throttle.ErrExceedsBurst) || !errors.As(got.err, &ours) || ours.Timeout() || got.at != 0 {
+			t.Errorf("GET = %d, %v at %v, want ErrExceedsBurst at once", got.status, got.err, got.at)
+		}
+		r.want("GET after it", r.get(weir.WithCost(t.Context(), 5), "b"), 200)
+	})
+}
+
+func TestCostIsAskedForEachLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := throttle.TokenBucket(100, time.Second, 100)
+		tokens.Unit = "tokens"
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: []throttle.Limit{throttle.TokenBucket(1000, time.Second, 1000), tokens},
+			Cost: func(req *http.Request, l throttle.Limit) int {
+				if l.Unit != "tokens" {
+					return 1
+				}
+				n, _ := strconv.Atoi(req.Header.Get("X-Tokens"))
+				return n
+			},
+		})
+		for _, n := range []string{"60", "60", "0", "100"} {
+			req := r.request(t.Context(), n)
+			req.Header.Set("X-Tokens", n)
+			r.want("GET", r.do(req), 200)
+		}
+		// 60 leave 40; 20 more come in 0.2 s; 0 cost nothing; 100 take a second.
+		want := []time.Duration{0, 200 * time.Millisecond, 200 * time.Millisecond, 1200 * time.Millisecond}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+func TestWithCostGoesBeforeCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: []throttle.Limit{throttle.TokenBucket(1, time.Second, 5)},
+			Cost:   func(*http.Request, throttle.Limit) int { return 5 },
+		})
+		for range 3 {
+			r.want("GET", r.get(weir.WithCost(t.Context(), 2), "a"), 200)
+		}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 0, time.Second})
+	})
+}
+
+func TestWithMaxWaitRefusesLongerWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(10 * time.Second)})
+		r.spend()
+		got := r.get(weir.WithMaxWait(t.Context(), 10*time.Second-1), "a")
+		var ours *weir.Error
+		if !errors.Is(got.err, shaping.ErrDeadline) || !errors.As(got.err, &ours) || ours.Wait != 10*time.Second || got.at != 0 {
+			t.Errorf("GET = %d, %v at %v, want ErrDeadline of 10s at once", got.status, got.err, got.at)
+		}
+		r.want("GET that waits as long", r.get(weir.WithMaxWait(t.Context(), 10*time.Second), "b"), 200)
+	})
+}
+
+func TestWithMaxWaitReplacesTransports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(10 * time.Second), MaxWait: time.Second})
+		r.spend()
+		if got := r.get(t.Context(), "a"); !errors.Is(got.err, shaping.ErrDeadline) {
+			t.Errorf("GET = %d, %v, want ErrDeadline by Transport.MaxWait", got.status, got.err)
+		}
+		r.want("GET", r.get(weir.WithMaxWait(t.Context(), time.Minute), "b"), 200)
+	})
+}
+
+func TestOptionsOfContextCombine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(1, time.Second, 5)}})
+		ctx := weir.WithMaxWait(weir.WithCost(t.Context(), 5), time.Second)
+		r.want("GET", r.get(ctx, "a"), 200)
+		if got := r.get(ctx, "b"); !errors.Is(got.err, shaping.ErrDeadline) {
+			t.Errorf("second GET = %d, %v, want ErrDeadline", got.status, got.err)
+		}
+	})
+}
+
+func TestOptionsPanicOnNonsense(t *testing.T) {
+	for name, f := range map[string]func(context.Context) context.Context{
+		"WithCost(0)":     func(ctx context.Context) context.Context { return weir.WithCost(ctx, 0) },
+		"WithCost(-1)":    func(ctx context.Context) context.Context { return weir.WithCost(ctx, -1) },
+		"WithMaxWait(0)":  func(ctx context.Context) context.Context { return weir.WithMaxWait(ctx, 0) },
+		"WithMaxWait(-1)": func(ctx context.Context) context.Context { return weir.WithMaxWait(ctx, -1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not panic", name)
+				}
+			}()
+			f(t.Context())
+		})
+	}
+}
+
+func TestMaxWaitingRefusesNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), MaxWaiting: 2})
+		answers := r.callers(t.Context(), 5).wait()
+		for _, got := range answers[:3] {
+			r.want("GET", got, 200)
+		}
+		for _, got := range answers[3:] {
+			var ours *weir.Error
+			if !errors.Is(got.err, shaping.ErrQueueFull) || !errors.As(got.err, &ours) || ours.Timeout() || got.at != 0 {
+				t.Errorf("GET = %d, %v at %v, want ErrQueueFull at once", got.status, got.err, got.at)
+			}
+		}
+	})
+}
+
+// A full line does not refuse who comes back to it.
+func TestMaxWaitingAdmitsRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 500}}},
+			&weir.Transport{Limits: every(time.Second), MaxWaiting: 2, Retry: after(time.Millisecond)})
+		for _, got := range r.callers(t.Context(), 3).wait() {
+			r.want("GET", got, 200)
+		}
+	})
+}

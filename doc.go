@@ -1,0 +1,27 @@
+// Package weir makes outbound HTTP calls wait their turn.
+//
+// A [Transport] goes into an [http.Client] and in front of somebody else's
+// API:
+//
+//	client := &http.Client{Transport: &weir.Transport{
+//		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
+//	}}
+//
+// Calls to one host then form a lane: they leave in the order they came, no
+// faster than the limits. When the server refuses a call, the whole lane stops
+// until the time it was told and goes on spaced, and the call goes again. What
+// fails and may be repeated is tried again with capped full jitter. Each wait
+// is a span.
+//
+// # Which limits to set
+//
+// To stay below a server's limit of L calls in any window W, keep
+// Permits/Per x W + Burst <= L, and take two permits off the burst for the
+// permit tolerance: a call may leave up to 10 ms late.
+//
+// # When not to use it
+//
+// A call that must not wait wants [WithMaxWait], not another transport. Work
+// that must survive a restart belongs in a job queue. To limit what comes in,
+// use a limiter that rejects.
+package weir

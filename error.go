@@ -1,0 +1,81 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An Error says why a request got no response. It unwraps to the cause:
+// throttle.ErrExceedsBurst, shaping.ErrQueueFull, shaping.ErrDeadline (which
+// matches context.DeadlineExceeded), shaping.ErrClosed, ErrPaused, the
+// context's error, or the network's. Its text carries no URL.
+type Error struct {
+	Lane     string        // the lane's key
+	Limit    string        // the limit that held the request; "" where none did
+	Wait     time.Duration // how long the wait would have been at least; zero where unknown, or not the cause
+	Attempts int           // that were sent
+	Elapsed  time.Duration // since the request was made
+	Status   int           // of the last response that was thrown away for another attempt; zero: there was none
+	Header   http.Header   // of that response
+	Err      error         // the cause
+}
+
+// Error returns the cause with the numbers. It tells apart what this client's
+// own limiter did from what the network did.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "weir: lane %q", e.Lane)
+	if e.own() {
+		b.WriteString(": held back by this client's own limiter, not by the server")
+	}
+	if e.Wait > 0 {
+		fmt.Fprintf(&b, ": wait of %v or more", e.Wait)
+	}
+	if e.Limit != "" {
+		fmt.Fprintf(&b, ": limit %q", e.Limit)
+	}
+	if e.Attempts > 0 {
+		fmt.Fprintf(&b, ": after %d sent in %v", e.Attempts, e.Elapsed.Round(time.Millisecond))
+	}
+	if e.Status != 0 {
+		fmt.Fprintf(&b, ", the last answered %d", e.Status)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// own reports whether the request was held back here.
+func (e *Error) own() bool {
+	for _, cause := range [...]error{throttle.ErrExceedsBurst, shaping.ErrQueueFull, shaping.ErrDeadline, shaping.ErrClosed, ErrPaused} {
+		if errors.Is(e.Err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout reports whether a deadline is the cause, the request's own or the
+// network's.
+func (e *Error) Timeout() bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(e.Err, context.DeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
+}
+
+// bare strips what carries the URL with its query.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package weir
+
+import (
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// unanswered is how long a call that the next one waits for may take: then the
+// next one goes. An unanswered call is neither good nor bad.
+const unanswered = time.Second
+
+// A gate is the limiter of a lane: the store's limiter, and in front of it what
+// only the lane knows. It is closed after a refusal for longer than callers
+// wait. It admits one call until a good answer after that, and, where no limit
+// says how calls are spaced, after every pause: then two, four and so on, until
+// more may go than do. It holds calls in flight down where a refusal names no
+// time and there is no rate to cut.
+type gate struct {
+	throttle.Limiter
+	free  atomic.Bool   // without limits: the gate alone restrains
+	users *atomic.Int64 // requests in the lane
+
+	restrained atomic.Bool // what follows matters
+
+	mu       sync.Mutex
+	closedTo throttle.Instant
+	allowed  float64            // calls in flight; zero: any number
+	doubling bool               // allowed doubles with each round of good answers, else grows by one
+	cutAt    throttle.Instant   // when allowed was cut last
+	flying   []throttle.Instant // departures of the calls in flight, while restrained
+	wake     func()
+}
+
+func newGate(inner throttle.Limiter, limits int, users *atomic.Int64) *gate {
+	g := &gate{Limiter: inner, users: users}
+	g.free.Store(limits == 0)
+	return g
+}
+
+// Take implements [throttle.Limiter].
+func (g *gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if !g.restrained.Load() {
+		return g.Limiter.Take(now, r)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now < g.closedTo {
+		return 0, &shaping.Error{Err: ErrPaused, Wait: g.closedTo.Sub(now), Reason: throttle.ReasonPause}
+	}
+	if at := g.held(); at > now {
+		return at, nil
+	}
+	at, err := g.Limiter.Take(now, r)
+	if err == nil && at <= now && g.allowed > 0 {
+		g.flying = append(g.flying, now)
+	}
+	return at, err
+}
+
+// held returns when another call may fly: at once, or when the first of those
+// in its way has been unanswered for too long.
+func (g *gate) held() throttle.Instant {
+	over := len(g.flying) - int(g.allowed)
+	if g.allowed == 0 || over < 0 {
+		return 0
+	}
+	return g.flying[over].Add(unanswered)
+}
+
+// closeTo refuses everybody until then, and admits one call after it.
+func (g *gate) closeTo(until throttle.Instant) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closedTo = max(g.closedTo, until)
+	g.begin(1, true)
+}
+
+// closedFor returns how long from now everybody is refused.
+func (g *gate) closedFor(now throttle.Instant) time.Duration {
+	if !g.restrained.Load() {
+		return 0
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return max(0, g.closedTo.Sub(now))
+}
+
+// begin restrains the calls in flight. Those that fly already are not counted:
+// their answers come when they come.
+func (g *gate) begin(allowed float64, doubling bool) {
+	g.allowed, g.doubling = allowed, doubling
+	g.restrained.Store(true)
+}
+
+// Reconcile implements [throttle.Reconciler].
+func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
+	if r, ok := g.Limiter.(throttle.Reconciler); ok {
+		r.Reconcile(now, f)
+	}
+	if !f.Refused || !g.free.Load() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if f.Until > 0 {
+		g.begin(1, true)
+		return
+	}
+	if f.Departed <= g.cutAt {
+		return // it was in flight when others were refused already
+	}
+	g.cutAt = now
+	flying := g.allowed
+	if flying == 0 {
+		flying = float64(g.users.Load())
+	}
+	g.begin(max(1, flying*throttle.Cut), false)
+}
+
+// landed says that the call that departed then is no longer in flight.
+func (g *gate) landed(departed throttle.Instant, good bool) {
+	if !g.restrained.Load() {
+		return
+	}
+	g.mu.Lock()
+	for i, d := range g.flying {
+		if d == departed {
+			g.flying = append(g.flying[:i], g.flying[i+1:]...)
+			if good {
+				g.grow()
+			}
+			break
+		}
+	}
+	wake := g.wake
+	g.mu.Unlock()
+	if wake != nil {
+		wake()
+	}
+}
+
+func (g *gate) grow() {
+	switch {
+	case !g.free.Load():
+		g.allowed = 0
+	case g.doubling:
+		g.allowed++
+	default:
+		g.allowed += 1 / g.allowed
+	}
+	// Where more may fly than there are, half of it unused, the gate is open.
+	if g.allowed == 0 || float64(g.users.Load()) < g.allowed/2 {
+		g.allowed, g.flying = 0, nil
+		g.restrained.Store(false)
+	}
+}
+
+// Forecast implements [throttle.Forecaster]. That calls in flight end is no
+// certainty, so they hold nobody by a bound.
+func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	forecast := throttle.Forecast{At: now, Reason: throttle.ReasonRate}
+	if f, ok := g.Limiter.(throttle.Forecaster); ok {
+		forecast = f.Forecast(now, r)
+	}
+	if !g.restrained.Load() {
+		return forecast
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closedTo > max(now, forecast.At):
+		return throttle.Forecast{At: g.closedTo, Reason: throttle.ReasonPause}
+	case forecast.At <= now && g.held() > now:
+		forecast.Reason = throttle.ReasonConcurrency
+	}
+	return forecast
+}
+
+// Refund implements [throttle.Refunder].
+func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
+	if f, ok := g.Limiter.(throttle.Refunder); ok {
+		f.Refund(now, at, r)
+	}
+	if !g.restrained.Load() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := len(g.flying); n > 0 {
+		g.flying = g.flying[:n-1] // it was granted last
+	}
+}
+
+// Settle implements [throttle.Settler].
+func (g *gate) Settle(now, at throttle.Instant, r, actual throttle.Request) {
+	if s, ok := g.Limiter.(throttle.Settler); ok {
+		s.Settle(now, at, r, actual)
+	}
+}
+
+// Tune implements [throttle.Tuner].
+func (g *gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	t, ok := g.Limiter.(throttle.Tuner)
+	if !ok {
+		return shaping.ErrNotTunable
+	}
+	if err := t.Tune(now, limits...); err != nil {
+		return err
+	}
+	g.free.Store(len(limits) == 0)
+	return nil
+}
+
+// Notify implements [throttle.Notifier].
+func (g *gate) Notify(wake func()) {
+	g.mu.Lock()
+	g.wake = wake
+	g.mu.Unlock()
+	if n, ok := g.Limiter.(throttle.Notifier); ok {
+		n.Notify(wake)
+	}
+}
+
+// Fetch implements [throttle.Fetcher].
+func (g *gate) Fetch(now throttle.Instant, line iter.Seq[throttle.Request]) {
+	if f, ok := g.Limiter.(throttle.Fetcher); ok {
+		f.Fetch(now, line)
+	}
+}
+
+// Tolerance implements [throttle.Tolerant].
+func (g *gate) Tolerance() time.Duration {
+	if t, ok := g.Limiter.(throttle.Tolerant); ok {
+		return t.Tolerance()
+	}
+	return 0
+}
+
+// State implements [throttle.Reader].
+func (g *gate) State(now throttle.Instant) throttle.State {
+	s := throttle.State{Whole: true, Cut: 1}
+	if r, ok := g.Limiter.(throttle.Reader); ok {
+		s = r.State(now)
+	}
+	if !g.restrained.Load() {
+		return s
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.Whole = false
+	if g.closedTo > now {
+		s.Paused = max(s.Paused, g.closedTo)
+	}
+	return s
+}

@@ -1,0 +1,106 @@
+package weir_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weirgo/weir"
+
+// A listed is what the go command says of a package.
+type listed struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+	Deps                               []string
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,Deps", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// Imports go one way, so that each package can be read, tested and used
+// without those above it.
+func TestImportsGoOneWay(t *testing.T) {
+	may := map[string][]string{
+		module:                          {"throttle", "shaping", "headers", "backoff"},
+		module + "/throttle":            {},
+		module + "/headers":             {},
+		module + "/backoff":             {"headers"},
+		module + "/shaping":             {"throttle"},
+		module + "/distributed":         {"throttle"},
+		module + "/internal/testserver": {},
+	}
+	for _, p := range list(t) {
+		allowed, ok := may[p.ImportPath]
+		if !ok {
+			if !strings.HasPrefix(p.ImportPath, module+"/internal/") {
+				t.Errorf("package %s has no place in the house", p.ImportPath)
+			}
+			if slices.Contains(p.Imports, module) {
+				t.Errorf("%s imports the root", p.ImportPath)
+			}
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, is := strings.CutPrefix(imported, module+"/")
+			if imported == module || is && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			}
+		}
+		if p.ImportPath == module && slices.ContainsFunc(p.Deps, func(d string) bool { return strings.Contains(d, "redis") }) {
+			t.Error("the root builds a Redis client")
+		}
+	}
+}
+
+// What the project exists for we write; each other thing comes from one
+// library that is listed here.
+func TestDirectDependenciesAreListed(t *testing.T) {
+	run := map[string][]string{
+		"":             {"go.opentelemetry.io/otel"},
+		"/backoff":     {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
+		"/headers":     {"github.com/dunglas/httpsfv"},
+		"/distributed": {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
+	}
+	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
+	foreign := func(path string) bool {
+		first, _, _ := strings.Cut(path, "/")
+		return strings.Contains(first, ".") && path != module && !strings.HasPrefix(path, module+"/")
+	}
+	under := func(path string, roots []string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") })
+	}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		testing := strings.HasPrefix(name, "/internal/")
+		for _, imported := range p.Imports {
+			if foreign(imported) && !under(imported, run[name]) && !(testing && under(imported, tests)) {
+				t.Errorf("%s imports %s, which is not listed", p.ImportPath, imported)
+			}
+		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			if foreign(imported) && !under(imported, slices.Concat(tests, run[name])) {
+				t.Errorf("the tests of %s import %s, which is not listed", p.ImportPath, imported)
+			}
+		}
+	}
+}

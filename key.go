@@ -1,0 +1,82 @@
+package weir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// ByHost keys requests by the host they are sent to, in lower case and without
+// the port that the scheme implies.
+func ByHost(req *http.Request) string { return hostOf(req.URL) }
+
+func hostOf(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
+	host := u.Host
+	if plain(host) {
+		return host
+	}
+	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" || strings.HasSuffix(host, ":") {
+		host = host[:strings.LastIndexByte(host, ':')]
+	}
+	return strings.ToLower(host)
+}
+
+// plain reports whether a host is as it should be already: lower case, and
+// without a port.
+func plain(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; c == ':' || 'A' <= c && c <= 'Z' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// ByRoute returns a key function that keys requests by host and by the first
+// of the patterns that they match, in the syntax of [http.ServeMux]: "GET
+// /users/{id}". Requests that match none share their host's lane, so that no
+// path parameter ever becomes part of a key. It panics where ServeMux would.
+func ByRoute(patterns ...string) func(*http.Request) string {
+	mux := http.NewServeMux()
+	for _, pattern := range patterns {
+		mux.Handle(pattern, http.NotFoundHandler())
+	}
+	return func(req *http.Request) string {
+		host := ByHost(req)
+		if req.URL == nil || req.URL.Path == "" {
+			return host
+		}
+		if req.Host == "" { // the mux matches hosts by it; the base takes the URL's
+			r := *req
+			r.Host, req = req.URL.Host, &r
+		}
+		if _, pattern := mux.Handler(req); pattern != "" {
+			return host + " " + pattern
+		}
+		return host
+	}
+}
+
+// ByHeader returns a key function that keys requests by host and by the values
+// of the header fields, which stand in the key as a hash only: for an API key
+// or an account, each with a quota of its own.
+func ByHeader(names ...string) func(*http.Request) string {
+	names = slices.Clone(names)
+	for i, name := range names {
+		names[i] = http.CanonicalHeaderKey(name)
+	}
+	return func(req *http.Request) string {
+		h := sha256.New()
+		for _, name := range names {
+			fmt.Fprintf(h, "%q", req.Header[name]) // quoted, so that no two lists read the same
+		}
+		return ByHost(req) + " " + hex.EncodeToString(h.Sum(nil)[:16])
+	}
+}

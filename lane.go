@@ -1,0 +1,163 @@
+package weir
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A lane is one key's queue over its limiter. A scoped lane has no limits: it
+// holds what a refusal said of a route, a credential or a key of the overflow
+// lane alone.
+type lane struct {
+	key    string
+	limits atomic.Pointer[[]throttle.Limit] // resolved
+	gate   *gate
+	queue  *shaping.Queue
+	budget *backoff.Budget
+	shadow *shadow // nil: there are no shadow limits
+
+	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
+	used      atomic.Int64 // Instant of the last departure
+	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
+	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
+	scoped    atomic.Int32 // scoped lanes that were made for it
+	protocol  atomic.Int32 // HTTP major version of its last response
+
+	spoken atomic.Pointer[spoken]
+}
+
+// spoken is the dialect of a host.
+type spoken struct {
+	host    string
+	dialect *headers.Dialect
+}
+
+// dialect returns the dialect of the request's host. A lane nearly always has
+// one host, so it is looked up once.
+func (l *lane) dialect(req *http.Request) *headers.Dialect {
+	if s := l.spoken.Load(); s != nil && s.host == req.URL.Host {
+		return s.dialect
+	}
+	s := &spoken{req.URL.Host, headers.DialectOf(req)}
+	l.spoken.Store(s)
+	return s.dialect
+}
+
+// gone is the number of users of a lane that left the table.
+const gone = -1 << 40
+
+func newLane(t *Transport, store throttle.Store, key string, limits []throttle.Limit) (*lane, error) {
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return nil, fmt.Errorf("weir: limits of lane %q: %w", key, err)
+	}
+	limiter, err := store.Limiter(key, limits...)
+	if err != nil {
+		return nil, fmt.Errorf("weir: limiter of lane %q: %w", key, err)
+	}
+	l := &lane{key: key, budget: t.Retry.NewBudget()}
+	l.limits.Store(&resolved)
+	l.gate = newGate(limiter, len(limits), &l.users)
+	if l.shadow, err = newShadow(t.Shadow); err != nil {
+		return nil, fmt.Errorf("weir: shadow of lane %q: %w", key, err)
+	}
+	l.queue = shaping.NewQueue(l.gate)
+	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
+	l.queue.Hook = waitSpans(t.tracer, key)
+	return l, nil
+}
+
+func (t *Transport) store() throttle.Store {
+	if t.Store != nil {
+		return t.Store
+	}
+	return throttle.Local{}
+}
+
+// enter counts a request in, or answers false where the lane has gone.
+func (l *lane) enter() bool { return l.users.Add(1) > 0 }
+
+// leave counts a request out that had this turn.
+func (l *lane) leave(t *shaping.Turn) {
+	l.used.Store(int64(max(t.Arrived(), t.Departed())))
+	l.users.Add(-1)
+}
+
+// retire takes the lane out of use if nobody is in it and nothing would be
+// forgotten with it. That the rate was cut is forgotten where the lane is old:
+// calls would have restored it by now.
+func (l *lane) retire(old bool) bool {
+	if l.users.Load() != 0 || !l.whole(old) {
+		return false
+	}
+	return l.users.CompareAndSwap(0, gone)
+}
+
+func (l *lane) whole(old bool) bool {
+	s := l.queue.State()
+	if s.Whole || !old || s.Paused > s.Now {
+		return s.Whole
+	}
+	for _, limit := range s.Limits {
+		if limit.Utilization > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// close ends the line and the limiter.
+func (l *lane) close() error {
+	l.queue.Close()
+	if c, ok := l.gate.Limiter.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// refused acts on a refusal: it pauses, closes or slows the lane. It reports
+// whether the lane is paused for a time that its callers wait through.
+func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Duration) (paused bool) {
+	now := l.queue.Now()
+	l.refusedAt.Store(int64(now))
+	fact := throttle.Fact{Departed: departed, Refused: true}
+	if told > 0 {
+		fact.Until = now.Add(min(told, longestPause))
+	}
+	if told > t.maxPause() {
+		l.gate.closeTo(fact.Until)
+		t.logger().Warn("weir: lane closed: the server asked for a long pause", "lane", l.key, "asked", told, "closed", min(told, longestPause))
+	}
+	l.queue.Reconcile(fact)
+	return told > 0 && told <= t.maxPause()
+}
+
+// landed says that a call is answered, or has failed.
+func (l *lane) landed(departed throttle.Instant, good bool) {
+	l.gate.landed(departed, good)
+	if good && l.refusedAt.Load() != 0 {
+		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
+		}
+		l.queue.Reconcile(throttle.Fact{Departed: departed})
+	}
+}
+
+// couldTake reports whether the lane is not certain to refuse the call after
+// the delay.
+func (l *lane) couldTake(c *call, delay time.Duration) bool {
+	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.Refuses(c.ctx, &c.turn, delay) == nil
+}
+
+// alone reports whether a request that was refused at that instant and again
+// now is refused for itself: others of its lane were served in between.
+func (l *lane) alone(refusedAt throttle.Instant) bool {
+	return throttle.Instant(l.servedAt.Load()) > refusedAt
+}

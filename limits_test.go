@@ -1,0 +1,138 @@
+package weir_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Limits that change while running.
+
+func TestSetLimitsTimesWaitersAnew(t *testing.T) {
+	ms := time.Millisecond
+	for name, tt := range map[string]struct {
+		from, to time.Duration
+		want     []time.Duration
+	}{
+		// At 1.5 s half an interval is still to be earned: 50 ms of the new.
+		"faster": {time.Second, 100 * ms, []time.Duration{0, 1000 * ms, 1550 * ms, 1650 * ms, 1750 * ms}},
+		// The permit of 2 s becomes due half a new interval later.
+		"slower": {time.Second, 4000 * ms, []time.Duration{0, 1000 * ms, 3500 * ms, 7500 * ms, 11500 * ms}},
+		"same":   {time.Second, time.Second, spaced(0, time.Second, 5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(tt.from)})
+				callers := r.callers(t.Context(), 5)
+				time.Sleep(1500 * ms)
+				if err := r.transport.SetLimits(every(tt.to)...); err != nil {
+					t.Errorf("SetLimits = %v", err)
+				}
+				callers.wait()
+				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), tt.want)
+			})
+		})
+	}
+}
+
+func TestSetLimitsHoldsForLanesToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, new(weir.Transport))
+		if err := r.transport.SetLimits(every(time.Second)...); err != nil {
+			t.Fatal(err)
+		}
+		r.callers(t.Context(), 3).wait()
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 3))
+	})
+}
+
+func TestSetLimitsChangesNothingWhereOneIsBad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second)})
+		r.spend()
+		if err := r.transport.SetLimits(throttle.TokenBucket(10, time.Second, 1), throttle.Limit{Permits: -1}); err == nil {
+			t.Error("SetLimits of a bad limit = nil, want an error")
+		}
+		r.want("GET", r.get(t.Context(), "a"), 200)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 2))
+	})
+}
+
+func TestSetLimitsNamesLaneThatCannotBeTuned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: every(time.Second),
+			Store:  storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return new(once), nil }),
+		})
+		r.spend()
+		if err := r.transport.SetLimits(every(time.Minute)...); !errors.Is(err, shaping.ErrNotTunable) {
+			t.Errorf("SetLimits = %v, want ErrNotTunable", err)
+		}
+	})
+}
+
+func TestReloadAsksLimitsForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		interval := time.Second
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{LimitsFor: func(string) []throttle.Limit { return every(interval) }})
+		callers := r.callers(t.Context(), 4)
+		time.Sleep(1500 * time.Millisecond)
+		interval = 100 * time.Millisecond
+		if err := r.transport.SetLimits(every(time.Hour)...); err != nil { // stay as LimitsFor says
+			t.Fatal(err)
+		}
+		if err := r.transport.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		callers.wait()
+		want := []time.Duration{0, time.Second, 1550 * time.Millisecond, 1650 * time.Millisecond}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+// A pause is the vendor's: changed limits do not end it.
+func TestSetLimitsKeepsPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}}, &weir.Transport{Limits: every(time.Second)})
+		got := r.start("a")
+		time.Sleep(time.Second)
+		r.transport.SetLimits(every(time.Millisecond)...)
+		r.want("GET", <-got, 200)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 5 * time.Second})
+	})
+}
+
+// Costs follow their limits, also where those change places while a request
+// waits.
+func TestSetLimitsKeepsCostsWithTheirUnits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := throttle.TokenBucket(1000, time.Second, 1000)
+		tokens.Unit = "tokens"
+		requests := throttle.TokenBucket(1, time.Second, 1)
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: []throttle.Limit{tokens, requests},
+			Cost: func(_ *http.Request, l throttle.Limit) int {
+				if l.Unit == "tokens" {
+					return 500
+				}
+				return 1
+			},
+		})
+		callers := r.callers(t.Context(), 3)
+		time.Sleep(500 * time.Millisecond)
+		if err := r.transport.SetLimits(requests, tokens); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range callers.wait() {
+			r.want("GET", got, 200)
+		}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 3))
+	})
+}

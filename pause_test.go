@@ -1,0 +1,298 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// What a refusal with a told time does to the lane: exact instants.
+
+// refuse answers the requests from first to last with a 429 and a Retry-After,
+// after 10 ms.
+func refuse(first, last int, retryAfter string) testserver.Fault {
+	return testserver.Fault{First: first, Last: last, Do: testserver.Answer, Header: hints(retryAfter), Delay: 10 * time.Millisecond}
+}
+
+func TestRefusalHoldsHundredWaitersUntilToldTimeThenSpaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
+			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(50, time.Second, 1)}})
+		for _, got := range r.callers(t.Context(), 101).wait() {
+			r.want("GET", got, 200)
+		}
+		// The refused one goes first: it arrived first.
+		want := append([]time.Duration{0}, spaced(2010*time.Millisecond, 20*time.Millisecond, 101)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+		wantEqual(t, "order", ids(r.vendor.Arrivals()), append([]string{"0"}, numbers(0, 100)...))
+	})
+}
+
+func TestPauseVoidsSavedBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
+			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
+		r.get(t.Context(), "first")
+		r.callers(t.Context(), 8).wait()
+		want := append([]time.Duration{0}, spaced(2010*time.Millisecond, 100*time.Millisecond, 9)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+func TestRefusedInFlightReturnInOrderOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 5, "2")}},
+			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
+		var wg sync.WaitGroup
+		for _, id := range numbers(0, 9) {
+			wg.Go(func() { r.get(t.Context(), id) })
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		// The last refusal comes at 14 ms, and its pause ends last.
+		want := append(spaced(0, time.Millisecond, 5), spaced(2014*time.Millisecond, 100*time.Millisecond, 10)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+		wantEqual(t, "order", ids(r.vendor.Arrivals()), append(numbers(0, 4), numbers(0, 9)...))
+	})
+}
+
+// A second refusal prolongs a pause and never shortens it.
+func TestPauseEndsAtLatestToldTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := refuse(1, 1, "5"), refuse(2, 2, "1")
+		second.Delay = 500 * time.Millisecond
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{first, second}},
+			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 2)}})
+		r.callers(t.Context(), 3).wait()
+		want := []time.Duration{0, 0, 5010 * time.Millisecond, 5110 * time.Millisecond, 5210 * time.Millisecond}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+// Told times other than a Retry-After in seconds pause as well.
+func TestPauseByEveryKindOfToldTime(t *testing.T) {
+	for name, header := range map[string]http.Header{
+		"milliseconds":  {"Retry-After-Ms": {"2000"}},
+		"quota's reset": {"X-Ratelimit-Limit": {"10"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"2"}},
+		"IETF draft":    {"Ratelimit": {`"default";r=0;t=2`}, "Ratelimit-Policy": {`"default";q=10;w=60`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := pipeRig(t,
+					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: header}}},
+					&weir.Transport{Limits: every(time.Second)})
+				r.callers(t.Context(), 2).wait()
+				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 2 * time.Second, 3 * time.Second})
+			})
+		})
+	}
+}
+
+// Nothing a hostile vendor says becomes a hot loop, or a pause beyond bounds.
+func TestHostileRetryAfterNeverHurries(t *testing.T) {
+	for _, value := range []string{
+		"0", "-1", "-9223372036854775808", "1.5", "", "soon", "NaN", "1e400", "9223372037", "18446744074",
+		"99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", strings.Repeat("9", 1<<20),
+	} {
+		name := value
+		if len(name) > 30 {
+			name = name[:30]
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				retry := after(100 * time.Millisecond)
+				retry.MaxThrottled = 3
+				r := pipeRig(t,
+					&testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints(value)}}},
+					&weir.Transport{Retry: retry})
+				got := r.get(t.Context(), "a")
+				r.want("GET", got, 429)
+				arrivals := r.vendor.Arrivals()
+				if gap := arrivals.MinGap(); len(arrivals) > 1 && gap < 100*time.Millisecond || got.at > time.Minute {
+					t.Errorf("%d arrivals, %v apart, answered at %v, want at least 100ms apart and soon", len(arrivals), gap, got.at)
+				}
+				for _, lane := range r.transport.Snapshot() {
+					if lane.Paused > time.Hour {
+						t.Errorf("paused for %v, want 1h at most", lane.Paused)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestDeadlineBeforePauseReturnsResponseInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("2"), Size: 100}}},
+			&weir.Transport{Limits: every(time.Second)})
+		got := r.do(within(1500*time.Millisecond)(r, r.request(t.Context(), "a")))
+		r.want("GET", got, 429)
+		if got.at != 0 || len(got.body) != 100 || len(r.vendor.Arrivals()) != 1 {
+			t.Errorf("answered at %v with %d bytes after %d attempts, want at once, 100, 1", got.at, len(got.body), len(r.vendor.Arrivals()))
+		}
+	})
+}
+
+func TestMaxWaitShorterThanPauseReturnsResponseInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("2")}}},
+			&weir.Transport{Limits: every(time.Second)})
+		got := r.get(weir.WithMaxWait(t.Context(), 1500*time.Millisecond), "a")
+		r.want("GET", got, 429)
+		if got.at != 0 {
+			t.Errorf("answered at %v, want at once", got.at)
+		}
+	})
+}
+
+// Where a wait fails after the response was thrown away, the error still says
+// what that was.
+func TestErrorCarriesDiscardedResponse(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault testserver.Fault
+		act   func(*rig, context.CancelFunc)
+		want  error
+	}{
+		{"cancelled in the pause", refuse(1, 1, "2"), func(_ *rig, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		{"closed in the pause", refuse(1, 1, "2"), func(r *rig, _ context.CancelFunc) { r.transport.Close() }, shaping.ErrClosed},
+		{"cancelled in the delay", testserver.Fault{Do: testserver.Answer, Status: 503, Header: http.Header{"X-Why": {"y"}}}, func(_ *rig, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		{"closed in the delay", testserver.Fault{Do: testserver.Answer, Status: 503}, func(r *rig, _ context.CancelFunc) { r.transport.Close() }, shaping.ErrClosed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.fault.Delay = 0
+				r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{tt.fault}}, &weir.Transport{Retry: after(time.Hour)})
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, func() { tt.act(r, cancel) })
+				got := r.get(ctx, "a")
+				var ours *weir.Error
+				if !errors.As(got.err, &ours) || !errors.Is(got.err, tt.want) {
+					t.Fatalf("GET = %d, %v, want *weir.Error of %v", got.status, got.err, tt.want)
+				}
+				status := tt.fault.Status
+				if status == 0 {
+					status = 429
+				}
+				for field := range tt.fault.Header {
+					if got, want := ours.Header.Get(field), tt.fault.Header.Get(field); got != want {
+						t.Errorf("Header %s = %q, want %q", field, got, want)
+					}
+				}
+				if ours.Status != status || ours.Attempts != 1 || ours.Elapsed != time.Second || got.at != time.Second {
+					t.Errorf("error at %v = %+v, want status %d, 1 attempt, 1s at 1s", got.at, ours, status)
+				}
+				if text := ours.Error(); !strings.Contains(text, strconv.Itoa(status)) {
+					t.Errorf("Error() = %q, want the status in it", text)
+				}
+			})
+		})
+	}
+}
+
+// A refusal that must not be repeated is returned, and pauses the lane.
+func TestUnavailableWithHintReturnsPostAndPausesLane(t *testing.T) {
+	for method, attempts := range map[string]int{http.MethodPost: 1, http.MethodGet: 2} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := pipeRig(t,
+					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 503, Header: hints("3")}}},
+					&weir.Transport{Limits: every(time.Second)})
+				req := r.request(t.Context(), "a")
+				req.Method = method
+				got := r.do(req)
+				if attempts == 1 {
+					r.want(method, got, 503)
+					if got.at != 0 {
+						t.Errorf("%s answered at %v, want at once", method, got.at)
+					}
+				} else {
+					r.want(method, got, 200)
+				}
+				r.want("next GET", r.get(t.Context(), "b"), 200)
+				want := append(make([]time.Duration, 1), spaced(3*time.Second, time.Second, attempts)...)
+				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+			})
+		})
+	}
+}
+
+func TestMaxThrottledReturnsResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := after(0)
+		retry.MaxThrottled = 3
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
+			&weir.Transport{Limits: every(time.Second), Retry: retry})
+		r.want("GET", r.get(t.Context(), "a"), 429)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 4))
+	})
+}
+
+func TestMaxThrottledDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
+			&weir.Transport{Limits: every(time.Second)})
+		r.want("GET", r.get(t.Context(), "a"), 429)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 11))
+	})
+}
+
+// Refusals of a lane that was paused count neither in attempts nor in the budget.
+func TestRefusalsLeaveAttemptsAndBudgetAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := after(0)
+		retry.Attempts, retry.BudgetShare, retry.BudgetPerSecond = 2, -1, 0.2 // two retries in ten seconds
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{
+				{Last: 6, Do: testserver.Answer, Header: hints("1")},
+				{First: 7, Last: 7, Do: testserver.Answer, Status: 500},
+			}},
+			&weir.Transport{Retry: retry})
+		r.want("GET", r.get(t.Context(), "a"), 200)
+		if got := len(r.vendor.Arrivals()); got != 8 {
+			t.Errorf("arrivals = %d, want 8", got)
+		}
+	})
+}
+
+func TestCancelInPauseCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
+			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 1)}})
+		ctx, cancel := context.WithCancel(t.Context())
+		doomed := r.callers(ctx, 5)
+		others := r.callers(t.Context(), 5)
+		time.AfterFunc(time.Second, cancel)
+		for _, got := range doomed.wait() {
+			if !errors.Is(got.err, context.Canceled) || got.at != time.Second {
+				t.Errorf("cancelled GET = %d, %v at %v, want canceled at 1s", got.status, got.err, got.at)
+			}
+		}
+		others.wait()
+		want := append([]time.Duration{0}, spaced(2010*time.Millisecond, 100*time.Millisecond, 5)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+		if got := slices.Max(instants(r.vendor.Arrivals())); got != 2410*time.Millisecond {
+			t.Errorf("last arrival at %v, want 2.41s", got)
+		}
+	})
+}

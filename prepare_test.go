@@ -1,0 +1,113 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// A signature is made after the wait, for every attempt.
+func TestPrepareIsCalledAfterTheWaitOfEveryAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		r := pipeRig(t,
+			&testserver.Vendor{
+				IDHeader: "X-Signed-At",
+				Faults: []testserver.Fault{
+					{First: 2, Last: 2, Do: testserver.Answer, Header: hints("3")},
+					{First: 3, Last: 3, Do: testserver.Answer, Status: 500},
+				},
+			},
+			&weir.Transport{
+				Limits: every(time.Second), Retry: after(5 * time.Second),
+				Prepare: func(req *http.Request) error {
+					req.Header.Set("X-Signed-At", time.Since(start).String())
+					return nil
+				},
+			})
+		r.spend()
+		r.want("GET", r.get(t.Context(), "a"), 200)
+		arrivals := r.vendor.Arrivals()
+		want := []time.Duration{0, time.Second, 4 * time.Second, 9 * time.Second}
+		wantEqual(t, "arrivals", instants(arrivals), want)
+		for _, a := range arrivals {
+			if a.ID != a.At.String() {
+				t.Errorf("signed at %s, arrived at %v, want the same", a.ID, a.At)
+			}
+		}
+	})
+}
+
+func TestPrepareErrorEndsRequestAndReturnsPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failure := errors.New("no key")
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Hour)})
+		calls := 0
+		r.transport.Prepare = func(*http.Request) error {
+			if calls++; calls == 1 {
+				return failure
+			}
+			return nil
+		}
+		got := r.get(t.Context(), "a")
+		var ours *weir.Error
+		if !errors.Is(got.err, failure) || !errors.As(got.err, &ours) || ours.Attempts != 0 {
+			t.Errorf("GET = %d, %v, want the error of Prepare after no attempt", got.status, got.err)
+		}
+		next := r.get(t.Context(), "b")
+		r.want("next GET", next, 200)
+		if next.at != 0 {
+			t.Errorf("next GET answered at %v, want at once", next.at)
+		}
+	})
+}
+
+// A panic in Prepare leaves as little behind as one in the base.
+func TestPreparePanicLeavesLaneUsable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var prepared context.Context
+		r.transport.Prepare = func(req *http.Request) error {
+			prepared = req.Context()
+			panic("no key")
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != "no key" {
+					t.Errorf("recover() = %v, want no key", got)
+				}
+			}()
+			r.get(ctx, "a")
+		}()
+		if prepared.Err() == nil {
+			t.Error("the attempt's context lives on after the panic")
+		}
+		if got := r.transport.Snapshot()[0].Users; got != 0 {
+			t.Errorf("users = %d, want 0", got)
+		}
+	})
+}
+
+// An error that carries the URL would show its query.
+func TestPrepareErrorLosesURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("token endpoint is down")
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Prepare: func(req *http.Request) error {
+			return &url.Error{Op: "Post", URL: "https://login.example/token?secret=canary", Err: cause}
+		}})
+		got := r.get(t.Context(), "a")
+		if !errors.Is(got.err, cause) || strings.Contains(got.err.Error(), "canary") {
+			t.Errorf("GET = %v, want the cause without the URL", got.err)
+		}
+	})
+}

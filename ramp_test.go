@@ -1,0 +1,206 @@
+package weir_test
+
+import (
+	"math"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A lane without limits has only refusals to go by.
+
+func TestZeroTransportHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Service: time.Second}, new(weir.Transport))
+		for _, got := range r.callers(t.Context(), 100).wait() {
+			r.want("GET", got, 200)
+		}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, 0, 100))
+	})
+}
+
+// The answers of a round come in the same instant: that is when a herd would
+// slip through.
+func TestPauseWithoutLimitsEndsOneTwoFour(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t,
+				&testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 100, "2")}},
+				new(weir.Transport))
+			r.callers(t.Context(), 100).wait()
+			want := spaced(0, 0, 100)
+			for left, n, at := 100, 1, 2010*time.Millisecond; left > 0; n, at = 2*n, at+100*time.Millisecond {
+				want = append(want, spaced(at, 0, min(n, left))...)
+				left -= n
+			}
+			wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestUnansweredCallLetsNextGoAfterASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Service: time.Minute, Faults: []testserver.Fault{refuse(1, 5, "2")}},
+			new(weir.Transport))
+		r.callers(t.Context(), 5).wait()
+		want := append(spaced(0, 0, 5), spaced(2010*time.Millisecond, time.Second, 5)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+// A bad answer is an answer: the next goes, but no more than before.
+func TestBadAnswersDoNotWidenRamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{
+				refuse(1, 5, "2"),
+				{First: 6, Do: testserver.Answer, Status: 500, Delay: 100 * time.Millisecond},
+			}},
+			&weir.Transport{Retry: &backoff.Policy{Attempts: 1}})
+		r.callers(t.Context(), 5).wait()
+		want := append(spaced(0, 0, 5), spaced(2010*time.Millisecond, 100*time.Millisecond, 5)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+// A call that fails, is cancelled or panics is no longer in the next one's way.
+func TestFailedCallLetsNextGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := after(0)
+		retry.Attempts = 1
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 3, "2"), {First: 4, Last: 4, Do: testserver.ResetEarly, Delay: 50 * time.Millisecond}}},
+			&weir.Transport{Retry: retry})
+		// On a new connection net/http does not send again by itself.
+		r.transport.Base.(*http.Transport).DisableKeepAlives = true
+		answers := r.callers(t.Context(), 3).wait()
+		failed := 0
+		for _, got := range answers {
+			if got.err != nil {
+				failed++
+			}
+		}
+		if failed != 1 {
+			t.Errorf("failed calls = %d, want 1", failed)
+		}
+		want := append(spaced(0, 0, 3), 2010*time.Millisecond, 2060*time.Millisecond, 2060*time.Millisecond)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+// A refusal without a time delays its own request, cuts the rate, and pauses
+// nothing.
+func TestRefusalWithoutTimeCutsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer}}},
+			&weir.Transport{Limits: every(70 * time.Millisecond), Retry: after(time.Minute)})
+		answers := r.callers(t.Context(), 101).wait()
+		for _, got := range answers {
+			r.want("GET", got, 200)
+		}
+		if got := answers[0].at; got != time.Minute {
+			t.Errorf("refused request answered at %v, want after its own delay, 1m0s", got)
+		}
+		// At 0.7 of the rate, until the calls served have restored it by a
+		// twentieth each second: 0.75 after one, 0.8 after two.
+		at := instants(r.vendor.Arrivals())
+		wantEqual(t, "first arrivals", at[:4], spaced(0, 100*time.Millisecond, 4))
+		if gap := at[80] - at[79]; gap >= 100*time.Millisecond || gap < 70*time.Millisecond {
+			t.Errorf("gap after seconds = %v, want between 70ms and 100ms", gap)
+		}
+	})
+}
+
+func TestCutRateIsRestored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer}}},
+			&weir.Transport{Limits: every(100 * time.Millisecond), Retry: after(time.Millisecond)})
+		r.want("GET", r.get(t.Context(), "a"), 200)
+		if got := r.transport.Snapshot()[0].Cut; got != 0.7 {
+			t.Errorf("Cut = %v, want 0.7", got)
+		}
+		for range 200 {
+			r.want("GET", r.get(t.Context(), "b"), 200)
+		}
+		if got := r.transport.Snapshot()[0].Cut; got != 1 {
+			t.Errorf("Cut after 200 served = %v, want 1", got)
+		}
+		at := instants(r.vendor.Arrivals())
+		if got := at[len(at)-1] - at[len(at)-2]; got != 100*time.Millisecond {
+			t.Errorf("gap at last = %v, want 100ms", got)
+		}
+	})
+}
+
+// Calls that were in flight when the rate was cut do not cut it again.
+func TestRefusalsOfOneRoundCutOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 5, Do: testserver.Answer, Delay: 10 * time.Millisecond}}},
+			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(5, time.Minute, 5)}, Retry: after(time.Hour)})
+		callers := r.callers(t.Context(), 5)
+		time.Sleep(time.Second)
+		if got := r.transport.Snapshot()[0].Cut; got != 0.7 {
+			t.Errorf("Cut after five refusals = %v, want 0.7", got)
+		}
+		callers.wait()
+	})
+}
+
+func TestRefusalWithoutTimeIsDelayedByFullJitter(t *testing.T) {
+	const calls = 200
+	var delays []time.Duration
+	for range calls {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer}}}, new(weir.Transport))
+			r.want("GET", r.get(t.Context(), "a"), 200)
+			delays = append(delays, r.vendor.Arrivals().Span())
+		})
+	}
+	sum, low, high := time.Duration(0), time.Duration(math.MaxInt64), time.Duration(0)
+	for _, d := range delays {
+		sum, low, high = sum+d, min(low, d), max(high, d)
+	}
+	// Uniform in [0, 200 ms]: the mean of 200 lies within 5 sigma of 100 ms.
+	if mean := sum / calls; mean < 79*time.Millisecond || mean > 121*time.Millisecond || high > 200*time.Millisecond {
+		t.Errorf("delays: mean %v, from %v to %v, want about 100ms, 0 to 200ms", mean, low, high)
+	}
+}
+
+// It counts in MaxThrottled, not in attempts.
+func TestRefusalsWithoutTimeCountAsThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := after(time.Second)
+		retry.Attempts, retry.MaxThrottled = 2, 5
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer}}}, &weir.Transport{Retry: retry})
+		r.want("GET", r.get(t.Context(), "a"), http.StatusTooManyRequests)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 6))
+	})
+}
+
+// Where there is no rate to cut, the calls in flight are.
+func TestRefusalWithoutTimeHoldsCallsInFlightDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{{Last: 10, Do: testserver.Answer, Delay: 10 * time.Millisecond}}},
+			&weir.Transport{Retry: after(100 * time.Millisecond)})
+		for _, got := range r.callers(t.Context(), 10).wait() {
+			r.want("GET", got, 200)
+		}
+		want := append(spaced(0, 0, 10), spaced(110*time.Millisecond, 0, 7)...)
+		want = append(want, spaced(210*time.Millisecond, 0, 3)...)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}

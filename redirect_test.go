@@ -1,0 +1,52 @@
+package weir_test
+
+import (
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// A redirect's hop passes the lane of its own host.
+func TestRedirectPassesLaneOfItsOwnHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, &weir.Transport{Limits: every(time.Second)})
+		target := url.QueryEscape("http://other.test/body?size=3")
+		for range 2 {
+			resp, err := r.client.Get("http://one.test/redirect?to=" + target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != 200 || resp.Request.URL.Host != "other.test" {
+				t.Errorf("GET = %d from %s, want 200 from other.test", resp.StatusCode, resp.Request.URL.Host)
+			}
+		}
+		wantEqual(t, "lanes", r.keys(), []string{"one.test", "other.test"})
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 0, time.Second, time.Second})
+	})
+}
+
+// A pause of the first host does not hold the second, and the other way round.
+func TestRedirectedHostIsPausedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{
+			Handler: testserver.Quirks(),
+			Faults:  []testserver.Fault{{First: 2, Last: 2, Do: testserver.Answer, Header: hints("5")}},
+		}, new(weir.Transport))
+		resp, err := r.client.Get("http://one.test/redirect?to=" + url.QueryEscape("http://other.test/body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 0, 5 * time.Second})
+		for _, lane := range r.transport.Snapshot() {
+			if lane.Key == "one.test" && lane.Paused != 0 {
+				t.Errorf("pause of one.test = %v, want none", lane.Paused)
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package weir
+
+import "fmt"
+
+// What net/http may send again behind one attempt.
+const (
+	// maxStreamResends is for HTTP/2: a server that answers GOAWAY or
+	// REFUSED_STREAM to everything was once sent 1,970 requests in 4 s.
+	maxStreamResends = 2
+	// maxDeadResends is for connections found dead. The last is sent on a
+	// new connection, on which net/http does not try again.
+	maxDeadResends = 8
+)
+
+// A ResendError says that an attempt was stopped because net/http had sent it
+// again behind the caller's back as often as it may.
+type ResendError struct {
+	Sent int // requests on the wire
+}
+
+// Error returns the cause with its number.
+func (e *ResendError) Error() string {
+	return fmt.Sprintf("stopped after %d sends of one attempt, none of them answered", e.Sent)
+}
+
+// Retryable reports true: another attempt may be sent.
+func (e *ResendError) Retryable() bool { return true }
+
+// getConn is called before each send. It stops those beyond the bound.
+func (a *attempt) getConn(string) {
+	written := int(a.written.Load())
+	switch resends := maxDeadResends; {
+	case written == 0:
+	case a.http2() && written > maxStreamResends, written > resends:
+		a.stop(&ResendError{Sent: written})
+	case !a.http2() && written == resends:
+		// Connection after connection is dead: what is idle is of no use, and
+		// a new one succeeds wherever it can.
+		if c, ok := a.idle.(interface{ CloseIdleConnections() }); ok {
+			c.CloseIdleConnections()
+		}
+	}
+}
+
+// http2 reports whether the server speaks HTTP/2, or may for all that is known.
+// A connection can be found dead only after it has answered, so what is not
+// known is not that.
+func (a *attempt) http2() bool {
+	protocol := a.lane.protocol.Load()
+	return protocol >= 2 || protocol == 0 && a.secure
+}
+
+// wroteHeaders is called for each request on the wire. All but the first are
+// charged to the lane: nobody waited for them.
+func (a *attempt) wroteHeaders() {
+	if a.written.Add(1) > 1 {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.lane.queue.Charge(a.charged, a.request)
+	}
+}

@@ -1,0 +1,121 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// errAttemptTimeout ends an attempt whose response did not begin in time.
+var errAttemptTimeout error = attemptTimeoutError{}
+
+type attemptTimeoutError struct{}
+
+func (attemptTimeoutError) Error() string   { return "no response within the attempt's timeout" }
+func (attemptTimeoutError) Timeout() bool   { return true }
+func (attemptTimeoutError) Temporary() bool { return true }
+
+// send sends one attempt. It never returns a response and an error together.
+func (c *call) send() (*http.Response, error) {
+	out, a, err := c.attempt()
+	if err != nil {
+		c.over = true
+		c.giveBack(true)
+		return nil, err
+	}
+	c.sent++
+	c.flying = true
+	if a == nil {
+		return answer(c.t.base.RoundTrip(out))
+	}
+	if d := c.attemptTimeout(); d > 0 {
+		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
+		defer timer.Stop()
+	}
+	resp, err := answer(c.t.base.RoundTrip(out))
+	if stopped := a.end(); stopped != nil {
+		if resp != nil {
+			resp.Body.Close()
+		}
+		resp, err = nil, stopped
+	}
+	if err != nil {
+		a.cancel(nil)
+		return nil, err
+	}
+	a.answered(resp)
+	return resp, nil
+}
+
+// attemptTimeout is how long until an attempt's response begins; zero: any time.
+func (c *call) attemptTimeout() time.Duration {
+	if c.policy == nil {
+		return 0
+	}
+	return c.policy.AttemptTimeout
+}
+
+// answer holds a base to the contract of http.RoundTripper.
+func answer(resp *http.Response, err error) (*http.Response, error) {
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
+		return nil, err
+	case resp == nil:
+		return nil, errors.New("the base returned neither a response nor an error")
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	return resp, nil
+}
+
+// attempt returns what is sent: the caller's request, or a copy where anything
+// in it differs. a is nil where nobody watches it.
+func (c *call) attempt() (out *http.Request, a *attempt, err error) {
+	var body io.ReadCloser
+	if c.body != nil {
+		if body, err = c.body.Next(c.ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	out = c.req
+	switch {
+	case !c.t.UnguardedResends || c.attemptTimeout() > 0 || c.turn.Each != nil:
+		a = newAttempt(c)
+		c.watched = a
+		// The copy that WithContext makes stays on the stack: one allocation
+		// holds all of an attempt.
+		a.out = *c.req.WithContext(a.context())
+		out = &a.out
+	case body != nil || c.t.Prepare != nil:
+		out = c.req.WithContext(c.ctx)
+	}
+	if body != nil {
+		out.Body = body
+	}
+	if err := c.prepare(out); err != nil {
+		return nil, nil, err
+	}
+	return out, a, nil
+}
+
+// prepare lets the user change the header and the URL of what is sent.
+func (c *call) prepare(out *http.Request) error {
+	if c.t.Prepare == nil {
+		return nil
+	}
+	u := *c.req.URL
+	out.URL, out.Header = &u, c.req.Header.Clone()
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
+	if err := c.t.Prepare(out); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package weir
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A LaneState is the state of one lane at one instant: for metrics, and for a
+// caller who wants to know before asking.
+type LaneState struct {
+	Key     string        // "" for the lane that keys beyond MaxLanes share
+	Waiting int           // requests in line
+	Users   int           // requests in the lane: in line, in flight or between attempts
+	Paused  time.Duration // until the lane's pause ends; zero: it is not paused
+	Cut     float64       // share of the configured rate in force; 1 where nothing was cut
+	Stale   uint64        // permits that were void because their request woke too late
+	Limits  []LimitState
+	Shadow  []ShadowCount // of Transport.Shadow; nil where there is none
+}
+
+// A LimitState is the state of one limit of a lane.
+type LimitState struct {
+	Limit       throttle.Limit
+	Headroom    float64       // permits that could be spent at once; negative: debt
+	Next        time.Duration // until one permit could be spent; zero: at once
+	Utilization float64       // share of the burst or window that is used
+}
+
+// Snapshot returns the state of every lane, in the order of their keys. It is
+// safe for concurrent use, and takes each lane's lock for a moment.
+func (t *Transport) Snapshot() []LaneState {
+	t.once.Do(t.init)
+	var states []LaneState
+	for _, l := range t.lanes.all() {
+		states = append(states, l.state())
+	}
+	slices.SortFunc(states, func(a, b LaneState) int { return strings.Compare(a.Key, b.Key) })
+	return states
+}
+
+func (l *lane) state() LaneState {
+	s := l.queue.State()
+	state := LaneState{
+		Key:     l.key,
+		Waiting: s.Waiting,
+		Users:   int(max(l.users.Load(), 0)),
+		Paused:  max(0, s.Paused.Sub(s.Now)),
+		Cut:     s.Cut,
+		Stale:   s.Stale,
+		Shadow:  l.shadow.counts(),
+	}
+	for _, limit := range s.Limits {
+		state.Limits = append(state.Limits, LimitState{
+			Limit:       limit.Limit,
+			Headroom:    limit.Headroom,
+			Next:        max(0, limit.Next.Sub(s.Now)),
+			Utilization: limit.Utilization,
+		})
+	}
+	return state
+}

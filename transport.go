@@ -1,0 +1,211 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/throttle"
+)
+
+// The defaults of a Transport.
+const (
+	// DefaultMaxPause is longer than most callers hold a connection's worth
+	// of work.
+	DefaultMaxPause = 2 * time.Minute
+	// DefaultMaxLanes bounds what keys that somebody else controls can take.
+	DefaultMaxLanes = 10_000
+)
+
+// longestPause is the most that a lane stays closed without asking: a vendor
+// cannot pin its clients for longer by one wrong header.
+const longestPause = time.Hour
+
+// A Transport is an [http.RoundTripper] that makes calls wait their turn,
+// believes what the server answers, and tries again what may be tried again.
+// The zero value works: no limit, default retries. Set the fields before first
+// use; a Transport must not be copied after it. It is safe for concurrent use.
+//
+// It keeps the contract of RoundTripper: the caller's request is not changed
+// and its body always closed; a response that was obtained is returned with a
+// nil error, also one that says 429 or 500 when attempts ran out. Where none
+// was obtained the error is an [*Error].
+//
+// The context of a request and [http.Client.Timeout] bound everything: waits,
+// attempts, delays. A wait that cannot end in time is not begun.
+type Transport struct {
+	// Base sends the attempts. If nil, http.DefaultTransport is used. With
+	// http.Transport.MaxConnsPerHost set, a call may wait there once more,
+	// after its permit.
+	Base http.RoundTripper
+
+	// Limits are enforced together in every lane for which LimitsFor names
+	// none. If both are empty, lanes are paused by refusals only.
+	Limits []throttle.Limit
+
+	// LimitsFor returns the limits of the lane of a key, such as those of the
+	// tier it has paid for, and of "" for the lane that keys beyond MaxLanes
+	// share. If nil, Limits holds for all.
+	LimitsFor func(key string) []throttle.Limit
+
+	// Key returns the lane of a request. If nil, ByHost.
+	Key func(*http.Request) string
+
+	// Shadow limits decide beside the enforced ones, in every lane, and enforce
+	// nothing: Snapshot counts how often they agree. If empty, none do.
+	Shadow []throttle.Limit
+
+	// Cost returns how many permits of a limit a request costs. If nil, one
+	// of each. It is an estimate where the response tells better: see Settle.
+	Cost func(*http.Request, throttle.Limit) int
+
+	// Prepare is called for each attempt after its wait, on a copy of the
+	// request whose header may be changed: signatures and tokens that age are
+	// made here. Its error ends the request. If nil, nothing is done.
+	Prepare func(*http.Request) error
+
+	// Store makes the limiters. If nil, those of this process.
+	Store throttle.Store
+
+	// Retry decides what is tried again. If nil, a policy with the defaults.
+	Retry *backoff.Policy
+
+	// MaxWaiting is the most requests that wait in one lane. Zero means
+	// shaping.DefaultMaxWaiting.
+	MaxWaiting int
+
+	// MaxWait is the longest that a request waits in line at a time. Zero
+	// means no bound but the context.
+	MaxWait time.Duration
+
+	// MaxPause is the longest pause, as the server asks for it, that requests
+	// wait through. A longer one returns its response and refuses requests of
+	// its lane with ErrPaused until it ends, an hour at most. Zero means
+	// DefaultMaxPause.
+	MaxPause time.Duration
+
+	// MaxLanes is the most lanes. Beyond it the least recently used idle lane
+	// goes; where none may go, further keys share one lane. Zero means
+	// DefaultMaxLanes.
+	MaxLanes int
+
+	// Dialect reads the responses. If nil, the dialect of their host.
+	Dialect *headers.Dialect
+
+	// UnguardedResends leaves alone what net/http sends again behind a call:
+	// on connections found dead and on HTTP/2 streams refused. If false, each
+	// such send is charged to the lane, and their number is bounded.
+	UnguardedResends bool
+
+	// TracerProvider makes the tracer of the spans. If nil, the global one.
+	TracerProvider trace.TracerProvider
+
+	// Logger is told what an operator should know: a lane closed for longer
+	// than MaxPause, limits that cannot be used. If nil, slog.Default().
+	Logger *slog.Logger
+
+	once   sync.Once
+	setup  error
+	base   http.RoundTripper
+	tracer trace.Tracer
+	lanes  *lanes
+	limits atomic.Pointer[[]throttle.Limit] // as they are now
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+func (t *Transport) init() {
+	t.base = t.Base
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	provider := t.TracerProvider
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	t.tracer = provider.Tracer(scope)
+	t.lanes = newLanes(t)
+	t.limits.Store(&t.Limits)
+	if _, err := throttle.Resolve(t.Limits...); err != nil {
+		t.setup = fmt.Errorf("limits of the transport: %w", err)
+	}
+	if _, err := throttle.Resolve(t.Shadow...); err != nil {
+		t.setup = errors.Join(t.setup, fmt.Errorf("shadow limits of the transport: %w", err))
+	}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.once.Do(t.init)
+	var c call
+	defer c.end()
+	if err := c.begin(t, req); err != nil {
+		return nil, err
+	}
+	for {
+		if err := c.wait(); err != nil {
+			return nil, err
+		}
+		resp, err := c.send()
+		signal := c.hear(resp, err)
+		decision := c.decide(resp, err, signal)
+		if !decision.Retry {
+			return c.finish(resp, err)
+		}
+		c.discard(resp)
+		if err := c.delay(decision); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (t *Transport) maxPause() time.Duration {
+	if t.MaxPause > 0 {
+		return t.MaxPause
+	}
+	return DefaultMaxPause
+}
+
+func (t *Transport) maxLanes() int {
+	if t.MaxLanes > 0 {
+		return t.MaxLanes
+	}
+	return DefaultMaxLanes
+}
+
+func (t *Transport) logger() *slog.Logger {
+	if t.Logger != nil {
+		return t.Logger
+	}
+	return slog.Default()
+}
+
+// CloseIdleConnections closes the idle connections of Base, if it has any.
+func (t *Transport) CloseIdleConnections() {
+	t.once.Do(t.init)
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// Close sends everybody in line away with an error that matches
+// shaping.ErrClosed, refuses later requests, and closes the limiters. Calls in
+// flight end by themselves. It does not close the Store, nor Base. Calling it
+// again does nothing.
+func (t *Transport) Close() error {
+	t.once.Do(t.init)
+	return t.lanes.close()
+}
+
+// ErrPaused is matched by the error for a request whose lane is closed: the
+// server asked for a pause longer than [Transport.MaxPause].
+var ErrPaused = errors.New("lane is paused")
