@@ -1,0 +1,140 @@
+// Peraccount gives each customer account a lane of its own: three accounts with
+// three tiers call the same vendor at the same time through one client, and
+// none waits for another. The API key of a call names its account; in the lane's
+// key it stands as a hash.
+//
+//	go run ./peraccount
+//
+// It prints a line per account: its tier, its calls, how many the vendor refused,
+// and how long they took. The busy account is done after about 3 s, the quiet
+// ones long before. It exits with 1 if a call failed.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An account is a customer's: its calls carry its API key, and its tier says
+// what the vendor accepts of them.
+type account struct {
+	name   string
+	apiKey string
+	tier   throttle.Limit
+	calls  int
+}
+
+var accounts = []account{
+	{name: "acme", apiKey: "key-of-acme", tier: throttle.TokenBucket(40, time.Second, 10), calls: 120},
+	{name: "bolt", apiKey: "key-of-bolt", tier: throttle.TokenBucket(10, time.Second, 5), calls: 15},
+	{name: "corner shop", apiKey: "key-of-corner-shop", tier: throttle.TokenBucket(5, time.Second, 3), calls: 4},
+}
+
+// newClient returns the one client of all accounts.
+func newClient(url string, base http.RoundTripper) *http.Client {
+	laneOf := weir.ByHeader("Authorization")
+	tiers := map[string][]throttle.Limit{}
+	for _, a := range accounts {
+		tiers[laneOf(a.request(context.Background(), url))] = []throttle.Limit{ours(a.tier)}
+	}
+	return &http.Client{Transport: &weir.Transport{
+		Base:      base,
+		Key:       laneOf,
+		LimitsFor: func(lane string) []throttle.Limit { return tiers[lane] }, // nil, of an unknown lane, is no limit
+	}}
+}
+
+// ours returns what to send so that a tier is never exceeded: two permits less
+// at once, because a call may leave a moment after its instant.
+func ours(tier throttle.Limit) throttle.Limit {
+	return throttle.TokenBucket(tier.Permits, tier.Per, tier.Burst-2)
+}
+
+func (a account) request(ctx context.Context, url string) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		panic("peraccount: the vendor's address: " + err.Error())
+	}
+	req.Header.Set("Authorization", "Bearer "+a.apiKey)
+	return req
+}
+
+// call makes all calls of the account at once and returns how many failed and
+// how long they took.
+func (a account) call(ctx context.Context, client *http.Client, url string) (failed int, wall time.Duration) {
+	start := time.Now()
+	errs := make([]error, a.calls)
+	var calls sync.WaitGroup
+	for i := range errs {
+		calls.Go(func() { errs[i] = send(client, a.request(ctx, url)) })
+	}
+	calls.Wait()
+	for _, err := range errs {
+		if err != nil {
+			failed++
+		}
+	}
+	return failed, time.Since(start)
+}
+
+func send(client *http.Client, req *http.Request) error {
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("answer %s", resp.Status)
+	}
+	return nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	failed, err := run(ctx, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peraccount:", err)
+	}
+	if err != nil || failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// run is the program. It returns how many calls failed.
+func run(ctx context.Context, w io.Writer) (failed int, err error) {
+	vendor, err := openVendor()
+	if err != nil {
+		return 0, err
+	}
+	defer vendor.Close()
+	client := newClient(vendor.URL, vendor.Transport())
+
+	fmt.Fprintln(w, "All accounts call at once, through one client:")
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, a := range accounts {
+		all.Go(func() {
+			n, wall := a.call(ctx, client, vendor.URL)
+			mu.Lock()
+			defer mu.Unlock()
+			failed += n
+			fmt.Fprintf(w, "%-11s  %-14s  %3d calls, %d failed, %d refused with 429, done after %.2f s\n",
+				a.name, a.tier, a.calls, n, vendor.refused(a), wall.Seconds())
+		})
+	}
+	all.Wait()
+	return failed, nil
+}

@@ -1,0 +1,139 @@
+// Quickstart shows what one line changes: it sends 500 calls from 32 workers to
+// a vendor of 50 calls a second with a burst of 10, first through a plain
+// http.Client and then through Weir. The vendor is part of the program and
+// listens on a loopback socket; nothing leaves the machine.
+//
+//	go run ./quickstart
+//
+// It prints a live progress bar for each run (a line a second where stdout is
+// no terminal), then a table: calls, failed calls, requests sent, 429s among
+// them, wall time against the ideal, and the latency per call. It draws what
+// reached the vendor into arrivals.svg and arrivals.png, and takes 20 seconds.
+//
+// With -url it calls an endpoint of yours instead, slowly unless told
+// otherwise, and through Weir only unless -plain is given; see -h.
+//
+// It exits with 0 when every call through Weir was answered, 1 when one failed
+// or a picture could not be written, 2 for a bad flag, and 130 after Ctrl-C,
+// which ends it with the table and the picture of what happened so far.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/throttle"
+)
+
+// The exit codes, besides 0.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as a shell reports a process that SIGINT ended
+)
+
+// plainClient is what most programs start with.
+func plainClient(base http.RoundTripper) *http.Client {
+	return &http.Client{Transport: base}
+}
+
+// weirClient is the same client with one line changed.
+func weirClient(base http.RoundTripper, limit throttle.Limit) *http.Client {
+	return &http.Client{Transport: &weir.Transport{Base: base, Limits: []throttle.Limit{limit}}}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program. It returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "quickstart: %v\nquickstart: -h lists the flags\n", err)
+		return exitUsage
+	}
+	results, err := compare(ctx, o, stdout)
+	if err != nil {
+		fmt.Fprintf(stderr, "quickstart: %v\n", err)
+		return exitFailed
+	}
+	writeTable(stdout, results)
+	if err := writePictures(o.out, results); err != nil {
+		fmt.Fprintf(stderr, "quickstart: %v\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(stdout, "\npicture: %s.svg and %s.png\n", absolute(o.out), absolute(o.out))
+	return exitCode(ctx, results)
+}
+
+// compare makes one run for each client and returns what happened. It stops
+// early when ctx ends.
+func compare(ctx context.Context, o options, stdout io.Writer) ([]result, error) {
+	introduce(stdout, o)
+	var results []result
+	for _, c := range contestants(o) {
+		target, err := open(o)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(stdout, "\n%s\n", c.about)
+		results = append(results, measure(ctx, o, c, target, newDisplay(stdout, c.name, o.calls)))
+		target.close()
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return results, nil
+}
+
+// A contestant is a client that the program runs.
+type contestant struct {
+	name   string // in the terminal
+	title  string // in the picture
+	about  string
+	client func(base http.RoundTripper) *http.Client
+}
+
+// contestants returns the clients to run, Weir last. A user's own endpoint gets
+// the unlimited one only when asked to.
+func contestants(o options) []contestant {
+	var cs []contestant
+	if o.url == "" || o.plain {
+		cs = append(cs, contestant{
+			name:   "plain",
+			title:  "a plain http.Client",
+			about:  aboutPlain,
+			client: plainClient,
+		})
+	}
+	return append(cs, contestant{
+		name:   "weir",
+		title:  "through Weir",
+		about:  aboutWeir(o),
+		client: func(base http.RoundTripper) *http.Client { return weirClient(base, o.limit) },
+	})
+}
+
+// exitCode judges the last run, which is Weir's unless ctx ended before.
+func exitCode(ctx context.Context, results []result) int {
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case results[len(results)-1].failed > 0:
+		return exitFailed
+	}
+	return 0
+}

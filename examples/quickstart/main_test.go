@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runIn runs the program with its pictures in a new directory, and reports
+// whether both are there afterwards.
+func runIn(t *testing.T, ctx context.Context, args ...string) (code int, stdout string, pictures bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pic")
+	var out, errOut bytes.Buffer
+	code = run(ctx, append(args, "-o", path), &out, &errOut)
+	if errOut.Len() > 0 {
+		t.Errorf("stderr: %s", &errOut)
+	}
+	svg, _ := os.Stat(path + ".svg")
+	png, _ := os.Stat(path + ".png")
+	return code, out.String(), svg != nil && svg.Size() > 0 && png != nil && png.Size() > 0
+}
+
+func TestSmallRunAgainstEmbeddedVendor(t *testing.T) {
+	code, stdout, pictures := runIn(t, t.Context(), "-n", "25", "-workers", "25")
+	if code != 0 || !pictures {
+		t.Errorf("exit %d, pictures %v\n%s", code, pictures, stdout)
+	}
+	rows := tableRows(stdout)
+	if plain := rows["plain"]; len(plain) < 5 || plain[4] == "0" {
+		t.Errorf("plain row %v, want 429s: 25 calls at once meet a burst of 10", plain)
+	}
+	if weir := rows["weir"]; len(weir) < 5 || weir[1] != "25" || weir[2] != "0" {
+		t.Errorf("weir row %v, want 25 calls, 0 failed", weir)
+	}
+	if !strings.Contains(stdout, "throttle.TokenBucket(50, time.Second, 8)") {
+		t.Error("the line that changed is not shown")
+	}
+}
+
+// tableRows returns the fields of the table's rows by client.
+func tableRows(stdout string) map[string][]string {
+	rows := map[string][]string{}
+	_, table, _ := strings.Cut(stdout, "  client ")
+	for line := range strings.Lines(table) {
+		if fields := strings.Fields(line); len(fields) > 10 && !strings.HasSuffix(fields[0], ":") {
+			rows[fields[0]] = fields
+		}
+	}
+	return rows
+}
+
+func TestInterruptEndsWithWhatItHas(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	code, stdout, pictures := runIn(t, ctx)
+	if code != exitInterrupted || !pictures {
+		t.Errorf("exit %d, pictures %v, want exit %d and pictures\n%s", code, pictures, exitInterrupted, stdout)
+	}
+	if !strings.Contains(stdout, "plain: interrupted") || tableRows(stdout)["plain"] == nil {
+		t.Errorf("no row of what happened so far\n%s", stdout)
+	}
+}
+
+func TestInterruptBeforeTheFirstCall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, stdout, pictures := runIn(t, ctx); code != exitInterrupted || !pictures {
+		t.Errorf("exit %d, pictures %v\n%s", code, pictures, stdout)
+	}
+}
+
+func TestOwnEndpointGetsWeirOnly(t *testing.T) {
+	var requests int
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+	defer server.Close()
+	address := strings.Replace(server.URL, "//", "//user:hunter2@", 1) + "/path?key=hunter2"
+	code, stdout, _ := runIn(t, t.Context(), "-url", address, "-n", "3", "-rate", "100", "-workers", "1")
+	if code != 0 || requests != 3 {
+		t.Errorf("exit %d, %d requests, want 0 and 3\n%s", code, requests, stdout)
+	}
+	if tableRows(stdout)["plain"] != nil || tableRows(stdout)["weir"] == nil {
+		t.Errorf("want a row for weir and none for plain\n%s", stdout)
+	}
+	if strings.Contains(stdout, "hunter2") {
+		t.Errorf("a secret is printed\n%s", stdout)
+	}
+}
+
+func TestFailureThroughWeirIsTheExitCode(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	code, stdout, pictures := runIn(t, t.Context(), "-url", server.URL+"/?key=hunter2", "-n", "1")
+	if code != exitFailed || !pictures || !strings.Contains(stdout, "404 Not Found") {
+		t.Errorf("exit %d, pictures %v, want %d, pictures and the cause\n%s", code, pictures, exitFailed, stdout)
+	}
+	server.Close()
+	code, stdout, _ = runIn(t, t.Context(), "-url", "http://127.0.0.1:1/?key=hunter2", "-n", "1")
+	if code != exitFailed || strings.Contains(stdout, "hunter2") {
+		t.Errorf("exit %d, want %d and no secret\n%s", code, exitFailed, stdout)
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// lateCalls is how many permits the tolerance may add to a burst: a call may
+// leave up to two intervals after its instant.
+const lateCalls = 2
+
+const aboutPlain = `plain: &http.Client{}
+After a 429 the caller sleeps for as long as Retry-After says and tries again,
+three times in all, as many programs do.
+`
+
+// aboutWeir names the line that changed, and the reason for its numbers.
+func aboutWeir(o options) string {
+	return fmt.Sprintf(`weir: &http.Client{Transport: &weir.Transport{
+    Limits: []throttle.Limit{%s},
+}}
+The caller's code is the same.%s
+`, constructor(o.limit), why(o))
+}
+
+// constructor returns the Go expression that makes a token bucket.
+func constructor(l throttle.Limit) string {
+	per := l.Per.String()
+	switch l.Per {
+	case time.Second:
+		per = "time.Second"
+	case time.Minute:
+		per = "time.Minute"
+	case time.Hour:
+		per = "time.Hour"
+	}
+	return fmt.Sprintf("throttle.TokenBucket(%d, %s, %d)", l.Permits, per, l.Burst)
+}
+
+// why says how the limit follows from the vendor's, where that is known.
+func why(o options) string {
+	if o.url != "" {
+		return " In any W seconds Weir sends at most\nrate x W + burst calls, and two more: keep that below what the vendor accepts."
+	}
+	l := o.limit
+	if perSecond(l) > perSecond(vendorLimit) || l.Burst+lateCalls > vendorLimit.Burst {
+		return " Its limit is above what the vendor\naccepts for sure, so expect some 429s."
+	}
+	return fmt.Sprintf(` Why a burst of %d: in any W seconds the
+vendor accepts %g x W + %d calls. Weir sends at most %g x W + %d, and up to %d
+more because a call may leave a moment after its instant (the permit tolerance).`,
+		l.Burst, perSecond(vendorLimit), vendorLimit.Burst, perSecond(l), l.Burst, lateCalls)
+}
+
+// introduce says what is about to happen.
+func introduce(w io.Writer, o options) {
+	if o.url == "" {
+		fmt.Fprintf(w, "An embedded vendor accepts %g calls/s with a burst of %d and answers the others\n"+
+			"with 429 and Retry-After. Each client sends it %d calls from %d workers.\n",
+			perSecond(vendorLimit), vendorLimit.Burst, o.calls, o.workers)
+		return
+	}
+	fmt.Fprintf(w, "%d calls from %d workers to %s. Ctrl-C ends this with what it has.\n", o.calls, o.workers, hostOf(o.url))
+}
+
+// hostOf returns the part of an address that holds no secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
