@@ -28,10 +28,11 @@ type attempt struct {
 	idle    http.RoundTripper
 
 	written atomic.Int32
-	kept    bool // a response was obtained
+	state   atomic.Int32
+	done    atomic.Bool // the response has ended, and the context with it
+	kept    bool        // a response was obtained
 
 	mu      sync.Mutex // also of request
-	ended   bool       // the base has returned
 	cause   error      // why it was stopped; nil: it was not
 	settled []string   // units
 }
@@ -85,11 +86,18 @@ func (a *attempt) Value(key any) any {
 	return a.Context.Value(key)
 }
 
+// The states of an attempt.
+const (
+	sending int32 = iota
+	stopped
+	ended
+)
+
 // stop ends the attempt for a cause, unless it has ended.
 func (a *attempt) stop(cause error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.cause == nil && !a.ended {
+	if a.state.CompareAndSwap(sending, stopped) {
 		a.cause = cause
 		a.cancel(cause)
 	}
@@ -98,9 +106,11 @@ func (a *attempt) stop(cause error) {
 // end says that the base has returned, and returns why the attempt was stopped
 // before; nil where it was not, and will not be.
 func (a *attempt) end() error {
+	if a.state.CompareAndSwap(sending, ended) {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ended = true
 	return a.cause
 }
 
@@ -132,7 +142,7 @@ type duplex struct {
 func (a *attempt) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if err != nil {
-		a.cancel(nil)
+		a.finish()
 	}
 	return n, err
 }
@@ -140,6 +150,13 @@ func (a *attempt) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (a *attempt) Close() error {
 	err := a.ReadCloser.Close()
-	a.cancel(nil)
+	a.finish()
 	return err
+}
+
+// finish ends the context, once: it takes locks of the caller's context.
+func (a *attempt) finish() {
+	if a.done.CompareAndSwap(false, true) {
+		a.cancel(nil)
+	}
 }
