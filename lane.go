@@ -18,7 +18,8 @@ import (
 // lane alone.
 type lane struct {
 	key    string
-	limits atomic.Pointer[[]throttle.Limit] // resolved
+	home   *lanes
+	limits atomic.Pointer[[]throttle.Limit] // resolved; shared by lanes of the same limits
 	gate   *gate
 	queue  *shaping.Queue
 	budget *backoff.Budget
@@ -32,7 +33,27 @@ type lane struct {
 	protocol  atomic.Int32 // HTTP major version of its last response
 
 	spoken atomic.Pointer[spoken]
+
+	shared bool  // by the keys beyond the bound
+	place  int   // in its table, under the lock of the lanes
+	part   *part // of a scoped lane; nil: it has a key of its own
 }
+
+// A part says what a scoped lane is of.
+type part struct {
+	lane  *lane
+	scope string
+}
+
+// name returns what the lane is called in its table.
+func (l *lane) name() string {
+	if l.part == nil {
+		return l.key
+	}
+	return scopedName(l.part.lane, l.part.scope)
+}
+
+func scopedName(l *lane, scope string) string { return l.key + "\x00" + scope }
 
 // spoken is the dialect of a host.
 type spoken struct {
@@ -54,24 +75,23 @@ func (l *lane) dialect(req *http.Request) *headers.Dialect {
 // gone is the number of users of a lane that left the table.
 const gone = -1 << 40
 
-func newLane(t *Transport, store throttle.Store, key string, limits []throttle.Limit) (*lane, error) {
-	resolved, err := throttle.Resolve(limits...)
+func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Limit) (*lane, error) {
+	t := home.transport
+	resolved, err := home.resolve(limits)
 	if err != nil {
 		return nil, fmt.Errorf("weir: limits of lane %q: %w", key, err)
 	}
-	limiter, err := store.Limiter(key, limits...)
+	limiter, err := store.Limiter(key, *resolved...)
 	if err != nil {
 		return nil, fmt.Errorf("weir: limiter of lane %q: %w", key, err)
 	}
-	l := &lane{key: key, budget: t.Retry.NewBudget()}
-	l.limits.Store(&resolved)
+	l := &lane{key: key, home: home, budget: t.Retry.NewBudget()}
+	l.limits.Store(resolved)
 	l.gate = newGate(limiter, len(limits), &l.users)
-	if l.shadow, err = newShadow(t.Shadow); err != nil {
-		return nil, fmt.Errorf("weir: shadow of lane %q: %w", key, err)
-	}
 	l.queue = shaping.NewQueue(l.gate)
 	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
 	l.queue.Hook = waitSpans(t.tracer, key)
+	l.used.Store(int64(l.queue.Now()))
 	return l, nil
 }
 
@@ -87,18 +107,28 @@ func (l *lane) enter() bool { return l.users.Add(1) > 0 }
 
 // leave counts a request out that had this turn.
 func (l *lane) leave(t *shaping.Turn) {
-	l.used.Store(int64(max(t.Arrived(), t.Departed())))
+	// One that was refused at once has used nothing.
+	if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load() {
+		l.used.Store(at)
+	}
 	l.users.Add(-1)
 }
+
+// age returns for how long the lane was not used.
+func (l *lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l.used.Load())) }
 
 // retire takes the lane out of use if nobody is in it and nothing would be
 // forgotten with it. That the rate was cut is forgotten where the lane is old:
 // calls would have restored it by now.
 func (l *lane) retire(old bool) bool {
-	if l.users.Load() != 0 || !l.whole(old) {
+	if l.scoped.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
 		return false
 	}
-	return l.users.CompareAndSwap(0, gone)
+	if l.whole(old) { // a call may have come and gone meanwhile
+		return true
+	}
+	l.users.Store(0)
+	return false
 }
 
 func (l *lane) whole(old bool) bool {

@@ -1,214 +1,203 @@
 package weir
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
-// idle is how long an unused lane stays in the table.
-const idle = 10 * time.Minute
-
-// lanes is the bounded table of a transport's lanes. A lane leaves it only when
-// nobody is in it, no pause runs and its limiter is as good as new, so that
+// lanes are a transport's lanes, in bounded tables. A lane leaves its table only
+// when nobody is in it, no pause runs and its limiter is as good as new, so that
 // nothing is granted twice for having been forgotten.
 type lanes struct {
 	transport *Transport
-	table     sync.Map // key -> *lane
-	scopes    sync.Map // lane's key, 0, scope -> *lane
+	keyed     table
+	scopes    table // scoped lanes
 	done      chan struct{}
+	changes   atomic.Int64 // of limits
+	rawKey    atomic.Bool  // one was reported
+
+	tuning sync.Mutex // of one lane at a time
 
 	mu       sync.Mutex // of making and retiring lanes
-	count    int        // in table
-	narrow   int        // in scopes
-	sweptAt  time.Time
-	overflow *lane // shared by the keys beyond the bound
+	overflow *lane      // shared by the keys beyond the bound
 	closed   bool
-	rawKey   sync.Once
+
+	resolving sync.Mutex
+	known     [maxKnown]resolved
+	next      int // of known: the next to be replaced
 }
 
 func newLanes(t *Transport) *lanes {
-	return &lanes{transport: t, done: make(chan struct{}), sweptAt: time.Now()}
+	return &lanes{transport: t, keyed: table{keep: idle}, done: make(chan struct{})}
 }
 
-// enter returns the lane of the key with the request counted in.
+// enter returns the lane of the key, or the one that keys beyond the bound
+// share, made on first use, with the request counted in.
 func (s *lanes) enter(key string) (*lane, error) {
-	for {
-		l, err := s.find(key)
-		if err != nil {
-			return nil, err
-		}
-		if l.enter() {
-			return l, nil
-		}
-	}
-}
-
-// find returns the lane of the key, made on first use, or the one that keys
-// beyond the bound share.
-func (s *lanes) find(key string) (*lane, error) {
-	if v, ok := s.table.Load(key); ok {
-		return v.(*lane), nil
-	}
-	if l := s.sharing(); l != nil {
+	if l := s.keyed.find(key); l != nil && l.enter() {
 		return l, nil
 	}
-	l, err := s.open(key)
-	if l == nil && err == nil {
-		return s.share()
+	for {
+		changes := s.changes.Load()
+		l, shared, err := s.present(key)
+		if l != nil || err != nil {
+			return l, err
+		}
+		name := key
+		if shared {
+			name = ""
+		}
+		limits := s.transport.limitsFor(name) // the user's function: not under the lock
+		if l, err = s.open(name, limits, shared, changes); l != nil || err != nil {
+			return l, err
+		}
+	}
+}
+
+// present returns the lane that there is for the key, with the request counted
+// in. Where there is none it says whether it has no room for one, so that the
+// shared one must be made.
+func (s *lanes) present(key string) (l *lane, shared bool, err error) {
+	s.mu.Lock()
+	l, shared, gone, err := s.locked(key)
+	s.mu.Unlock()
+	for _, old := range gone {
+		old.close()
+	}
+	return l, shared, err
+}
+
+func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err error) {
+	if s.closed {
+		return nil, false, nil, &shaping.Error{Err: shaping.ErrClosed}
+	}
+	l = s.keyed.find(key)
+	if l == nil {
+		_, gone = s.roomForScope() // a lane stays as long as its scoped lanes
+		room, more := s.keyed.room(s.transport.maxLanes())
+		if gone = append(gone, more...); room {
+			return nil, false, gone, nil
+		}
+		l = s.overflow
+	}
+	if l != nil {
+		l.enter() // under the lock no lane is on its way out
+	}
+	return l, l == nil, gone, nil
+}
+
+// open makes a lane with the request counted in; nil where something has
+// changed since the limits were asked for.
+func (s *lanes) open(key string, limits []throttle.Limit, shared bool, changes int64) (*lane, error) {
+	l, err := s.add(key, limits, shared, changes)
+	switch {
+	case l == nil:
+	case shared:
+		s.transport.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", s.transport.maxLanes())
+	case !s.rawKey.Load() && raw(key) && s.rawKey.CompareAndSwap(false, true):
+		s.transport.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
 	}
 	return l, err
 }
 
-// open makes the lane of the key; nil where there is no room.
-func (s *lanes) open(key string) (*lane, error) {
-	limits := s.transport.limitsFor(key) // the user's function: not under the lock
+func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes int64) (*lane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v, ok := s.table.Load(key); ok {
-		return v.(*lane), nil
-	}
-	if s.closed {
+	switch {
+	case s.closed:
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
-	}
-	bound := s.transport.maxLanes()
-	if s.count >= bound || time.Since(s.sweptAt) > idle {
-		s.sweep()
-	}
-	if s.count >= bound {
+	case s.changes.Load() != changes,
+		shared && s.overflow != nil,
+		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.transport.maxLanes()):
 		return nil, nil
 	}
-	l, err := newLane(s.transport, s.transport.store(), key, limits)
+	l, err := newLane(s, s.transport.store(), key, limits)
+	if err == nil {
+		l.shadow, err = newShadow(s.transport.Shadow, s.transport.MaxWaiting)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.table.Store(key, l)
-	s.count++
-	if raw(key) {
-		s.rawKey.Do(func() {
-			s.transport.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
-		})
+	l.enter()
+	if l.shared = shared; shared {
+		s.overflow = l // not in the table: its keys have lanes again as soon as there is room
+	} else {
+		s.keyed.add(l)
 	}
 	return l, nil
 }
 
-// retrySweep is how long a full table stays full before it is swept again:
-// keys beyond the bound would otherwise have it swept for each of them.
-const retrySweep = time.Second
-
-// sharing returns the overflow lane where a sweep has just left no room.
-func (s *lanes) sharing() *lane {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.count < s.transport.maxLanes() || time.Since(s.sweptAt) > retrySweep {
-		return nil
-	}
-	return s.overflow
-}
-
-// share returns the overflow lane. It stays out of the table: its keys have
-// lanes again as soon as there is room.
-func (s *lanes) share() (*lane, error) {
-	limits := s.transport.limitsFor("")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.overflow == nil {
-		l, err := newLane(s.transport, s.transport.store(), "", limits)
-		if err != nil {
-			return nil, err
-		}
-		s.overflow = l
-		s.transport.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", s.transport.maxLanes())
-	}
-	return s.overflow, nil
-}
-
-// sweep retires the lanes that have been idle for long, and where that leaves
-// no room the least recently used eighth of those that may go.
-func (s *lanes) sweep() {
-	s.sweptAt = time.Now()
-	s.count = sweepTable(&s.table, s.count, s.transport.maxLanes())
-	s.narrow = sweepTable(&s.scopes, s.narrow, s.transport.maxLanes())
-}
-
-func sweepTable(table *sync.Map, count, bound int) int {
-	type candidate struct {
-		key  any
-		lane *lane
-		used int64
-	}
-	var all []candidate
-	for key, v := range table.Range {
-		if l := v.(*lane); l.users.Load() == 0 {
-			all = append(all, candidate{key, l, l.used.Load()})
-		}
-	}
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.used, b.used) })
-	room := max(1, bound/8)
-	old := int64(throttle.InstantOf(time.Now().Add(-idle)))
-	for _, c := range all {
-		if c.used > old && count <= bound-room {
-			break
-		}
-		if c.lane.retire(c.used <= old) {
-			table.Delete(c.key)
-			c.lane.close()
-			count--
-		}
-	}
-	return count
-}
-
 // scoped returns the scoped lane with the request counted in; nil where there
 // is none.
-func (s *lanes) scoped(l *lane, scope string) *lane {
-	if v, ok := s.scopes.Load(l.key + "\x00" + scope); ok && v.(*lane).enter() {
-		return v.(*lane)
+func (s *lanes) scoped(of *lane, scope string) *lane {
+	name := scopedName(of, scope)
+	l := s.scopes.find(name)
+	if l == nil || l.enter() {
+		return l
 	}
-	return nil
-}
-
-// scope returns the scoped lane, made on first use with the request counted in;
-// nil where there are too many.
-func (s *lanes) scope(l *lane, scope string) *lane {
-	key := l.key + "\x00" + scope
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v, ok := s.scopes.Load(key); ok && v.(*lane).enter() {
-		return v.(*lane)
+	if l = s.scopes.find(name); l != nil {
+		l.enter()
 	}
-	if s.narrow >= s.transport.maxLanes() {
-		s.sweep()
+	return l
+}
+
+// scope returns the scoped lane, made on first use, with the request counted
+// in; nil where there are too many.
+func (s *lanes) scope(of *lane, scope string) *lane {
+	s.mu.Lock()
+	l, gone := s.scopeLocked(of, scope)
+	s.mu.Unlock()
+	for _, old := range gone {
+		old.close()
 	}
-	if s.closed || s.narrow >= s.transport.maxLanes() {
-		return nil
+	return l
+}
+
+func (s *lanes) scopeLocked(of *lane, scope string) (l *lane, gone []*lane) {
+	if l = s.scopes.find(scopedName(of, scope)); l != nil {
+		l.enter()
+		return l, nil
 	}
-	// What it holds is one pause, which the store's limiter of l could not
-	// tell from its own.
-	made, err := newLane(s.transport, throttle.Local{}, l.key, nil)
+	if s.closed {
+		return nil, nil
+	}
+	room, gone := s.roomForScope()
+	if !room {
+		return nil, gone
+	}
+	// What it holds is one pause, which the store's limiter of the lane could
+	// not tell from its own.
+	l, err := newLane(s, throttle.Local{}, of.key, nil)
 	if err != nil {
-		return nil
+		return nil, gone
 	}
-	made.enter()
-	s.scopes.Store(key, made)
-	s.narrow++
-	l.scoped.Add(1)
-	return made
+	l.part = &part{of, scope}
+	l.enter()
+	s.scopes.add(l)
+	of.scoped.Add(1)
+	return l, gone
 }
 
-// all returns the lanes that hold limits: those of keys, and the overflow.
-func (s *lanes) all() []*lane {
+func (s *lanes) roomForScope() (ok bool, gone []*lane) {
+	ok, gone = s.scopes.room(s.transport.maxLanes())
+	for _, l := range gone {
+		l.part.lane.scoped.Add(-1)
+	}
+	return ok, gone
+}
+
+// list returns the lanes that hold limits: those of keys, and the overflow.
+func (s *lanes) list() []*lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*lane, 0, s.count+1)
-	for _, v := range s.table.Range {
-		all = append(all, v.(*lane))
-	}
+	all := slices.Clone(s.keyed.all)
 	if s.overflow != nil {
 		all = append(all, s.overflow)
 	}
@@ -222,14 +211,12 @@ func (s *lanes) close() error {
 		return nil
 	}
 	s.closed = true
+	scopes := slices.Clone(s.scopes.all)
 	s.mu.Unlock()
 	close(s.done)
 	var errs []error
-	for _, l := range s.all() {
+	for _, l := range append(s.list(), scopes...) {
 		errs = append(errs, l.close())
-	}
-	for _, v := range s.scopes.Range {
-		errs = append(errs, v.(*lane).close())
 	}
 	return errors.Join(errs...)
 }

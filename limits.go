@@ -18,6 +18,7 @@ import (
 // tuned.
 func (t *Transport) SetLimits(limits ...throttle.Limit) error {
 	t.once.Do(t.init)
+	limits = slices.Clone(limits) // the caller may change theirs
 	if _, err := throttle.Resolve(limits...); err != nil {
 		return fmt.Errorf("weir: %w", err)
 	}
@@ -46,33 +47,91 @@ func (t *Transport) limitsFor(key string) []throttle.Limit {
 	return *t.limits.Load()
 }
 
-// retune gives every lane the limits it should have.
+// maxTold bounds the lanes that one error names.
+const maxTold = 10
+
+// retune gives every lane the limits it should have. A lane that is made
+// meanwhile asks for its limits again.
 func (s *lanes) retune() error {
+	s.changes.Add(1)
 	var errs []error
-	for _, l := range s.all() {
-		errs = append(errs, l.tune(s.transport))
+	failed := 0
+	for _, l := range s.list() {
+		if err := s.tune(l); err != nil {
+			if failed++; failed <= maxTold {
+				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.key, err))
+			}
+		}
+	}
+	if failed > maxTold {
+		errs = append(errs, fmt.Errorf("weir: limits of %d lanes more", failed-maxTold))
 	}
 	return errors.Join(errs...)
 }
 
-// tune gives the lane the limits it should have.
-func (l *lane) tune(t *Transport) error {
-	limits, err := t.inPlace(*l.limits.Load(), t.limitsFor(l.key))
+// tune gives the lane the limits it should have, the latest where they are
+// changed by several at a time.
+func (s *lanes) tune(l *lane) error {
+	for {
+		changes := s.changes.Load()
+		limits := s.transport.limitsFor(l.key) // the user's function: not under the lock
+		s.tuning.Lock()
+		latest := s.changes.Load() == changes
+		var err error
+		if latest {
+			err = l.tune(limits)
+		}
+		s.tuning.Unlock()
+		if latest {
+			return err
+		}
+	}
+}
+
+func (l *lane) tune(limits []throttle.Limit) error {
+	old := l.limits.Load()
+	limits, err := l.home.transport.inPlace(*old, limits)
 	if err != nil {
-		return fmt.Errorf("weir: limits of lane %q: %w", l.key, err)
+		return err
 	}
-	resolved, err := throttle.Resolve(limits...)
-	if err != nil {
-		return fmt.Errorf("weir: limits of lane %q: %w", l.key, err)
+	resolved, err := l.home.resolve(limits)
+	if err != nil || slices.Equal(*resolved, *old) {
+		return err
 	}
-	if slices.Equal(resolved, *l.limits.Load()) {
-		return nil
+	if err := l.queue.Tune(*resolved...); err != nil {
+		return err
 	}
-	if err := l.queue.Tune(limits...); err != nil {
-		return fmt.Errorf("weir: limits of lane %q: %w", l.key, err)
-	}
-	l.limits.Store(&resolved)
+	l.limits.Store(resolved)
 	return nil
+}
+
+// maxKnown is how many lists of limits are known at a time: as many as there
+// are tiers, usually.
+const maxKnown = 16
+
+// A resolved is a list of limits as it was given, and resolved.
+type resolved struct {
+	given  []throttle.Limit
+	limits *[]throttle.Limit // nil: nothing is known
+}
+
+// resolve returns the limits resolved. Lanes of the same limits share one list:
+// a million lanes need not have a million.
+func (s *lanes) resolve(given []throttle.Limit) (*[]throttle.Limit, error) {
+	s.resolving.Lock()
+	defer s.resolving.Unlock()
+	for _, k := range s.known {
+		if k.limits != nil && slices.Equal(k.given, given) {
+			return k.limits, nil
+		}
+	}
+	limits, err := throttle.Resolve(given...)
+	if err != nil {
+		return nil, err
+	}
+	s.known[s.next] = resolved{slices.Clone(given), &limits}
+	s.next = (s.next + 1) % maxKnown
+	return &limits, nil
 }
 
 // inPlace returns the limits in an order in which each unit stands where it

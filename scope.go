@@ -105,7 +105,7 @@ var seed = maphash.MakeSeed()
 // scopes returns the scopes of the request within its lane.
 func (c *call) scopes() [3]string {
 	scopes := [3]string{c.scope(headers.ScopeRoute), c.scope(headers.ScopeCredential)}
-	if c.lane.key != c.key {
+	if c.lane.shared {
 		scopes[2] = c.scope(headers.ScopeLane)
 	}
 	return scopes
@@ -119,7 +119,7 @@ func (c *call) scope(of headers.Scope) string {
 		return "route " + c.req.Method + " " + routeOf(c.req)
 	case of == headers.ScopeCredential:
 		return "credential " + credentialOf(c.req)
-	case c.lane.key != c.key: // in the overflow lane, refusals concern one key
+	case c.lane.shared: // in the overflow lane, refusals concern one key
 		return "key " + c.key
 	default:
 		return ""
@@ -167,8 +167,9 @@ func credentialOf(req *http.Request) string {
 	for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"} {
 		for _, value := range req.Header[name] {
 			h.WriteString(value)
+			h.WriteByte(0)
 		}
-		h.WriteByte(0)
+		h.WriteByte(1)
 	}
 	return strconv.FormatUint(h.Sum64(), 16)
 }

@@ -1,8 +1,11 @@
 package weir
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -17,7 +20,12 @@ const (
 )
 
 // String returns the outcome's word: "admit", "wait" or "reject".
-func (o Outcome) String() string { return [...]string{"admit", "wait", "reject"}[o] }
+func (o Outcome) String() string {
+	if words := [...]string{"admit", "wait", "reject"}; int(o) < len(words) {
+		return words[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
 
 // A ShadowCount counts the requests on which the enforced limits and the
 // shadow limits came to these outcomes. They agree where Live is Candidate.
@@ -32,15 +40,18 @@ type ShadowCount struct {
 // shadow, at its instant, and later ones come after it.
 type shadow struct {
 	limits []throttle.Limit // resolved
+	most   int              // requests in its line
 
 	mu      sync.Mutex
 	limiter throttle.Limiter
-	last    throttle.Instant // departure of the last request, for the shadow
+	last    throttle.Instant   // departure of the last request, for the shadow
+	line    []throttle.Instant // departures to come, and some that are over
 	seen    [3][3]uint64
 }
 
-// newShadow returns the shadow of the limits; nil where there are none.
-func newShadow(limits []throttle.Limit) (*shadow, error) {
+// newShadow returns the shadow of the limits, in whose line at most so many
+// wait; nil where there are no limits.
+func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
 	if len(limits) == 0 {
 		return nil, nil
 	}
@@ -48,11 +59,27 @@ func newShadow(limits []throttle.Limit) (*shadow, error) {
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := throttle.Local{}.Limiter("", resolved...)
+	limiter, err := throttle.Local{}.Limiter("", unaligned(resolved)...)
 	if err != nil {
 		return nil, err
 	}
-	return &shadow{limits: resolved, limiter: limiter}, nil
+	if most <= 0 {
+		most = shaping.DefaultMaxWaiting
+	}
+	return &shadow{limits: resolved, most: most, limiter: limiter}, nil
+}
+
+// unaligned returns the limits with windows that begin with their first permit.
+// Aligned ones would be looked for on the wall clock, which cannot be read for
+// the instants to come at which a line is played through.
+func unaligned(limits []throttle.Limit) []throttle.Limit {
+	limits = slices.Clone(limits)
+	for i := range limits {
+		if limits[i].Algorithm == throttle.AlgorithmFixedWindow {
+			limits[i].Align = throttle.AlignFirstUse
+		}
+	}
+	return limits
 }
 
 // decide counts one request that arrived now.
@@ -63,11 +90,14 @@ func (s *shadow) decide(now throttle.Instant, r throttle.Request, live Outcome) 
 }
 
 func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
+	if s.waiting(now) >= s.most {
+		return Refused
+	}
 	r.Since = now
 	at := max(now, s.last)
 	for {
 		next, err := s.limiter.Take(at, r)
-		if err != nil {
+		if err != nil || next == throttle.Never {
 			return Refused
 		}
 		if next <= at {
@@ -76,10 +106,21 @@ func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 		at = next
 	}
 	s.last = at
-	if at > now {
-		return Held
+	if at <= now {
+		return Admitted
 	}
-	return Admitted
+	s.line = append(s.line, at)
+	return Held
+}
+
+// waiting returns how many wait in the shadow's line.
+func (s *shadow) waiting(now throttle.Instant) int {
+	over, _ := slices.BinarySearch(s.line, now+1)
+	waiting := len(s.line) - over
+	if over > waiting {
+		s.line = slices.Delete(s.line, 0, over)
+	}
+	return waiting
 }
 
 func (s *shadow) counts() (counts []ShadowCount) {

@@ -34,7 +34,7 @@ type LimitState struct {
 func (t *Transport) Snapshot() []LaneState {
 	t.once.Do(t.init)
 	var states []LaneState
-	for _, l := range t.lanes.all() {
+	for _, l := range t.lanes.list() {
 		states = append(states, l.state())
 	}
 	slices.SortFunc(states, func(a, b LaneState) int { return strings.Compare(a.Key, b.Key) })

@@ -32,6 +32,9 @@ func (l *told) Take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 
 func (l *told) Notify(wake func()) { l.wake = wake }
 
+// Tolerance is long: a machine at its limit must not make permits void here.
+func (l *told) Tolerance() time.Duration { return time.Hour }
+
 func (l *told) Fetch(_ throttle.Instant, line iter.Seq[throttle.Request]) {
 	var asked []int
 	for r := range line {

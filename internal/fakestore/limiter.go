@@ -67,9 +67,20 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	case l.hand[i].at > now:
 		return l.hand[i].at, nil
 	}
-	at := l.hand[i].at
-	l.hand = slices.Delete(l.hand, i, i+1)
-	return at, nil
+	return l.spend(i, r), nil
+}
+
+// spend takes r's cost out of a permit in hand. The rest stays, for others.
+func (l *limiter) spend(i int, r throttle.Request) throttle.Instant {
+	p := l.hand[i]
+	rest := throttle.Request{Each: make([]int, len(l.limits))}
+	for k := range rest.Each {
+		rest.Each[k] = cost(p.request, k) - cost(r, k)
+	}
+	if l.hand[i].request = rest; asksNothing(rest) {
+		l.hand = slices.Delete(l.hand, i, i+1)
+	}
+	return p.at
 }
 
 // askAgain returns when a call may bring what is not in hand.

@@ -1,0 +1,127 @@
+package limitertest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Waiting tests the rules that show where callers wait: a queue over a limiter
+// of the store, in a bubble, at exact instants. The store is made in the bubble,
+// new for each rule, and closed if it can be. One that is remote must answer
+// without a round trip.
+func Waiting(t *testing.T, newStore func() throttle.Store) {
+	for _, r := range waitingRules {
+		t.Run(r.text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &waiting{T: t, rule: r.text, start: time.Now()}
+				store := newStore()
+				if c, ok := store.(io.Closer); ok {
+					defer c.Close()
+				}
+				limiter, err := store.Limiter("waiting", r.limits...)
+				if err != nil {
+					t.Fatalf("Limiter(%v) = %v", r.limits, err)
+				}
+				w.queue = shaping.NewQueue(limiter)
+				r.test(w)
+				w.queue.Close()
+				w.all.Wait()
+			})
+		})
+	}
+}
+
+type waitingRule struct {
+	text   string
+	limits []throttle.Limit
+	test   func(w *waiting)
+}
+
+// A waiting is one rule's queue, and how its callers came out.
+type waiting struct {
+	*testing.T
+	rule  string
+	queue *shaping.Queue
+	start time.Time
+	all   sync.WaitGroup
+
+	mu  sync.Mutex
+	out []exit
+}
+
+type exit struct {
+	at   time.Duration
+	text string
+}
+
+// come sends a caller who stands in line, or is out, when it returns.
+func (w *waiting) come(name string, turn *shaping.Turn) { w.comeWith(w.Context(), name, turn) }
+
+func (w *waiting) comeWith(ctx context.Context, name string, turn *shaping.Turn) {
+	w.all.Go(func() {
+		err := w.queue.WaitTurn(ctx, turn)
+		at := time.Since(w.start)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.out = append(w.out, exit{at, fmt.Sprint(name, " ", at, outcome(err))})
+	})
+	synctest.Wait()
+}
+
+// pass lets time pass.
+func (w *waiting) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func outcome(err error) string {
+	for _, known := range []struct {
+		err  error
+		word string
+	}{
+		{nil, ""},
+		{shaping.ErrDeadline, " too late"},
+		{shaping.ErrQueueFull, " full"},
+		{shaping.ErrClosed, " closed"},
+		{throttle.ErrExceedsBurst, " too much"},
+		{context.Canceled, " cancelled"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.word
+		}
+	}
+	return " " + err.Error()
+}
+
+// want waits until everybody is out, and fails in the words of the rule. Those
+// who came out in one instant are sorted by name.
+func (w *waiting) want(want ...string) {
+	w.Helper()
+	w.all.Wait()
+	slices.SortFunc(w.out, func(a, b exit) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.text, b.text))
+	})
+	got := make([]string, len(w.out))
+	for i, e := range w.out {
+		got[i] = e.text
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("%s: callers came out\n%q, want\n%q", w.rule, got, want)
+	}
+}
+
+func cost(n int) *shaping.Turn { return &shaping.Turn{N: n} }
+
+func atMostWaiting(d time.Duration) *shaping.Turn { return &shaping.Turn{N: 1, MaxWait: d} }

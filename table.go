@@ -1,0 +1,91 @@
+package weir
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// idle is how long an unused lane stays in the table.
+const idle = 10 * time.Minute
+
+// examined is how many lanes are looked at each time that one is made. A table
+// of any size so costs the same for each new key, and nothing in between: there
+// is no sweep that a million lanes would make long.
+const examined = 16
+
+// A table is a bounded set of lanes. They are found without a lock; all else is
+// done under the lock of the lanes that the table belongs to.
+type table struct {
+	keep  time.Duration // how long an unused lane stays
+	index sync.Map      // lane.name -> *lane
+	all   []*lane       // in no order
+	hand  int           // of all: the next to be looked at
+}
+
+// find returns the lane of that name; nil where there is none. It may be on its
+// way out.
+func (t *table) find(name string) *lane {
+	if v, ok := t.index.Load(name); ok {
+		return v.(*lane)
+	}
+	return nil
+}
+
+func (t *table) add(l *lane) {
+	l.place = len(t.all)
+	t.all = append(t.all, l)
+	t.index.Store(l.name(), l)
+}
+
+// room reports whether there is room for one more lane below the bound, and
+// returns those that went for it, to be closed. Of the next few lanes those go
+// that were unused for long, and where the table is full the least recently used
+// of those that may.
+func (t *table) room(bound int) (ok bool, gone []*lane) {
+	unused := t.unused()
+	full := len(t.all) >= bound
+	for _, c := range unused {
+		if c.age <= t.keep && !full {
+			break
+		}
+		if c.lane.retire(c.age > idle) {
+			gone = append(gone, c.lane)
+			full = len(t.all)-len(gone) >= bound
+		}
+	}
+	for _, l := range gone {
+		t.remove(l)
+	}
+	return !full, gone
+}
+
+// A candidate is a lane with nobody in it.
+type candidate struct {
+	lane *lane
+	age  time.Duration // since it was used
+}
+
+// unused returns the lanes with nobody in them among the next few, the least
+// recently used first.
+func (t *table) unused() []candidate {
+	candidates := make([]candidate, 0, examined)
+	for range min(examined, len(t.all)) {
+		t.hand = (t.hand + 1) % len(t.all)
+		if l := t.all[t.hand]; l.users.Load() == 0 {
+			candidates = append(candidates, candidate{l, l.age()})
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.age, a.age) })
+	return candidates
+}
+
+func (t *table) remove(l *lane) {
+	t.index.Delete(l.name())
+	last := len(t.all) - 1
+	moved := t.all[last]
+	t.all[l.place], moved.place = moved, l.place
+	t.all[last] = nil
+	t.all = t.all[:last]
+}
