@@ -138,8 +138,9 @@ type Tuner interface {
 // A Settler corrects an estimate: the request r, charged at the instant at,
 // really cost actual. Overspend is always charged, now. Underspend is given
 // back as far as the limiter would now hold no more than if actual had been
-// charged at the departure; what can no longer be told is dropped, such as what
-// was charged before the first Settle of a limiter of one bucket.
+// charged at the departure; what can no longer be told is dropped, such as, in a
+// limiter of one bucket, what was charged before the first Settle that was no
+// overspend.
 type Settler interface {
 	Settle(now, at Instant, r, actual Request)
 }

@@ -24,7 +24,7 @@ type set struct {
 	most      []int64 // most permits that one request may have of each limit
 	tolerance time.Duration
 	pausedTo  atomic.Int64 // Instant; written under mu
-	settled   bool         // an estimate was settled: charges are remembered, never lock-free
+	settled   bool         // an estimate was too high: charges are remembered, never lock-free
 	share     int64        // of the configured rate in force, in thousandths
 	cutAt     Instant      // when it was cut last
 	shareAt   Instant      // when it was changed last
@@ -259,13 +259,15 @@ func (s *set) void(at Instant) bool {
 func (s *set) Settle(now, at Instant, r, actual Request) {
 	s.lock()
 	defer s.unlock(now)
-	s.settled = true
 	for i, rule := range s.rules {
 		switch more := actual.permits(i) - r.permits(i); {
 		case more > 0:
 			rule.charge(now, more)
-		case more < 0 && !s.void(at):
-			rule.relieve(now, at, -more)
+		default:
+			s.settled = true
+			if more < 0 && !s.void(at) {
+				rule.relieve(now, at, -more)
+			}
 		}
 	}
 }

@@ -8,7 +8,8 @@ import "math"
 // would have been whole, and what it could not have saved is not given back.
 type slack struct {
 	from Instant // nothing is known of charges up to here
-	lows [8]low
+	lows [8]low  // a ring
+	head int     // the oldest, modulo the length
 	n    int
 }
 
@@ -19,22 +20,26 @@ type low struct {
 	ahead int64
 }
 
+// at returns the i-th low, the oldest first.
+func (s *slack) at(i int) *low { return &s.lows[uint(s.head+i)%uint(len(s.lows))] }
+
 // note adds a charge. Few lows are kept: a higher one before a lower one never
 // counts, and where there are too many the oldest two become one, to the
 // stricter side.
 func (s *slack) note(at Instant, ahead int64) {
-	for s.n > 0 && s.lows[s.n-1].ahead >= ahead {
+	for s.n > 0 && s.at(s.n-1).ahead >= ahead {
 		s.n--
-		at = max(at, s.lows[s.n].at)
+		at = max(at, s.at(s.n).at)
 	}
 	if s.n > 0 {
-		at = max(at, s.lows[s.n-1].at)
+		at = max(at, s.at(s.n-1).at)
 	}
 	if s.n == len(s.lows) {
-		s.lows[1].ahead = min(s.lows[0].ahead, s.lows[1].ahead)
-		s.n = copy(s.lows[:], s.lows[1:])
+		s.at(1).ahead = min(s.at(0).ahead, s.at(1).ahead)
+		s.head++
+		s.n--
 	}
-	s.lows[s.n] = low{at, ahead}
+	*s.at(s.n) = low{at, ahead}
 	s.n++
 }
 
@@ -44,8 +49,8 @@ func (s *slack) after(at Instant) int64 {
 		return 0
 	}
 	least := int64(math.MaxInt64)
-	for _, l := range s.lows[:s.n] {
-		if l.at > at {
+	for i := range s.n {
+		if l := s.at(i); l.at > at {
 			least = min(least, l.ahead)
 		}
 	}
@@ -54,8 +59,8 @@ func (s *slack) after(at Instant) int64 {
 
 // lower tells that the tat would have been so much less ahead after at.
 func (s *slack) lower(at Instant, by int64) {
-	for i := range s.lows[:s.n] {
-		if l := &s.lows[i]; l.at > at {
+	for i := range s.n {
+		if l := s.at(i); l.at > at {
 			l.ahead -= by
 		}
 	}
