@@ -224,9 +224,17 @@ func TestTransportContextEndsWithResponseBody(t *testing.T) {
 	if n, err := io.Copy(io.Discard, resp.Body); n != 100_000 || err != nil {
 		t.Errorf("body = %d bytes, %v, want 100000", n, err)
 	}
+	if sent.Err() == nil {
+		t.Error("context after the body was read is alive, want it ended")
+	}
+	resp.Body.Close()
+
+	if resp, err = r.transport.RoundTrip(req); err != nil {
+		t.Fatal(err)
+	}
 	resp.Body.Close()
 	if sent.Err() == nil {
-		t.Error("context after the body was read: none, want it ended")
+		t.Error("context after the body was closed is alive, want it ended")
 	}
 }
 

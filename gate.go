@@ -227,9 +227,9 @@ func (g *gate) Notify(wake func()) {
 }
 
 // Fetch implements [throttle.Fetcher].
-func (g *gate) Fetch(now throttle.Instant, line iter.Seq[throttle.Request]) {
+func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	if f, ok := g.Limiter.(throttle.Fetcher); ok {
-		f.Fetch(now, line)
+		f.Fetch(now, n, line)
 	}
 }
 

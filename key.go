@@ -5,13 +5,15 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 )
 
-// ByHost keys requests by the host they are sent to, in lower case and without
-// the port that the scheme implies.
+// ByHost keys requests by the host they are sent to, in lower case, without the
+// port that the scheme implies and without the dot that may end a name; an IPv6
+// address stands in its shortest form.
 func ByHost(req *http.Request) string { return hostOf(req.URL) }
 
 func hostOf(u *url.URL) string {
@@ -22,21 +24,37 @@ func hostOf(u *url.URL) string {
 	if plain(host) {
 		return host
 	}
-	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" || strings.HasSuffix(host, ":") {
-		host = host[:strings.LastIndexByte(host, ':')]
+	port := ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && (u.Port() != "" || i == len(host)-1) {
+		host, port = host[:i], host[i:]
 	}
-	return strings.ToLower(host)
+	if port == ":" || port == ":80" && u.Scheme == "http" || port == ":443" && u.Scheme == "https" {
+		port = ""
+	}
+	return shortest(strings.TrimSuffix(strings.ToLower(host), ".")) + port
 }
 
-// plain reports whether a host is as it should be already: lower case, and
-// without a port.
+// plain reports whether a host is as it should be already: lower case, without a
+// port and without a dot at its end.
 func plain(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; c == ':' || 'A' <= c && c <= 'Z' || c >= 0x80 {
 			return false
 		}
 	}
-	return true
+	return !strings.HasSuffix(host, ".")
+}
+
+// shortest returns an IPv6 address in brackets in its shortest form (RFC 5952),
+// and other hosts as they are.
+func shortest(host string) string {
+	if !strings.HasPrefix(host, "[") {
+		return host
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && ip.Is6() {
+		return "[" + ip.String() + "]"
+	}
+	return host
 }
 
 // ByRoute returns a key function that keys requests by host and by the first

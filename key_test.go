@@ -20,6 +20,7 @@ func TestByHostIsCanonical(t *testing.T) {
 		{"port of https", mustParse("https://api.example.com:443/"), "api.example.com"},
 		{"port of http", mustParse("http://api.example.com:80/"), "api.example.com"},
 		{"port of the other scheme", mustParse("http://api.example.com:443/"), "api.example.com:443"},
+		{"the other port of the other scheme", mustParse("https://api.example.com:80/"), "api.example.com:80"},
 		{"another port", mustParse("https://api.example.com:8443/"), "api.example.com:8443"},
 		{"empty port", mustParse("https://api.example.com:/"), "api.example.com"},
 		{"user", mustParse("https://user:password@api.example.com/"), "api.example.com"},

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,6 +35,7 @@ type lane struct {
 
 	spoken atomic.Pointer[spoken]
 
+	hook   shaping.Hook
 	shared bool  // by the keys beyond the bound
 	place  int   // in its table, under the lock of the lanes
 	part   *part // of a scoped lane; nil: it has a key of its own
@@ -62,12 +64,17 @@ type spoken struct {
 }
 
 // dialect returns the dialect of the request's host. A lane nearly always has
-// one host, so it is looked up once.
+// one host, so it is looked up once; and many lanes may have the same.
 func (l *lane) dialect(req *http.Request) *headers.Dialect {
-	if s := l.spoken.Load(); s != nil && s.host == req.URL.Host {
+	host := req.URL.Host
+	if s := l.spoken.Load(); s != nil && s.host == host {
 		return s.dialect
 	}
-	s := &spoken{req.URL.Host, headers.DialectOf(req)}
+	s := l.home.spoken.Load()
+	if s == nil || s.host != host {
+		s = &spoken{host, headers.DialectOf(req)}
+		l.home.spoken.Store(s)
+	}
 	l.spoken.Store(s)
 	return s.dialect
 }
@@ -90,9 +97,16 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	l.gate = newGate(limiter, len(limits), &l.users)
 	l.queue = shaping.NewQueue(l.gate)
 	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
-	l.queue.Hook = waitSpans(t.tracer, key)
+	l.hook.Wait = l.waits
+	l.queue.Hook = &l.hook
 	l.used.Store(int64(l.queue.Now()))
 	return l, nil
+}
+
+// waits tells the tracer of a wait. What that needs is made for the wait: few of
+// many lanes have one.
+func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
+	return waitSpans(l.home.transport.tracer, l.key).Wait(ctx, w)
 }
 
 func (t *Transport) store() throttle.Store {

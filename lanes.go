@@ -18,8 +18,9 @@ type lanes struct {
 	keyed     table
 	scopes    table // scoped lanes
 	done      chan struct{}
-	changes   atomic.Int64 // of limits
-	rawKey    atomic.Bool  // one was reported
+	changes   atomic.Int64           // of limits
+	rawKey    atomic.Bool            // one was reported
+	spoken    atomic.Pointer[spoken] // of the host looked up last
 
 	tuning sync.Mutex // of one lane at a time
 

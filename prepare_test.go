@@ -70,6 +70,31 @@ func TestPrepareErrorEndsRequestAndReturnsPermit(t *testing.T) {
 	})
 }
 
+// Nothing was sent, so nobody waits for its answer.
+func TestPrepareErrorOfProbeLetsNextGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failure := errors.New("no key")
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("600")}}}, new(weir.Transport))
+		calls := 0
+		r.transport.Prepare = func(*http.Request) error {
+			if calls++; calls == 2 {
+				return failure
+			}
+			return nil
+		}
+		r.want("GET", r.get(t.Context(), "a"), 429)
+		time.Sleep(600 * time.Second)
+		if got := r.get(t.Context(), "probe"); !errors.Is(got.err, failure) {
+			t.Errorf("probe = %d, %v, want the error of Prepare", got.status, got.err)
+		}
+		got := r.get(t.Context(), "next")
+		r.want("GET after the probe", got, 200)
+		if got.at != 600*time.Second {
+			t.Errorf("GET after the probe answered at %v, want at once, 10m0s", got.at)
+		}
+	})
+}
+
 // A panic in Prepare leaves as little behind as one in the base.
 func TestPreparePanicLeavesLaneUsable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

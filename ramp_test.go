@@ -47,6 +47,27 @@ func TestPauseWithoutLimitsEndsOneTwoFour(t *testing.T) {
 	}
 }
 
+// Between a refusal and its pause nobody slips through.
+func TestRefusalOnTheRampLetsNobodyGo(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t,
+				&testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 13, "2")}},
+				new(weir.Transport))
+			r.callers(t.Context(), 10).wait()
+			// Ten are refused, then one at a time, three times.
+			want := append(spaced(0, 0, 10), spaced(2010*time.Millisecond, 2010*time.Millisecond, 4)...)
+			want = append(want, spaced(8140*time.Millisecond, 0, 2)...)
+			want = append(want, spaced(8240*time.Millisecond, 0, 4)...)
+			want = append(want, spaced(8340*time.Millisecond, 0, 3)...)
+			wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 func TestUnansweredCallLetsNextGoAfterASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
@@ -95,6 +116,32 @@ func TestFailedCallLetsNextGo(t *testing.T) {
 		}
 		want := append(spaced(0, 0, 3), 2010*time.Millisecond, 2060*time.Millisecond, 2060*time.Millisecond)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
+func TestPanickedCallLetsNextGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("600")}}}, new(weir.Transport))
+		base, broken := r.transport.Base, false
+		r.transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
+			if broken {
+				panic("base broke")
+			}
+			return base.RoundTrip(req)
+		})
+		r.want("GET", r.get(t.Context(), "a"), 429)
+		time.Sleep(600 * time.Second)
+		broken = true
+		func() {
+			defer func() { recover() }()
+			r.get(t.Context(), "probe")
+		}()
+		broken = false
+		got := r.get(t.Context(), "next")
+		r.want("GET after the panic", got, 200)
+		if got.at != 600*time.Second {
+			t.Errorf("GET after the panic answered at %v, want at once, 10m0s", got.at)
+		}
 	})
 }
 

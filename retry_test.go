@@ -183,9 +183,9 @@ func TestRetryBudgetBoundsWire(t *testing.T) {
 		}
 		wg.Wait()
 		wire := len(r.vendor.Arrivals())
-		floor := backoff.DefaultBudgetPerSecond * (seconds + 10)
-		if bound := offered*12/10 + floor; wire > bound || wire < offered*12/10 {
-			t.Errorf("on the wire = %d of %d offered, want %d to %d", wire, offered, offered*12/10, bound)
+		share, floor := offered*12/10, backoff.DefaultBudgetPerSecond
+		if low, high := share+floor*(seconds-20), share+floor*(seconds+10); wire < low || wire > high {
+			t.Errorf("on the wire = %d of %d offered, want %d to %d", wire, offered, low, high)
 		}
 	})
 }

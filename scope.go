@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/shaping"
@@ -135,8 +136,9 @@ func routeOf(req *http.Request) string {
 }
 
 // template returns a path with "*" for each segment that looks like an
-// identifier.
+// identifier, and without a query.
 func template(path string) string {
+	path, _, _ = strings.Cut(path, "?")
 	segments := strings.Split(path, "/")
 	for i, s := range segments[1:] {
 		if identifies(s) {
@@ -147,17 +149,26 @@ func template(path string) string {
 }
 
 // raw reports whether a lane's key looks like a path with an identifier in it.
-func raw(key string) bool { return strings.Contains(key, "/") && template(key) != key }
+func raw(key string) bool {
+	path, _, _ := strings.Cut(key, "?")
+	return strings.Contains(path, "/") && template(path) != path
+}
 
 // identifies reports whether a path segment looks like an identifier: it has
-// a digit, unless it is a version such as v1, or is longer than words are.
+// a digit, unless it is a version such as v1, v1beta1 or 2010-04-01, or is
+// longer than words are.
 func identifies(segment string) bool {
-	if len(segment) > 1 && segment[0] == 'v' {
-		if _, err := strconv.ParseFloat(segment[1:], 64); err == nil {
-			return false
-		}
+	return !version(segment) && (len(segment) > 32 || strings.ContainsAny(segment, "0123456789@"))
+}
+
+// maxVersion is as long as versions get: v2.10beta1.
+const maxVersion = 10
+
+func version(segment string) bool {
+	if _, err := time.Parse(time.DateOnly, segment); err == nil {
+		return true
 	}
-	return len(segment) > 32 || strings.ContainsAny(segment, "0123456789@")
+	return len(segment) > 1 && len(segment) <= maxVersion && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9'
 }
 
 // credentialOf returns a hash of what usually carries a credential.

@@ -85,7 +85,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	}
 	out = c.req
 	switch {
-	case !c.t.UnguardedResends || c.attemptTimeout() > 0 || c.turn.Each != nil:
+	case !c.t.UnguardedResends || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0: // Settle finds it
 		a = newAttempt(c)
 		c.watched = a
 		// The copy that WithContext makes stays on the stack: one allocation

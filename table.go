@@ -12,8 +12,13 @@ const idle = 10 * time.Minute
 
 // examined is how many lanes are looked at each time that one is made. A table
 // of any size so costs the same for each new key, and nothing in between: there
-// is no sweep that a million lanes would make long.
-const examined = 16
+// is no sweep that a million lanes would make long. It divides few sizes of
+// tables, so that the same lanes are not always seen together.
+const examined = 17
+
+// asked is how many of those are asked whether they may go, which costs more
+// than a look.
+const asked = 4
 
 // A table is a bounded set of lanes. They are found without a lock; all else is
 // done under the lock of the lanes that the table belongs to.
@@ -44,10 +49,9 @@ func (t *table) add(l *lane) {
 // that were unused for long, and where the table is full the least recently used
 // of those that may.
 func (t *table) room(bound int) (ok bool, gone []*lane) {
-	unused := t.unused()
 	full := len(t.all) >= bound
-	for _, c := range unused {
-		if c.age <= t.keep && !full {
+	for i, c := range t.unused() {
+		if i == asked || c.age <= t.keep && !full {
 			break
 		}
 		if c.lane.retire(c.age > idle) {

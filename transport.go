@@ -110,7 +110,8 @@ type Transport struct {
 	TracerProvider trace.TracerProvider
 
 	// Logger is told what an operator should know: a lane closed for longer
-	// than MaxPause, limits that cannot be used. If nil, slog.Default().
+	// than MaxPause, more keys than MaxLanes, keys that look like raw paths.
+	// If nil, slog.Default().
 	Logger *slog.Logger
 
 	once   sync.Once

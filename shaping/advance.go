@@ -44,17 +44,6 @@ func (q *Queue) Wake() {
 	q.advance(q.Now())
 }
 
-// fire is Wake by the timer.
-func (q *Queue) fire() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.Now()
-	if q.due < now && len(q.line) > 0 {
-		q.late, q.lateTo = now.Sub(q.due), now.Add(time.Duration(q.tolerance.Load()))
-	}
-	q.advance(now)
-}
-
 // advance lets everybody go who can go now, sends away whose wait is certain
 // to end too late, and sets the timer for the rest. When the head is sent away
 // the next may ask for less, and go at once.
@@ -125,12 +114,12 @@ func (q *Queue) settle(now throttle.Instant) {
 			q.timer.Stop()
 		}
 	case q.timer == nil:
-		q.timer = time.AfterFunc(at.Sub(now), q.fire)
+		q.timer = time.AfterFunc(at.Sub(now), q.Wake)
 	default:
 		q.timer.Reset(at.Sub(now))
 	}
 	if waits && q.fetcher != nil {
-		q.fetcher.Fetch(now, q.line.requests())
+		q.fetcher.Fetch(now, len(q.line), q.line.requests())
 	}
 }
 

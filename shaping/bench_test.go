@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,12 +57,11 @@ func BenchmarkWait(b *testing.B) {
 	}
 }
 
-// Everybody stands in line first: a pause holds them, and its end lets them go
-// at a rate that holds nobody.
+// Everybody stands in line, and leaves it at each wake-up.
 func BenchmarkLine(b *testing.B) {
 	const waiters = 64
-	l := new(gate)
-	q := shaping.NewQueue(l)
+	limiter := new(door)
+	q := shaping.NewQueue(limiter)
 	b.ReportAllocs()
 	var wg sync.WaitGroup
 	for range waiters {
@@ -75,28 +75,30 @@ func BenchmarkLine(b *testing.B) {
 	}
 	done := make(chan struct{})
 	go func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				q.Wake()
-				runtime.Gosched()
-			}
-		}
+		wg.Wait()
+		close(done)
 	}()
-	wg.Wait()
-	close(done)
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			limiter.open.Store(true)
+			q.Wake()
+			limiter.open.Store(false)
+			runtime.Gosched()
+		}
+	}
 }
 
-// gate lets nobody pass at once, and everybody from the line.
-type gate struct{}
+// A door lets everybody pass while it is open.
+type door struct{ open atomic.Bool }
 
-func (*gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	if r.Since == now {
-		return throttle.Never, nil
+func (d *door) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
+	if d.open.Load() {
+		return now, nil
 	}
-	return now, nil
+	return throttle.Never, nil
 }
 
 // One worker over a rate that it must wait for each time: the rate it reaches.
@@ -151,17 +153,12 @@ func crowd(b *testing.B, q *shaping.Queue, n int, deadlines bool) (stop func() t
 		b.Fatal(err)
 	}
 	all, cancel := context.WithCancel(b.Context())
+	if deadlines {
+		all, cancel = context.WithTimeout(b.Context(), 365*24*time.Hour)
+	}
 	var wg sync.WaitGroup
 	for range n {
-		wg.Go(func() {
-			if !deadlines {
-				_ = q.Wait(all)
-				return
-			}
-			ctx, cancel := context.WithTimeout(all, 24*365*time.Hour)
-			defer cancel()
-			_ = q.Wait(ctx)
-		})
+		wg.Go(func() { _ = q.Wait(all) })
 	}
 	for q.State().Waiting < n {
 		time.Sleep(time.Millisecond)
@@ -174,18 +171,24 @@ func crowd(b *testing.B, q *shaping.Queue, n int, deadlines bool) (stop func() t
 	}
 }
 
-// What 100,000 waiters hold, and how long it takes to cancel them all.
+// What 100,000 waiters hold, and how long it takes to cancel them all, beside
+// goroutines that only wait for a channel and their context.
 func BenchmarkWaiters(b *testing.B) {
+	const n = 100_000
+	queue := func() *shaping.Queue { return newQueue(b, throttle.LeakyBucket(1, 24*time.Hour)) }
 	for _, c := range []struct {
-		name      string
-		deadlines bool
-	}{{"plain", false}, {"deadlines", true}} {
+		name  string
+		crowd func() (stop func() time.Duration)
+	}{
+		{"bare", func() func() time.Duration { return bareCrowd(b, n) }},
+		{"plain", func() func() time.Duration { return crowd(b, queue(), n, false) }},
+		{"deadlines", func() func() time.Duration { return crowd(b, queue(), n, true) }},
+	} {
 		b.Run(c.name, func(b *testing.B) {
-			const n = 100_000
 			for b.Loop() {
 				debug.FreeOSMemory()
 				rss, held := memory(b)
-				stop := crowd(b, newQueue(b, throttle.LeakyBucket(1, 24*time.Hour)), n, c.deadlines)
+				stop := c.crowd()
 				rssAfter, heldAfter := memory(b)
 				cancelled := stop()
 				b.ReportMetric(float64(rssAfter-rss)/n, "RSS-B/waiter")
@@ -193,6 +196,29 @@ func BenchmarkWaiters(b *testing.B) {
 				b.ReportMetric(cancelled.Seconds()*1000, "ms-cancel-all")
 			}
 		})
+	}
+}
+
+func bareCrowd(b *testing.B, n int) (stop func() time.Duration) {
+	all, cancel := context.WithCancel(b.Context())
+	var wg, parked sync.WaitGroup
+	parked.Add(n)
+	for range n {
+		wg.Go(func() {
+			ready := make(chan struct{})
+			parked.Done()
+			select {
+			case <-ready:
+			case <-all.Done():
+			}
+		})
+	}
+	parked.Wait()
+	return func() time.Duration {
+		start := time.Now()
+		cancel()
+		wg.Wait()
+		return time.Since(start)
 	}
 }
 

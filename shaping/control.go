@@ -33,7 +33,7 @@ func (q *Queue) Reconcile(f throttle.Fact) {
 	defer q.mu.Unlock()
 	now := q.Now()
 	if f.Refused && f.Until > now {
-		q.pausedAt.Store(int64(now))
+		q.pausedAt = now
 	}
 	q.advance(now)
 }

@@ -130,7 +130,7 @@ func TestTuneRefusesThoseWhoCanNoLongerBeServed(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
 		j := newJournal(t, q)
 		j.come(t.Context(), "a", &shaping.Turn{N: 5})
-		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "b", within(20*time.Second)) // in time, and the next to expire
 		j.come(t.Context(), "four", &shaping.Turn{N: 4, MaxWait: 30 * time.Second})
 		j.come(t.Context(), "two", &shaping.Turn{N: 2, MaxWait: time.Minute})
 		time.Sleep(500 * time.Millisecond)
@@ -147,10 +147,9 @@ func TestCloseSendsEverybodyAwayAtOnce(t *testing.T) {
 		j := newJournal(t, q)
 		j.come(t.Context(), "first", one())
 		want := []string{"first 0s"}
-		for i := range 1000 {
+		for range 1000 {
 			j.wg.Go(func() { j.note("waiter", q.WaitTurn(t.Context(), one())) })
 			want = append(want, "waiter 1m0s closed")
-			_ = i
 		}
 		time.Sleep(time.Minute)
 		for range 2 {

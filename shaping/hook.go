@@ -26,9 +26,9 @@ type Wait struct {
 	Reason  throttle.Reason // what it waits for
 }
 
-func (h *Hook) wait(w *waiter) (ended func(error)) {
-	if h != nil && h.Wait != nil {
-		ended = h.Wait(w.ctx, *w.begun)
+func (h *Hook) wait(ctx context.Context, begun *Wait) (ended func(error)) {
+	if begun != nil && h.Wait != nil {
+		ended = h.Wait(ctx, *begun)
 	}
 	if ended == nil {
 		ended = func(error) {}

@@ -86,10 +86,9 @@ func word(err error) string {
 	return err.Error()
 }
 
-// want waits until all have come out, and compares: by instant, and within one
+// got waits until all have come out, and returns how: by instant, and within one
 // by name.
-func (j *journal) want(want ...string) {
-	j.t.Helper()
+func (j *journal) got() []string {
 	j.wg.Wait()
 	slices.SortFunc(j.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.what, b.what))
@@ -98,7 +97,12 @@ func (j *journal) want(want ...string) {
 	for i, e := range j.entries {
 		got[i] = e.what
 	}
-	if !slices.Equal(got, want) {
+	return got
+}
+
+func (j *journal) want(want ...string) {
+	j.t.Helper()
+	if got := j.got(); !slices.Equal(got, want) {
 		j.t.Errorf("callers came out\n%q, want\n%q", got, want)
 	}
 }

@@ -20,7 +20,7 @@ func lateQueue(t *testing.T, late time.Duration, limits ...throttle.Limit) *Queu
 	q := NewQueue(limiter)
 	q.timer = time.AfterFunc(time.Hour, func() {
 		time.Sleep(late)
-		q.fire()
+		q.Wake()
 	})
 	q.timer.Stop()
 	return q

@@ -34,9 +34,7 @@ type waiter struct {
 	charged throttle.Instant
 	granted throttle.Instant // when it was granted; zero: it was not
 	err     error            // why it was sent away
-	ready   chan struct{}
-
-	begun *Wait // for the hook; nil where there is none
+	ready   chan struct{}    // nil: it never stood in line
 }
 
 // byArrival is a heap of waiters, the first to depart at its root.

@@ -35,7 +35,7 @@ func (l *told) Notify(wake func()) { l.wake = wake }
 // Tolerance is long: a machine at its limit must not make permits void here.
 func (l *told) Tolerance() time.Duration { return time.Hour }
 
-func (l *told) Fetch(_ throttle.Instant, line iter.Seq[throttle.Request]) {
+func (l *told) Fetch(_ throttle.Instant, _ int, line iter.Seq[throttle.Request]) {
 	var asked []int
 	for r := range line {
 		if asked = append(asked, r.N); len(asked) == 3 {

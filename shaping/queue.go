@@ -34,27 +34,27 @@ type Queue struct {
 	limiter    throttle.Limiter
 	forecaster throttle.Forecaster // nil where the limiter is none
 	fetcher    throttle.Fetcher    // likewise
-	tolerance  atomic.Int64        // ns that a permit may be spent late
-	pausedAt   atomic.Int64        // Instant when a pause was told last
 
 	started time.Time        // where the queue's clock was read
 	base    throttle.Instant // and what it said
 
 	// busy sends callers to the lock: somebody waits, the queue is closed, or
-	// the timer was late a moment ago.
+	// somebody left it late a moment ago.
 	busy atomic.Bool
 
-	mu       sync.Mutex
-	closed   bool
-	joined   int64 // callers who joined the line
-	passed   int64 // callers who came back after passing without a line
-	line     byArrival
-	expiring byDeadline
-	timer    *time.Timer
-	due      throttle.Instant // when the head asks again; Never where only news can help
-	late     time.Duration    // how late the timer was
-	lateTo   throttle.Instant // and until when that counts
-	stale    uint64           // permits that were void when their caller woke
+	mu        sync.Mutex
+	closed    bool
+	tolerance time.Duration // how late a permit may be spent
+	joined    int64         // callers who joined the line
+	passed    int64         // callers who came back after passing without a line
+	line      byArrival
+	expiring  byDeadline
+	timer     *time.Timer
+	due       throttle.Instant // when the head asks again; Never where only news can help
+	pausedAt  throttle.Instant // when a pause was told last
+	late      time.Duration    // how late after its permit's instant the last one left the line
+	lateTo    throttle.Instant // and until when that counts
+	stale     uint64           // permits that were void when their caller woke
 }
 
 // NewQueue returns a queue in front of the limiter, which must not be nil.
@@ -89,7 +89,7 @@ func (q *Queue) readTolerance() {
 	if tolerance <= 0 {
 		tolerance = leastTolerance
 	}
-	q.tolerance.Store(int64(tolerance))
+	q.tolerance = tolerance
 }
 
 // Now returns the instant by the queue's clock, in which all its instants are.
@@ -143,10 +143,10 @@ func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) er
 	var ended func(error)
 	for {
 		w := &waiter{ctx: ctx, deadline: deadline}
-		waits, err := q.join(w, t)
-		if waits {
+		begun, err := q.join(w, t)
+		if w.ready != nil {
 			if ended == nil {
-				ended = q.Hook.wait(w)
+				ended = q.Hook.wait(w.ctx, begun)
 			}
 			if err = q.park(w); err == nil && q.missed(w) {
 				continue
@@ -163,11 +163,11 @@ func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) er
 }
 
 // join puts the turn in line, as w, or answers at once: granted or refused.
-func (q *Queue) join(w *waiter, t *Turn) (waits bool, err error) {
+func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.Now()
-	if q.due <= now { // the timer is late
+	if q.due <= now { // its timer is late
 		q.advance(now)
 	}
 	q.stand(w, t, now)
@@ -176,35 +176,36 @@ func (q *Queue) join(w *waiter, t *Turn) (waits bool, err error) {
 	// The head asks; and, for the error, who can never be granted.
 	if !q.closed && (q.line.heads(w.place) || bound == throttle.Never) {
 		if next, err = q.limiter.Take(now, w.Request); err != nil {
-			return false, err
+			return nil, err
 		}
 		if next <= now {
 			q.caughtUp(next, w.Since)
 			t.depart(next, now)
-			return false, nil
+			return nil, nil
 		}
 	}
 	switch {
 	case q.closed:
-		return false, q.refuse(w, ErrClosed, now)
+		return nil, q.refuse(w, ErrClosed, now)
 	case bound > w.deadline:
-		return false, q.refuse(w, ErrDeadline, now)
+		return nil, q.refuse(w, ErrDeadline, now)
 	case t.arrived == 0 && len(q.line) >= q.maxWaiting():
-		return false, q.refuse(w, ErrQueueFull, now)
+		return nil, q.refuse(w, ErrQueueFull, now)
 	}
-	q.foretell(w, t, now)
+	begun = q.foretell(w, t, now)
 	t.arrived, t.number = w.arrived, w.number
 	q.enter(w, next, now)
-	return true, nil
+	return begun, nil
 }
 
-// foretell notes what the hook is told of a wait that begins.
-func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) {
+// foretell returns what the hook is told of a wait that begins; nil where there
+// is no hook.
+func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	if q.Hook == nil {
-		return
+		return nil
 	}
 	f := q.forecast(now, w.Request)
-	w.begun = &Wait{
+	return &Wait{
 		Planned: max(0, f.At.Sub(now)),
 		Waiting: len(q.line),
 		Visits:  t.visits,
@@ -230,9 +231,9 @@ func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 }
 
 // since returns when a newcomer counts as having come: now, or earlier by as
-// much as the timer was late a moment ago. A single worker in a loop has no
-// line in which its lateness could count, and would fall behind by a timer's
-// lateness with each call.
+// much as somebody left the line late a moment ago. A single worker in a loop
+// has no line in which its lateness could count, and would fall behind by a
+// timer's lateness with each call.
 func (q *Queue) since(now throttle.Instant) throttle.Instant {
 	if q.late > 0 && now <= q.lateTo {
 		return now.Add(-q.late)
@@ -241,9 +242,9 @@ func (q *Queue) since(now throttle.Instant) throttle.Instant {
 	return now
 }
 
-// caughtUp forgets that the timer was late where permits were charged no
-// earlier than their caller counted as having come: nothing was due since then,
-// so the lateness held nobody up, and must not let several leave at once.
+// caughtUp forgets a lateness where permits were charged no later than their
+// caller counted as having come: nothing fell due while it was late, so that
+// held nobody up, and must not let several leave at once.
 func (q *Queue) caughtUp(charged, since throttle.Instant) {
 	if charged == since && q.late > 0 {
 		q.late = 0
@@ -327,15 +328,20 @@ func (q *Queue) leave(w *waiter) error {
 // instant that others may hold the next ones by now, because the process stood
 // still; or a pause was told between the grant and now.
 func (q *Queue) missed(w *waiter) bool {
-	now := q.Now()
-	if now.Sub(w.charged) <= time.Duration(q.tolerance.Load()) && w.granted > throttle.Instant(q.pausedAt.Load()) {
-		return false
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.stale++
-	q.giveBack(q.Now(), w.charged, w.Request)
-	return true
+	now := q.Now()
+	late := now.Sub(w.charged)
+	if late > q.tolerance || w.granted <= q.pausedAt {
+		q.stale++
+		q.giveBack(now, w.charged, w.Request)
+		return true
+	}
+	if late > 0 {
+		q.late, q.lateTo = late, now.Add(q.tolerance)
+		q.busy.Store(true)
+	}
+	return false
 }
 
 // giveBack returns permits that were granted and never left, and lets others

@@ -145,17 +145,20 @@ type Settler interface {
 	Settle(now, at Instant, r, actual Request)
 }
 
-// A Notifier calls wake, from any goroutine and holding no lock, whenever what
-// Take answered no longer holds: permits came, a pause or other limits were
-// learned from elsewhere. The last wake registered is the one called.
+// A Notifier calls wake, from any goroutine, whenever what Take answered no
+// longer holds: permits came, a pause or other limits were learned from
+// elsewhere. It holds no lock then, and does not call from inside one of its
+// own methods: the queue that calls those holds its lock. The last wake
+// registered is the one called.
 type Notifier interface {
 	Notify(wake func())
 }
 
-// A Fetcher is told who stands in line, first to last, and may start one call
-// for them in the background. The sequence is valid during the call only.
+// A Fetcher is told of the n requests that stand in line, first to last, and
+// may start one call for them in the background. The sequence is valid during
+// the call only, and costs what is looked at of it.
 type Fetcher interface {
-	Fetch(now Instant, line iter.Seq[Request])
+	Fetch(now Instant, n int, line iter.Seq[Request])
 }
 
 // A Tolerant limiter states the permit tolerance: how long after its instant a

@@ -14,42 +14,43 @@ const most = 128
 
 // Fetch implements [throttle.Fetcher]. Once what is in hand is about to run out
 // it calls for more, for at most half of the line.
-func (l *limiter) Fetch(now throttle.Instant, line iter.Seq[throttle.Request]) {
+func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire(now)
 	if l.closed || l.fetching || now < l.again || len(l.limits) == 0 {
 		return
 	}
-	asked, length := l.uncovered(now, line)
+	asked, covered := l.uncovered(now, line)
 	lead := 2 * l.store.server.roundTrip
 	plenty := len(l.hand) > 0 && l.hand[len(l.hand)-1].at > now.Add(lead)
-	if len(asked) == 0 || plenty && len(asked) < length {
+	if len(asked) == 0 || plenty && covered > 0 {
 		return
 	}
-	asked = asked[:min(len(asked), max(1, length/2))]
+	asked = asked[:min(len(asked), max(1, n/2))]
 	l.asked, l.sent = now, time.Now()
 	turned := l.turned
 	l.fetching = l.store.start(func() { l.call(asked, turned) })
 }
 
-// uncovered returns what in line nothing in hand is for, and how long the line
-// is, as far as it matters.
-func (l *limiter) uncovered(now throttle.Instant, line iter.Seq[throttle.Request]) (asked []throttle.Request, length int) {
+// uncovered returns what in line nothing in hand is for, as far as a run goes,
+// and how many before that it covers.
+func (l *limiter) uncovered(now throttle.Instant, line iter.Seq[throttle.Request]) (asked []throttle.Request, covered int) {
 	hand := l.hand
 	l.hand = slices.Clone(hand)
 	defer func() { l.hand = hand }()
 	for r := range line {
 		if i := l.find(now, r); i >= 0 {
 			l.hand = slices.Delete(l.hand, i, i+1)
+			covered++
 		} else if !asksNothing(r) {
 			asked = append(asked, throttle.Request{N: r.N, Each: slices.Clone(r.Each)})
 		}
-		if length++; length == 2*most {
+		if len(asked) == most {
 			break
 		}
 	}
-	return asked, length
+	return asked, covered
 }
 
 // call fetches a run.
@@ -152,8 +153,7 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 		if f.Until > 0 {
 			f.Until = f.Until.Add(-ahead)
 		}
-		l.store.server.reconcile(l.key, f)
-		return nil
+		return l.store.server.reconcile(l.key, f)
 	})
 }
 

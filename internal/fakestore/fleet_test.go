@@ -127,36 +127,60 @@ func TestFleetSharesByTurn(t *testing.T) {
 }
 
 func TestPauseReachesTheFleetWithinTwoRoundTrips(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const trip = 4 * time.Millisecond
-		f := newFleet(t, 4, trip, throttle.TokenBucket(200, time.Second, 10))
-		for i := range f.queues {
-			f.work(i, 16, 4*time.Second)
-		}
-		time.Sleep(time.Second + 100*time.Microsecond)
-		f.queues[2].Pause(2 * time.Second)
-		paused := time.Since(f.start)
-		f.wg.Wait()
-		f.bounded(200, 10)
-		var after []time.Duration
-		for i, left := range f.left {
-			for _, at := range left {
-				switch {
-				case at > paused && at < paused+2*time.Second && (i == 2 || at > paused+2*trip):
-					t.Errorf("replica %d let one go %v after the pause was told", i, at-paused)
-				case at >= paused+2*time.Second:
-					after = append(after, at-paused-2*time.Second)
+	// The runs in hand reach beyond the end of the shorter one.
+	for _, length := range []time.Duration{2 * time.Second, 50 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			const trip = 4 * time.Millisecond
+			f := newFleet(t, 4, trip, throttle.TokenBucket(200, time.Second, 10))
+			for i := range f.queues {
+				f.work(i, 16, 4*time.Second)
+			}
+			time.Sleep(time.Second + 100*time.Microsecond)
+			f.queues[2].Pause(length)
+			paused := time.Since(f.start)
+			f.wg.Wait()
+			f.bounded(200, 10)
+			var after []time.Duration
+			for i, left := range f.left {
+				for _, at := range left {
+					switch {
+					case at > paused && at < paused+length && (i == 2 || at > paused+2*trip):
+						t.Errorf("replica %d let one go %v after the pause was told", i, at-paused)
+					case at >= paused+length:
+						after = append(after, at-paused-length)
+					}
 				}
 			}
-		}
-		slices.Sort(after)
-		if first := after[0]; first > 2*trip {
-			t.Errorf("the first left %v after the pause, want it within two round trips", first)
-		}
-		for i := range after[:20] {
-			if i > 0 && after[i]-after[i-1] < 5*time.Millisecond-time.Microsecond {
-				t.Errorf("departures %v and %v after the pause are not spaced", after[i-1], after[i])
+			slices.Sort(after)
+			if first := after[0]; first > 2*trip {
+				t.Errorf("the first left %v after the pause, want it within two round trips", first)
 			}
+			for i := range after[:20] {
+				if i > 0 && after[i]-after[i-1] < 5*time.Millisecond-time.Microsecond {
+					t.Errorf("departures %v and %v after the pause are not spaced", after[i-1], after[i])
+				}
+			}
+		})
+	}
+}
+
+// A run that was under way when a pause was told is void, also where the pause
+// is over when it comes.
+func TestPauseVoidsTheRunUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1, 100*time.Millisecond, throttle.LeakyBucket(100, time.Second))
+		left := make(chan time.Duration, 1)
+		f.wg.Go(func() {
+			if err := f.queues[0].Wait(t.Context()); err != nil {
+				t.Errorf("Wait() = %v", err)
+			}
+			left <- time.Since(f.start)
+		})
+		time.Sleep(60 * time.Millisecond)
+		f.queues[0].Pause(10 * time.Millisecond)
+		f.wg.Wait()
+		if at := <-left; at != 200*time.Millisecond {
+			t.Errorf("left at %v, want 200ms, with the next run", at)
 		}
 	})
 }
@@ -175,7 +199,6 @@ func TestCancelDuringAFetchReturnsAtOnceAndKeepsTheRun(t *testing.T) {
 			gone <- time.Since(f.start)
 		})
 		synctest.Wait()
-		f.work(0, 1, 0)
 		other := make(chan time.Duration, 1)
 		f.wg.Go(func() {
 			if err := f.queues[0].Wait(t.Context()); err != nil {
@@ -189,8 +212,8 @@ func TestCancelDuringAFetchReturnsAtOnceAndKeepsTheRun(t *testing.T) {
 		if at := <-gone; at != 50*time.Millisecond {
 			t.Errorf("the cancelled came out at %v, want 50ms", at)
 		}
-		if at := <-other; at > 1100*time.Millisecond {
-			t.Errorf("the others had to wait until %v: the run was thrown away", at)
+		if at := <-other; at != 100*time.Millisecond {
+			t.Errorf("the other left at %v, want 100ms, with the run", at)
 		}
 	})
 }

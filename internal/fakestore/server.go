@@ -73,6 +73,7 @@ func (s *Server) now() throttle.Instant {
 // A shared is the state of one key: a local limiter that is asked ahead of
 // time, and what it granted for instants to come.
 type shared struct {
+	limits  []throttle.Limit
 	limiter throttle.Limiter
 	ahead   throttle.Instant // no permit is dated after it
 	granted []permit         // those dated after now: to come, void if a pause comes first
@@ -87,11 +88,10 @@ func (s *Server) join(l *limiter) error {
 	defer s.mu.Unlock()
 	k := s.shared[l.key]
 	if k == nil {
-		made, err := throttle.Local{}.Limiter(l.key, l.limits...)
-		if err != nil {
+		k = &shared{limits: l.limits, members: make(map[*limiter]bool)}
+		if err := k.restart(); err != nil {
 			return err
 		}
-		k = &shared{limiter: made, members: make(map[*limiter]bool)}
 		s.shared[l.key] = k
 	}
 	k.members[l] = true
@@ -169,8 +169,14 @@ func (k *shared) void(now throttle.Instant) {
 	k.epoch++
 }
 
+// restart makes the limiter anew.
+func (k *shared) restart() (err error) {
+	k.limiter, err = throttle.Local{}.Limiter("", k.limits...)
+	return err
+}
+
 // reconcile believes the vendor, and tells the replicas of a pause.
-func (s *Server) reconcile(key string, f throttle.Fact) {
+func (s *Server) reconcile(key string, f throttle.Fact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, now := s.shared[key], s.now()
@@ -178,11 +184,18 @@ func (s *Server) reconcile(key string, f throttle.Fact) {
 	if pauses {
 		k.paused = f.Until
 		k.void(now)
+		// What a pause voids is not owed after it, and a refund behind a burst
+		// takes nothing off. A real store moves its state; this one forgets it,
+		// windows too.
+		if err := k.restart(); err != nil {
+			return err
+		}
 	}
 	k.limiter.(throttle.Reconciler).Reconcile(now, f)
 	if pauses {
 		k.publish(news{now: now, epoch: k.epoch, paused: k.paused})
 	}
+	return nil
 }
 
 func (s *Server) tune(key string, limits []throttle.Limit) error {
@@ -193,6 +206,7 @@ func (s *Server) tune(key string, limits []throttle.Limit) error {
 	if err := k.limiter.(throttle.Tuner).Tune(now, limits...); err != nil {
 		return err
 	}
+	k.limits = limits
 	tolerance := k.limiter.(throttle.Tolerant).Tolerance()
 	k.publish(news{now: now, epoch: k.epoch, limits: limits, tolerance: tolerance})
 	return nil

@@ -1,6 +1,7 @@
 package fakestore_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -93,8 +94,9 @@ func TestStoreVoidsStalePermits(t *testing.T) {
 			f.wg.Go(func() {
 				f.queues[0].WaitTurn(t.Context(), &shaping.Turn{N: 1, MaxWait: 15 * time.Millisecond})
 			})
+			synctest.Wait()
 		}
-		f.wg.Wait() // those who gave up leave permits in hand
+		f.wg.Wait()
 		time.Sleep(time.Second)
 		start := time.Now()
 		for range 5 {
@@ -104,6 +106,25 @@ func TestStoreVoidsStalePermits(t *testing.T) {
 		}
 		if took := time.Since(start); took != 40*time.Millisecond {
 			t.Errorf("5 departures took %v, want 40ms: nothing was saved up", took)
+		}
+	})
+}
+
+// A permit that nobody took is for those who stood in line at its instant.
+func TestStoreKeepsPermitsFromWhoCameAfterThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1, 0, throttle.LeakyBucket(100, time.Second)) // tolerance 20ms
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 2 { // the second is to go at 10ms
+			f.wg.Go(func() { f.queues[0].Wait(ctx) })
+			synctest.Wait()
+		}
+		time.Sleep(5 * time.Millisecond)
+		cancel()
+		f.wg.Wait()
+		time.Sleep(10 * time.Millisecond)
+		if err := f.queues[0].Wait(t.Context()); err != nil || time.Since(f.start) != 20*time.Millisecond {
+			t.Errorf("Wait() = %v at %v, want 20ms, not 15ms with the permit of 10ms", err, time.Since(f.start))
 		}
 	})
 }

@@ -1,0 +1,216 @@
+package weir_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// What Transport.Shadow would have done, counted exactly.
+
+// counted returns what the shadow of the one lane has counted.
+func (r *rig) counted() []weir.ShadowCount { return r.transport.Snapshot()[0].Shadow }
+
+func (r *rig) wantCounted(want ...weir.ShadowCount) {
+	r.Helper()
+	if got := r.counted(); !reflect.DeepEqual(got, want) {
+		r.Errorf("Shadow = %+v, want %+v", got, want)
+	}
+}
+
+// at sends a GET at each of the instants, which must ascend, and waits for the
+// answers.
+func (r *rig) at(instants ...time.Duration) {
+	var done []<-chan answer
+	for _, at := range instants {
+		time.Sleep(at - r.now())
+		done = append(done, r.start("a"))
+	}
+	for _, d := range done {
+		r.want("GET", <-d, 200)
+	}
+}
+
+func named(l throttle.Limit, unit string) throttle.Limit {
+	l.Unit = unit
+	return l
+}
+
+// Each algorithm plays its line through: who would have waited departs later,
+// for the shadow, and who comes meanwhile stands behind.
+func TestShadowPlaysItsLineThrough(t *testing.T) {
+	day := throttle.FixedWindow(4, 24*time.Hour)
+	day.Align = throttle.AlignDay("Europe/Berlin")
+	ms := time.Millisecond
+	for name, tt := range map[string]struct {
+		limit          throttle.Limit
+		arrivals       []time.Duration
+		admitted, held uint64
+	}{
+		// Departures at 0, 100, 200 and 300 ms: the line is gone at 300 ms.
+		"bucket": {throttle.TokenBucket(10, time.Second, 1), []time.Duration{0, 0, 0, 150 * ms, 400 * ms}, 2, 3},
+		"burst":  {throttle.TokenBucket(10, time.Second, 3), []time.Duration{0, 0, 0, 0, 150 * ms, 400 * ms}, 4, 2},
+		"leaky":  {throttle.LeakyBucket(10, time.Second), []time.Duration{0, 50 * ms, 250 * ms}, 2, 1},
+		// Two leave at 0, two at 1 s, and the fifth, which comes at 1.5 s, at 2 s.
+		"fixed":   {throttle.FixedWindow(2, time.Second), []time.Duration{0, 0, 0, 0, 1500 * ms, 3500 * ms}, 3, 3},
+		"log":     {throttle.SlidingLog(2, time.Second), []time.Duration{0, 0, 0, 0, 1500 * ms, 3500 * ms}, 3, 3},
+		"sliding": {throttle.SlidingWindow(2, time.Second), []time.Duration{0, 0, 0, 5 * time.Second}, 3, 1},
+		"day":     {day, []time.Duration{0, 0, 0, 0, time.Hour, 48 * time.Hour}, 5, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Shadow: []throttle.Limit{tt.limit}})
+				r.at(tt.arrivals...)
+				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), tt.arrivals)
+				r.wantCounted(
+					weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: tt.admitted},
+					weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Held, Requests: tt.held},
+				)
+			})
+		})
+	}
+}
+
+// The same limits come to the same outcomes, whatever arrives when.
+func TestShadowOfSameLimitsAgrees(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			limits := []throttle.Limit{throttle.TokenBucket(10, time.Second, 4), throttle.SlidingLog(40, 10*time.Second)}
+			r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: limits, Shadow: limits})
+			random := rand.New(rand.NewPCG(seed, 2))
+			arrivals := make([]time.Duration, 300)
+			for i := range arrivals {
+				arrivals[i] = arrivals[max(i-1, 0)] + time.Duration(random.ExpFloat64()*float64(200*time.Millisecond))
+			}
+			r.at(arrivals...)
+			total := uint64(0)
+			for _, c := range r.counted() {
+				if total += c.Requests; c.Live != c.Candidate {
+					t.Errorf("seed %d: %d requests are %v live and %v in the shadow, want none", seed, c.Requests, c.Live, c.Candidate)
+				}
+			}
+			if total != uint64(len(arrivals)) {
+				t.Errorf("seed %d: counted %d, want %d", seed, total, len(arrivals))
+			}
+		})
+	}
+}
+
+// A looser candidate shows what the enforced limits cost.
+func TestLooserShadowAdmitsWhatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: every(time.Second),
+			Shadow: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)},
+		})
+		r.at(make([]time.Duration, 6)...)
+		r.wantCounted(
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
+			weir.ShadowCount{Live: weir.Held, Candidate: weir.Admitted, Requests: 4},
+			weir.ShadowCount{Live: weir.Held, Candidate: weir.Held, Requests: 1},
+		)
+	})
+}
+
+// Each shadow limit has a cost of its own, which need not be that of a limit
+// enforced.
+func TestShadowLimitsHaveTheirOwnCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Shadow: []throttle.Limit{
+				throttle.TokenBucket(100, time.Second, 100),
+				named(throttle.TokenBucket(100, time.Second, 100), "tokens"),
+			},
+			Cost: func(req *http.Request, l throttle.Limit) int {
+				if l.Unit == "tokens" {
+					return len(req.URL.Path)
+				}
+				return 1
+			},
+		})
+		for _, length := range []int{50, 50, 40, 101} {
+			req := r.request(t.Context(), "a")
+			req.URL.Path = "/" + string(make([]byte, length-1))
+			r.want("GET", r.do(req), 200)
+		}
+		r.wantCounted(
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 2},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Held, Requests: 1},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Refused, Requests: 1},
+		)
+	})
+}
+
+// What costs nothing stands in line all the same.
+func TestShadowLineLetsNobodyOvertake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Shadow: every(time.Second), Cost: func(req *http.Request, _ throttle.Limit) int {
+			return len(req.URL.Path) - 1
+		}})
+		for _, path := range []string{"/1", "/1", "/"} {
+			r.want("GET", r.do(r.path(path)), 200)
+		}
+		r.wantCounted(
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Held, Requests: 2},
+		)
+	})
+}
+
+// The shadow's line is as long as a real one would be: beyond it requests are
+// refused, and the line goes on when it has become shorter.
+func TestShadowLineIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxWaiting: 3, Shadow: every(time.Second)})
+		// One departs and three wait; at 2.5 s one still does.
+		r.at(append(make([]time.Duration, 10), 2500*time.Millisecond, 2500*time.Millisecond, 2500*time.Millisecond)...)
+		r.wantCounted(
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Held, Requests: 5},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Refused, Requests: 7},
+		)
+	})
+}
+
+// What was refused here is counted once, and its retries are not counted.
+func TestShadowCountsEachRequestOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 2, Do: testserver.Answer, Status: 500}}},
+			&weir.Transport{Limits: every(time.Second), Shadow: every(time.Millisecond), Retry: after(time.Minute)})
+		r.want("GET", r.get(t.Context(), "a"), 200)
+		if got := r.get(weir.WithCost(t.Context(), 2), "b"); got.err == nil {
+			t.Errorf("GET of cost 2 = %d, want an error", got.status)
+		}
+		r.wantCounted(
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
+			weir.ShadowCount{Live: weir.Refused, Candidate: weir.Refused, Requests: 1},
+		)
+	})
+}
+
+func TestBadShadowIsAnErrorOfEveryRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Shadow: []throttle.Limit{{Permits: -5}}})
+		if got := r.get(t.Context(), "a"); got.err == nil || len(r.vendor.Arrivals()) != 0 {
+			t.Errorf("GET = %d, %v, want an error and nothing sent", got.status, got.err)
+		}
+	})
+}
+
+func TestOutcomesAreWords(t *testing.T) {
+	for outcome, want := range map[weir.Outcome]string{
+		weir.Admitted: "admit", weir.Held: "wait", weir.Refused: "reject", 7: "outcome(7)",
+	} {
+		if got := outcome.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package weir_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Which lanes leave the table, and what must not be forgotten with them.
+
+// A watched limiter is whole until a call has gone through it, and calls a
+// function when its state is read.
+type watched struct {
+	free
+	taken, closed atomic.Int64
+	read          func()
+}
+
+func (w *watched) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	w.taken.Add(1)
+	return w.free.Take(now, r)
+}
+
+func (w *watched) State(throttle.Instant) throttle.State {
+	s := throttle.State{Whole: w.taken.Load() < 2, Cut: 1}
+	if w.read != nil {
+		w.read()
+	}
+	return s
+}
+
+func (w *watched) Close() error {
+	w.closed.Add(1)
+	return nil
+}
+
+// watchedRig has a limiter of that kind in each lane.
+func watchedRig(t *testing.T, maxLanes int) (*rig, map[string]*watched) {
+	limiters := map[string]*watched{}
+	return pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxLanes: maxLanes, Store: storeFunc(func(key string, _ ...throttle.Limit) (throttle.Limiter, error) {
+		limiters[key] = new(watched)
+		return limiters[key], nil
+	})}), limiters
+}
+
+// A call that comes and goes while the lane is asked whether it may go has
+// spent, and the lane stays.
+func TestLaneUsedWhileItIsAskedStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, limiters := watchedRig(t, 1)
+		r.want("GET of a", r.to("a"), 200)
+		a := limiters["a"]
+		var once sync.Once
+		a.read = func() {
+			once.Do(func() { r.want("GET of a while it is asked", r.to("a"), 200) })
+		}
+		r.want("GET of b", r.to("b"), 200)
+		if a.closed.Load() != 0 || limiters["b"] != nil {
+			t.Errorf("limiter of a closed %d times, b's own = %v, want a to stay and b to share", a.closed.Load(), limiters["b"])
+		}
+		a.read = nil
+		wantEqual(t, "lanes", r.keys(), []string{"", "a"})
+		r.want("GET of a afterwards", r.to("a"), 200)
+	})
+}
+
+// Limiters of a store may hold something: each is closed once, with its lane.
+func TestLimitersAreClosedWithTheirLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, limiters := watchedRig(t, 1)
+		r.to("a")
+		a := limiters["a"]
+		r.to("b")
+		if a.closed.Load() != 1 || limiters["b"].closed.Load() != 0 {
+			t.Errorf("limiters closed %d and %d times, want a's alone, once", a.closed.Load(), limiters["b"].closed.Load())
+		}
+		r.to("b")
+		r.to("c") // shares
+		r.transport.Close()
+		r.transport.Close()
+		for key, l := range limiters {
+			if l.closed.Load() != 1 {
+				t.Errorf("limiter of %q closed %d times, want once", key, l.closed.Load())
+			}
+		}
+		if got := r.to("d"); got.err == nil || limiters["d"] != nil {
+			t.Errorf("GET after Close = %d, %v, want an error and no lane", got.status, got.err)
+		}
+	})
+}
+
+// A request that was refused at once has not used its lane: it makes it neither
+// older nor younger.
+func TestRefusedRequestLeavesAgeOfLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxLanes: 2, Limits: every(time.Second)})
+		for _, host := range []string{"a", "b"} {
+			r.want("GET", r.to(host), 200)
+			time.Sleep(time.Minute)
+		}
+		tooMuch := r.request(weir.WithCost(t.Context(), 9), "b")
+		tooMuch.URL.Host = "b"
+		if got := r.do(tooMuch); got.err == nil {
+			t.Errorf("GET of cost 9 = %d, want an error", got.status)
+		}
+		r.want("GET of c", r.to("c"), 200)
+		wantEqual(t, "lanes", r.keys(), []string{"b", "c"})
+	})
+}
+
+// A pause of a route is forgotten with its lane as little as one of the lane.
+func TestPausedRouteKeepsItsLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("1800")}}},
+			&weir.Transport{MaxLanes: 1, Dialect: scopedBy(headers.ScopeRoute)})
+		r.want("GET /a", r.do(r.path("/a")), 429)
+		time.Sleep(1700 * time.Second)
+		r.want("GET of another host", r.to("other.test"), 200)
+		wantPaused(t, "second GET /a", r.do(r.path("/a")), 100*time.Second)
+		time.Sleep(time.Hour)
+		r.want("GET of another host later", r.to("other.test"), 200)
+		wantEqual(t, "lanes", r.keys(), []string{"", "other.test"})
+	})
+}
+
+// Whichever lane of many may go is found, by no more new keys than there are
+// lanes.
+func TestOneLaneOfManyThatMayGoIsFound(t *testing.T) {
+	for free := range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			transport := &weir.Transport{Base: stub{}, MaxLanes: 50, LimitsFor: func(key string) []throttle.Limit {
+				if key == "free-"+strconv.Itoa(free) || key == "" {
+					return nil
+				}
+				return every(time.Hour)
+			}, Logger: slog.New(slog.DiscardHandler)}
+			defer transport.Close()
+			for i := range 50 {
+				name := "held-"
+				if i == free {
+					name = "free-"
+				}
+				transport.RoundTrip(getOf(name + strconv.Itoa(i)))
+			}
+			for i := range 50 {
+				transport.RoundTrip(getOf("new-" + strconv.Itoa(i)))
+			}
+			for _, lane := range transport.Snapshot() {
+				if lane.Key == "free-"+strconv.Itoa(free) {
+					t.Errorf("lane %d of 50, the one that may go, has not after 50 new keys", free)
+				}
+			}
+		})
+	}
+}
+
+// Keys that somebody else controls cost no more memory than the table, and no
+// more time each than looking at a few lanes: the benchmark tells how much.
+func TestFloodOfKeysStaysWithinMemory(t *testing.T) {
+	const lanes, most = 1_000, 4 << 10
+	for name, tt := range map[string]struct {
+		keys   int
+		limits []throttle.Limit
+	}{
+		"evicted": {100_000, nil},
+		"sharing": {20_000, []throttle.Limit{throttle.TokenBucket(1e6, 1000*time.Hour, 1e6)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport := &weir.Transport{Base: stub{}, MaxLanes: lanes, Limits: tt.limits, Logger: slog.New(slog.DiscardHandler)}
+			defer transport.Close()
+			before := heap()
+			for i := range tt.keys {
+				resp, err := transport.RoundTrip(getOf("h" + strconv.Itoa(i)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+			}
+			if got := heap() - before; got > lanes*most {
+				t.Errorf("memory after %d keys = %d bytes, want %d at most", tt.keys, got, lanes*most)
+			}
+			if got := len(transport.Snapshot()); got > lanes+1 {
+				t.Errorf("lanes = %d, want %d and the shared one at most", got, lanes)
+			}
+		})
+	}
+}
+
+// Busy keys leave each at its own instants, however many others there are.
+func TestNoKeyIsSlowedByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const idleKeys, busyKeys, calls = 2_000, 100, 20
+		interval := func(i int) time.Duration { return time.Duration(10+i) * time.Millisecond }
+		transport := &weir.Transport{Base: stub{}, LimitsFor: func(key string) []throttle.Limit {
+			if i, err := strconv.Atoi(key); err == nil {
+				return every(interval(i))
+			}
+			return nil
+		}}
+		defer transport.Close()
+		for i := range idleKeys {
+			transport.RoundTrip(getOf(fmt.Sprintf("idle-%d", i)))
+		}
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range busyKeys {
+			wg.Go(func() {
+				for n := range calls {
+					resp, err := transport.RoundTrip(getOf(strconv.Itoa(i)))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					resp.Body.Close()
+					if got, want := time.Since(start), time.Duration(n)*interval(i); got != want {
+						t.Errorf("call %d of key %d left at %v, want %v", n, i, got, want)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// The empty key is a key as any other, also where it stands beside the lane
+// that keys beyond the bound share.
+func TestEmptyKeyIsNotTheSharedLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{First: 3, Last: 3, Do: testserver.Answer, Header: hints("600")}}},
+			&weir.Transport{
+				MaxLanes: 1,
+				Key:      func(req *http.Request) string { return req.Header.Get("K") },
+				LimitsFor: func(key string) []throttle.Limit {
+					if key == "" {
+						return nil
+					}
+					return every(time.Hour)
+				}})
+		ask := func(key string) answer {
+			req := r.request(t.Context(), key)
+			req.Header.Set("K", key)
+			return r.do(req)
+		}
+		r.want("GET of a", ask("a"), 200)
+		r.want("GET of b", ask("b"), 200)
+		r.want("GET of the empty key", ask(""), 429)
+		wantPaused(t, "second GET of the empty key", ask(""), 600*time.Second)
+		r.want("second GET of b", ask("b"), 200)
+	})
+}

@@ -1,0 +1,305 @@
+package weir_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// What changes of limits must not do: grant, lose or cross each other.
+
+// However often limits change, nothing is granted for it.
+func TestSetLimitsGrantsNothingForTheChange(t *testing.T) {
+	second := func(permits, burst int) throttle.Limit { return throttle.TokenBucket(permits, time.Second, burst) }
+	for name, limits := range map[string][2]throttle.Limit{
+		"rates":      {second(1, 1), second(2, 1)},
+		"bursts":     {second(1, 1), second(1, 5)},
+		"algorithms": {throttle.FixedWindow(2, 2*time.Second), throttle.SlidingLog(2, 2*time.Second)},
+		"windows":    {throttle.FixedWindow(2, 2*time.Second), throttle.FixedWindow(4, 4*time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: limits[:1]})
+				callers := r.callers(t.Context(), 20)
+				for i := range 50 {
+					time.Sleep(10 * time.Millisecond)
+					if err := r.transport.SetLimits(limits[(i+1)%2]); err != nil {
+						t.Error(err)
+					}
+				}
+				first := limits[0]
+				most := max(first.Burst, 1)
+				if first.Burst == 0 {
+					most = first.Permits
+				}
+				// Half a second at no more than two a second is worth one.
+				if got := len(r.vendor.Arrivals()); got > most+1 {
+					t.Errorf("departures in 0.5s of changes = %d, want %d at most", got, most+1)
+				}
+				callers.wait()
+			})
+		})
+	}
+}
+
+// The slice is the caller's.
+func TestSetLimitsKeepsNoSliceOfTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, new(weir.Transport))
+		limits := every(time.Second)
+		if err := r.transport.SetLimits(limits...); err != nil {
+			t.Fatal(err)
+		}
+		limits[0].Per = time.Hour
+		r.callers(t.Context(), 3).wait()
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 3))
+	})
+}
+
+func TestErrorOfSetLimitsNamesThePart(t *testing.T) {
+	transport := &weir.Transport{Base: stub{}}
+	defer transport.Close()
+	for want, limits := range map[string][]throttle.Limit{
+		"permits -3 are not positive":  {throttle.TokenBucket(1, time.Second, 1), {Permits: -3, Per: time.Second}},
+		"per 0s is not positive":       {{Permits: 1}},
+		"burst -1 is negative":         {throttle.TokenBucket(1, time.Second, -1)},
+		`two limits are named "twice"`: {{Permits: 1, Per: 1, Name: "twice"}, {Permits: 2, Per: 2, Name: "twice"}},
+	} {
+		if err := transport.SetLimits(limits...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("SetLimits(%v) = %v, want %q", limits, err, want)
+		}
+	}
+}
+
+// A lane whose new limits do not validate keeps its own; the others change.
+func TestReloadChangesTheOthersWhereOneIsBad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reloaded atomic.Bool
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{LimitsFor: func(key string) []throttle.Limit {
+			switch {
+			case !reloaded.Load():
+				return every(time.Second)
+			case key == "bad.test":
+				return []throttle.Limit{{Permits: 1}}
+			default:
+				return every(100 * time.Millisecond)
+			}
+		}})
+		r.to("bad.test")
+		r.to("good.test")
+		reloaded.Store(true)
+		err := r.transport.Reload()
+		if err == nil || !strings.Contains(err.Error(), `"bad.test"`) || strings.Contains(err.Error(), "good") {
+			t.Errorf("Reload = %v, want an error that names bad.test", err)
+		}
+		if got := r.to("good.test"); got.at != 100*time.Millisecond {
+			t.Errorf("GET of good.test answered at %v, want 100ms", got.at)
+		}
+		if got := r.to("bad.test"); got.at != time.Second {
+			t.Errorf("GET of bad.test answered at %v, want 1s", got.at)
+		}
+	})
+}
+
+// One error does not name a million lanes.
+func TestErrorOfReloadIsShort(t *testing.T) {
+	const lanes = 100
+	transport := &weir.Transport{Base: stub{}, Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return new(free), nil })}
+	defer transport.Close()
+	for i := range lanes {
+		if _, err := transport.RoundTrip(getOf(fmt.Sprintf("h%d.test", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := transport.SetLimits(every(time.Second)...)
+	if !errors.Is(err, shaping.ErrNotTunable) || len(err.Error()) > 2000 || !strings.Contains(err.Error(), "90 lanes more") {
+		t.Errorf("SetLimits = %v, want ErrNotTunable of ten lanes and of 90 lanes more", err)
+	}
+}
+
+// A free limiter grants all, and cannot be tuned.
+type free struct{}
+
+func (*free) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
+	return now, nil
+}
+
+func getOf(host string) *http.Request {
+	req, err := http.NewRequest(http.MethodGet, "http://"+host+"/", nil)
+	if err != nil {
+		panic(err)
+	}
+	return req
+}
+
+// A lane that is made while limits change has the new ones, although LimitsFor
+// had answered with the old.
+func TestLaneMadeWhileTuningHasTheNewLimits(t *testing.T) {
+	for name, key := range map[string]string{"of a key": "a.test", "shared": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var per atomic.Int64
+				per.Store(int64(time.Hour))
+				answered, reloaded := make(chan bool), make(chan bool)
+				var once sync.Once
+				r := pipeRig(t, &testserver.Vendor{Service: 10 * time.Second}, &weir.Transport{MaxLanes: 1, LimitsFor: func(k string) []throttle.Limit {
+					limits := every(time.Duration(per.Load()))
+					if k == key {
+						once.Do(func() {
+							close(answered)
+							<-reloaded
+						})
+					}
+					return limits
+				}})
+				if key == "" {
+					go r.to("fills.test")
+					synctest.Wait()
+				}
+				go r.to("a.test")
+				<-answered
+				per.Store(int64(time.Second))
+				if err := r.transport.Reload(); err != nil {
+					t.Error(err)
+				}
+				close(reloaded)
+				synctest.Wait()
+				if got := r.to("a.test"); got.at != 11*time.Second {
+					t.Errorf("second GET answered at %v, want 11s: %+v", got.at, got.err)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// Of changes that cross, the last to begin holds in every lane.
+func TestCrossingReloadsLeaveTheLatestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var per atomic.Int64
+		per.Store(int64(time.Second))
+		var slow atomic.Bool
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{LimitsFor: func(string) []throttle.Limit {
+			limits := every(time.Duration(per.Load()))
+			if slow.CompareAndSwap(true, false) {
+				time.Sleep(time.Minute)
+			}
+			return limits
+		}})
+		r.spend()
+		per.Store(int64(time.Hour))
+		slow.Store(true)
+		var wg sync.WaitGroup
+		wg.Go(func() { r.transport.Reload() }) // has read an hour, and takes its time
+		synctest.Wait()
+		per.Store(int64(2 * time.Second))
+		if err := r.transport.Reload(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if got := r.transport.Snapshot()[0].Limits[0].Limit.Per; got != 2*time.Second {
+			t.Errorf("limit after both = 1/%v, want 1/2s", got)
+		}
+	})
+}
+
+// Tiers that share limits are tuned each to its own.
+func TestSetLimitsLeavesTiersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), LimitsFor: func(key string) []throttle.Limit {
+			if key == "tier.test" {
+				return every(time.Second)
+			}
+			return nil
+		}})
+		r.to("tier.test")
+		r.to("other.test")
+		r.transport.SetLimits(every(3 * time.Second)...)
+		per := map[string]time.Duration{}
+		for _, lane := range r.transport.Snapshot() {
+			per[lane.Key] = lane.Limits[0].Limit.Per
+		}
+		if per["tier.test"] != time.Second || per["other.test"] != 3*time.Second {
+			t.Errorf("intervals = %v, want tier.test as before and other.test at 3s", per)
+		}
+	})
+}
+
+// Where nothing has changed, nothing is made anew: an estimate can still be
+// given back.
+func TestReloadOfSameLimitsChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tokenRig(t)
+		resp := r.call()
+		if err := r.transport.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if err := weir.Settle(resp, "tokens", 20); err != nil {
+			t.Fatal(err)
+		}
+		r.call()
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 200 * time.Millisecond})
+	})
+}
+
+// All that changes lanes, at once. The race detector is the judge, and that
+// each call ends.
+func TestLanesChangeAndEndTogether(t *testing.T) {
+	for range 3 {
+		transport := &weir.Transport{Base: stub{}, MaxLanes: 8, Shadow: every(time.Millisecond),
+			Limits: []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, 1000)},
+			Cost:   func(*http.Request, throttle.Limit) int { return 1 }}
+		var calls, others sync.WaitGroup
+		over := make(chan bool)
+		act := func(do func(i int)) {
+			others.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-over:
+						return
+					default:
+						do(i)
+					}
+				}
+			})
+		}
+		act(func(i int) { transport.SetLimits(throttle.TokenBucket(1_000_000+i%3, time.Second, 1000)) })
+		act(func(int) { transport.Reload() })
+		act(func(int) { transport.Snapshot() })
+		for worker := range 4 {
+			calls.Go(func() {
+				for i := range 300 {
+					resp, err := transport.RoundTrip(getOf(fmt.Sprintf("h%d.test", (i*7+worker)%24)))
+					if err != nil {
+						if !errors.Is(err, shaping.ErrClosed) {
+							t.Error(err)
+						}
+						continue
+					}
+					weir.Settle(resp, "requests", i%3)
+					resp.Body.Close()
+					if worker == 0 && i == 250 {
+						transport.Close()
+					}
+				}
+			})
+		}
+		calls.Wait()
+		close(over)
+		others.Wait()
+		if got := len(transport.Snapshot()); got > 9 {
+			t.Errorf("lanes = %d, want 8 and the shared one at most", got)
+		}
+	}
+}
