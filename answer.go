@@ -20,8 +20,9 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 		c.lane.protocol.Store(protocol)
 	}
 	signal := c.read(resp)
-	// First the refusal: what lands lets the next one go.
-	if signal.Throttled && !signal.Permanent {
+	// First the refusal: what lands lets the next one go. Where waiting does
+	// not help this request, a time that was told still is the lane's.
+	if _, told := signal.Wait(); signal.Throttled && (told || !signal.Permanent) {
 		c.refused(&signal)
 	}
 	c.landed(!signal.Throttled && resp.StatusCode < http.StatusInternalServerError)

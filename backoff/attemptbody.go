@@ -5,7 +5,13 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 )
+
+// letGoTime is how long a base may keep the body of an attempt that is over: one
+// that was told of its end needs a moment, and one that breaks its contract must
+// not hold up the next attempt for ever.
+const letGoTime = time.Second
 
 // An attemptBody is the body as the base of one attempt has it. A base may read
 // and close it on goroutines of its own, also after its RoundTrip returned.
@@ -72,18 +78,28 @@ func (a *attemptBody) shut() {
 	_ = a.unlock(!a.reading && a.claim())
 }
 
-// wait returns when the base has let go: closed a, and no Read is on its way.
+// wait returns when the base has let go: closed a, and no Read is on its way. A
+// base that does not close in time reads no more.
 func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Lock()
 	idle := make(chan struct{})
 	a.idle = idle
 	a.settle()
 	a.mu.Unlock()
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	timer := time.NewTimer(letGoTime)
+	defer timer.Stop()
+	for {
+		select {
+		case <-idle:
+			return nil
+		case <-timer.C:
+			a.mu.Lock()
+			a.ended = true
+			a.settle()
+			a.mu.Unlock()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 

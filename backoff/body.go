@@ -63,7 +63,9 @@ func (b *Body) Replayable() bool {
 // Next returns the body for the next attempt, whose base closes it. Where the
 // body has to be rewound it first waits until the base of the attempt before
 // has closed it, which may be after that attempt: drain its response and end
-// its context first. The wait ends with ctx and its error.
+// its context first. A base that has not closed it after a second reads no more
+// of it; only a Read that is on its way is waited for. The wait ends with ctx
+// and its error.
 func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
 	switch {
 	case b.caller == nil:

@@ -317,17 +317,43 @@ func TestBodyWaitsUntilTheBaseHasLetGo(t *testing.T) {
 		first := mustNext(t, &b)
 		begin := time.Now()
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(letGoTime / 2)
 			_ = first.Close()
 		}()
 		body := mustNext(t, &b)
-		if d := time.Since(begin); d != time.Second {
-			t.Errorf("rewound after %v, want 1s", d)
+		if d := time.Since(begin); d != letGoTime/2 {
+			t.Errorf("rewound after %v, want %v", d, letGoTime/2)
 		}
 		mustRead(t, body, text)
 		b.Close()
 		s.check(t, 1)
 	})
+}
+
+// A base that stands in for a server may never close a body.
+func TestBodyIsTakenFromABaseThatKeepsIt(t *testing.T) {
+	for _, kind := range kinds[1:3] {
+		t.Run(kind.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				req, s := kind.new()
+				var b Body
+				b.Open(req, kind.policy)
+				first := mustNext(t, &b)
+				begin := time.Now()
+				body := mustNext(t, &b)
+				if d := time.Since(begin); d != letGoTime {
+					t.Errorf("rewound after %v, want %v", d, letGoTime)
+				}
+				if n, err := first.Read(make([]byte, 1)); n != 0 || err != http.ErrBodyReadAfterClose {
+					t.Errorf("Read by the attempt before: %d, %v, want %v", n, err, http.ErrBodyReadAfterClose)
+				}
+				_ = first.Close()
+				mustRead(t, body, text)
+				b.Close()
+				s.check(t, 1)
+			})
+		})
+	}
 }
 
 func TestBodyWaitsForAReadUnderWay(t *testing.T) {
@@ -425,12 +451,12 @@ func TestBodyWaitEndsWithTheContext(t *testing.T) {
 		var b Body
 		b.Open(req, nil)
 		first := mustNext(t, &b)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), letGoTime/2)
 		defer cancel()
 		begin := time.Now()
 		_, err := b.Next(ctx)
-		if d := time.Since(begin); d != time.Second || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Next: %v after %v, want %v after 1s", err, d, context.DeadlineExceeded)
+		if d := time.Since(begin); d != letGoTime/2 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Next: %v after %v, want %v after %v", err, d, context.DeadlineExceeded, letGoTime/2)
 		}
 		b.Close()
 		s.check(t, 1)

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,9 +71,9 @@ func (b *Budget) Withdraw(now time.Duration) bool {
 		}
 		retries += uint64(b.retries[i])
 	}
-	share := orDefault(b.share, DefaultBudgetShare) * float64(requests)
-	floor := orDefault(b.floor, DefaultBudgetPerSecond) * window
-	if float64(retries+1) <= share+floor {
+	share, floor := orDefault(b.share, DefaultBudgetShare), orDefault(b.floor, DefaultBudgetPerSecond)
+	// No requests times no bound would be no number.
+	if math.IsInf(share, 1) || float64(retries+1) <= share*float64(requests)+floor*window {
 		b.retries[b.second%window]++
 		return true
 	}

@@ -127,6 +127,15 @@ func TestBudgetSettings(t *testing.T) {
 	}
 }
 
+// A slow attempt may fail when the last request is long past.
+func TestBudgetWithoutBoundNeedsNoRequests(t *testing.T) {
+	b := (&Policy{BudgetShare: math.Inf(1), BudgetPerSecond: -1}).NewBudget()
+	b.Deposit(0)
+	if !b.Withdraw(time.Minute) {
+		t.Error("Withdraw a minute after the last request = false, want true")
+	}
+}
+
 func TestBudgetOfNilPolicyHasTheDefaults(t *testing.T) {
 	b := (*Policy)(nil).NewBudget()
 	n := 0

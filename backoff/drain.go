@@ -14,6 +14,9 @@ const DrainBytes = 64 << 10
 // A body that stands still is read until the context of its attempt ends: end
 // it to bound the time.
 func Drain(resp *http.Response) {
+	if resp.Body == nil {
+		return
+	}
 	if resp.ContentLength <= DrainBytes {
 		_, _ = io.CopyN(io.Discard, resp.Body, DrainBytes)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -145,7 +146,10 @@ func clientError(req *http.Request, err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	e := &url.Error{Op: req.Method, Err: err}
+	e := &url.Error{Op: "Get", Err: err}
+	if m := req.Method; m != "" {
+		e.Op = m[:1] + strings.ToLower(m[1:])
+	}
 	if u := req.URL; u != nil {
 		e.URL = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	}

@@ -386,7 +386,7 @@ func TestCheckRetrySeesAClientsErrorWithoutSecrets(t *testing.T) {
 	a := attempt("GET", 0, &url.Error{Op: "Get", URL: "https://user:canary@vendor.example/a?canary", Err: errBase})
 	a.Request.URL, _ = url.Parse("https://user:canary@vendor.example/a?canary#canary")
 	p.Next(a)
-	want := &url.Error{Op: "GET", URL: "https://vendor.example/a", Err: errBase}
+	want := &url.Error{Op: "Get", URL: "https://vendor.example/a", Err: errBase}
 	if e, ok := errors.AsType[*url.Error](got); !ok || *e != *want {
 		t.Errorf("CheckRetry saw %v, want %v", got, want)
 	}

@@ -20,11 +20,13 @@ const longestHint = 2 * time.Minute
 //
 //	client.CheckRetry, client.Backoff = policy.Retryable()
 //
-// The client counts the retries by its RetryMax and has the bodies again, so
-// Attempts has no effect but for [None], and the bounds of RetryWaitMin and
-// RetryWaitMax none at all. After an error it shows the method but not the
-// headers: an Idempotency-Key is not seen there. Both functions are safe for
-// concurrent use.
+// The client counts the retries by its RetryMax and has the bodies again, so of
+// Attempts and MaxThrottled counts only whether they allow a retry at all, as
+// [None] does not; MaxElapsed bounds each wait, not their sum; RetryWaitMin and
+// RetryWaitMax bound nothing. Where NewBackOff answers Stop, Cap is waited for.
+// A hint of more than two minutes, or beyond the deadline, ends the request.
+// After an error the client shows the method but not the headers: an
+// Idempotency-Key is not seen there. Both functions are safe for concurrent use.
 func (p *Policy) Retryable() (retryablehttp.CheckRetry, retryablehttp.Backoff) {
 	return p.checkRetry, p.backoff
 }
@@ -71,7 +73,10 @@ func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response
 	if p == nil {
 		p = &defaults
 	}
-	d, _ := p.delay(attemptNum+1, resp)
+	d, ok := p.delay(attemptNum+1, resp)
+	if !ok {
+		d = p.limit() // the client goes on: only CheckRetry could have stopped it
+	}
 	if resp != nil {
 		s := headers.Parse(resp, time.Now())
 		d = max(d, hint(&s))

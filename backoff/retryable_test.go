@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	cenkalti "github.com/cenkalti/backoff/v4"
 	"github.com/hashicorp/go-retryablehttp"
 )
 
@@ -142,6 +144,34 @@ func TestRetryableIsNeverEarly(t *testing.T) {
 		if d := delay(0, time.Second, n, nil); d < 0 || d > DefaultBase<<n {
 			t.Errorf("Backoff(%d) after an error = %v, want at most %v", n, d, DefaultBase<<n)
 		}
+	}
+}
+
+// The client drains the response before it asks for the delay.
+func TestRetryableKnowsAHintInADrainedBody(t *testing.T) {
+	check, delay := (*Policy)(nil).Retryable()
+	resp := &http.Response{
+		StatusCode:    429,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		Body:          &source{Reader: strings.NewReader(`{"ok":false,"parameters":{"retry_after":61}}`)},
+		ContentLength: -1,
+		Request:       httptest.NewRequest("POST", "https://api.telegram.org/bot/sendMessage", http.NoBody),
+	}
+	if again, _ := check(t.Context(), resp, nil); !again {
+		t.Fatal("CheckRetry = false")
+	}
+	Drain(resp)
+	if d := delay(0, time.Second, 0, resp); d < 61*time.Second {
+		t.Errorf("Backoff = %v, want at least 61s", d)
+	}
+}
+
+// The client cannot be told to stop there, and must not be told to hurry.
+func TestRetryableAfterTheLastOfTheDelays(t *testing.T) {
+	p := &Policy{Base: time.Hour, Cap: time.Hour, NewBackOff: func() cenkalti.BackOff { return &cenkalti.StopBackOff{} }}
+	_, delay := p.Retryable()
+	if d := delay(0, time.Second, 3, nil); d != time.Hour {
+		t.Errorf("Backoff = %v, want Cap, %v", d, p.Cap)
 	}
 }
 

@@ -1,7 +1,6 @@
 package headers
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -79,19 +78,24 @@ func isJSON(mediaType string) bool {
 }
 
 // peek reads the beginning of a body and puts it back; whole says that it is all of it.
+// What was read once is known even when the body has been read or closed since.
 func peek(resp *http.Response) (text []byte, whole bool) {
-	rest := resp.Body
-	text, err := io.ReadAll(io.LimitReader(rest, maxBody))
-	if err == nil && len(text) < maxBody {
-		err = io.EOF
+	b, ok := resp.Body.(*peeked)
+	if !ok {
+		b = &peeked{rest: resp.Body}
+		b.text, b.err = io.ReadAll(io.LimitReader(b.rest, maxBody))
+		if b.err == nil && len(b.text) < maxBody {
+			b.err = io.EOF
+		}
+		resp.Body = b
 	}
-	resp.Body = &peeked{text: bytes.NewReader(text), err: err, rest: rest}
-	return text, err == io.EOF
+	return b.text, b.err == io.EOF
 }
 
 // A peeked is a body whose beginning was read: it reads that first, then the rest.
 type peeked struct {
-	text   *bytes.Reader
+	text   []byte
+	at     int   // what of text was read since
 	err    error // how the rest ended, where it did
 	rest   io.ReadCloser
 	closed atomic.Bool // a body may be closed while it is read
@@ -101,8 +105,10 @@ func (b *peeked) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return b.rest.Read(p) // which says in its own way that it is closed
 	}
-	if b.text.Len() > 0 {
-		return b.text.Read(p)
+	if b.at < len(b.text) {
+		n := copy(p, b.text[b.at:])
+		b.at += n
+		return n, nil
 	}
 	if b.err != nil {
 		return 0, b.err

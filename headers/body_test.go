@@ -186,6 +186,19 @@ func TestBodyReadTwice(t *testing.T) {
 	checkBody(t, resp, body, `{"wait":3}`)
 }
 
+func TestBodyIsKnownWhenItIsClosed(t *testing.T) {
+	resp, body := bodied(429, `{"wait":3}`)
+	speaker.Parse(resp, received)
+	io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	if got := speaker.Parse(resp, received); got.RetryAfter != 3*time.Second {
+		t.Errorf("RetryAfter = %v, want 3s", got.RetryAfter)
+	}
+	if body.closed != 1 {
+		t.Errorf("body closed %d times, want once", body.closed)
+	}
+}
+
 // Over a real connection: the body stays whole, a read after Close fails as it does
 // with net/http, and the connection is used again.
 func TestBodyOverConnection(t *testing.T) {

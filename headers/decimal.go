@@ -85,17 +85,18 @@ func (d decimal) times(unit, bound time.Duration) (time.Duration, bool) {
 
 // instant reads d as time since the Unix epoch, in the unit that its size tells.
 func (d decimal) instant() time.Time {
+	unit := time.Second
 	switch {
-	case d.whole < 1e11:
-		return time.Unix(int64(d.whole), int64(d.nanos))
-	case d.whole < 1e14:
-		part, _ := decimal{nanos: d.nanos}.times(time.Millisecond, maxWait)
-		return time.UnixMilli(int64(d.whole)).Add(part)
-	case d.whole < 1e17:
-		return time.UnixMicro(int64(d.whole))
-	default:
-		return time.Unix(0, int64(min(d.whole, 1<<63-1)))
+	case d.whole >= 1e17:
+		unit = time.Nanosecond
+	case d.whole >= 1e14:
+		unit = time.Microsecond
+	case d.whole >= 1e11:
+		unit = time.Millisecond
 	}
+	perSecond := uint64(time.Second / unit)
+	part, _ := decimal{d.whole % perSecond, d.nanos}.times(unit, time.Second)
+	return time.Unix(int64(d.whole/perSecond), int64(part))
 }
 
 // parseCount reads a limit or a count of what remains. A number that is too high

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -180,8 +181,8 @@ func TestSyntaxes(t *testing.T) {
 		{"of a limit", headers.Field{Syntax: headers.SyntaxUsedOfLimit}, "45/40", []headers.Quota{count(one, 40, 0)}},
 		{"of limits", headers.Field{Syntax: headers.SyntaxUsedOfLimit}, "a=1/4; b=2/5(name=b); c=/; d=1; e=-1/3; f=1/9e9",
 			[]headers.Quota{count("a", 4, 3), count("b", 5, 3)}},
-		{"named", headers.Field{Syntax: headers.SyntaxNamed, Tells: headers.FactRemaining}, "a;7, b;x, c, ;3",
-			[]headers.Quota{count("", 0, 3), count("a", 0, 7)}},
+		{"named", headers.Field{Syntax: headers.SyntaxNamed, Tells: headers.FactRemaining}, "a;7, b;x, c, ;3, d;-2",
+			[]headers.Quota{count("", 0, 3), count("a", 0, 7), count("d", 0, 0)}},
 		{"pairs", headers.Field{Syntax: headers.SyntaxPairs}, "total=9; remaining=-3; resets=41; other=7; total",
 			[]headers.Quota{until(count(one, 9, 0), 41*time.Second)}},
 		{"windows", headers.Field{Syntax: headers.SyntaxWindows, Tells: headers.FactLimit}, "20:1,100:120,7:0,:,8",
@@ -226,6 +227,50 @@ func TestUsedOfWindows(t *testing.T) {
 	got := d.Parse(response(200, "X-Limit", "20:1,100:120", "X-Used", "101:120,3:1,9:9"), received).Quotas
 	if len(got) != 2 || got[0].Remaining != 17 || got[1].Remaining != 0 || !got[1].HasRemaining {
 		t.Errorf("Quotas = %+v, want 17 and 0 remaining", got)
+	}
+}
+
+// How the vendors refuse beside 429, and whether that leaves the request undone.
+func TestVendorsRefusals(t *testing.T) {
+	for _, c := range []struct {
+		vendor       string
+		status       int
+		text         string
+		notProcessed bool
+	}{
+		{"AWS", 400, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`, true},
+		{"AWS", 400, `{"__type":"ThrottledException"}`, true},
+		{"AWS", 400, `{"code":"Throttling.User"}`, true},
+		{"AWS", 400, `{"code":"RequestThrottled"}`, true},
+		{"AWS", 503, `{"code":"SlowDown"}`, false},
+		{"GitHub", 403, `{"documentation_url":"https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`, true},
+		{"GitHub", 403, `{"documentation_url":"https://docs.github.com/en/free-pro-team@latest/rest/overview/resources-in-the-rest-api#secondary-rate-limits"}`, true},
+		{"Google APIs", 403, `{"error":{"errors":[{"reason":"dailyLimitExceeded"}]}}`, false},
+		{"Linear", 400, `{"errors":[{"extensions":{"code":"RATELIMITED"}}]}`, true},
+	} {
+		d, _ := headers.Lookup(c.vendor)
+		resp, _ := bodied(c.status, c.text)
+		want := headers.Signal{Throttled: true, NotProcessed: c.notProcessed, Reason: "body"}
+		got := d.Parse(resp, received)
+		got.Scope = headers.ScopeUnknown
+		if !equal(got, want) {
+			t.Errorf("%s %d %s: Parse = %+v, want %+v", c.vendor, c.status, c.text, got, want)
+		}
+		resp, _ = bodied(c.status, `{"__type":"ValidationException","message":"Resource not accessible"}`)
+		if got := d.Parse(resp, received); got.Throttled {
+			t.Errorf("%s %d of another error: Parse = %+v, want it not throttled", c.vendor, c.status, got)
+		}
+	}
+}
+
+// A day's quota of X's is spent while those of the quarters of an hour are not.
+func TestDaysQuotaOfX(t *testing.T) {
+	d, _ := headers.Lookup("X (Twitter)")
+	at := strconv.FormatInt(received.Add(6*time.Hour).Unix(), 10)
+	got := d.Parse(response(429, "x-rate-limit-remaining", "39999", "x-app-limit-24hour-limit", "17",
+		"x-app-limit-24hour-remaining", "0", "x-app-limit-24hour-reset", at), received)
+	if wait, told := got.Wait(); wait != 6*time.Hour || !told {
+		t.Errorf("Wait = %v, %v, want 6h", wait, told)
 	}
 }
 

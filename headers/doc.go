@@ -9,7 +9,7 @@
 // # What is read
 //
 // Retry-After (RFC 9110 section 10.2.3) in seconds, with a fraction, as any of the
-// three HTTP-dates or RFC 3339, and its variants in milliseconds; all generations of
+// three HTTP-dates or RFC 3339, after its variants in milliseconds; all generations of
 // the RateLimit header fields draft (draft-polli-ratelimit-headers-00 to
 // draft-ietf-httpapi-ratelimit-headers-10), from 07 on as structured fields (RFC 9651);
 // and every field with the word "ratelimit" or "rate-limit" in its name, whose other

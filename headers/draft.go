@@ -104,12 +104,14 @@ func (r *reader) draftPolicyItem(member httpsfv.Member) {
 		return
 	}
 	q := r.quota(name)
-	q.Unit = unit
+	if unit != "" {
+		q.Unit = unit
+	}
 	if hasLimit {
 		q.lowerLimit(float64(limit))
 	}
 	if window, whole := (decimal{whole: uint64(w)}).times(time.Second, maxWindow); hasWindow && whole {
-		q.Window, q.HasWindow = window, true
+		q.lengthenWindow(window)
 	}
 }
 
@@ -120,10 +122,11 @@ func namedItem(member httpsfv.Member) (item httpsfv.Item, name string, ok bool) 
 	return item, clean(name), ok && isWord
 }
 
+// quotaUnit returns the unit that a policy names, "" where it names none.
 func quotaUnit(parameters *httpsfv.Params) (unit string, ok bool) {
 	value, has := parameter(parameters, "qu")
 	if !has {
-		return unitRequests, true
+		return "", true
 	}
 	unit, ok = word(value)
 	return clean(unit), ok && unit != ""

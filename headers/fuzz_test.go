@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -137,7 +138,15 @@ func FuzzParse(f *testing.F) {
 			resp.Header.Add(name, value)
 		}
 		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-		checkBounds(t, dialects[int(vendor)%len(dialects)].Parse(resp, received))
+		d := dialects[int(vendor)%len(dialects)]
+		first := d.Parse(resp, received)
+		checkBounds(t, first)
+		// The order of a map must not show.
+		for range 3 {
+			if got := d.Parse(resp, received); !reflect.DeepEqual(got, first) {
+				t.Fatalf("Parse = %+v, and then %+v", first, got)
+			}
+		}
 		if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, []byte(body)) {
 			t.Errorf("body reads as %q, %v, want %q", got, err, body)
 		}

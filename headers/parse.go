@@ -110,14 +110,17 @@ func (r *reader) exhausted() bool {
 	})
 }
 
-// zeroQuota reports whether a quota grants nothing at all. Where the response tells
+// zeroQuota reports whether a quota grants nothing at all: one of which something
+// remains does not mean its limit of zero. Where the response tells
 // a time as well, that is a pause: draft-ietf-httpapi-ratelimit-headers pushes
 // clients back with a limit of zero until the reset.
 func (r *reader) zeroQuota() bool {
 	if _, told := r.sig.Wait(); told {
 		return false
 	}
-	return slices.ContainsFunc(r.quotas, func(q Quota) bool { return q.HasLimit && q.Limit == 0 })
+	return slices.ContainsFunc(r.quotas, func(q Quota) bool {
+		return q.HasLimit && q.Limit == 0 && (!q.HasRemaining || q.Remaining == 0)
+	})
 }
 
 // CanRefuse reports whether a response with this status may be a refusal. Where it may

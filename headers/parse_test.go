@@ -109,7 +109,7 @@ func TestReset(t *testing.T) {
 		{"946684799", month}, {"946684800", 0},
 		{"1795176005", 5 * time.Second}, {"1795176005500", 5500 * time.Millisecond},
 		{"1795176005.25", 5250 * time.Millisecond},
-		{"1795176005500000", 5500 * time.Millisecond}, {"1795176005500000000", 5500 * time.Millisecond},
+		{"1795176005500000", 5500 * time.Millisecond}, {"1795176005500000.5", 5500*time.Millisecond + 500}, {"1795176005500000000", 5500 * time.Millisecond},
 		{"6m0s", 6 * time.Minute}, {"547ms", 547 * time.Millisecond}, {"2m52.8s", 172800 * time.Millisecond},
 		{"1d12h", 36 * time.Hour}, {"12us", 12 * time.Microsecond}, {"12µs", 12 * time.Microsecond}, {"3ns", 3},
 		{"0s", 0}, {"99999999999999999999d", month}, {"-1s", none}, {"1", time.Second}, {"1w", none}, {"s", none},
@@ -185,6 +185,7 @@ func TestJudgement(t *testing.T) {
 		{"429 not to be retried", 429, []string{"X-Should-Retry", " False "}, headers.Signal{Throttled: true, NotProcessed: true, Permanent: true, Reason: "no_retry"}},
 		{"a success not to be retried", 200, []string{"X-Should-Retry", "false"}, headers.Signal{}},
 		{"429 of a quota of zero", 429, []string{"X-RateLimit-Limit", "0"}, headers.Signal{Throttled: true, NotProcessed: true, Permanent: true, Reason: "zero_quota"}},
+		{"429 of a limit of zero that cannot be meant", 429, []string{"X-RateLimit-Limit", "0", "X-RateLimit-Remaining", "5"}, refused},
 		{"429 pushed back for a while", 429, []string{"X-RateLimit-Limit", "0", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "5"}, refused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,6 +247,15 @@ func TestFieldNamesInAnyCase(t *testing.T) {
 	got := headers.Parse(resp, received)
 	if got.RetryAfter != 5*time.Second || len(got.Quotas) != 2 || got.Quotas[1].Window != 3*time.Second {
 		t.Errorf("Parse = %+v, want all four fields read", got)
+	}
+}
+
+func TestDialectsFieldNamesInAnyCase(t *testing.T) {
+	discord, _ := headers.Lookup("Discord")
+	resp := response(429)
+	resp.Header = http.Header{"x-ratelimit-remaining": {"0"}, "x-ratelimit-reset-after": {"1.5"}}
+	if wait, told := discord.Parse(resp, received).Wait(); wait != 1500*time.Millisecond || !told {
+		t.Errorf("Wait = %v, %v, want 1.5s", wait, told)
 	}
 }
 
@@ -371,6 +381,17 @@ func TestPoliciesOfTwoFieldsAreTheSameEachTime(t *testing.T) {
 	}
 	for range 20 {
 		if got := headers.Parse(resp, received).Quotas; !slices.Equal(got, want) {
+			t.Fatalf("Quotas = %+v, want %+v", got, want)
+		}
+	}
+}
+
+// Two fields may tell of one quota in their own words.
+func TestQuotaOfTwoFieldsIsTheSameEachTime(t *testing.T) {
+	resp := response(200, "RateLimit-Policy", `"minute";q=9;w=5;qu="content-bytes"`, "X-RateLimit-Limit-Minute", "7", "RateLimit-Remaining-Minute", "3")
+	want := headers.Quota{Name: "minute", Unit: "content-bytes", Limit: 7, HasLimit: true, Remaining: 3, HasRemaining: true, Window: time.Minute, HasWindow: true}
+	for range 50 {
+		if got := headers.Parse(resp, received).Quotas; len(got) != 1 || got[0] != want {
 			t.Fatalf("Quotas = %+v, want %+v", got, want)
 		}
 	}

@@ -29,7 +29,7 @@ func (r *reader) read() Signal {
 	r.standard()
 	for i := range r.dialect.Fields {
 		f := &r.dialect.Fields[i]
-		if lines := bounded(r.resp.Header.Values(f.Name)); len(lines) > 0 {
+		if lines := bounded(r.lines(f.Name)); len(lines) > 0 {
 			r.field(f, lines)
 		}
 	}
@@ -44,6 +44,20 @@ func (r *reader) read() Signal {
 	}
 	r.sig.Quotas = r.quotas
 	return r.sig
+}
+
+// lines returns the lines of a field. A header map that was built by hand may hold
+// its name in any case.
+func (r *reader) lines(name string) []string {
+	if lines := r.resp.Header.Values(name); len(lines) > 0 {
+		return lines
+	}
+	for key, lines := range r.resp.Header {
+		if len(key) == len(name) && strings.EqualFold(key, name) {
+			return lines
+		}
+	}
+	return nil
 }
 
 // standard reads the header fields that any vendor may send.

@@ -170,7 +170,11 @@ func (r *reader) usedOfLimit(f *Field, lines []string) {
 func (r *reader) namedValues(f *Field, lines []string) {
 	for part := range parts(lines, ",") {
 		name, number, _ := strings.Cut(part, ";")
-		if n, ok := parseCount(trim(number)); ok {
+		parse := parseCount
+		if f.Tells == FactRemaining {
+			parse = parseRemaining
+		}
+		if n, ok := parse(trim(number)); ok {
 			r.tell(f, clean(name), n)
 		}
 	}

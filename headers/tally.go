@@ -60,9 +60,11 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 		return &t.surplus
 	}
 	q := t.quota(t.nameOf(name))
-	q.Unit = name.unit
+	if q.Unit == unitRequests { // else the quota's policy has told it
+		q.Unit = name.unit
+	}
 	if name.window > 0 {
-		q.Window, q.HasWindow = name.window, true
+		q.lengthenWindow(name.window)
 	}
 	return q
 }
@@ -180,6 +182,10 @@ func isEmpty(q Quota) bool {
 
 func (q *Quota) lowerLimit(n float64)     { lower(&q.Limit, &q.HasLimit, n) }
 func (q *Quota) lowerRemaining(n float64) { lower(&q.Remaining, &q.HasRemaining, n) }
+
+func (q *Quota) lengthenWindow(window time.Duration) {
+	q.Window, q.HasWindow = max(q.Window, window), true
+}
 
 func (q *Quota) delayReset(wait time.Duration, kind ResetKind) {
 	q.Reset, q.HasReset = max(q.Reset, wait), true

@@ -26,8 +26,9 @@ var vendors = []Dialect{
 	},
 	{Vendor: "Auth0", Hosts: []string{"*.auth0.com"}},
 	{
-		Vendor: "AWS",
-		Hosts:  []string{"*.amazonaws.com"},
+		Vendor:       "AWS",
+		Hosts:        []string{"*.amazonaws.com", "*.amazonaws.com.cn"},
+		NotProcessed: []int{400},
 		Fields: []Field{
 			{Name: "X-Amzn-Errortype", Tells: FactRefusal, Words: awsRefusals},
 		},
@@ -42,7 +43,7 @@ var vendors = []Dialect{
 		Fields: azureFields,
 	},
 	{Vendor: "Azure Cosmos DB", Hosts: []string{"*.documents.azure.com"}},
-	{Vendor: "Azure OpenAI", Hosts: []string{"*.openai.azure.com"}, Advisory: true, Reset: ResetFull},
+	{Vendor: "Azure OpenAI", Hosts: []string{"*.openai.azure.com", "*.cognitiveservices.azure.com", "*.services.ai.azure.com"}, Advisory: true, Reset: ResetFull},
 	{
 		Vendor: "Azure Resource Graph",
 		Fields: azureFields,
@@ -94,7 +95,7 @@ var vendors = []Dialect{
 	},
 	{
 		Vendor: "Datadog",
-		Hosts:  []string{"api.datadoghq.com", "api.datadoghq.eu"},
+		Hosts:  []string{"*.datadoghq.com", "*.datadoghq.eu", "*.ddog-gov.com"},
 		Reset:  ResetWindow,
 		Fields: []Field{
 			{Name: "X-Ratelimit-Period", Tells: FactWindow},
@@ -110,7 +111,7 @@ var vendors = []Dialect{
 	{Vendor: "DigitalOcean", Hosts: []string{"api.digitalocean.com"}},
 	{
 		Vendor: "Discord",
-		Hosts:  []string{"discord.com", "*.discord.com"},
+		Hosts:  []string{"discord.com", "*.discord.com", "discordapp.com", "*.discordapp.com"},
 		Scope:  ScopeRoute,
 		Reset:  ResetWindow,
 		Fields: []Field{
@@ -145,7 +146,18 @@ var vendors = []Dialect{
 	{Vendor: "express-rate-limit"},
 	{Vendor: "Fastly", Hosts: []string{"api.fastly.com"}},
 	{Vendor: "Figma", Hosts: []string{"api.figma.com"}},
-	{Vendor: "GitHub", Hosts: []string{"api.github.com"}, NotProcessed: []int{403}, Reset: ResetWindow},
+	{
+		Vendor:       "GitHub", // a secondary limit may be told in the body alone
+		Hosts:        []string{"api.github.com", "uploads.github.com", "*.ghe.com"},
+		NotProcessed: []int{403},
+		Reset:        ResetWindow,
+		Body: []Field{
+			{Name: "documentation_url", Tells: FactRefusal, Words: map[string]Scope{
+				"*secondary-rate-limits": ScopeUnknown,
+				"*#abuse-rate-limits":    ScopeUnknown,
+			}},
+		},
+	},
 	{
 		Vendor: "GitLab",
 		Hosts:  []string{"gitlab.com"},
@@ -164,6 +176,7 @@ var vendors = []Dialect{
 				"userRateLimitExceeded": ScopeCredential,
 				"rateLimitExceeded":     ScopeUnknown,
 				"quotaExceeded":         ScopeUnknown,
+				"dailyLimitExceeded":    ScopeUnknown,
 			}},
 		},
 	},
@@ -228,8 +241,9 @@ var vendors = []Dialect{
 	},
 	{Vendor: "lemlist", Hosts: []string{"api.lemlist.com"}},
 	{
-		Vendor: "Linear", // GraphQL: refuses under 400
-		Hosts:  []string{"api.linear.app"},
+		Vendor:       "Linear", // GraphQL: refuses under 400
+		Hosts:        []string{"api.linear.app"},
+		NotProcessed: []int{400},
 		Fields: []Field{
 			{Name: "X-Ratelimit-Complexity-Limit", Tells: FactLimit, Quota: "complexity", Unit: "complexity"},
 			{Name: "X-Ratelimit-Complexity-Remaining", Tells: FactRemaining, Quota: "complexity", Unit: "complexity"},
@@ -416,7 +430,19 @@ var vendors = []Dialect{
 			{Name: "Mediawiki-Api-Error", Tells: FactRefusal, Words: map[string]Scope{"maxlag": ScopeLane}},
 		},
 	},
-	{Vendor: "X (Twitter)", Hosts: []string{"api.x.com", "api.twitter.com"}, Reset: ResetWindow},
+	{
+		Vendor: "X (Twitter)", // a day's quota beside those of the quarters of an hour
+		Hosts:  []string{"api.x.com", "api.twitter.com"},
+		Reset:  ResetWindow,
+		Fields: []Field{
+			{Name: "X-App-Limit-24hour-Limit", Tells: FactLimit, Quota: "app-24hour", Window: day},
+			{Name: "X-App-Limit-24hour-Remaining", Tells: FactRemaining, Quota: "app-24hour", Window: day},
+			{Name: "X-App-Limit-24hour-Reset", Tells: FactReset, Quota: "app-24hour", Window: day},
+			{Name: "X-User-Limit-24hour-Limit", Tells: FactLimit, Quota: "user-24hour", Window: day},
+			{Name: "X-User-Limit-24hour-Remaining", Tells: FactRemaining, Quota: "user-24hour", Window: day},
+			{Name: "X-User-Limit-24hour-Reset", Tells: FactReset, Quota: "user-24hour", Window: day},
+		},
+	},
 	{
 		Vendor: "Xero",
 		Hosts:  []string{"api.xero.com"},
@@ -455,12 +481,13 @@ var vendors = []Dialect{
 // awsRefusals are the exceptions by which AWS throttles, under 400 as well. What
 // names the service may stand before, an address after.
 var awsRefusals = map[string]Scope{
-	"*ThrottlingException*":                    ScopeUnknown,
+	"*Throttl*": ScopeUnknown, // ThrottlingException, ThrottledException, RequestThrottled
 	"*ProvisionedThroughputExceededException*": ScopeUnknown,
 	"*RequestLimitExceeded*":                   ScopeUnknown,
+	"*BandwidthLimitExceeded*":                 ScopeUnknown,
 	"*TooManyRequestsException*":               ScopeUnknown,
-	"*Throttling":                              ScopeUnknown,
 	"*SlowDown":                                ScopeUnknown,
+	"*PriorRequestNotComplete*":                ScopeUnknown,
 }
 
 // azureFields are of Azure Compute, a line for each policy, and of Resource Graph.
