@@ -16,8 +16,9 @@
 // # Which limits to set
 //
 // To stay below a server's limit of L calls in any window W, keep
-// Permits/Per x W + Burst <= L, and take two permits off the burst for the
-// permit tolerance: a call may leave up to 10 ms late.
+// Permits/Per x W + Burst <= L, and take off the burst what the permit tolerance
+// may add, for a call may leave a moment late: two permits up to 200/s, and one
+// for each 100/s above.
 //
 // # When not to use it
 //
