@@ -133,8 +133,13 @@ func (b *bucket) adopt(now, paused Instant, old rule) {
 	now = max(now, paused)
 	was, ok := old.(*bucket)
 	if !ok {
-		hand := int64(max(min(old.state(now).Headroom, float64(b.burst())), 0))
+		before := old.state(now)
+		hand := int64(max(min(before.Headroom, float64(b.burst())), 0))
 		b.tat = point{at: now}.after(b.pace.times(b.burst()-hand), b.pace.den)
+		// Who was next under the old rule is not held back by changing often.
+		if next := (point{at: before.Next}).after(b.spare, b.pace.den); hand == 0 && next.at < b.tat.at {
+			b.tat = next
+		}
 		return
 	}
 	owed := was.owed(now)
@@ -160,9 +165,13 @@ func (b *bucket) owed(now Instant) *big.Rat {
 func (b *bucket) state(now Instant) LimitState {
 	owed, _ := b.owed(now).Float64()
 	burst := float64(b.burst())
+	headroom := burst - owed
+	if b.tat.at == Never {
+		headroom = min(headroom, 0)
+	}
 	return LimitState{
 		Limit:       b.limit,
-		Headroom:    burst - owed,
+		Headroom:    headroom,
 		Next:        b.earliest(asking{now: now, line: Never}, 1),
 		Utilization: owed / burst,
 	}

@@ -55,16 +55,32 @@ func (f *fixed) at(now Instant, ahead time.Duration) window {
 		w.end, w.mark = end, mark
 		return w
 	}
+	if f.align.first && w.debt > 0 {
+		start, end = f.paying(w, now)
+	}
 	next := window{start: max(start, w.end), end: end, mark: mark, before: w.end}
 	if next.start == w.end {
 		next.before, next.usedBefore = w.start, w.used
 	}
-	if w.debt > 0 {
-		between := int64(next.start.Sub(w.end) / f.limit.Per)
-		next.debt = max(w.debt-between*int64(f.limit.Permits), 0)
-		next.settle(int64(f.limit.Permits))
+	if permits := countOf(f.limit); w.debt > 0 {
+		if between := int64(next.start.Sub(w.end) / f.limit.Per); between <= w.debt/permits {
+			next.debt = w.debt - between*permits
+			next.settle(permits)
+		}
 	}
 	return next
+}
+
+// paying returns the window at an instant after w, whose debt is paid by
+// windows of first use: they follow each other, for no permit would begin one.
+func (f *fixed) paying(w window, now Instant) (start, end Instant) {
+	windows := (w.debt-1)/countOf(f.limit) + 1
+	past := min(int64(now.Sub(w.end)/f.limit.Per), windows)
+	start = w.end.Add(time.Duration(past) * f.limit.Per)
+	if past == windows {
+		return start, now.Add(f.limit.Per)
+	}
+	return start, start.Add(f.limit.Per)
 }
 
 // settle lets the window pay of the debt what it can.
@@ -76,7 +92,7 @@ func (w *window) settle(permits int64) {
 // fits reports whether n more go into a window in which so many are used. A
 // request beyond the permits that a cut left has a window to itself.
 func fits(n, used, permits int64) bool {
-	return used+n <= permits || used == 0
+	return used <= permits-n || used == 0
 }
 
 func (f *fixed) earliest(a asking, n int64) Instant {
@@ -91,12 +107,25 @@ func (f *fixed) opens(now Instant, n int64) Instant {
 	}
 	switch {
 	case !fits(n, w.used, f.permits):
-		return w.end
+		return f.paid(w, n)
 	case now < w.start || !fits(n, w.usedBefore, f.permits):
 		return w.start
 	default:
 		return w.before
 	}
+}
+
+// paid returns when a window after w has room for n, the debt paid before. The
+// windows of a calendar, which are not of one length, are asked one by one.
+func (f *fixed) paid(w *window, n int64) Instant {
+	if w.debt == 0 || f.align.span != "" {
+		return w.end
+	}
+	full, rest := w.debt/countOf(f.limit), w.debt%countOf(f.limit)
+	if !fits(n, rest, f.permits) {
+		full++
+	}
+	return point{at: w.end}.after(pace{int64(f.limit.Per), 1}.times(full), 1).at
 }
 
 func (f *fixed) spend(a asking, charged Instant, n int64) Instant {
@@ -109,8 +138,8 @@ func (f *fixed) charge(now Instant, n int64) {
 	if now >= f.window.end {
 		f.window = f.now(now)
 	}
-	f.window.debt += n
-	f.window.settle(int64(f.limit.Permits))
+	f.window.debt = counted(f.window.debt, n)
+	f.window.settle(countOf(f.limit))
 }
 
 func (f *fixed) refund(at Instant, n int64) { f.relieve(at, at, n) }
@@ -153,9 +182,12 @@ func (f *fixed) used(now Instant) int64 {
 func (f *fixed) adopt(now, _ Instant, old rule) {
 	if was, ok := old.(*fixed); ok && was.limit.Per == f.limit.Per && was.limit.Align == f.limit.Align {
 		f.window = was.window
-		f.window.settle(int64(f.limit.Permits))
-	} else {
-		f.charge(now, min(old.used(now), int64(f.limit.Permits)))
+		if f.window.debt > 0 {
+			f.window = was.now(now) // the windows before this one paid by the old limit
+		}
+		f.window.settle(countOf(f.limit))
+	} else if used := old.used(now); used > 0 {
+		f.charge(now, min(used, countOf(f.limit)))
 	}
 	w := f.now(now)
 	f.spacing = spacedChange(now, w.end, f.permits-w.used, old)

@@ -78,7 +78,7 @@ var ErrExceedsBurst = errors.New("cost exceeds burst")
 
 // A Forecast tells why r must wait and how long at least.
 type Forecast struct {
-	At     Instant // r cannot go before it; not after now: r could go now
+	At     Instant // r cannot go before it; not after now: r could go now; Never: Take returns an error
 	Limit  string  // the name of the limit that asks for it; "" where none does
 	Reason Reason  // what r would wait for
 }
@@ -103,10 +103,10 @@ type Forecaster interface {
 
 // A Refunder takes back permits that were spent but never left: the caller
 // went away just as they were granted. The instant at is the one that Take
-// answered. The last ones handed out shorten the line. Others keep their
+// answered, and what was taken is given back once. A bucket that is no further
+// ahead than what comes back moves back. Otherwise the permits keep their
 // instant: who stood in line then may still have them, within the tolerance
-// after it, at the same cost; otherwise they are lost. Windows count them no
-// longer.
+// after it, at the same cost; else they are lost. Windows count them no longer.
 type Refunder interface {
 	Refund(now, at Instant, r Request)
 }

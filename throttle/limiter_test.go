@@ -38,11 +38,97 @@ func TestInstantsSaturate(t *testing.T) {
 	}
 }
 
+// Of the largest numbers that validate, nothing more is granted than of others.
+func TestHugeLimitsDoNotOverflow(t *testing.T) {
+	for _, per := range []time.Duration{1, time.Second, math.MaxInt64/2 + 5, math.MaxInt64} {
+		for _, permits := range []int{1, 2, math.MaxInt / 2, math.MaxInt - 1, math.MaxInt} {
+			for _, l := range []throttle.Limit{
+				throttle.TokenBucket(permits, per, permits), throttle.TokenBucket(1, per, permits), throttle.LeakyBucket(permits, per),
+				throttle.FixedWindow(permits, per), throttle.SlidingLog(permits, per), throttle.SlidingWindow(permits, per),
+			} {
+				limiter := throttle.NewAt(l)
+				if at, err := limiter.Take(epoch, throttle.Request{N: permits}); at > epoch || err != nil {
+					t.Errorf("%v: Take of all = %d, %v, want now", l, at, err)
+				}
+				for range 4 {
+					at, err := limiter.Take(epoch, throttle.Request{N: 1})
+					if l.Algorithm != throttle.AlgorithmLeakyBucket && at <= epoch || err != nil {
+						t.Errorf("%v: Take of one more = %d, %v, want a wait", l, at, err)
+					}
+					limiter.(throttle.Settler).Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
+				}
+				if s := limiter.(throttle.Reader).State(epoch).Limits[0]; s.Headroom > 0 || s.Utilization < 0 {
+					t.Errorf("%v: after all and more the state is %+v", l, s)
+				}
+			}
+		}
+	}
+}
+
+// What went over may be more than all windows since could be counted to pay.
+func TestDebtOfManyWindowsDoesNotOverflow(t *testing.T) {
+	l := throttle.NewAt(throttle.FixedWindow(1_000_000_000, 1))
+	l.(throttle.Settler).Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 2_000_000_001})
+	if at, _ := l.Take(epoch, throttle.Request{N: 1}); at != epoch+2 {
+		t.Errorf("Take at once = %d, want 2", at-epoch)
+	}
+	now := epoch.Add(20 * time.Second)
+	if at, _ := l.Take(now, throttle.Request{N: 1}); at > now {
+		t.Errorf("Take after 20 s = %d more, want now", at-now)
+	}
+}
+
+func TestForecastTellsWhy(t *testing.T) {
+	l := throttle.NewAt(throttle.TokenBucket(10, time.Second, 1), throttle.FixedWindow(1, time.Hour))
+	forecast := func(want throttle.Forecast) {
+		t.Helper()
+		if got := l.(throttle.Forecaster).Forecast(epoch, throttle.Request{N: 1}); got != want {
+			t.Errorf("Forecast = %+v, want %+v", got, want)
+		}
+	}
+	_, _ = l.Take(epoch, throttle.Request{Each: []int{1, 0}})
+	forecast(throttle.Forecast{At: epoch.Add(100 * time.Millisecond), Limit: "requests-bucket-0", Reason: throttle.ReasonRate})
+	_, _ = l.Take(epoch, throttle.Request{Each: []int{0, 1}})
+	hour := throttle.Instant(time.Hour)
+	forecast(throttle.Forecast{At: epoch/hour*hour + hour, Limit: "requests-fixed-1", Reason: throttle.ReasonRate})
+	until := epoch.Add(3 * time.Hour)
+	l.(throttle.Reconciler).Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: until})
+	forecast(throttle.Forecast{At: until, Reason: throttle.ReasonPause})
+}
+
+func TestToleranceIsTwoIntervalsWithinItsBounds(t *testing.T) {
+	for _, c := range []struct {
+		limit throttle.Limit
+		want  time.Duration
+	}{
+		{throttle.LeakyBucket(1000, time.Second), 10 * time.Millisecond},
+		{throttle.LeakyBucket(100, time.Second), 20 * time.Millisecond},
+		{throttle.LeakyBucket(1, time.Hour), 100 * time.Millisecond},
+		{throttle.LeakyBucket(1, math.MaxInt64), 100 * time.Millisecond},
+	} {
+		if got := throttle.NewAt(c.limit).(throttle.Tolerant).Tolerance(); got != c.want {
+			t.Errorf("%v: Tolerance() = %v, want %v", c.limit, got, c.want)
+		}
+	}
+}
+
 func TestWindowsLieOnMultiplesBeforeTheEpochToo(t *testing.T) {
 	l := throttle.NewAt(throttle.FixedWindow(1, time.Second))
 	for i, want := range []throttle.Instant{-1_500_000_000, -1_000_000_000} {
 		if at, _ := l.Take(-1_500_000_000, throttle.Request{N: 1}); at != want {
 			t.Errorf("permit %d = %d, want %d", i+1, at, want)
 		}
+	}
+}
+
+// Whoever stands in line behind others learns from it that to wait is in vain.
+func TestForecastOfWhatIsNeverGrantedIsNever(t *testing.T) {
+	limiter, err := throttle.Local{}.Limiter("", throttle.TokenBucket(10, time.Second, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := throttle.InstantOf(time.Unix(1, 0))
+	if f := limiter.(throttle.Forecaster).Forecast(now, throttle.Request{N: 6}); f.At != throttle.Never {
+		t.Errorf("Forecast(6 of a burst of 5).At = %v, want Never", f.At)
 	}
 }

@@ -58,6 +58,7 @@ func (g *log) spend(a asking, charged Instant, n int64) Instant {
 }
 
 func (g *log) charge(now Instant, n int64) {
+	n = min(n, maxCount)
 	live := g.live()
 	if last := len(live) - 1; last >= 0 && live[last].at >= now {
 		live[last].n += n // a clock read out of order stays that long
@@ -132,7 +133,11 @@ func (g *log) used(now Instant) int64 {
 // another rule had used.
 func (g *log) adopt(now, _ Instant, old rule) {
 	if was, ok := old.(*log); ok {
-		g.runs, g.kept, g.gone = slices.Clone(was.live()), was.kept, was.gone
+		g.runs, g.kept = slices.Clone(was.live()), was.kept
+		// What had left the old span is not counted in a longer one.
+		if was.gone.Add(was.limit.Per) > now {
+			g.gone = was.gone
+		}
 		g.trim()
 	} else if used := old.used(now); used > 0 {
 		g.charge(now, used)

@@ -31,7 +31,7 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 			case 2:
 				refundBoth(now, at, a, b)
 			case 3:
-				f := throttle.Fact{Departed: now, Refused: true, Until: now + throttle.Instant(random.Int64N(3*interval+1))}
+				f := throttle.Fact{Departed: now, Refused: true, Until: now + throttle.Instant(random.Int64N(4*interval+1)-interval)}
 				reconcileBoth(now, f, a, b)
 			case 4:
 				reconcileBoth(now, throttle.Fact{Departed: now, Refused: random.IntN(3) == 0}, a, b)
@@ -56,6 +56,25 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 	}
 	if lockFree < 60_000 {
 		t.Fatalf("only %d takes were lock-free", lockFree)
+	}
+}
+
+// A permit that came back and that nobody took in time is forgotten.
+func TestReturnedPermitsHoldUpTheLockFreeFormNoLongerThanTheTolerance(t *testing.T) {
+	l := throttle.NewAt(throttle.LeakyBucket(1000, time.Second))
+	now := epoch
+	for range 4 {
+		_, _ = l.Take(now, throttle.Request{N: 1})
+		now = now.Add(time.Millisecond)
+	}
+	l.(throttle.Refunder).Refund(now, epoch.Add(time.Millisecond), throttle.Request{N: 1})
+	if throttle.LockFree(l) {
+		t.Fatal("a returned permit is not kept")
+	}
+	now = now.Add(20 * time.Millisecond)
+	_, _ = l.Take(now, throttle.Request{N: 1})
+	if !throttle.LockFree(l) {
+		t.Fatal("20 ms later, twice the tolerance, the returned permit is still kept")
 	}
 }
 
@@ -131,8 +150,12 @@ func TestConcurrentUseKeepsTheBound(t *testing.T) {
 					if at > now {
 						continue
 					}
-					if random.IntN(10) == 0 {
+					switch random.IntN(20) {
+					case 0, 1:
 						l.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1})
+						continue
+					case 2:
+						l.(throttle.Settler).Settle(now, at, throttle.Request{N: 1}, throttle.Request{})
 						continue
 					}
 					granted.Add(1)
@@ -165,5 +188,7 @@ func disturb(l throttle.Limiter, now throttle.Instant, random *rand.Rand, limits
 		l.(throttle.Forecaster).Forecast(now, throttle.Request{N: 1})
 	case 5:
 		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now + 1})
+	case 6:
+		l.(throttle.Settler).Settle(now, now, throttle.Request{N: 1}, throttle.Request{N: 3})
 	}
 }

@@ -55,6 +55,15 @@ func newRule(l Limit, share int64, wall func() Instant) rule {
 // permitsOf returns a window's permits at a share of the rate in thousandths.
 // It cuts how many, never how long: the vendor's windows stay as they are.
 func permitsOf(l Limit, share int64) int64 {
-	whole, rest := int64(l.Permits)/fullCut, int64(l.Permits)%fullCut
+	whole, rest := countOf(l)/fullCut, countOf(l)%fullCut
 	return max(whole*share+rest*share/fullCut, 1)
 }
+
+// maxCount bounds what a window counts, so that no sum overflows.
+const maxCount = 1 << 60
+
+// countOf returns a window's permits, as configured.
+func countOf(l Limit) int64 { return min(int64(l.Permits), maxCount) }
+
+// counted returns a count that n more were added to.
+func counted(count, n int64) int64 { return min(count+min(n, maxCount), maxCount) }

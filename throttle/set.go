@@ -64,7 +64,7 @@ const (
 func toleranceOf(limits []Limit) time.Duration {
 	tolerance := maxTolerance
 	for _, l := range limits {
-		two := l.Per / time.Duration(l.Permits) * 2
+		two := 2 * min(l.Per/time.Duration(l.Permits), maxTolerance)
 		tolerance = min(tolerance, max(two, minTolerance))
 	}
 	return tolerance
@@ -202,7 +202,7 @@ func (s *set) Forecast(now Instant, r Request) Forecast {
 	s.lock()
 	defer s.unlock(now)
 	if s.check(&r) != nil {
-		return Forecast{At: now}
+		return Forecast{At: Never}
 	}
 	a := s.asking(now, &r)
 	f := Forecast{At: s.allowed(a, &r)}
@@ -238,7 +238,7 @@ func (s *set) Tolerance() time.Duration {
 func (s *set) Refund(now, at Instant, r Request) {
 	s.lock()
 	defer s.unlock(now)
-	if s.check(&r) != nil || at < now.Add(-s.tolerance) || s.void(at) {
+	if s.check(&r) != nil || at < now.Add(-s.tolerance) || at > now || s.void(at) {
 		return
 	}
 	for i, rule := range s.rules {
@@ -260,7 +260,7 @@ func (s *set) Settle(now, at Instant, r, actual Request) {
 	s.lock()
 	defer s.unlock(now)
 	for i, rule := range s.rules {
-		switch more := actual.permits(i) - r.permits(i); {
+		switch more := max(actual.permits(i), 0) - max(r.permits(i), 0); {
 		case more > 0:
 			rule.charge(now, more)
 		default:

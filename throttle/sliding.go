@@ -1,6 +1,9 @@
 package throttle
 
-import "math/bits"
+import (
+	"math/bits"
+	"time"
+)
 
 // A sliding enforces a sliding window by two counters: the permits of this
 // window, and those of the one before as far as it overlaps the span that ends
@@ -60,7 +63,7 @@ func (s *sliding) opens(c counts, n int64) Instant {
 	for {
 		if room := s.permits - c.this - n; room >= 0 {
 			if past := s.fades(c.before, room); past < int64(s.limit.Per) {
-				return c.start + Instant(past)
+				return c.start.Add(time.Duration(past))
 			}
 		}
 		c = counts{c.start.Add(s.limit.Per), 0, c.this, c.before}
@@ -96,7 +99,7 @@ func (s *sliding) spend(a asking, charged Instant, n int64) Instant {
 
 func (s *sliding) charge(now Instant, n int64) {
 	s.counts = s.at(now)
-	s.counts.this += n
+	s.counts.this = counted(s.counts.this, n)
 }
 
 func (s *sliding) refund(at Instant, n int64) { s.relieve(at, at, n) }

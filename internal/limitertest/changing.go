@@ -112,6 +112,15 @@ var changing = []rule{
 		f.grants(10*time.Second, 1)
 		f.refuses(10*time.Second, 1, 10100*ms)
 	}},
+	{"a cut never falls below a fiftieth", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(100, 1))
+		for i := range 50 {
+			now := after(time.Duration(i) * ms)
+			optional[throttle.Reconciler](f).Reconcile(now, throttle.Fact{Departed: now, Refused: true})
+		}
+		f.grants(time.Minute, 1)
+		f.refuses(time.Minute, 1, time.Minute+500*ms)
+	}},
 	{"a cut window lets out its share", func(t *testing.T, make Factory) {
 		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
 			f := begin(t, make, l)
@@ -177,6 +186,63 @@ var changing = []rule{
 		if n < 8 || n > 11 {
 			t.Fatalf("%d left in a second of changes, want about 10", n)
 		}
+		f = begin(t, make, bucket(10, 1))
+		n = 0
+		for now := time.Duration(0); now <= time.Second; now += 10 * ms {
+			f.tune(now, throttle.FixedWindow(600, time.Minute))
+			f.tune(now, bucket(10, 1))
+			n += f.line(now, 0)
+		}
+		if n < 8 || n > 11 {
+			t.Fatalf("%d left in a second of changes there and back, want about 10", n)
+		}
+	}},
+	{"changing there and back grants nothing", func(t *testing.T, make Factory) {
+		for _, pair := range [][2]throttle.Limit{
+			{bucket(10, 10), bucket(10, 1)},
+			{bucket(10, 10), throttle.LeakyBucket(10, time.Second)},
+			{throttle.FixedWindow(20, time.Minute), throttle.FixedWindow(10, time.Minute)},
+			{throttle.SlidingLog(20, time.Minute), throttle.SlidingLog(10, time.Minute)},
+			{throttle.SlidingWindow(20, time.Minute), throttle.SlidingWindow(10, time.Minute)},
+		} {
+			f := begin(t, make, pair[0])
+			f.line(0, 0)
+			for range 1000 {
+				f.tune(0, pair[1])
+				f.tune(0, pair[0])
+			}
+			if next := f.take(0, throttle.Request{N: 1}); next <= after(0) {
+				t.Errorf("from %v to %v and back: a permit is left", pair[0], pair[1])
+			}
+			if n := f.line(99*ms, 99*ms); n != 0 {
+				t.Errorf("from %v to %v and back: %d left", pair[0], pair[1], n)
+			}
+		}
+	}},
+	{"a change is no first use of a window", func(t *testing.T, make Factory) {
+		first := throttle.FixedWindow(2, time.Second)
+		first.Align = throttle.AlignFirstUse
+		f := begin(t, make, bucket(10, 2))
+		f.tune(0, first)
+		f.grants(500*ms, 2)
+		f.refuses(500*ms, 1, 1500*ms)
+	}},
+	{"what windows before a change paid, the old limit paid", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.FixedWindow(10, time.Second))
+		f.grants(0, 10)
+		f.settle(0, 0, 10, 60)
+		f.tune(1500*ms, throttle.FixedWindow(100, time.Second))
+		if used := optional[throttle.Reader](f).State(after(1500 * ms)).Limits[0].Utilization; used != 0.5 {
+			t.Fatalf("%g of the window is used, want the 50 still owed of 100", used)
+		}
+	}},
+	{"a longer log begins with what left in the old span", func(t *testing.T, make Factory) {
+		f := begin(t, make, throttle.SlidingLog(10, time.Second))
+		for second := range 60 {
+			f.grants(time.Duration(second)*time.Second, 10)
+		}
+		f.tune(59*time.Second, throttle.SlidingLog(1000, time.Minute))
+		f.refuses(59*time.Second, 1, 59*time.Second+60_606_061)
 	}},
 	{"a limit that moved in the list keeps its count", func(t *testing.T, make Factory) {
 		f := begin(t, make, throttle.FixedWindow(10, time.Minute), bucket(100, 5))

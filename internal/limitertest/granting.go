@@ -161,6 +161,18 @@ var granting = []rule{
 			t.Fatalf("%d left until 9.999s, want %d", n, want)
 		}
 	}},
+	{"a window that turns costs a late timer nothing", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{throttle.FixedWindow(1000, 100*ms), throttle.SlidingWindow(1000, 100*ms)} {
+			f := begin(t, make, bucket(1000, 1), l)
+			n := 0
+			for now := time.Duration(0); now <= 999*ms; now += 9 * ms {
+				n += f.line(now, 0)
+			}
+			if n != 1000 {
+				t.Errorf("beside limit %v: %d left until 999ms, want 1000", l, n)
+			}
+		}
+	}},
 	{"a clock that runs backwards can only be refused", func(t *testing.T, make Factory) {
 		for _, l := range []throttle.Limit{bucket(10, 1), throttle.SlidingLog(1, time.Second), throttle.FixedWindow(1, time.Second)} {
 			f := begin(t, make, l)

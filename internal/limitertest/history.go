@@ -81,7 +81,7 @@ func run(draw source, limits []throttle.Limit, m moves, make Factory, told bool)
 	h := &history{draw: draw, limits: limits, now: start, paused: -1 << 62, plain: true, moves: m, told: told}
 	h.limiter = make(limits...)
 	h.ledger = ledger{limits: limits, tolerance: toleranceOf(h.limiter)}
-	for range 40 {
+	for range 32 {
 		if h.step(); h.broken != "" {
 			break
 		}
@@ -102,10 +102,10 @@ func toleranceOf(l throttle.Limiter) time.Duration {
 	return 100 * time.Millisecond
 }
 
+// note adds to what is told. Callers look at told before: to make the arguments
+// costs more than to take a permit.
 func (h *history) note(format string, args ...any) {
-	if h.told {
-		h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-start)+fmt.Sprintf(format, args...))
-	}
+	h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-start)+fmt.Sprintf(format, args...))
 }
 
 func (h *history) fail(format string, args ...any) {
@@ -153,7 +153,9 @@ func (h *history) pass() {
 	case h.moves.steps && h.draw.chance(50):
 		h.plain = false
 		h.now -= throttle.Instant(h.draw(int64(l.Per) + 1))
-		h.note("clock stepped back")
+		if h.told {
+			h.note("clock stepped back")
+		}
 	default:
 		h.now += throttle.Instant(h.draw(4*int64(l.Per) + 1))
 	}
@@ -211,7 +213,9 @@ func (h *history) take() {
 		h.fail("what can be granted is no error: Take(%d, %+v) = %v", h.now-start, r, err)
 		return
 	}
-	h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-start, at-start)
+	if h.told {
+		h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-start, at-start)
+	}
 	if at > h.now {
 		h.refused(r, at)
 		return
@@ -259,8 +263,11 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 		}
 	}
 	h.now = at
+	h.latest = max(h.latest, at)
 	got, err := h.limiter.Take(h.now, r)
-	h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-start, got-start)
+	if h.told {
+		h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-start, got-start)
+	}
 	if got > at || err != nil {
 		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-start, got-start, err)
 		return
@@ -290,7 +297,9 @@ func (h *history) forecast(r throttle.Request) {
 	case at <= h.now && told.At > h.now:
 		h.fail("a forecast is a lower bound: %d, and Take grants at %d", told.At-start, h.now-start)
 	case at <= h.now:
-		h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-start, at-start)
+		if h.told {
+			h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-start, at-start)
+		}
 		h.granted(r, at)
 	}
 }

@@ -14,7 +14,7 @@ func (h *history) pick() (int, bool) {
 		return 0, false
 	}
 	i := n - 1 - min(h.draw(n), h.draw(n))
-	return int(i), h.ledger.departures[i].era == h.era
+	return int(i), h.ledger.departures[i].era == h.era && !h.ledger.departures[i].over
 }
 
 func (d departure) request() throttle.Request {
@@ -34,12 +34,14 @@ func (h *history) refund() {
 	}
 	h.plain = false
 	d := h.ledger.departures[i]
-	h.note("Refund(%d, %v)", d.charged-start, d.n)
+	if h.told {
+		h.note("Refund(%d, %v)", d.charged-start, d.n)
+	}
 	refunder.Refund(h.now, d.charged, d.request())
 	h.ledger.departures[i].n = make([]int64, len(d.n))
 }
 
-// settle tells that one cost less.
+// settle tells that one cost less, or more, which counts from now on.
 func (h *history) settle() {
 	settler, ok := h.limiter.(throttle.Settler)
 	i, found := h.pick()
@@ -48,14 +50,24 @@ func (h *history) settle() {
 	}
 	h.plain = false
 	d := h.ledger.departures[i]
-	r := d.request()
+	r, actual := d.request(), d.request()
+	more := departure{at: h.now, charged: h.now, n: make([]int64, len(d.n)), era: h.era, over: true}
 	d.n = slices.Clone(d.n)
-	for k := range d.n {
-		d.n[k] = h.draw(d.n[k] + 1)
+	for k, n := range d.n {
+		if h.now == h.latest && h.draw.chance(30) {
+			more.n[k] = h.draw(2*most(h.limits[k]) + 1)
+		} else {
+			d.n[k] = h.draw(n + 1)
+		}
+		actual.Each[k] = int(d.n[k] + more.n[k])
 	}
-	h.note("Settle(%d, %v, %v)", d.charged-start, r.Each, d.n)
-	settler.Settle(h.now, d.charged, r, d.request())
+	more.asked = more.n
+	if h.told {
+		h.note("Settle(%d, %v, %v)", d.charged-start, r.Each, actual.Each)
+	}
+	settler.Settle(h.now, d.charged, r, actual)
 	h.ledger.departures[i] = d
+	h.ledger.departures = append(h.ledger.departures, more)
 }
 
 func (h *history) pause() {
@@ -65,7 +77,9 @@ func (h *history) pause() {
 	}
 	h.plain = false
 	until := h.now + throttle.Instant(h.draw(int64(h.limits[0].Per)*2+1))
-	h.note("pause until %d", until-start)
+	if h.told {
+		h.note("pause until %d", until-start)
+	}
 	reconciler.Reconcile(h.now, throttle.Fact{Departed: h.now, Refused: true, Until: until})
 	h.paused = max(h.paused, until)
 }
@@ -78,7 +92,9 @@ func (h *history) reconcile() {
 	}
 	h.plain = false
 	f := throttle.Fact{Departed: h.now, Refused: h.draw.chance(30)}
-	h.note("Reconcile(refused %v)", f.Refused)
+	if h.told {
+		h.note("Reconcile(refused %v)", f.Refused)
+	}
 	reconciler.Reconcile(h.now, f)
 }
 
@@ -97,7 +113,9 @@ func (h *history) tune() {
 			limits[i].Permits = int(min(int64(limits[i].Permits), int64(limits[i].Per/time.Microsecond)))
 		}
 	}
-	h.note("Tune(%v)", limits)
+	if h.told {
+		h.note("Tune(%v)", limits)
+	}
 	hands := h.hands()
 	if err := tuner.Tune(h.now, limits...); err != nil {
 		h.fail("limits that validate may be tuned: %v", err)

@@ -2,7 +2,7 @@ package limitertest
 
 import (
 	"fmt"
-	"math/big"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -15,6 +15,7 @@ type departure struct {
 	charged throttle.Instant // what Take answered
 	n       []int64          // permits of each limit; what came back is taken off
 	asked   []int64          // permits of each limit that Take was asked for
+	over    bool             // nothing left: a call before turned out to cost so much more
 	era     int              // how often the limits had been replaced before
 }
 
@@ -36,7 +37,7 @@ func (g *ledger) broken(era int, limits []throttle.Limit) string {
 		var log []entry
 		for _, d := range g.departures {
 			if d.era == era && d.asked[i] > 0 {
-				log = append(log, entry{d.at, d.n[i]})
+				log = append(log, entry{d.at, d.n[i], d.over})
 			}
 		}
 		if s := brokenBy(l, log, g.tolerance); s != "" {
@@ -46,9 +47,12 @@ func (g *ledger) broken(era int, limits []throttle.Limit) string {
 	return ""
 }
 
+// An entry is so many permits of one limit. What is over counts for the
+// departures after it, and breaks nothing itself.
 type entry struct {
-	at throttle.Instant
-	n  int64
+	at   throttle.Instant
+	n    int64
+	over bool
 }
 
 // brokenBy judges one limit. The log is in the order of decisions.
@@ -78,7 +82,7 @@ func brokenRate(l throttle.Limit, log []entry, tolerance time.Duration) string {
 				most = max(most, log[j].n)
 			}
 			span := log[j].at.Sub(log[i].at)
-			if !atMost(sum-most, int64(l.Per), int64(span+tolerance+1), int64(l.Permits)) {
+			if !log[j].over && !atMost(sum-most, int64(l.Per), int64(span+tolerance+1), int64(l.Permits)) {
 				return fmt.Sprintf("%d permits left in %v from %d on, more than %d + T/i with the tolerance of %v",
 					sum, span, log[i].at, most, tolerance)
 			}
@@ -92,10 +96,12 @@ func atMost(a, b, c, d int64) bool {
 	if a <= 0 {
 		return true
 	}
-	if a < 1<<31 && b < 1<<31 && c < 1<<31 && d < 1<<31 {
-		return a*b <= c*d
+	if c < 0 {
+		return false
 	}
-	return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)).Cmp(new(big.Int).Mul(big.NewInt(c), big.NewInt(d))) <= 0
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	most, rest := bits.Mul64(uint64(c), uint64(d))
+	return high < most || high == most && low <= rest
 }
 
 func brokenWindow(l throttle.Limit, log []entry) string {
@@ -105,7 +111,7 @@ func brokenWindow(l throttle.Limit, log []entry) string {
 	used := make(map[int64]int64)
 	for _, e := range log {
 		k := windowOf(e.at, l.Per)
-		if used[k] += e.n; used[k] > int64(l.Permits) {
+		if used[k] += e.n; used[k] > int64(l.Permits) && !e.over {
 			return fmt.Sprintf("%d permits left in the window of %d", used[k], e.at)
 		}
 	}
@@ -113,13 +119,17 @@ func brokenWindow(l throttle.Limit, log []entry) string {
 }
 
 func brokenFirstUse(l throttle.Limit, log []entry) string {
-	var end throttle.Instant
+	var paying, end throttle.Instant
 	used := int64(0)
 	for i, e := range log {
 		if i == 0 || e.at >= end {
 			end, used = e.at.Add(l.Per), 0
 		}
-		if used += e.n; used > int64(l.Permits) {
+		used += e.n
+		for e.over && used > int64(l.Permits) { // the next windows pay
+			paying, end, used = end, end.Add(l.Per), used-int64(l.Permits)
+		}
+		if !e.over && (used > int64(l.Permits) || e.at < paying) {
 			return fmt.Sprintf("%d permits left in the window that ends at %d", used, end)
 		}
 	}
@@ -136,8 +146,14 @@ func windowOf(at throttle.Instant, per time.Duration) int64 {
 }
 
 func brokenSpan(l throttle.Limit, log []entry) string {
-	for _, last := range log {
-		if sum := inSpan(l, log, last.at); sum > int64(l.Permits) {
+	for i, last := range log {
+		sum := inSpan(l, log, last.at)
+		for _, e := range log[i:] { // what went over since is not for it
+			if e.over && e.at == last.at {
+				sum -= e.n
+			}
+		}
+		if sum > int64(l.Permits) && !last.over {
 			return fmt.Sprintf("%d permits left in the span that ends at %d", sum, last.at)
 		}
 	}
@@ -157,7 +173,7 @@ func inSpan(l throttle.Limit, log []entry, end throttle.Instant) int64 {
 
 func brokenEstimate(l throttle.Limit, log []entry) string {
 	for i := range log {
-		if estimate := estimateOf(l, log[:i], log[i].at) + log[i].n; estimate > int64(l.Permits) {
+		if estimate := estimateOf(l, log[:i], log[i].at) + log[i].n; estimate > int64(l.Permits) && !log[i].over {
 			return fmt.Sprintf("the weighted estimate was %d at %d", estimate, log[i].at)
 		}
 	}
@@ -176,8 +192,9 @@ func estimateOf(l throttle.Limit, log []entry, at throttle.Instant) int64 {
 		}
 	}
 	left := int64(l.Per) - (int64(at) - k*int64(l.Per))
-	weight := new(big.Int).Mul(big.NewInt(before), big.NewInt(left))
-	return this + weight.Quo(weight, big.NewInt(int64(l.Per))).Int64()
+	high, low := bits.Mul64(uint64(before), uint64(left))
+	weight, _ := bits.Div64(high, low, uint64(l.Per))
+	return this + int64(weight)
 }
 
 // allows judges whether n permits may leave at the instant now, after the
@@ -212,7 +229,7 @@ func (g *ledger) allowsWindow(i int, now throttle.Instant, n int64) bool {
 	var log []entry
 	for _, d := range g.departures {
 		if d.n[i] > 0 {
-			log = append(log, entry{d.at, d.n[i]})
+			log = append(log, entry{d.at, d.n[i], false})
 		}
 	}
 	switch l.Algorithm {
@@ -221,6 +238,6 @@ func (g *ledger) allowsWindow(i int, now throttle.Instant, n int64) bool {
 	case throttle.AlgorithmSlidingLog:
 		return inSpan(l, log, now)+n <= int64(l.Permits)
 	default:
-		return brokenWindow(l, append(log, entry{now, n})) == ""
+		return brokenWindow(l, append(log, entry{now, n, false})) == ""
 	}
 }

@@ -75,6 +75,49 @@ var returning = []rule{
 			}
 		}
 	}},
+	{"windows pay what went over, one after the other", func(t *testing.T, make Factory) {
+		first := throttle.FixedWindow(10, time.Second)
+		first.Align = throttle.AlignFirstUse
+		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), first} {
+			f := begin(t, make, l)
+			f.grants(0, 10)
+			f.settle(0, 0, 10, 25)
+			f.refuses(0, 1, 2*time.Second)
+			f.refuses(0, 10, 3*time.Second)
+			f.refuses(1500*ms, 1, 2*time.Second)
+			f.grants(2*time.Second, 5)
+			f.refuses(2*time.Second, 1, 3*time.Second)
+			f.grants(3*time.Second, 10)
+
+			f = begin(t, make, l)
+			f.grants(0, 10)
+			f.settle(0, 0, 10, 25)
+			f.grants(time.Minute, 10)
+		}
+	}},
+	{"settling makes sense of no negative number", func(t *testing.T, make Factory) {
+		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
+			f := begin(t, make, l)
+			f.settle(0, 0, 0, 0)
+			f.grants(0, 10)
+			f.settle(0, 0, 0, -5)
+			f.settle(0, 0, -5, -8)
+			if n := f.line(0, 0); n != 0 {
+				t.Errorf("limit %v: %d left of a cost below nothing", l, n)
+			}
+			f.settle(0, 0, -5, 0)
+			f.settle(0, 0, 1, -5)
+			if n := f.line(0, 0); n != 1 {
+				t.Errorf("limit %v: %d left, want the one that cost nothing", l, n)
+			}
+		}
+	}},
+	{"a permit of an instant to come is no permit that comes back", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 1))
+		f.grants(0, 1)
+		f.refund(0, ms, 1)
+		f.refuses(0, 1, 100*ms)
+	}},
 	{"underspend comes back while it can be told", func(t *testing.T, make Factory) {
 		for _, l := range []throttle.Limit{bucket(10, 100), throttle.FixedWindow(100, time.Minute), throttle.SlidingLog(100, time.Minute), throttle.SlidingWindow(100, time.Minute)} {
 			f := begin(t, make, l)
@@ -94,6 +137,18 @@ var returning = []rule{
 		f.grants(10*time.Second, 10)
 		f.settle(10*time.Second, 0, 10, 0)
 		f.refuses(10*time.Second, 1, 10100*ms)
+	}},
+	{"underspend of two does not come back beyond where the bucket was whole", func(t *testing.T, make Factory) {
+		f := begin(t, make, bucket(10, 20))
+		f.settle(0, 0, 0, 0)
+		f.take(0, throttle.Request{N: 5})
+		f.take(0, throttle.Request{N: 5})
+		f.take(500*ms, throttle.Request{N: 10})
+		f.settle(500*ms, 0, 5, 0)
+		f.settle(500*ms, 0, 5, 0)
+		if n := f.line(500*ms, 500*ms); n != 10 {
+			t.Fatalf("%d left beside 10 of 20, want 10", n)
+		}
 	}},
 	{"underspend is dropped where the window is over", func(t *testing.T, make Factory) {
 		f := begin(t, make, throttle.FixedWindow(10, time.Second))
