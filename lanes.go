@@ -68,7 +68,7 @@ func (s *lanes) present(key string) (l *lane, shared bool, err error) {
 	l, shared, gone, err := s.locked(key)
 	s.mu.Unlock()
 	for _, old := range gone {
-		old.close()
+		_ = old.close() // nobody is left to be told
 	}
 	return l, shared, err
 }
@@ -156,7 +156,7 @@ func (s *lanes) scope(of *lane, scope string) *lane {
 	l, gone := s.scopeLocked(of, scope)
 	s.mu.Unlock()
 	for _, old := range gone {
-		old.close()
+		_ = old.close() // nobody is left to be told
 	}
 	return l
 }

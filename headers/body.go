@@ -2,6 +2,7 @@ package headers
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -89,7 +90,7 @@ func peek(resp *http.Response) (text []byte, whole bool) {
 		}
 		resp.Body = b
 	}
-	return b.text, b.err == io.EOF
+	return b.text, errors.Is(b.err, io.EOF)
 }
 
 // A peeked is a body whose beginning was read: it reads that first, then the rest.

@@ -69,7 +69,7 @@ func isWeekday(s string) bool {
 	}
 	switch s[:3] {
 	case "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun":
-		return strings.IndexAny(s, " -0123456789") < 0
+		return !strings.ContainsAny(s, " -0123456789")
 	}
 	return false
 }

@@ -3,6 +3,7 @@ package shaping
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -282,7 +283,7 @@ func (q *Queue) maxWaiting() int {
 
 // refuse returns the error that sends w away, who is not in line.
 func (q *Queue) refuse(w *waiter, cause error, now throttle.Instant) error {
-	if cause == ErrClosed {
+	if errors.Is(cause, ErrClosed) {
 		return q.refusal(cause, throttle.Forecast{}, now)
 	}
 	return q.refusal(cause, q.forecast(now, w.Request), now)

@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -77,7 +78,7 @@ func newPipe() (a, b *pipeEnd) {
 // Read reports a reset by the other end as such.
 func (p *pipeEnd) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
-	if err == io.EOF && p.broken.Load() {
+	if errors.Is(err, io.EOF) && p.broken.Load() {
 		err = pipeError("read", syscall.ECONNRESET)
 	}
 	return n, err
@@ -88,7 +89,7 @@ func (p *pipeEnd) Read(b []byte) (int, error) {
 // whether net/http sends the request again.
 func (p *pipeEnd) Write(b []byte) (int, error) {
 	n, err := p.Conn.Write(b)
-	if err != io.ErrClosedPipe || p.closed.Load() {
+	if !errors.Is(err, io.ErrClosedPipe) || p.closed.Load() {
 		return n, err
 	}
 	if p.swallowed.Swap(true) {

@@ -116,7 +116,7 @@ func (ws *wires) count() int {
 
 // closeAll closes the listener and every connection.
 func (ws *wires) closeAll() {
-	ws.Listener.Close()
+	_ = ws.Listener.Close() //nolint:staticcheck // ws.Close is another
 	ws.mu.Lock()
 	open := ws.open
 	ws.open = nil
