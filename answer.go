@@ -9,7 +9,7 @@ import (
 
 // hear reads what the answer says and lets the lane believe it.
 func (c *call) hear(resp *http.Response, err error) headers.Signal {
-	c.paused, c.told = false, 0
+	c.paused, c.told, c.inHand = false, 0, resp
 	if err != nil {
 		if c.flying {
 			c.landed(false)

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,14 +27,16 @@ type call struct {
 	narrow []visit // scoped lanes entered
 	turn   shaping.Turn
 
-	started   throttle.Instant // arrival; zero: not yet
+	started   throttle.Instant // arrival in the first lane; zero: not yet
 	sent      int              // attempts
 	throttled int              // attempts that were refused
 	refusedAt throttle.Instant // when the first of them was
 	paused    bool             // the lane is paused for the last answer
 	told      time.Duration    // by the last answer
 	watched   *attempt         // the last one; nil: none was watched
+	granted   bool             // its turn has come, and nothing is sent yet
 	flying    bool             // it is unanswered
+	inHand    *http.Response   // neither returned nor thrown away yet
 	over      bool             // nothing more can be sent
 
 	status int // of the last response that was thrown away
@@ -53,9 +56,6 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	}
 	if req.URL == nil {
 		return c.fail(errors.New("request has no URL"))
-	}
-	if t.setup != nil {
-		return c.fail(t.setup)
 	}
 	key := t.Key
 	if key == nil {
@@ -100,6 +100,10 @@ func (c *call) end() {
 	if c.flying {
 		c.landed(false)
 	}
+	c.giveBack()
+	if c.inHand != nil {
+		c.inHand.Body.Close()
+	}
 	if c.watched != nil && !c.watched.kept {
 		c.watched.cancel(nil)
 	}
@@ -116,19 +120,26 @@ func (c *call) end() {
 
 // wait waits for the call's turn.
 func (c *call) wait() error {
+	first := c.turn.Arrived() == 0
 	err := c.turnCome()
-	if c.started == 0 {
-		if c.started = c.turn.Arrived(); c.started != 0 {
-			c.lane.budget.Deposit(time.Duration(c.started))
-		}
-		if c.lane.shadow != nil {
-			c.cast(err)
-		}
+	if first {
+		c.arrive(err)
 	}
 	if err != nil {
 		return c.fail(err)
 	}
 	return nil
+}
+
+// arrive notes that the call has waited for the first time.
+func (c *call) arrive(err error) {
+	if arrived := c.turn.Arrived(); arrived != 0 {
+		c.started = cmp.Or(c.started, arrived)
+		c.lane.budget.Deposit(time.Duration(arrived))
+	}
+	if c.lane.shadow != nil {
+		c.cast(err)
+	}
 }
 
 // turnCome waits in the scoped lanes that concern the call, and then in its
@@ -140,26 +151,27 @@ func (c *call) turnCome() error {
 			return err
 		}
 		if err := c.lane.queue.WaitTurn(c.ctx, &c.turn); err != nil {
-			c.giveBack(false)
+			c.giveBack()
 			return err
 		}
+		c.granted = true
 		if !c.scopePaused() {
 			return nil
 		}
-		c.giveBack(true)
+		c.giveBack()
 	}
 }
 
 // cast lets the lane's shadow decide on the call too, which the lane's own
-// limits have just done.
+// limits have just done. Who stood in line was held, whatever became of it.
 func (c *call) cast(err error) {
 	live, arrived := Admitted, c.turn.Arrived()
 	switch {
-	case err != nil && arrived == 0:
+	case arrived == 0 && c.ctx.Err() != nil:
+		return // it gave up before anything was decided
+	case arrived == 0:
 		live, arrived = Refused, c.lane.queue.Now()
-	case err != nil:
-		live = Refused
-	case c.turn.Departed() > arrived:
+	case err != nil, c.turn.Departed() > arrived:
 		live = Held
 	}
 	r := throttle.Request{N: c.turn.N}
@@ -176,6 +188,7 @@ func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 	if c.body != nil {
 		c.body.Release()
 	}
+	c.inHand = nil
 	return resp, nil
 }
 

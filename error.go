@@ -71,11 +71,11 @@ func (e *Error) Timeout() bool {
 	return errors.Is(e.Err, context.DeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
 }
 
-// bare strips what carries the URL with its query.
+// bare strips what carries a URL with its query: of each client on the way,
+// where one is behind another.
 func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
 	}
 	return err
 }

@@ -86,11 +86,11 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	t := home.transport
 	resolved, err := home.resolve(limits)
 	if err != nil {
-		return nil, fmt.Errorf("weir: limits of lane %q: %w", key, err)
+		return nil, fmt.Errorf("limits: %w", err)
 	}
 	limiter, err := store.Limiter(key, *resolved...)
 	if err != nil {
-		return nil, fmt.Errorf("weir: limiter of lane %q: %w", key, err)
+		return nil, fmt.Errorf("limiter: %w", err)
 	}
 	l := &lane{key: key, home: home, budget: t.Retry.NewBudget()}
 	l.limits.Store(resolved)
@@ -176,12 +176,15 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 	if told > 0 {
 		fact.Until = now.Add(min(told, longestPause))
 	}
-	if told > t.maxPause() {
+	long := told > t.maxPause()
+	if long {
 		l.gate.closeTo(fact.Until)
-		t.logger().Warn("weir: lane closed: the server asked for a long pause", "lane", l.key, "asked", told, "closed", min(told, longestPause))
 	}
 	l.queue.Reconcile(fact)
-	return told > 0 && told <= t.maxPause()
+	if long {
+		t.logger().Warn("weir: lane closed: the server asked for a long pause", "lane", l.key, "asked", told, "closed", min(told, longestPause))
+	}
+	return told > 0 && !long
 }
 
 // landed says that a call is answered, or has failed.

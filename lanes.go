@@ -2,6 +2,7 @@ package weir
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -96,14 +97,23 @@ func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err erro
 // changed since the limits were asked for.
 func (s *lanes) open(key string, limits []throttle.Limit, shared bool, changes int64) (*lane, error) {
 	l, err := s.add(key, limits, shared, changes)
+	if l == nil {
+		return nil, err
+	}
+	told := false
+	defer func() {
+		if !told { // the logger panics
+			l.users.Add(-1)
+		}
+	}()
 	switch {
-	case l == nil:
 	case shared:
 		s.transport.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", s.transport.maxLanes())
 	case !s.rawKey.Load() && raw(key) && s.rawKey.CompareAndSwap(false, true):
 		s.transport.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
 	}
-	return l, err
+	told = true
+	return l, nil
 }
 
 func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes int64) (*lane, error) {
@@ -117,13 +127,15 @@ func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.transport.maxLanes()):
 		return nil, nil
 	}
-	l, err := newLane(s, s.transport.store(), key, limits)
-	if err == nil {
-		l.shadow, err = newShadow(s.transport.Shadow, s.transport.MaxWaiting)
+	shadow, err := newShadow(s.transport.Shadow, s.transport.MaxWaiting)
+	if err != nil {
+		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
+	l, err := newLane(s, s.transport.store(), key, limits)
 	if err != nil {
 		return nil, err
 	}
+	l.shadow = shadow
 	l.enter()
 	if l.shared = shared; shared {
 		s.overflow = l // not in the table: its keys have lanes again as soon as there is room

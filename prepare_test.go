@@ -3,7 +3,10 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -135,4 +138,18 @@ func TestPrepareErrorLosesURL(t *testing.T) {
 			t.Errorf("GET = %v, want the cause without the URL", got.err)
 		}
 	})
+}
+
+// A token that Prepare fetches through a client of its own may fail in a client
+// behind that one.
+func TestErrorLosesEveryURL(t *testing.T) {
+	inner := &url.Error{Op: "Post", URL: "http://token.test/?secret=2", Err: io.ErrUnexpectedEOF}
+	tr := &weir.Transport{Prepare: func(*http.Request) error {
+		return &url.Error{Op: "Get", URL: "http://token.test/?secret=1", Err: fmt.Errorf("token: %w", inner)}
+	}}
+	defer tr.Close()
+	_, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, "http://vendor.test/", nil))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("RoundTrip = %v, want the cause without a URL", err)
+	}
 }

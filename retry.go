@@ -78,6 +78,7 @@ func (c *call) discard(resp *http.Response) {
 	still := time.AfterFunc(drainTime, func() { resp.Body.Close() })
 	defer still.Stop()
 	backoff.Drain(resp)
+	c.inHand = nil
 }
 
 // drainTime bounds the draining of a discarded response: a new connection costs

@@ -25,10 +25,13 @@ type visit struct {
 // passScopes waits for the call's turn in every scoped lane that concerns it.
 func (c *call) passScopes() error {
 	c.enterScopes()
+	if len(c.narrow) > 0 && c.started == 0 {
+		c.started = c.lane.queue.Now()
+	}
 	for i := range c.narrow {
 		v := &c.narrow[i]
 		if err := v.lane.queue.WaitTurn(c.ctx, &v.turn); err != nil {
-			c.giveBack(false)
+			c.giveBack()
 			return err
 		}
 		v.passed = true
@@ -74,8 +77,9 @@ func (c *call) scopePaused() bool {
 
 // giveBack returns the permits of a departure that does not take place: those
 // of the scoped lanes and, where it was granted, of the call's own.
-func (c *call) giveBack(granted bool) {
-	if granted {
+func (c *call) giveBack() {
+	if c.granted {
+		c.granted = false
 		c.lane.queue.Return(&c.turn)
 	}
 	for i := range c.narrow {

@@ -22,11 +22,11 @@ func (c *call) send() (*http.Response, error) {
 	out, a, err := c.attempt()
 	if err != nil {
 		c.over = true
-		c.giveBack(true)
+		c.giveBack()
 		return nil, err
 	}
 	c.sent++
-	c.flying = true
+	c.granted, c.flying = false, true
 	if a == nil {
 		return answer(c.t.base.RoundTrip(out))
 	}

@@ -1,6 +1,8 @@
 package weir_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
@@ -192,6 +194,26 @@ func TestShadowCountsEachRequestOnce(t *testing.T) {
 		r.wantCounted(
 			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
 			weir.ShadowCount{Live: weir.Refused, Candidate: weir.Refused, Requests: 1},
+		)
+	})
+}
+
+// What was held and then gave up was held, not refused; what came with its
+// context over was neither.
+func TestShadowCountsWhoGaveUpAsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), Shadow: every(time.Second)})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/2, cancel)
+		r.want("GET", r.get(ctx, "a"), 200)
+		for _, id := range []string{"b", "c"} { // c comes too late
+			if got := r.get(ctx, id); !errors.Is(got.err, context.Canceled) {
+				t.Errorf("GET = %v, want %v", got.err, context.Canceled)
+			}
+		}
+		r.wantCounted(
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
+			weir.ShadowCount{Live: weir.Held, Candidate: weir.Held, Requests: 1},
 		)
 	})
 }

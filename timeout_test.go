@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -162,6 +164,21 @@ func TestErrorElapsedCountsFirstWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(5 * time.Second)})
 		r.spend()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(2*time.Second, cancel)
+		var ours *weir.Error
+		if got := r.get(ctx, "a"); !errors.As(got.err, &ours) || ours.Elapsed != 2*time.Second {
+			t.Errorf("error = %+v, want Elapsed of 2s", got.err)
+		}
+	})
+}
+
+func TestErrorElapsedCountsWaitForScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
+			&weir.Transport{Dialect: scopedBy(headers.ScopeRoute), Retry: backoff.None})
+		r.get(t.Context(), "refused")
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(2*time.Second, cancel)
 		var ours *weir.Error

@@ -2,7 +2,6 @@ package weir
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -33,7 +32,8 @@ const longestPause = time.Hour
 // A Transport is an [http.RoundTripper] that makes calls wait their turn,
 // believes what the server answers, and tries again what may be tried again.
 // The zero value works: no limit, default retries. Set the fields before first
-// use; a Transport must not be copied after it. It is safe for concurrent use.
+// use; a Transport must not be copied after it. It is safe for concurrent use,
+// and the functions among its fields must be, too.
 //
 // It keeps the contract of RoundTripper: the caller's request is not changed
 // and its body always closed; a response that was obtained is returned with a
@@ -49,7 +49,8 @@ type Transport struct {
 	Base http.RoundTripper
 
 	// Limits are enforced together in every lane for which LimitsFor names
-	// none. If both are empty, lanes are paused by refusals only.
+	// none. If both are empty, lanes are paused by refusals only. Where they do
+	// not validate, the requests of those lanes fail until SetLimits mends it.
 	Limits []throttle.Limit
 
 	// LimitsFor returns the limits of the lane of a key, such as those of the
@@ -103,7 +104,9 @@ type Transport struct {
 
 	// UnguardedResends leaves alone what net/http sends again behind a call:
 	// on connections found dead and on HTTP/2 streams refused. If false, each
-	// such send is charged to the lane, and their number is bounded.
+	// such send is charged to the lane, and their number is bounded. Where
+	// Base sends one call several times, as one that tries again does, those
+	// sends count too.
 	UnguardedResends bool
 
 	// TracerProvider makes the tracer of the spans. If nil, the global one.
@@ -115,7 +118,6 @@ type Transport struct {
 	Logger *slog.Logger
 
 	once   sync.Once
-	setup  error
 	base   http.RoundTripper
 	tracer trace.Tracer
 	lanes  *lanes
@@ -136,12 +138,6 @@ func (t *Transport) init() {
 	t.tracer = provider.Tracer(scope)
 	t.lanes = newLanes(t)
 	t.limits.Store(&t.Limits)
-	if _, err := throttle.Resolve(t.Limits...); err != nil {
-		t.setup = fmt.Errorf("limits of the transport: %w", err)
-	}
-	if _, err := throttle.Resolve(t.Shadow...); err != nil {
-		t.setup = errors.Join(t.setup, fmt.Errorf("shadow limits of the transport: %w", err))
-	}
 }
 
 // RoundTrip implements [http.RoundTripper].

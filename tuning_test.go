@@ -303,3 +303,16 @@ func TestLanesChangeAndEndTogether(t *testing.T) {
 		}
 	}
 }
+
+func TestSetLimitsMendsBadLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{{Permits: -1}}})
+		if got := r.get(t.Context(), "a"); got.err == nil {
+			t.Errorf("GET = %d, want an error", got.status)
+		}
+		if err := r.transport.SetLimits(every(time.Second)...); err != nil {
+			t.Fatal(err)
+		}
+		r.want("GET", r.get(t.Context(), "a"), 200)
+	})
+}

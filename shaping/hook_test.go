@@ -160,3 +160,28 @@ func TestQueueTakesATolerance(t *testing.T) {
 type untold struct{ throttle.Limiter }
 
 func (untold) Tolerance() time.Duration { return 0 }
+
+func TestHookThatPanicsLeavesNobodyInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		q.Hook = &shaping.Hook{Wait: func(context.Context, shaping.Wait) func(error) { panic("hook") }}
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("Wait did not panic")
+				}
+			}()
+			_ = q.Wait(t.Context())
+		}()
+		if waiting := q.State().Waiting; waiting != 0 {
+			t.Errorf("Waiting = %d, want 0", waiting)
+		}
+		time.Sleep(time.Second)
+		if err := q.Wait(t.Context()); err != nil { // at once, or it would panic
+			t.Errorf("Wait = %v, want nil", err)
+		}
+	})
+}

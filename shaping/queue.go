@@ -147,7 +147,7 @@ func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) er
 		begun, err := q.join(w, t)
 		if w.ready != nil {
 			if ended == nil {
-				ended = q.Hook.wait(w.ctx, begun)
+				ended = q.tell(w, begun)
 			}
 			if err = q.park(w); err == nil && q.missed(w) {
 				continue
@@ -161,6 +161,17 @@ func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) er
 		}
 		return err
 	}
+}
+
+// tell tells the hook that w waits. Where the hook panics nobody will wait for
+// w: it leaves the line.
+func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
+	defer func() {
+		if ended == nil {
+			_ = q.leave(w)
+		}
+	}()
+	return q.Hook.wait(w.ctx, begun)
 }
 
 // join puts the turn in line, as w, or answers at once: granted or refused.
