@@ -76,7 +76,7 @@ func inChild(b *testing.B, what string) footprint {
 		err = json.NewDecoder(bytes.NewReader(out)).Decode(&f)
 	}
 	if err != nil {
-		b.Skipf("%s: %v", what, err)
+		b.Fatalf("%s: %v", what, err)
 	}
 	return f
 }
