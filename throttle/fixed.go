@@ -4,11 +4,9 @@ import "time"
 
 // A fixed enforces a fixed window: so many permits in each window.
 type fixed struct {
-	limit   Limit // resolved
-	permits int64 // of the configured ones, those in force
-	align   alignment
-	window  window
-	spacing spacing
+	counting
+	align  alignment
+	window window
 }
 
 // A window is one window of a fixed. Windows follow each other and never move
@@ -25,10 +23,9 @@ type window struct {
 
 func newFixed(l Limit, share int64, wall func() Instant) *fixed {
 	return &fixed{
-		limit:   l,
-		permits: permitsOf(l, share),
-		align:   newAlignment(l, wall),
-		window:  window{start: minInstant, end: minInstant, before: minInstant},
+		counting: countingOf(l, share),
+		align:    newAlignment(l, wall),
+		window:   window{start: minInstant, end: minInstant, before: minInstant},
 	}
 }
 
@@ -163,7 +160,7 @@ func (f *fixed) pause(now, until Instant) {
 	w := f.at(until, ahead)
 	from, left := until, f.permits-w.used
 	if left <= 0 {
-		next := fixed{limit: f.limit, align: f.align, window: w}
+		next := fixed{counting: counting{limit: f.limit}, align: f.align, window: w}
 		from, left = w.end, f.permits
 		w = next.at(from, ahead)
 	}
@@ -195,11 +192,5 @@ func (f *fixed) adopt(now, _ Instant, old rule) {
 
 func (f *fixed) state(now Instant) LimitState {
 	w := f.now(now)
-	used := w.used + w.debt
-	return LimitState{
-		Limit:       f.limit,
-		Headroom:    float64(f.spacing.hand(now, f.permits-used)),
-		Next:        f.earliest(asking{now: now, line: Never}, 1),
-		Utilization: float64(used) / float64(f.limit.Permits),
-	}
+	return f.tell(now, f.earliest(asking{now: now, line: Never}, 1), w.used+w.debt)
 }

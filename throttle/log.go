@@ -10,13 +10,11 @@ import (
 // that left at one instant: the next n may go when the n-th of them is older
 // than the span.
 type log struct {
-	limit   Limit // resolved
-	permits int64 // of the configured ones, those in force
-	runs    []run // in order of their instants; those before head are forgotten
-	head    int
-	kept    int64   // permits in the runs
-	gone    Instant // instant of the youngest permit forgotten
-	spacing spacing
+	counting
+	runs []run // in order of their instants; those before head are forgotten
+	head int
+	kept int64   // permits in the runs
+	gone Instant // instant of the youngest permit forgotten
 }
 
 type run struct {
@@ -25,7 +23,7 @@ type run struct {
 }
 
 func newLog(l Limit, share int64) *log {
-	return &log{limit: l, permits: permitsOf(l, share), gone: minInstant}
+	return &log{counting: countingOf(l, share), gone: minInstant}
 }
 
 func (g *log) live() []run { return g.runs[g.head:] }
@@ -147,11 +145,5 @@ func (g *log) adopt(now, _ Instant, old rule) {
 }
 
 func (g *log) state(now Instant) LimitState {
-	used := g.used(now)
-	return LimitState{
-		Limit:       g.limit,
-		Headroom:    float64(g.spacing.hand(now, g.permits-used)),
-		Next:        g.earliest(asking{now: now, line: Never}, 1),
-		Utilization: float64(used) / float64(g.limit.Permits),
-	}
+	return g.tell(now, g.earliest(asking{now: now, line: Never}, 1), g.used(now))
 }

@@ -52,6 +52,28 @@ func newRule(l Limit, share int64, wall func() Instant) rule {
 	}
 }
 
+// counting is what the rules that count permits in windows share.
+type counting struct {
+	limit   Limit   // resolved
+	permits int64   // of the configured ones, those in force
+	spacing spacing // of those at hand
+}
+
+func countingOf(l Limit, share int64) counting {
+	return counting{limit: l, permits: permitsOf(l, share)}
+}
+
+// tell returns the state where so many permits are used and the next one can be
+// spent at an instant.
+func (c *counting) tell(now, next Instant, used int64) LimitState {
+	return LimitState{
+		Limit:       c.limit,
+		Headroom:    float64(c.spacing.hand(now, c.permits-used)),
+		Next:        next,
+		Utilization: float64(used) / float64(c.limit.Permits),
+	}
+}
+
 // permitsOf returns a window's permits at a share of the rate in thousandths.
 // It cuts how many, never how long: the vendor's windows stay as they are.
 func permitsOf(l Limit, share int64) int64 {

@@ -13,10 +13,8 @@ import (
 // out in its last instant is forgotten while they are still in the span: nearly
 // twice the permits leave in a span then.
 type sliding struct {
-	limit   Limit // resolved
-	permits int64 // of the configured ones, those in force
-	counts  counts
-	spacing spacing
+	counting
+	counts counts
 }
 
 // counts are the permits used in the window from start on and in the two
@@ -27,7 +25,7 @@ type counts struct {
 }
 
 func newSliding(l Limit, share int64) *sliding {
-	return &sliding{limit: l, permits: permitsOf(l, share), counts: counts{start: minInstant}}
+	return &sliding{counting: countingOf(l, share), counts: counts{start: minInstant}}
 }
 
 // at returns the counts at the instant now, and those in force where now is
@@ -144,11 +142,5 @@ func (s *sliding) adopt(now, _ Instant, old rule) {
 }
 
 func (s *sliding) state(now Instant) LimitState {
-	used := s.used(now)
-	return LimitState{
-		Limit:       s.limit,
-		Headroom:    float64(s.spacing.hand(now, s.permits-used)),
-		Next:        s.earliest(asking{now: now, line: Never}, 1),
-		Utilization: float64(used) / float64(s.limit.Permits),
-	}
+	return s.tell(now, s.earliest(asking{now: now, line: Never}, 1), s.used(now))
 }

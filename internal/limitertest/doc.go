@@ -5,4 +5,7 @@
 // case is named for the rule it holds. An oracle that shares no arithmetic with
 // the limiters, a log of every departure searched by brute force, judges random
 // histories.
+//
+// [Waiting] tests what callers see in a queue over the limiters of a store, in
+// bubbles, with exact instants.
 package limitertest
