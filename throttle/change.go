@@ -81,7 +81,7 @@ func (s *set) replace(now Instant, limits []Limit) {
 	s.install(now, limits)
 	paused := Instant(s.pausedTo.Load())
 	for i, rule := range s.rules {
-		if j := heir(limits, i, oldLimits); j >= 0 {
+		if j := Heir(limits, i, oldLimits); j >= 0 {
 			rule.adopt(now, paused, old[j])
 		}
 		if paused > now {
@@ -90,10 +90,11 @@ func (s *set) replace(now Instant, limits []Limit) {
 	}
 }
 
-// heir returns which of the old limits limit i replaces; -1 where nothing was
-// counted in its unit. Names made of places move when a list changes, so what
-// the limits count comes before the name, and the place last.
-func heir(limits []Limit, i int, old []Limit) int {
+// Heir returns which of the old limits, all resolved, limit i of the new ones
+// takes over from when it replaces them; -1 where nothing was counted in its
+// unit. Names made of places move when a list changes, so what the limits count
+// comes before the name, and the place last.
+func Heir(limits []Limit, i int, old []Limit) int {
 	l := limits[i]
 	for _, like := range []func(j int, o Limit) bool{
 		func(_ int, o Limit) bool { return o.Name == l.Name && o.Per == l.Per },

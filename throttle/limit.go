@@ -184,6 +184,31 @@ func (l Limit) exceeded(n int64) error {
 	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %v: %w", n, l.most(), l, ErrExceedsBurst)
 }
 
+// Check returns the error with which n permits at once are refused for ever: it
+// matches [ErrExceedsBurst], or says that n is negative. It is nil where they
+// are granted sooner or later.
+func (l Limit) Check(n int) error {
+	switch {
+	case n < 0:
+		return fmt.Errorf("throttle: %d permits are negative", n)
+	case n > l.most():
+		return l.exceeded(int64(n))
+	default:
+		return nil
+	}
+}
+
+// Window returns the window of a fixed-window limit that holds the time, start
+// included and end not; zero times where the limit's windows begin with their
+// first use, or it has none.
+func (l Limit) Window(at time.Time) (start, end time.Time) {
+	if l.Algorithm != AlgorithmFixedWindow || l.Align == AlignFirstUse {
+		return time.Time{}, time.Time{}
+	}
+	from, to, _ := newAlignment(l, nil).around(InstantOf(at), 0)
+	return time.Unix(0, int64(from)), time.Unix(0, int64(to))
+}
+
 // unit returns what a permit counts.
 func (l Limit) unit() string {
 	if l.Unit == "" {

@@ -155,8 +155,9 @@ type Notifier interface {
 }
 
 // A Fetcher is told of the n requests that stand in line, first to last, and
-// may start one call for them in the background. The sequence is valid during
-// the call only, and costs what is looked at of it.
+// may start one call for them in the background; and once, with none, when
+// nobody stands there any more. The sequence is valid during the call only, and
+// costs what is looked at of it.
 type Fetcher interface {
 	Fetch(now Instant, n int, line iter.Seq[Request])
 }
@@ -178,6 +179,21 @@ type State struct {
 	Whole  bool         // as good as new: it could be forgotten and made again
 	Cut    float64      // share of the configured rate in force; 1 where nothing was cut
 	Limits []LimitState // in the order the limits were given
+	Store  *StoreState  // nil: the limits are enforced in this process alone
+}
+
+// A StoreState tells how a limiter fares with the store through which it shares
+// its limits with other processes.
+type StoreState struct {
+	Lost     bool   // the store does not answer, and the policy for its loss holds
+	Cause    string // of the loss, one word of ours such as "timeout"; "" where it is not lost
+	Replicas int    // processes that shared the limits lately; zero: never told
+	Differs  bool   // another process claims stricter limits, and those hold
+	Calls    uint64 // calls to the store
+	Failures uint64 // of those, how many brought no answer, or an error
+	Unknown  uint64 // permits asked for in calls without an answer: they may be lost
+	Void     uint64 // permits that nobody took in time
+	Local    uint64 // permits spent under the policy for a loss
 }
 
 // A LimitState is the state of one limit at one instant.
