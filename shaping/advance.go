@@ -118,7 +118,8 @@ func (q *Queue) settle(now throttle.Instant) {
 	default:
 		q.timer.Reset(at.Sub(now))
 	}
-	if waits && q.fetcher != nil {
+	if q.fetcher != nil && (waits || q.fetching) {
+		q.fetching = waits
 		q.fetcher.Fetch(now, len(q.line), q.line.requests())
 	}
 }

@@ -91,6 +91,9 @@ func (l *byDeadline) Pop() any {
 // candidates, the children of those that went before.
 func (l byArrival) requests() iter.Seq[throttle.Request] {
 	return func(yield func(throttle.Request) bool) {
+		if len(l) == 0 {
+			return
+		}
 		candidates := candidates{line: l, at: []int{0}}
 		for len(candidates.at) > 0 {
 			i := heap.Pop(&candidates).(int)

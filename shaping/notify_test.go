@@ -70,7 +70,7 @@ func TestQueueWaitsForNewsWhereOnlyNewsCanTell(t *testing.T) {
 		limiter.tell(1) // not enough
 		limiter.tell(5)
 		j.want("c 30m0s deadline", "a 1h0m0s", "b 2h0m0s", "d 2h0m0s")
-		want := [][]int{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3}, {1, 2, 4}, {2, 4}, {2, 4}}
+		want := [][]int{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3}, {1, 2, 4}, {2, 4}, {2, 4}, nil}
 		if !slices.EqualFunc(limiter.fetched, want, slices.Equal) {
 			t.Errorf("the limiter was told of lines %v, want %v", limiter.fetched, want)
 		}

@@ -52,6 +52,7 @@ type Queue struct {
 	expiring  byDeadline
 	timer     *time.Timer
 	due       throttle.Instant // when the head asks again; Never where only news can help
+	fetching  bool             // the fetcher was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
 	late      time.Duration    // how late after its permit's instant the last one left the line
 	lateTo    throttle.Instant // and until when that counts
@@ -353,6 +354,7 @@ func (q *Queue) missed(w *waiter) bool {
 		q.late, q.lateTo = late, now.Add(q.tolerance)
 		q.busy.Store(true)
 	}
+	w.granted = now // it departs with this last look
 	return false
 }
 

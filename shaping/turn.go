@@ -26,8 +26,9 @@ type Turn struct {
 // not arrived.
 func (t *Turn) Arrived() throttle.Instant { return t.arrived }
 
-// Departed returns the instant of the turn's last departure; zero where it
-// never departed, or was returned.
+// Departed returns the instant of the turn's last departure, that of the last
+// look at whether its permits still hold; zero where it never departed, or was
+// returned.
 func (t *Turn) Departed() throttle.Instant { return t.departed }
 
 // Charged returns what the turn was charged last, and at which instant, for
