@@ -9,8 +9,8 @@ import (
 
 // changing are the rules of pauses, cuts and other limits, and of reading the state.
 var changing = []rule{
-	{"nothing departs before the end of a pause, and then spaced", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(100, 50))
+	{"nothing departs before the end of a pause, and then spaced", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(100, 50))
 		f.pause(0, 2*time.Second)
 		f.refuses(0, 1, 2*time.Second)
 		if at := f.take(1999*ms, throttle.Request{}); at != after(2*time.Second) {
@@ -20,14 +20,14 @@ var changing = []rule{
 		f.refuses(2*time.Second, 1, 2010*ms)
 		f.grants(2010*ms, 1)
 	}},
-	{"a shorter pause does not end a longer one", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"a shorter pause does not end a longer one", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.pause(0, 2*time.Second)
 		f.pause(0, time.Second)
 		f.refuses(time.Second, 1, 2*time.Second)
 	}},
-	{"after a pause a window's permits are spaced over what is left of it", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.FixedWindow(5, time.Second))
+	{"after a pause a window's permits are spaced over what is left of it", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(5, time.Second))
 		f.grants(0, 1)
 		f.pause(0, 600*ms)
 		f.grants(600*ms, 1)
@@ -36,17 +36,17 @@ var changing = []rule{
 		f.grants(900*ms, 1)
 		f.grants(time.Second, 5)
 	}},
-	{"a pause that ends in a used up window spaces the next one", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.FixedWindow(5, time.Second))
+	{"a pause that ends in a used up window spaces the next one", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(5, time.Second))
 		f.grants(0, 5)
 		f.pause(0, 600*ms)
 		f.refuses(600*ms, 1, time.Second)
 		f.grants(time.Second, 1)
 		f.refuses(time.Second, 1, 1200*ms)
 	}},
-	{"after a pause a log's permits are spaced over the span", func(t *testing.T, make Factory) {
+	{"after a pause a log's permits are spaced over the span", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			f.pause(0, 10*time.Second)
 			f.grants(10*time.Second, 1)
 			f.refuses(10*time.Second, 1, 10100*ms)
@@ -56,33 +56,33 @@ var changing = []rule{
 			f.refuses(10105*ms, 1, 10200*ms)
 		}
 	}},
-	{"a change keeps the used part of a permit", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"a change keeps the used part of a permit", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
 		f.tune(50*ms, bucket(2, 1))
 		f.refuses(50*ms, 1, 300*ms)
 		f.tune(50*ms, bucket(100, 1))
 		f.refuses(50*ms, 1, 55*ms)
 	}},
-	{"a larger burst is earned, not given", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 2))
+	{"a larger burst is earned, not given", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 2))
 		f.grants(0, 2)
 		f.tune(0, bucket(10, 100))
 		f.refuses(0, 1, 100*ms)
 	}},
-	{"a changed window keeps its count", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.FixedWindow(10, time.Minute))
+	{"a changed window keeps its count", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(10, time.Minute))
 		f.grants(0, 6)
 		f.tune(0, throttle.FixedWindow(8, time.Minute))
 		f.grants(0, 2)
 		f.refuses(0, 1, time.Minute)
 	}},
-	{"a change of the algorithm gives no burst", func(t *testing.T, make Factory) {
+	{"a change of the algorithm gives no burst", func(t *testing.T, s Suite) {
 		for _, to := range []throttle.Limit{
 			throttle.FixedWindow(600, time.Minute), throttle.SlidingLog(600, time.Minute),
 			throttle.SlidingWindow(600, time.Minute), bucket(10, 100), throttle.LeakyBucket(10, time.Second),
 		} {
-			f := begin(t, make, bucket(10, 5))
+			f := begin(t, s, bucket(10, 5))
 			f.grants(0, 5)
 			f.tune(0, to)
 			if n := f.line(0, 0); n != 0 {
@@ -90,8 +90,8 @@ var changing = []rule{
 			}
 		}
 	}},
-	{"a refusal without a time cuts the rate, and served calls restore it", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"a refusal without a time cuts the rate, and served calls restore it", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		r := optional[throttle.Reconciler](f)
 		f.grants(0, 1)
 		r.Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
@@ -112,8 +112,8 @@ var changing = []rule{
 		f.grants(10*time.Second, 1)
 		f.refuses(10*time.Second, 1, 10100*ms)
 	}},
-	{"a cut never falls below a fiftieth", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(100, 1))
+	{"a cut never falls below a fiftieth", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(100, 1))
 		for i := range 50 {
 			now := after(time.Duration(i) * ms)
 			optional[throttle.Reconciler](f).Reconcile(now, throttle.Fact{Departed: now, Refused: true})
@@ -121,9 +121,9 @@ var changing = []rule{
 		f.grants(time.Minute, 1)
 		f.refuses(time.Minute, 1, time.Minute+500*ms)
 	}},
-	{"a cut window lets out its share", func(t *testing.T, make Factory) {
+	{"a cut window lets out its share", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			optional[throttle.Reconciler](f).Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
 			if n := f.line(5*time.Second, 5*time.Second); n != 7 {
 				t.Errorf("limit %v: %d left, want 7 of 10", l, n)
@@ -133,16 +133,16 @@ var changing = []rule{
 			}
 		}
 	}},
-	{"a limiter without limits lets everything out but in a pause", func(t *testing.T, make Factory) {
-		f := begin(t, make)
+	{"a limiter without limits lets everything out but in a pause", func(t *testing.T, s Suite) {
+		f := begin(t, s)
 		f.grants(0, 100)
 		f.pause(0, time.Second)
 		f.refuses(0, 1, time.Second)
 		f.grants(time.Second, 100)
 	}},
-	{"the state tells what is left and when", func(t *testing.T, make Factory) {
+	{"the state tells what is left and when", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			reader := optional[throttle.Reader](f)
 			if st := reader.State(after(0)); !st.Whole || st.Cut != 1 || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
 				t.Errorf("limit %v: a new limiter's state is %+v", l, st)
@@ -161,22 +161,22 @@ var changing = []rule{
 			}
 		}
 	}},
-	{"a change in a pause keeps the pause, and counts it as time", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(1000, 5))
+	{"a change in a pause keeps the pause, and counts it as time", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 5))
 		f.pause(0, time.Minute)
 		f.tune(0, bucket(1, 1))
 		f.refuses(0, 1, time.Minute)
 		f.grants(time.Minute, 1)
 		f.refuses(time.Minute, 1, 61*time.Second)
 
-		f = begin(t, make, throttle.SlidingLog(10, time.Second))
+		f = begin(t, s, throttle.SlidingLog(10, time.Second))
 		f.pause(0, time.Minute)
 		f.tune(time.Second, throttle.SlidingLog(20, time.Second))
 		f.grants(time.Minute, 1)
 		f.refuses(time.Minute, 1, time.Minute+50*ms)
 	}},
-	{"changing often never holds the line back", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"changing often never holds the line back", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
 		n := 0
 		for now := time.Duration(0); now <= time.Second; now += 10 * ms {
@@ -186,7 +186,7 @@ var changing = []rule{
 		if n < 8 || n > 11 {
 			t.Fatalf("%d left in a second of changes, want about 10", n)
 		}
-		f = begin(t, make, bucket(10, 1))
+		f = begin(t, s, bucket(10, 1))
 		n = 0
 		for now := time.Duration(0); now <= time.Second; now += 10 * ms {
 			f.tune(now, throttle.FixedWindow(600, time.Minute))
@@ -197,7 +197,7 @@ var changing = []rule{
 			t.Fatalf("%d left in a second of changes there and back, want about 10", n)
 		}
 	}},
-	{"changing there and back grants nothing", func(t *testing.T, make Factory) {
+	{"changing there and back grants nothing", func(t *testing.T, s Suite) {
 		for _, pair := range [][2]throttle.Limit{
 			{bucket(10, 10), bucket(10, 1)},
 			{bucket(10, 10), throttle.LeakyBucket(10, time.Second)},
@@ -205,7 +205,7 @@ var changing = []rule{
 			{throttle.SlidingLog(20, time.Minute), throttle.SlidingLog(10, time.Minute)},
 			{throttle.SlidingWindow(20, time.Minute), throttle.SlidingWindow(10, time.Minute)},
 		} {
-			f := begin(t, make, pair[0])
+			f := begin(t, s, pair[0])
 			f.line(0, 0)
 			for range 1000 {
 				f.tune(0, pair[1])
@@ -219,16 +219,16 @@ var changing = []rule{
 			}
 		}
 	}},
-	{"a change is no first use of a window", func(t *testing.T, make Factory) {
+	{"a change is no first use of a window", func(t *testing.T, s Suite) {
 		first := throttle.FixedWindow(2, time.Second)
 		first.Align = throttle.AlignFirstUse
-		f := begin(t, make, bucket(10, 2))
+		f := begin(t, s, bucket(10, 2))
 		f.tune(0, first)
 		f.grants(500*ms, 2)
 		f.refuses(500*ms, 1, 1500*ms)
 	}},
-	{"what windows before a change paid, the old limit paid", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.FixedWindow(10, time.Second))
+	{"what windows before a change paid, the old limit paid", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(10, time.Second))
 		f.grants(0, 10)
 		f.settle(0, 0, 10, 60)
 		f.tune(1500*ms, throttle.FixedWindow(100, time.Second))
@@ -236,24 +236,24 @@ var changing = []rule{
 			t.Fatalf("%g of the window is used, want the 50 still owed of 100", used)
 		}
 	}},
-	{"a longer log begins with what left in the old span", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.SlidingLog(10, time.Second))
+	{"a longer log begins with what left in the old span", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.SlidingLog(10, time.Second))
 		for second := range 60 {
 			f.grants(time.Duration(second)*time.Second, 10)
 		}
 		f.tune(59*time.Second, throttle.SlidingLog(1000, time.Minute))
 		f.refuses(59*time.Second, 1, 59*time.Second+60_606_061)
 	}},
-	{"a limit that moved in the list keeps its count", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.FixedWindow(10, time.Minute), bucket(100, 5))
+	{"a limit that moved in the list keeps its count", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(10, time.Minute), bucket(100, 5))
 		f.grants(0, 5)
 		f.tune(0, bucket(100, 5), throttle.FixedWindow(10, time.Minute))
 		f.refuses(0, 1, 10*ms)
 		f.grants(50*ms, 5)
 		f.refuses(100*ms, 1, time.Minute)
 	}},
-	{"a limit added beside others begins with what they counted", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.SlidingLog(10, time.Second))
+	{"a limit added beside others begins with what they counted", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.SlidingLog(10, time.Second))
 		f.grants(0, 10)
 		f.tune(0, throttle.SlidingLog(500, time.Minute), throttle.SlidingLog(10, time.Second))
 		f.refuses(0, 1, time.Second)

@@ -3,6 +3,7 @@ package limitertest
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 	"pgregory.net/rapid"
@@ -17,28 +18,53 @@ var algorithms = []throttle.Algorithm{
 	throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow, throttle.AlgorithmGCRA,
 }
 
+// A Suite is the limiters under test, and how they are tested.
+type Suite struct {
+	// Make makes them.
+	Make Factory
+	// Histories is how many random histories each algorithm lives. Zero: none
+	// but those that rapid draws.
+	Histories int
+	// Tick is the granularity of the limiters; it divides a microsecond. They
+	// are asked at whole ticks only, and tell the first tick from the exact
+	// instant on. A bucket is held to its bound with one tick of rounding, a
+	// window exactly. Zero means a nanosecond.
+	Tick time.Duration
+}
+
 // Decisions tests that the limiters decide by the rules, each limiter of an
-// algorithm alone and random sets together, over so many random histories of
-// each. The limiters need throttle's Refunder, Settler, Reconciler, Tuner,
-// Reader, Forecaster and Tolerant too.
-func Decisions(t *testing.T, histories int, make Factory) {
+// algorithm alone and random sets together. The limiters need throttle's
+// Refunder, Settler, Reconciler, Tuner, Reader, Forecaster and Tolerant too.
+func (s Suite) Decisions(t *testing.T) {
+	s.Tick = max(s.Tick, 1)
 	for _, r := range slices.Concat(granting, returning, changing) {
-		t.Run(r.text, func(t *testing.T) { r.test(t, make) })
+		t.Run(r.text, func(t *testing.T) { r.test(t, s) })
 	}
 	for _, a := range algorithms {
 		t.Run("every history of "+a.String()+" keeps the bound", func(t *testing.T) {
 			t.Parallel()
-			bound(t, histories, make, func(s source) []throttle.Limit { return []throttle.Limit{s.limit(a)} })
+			s.bound(t, func(draw source) []throttle.Limit { return []throttle.Limit{draw.limit(a)} })
 		})
 	}
 	t.Run("every history of a set keeps all its bounds", func(t *testing.T) {
 		t.Parallel()
-		bound(t, histories, make, source.set)
+		s.bound(t, source.set)
 	})
 	t.Run("a line reaches the rate", func(t *testing.T) {
 		t.Parallel()
-		liveness(t, histories/10, make)
+		s.liveness(t)
 	})
+}
+
+// first returns the first tick from an instant on.
+func (s Suite) first(at throttle.Instant) throttle.Instant {
+	tick := throttle.Instant(s.Tick)
+	return at + (tick-at%tick)%tick
+}
+
+// whole reports whether a limiter may tell the instant.
+func (s Suite) whole(at throttle.Instant) bool {
+	return at%throttle.Instant(s.Tick) == 0 || at == throttle.Never
 }
 
 // set draws two to four limits of any algorithms.
@@ -52,24 +78,24 @@ func (s source) set() []throttle.Limit {
 
 // bound lives random histories. Every third has nothing but takes, so that its
 // decisions are judged exactly to the end.
-func bound(t *testing.T, histories int, make Factory, limits func(source) []throttle.Limit) {
+func (s Suite) bound(t *testing.T, limits func(source) []throttle.Limit) {
 	t.Helper()
 	live := func(seed int, told bool) string {
-		s, m := generator(uint64(seed)), allMoves
+		draw, m := generator(uint64(seed)), allMoves
 		if seed%3 == 0 {
 			m = moves{}
 		}
-		return run(s, limits(s), m, make, told)
+		return s.run(draw, limits(draw), m, told)
 	}
-	for seed := range histories {
+	for seed := range s.Histories {
 		if live(seed, false) != "" {
 			t.Fatalf("history %d: %s", seed, live(seed, true))
 		}
 	}
-	t.Logf("%d random histories", histories)
+	t.Logf("%d random histories", s.Histories)
 	rapid.Check(t, func(rt *rapid.T) {
-		s := source(func(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(rt, "draw") })
-		if broken := run(s, limits(s), allMoves, make, true); broken != "" {
+		draw := source(func(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(rt, "draw") })
+		if broken := s.run(draw, limits(draw), allMoves, true); broken != "" {
 			rt.Fatal(broken)
 		}
 	})

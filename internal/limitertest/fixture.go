@@ -13,11 +13,12 @@ const midnight throttle.Instant = 1_767_225_600_000_000_000
 // A fixture asks one limiter and fails in the words of the rule.
 type fixture struct {
 	testing.TB
+	suite   Suite
 	limiter throttle.Limiter
 }
 
-func begin(t testing.TB, make Factory, limits ...throttle.Limit) fixture {
-	return fixture{t, make(limits...)}
+func begin(t testing.TB, s Suite, limits ...throttle.Limit) fixture {
+	return fixture{t, s, s.Make(limits...)}
 }
 
 // after is so much time after midnight.
@@ -32,6 +33,9 @@ func (f fixture) take(now time.Duration, r throttle.Request) throttle.Instant {
 	if err != nil {
 		f.Fatalf("Take(%v, %+v) = %v", now, r, err)
 	}
+	if !f.suite.whole(at) {
+		f.Fatalf("Take(%v, %+v) = %v, want whole ticks of %v", now, r, at.Sub(midnight), f.suite.Tick)
+	}
 	return at
 }
 
@@ -45,11 +49,13 @@ func (f fixture) grants(now time.Duration, n int) {
 	}
 }
 
-// refuses asks for n at once, which must go at the told time and not now.
+// refuses asks for n at once, which must go at the first tick from the given
+// time on, and not now.
 func (f fixture) refuses(now time.Duration, n int, until time.Duration) {
 	f.Helper()
-	if at := f.take(now, throttle.Request{N: n}); at != after(until) {
-		f.Fatalf("Take(%v, %d) = %v, want %v", now, n, at.Sub(midnight), until)
+	want := f.suite.first(after(until))
+	if at := f.take(now, throttle.Request{N: n}); at != want {
+		f.Fatalf("Take(%v, %d) = %v, want %v", now, n, at.Sub(midnight), want.Sub(midnight))
 	}
 }
 
@@ -105,5 +111,5 @@ func bucket(n int, burst int) throttle.Limit { return throttle.TokenBucket(n, ti
 // A rule is a sentence and its smallest history.
 type rule struct {
 	text string
-	test func(t *testing.T, make Factory)
+	test func(t *testing.T, s Suite)
 }

@@ -18,6 +18,11 @@ func (s source) chance(percent int64) bool { return s(100) < percent }
 // between draws from low to high, both included.
 func (s source) between(low, high int64) int64 { return low + s(high-low+1) }
 
+// upTo draws whole ticks from none up to d.
+func (s source) upTo(d, tick time.Duration) time.Duration {
+	return tick * time.Duration(s(int64(d/tick)+1))
+}
+
 func generator(seed uint64) source {
 	r := rand.New(rand.NewPCG(seed, 7))
 	return r.Int64N
@@ -52,10 +57,12 @@ func (s source) limit(a throttle.Algorithm) throttle.Limit {
 
 // A history is one random life of one limiter.
 type history struct {
+	suite   Suite
 	draw    source
 	limiter throttle.Limiter
 	limits  []throttle.Limit // in force
 	era     int
+	start   throttle.Instant
 	now     throttle.Instant
 	latest  throttle.Instant // the clock was this far once
 	ledger  ledger
@@ -73,14 +80,16 @@ type moves struct{ refunds, settles, pauses, tunes, cuts, steps bool }
 
 var allMoves = moves{true, true, true, true, true, true}
 
-const start throttle.Instant = 1_700_000_000_123_456_789
+// origin is about where histories start.
+const origin throttle.Instant = 1_700_000_000_123_456_789
 
 // run lives one history and returns the broken rule, and what led to it where
 // told is set; telling is slow.
-func run(draw source, limits []throttle.Limit, m moves, make Factory, told bool) string {
-	h := &history{draw: draw, limits: limits, now: start, paused: -1 << 62, plain: true, moves: m, told: told}
-	h.limiter = make(limits...)
-	h.ledger = ledger{limits: limits, tolerance: toleranceOf(h.limiter)}
+func (s Suite) run(draw source, limits []throttle.Limit, m moves, told bool) string {
+	start := s.first(origin)
+	h := &history{suite: s, draw: draw, limits: limits, start: start, now: start, paused: -1 << 62, plain: true, moves: m, told: told}
+	h.limiter = s.Make(limits...)
+	h.ledger = ledger{limits: limits, tick: s.Tick, tolerance: toleranceOf(h.limiter)}
 	for range 32 {
 		if h.step(); h.broken != "" {
 			break
@@ -105,7 +114,7 @@ func toleranceOf(l throttle.Limiter) time.Duration {
 // note adds to what is told. Callers look at told before: to make the arguments
 // costs more than to take a permit.
 func (h *history) note(format string, args ...any) {
-	h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-start)+fmt.Sprintf(format, args...))
+	h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-h.start)+fmt.Sprintf(format, args...))
 }
 
 func (h *history) fail(format string, args ...any) {
@@ -139,27 +148,30 @@ func (h *history) step() {
 // window, or long; and now and then the clock steps back.
 func (h *history) pass() {
 	l := h.limits[h.draw(int64(len(h.limits)))]
-	interval := max(int64(l.Per)/int64(l.Permits), 1)
+	interval := max(l.Per/time.Duration(l.Permits), 1)
 	switch kind := h.draw(12); {
 	case kind < 3:
 	case kind < 6:
-		h.now += throttle.Instant(h.draw(interval + 1))
+		h.now = h.now.Add(h.upTo(interval))
 	case kind < 7:
-		h.now += throttle.Instant(interval)
+		h.now = h.now.Add(interval.Truncate(h.suite.Tick))
 	case kind < 9:
-		h.now += throttle.Instant(h.draw(2*int64(h.ledger.tolerance) + 1))
+		h.now = h.now.Add(h.upTo(2 * h.ledger.tolerance))
 	case kind < 11:
-		h.now += throttle.Instant(h.draw(int64(l.Per) + 1))
+		h.now = h.now.Add(h.upTo(l.Per))
 	case h.moves.steps && h.draw.chance(50):
 		h.plain = false
-		h.now -= throttle.Instant(h.draw(int64(l.Per) + 1))
+		h.now = h.now.Add(-h.upTo(l.Per))
 		if h.told {
 			h.note("clock stepped back")
 		}
 	default:
-		h.now += throttle.Instant(h.draw(4*int64(l.Per) + 1))
+		h.now = h.now.Add(h.upTo(4 * l.Per))
 	}
 }
+
+// upTo draws whole ticks from none up to d.
+func (h *history) upTo(d time.Duration) time.Duration { return h.draw.upTo(d, h.suite.Tick) }
 
 // request draws what is asked for.
 func (h *history) request() throttle.Request {
@@ -210,17 +222,24 @@ func (h *history) take() {
 	h.forecast(r)
 	at, err := h.limiter.Take(h.now, r)
 	if err != nil {
-		h.fail("what can be granted is no error: Take(%d, %+v) = %v", h.now-start, r, err)
+		h.fail("what can be granted is no error: Take(%d, %+v) = %v", h.now-h.start, r, err)
 		return
 	}
 	if h.told {
-		h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-start, at-start)
+		h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-h.start, at-h.start)
 	}
+	h.whole(at)
 	if at > h.now {
 		h.refused(r, at)
 		return
 	}
 	h.granted(r, at)
+}
+
+func (h *history) whole(at throttle.Instant) {
+	if !h.suite.whole(at) {
+		h.fail("what is told is whole ticks of %v: %d is none", h.suite.Tick, at-h.start)
+	}
 }
 
 func (h *history) granted(r throttle.Request, at throttle.Instant) {
@@ -229,13 +248,13 @@ func (h *history) granted(r throttle.Request, at throttle.Instant) {
 		h.fail("nothing departs before the end of a pause: one left %v before it", h.paused.Sub(h.now))
 	}
 	if earliest := max(min(r.Since, h.now), h.now.Add(-h.ledger.tolerance)); at < earliest {
-		h.fail("late permits are for who stood in line, within the tolerance: %d is before %d", at-start, earliest-start)
+		h.fail("late permits are for who stood in line, within the tolerance: %d is before %d", at-h.start, earliest-h.start)
 	}
 	d := departure{at: h.now, charged: at, era: h.era}
 	for i := range h.limits {
 		n := needs(r, i)
-		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n, 1) {
-			h.fail("limit %v: %d permits left at %d, before they were due", h.limits[i], n, h.now-start)
+		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n, h.suite.Tick) {
+			h.fail("limit %v: %d permits left at %d, before they were due", h.limits[i], n, h.now-h.start)
 		}
 		d.n = append(d.n, n)
 		d.asked = append(d.asked, n)
@@ -243,22 +262,22 @@ func (h *history) granted(r throttle.Request, at throttle.Instant) {
 	h.ledger.departures = append(h.ledger.departures, d)
 }
 
-// refused holds the limiter to its word: a nanosecond before the instant it
+// refused holds the limiter to its word: a tick before the instant it
 // named it refuses, and then it grants.
 func (h *history) refused(r throttle.Request, at throttle.Instant) {
 	if h.waiting == 0 {
 		h.waiting = h.now
 	}
 	if h.plain && h.allStrictly(r, h.now) {
-		h.fail("what is due is granted: %+v was refused until %d", r, at-start)
+		h.fail("what is due is granted: %+v was refused until %d", r, at-h.start)
 	}
 	if at == throttle.Never || !h.draw.chance(50) {
 		return
 	}
-	if h.now < at-1 {
-		h.now = at - 1
+	if before := at.Add(-h.suite.Tick); h.now < before {
+		h.now = before
 		if again, _ := h.limiter.Take(h.now, r); again != at {
-			h.fail("the instant to ask again is exact: at %d it was %d, not %d", h.now-start, again-start, at-start)
+			h.fail("the instant to ask again is exact: at %d it was %d, not %d", h.now-h.start, again-h.start, at-h.start)
 			return
 		}
 	}
@@ -266,10 +285,10 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 	h.latest = max(h.latest, at)
 	got, err := h.limiter.Take(h.now, r)
 	if h.told {
-		h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-start, got-start)
+		h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-h.start, got-h.start)
 	}
 	if got > at || err != nil {
-		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-start, got-start, err)
+		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-h.start, got-h.start, err)
 		return
 	}
 	h.granted(r, got)
@@ -277,7 +296,7 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 
 func (h *history) allStrictly(r throttle.Request, now throttle.Instant) bool {
 	for i := range h.limits {
-		if n := needs(r, i); n > 0 && !h.ledger.allows(i, now, n, -1) {
+		if n := needs(r, i); n > 0 && !h.ledger.allows(i, now, n, -h.suite.Tick) {
 			return false
 		}
 	}
@@ -290,15 +309,16 @@ func (h *history) forecast(r throttle.Request) {
 		return
 	}
 	told := f.Forecast(h.now, r)
+	h.whole(max(told.At, h.now))
 	at, _ := h.limiter.Take(h.now, r)
 	switch {
 	case at > h.now && told.At > at:
-		h.fail("a forecast is a lower bound: %d, and Take says %d", told.At-start, at-start)
+		h.fail("a forecast is a lower bound: %d, and Take says %d", told.At-h.start, at-h.start)
 	case at <= h.now && told.At > h.now:
-		h.fail("a forecast is a lower bound: %d, and Take grants at %d", told.At-start, h.now-start)
+		h.fail("a forecast is a lower bound: %d, and Take grants at %d", told.At-h.start, h.now-h.start)
 	case at <= h.now:
 		if h.told {
-			h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-start, at-start)
+			h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-h.start, at-h.start)
 		}
 		h.granted(r, at)
 	}

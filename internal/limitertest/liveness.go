@@ -10,14 +10,15 @@ import (
 
 // liveness lives histories of a line that never ends, woken late by anything
 // within the tolerance: the limiter must reach its rate.
-func liveness(t *testing.T, histories int, make Factory) {
+func (s Suite) liveness(t *testing.T) {
 	t.Helper()
+	histories, start := s.Histories/10, s.first(origin)
 	for seed := range histories {
-		s := generator(uint64(seed))
-		l := s.limit(algorithms[s(int64(len(algorithms)))])
-		limiter := make(l)
+		draw := generator(uint64(seed))
+		l := draw.limit(algorithms[draw(int64(len(algorithms)))])
+		limiter := s.Make(l)
 		late := lateness(l, toleranceOf(limiter))
-		asked, now := s.between(300, 600), start
+		asked, now := draw.between(300, 600), start
 		for n := int64(0); n < asked; {
 			at, err := limiter.Take(now, throttle.Request{N: 1, Since: start})
 			switch {
@@ -26,7 +27,7 @@ func liveness(t *testing.T, histories int, make Factory) {
 			case at <= now:
 				n++
 			default:
-				now = at.Add(time.Duration(s(int64(late) + 1)))
+				now = at.Add(draw.upTo(late, s.Tick))
 			}
 		}
 		if !reached(l, asked, now.Sub(start), late) {

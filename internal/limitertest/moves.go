@@ -35,7 +35,7 @@ func (h *history) refund() {
 	h.plain = false
 	d := h.ledger.departures[i]
 	if h.told {
-		h.note("Refund(%d, %v)", d.charged-start, d.n)
+		h.note("Refund(%d, %v)", d.charged-h.start, d.n)
 	}
 	refunder.Refund(h.now, d.charged, d.request())
 	h.ledger.departures[i].n = make([]int64, len(d.n))
@@ -63,7 +63,7 @@ func (h *history) settle() {
 	}
 	more.asked = more.n
 	if h.told {
-		h.note("Settle(%d, %v, %v)", d.charged-start, r.Each, actual.Each)
+		h.note("Settle(%d, %v, %v)", d.charged-h.start, r.Each, actual.Each)
 	}
 	settler.Settle(h.now, d.charged, r, actual)
 	h.ledger.departures[i] = d
@@ -76,9 +76,9 @@ func (h *history) pause() {
 		return
 	}
 	h.plain = false
-	until := h.now + throttle.Instant(h.draw(int64(h.limits[0].Per)*2+1))
+	until := h.now.Add(h.upTo(2 * h.limits[0].Per))
 	if h.told {
-		h.note("pause until %d", until-start)
+		h.note("pause until %d", until-h.start)
 	}
 	reconciler.Reconcile(h.now, throttle.Fact{Departed: h.now, Refused: true, Until: until})
 	h.paused = max(h.paused, until)
@@ -160,7 +160,7 @@ func (h *history) look() {
 	before := reader.State(h.now)
 	at, err := h.limiter.Take(h.now, throttle.Request{})
 	if paused := h.now < h.paused; err != nil || paused != (at > h.now) {
-		h.fail("a probe passes unless paused: %d, %v, paused %v", at-start, err, paused)
+		h.fail("a probe passes unless paused: %d, %v, paused %v", at-h.start, err, paused)
 	}
 	after := reader.State(h.now)
 	for i, s := range after.Limits {

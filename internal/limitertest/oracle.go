@@ -23,6 +23,7 @@ type departure struct {
 // the limiter was told.
 type ledger struct {
 	limits     []throttle.Limit // of the first era
+	tick       time.Duration    // by which an instant is rounded
 	tolerance  time.Duration    // the longest of all eras
 	departures []departure
 }
@@ -40,7 +41,7 @@ func (g *ledger) broken(era int, limits []throttle.Limit) string {
 				log = append(log, entry{d.at, d.n[i], d.over})
 			}
 		}
-		if s := brokenBy(l, log, g.tolerance); s != "" {
+		if s := g.brokenBy(l, log); s != "" {
 			return fmt.Sprintf("limit %v: %s", l, s)
 		}
 	}
@@ -56,7 +57,7 @@ type entry struct {
 }
 
 // brokenBy judges one limit. The log is in the order of decisions.
-func brokenBy(l throttle.Limit, log []entry, tolerance time.Duration) string {
+func (g *ledger) brokenBy(l throttle.Limit, log []entry) string {
 	switch l.Algorithm {
 	case throttle.AlgorithmFixedWindow:
 		return brokenWindow(l, log)
@@ -65,13 +66,13 @@ func brokenBy(l throttle.Limit, log []entry, tolerance time.Duration) string {
 	case throttle.AlgorithmSlidingWindow:
 		return brokenEstimate(l, log)
 	default:
-		return brokenRate(l, log, tolerance)
+		return g.brokenRate(l, log)
 	}
 }
 
-// brokenRate searches every interval between two departures. One nanosecond is
-// the rounding of an instant.
-func brokenRate(l throttle.Limit, log []entry, tolerance time.Duration) string {
+// brokenRate searches every interval between two departures. One tick is the
+// rounding of an instant.
+func (g *ledger) brokenRate(l throttle.Limit, log []entry) string {
 	log = slices.Clone(log)
 	slices.SortStableFunc(log, func(a, b entry) int { return int(max(min(a.at-b.at, 1), -1)) })
 	for i := range log {
@@ -82,9 +83,9 @@ func brokenRate(l throttle.Limit, log []entry, tolerance time.Duration) string {
 				most = max(most, log[j].n)
 			}
 			span := log[j].at.Sub(log[i].at)
-			if !log[j].over && !atMost(sum-most, int64(l.Per), int64(span+tolerance+1), int64(l.Permits)) {
+			if !log[j].over && !atMost(sum-most, int64(l.Per), int64(span+g.tolerance+g.tick), int64(l.Permits)) {
 				return fmt.Sprintf("%d permits left in %v from %d on, more than %d + T/i with the tolerance of %v",
-					sum, span, log[i].at, most, tolerance)
+					sum, span, log[i].at, most, g.tolerance)
 			}
 		}
 	}
@@ -198,9 +199,9 @@ func estimateOf(l throttle.Limit, log []entry, at throttle.Instant) int64 {
 }
 
 // allows judges whether n permits may leave at the instant now, after the
-// departures so far: as the limit is defined, with an error of one nanosecond
-// to the strict side (slack -1) or the lenient one (slack 1).
-func (g *ledger) allows(i int, now throttle.Instant, n int64, slack int64) bool {
+// departures so far: as the limit is defined, with an error of so much slack
+// to the strict side where it is negative, or the lenient one.
+func (g *ledger) allows(i int, now throttle.Instant, n int64, slack time.Duration) bool {
 	l := g.limits[i]
 	switch l.Algorithm {
 	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
@@ -217,7 +218,7 @@ func (g *ledger) allows(i int, now throttle.Instant, n int64, slack int64) bool 
 	for k := len(g.departures) - 1; k >= 0; k-- {
 		d := g.departures[k]
 		sum += d.n[i]
-		if d.n[i] > 0 && !atMost(sum-most, int64(l.Per), int64(now.Sub(d.charged))+slack, int64(l.Permits)) {
+		if d.n[i] > 0 && !atMost(sum-most, int64(l.Per), int64(now.Sub(d.charged)+slack), int64(l.Permits)) {
 			return false
 		}
 	}

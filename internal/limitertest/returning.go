@@ -9,16 +9,16 @@ import (
 
 // returning are the rules of what comes back, or cost something else.
 var returning = []rule{
-	{"the last permit handed out shortens the line when it comes back", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"the last permit handed out shortens the line when it comes back", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
 		f.grants(100*ms, 1)
 		f.refund(110*ms, 100*ms, 1)
 		f.grants(110*ms, 1)
 		f.refuses(110*ms, 1, 210*ms)
 	}},
-	{"a permit given back keeps its instant and does not move the line", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(1000, 1))
+	{"a permit given back keeps its instant and does not move the line", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 1))
 		for i := range 4 {
 			f.grants(time.Duration(i)*ms, 1)
 		}
@@ -29,8 +29,8 @@ var returning = []rule{
 		}
 		f.refuses(3*ms, 1, 4*ms)
 	}},
-	{"permits carried forward by giving them back do not add up", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(1000, 1))
+	{"permits carried forward by giving them back do not add up", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 1))
 		var held []throttle.Instant
 		for i := range 100 {
 			now := time.Duration(i) * ms
@@ -51,23 +51,23 @@ var returning = []rule{
 			t.Fatalf("%d permits are held at once, want at most those of the tolerance", len(held))
 		}
 	}},
-	{"a permit older than the tolerance is lost when it comes back", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.TokenBucket(1, time.Hour, 1))
+	{"a permit older than the tolerance is lost when it comes back", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.TokenBucket(1, time.Hour, 1))
 		f.grants(0, 1)
 		f.refund(101*ms, 0, 1)
 		f.refuses(101*ms, 1, time.Hour)
 	}},
-	{"what was granted before a pause does not come back", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"what was granted before a pause does not come back", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
 		f.pause(0, 50*ms)
 		f.refund(1*ms, 0, 1)
 		f.grants(100*ms, 1)
 		f.refuses(100*ms, 1, 200*ms)
 	}},
-	{"overspend is always charged", func(t *testing.T, make Factory) {
+	{"overspend is always charged", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			f.take(0, throttle.Request{N: 2})
 			f.settle(10*time.Second, 0, 2, 12)
 			if n := f.line(10*time.Second, 10*time.Second); n != 0 {
@@ -75,11 +75,11 @@ var returning = []rule{
 			}
 		}
 	}},
-	{"windows pay what went over, one after the other", func(t *testing.T, make Factory) {
+	{"windows pay what went over, one after the other", func(t *testing.T, s Suite) {
 		first := throttle.FixedWindow(10, time.Second)
 		first.Align = throttle.AlignFirstUse
 		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), first} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			f.grants(0, 10)
 			f.settle(0, 0, 10, 25)
 			f.refuses(0, 1, 2*time.Second)
@@ -89,15 +89,15 @@ var returning = []rule{
 			f.refuses(2*time.Second, 1, 3*time.Second)
 			f.grants(3*time.Second, 10)
 
-			f = begin(t, make, l)
+			f = begin(t, s, l)
 			f.grants(0, 10)
 			f.settle(0, 0, 10, 25)
 			f.grants(time.Minute, 10)
 		}
 	}},
-	{"settling makes sense of no negative number", func(t *testing.T, make Factory) {
+	{"settling makes sense of no negative number", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			f.settle(0, 0, 0, 0)
 			f.grants(0, 10)
 			f.settle(0, 0, 0, -5)
@@ -112,15 +112,15 @@ var returning = []rule{
 			}
 		}
 	}},
-	{"a permit of an instant to come is no permit that comes back", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"a permit of an instant to come is no permit that comes back", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
 		f.refund(0, ms, 1)
 		f.refuses(0, 1, 100*ms)
 	}},
-	{"underspend comes back while it can be told", func(t *testing.T, make Factory) {
+	{"underspend comes back while it can be told", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 100), throttle.FixedWindow(100, time.Minute), throttle.SlidingLog(100, time.Minute), throttle.SlidingWindow(100, time.Minute)} {
-			f := begin(t, make, l)
+			f := begin(t, s, l)
 			f.settle(0, 0, 0, 0) // who settles once is remembered from then on
 			f.take(0, throttle.Request{N: 80})
 			f.take(ms, throttle.Request{N: 20})
@@ -130,16 +130,16 @@ var returning = []rule{
 			}
 		}
 	}},
-	{"underspend is dropped where the bucket was whole since", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 10))
+	{"underspend is dropped where the bucket was whole since", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 10))
 		f.settle(0, 0, 0, 0)
 		f.take(0, throttle.Request{N: 10})
 		f.grants(10*time.Second, 10)
 		f.settle(10*time.Second, 0, 10, 0)
 		f.refuses(10*time.Second, 1, 10100*ms)
 	}},
-	{"underspend of two does not come back beyond where the bucket was whole", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 20))
+	{"underspend of two does not come back beyond where the bucket was whole", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 20))
 		f.settle(0, 0, 0, 0)
 		f.take(0, throttle.Request{N: 5})
 		f.take(0, throttle.Request{N: 5})
@@ -150,15 +150,15 @@ var returning = []rule{
 			t.Fatalf("%d left beside 10 of 20, want 10", n)
 		}
 	}},
-	{"underspend is dropped where the window is over", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.FixedWindow(10, time.Second))
+	{"underspend is dropped where the window is over", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(10, time.Second))
 		f.take(0, throttle.Request{N: 10})
 		f.grants(time.Second, 10)
 		f.settle(time.Second, 0, 10, 0)
 		f.refuses(time.Second, 1, 2*time.Second)
 	}},
-	{"a permit given back does not outlive a pause", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(1000, 1))
+	{"a permit given back does not outlive a pause", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 1))
 		for i := range 4 {
 			f.grants(time.Duration(i)*ms, 1)
 		}
@@ -168,8 +168,8 @@ var returning = []rule{
 			t.Fatalf("%d left at the end of the pause, want 1", n)
 		}
 	}},
-	{"what was granted before a pause does not come back after it", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(1000, 1))
+	{"what was granted before a pause does not come back after it", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 1))
 		f.grants(0, 1)
 		f.pause(0, 5*ms)
 		f.refund(5*ms, 0, 1)
@@ -177,8 +177,8 @@ var returning = []rule{
 			t.Fatalf("%d left at the end of the pause, want 1", n)
 		}
 	}},
-	{"what other limits granted does not come back", func(t *testing.T, make Factory) {
-		f := begin(t, make, bucket(10, 1))
+	{"what other limits granted does not come back", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
 		calls := throttle.FixedWindow(1, time.Hour)
 		calls.Unit = "calls"
@@ -187,8 +187,8 @@ var returning = []rule{
 		f.refund(0, 0, 1)
 		f.refuses(0, 1, time.Hour)
 	}},
-	{"underspend of the window before lightens its weight", func(t *testing.T, make Factory) {
-		f := begin(t, make, throttle.SlidingWindow(100, time.Minute))
+	{"underspend of the window before lightens its weight", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.SlidingWindow(100, time.Minute))
 		f.take(59*time.Second, throttle.Request{N: 80})
 		f.settle(61*time.Second, 59*time.Second, 80, 50)
 		if n := f.line(90*time.Second, 90*time.Second); n != 75 {
