@@ -20,6 +20,9 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 		c.lane.protocol.Store(protocol)
 	}
 	signal := c.read(resp)
+	if signal.Throttled {
+		c.lane.meter.refusal(c.ctx, resp, &signal)
+	}
 	// First the refusal: what lands lets the next one go. Where waiting does
 	// not help this request, a time that was told still is the lane's.
 	if _, told := signal.Wait(); signal.Throttled && (told || !signal.Permanent) {

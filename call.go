@@ -122,6 +122,9 @@ func (c *call) end() {
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
 	err := c.turnCome()
+	if c.lane.meter != nil {
+		c.lane.meter.admission(c.ctx, c.lane.gate.storeWord(), resultOf(err, c.turn.Arrived() != 0))
+	}
 	if first {
 		c.arrive(err)
 	}

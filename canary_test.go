@@ -19,8 +19,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// No secret of a request, and no text of a vendor's, reaches a span, an error
-// or a log.
+// No secret of a request, and no text of a vendor's, reaches a span, a metric, an
+// error or a log.
 
 const canary = "canary-5f3a"
 
@@ -39,7 +39,7 @@ func (r *rig) secretive(ctx context.Context) *http.Request {
 }
 
 // sinks runs a request of every fate and returns all that was told of it.
-func sinks(t *testing.T) (spans []sdktrace.ReadOnlySpan, texts []string) {
+func sinks(t *testing.T) (spans []sdktrace.ReadOnlySpan, texts []string, points []point) {
 	told := http.Header{"Retry-After": {canary}, "X-Ratelimit-Limit": {canary}, "Ratelimit": {`"` + canary + `";r=0;t=1`}, "X-Reason": {canary}}
 	long := hints("600")
 	long.Set("X-Reason", canary)
@@ -67,8 +67,8 @@ func sinks(t *testing.T) (spans []sdktrace.ReadOnlySpan, texts []string) {
 		synctest.Test(t, func(t *testing.T) {
 			fate := &fates[i]
 			var log strings.Builder
-			recorded := newSpanLog()
-			fate.transport.TracerProvider = recorded
+			recorded, metered := newSpanLog(), newMeterLog()
+			fate.transport.TracerProvider, fate.transport.MeterProvider = recorded, metered
 			fate.transport.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			r := pipeRig(t, &testserver.Vendor{Faults: fate.faults}, &fate.transport)
 			for _, change := range []func(context.Context) context.Context{
@@ -94,14 +94,15 @@ func sinks(t *testing.T) (spans []sdktrace.ReadOnlySpan, texts []string) {
 			}
 			texts = append(texts, log.String())
 			spans = append(spans, recorded.recorder.Ended()...)
+			points = append(points, metered.points(t)...)
 		})
 	}
-	return spans, texts
+	return spans, append(texts, text(points)...), points
 }
 
 func canarySpans(t *testing.T) []sdktrace.ReadOnlySpan {
 	t.Helper()
-	spans, _ := sinks(t)
+	spans, _, _ := sinks(t)
 	if len(spans) < 5 {
 		t.Fatalf("spans = %d, want some of each kind", len(spans))
 	}
@@ -109,7 +110,7 @@ func canarySpans(t *testing.T) []sdktrace.ReadOnlySpan {
 }
 
 func TestNoSecretLeaks(t *testing.T) {
-	spans, texts := sinks(t)
+	spans, texts, _ := sinks(t)
 	if len(spans) < 5 || len(texts) < 20 {
 		t.Fatalf("spans, texts = %d, %d, want some of each kind", len(spans), len(texts))
 	}

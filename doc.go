@@ -11,7 +11,7 @@
 // faster than the limits. When the server refuses a call, the whole lane stops
 // until the time it was told and goes on spaced, and the call goes again. What
 // fails and may be repeated is tried again with capped full jitter. Each wait
-// is a span.
+// is a span; [Transport.MeterProvider] tells of the lanes in metrics.
 //
 // # Which limits to set
 //

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -248,6 +250,39 @@ func ExampleTransport_SetLimits() {
 	// Output:
 	// 200
 	// 200
+}
+
+// Lanes are metrics of the provider, or of the global one.
+func ExampleTransport_metrics() {
+	base, _, closeVendor := vendor()
+	defer closeVendor()
+
+	reader := metric.NewManualReader() // an exporter's, in a program
+	transport := &weir.Transport{Base: base, MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}
+	defer transport.Close()
+	for range 3 {
+		resp, err := (&http.Client{Transport: transport}).Get("http://api.example.com/things")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp.Body.Close()
+	}
+
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &collected); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range collected.ScopeMetrics[0].Metrics {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "weir.admissions" {
+			lane, _ := sum.DataPoints[0].Attributes.Value("weir.lane")
+			fmt.Println(m.Name, lane.AsString(), sum.DataPoints[0].Value)
+		}
+	}
+
+	// Output:
+	// weir.admissions api.example.com 3
 }
 
 // A queue of one's own tells of its waits as a Transport's do.

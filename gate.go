@@ -16,14 +16,17 @@ const unanswered = time.Second
 
 // A gate is the limiter of a lane: the store's limiter, and in front of it what
 // only the lane knows. It is closed after a refusal for longer than callers
-// wait. It admits one call until a good answer after that, and, where no limit
-// says how calls are spaced, after every pause: then two, four and so on, until
-// more may go than do. It holds calls in flight down where a refusal names no
-// time and there is no rate to cut.
+// wait, wherever that was told: another process that shares the limits may have
+// told the limiter. It admits one call until a good answer after that, and,
+// where no limit says how calls are spaced, after every pause: then two, four and
+// so on, until more may go than do. It holds calls in flight down where a refusal
+// names no time and there is no rate to cut.
 type gate struct {
 	throttle.Limiter
-	free  atomic.Bool   // without limits: the gate alone restrains
-	users *atomic.Int64 // requests in the lane
+	lane  *lane
+	ready atomic.Bool  // the lane has its queue
+	free  atomic.Bool  // without limits: the gate alone restrains
+	store atomic.Int32 // a storeWord
 
 	restrained atomic.Bool // what follows matters
 
@@ -36,17 +39,27 @@ type gate struct {
 	wake     func()
 }
 
-func newGate(inner throttle.Limiter, limits int, users *atomic.Int64) *gate {
-	g := &gate{Limiter: inner, users: users}
+func newGate(inner throttle.Limiter, limits int, l *lane) *gate {
+	g := &gate{Limiter: inner, lane: l}
 	g.free.Store(limits == 0)
 	return g
 }
 
 // Take implements [throttle.Limiter].
-func (g *gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	if !g.restrained.Load() {
-		return g.Limiter.Take(now, r)
+func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
+	if g.restrained.Load() {
+		at, err = g.restrain(now, r)
+	} else {
+		at, err = g.Limiter.Take(now, r)
 	}
+	if at > now && at != throttle.Never && at.Sub(now) > g.longest() && g.hear(now) {
+		return g.restrain(now, r)
+	}
+	return at, err
+}
+
+// restrain is Take where more than the limiter may hold the request.
+func (g *gate) restrain(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now < g.closedTo {
@@ -72,16 +85,49 @@ func (g *gate) held() throttle.Instant {
 	return g.flying[over].Add(unanswered)
 }
 
-// closeTo refuses everybody until then, and admits one call after it.
+// closeTo refuses everybody until then, and admits one call after it. That
+// those in flight are answered well does not open it.
 func (g *gate) closeTo(until throttle.Instant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closedTo = max(g.closedTo, until)
+	if until <= g.closedTo {
+		return
+	}
+	g.closedTo, g.flying = until, nil
 	g.begin(1, true)
 }
 
+// newsLag is how much longer than it is a pause told elsewhere may look, dated
+// as it is from when the news came. Vendors tell whole seconds: none that callers
+// wait through here is refused there.
+const newsLag = time.Second
+
+// longest is the longest that the limiter may be paused with callers in line.
+func (g *gate) longest() time.Duration { return g.lane.home.transport.maxPause() + newsLag }
+
+// hear takes in what the limiter has learned, perhaps from elsewhere: it closes
+// the gate where the limiter is paused for longer than callers wait, and reports
+// whether it is.
+func (g *gate) hear(now throttle.Instant) (closed bool) {
+	r, ok := g.Limiter.(throttle.Reader)
+	if !ok {
+		return false
+	}
+	s := r.State(now)
+	g.store.Store(int32(storeWordOf(s.Store)))
+	if s.Paused.Sub(now) <= g.longest() {
+		return false
+	}
+	g.closeTo(s.Paused)
+	return true
+}
+
+// storeWord says where the limits are enforced, as the limiter told last.
+func (g *gate) storeWord() storeWord { return storeWord(g.store.Load()) }
+
 // closedFor returns how long from now everybody is refused.
 func (g *gate) closedFor(now throttle.Instant) time.Duration {
+	g.hear(now)
 	if !g.restrained.Load() {
 		return 0
 	}
@@ -117,7 +163,7 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	g.cutAt = now
 	flying := g.allowed
 	if flying == 0 {
-		flying = float64(g.users.Load())
+		flying = float64(g.lane.users.Load())
 	}
 	g.begin(max(1, flying*throttle.Cut), false)
 }
@@ -154,7 +200,7 @@ func (g *gate) grow() {
 		g.allowed += 1 / g.allowed
 	}
 	// Where more may fly than there are, half of it unused, the gate is open.
-	if g.allowed == 0 || float64(g.users.Load()) < g.allowed/2 {
+	if g.allowed == 0 || float64(g.lane.users.Load()) < g.allowed/2 {
 		g.allowed, g.flying = 0, nil
 		g.restrained.Store(false)
 	}
@@ -222,7 +268,12 @@ func (g *gate) Notify(wake func()) {
 	g.wake = wake
 	g.mu.Unlock()
 	if n, ok := g.Limiter.(throttle.Notifier); ok {
-		n.Notify(wake)
+		n.Notify(func() {
+			if g.ready.Load() {
+				g.hear(g.lane.queue.Now())
+			}
+			wake()
+		})
 	}
 }
 

@@ -25,6 +25,7 @@ type lane struct {
 	queue  *shaping.Queue
 	budget *backoff.Budget
 	shadow *shadow // nil: there are no shadow limits
+	meter  *meter  // nil: there are no metrics
 
 	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
 	used      atomic.Int64 // Instant of the last departure
@@ -34,6 +35,8 @@ type lane struct {
 	protocol  atomic.Int32 // HTTP major version of its last response
 
 	spoken atomic.Pointer[spoken]
+
+	unknown uint64 // permits lost with the store's calls that the meter has counted, under its lock
 
 	hook   shaping.Hook
 	shared bool  // by the keys beyond the bound
@@ -94,19 +97,33 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	}
 	l := &lane{key: key, home: home, budget: t.Retry.NewBudget()}
 	l.limits.Store(resolved)
-	l.gate = newGate(limiter, len(limits), &l.users)
+	l.gate = newGate(limiter, len(limits), l)
 	l.queue = shaping.NewQueue(l.gate)
 	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
-	l.used.Store(int64(l.queue.Now()))
+	l.meter = home.metrics.meter(key)
+	now := l.queue.Now()
+	l.used.Store(int64(now))
+	l.gate.ready.Store(true)
+	if _, local := store.(throttle.Local); !local {
+		l.gate.hear(now)
+	}
 	return l, nil
 }
 
-// waits tells the tracer of a wait. What that needs is made for the wait: few of
-// many lanes have one.
+// waits tells the tracer and the meter of a wait. What that needs is made for
+// the wait: few of many lanes have one.
 func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
-	return waitSpans(l.home.transport.tracer, l.key).Wait(ctx, w)
+	ended := waitSpans(l.home.transport.tracer, l.key, l.gate.storeWord).Wait(ctx, w)
+	if l.meter == nil {
+		return ended
+	}
+	began := time.Now()
+	return func(err error) {
+		l.meter.wait(ctx, w.Reason, time.Since(began), err)
+		ended(err)
+	}
 }
 
 func (t *Transport) store() throttle.Store {
@@ -161,6 +178,9 @@ func (l *lane) whole(old bool) bool {
 // close ends the line and the limiter.
 func (l *lane) close() error {
 	l.queue.Close()
+	if l.meter != nil {
+		l.meter.lost(context.Background(), l, l.queue.State().Store)
+	}
 	if c, ok := l.gate.Limiter.(io.Closer); ok {
 		return c.Close()
 	}
@@ -175,6 +195,7 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 	fact := throttle.Fact{Departed: departed, Refused: true}
 	if told > 0 {
 		fact.Until = now.Add(min(told, longestPause))
+		l.meter.pause(told)
 	}
 	long := told > t.maxPause()
 	if long {

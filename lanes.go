@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -23,11 +25,15 @@ type lanes struct {
 	rawKey    atomic.Bool            // one was reported
 	spoken    atomic.Pointer[spoken] // of the host looked up last
 
+	metering sync.Once
+	metrics  *metrics // nil: nobody collects them; made before the first lane
+
 	tuning sync.Mutex // of one lane at a time
 
-	mu       sync.Mutex // of making and retiring lanes
-	overflow *lane      // shared by the keys beyond the bound
-	closed   bool
+	overflow atomic.Pointer[lane] // shared by the keys beyond the bound; nil: not yet made
+
+	mu     sync.Mutex // of making and retiring lanes
+	closed bool
 
 	resolving sync.Mutex
 	known     [maxKnown]resolved
@@ -50,6 +56,7 @@ func (s *lanes) enter(key string) (*lane, error) {
 		if l != nil || err != nil {
 			return l, err
 		}
+		s.meter()
 		name := key
 		if shared {
 			name = ""
@@ -59,6 +66,19 @@ func (s *lanes) enter(key string) (*lane, error) {
 			return l, err
 		}
 	}
+}
+
+// meter makes the metrics, once. It holds no lock: somebody who collects, and
+// asks for a Snapshot meanwhile, may hold those of the provider. Nor is it done
+// for a Snapshot.
+func (s *lanes) meter() {
+	s.metering.Do(func() {
+		provider := s.transport.MeterProvider
+		if provider == nil {
+			provider = otel.GetMeterProvider()
+		}
+		s.metrics = newMetrics(provider.Meter(scope), s)
+	})
 }
 
 // present returns the lane that there is for the key, with the request counted
@@ -85,7 +105,7 @@ func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err erro
 		if gone = append(gone, more...); room {
 			return nil, false, gone, nil
 		}
-		l = s.overflow
+		l = s.overflow.Load()
 	}
 	if l != nil {
 		l.enter() // under the lock no lane is on its way out
@@ -123,7 +143,7 @@ func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	case s.closed:
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	case s.changes.Load() != changes,
-		shared && s.overflow != nil,
+		shared && s.overflow.Load() != nil,
 		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.transport.maxLanes()):
 		return nil, nil
 	}
@@ -138,7 +158,7 @@ func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	l.shadow = shadow
 	l.enter()
 	if l.shared = shared; shared {
-		s.overflow = l // not in the table: its keys have lanes again as soon as there is room
+		s.overflow.Store(l) // not in the table: its keys have lanes again as soon as there is room
 	} else {
 		s.keyed.add(l)
 	}
@@ -211,10 +231,22 @@ func (s *lanes) list() []*lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.Clone(s.keyed.all)
-	if s.overflow != nil {
-		all = append(all, s.overflow)
+	if l := s.overflow.Load(); l != nil {
+		all = append(all, l)
 	}
 	return all
+}
+
+// each calls f with the lanes that hold limits, without a lock: those made or
+// gone meanwhile may be left out.
+func (s *lanes) each(f func(*lane)) {
+	s.keyed.index.Range(func(_, l any) bool {
+		f(l.(*lane))
+		return true
+	})
+	if l := s.overflow.Load(); l != nil {
+		f(l)
+	}
 }
 
 func (s *lanes) close() error {
@@ -227,6 +259,8 @@ func (s *lanes) close() error {
 	scopes := slices.Clone(s.scopes.all)
 	s.mu.Unlock()
 	close(s.done)
+	s.metering.Do(func() {}) // nobody makes them any more
+	s.metrics.close()
 	var errs []error
 	for _, l := range append(s.list(), scopes...) {
 		errs = append(errs, l.close())

@@ -30,17 +30,17 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		Replayable: c.body == nil || c.body.Replayable(),
 		Paused:     c.paused,
 	})
-	if !d.Retry {
-		return d
+	if d.Retry {
+		switch throttled := d.Reason == backoff.ReasonThrottled; {
+		case !c.couldGo(d.Delay):
+			d.Retry, d.Reason = false, backoff.ReasonDeadline
+		case throttled:
+			c.throttled++
+		case !c.lane.budget.Withdraw(time.Duration(now)):
+			d.Retry, d.Reason = false, backoff.ReasonBudget
+		}
 	}
-	switch throttled := d.Reason == backoff.ReasonThrottled; {
-	case !c.couldGo(d.Delay):
-		d.Retry, d.Reason = false, backoff.ReasonDeadline
-	case throttled:
-		c.throttled++
-	case !c.lane.budget.Withdraw(time.Duration(now)):
-		d.Retry, d.Reason = false, backoff.ReasonBudget
-	}
+	c.lane.meter.retry(c.ctx, d, resp, err)
 	return d
 }
 

@@ -19,6 +19,11 @@ type LaneState struct {
 	Stale   uint64        // permits that were void because their request woke too late
 	Limits  []LimitState
 	Shadow  []ShadowCount // of Transport.Shadow; nil where there is none
+
+	// Store tells how the lane fares with Transport.Store: whether it answers,
+	// with how many processes its limits are shared, what was lost. Nil: the
+	// lane's limits are enforced in this process alone.
+	Store *throttle.StoreState
 }
 
 // A LimitState is the state of one limit of a lane.
@@ -51,6 +56,7 @@ func (l *lane) state() LaneState {
 		Cut:     s.Cut,
 		Stale:   s.Stale,
 		Shadow:  l.shadow.counts(),
+		Store:   s.Store,
 	}
 	for _, limit := range s.Limits {
 		state.Limits = append(state.Limits, LimitState{

@@ -30,15 +30,16 @@ func Observe(q *shaping.Queue, lane string, provider trace.TracerProvider) {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
 	}
-	q.Hook = waitSpans(provider.Tracer(scope), lane)
+	q.Hook = waitSpans(provider.Tracer(scope), lane, func() storeWord { return storeWordOf(q.State().Store) })
 }
 
-func waitSpans(tracer trace.Tracer, lane string) *shaping.Hook {
+func waitSpans(tracer trace.Tracer, lane string, store func() storeWord) *shaping.Hook {
 	lane = label(lane)
 	return &shaping.Hook{Wait: func(ctx context.Context, w shaping.Wait) func(error) {
 		attributes := append(make([]attribute.KeyValue, 0, 8),
 			attribute.String("weir.lane", lane),
 			attribute.String("weir.wait.reason", string(w.Reason)),
+			attribute.String("weir.store", store().String()),
 			attribute.Int64("weir.wait.planned_ms", w.Planned.Milliseconds()),
 			attribute.Int("weir.queue.position", w.Waiting+1),
 			attribute.Int("weir.attempt", w.Visits+1),
@@ -99,9 +100,37 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
+// label returns a lane's name as telemetry may have it: an exporter drops a
+// whole batch for what is not UTF-8.
 func label(lane string) string {
 	if len(lane) > maxLabel {
-		return strings.ToValidUTF8(lane[:maxLabel], "")
+		lane = lane[:maxLabel]
 	}
-	return lane
+	return strings.ToValidUTF8(lane, "")
+}
+
+// A storeWord says in telemetry where a lane's limits are enforced.
+type storeWord int32
+
+// The words.
+const (
+	storeLocal    storeWord = iota // in this process alone
+	storeShared                    // through a store
+	storeFallback                  // here, while the store does not answer
+
+	storeWords = iota
+)
+
+// String returns the word.
+func (w storeWord) String() string { return [...]string{"local", "shared", "fallback"}[w] }
+
+func storeWordOf(s *throttle.StoreState) storeWord {
+	switch {
+	case s == nil:
+		return storeLocal
+	case s.Lost:
+		return storeFallback
+	default:
+		return storeShared
+	}
 }

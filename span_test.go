@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/fakestore"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -105,7 +107,7 @@ func TestWaitForRateIsSpan(t *testing.T) {
 		}
 		for i, s := range spans {
 			wantSpan(t, s, time.Duration(i+1)*time.Second, map[string]any{
-				"weir.lane": "vendor.test", "weir.wait.reason": "rate", "weir.limit": "per second",
+				"weir.lane": "vendor.test", "weir.wait.reason": "rate", "weir.store": "local", "weir.limit": "per second",
 				"weir.wait.planned_ms": int64(1000), "weir.wait.actual_ms": int64(1000 * (i + 1)),
 				"weir.queue.position": int64(i + 1), "weir.attempt": int64(1),
 			})
@@ -130,7 +132,7 @@ func TestWaitForPauseIsSpanWithResendCount(t *testing.T) {
 		}
 		for i, s := range spans {
 			wantSpan(t, s, 2*time.Second, map[string]any{
-				"weir.lane": "vendor.test", "weir.wait.reason": "pause",
+				"weir.lane": "vendor.test", "weir.wait.reason": "pause", "weir.store": "local",
 				"weir.wait.planned_ms": int64(2000), "weir.wait.actual_ms": int64(2000),
 				"weir.queue.position": int64(1), "weir.attempt": int64(i + 2), "http.request.resend_count": int64(i + 1),
 			})
@@ -282,6 +284,26 @@ func TestLaneInTelemetryIsBoundedText(t *testing.T) {
 	})
 }
 
+// A wait tells where the limits are enforced.
+func TestWaitIsSpanWithStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newSpanLog()
+		f := newFleet(t, 1, &testserver.Vendor{}, every(time.Second)...)
+		r := f.replicas[0]
+		r.transport.TracerProvider = log
+		r.want("GET", r.get(t.Context(), "a"), 200)
+		f.store.Break(fakestore.Failing)
+		r.get(weir.WithMaxWait(t.Context(), time.Second), "finds it failing")
+		r.get(weir.WithMaxWait(t.Context(), time.Second), "knows")
+		var got []string
+		for _, s := range log.named("weir.wait") {
+			a := attributes(s)
+			got = append(got, fmt.Sprint(a["weir.wait.reason"], " ", a["weir.store"]))
+		}
+		wantEqual(t, "reason and store", got, []string{"store shared", "rate shared", "store fallback"})
+	})
+}
+
 // Users without HTTP have the same spans.
 func TestObserveMakesSpansOfAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -303,7 +325,7 @@ func TestObserveMakesSpansOfAQueue(t *testing.T) {
 			t.Errorf("Wait() = %v, want canceled", err)
 		}
 		spans := log.named("weir.wait")
-		if len(spans) != 2 || attributes(spans[0])["weir.lane"] != "jobs" || spans[1].Status().Code != codes.Unset {
+		if len(spans) != 2 || attributes(spans[0])["weir.lane"] != "jobs" || attributes(spans[0])["weir.store"] != "local" || spans[1].Status().Code != codes.Unset {
 			t.Errorf("wait spans = %v, want two of the lane jobs, the cancelled one without status", spans)
 		}
 	})
@@ -313,7 +335,7 @@ func TestObserveMakesSpansOfAQueue(t *testing.T) {
 func TestSpanAttributesAreAllowed(t *testing.T) {
 	allowed := map[attribute.Key]bool{
 		"weir.lane": true, "weir.wait.reason": true, "weir.wait.planned_ms": true, "weir.wait.actual_ms": true,
-		"weir.queue.position": true, "weir.attempt": true, "weir.limit": true, "weir.retry.reason": true,
+		"weir.store": true, "weir.queue.position": true, "weir.attempt": true, "weir.limit": true, "weir.retry.reason": true,
 		"http.request.resend_count": true, "error.type": true,
 	}
 	for _, s := range canarySpans(t) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/weirgo/weir/backoff"
@@ -90,8 +91,9 @@ type Transport struct {
 
 	// MaxPause is the longest pause, as the server asks for it, that requests
 	// wait through. A longer one returns its response and refuses requests of
-	// its lane with ErrPaused until it ends, an hour at most. Zero means
-	// DefaultMaxPause.
+	// its lane with ErrPaused until it ends, an hour at most; so do the other
+	// processes that share the lane's limits through a Store, as soon as they
+	// hear of it. Zero means DefaultMaxPause.
 	MaxPause time.Duration
 
 	// MaxLanes is the most lanes. Beyond it the least recently used idle lane
@@ -111,6 +113,11 @@ type Transport struct {
 
 	// TracerProvider makes the tracer of the spans. If nil, the global one.
 	TracerProvider trace.TracerProvider
+
+	// MeterProvider makes the meter of the metrics. If nil, the global one. One
+	// that collects nothing when the first request comes, such as the global one
+	// before any is set, is not asked again, and metrics then cost nothing.
+	MeterProvider metric.MeterProvider
 
 	// Logger is told what an operator should know: a lane closed for longer
 	// than MaxPause, more keys than MaxLanes, keys that look like raw paths.
@@ -195,9 +202,9 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 // Close sends everybody in line away with an error that matches
-// shaping.ErrClosed, refuses later requests, and closes the limiters. Calls in
-// flight end by themselves. It does not close the Store, nor Base. Calling it
-// again does nothing.
+// shaping.ErrClosed, refuses later requests, closes the limiters, and ends the
+// metrics of the lanes. Calls in flight end by themselves. It does not close the
+// Store, nor Base. Calling it again does nothing.
 func (t *Transport) Close() error {
 	t.once.Do(t.init)
 	return t.lanes.close()

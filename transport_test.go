@@ -36,6 +36,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}{
 		{"stub", stub{}},
 		{"bare", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true}},
+		{"metrics", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true, MeterProvider: newMeterLog()}},
 		{"whole", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {

@@ -65,9 +65,11 @@ func (l *limiter) call(asked []throttle.Request, turned int) {
 	}
 	l.news(func() {
 		l.fetching = false
+		l.calls++
+		l.cause = ""
 		switch took := time.Since(l.sent); {
 		case err != nil:
-			l.fail()
+			l.fail(err, asked)
 		case took > l.store.server.roundTrip+l.tolerance || turned != l.turned || got.epoch < l.epoch:
 			l.void += len(got.permits) // it lay too long, or is of before a pause
 		default:
@@ -89,15 +91,20 @@ func (l *limiter) news(take func()) {
 
 // fail puts the next call off, longer each time: a failure that only woke the
 // queue would be asked again at once.
-func (l *limiter) fail() {
+func (l *limiter) fail(err error, asked []throttle.Request) {
 	const first, longest = 50 * time.Millisecond, time.Second
+	l.failed++
+	if l.cause = "error"; errors.Is(err, errTimeout) {
+		l.cause = "timeout"
+		l.unknown += len(asked)
+	}
 	l.again = l.now().Add(min(first<<min(l.failures, 10), longest))
 	l.failures++
 }
 
 // receive dates a run by the queue's clock, from its receipt: never early.
 func (l *limiter) receive(got run) {
-	l.failures, l.again = 0, 0
+	l.failures, l.again, l.replicas = 0, 0, got.replicas
 	l.enter(got.epoch)
 	ahead := l.now().Sub(got.now)
 	for _, p := range got.permits {

@@ -38,7 +38,12 @@ type limiter struct {
 	failures  int
 	again     throttle.Instant // after a failure: when to call again
 	cut       bool             // the rate was cut, so that served calls matter
-	void      int              // permits that nobody took in time
+	replicas  int              // as the last run told
+	cause     string           // why the last call failed; "": it did not
+	calls     int
+	failed    int // of those
+	unknown   int // permits asked for in calls without an answer
+	void      int // permits that nobody took in time
 	closed    bool
 	wake      func()
 
@@ -232,7 +237,19 @@ func (l *limiter) Tolerance() time.Duration {
 func (l *limiter) State(now throttle.Instant) throttle.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := throttle.State{Whole: now >= l.paused && len(l.hand) == 0 && !l.fetching, Cut: 1}
+	s := throttle.State{
+		Whole: now >= l.paused && len(l.hand) == 0 && !l.fetching,
+		Cut:   1,
+		Store: &throttle.StoreState{
+			Lost:     l.cause != "",
+			Cause:    l.cause,
+			Replicas: l.replicas,
+			Calls:    uint64(l.calls),
+			Failures: uint64(l.failed),
+			Unknown:  uint64(l.unknown),
+			Void:     uint64(l.void),
+		},
+	}
 	if now < l.paused {
 		s.Paused = l.paused
 	}

@@ -109,10 +109,11 @@ const horizon = 100 * time.Millisecond
 
 // A run is what one call brought: permits for some of those in line.
 type run struct {
-	now     throttle.Instant // by the server's clock
-	epoch   int
-	permits []permit // in order
-	next    throttle.Instant
+	now      throttle.Instant // by the server's clock
+	epoch    int
+	replicas int
+	permits  []permit // in order
+	next     throttle.Instant
 }
 
 // reserve grants a run: at least one of those asked for, more within the
@@ -123,7 +124,7 @@ func (s *Server) reserve(key string, asked []throttle.Request) (run, error) {
 	k, now := s.shared[key], s.now()
 	k.settle(now)
 	s.runs++
-	r := run{now: now, epoch: k.epoch}
+	r := run{now: now, epoch: k.epoch, replicas: len(k.members)}
 	for _, request := range asked {
 		request.Since = max(now, k.ahead)
 		at := max(k.forecast(request.Since, request).At, request.Since)

@@ -37,6 +37,31 @@ func TestFailuresAreNeverAHotLoop(t *testing.T) {
 	}
 }
 
+func TestStateTellsOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
+		want := func(when string, want throttle.StoreState) {
+			t.Helper()
+			if got := f.queues[0].State().Store; *got != want {
+				t.Errorf("%s Store = %+v, want %+v", when, *got, want)
+			}
+		}
+		want("at first", throttle.StoreState{})
+		f.queues[0].Wait(t.Context())
+		want("after a run", throttle.StoreState{Replicas: 2, Calls: 1})
+		f.server.Break(fakestore.Silent)
+		f.wg.Go(func() { f.queues[0].Wait(t.Context()) })
+		time.Sleep(60 * time.Millisecond)
+		want("without an answer", throttle.StoreState{Lost: true, Cause: "timeout", Replicas: 2, Calls: 2, Failures: 1, Unknown: 1})
+		f.server.Break(fakestore.Failing)
+		time.Sleep(100 * time.Millisecond)
+		want("after an error", throttle.StoreState{Lost: true, Cause: "error", Replicas: 2, Calls: 3, Failures: 2, Unknown: 1})
+		f.server.Break(fakestore.Healthy)
+		f.wg.Wait()
+		want("with an answer", throttle.StoreState{Replicas: 2, Calls: 4, Failures: 2, Unknown: 1})
+	})
+}
+
 func TestDeadlinesHoldWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 1, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))

@@ -1,0 +1,11 @@
+// Package redistest starts real Redis servers, alone, watched by sentinels or
+// joined to a cluster, and breaks them, or the way to them, on purpose.
+//
+// All is on the loopback interface and ends with the test. What goes wrong
+// with a fixture itself fails the test, and with Fatal if the test cannot go
+// on, so that a fixture is started, and asked to wait for something, on the
+// test's own goroutine. Where redis-server is not installed the test is
+// skipped; it fails if CI or WEIR_REQUIRE_REDIS is set in the environment.
+//
+// Do not use it inside a testing/synctest bubble: it has sockets.
+package redistest

@@ -1,0 +1,53 @@
+package redistest
+
+import (
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+const loopback = "127.0.0.1"
+
+// ports are those that were given out; none is given out twice.
+var ports struct {
+	sync.Mutex
+	given map[int]bool
+}
+
+// freePort returns a port on which nobody listens. It lies below those that
+// the kernel gives to outgoing connections (from 32768 on Linux), so that a
+// server that was killed finds its port free again.
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	for range 1000 {
+		if port := 12000 + rand.IntN(20000); take(port) && free(port) {
+			return port
+		}
+	}
+	tb.Fatal("redistest: no port is free")
+	return 0
+}
+
+// take says whether the port was not given out before.
+func take(port int) bool {
+	ports.Lock()
+	defer ports.Unlock()
+	if ports.given[port] {
+		return false
+	}
+	if ports.given == nil {
+		ports.given = make(map[int]bool)
+	}
+	ports.given[port] = true
+	return true
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}

@@ -1,0 +1,209 @@
+package redistest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// A Server is a child that runs redis-server. Its methods are safe for
+// concurrent use.
+type Server struct {
+	tb      testing.TB
+	program string
+	dir     string
+	port    int
+	config  []string // the path of a file with options, if there is one
+
+	admin admin
+
+	turn  sync.Mutex // one start or end at a time
+	mu    sync.Mutex
+	args  []string
+	child *child
+}
+
+// Start runs redis-server on a free port of 127.0.0.1 and returns once it
+// answers. It keeps nothing on disk, unless args, which are options as on
+// its command line and come after our own, say otherwise. DEBUG is allowed.
+// The child is killed when the test ends, also when the test is killed
+// (Linux only).
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	s := newServer(tb)
+	s.start(args)
+	return s
+}
+
+// newServer finds the program and makes the directory of a server.
+func newServer(tb testing.TB) *Server {
+	tb.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		absent(tb, err)
+	}
+	// Not tb.TempDir: the path of a socket has to be short.
+	dir, err := os.MkdirTemp("", "redis")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Server{tb: tb, program: program, dir: dir}
+	s.admin.path = filepath.Join(dir, "socket")
+	tb.Cleanup(s.end)
+	return s
+}
+
+// absent ends a test that cannot have its server.
+func absent(tb testing.TB, err error) {
+	tb.Helper()
+	for _, name := range []string{"CI", "WEIR_REQUIRE_REDIS"} {
+		if os.Getenv(name) != "" {
+			tb.Fatalf("redistest: %s is set: %v", name, err)
+		}
+	}
+	tb.Skipf("redistest: %v", err)
+}
+
+// Addr returns the host and port at which clients reach the server. It stays
+// the same when the server is started again.
+func (s *Server) Addr() string { return net.JoinHostPort(loopback, strconv.Itoa(s.port)) }
+
+func addrs(servers []*Server) []string {
+	all := make([]string, len(servers))
+	for i, s := range servers {
+		all[i] = s.Addr()
+	}
+	return all
+}
+
+// Pid returns the child's process id, also when it has ended.
+func (s *Server) Pid() int { return s.running().pid() }
+
+// Dir returns the directory in which the server runs and keeps its files.
+func (s *Server) Dir() string { return s.dir }
+
+// Kill ends the server at once, as SIGKILL does, and returns when it is gone.
+func (s *Server) Kill() {
+	s.tb.Helper()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if c := s.running(); c != nil {
+		c.kill()
+	}
+	s.admin.close()
+}
+
+// Restart kills the server if it runs and starts it on the same port, with
+// args in place of those before if there are any. It returns once the server
+// answers, be it that it is LOADING.
+func (s *Server) Restart(args ...string) {
+	s.tb.Helper()
+	s.Kill()
+	if len(args) == 0 {
+		args = s.arguments()
+	}
+	s.start(args)
+}
+
+// Stop halts the server, as SIGSTOP does: its connections stay open and it
+// answers nothing. The test is skipped where there is no such signal.
+func (s *Server) Stop() {
+	s.tb.Helper()
+	halt(s.tb, s.running())
+}
+
+// Continue lets a server that was stopped go on, with what it was sent
+// meanwhile.
+func (s *Server) Continue() {
+	s.tb.Helper()
+	resume(s.tb, s.running())
+}
+
+func (s *Server) running() *child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.child
+}
+
+func (s *Server) arguments() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.args
+}
+
+// start runs the child until it answers. The first time it looks for a port,
+// again if somebody else was quicker to take it.
+func (s *Server) start(args []string) {
+	s.tb.Helper()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	fixed := s.port != 0
+	for try := 0; ; try++ {
+		if !fixed {
+			s.port = freePort(s.tb)
+		}
+		err := s.launch(args)
+		if err == nil {
+			return
+		}
+		if try == 5 {
+			s.tb.Fatalf("redistest: %v\n%s", err, s.log())
+		}
+	}
+}
+
+func (s *Server) launch(args []string) error {
+	c, err := spawn(s.program, s.dir, append(s.options(), args...))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.args, s.child = args, c
+	s.mu.Unlock()
+	err = await("redis-server to answer", func() (bool, error) {
+		_, err := s.admin.do([]string{"PING"})
+		return answered(err), c.failure()
+	})
+	if err != nil {
+		c.kill()
+	}
+	return err
+}
+
+// options returns those that come before the caller's. Without the delay of
+// 5 s that a master waits for more replicas, the first is served at once.
+func (s *Server) options() []string {
+	return append(s.config,
+		"--port", strconv.Itoa(s.port), "--bind", loopback,
+		"--unixsocket", s.admin.path, "--dir", s.dir, "--daemonize", "no", "--logfile", "",
+		"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
+		"--enable-debug-command", "yes", "--enable-protected-configs", "yes",
+	)
+}
+
+// must does a command without which the test cannot go on.
+func (s *Server) must(args ...string) any {
+	s.tb.Helper()
+	reply, err := s.Do(args...)
+	if err != nil {
+		s.tb.Fatalf("redistest: %q: %v", args, err)
+	}
+	return reply
+}
+
+// log returns the end of what the server wrote.
+func (s *Server) log() string {
+	b, _ := os.ReadFile(filepath.Join(s.dir, logName))
+	return string(b[max(0, len(b)-4096):])
+}
+
+func (s *Server) end() {
+	s.Kill()
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.tb.Errorf("redistest: %v", err)
+	}
+}
