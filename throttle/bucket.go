@@ -40,11 +40,14 @@ func (b *bucket) earliest(a asking, n int64) Instant {
 	if n > 1 && !b.leaky() {
 		spare = b.pace.times(b.burst() - n)
 	}
-	due := b.tat.before(spare, b.pace.den).ceil()
-	if len(b.returned) > 0 {
-		due = min(due, b.returned.first(a.line, n))
+	due := b.tat.before(spare, b.pace.den)
+	if len(b.returned) == 0 {
+		return due.ceil()
 	}
-	return due
+	// They still stand in the tat. They go when they would had they not been
+	// spent: after an overspend, not before it is earned back.
+	back := due.before(b.intervals(n), b.pace.den)
+	return min(due.ceil(), max(b.returned.first(a.line, n), back.ceil()))
 }
 
 // intervals returns the span of n permits.

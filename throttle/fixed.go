@@ -70,6 +70,7 @@ func (f *fixed) at(now Instant, ahead time.Duration) window {
 
 // paying returns the window at an instant after w, whose debt is paid by
 // windows of first use: they follow each other, for no permit would begin one.
+// If one leaves in it, the window that pays the rest begins there.
 func (f *fixed) paying(w window, now Instant) (start, end Instant) {
 	windows := (w.debt-1)/countOf(f.limit) + 1
 	past := min(int64(now.Sub(w.end)/f.limit.Per), windows)
@@ -134,6 +135,9 @@ func (f *fixed) spend(a asking, charged Instant, n int64) Instant {
 func (f *fixed) charge(now Instant, n int64) {
 	if now >= f.window.end {
 		f.window = f.now(now)
+		if f.align.first {
+			f.window.end = now.Add(f.limit.Per) // also where it pays, it begins here
+		}
 	}
 	f.window.debt = counted(f.window.debt, n)
 	f.window.settle(countOf(f.limit))
@@ -179,8 +183,12 @@ func (f *fixed) used(now Instant) int64 {
 func (f *fixed) adopt(now, _ Instant, old rule) {
 	if was, ok := old.(*fixed); ok && was.limit.Per == f.limit.Per && was.limit.Align == f.limit.Align {
 		f.window = was.window
-		if f.window.debt > 0 {
-			f.window = was.now(now) // the windows before this one paid by the old limit
+		if w := &f.window; w.debt > 0 && now >= w.end {
+			*w = was.now(now) // the windows before this one paid by the old limit
+			if f.align.first {
+				// Its permits are still to begin it.
+				w.end, w.used, w.debt = w.start, countOf(f.limit), w.used+w.debt
+			}
 		}
 		f.window.settle(countOf(f.limit))
 	} else if used := old.used(now); used > 0 {

@@ -106,7 +106,8 @@ type Forecaster interface {
 // answered, and what was taken is given back once. A bucket that is no further
 // ahead than what comes back moves back. Otherwise the permits keep their
 // instant: who stood in line then may still have them, within the tolerance
-// after it, at the same cost; else they are lost. Windows count them no longer.
+// after it, at the same cost, once what went over since is earned back; else
+// they are lost. Windows count them no longer.
 type Refunder interface {
 	Refund(now, at Instant, r Request)
 }
@@ -130,7 +131,8 @@ type Reconciler interface {
 // limits counts as used under the new ones, in permits and fractions of one;
 // nothing is granted for the change itself: a larger burst is earned, and what
 // a larger or another window has more at hand is let out over the rest of it.
-// An error is for limits that do not validate; the old ones stay.
+// An instant before the change, read out of order, waits for it. An error is
+// for limits that do not validate; the old ones stay.
 type Tuner interface {
 	Tune(now Instant, limits ...Limit) error
 }

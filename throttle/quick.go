@@ -22,8 +22,9 @@ type quick struct {
 	tolerance int64 // ns
 	most      int64 // most permits that fit
 
-	// Instants in between fit, and are after every pause.
+	// Instants in between fit, and are after every pause and change.
 	from, to Instant
+	paused   Instant // no permit is dated before it
 
 	tat atomic.Int64
 }
@@ -37,10 +38,11 @@ const (
 	stateRange = math.MaxInt64 / 4
 )
 
-// newQuick returns the quick form of b from now on, after a pause, or nil where
-// it has none.
-func newQuick(b *bucket, now, paused Instant, tolerance time.Duration) *quick {
-	unit, den, burst := b.pace.unit, b.pace.den, b.burst()
+// newQuick returns the quick form of b, the one rule of s, from now on, or nil
+// where it has none.
+func newQuick(s *set, b *bucket, now Instant) *quick {
+	unit, den, burst, tolerance := b.pace.unit, b.pace.den, b.burst(), s.tolerance
+	paused := Instant(s.pausedTo.Load())
 	// Beyond an origin about 9 years ago nothing is gained.
 	span := time.Duration(min(clockRange/den, math.MaxInt64>>5))
 	if burst > stateRange/unit || span < time.Second || !fitsState(b.floor(now, tolerance), now, den) {
@@ -54,8 +56,9 @@ func newQuick(b *bucket, now, paused Instant, tolerance time.Duration) *quick {
 		leaky:     b.leaky(),
 		tolerance: int64(tolerance),
 		most:      min(stateRange/unit, burst),
-		from:      max(now.Add(-span), paused),
+		from:      max(now.Add(-span), paused, s.tunedAt),
 		to:        now.Add(span),
+		paused:    paused,
 	}
 	if q.leaky {
 		q.most = stateRange / unit
@@ -92,12 +95,12 @@ func (q *quick) freeze() point {
 	return point{at: q.origin + Instant(whole), frac: frac}
 }
 
-// resume puts b's state into the word, if it fits and q still is b's form.
-func (q *quick) resume(b *bucket, now, paused Instant, tolerance time.Duration) bool {
+// resume puts b's state into the word, if it fits and q still is b's form in s.
+func (q *quick) resume(s *set, b *bucket, now Instant) bool {
 	same := q.unit == b.pace.unit && q.den == b.pace.den && q.burst == b.burst() &&
-		q.leaky == b.leaky() && q.tolerance == int64(tolerance)
-	tat := b.floor(now, tolerance)
-	if !same || !q.near(now) || q.from < paused || !fitsState(tat, q.origin, q.den) {
+		q.leaky == b.leaky() && q.tolerance == int64(s.tolerance) && q.paused == Instant(s.pausedTo.Load())
+	tat := b.floor(now, s.tolerance)
+	if !same || !q.near(now) || !fitsState(tat, q.origin, q.den) {
 		return false
 	}
 	q.tat.Store(q.ticks(tat))
@@ -114,7 +117,7 @@ func (q *quick) take(now, since Instant, n int64) (at Instant, ok bool) {
 		return 0, false
 	}
 	clock := int64(now - q.origin)
-	line := int64(max(min(since, now), now-Instant(q.tolerance), q.from) - q.origin)
+	line := int64(max(min(since, now), now-Instant(q.tolerance), q.paused) - q.origin)
 	need := n
 	if q.leaky {
 		need = 1

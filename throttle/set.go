@@ -28,11 +28,11 @@ type set struct {
 	share     int64        // of the configured rate in force, in thousandths
 	cutAt     Instant      // when it was cut last
 	shareAt   Instant      // when it was changed last
-	tunedAt   Instant      // when the rules were made
+	tunedAt   Instant      // when the rules were made; nothing is granted at an instant before it
 }
 
 func newSet(limits []Limit, wall func() Instant) *set {
-	s := &set{wall: wall, share: fullCut, cutAt: minInstant, shareAt: minInstant}
+	s := &set{wall: wall, share: fullCut, cutAt: minInstant, shareAt: minInstant, tunedAt: minInstant}
 	s.pausedTo.Store(int64(minInstant))
 	s.install(minInstant, limits)
 	return s
@@ -42,7 +42,7 @@ func newSet(limits []Limit, wall func() Instant) *set {
 func (s *set) install(now Instant, limits []Limit) {
 	s.quick.Store(nil)
 	s.free.Store(len(limits) == 0)
-	s.limits, s.tunedAt = limits, now
+	s.limits, s.tunedAt = limits, max(s.tunedAt, now)
 	s.rules = make([]rule, len(limits))
 	s.most = make([]int64, len(limits))
 	for i, l := range limits {
@@ -118,11 +118,15 @@ func (s *set) asking(now Instant, r *Request) asking {
 // allowed returns the instant since when no limit and no pause holds r, or when
 // none will.
 func (s *set) allowed(a asking, r *Request) Instant {
+	from := minInstant
+	if a.now < s.tunedAt {
+		from = s.tunedAt // reckoned back at another rate, too much would be at hand
+	}
 	for {
 		allowed := Instant(s.pausedTo.Load())
 		for i, rule := range s.rules {
 			if n := r.permits(i); n > 0 {
-				allowed = max(allowed, rule.earliest(a, n))
+				allowed = max(allowed, from, rule.earliest(a, n))
 			}
 		}
 		// A returned permit that one limit counted on may be lost by then.
@@ -183,14 +187,13 @@ func (s *set) unlock(now Instant) {
 }
 
 func (s *set) thaw(b *bucket, now Instant) {
-	paused := Instant(s.pausedTo.Load())
 	b.returned.expire(now.Add(-s.tolerance))
-	if s.settled || len(b.returned) > 0 || now < paused {
+	if s.settled || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
 		s.quick.Store(nil)
 		return
 	}
-	if q := s.quick.Load(); q == nil || !q.resume(b, now, paused, s.tolerance) {
-		s.quick.Store(newQuick(b, now, paused, s.tolerance))
+	if q := s.quick.Load(); q == nil || !q.resume(s, b, now) {
+		s.quick.Store(newQuick(s, b, now))
 	}
 }
 

@@ -227,6 +227,24 @@ var changing = []rule{
 		f.grants(500*ms, 2)
 		f.refuses(500*ms, 1, 1500*ms)
 	}},
+	{"a change begins no window of first use that pays", func(t *testing.T, s Suite) {
+		first := throttle.FixedWindow(10, time.Second)
+		first.Align = throttle.AlignFirstUse
+		for _, c := range []struct {
+			change, use time.Duration
+			left        int // of 7, the share
+		}{{1500 * ms, 1900 * ms, 4}, {1500 * ms, 2500 * ms, 7}, {2 * time.Second, 2500 * ms, 7}} {
+			f := begin(t, s, first)
+			f.grants(0, 10)
+			f.settle(0, 0, 10, 13)
+			f.cut(c.change)
+			f.grants(c.use, 1)
+			if n := f.line(c.use+900*ms, c.use+900*ms); n != c.left-1 {
+				t.Errorf("changed at %v, used at %v: %d left within a window of the first, want %d", c.change, c.use, n, c.left-1)
+			}
+			f.refuses(c.use+900*ms, 1, c.use+time.Second)
+		}
+	}},
 	{"what windows before a change paid, the old limit paid", func(t *testing.T, s Suite) {
 		f := begin(t, s, throttle.FixedWindow(10, time.Second))
 		f.grants(0, 10)
@@ -243,6 +261,36 @@ var changing = []rule{
 		}
 		f.tune(59*time.Second, throttle.SlidingLog(1000, time.Minute))
 		f.refuses(59*time.Second, 1, 59*time.Second+60_606_061)
+	}},
+	{"a clock that runs back behind a change can only be refused", func(t *testing.T, s Suite) {
+		for _, l := range []throttle.Limit{
+			bucket(10, 10), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),
+			throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
+		} {
+			f := begin(t, s, l)
+			f.cut(10 * time.Second)
+			f.refuses(9*time.Second, 1, 10*time.Second)
+			f.grants(10*time.Second, 1)
+		}
+
+		f := begin(t, s, bucket(1, 2)) // at the rate of the cut, one would be at hand at 0.7s
+		f.take(0, throttle.Request{N: 2})
+		f.cut(1900 * ms)
+		f.refuses(700*ms, 1, 1900*ms)
+		f.grants(1900*ms, 1)
+
+		f = begin(t, s, throttle.SlidingLog(1, 10*ms))
+		f.grants(0, 1)
+		f.grants(10*ms, 1)
+		f.refund(10*ms, 10*ms, 1)
+		f.cut(10 * ms)
+		f.refuses(9*ms, 1, 10*ms)
+		f.grants(10*ms, 1)
+
+		f = begin(t, s, bucket(10, 1))
+		f.tune(time.Second, bucket(20, 1))
+		f.tune(500*ms, bucket(30, 1))
+		f.refuses(700*ms, 1, time.Second)
 	}},
 	{"a limit that moved in the list keeps its count", func(t *testing.T, s Suite) {
 		f := begin(t, s, throttle.FixedWindow(10, time.Minute), bucket(100, 5))

@@ -77,6 +77,12 @@ func (f fixture) pause(now, until time.Duration) {
 	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true, Until: after(until)})
 }
 
+// cut has the rate cut, by a refusal without a time.
+func (f fixture) cut(now time.Duration) {
+	f.Helper()
+	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true})
+}
+
 func (f fixture) tune(now time.Duration, limits ...throttle.Limit) {
 	f.Helper()
 	if err := optional[throttle.Tuner](f).Tune(after(now), limits...); err != nil {

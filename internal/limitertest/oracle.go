@@ -120,17 +120,15 @@ func brokenWindow(l throttle.Limit, log []entry) string {
 }
 
 func brokenFirstUse(l throttle.Limit, log []entry) string {
-	var paying, end throttle.Instant
+	var end throttle.Instant
 	used := int64(0)
 	for i, e := range log {
 		if i == 0 || e.at >= end {
-			end, used = e.at.Add(l.Per), 0
+			windows := 1 + int64(e.at.Sub(end)/l.Per) // that paid what went over, one begun and the others not
+			end, used = e.at.Add(l.Per), max(used-windows*int64(l.Permits), 0)
 		}
 		used += e.n
-		for e.over && used > int64(l.Permits) { // the next windows pay
-			paying, end, used = end, end.Add(l.Per), used-int64(l.Permits)
-		}
-		if !e.over && (used > int64(l.Permits) || e.at < paying) {
+		if !e.over && used > int64(l.Permits) {
 			return fmt.Sprintf("%d permits left in the window that ends at %d", used, end)
 		}
 	}

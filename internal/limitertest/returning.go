@@ -75,6 +75,26 @@ var returning = []rule{
 			}
 		}
 	}},
+	{"what went over is earned back before a permit that came back is given away", func(t *testing.T, s Suite) {
+		for _, l := range []throttle.Limit{bucket(100, 1), throttle.LeakyBucket(100, time.Second)} {
+			f := begin(t, s, l)
+			f.grants(0, 1)
+			f.settle(0, 0, 1, 2)
+			f.refund(0, 0, 1)
+			f.refuses(0, 1, 10*ms)
+			if n := f.line(10*ms, 0); n != 1 {
+				t.Errorf("limit %v: %d left once the overspend was earned back, want the one that came back", l, n)
+			}
+			f.refuses(10*ms, 1, 20*ms)
+		}
+
+		f := begin(t, s, bucket(100, 4))
+		f.take(0, throttle.Request{N: 3})
+		f.take(20*ms, throttle.Request{N: 3})
+		f.refund(20*ms, 20*ms, 3)
+		f.settle(20*ms, 20*ms, 0, 3)
+		f.refuses(20*ms, 3, 80*ms) // when the overspend is earned back, what came back is too old
+	}},
 	{"windows pay what went over, one after the other", func(t *testing.T, s Suite) {
 		first := throttle.FixedWindow(10, time.Second)
 		first.Align = throttle.AlignFirstUse
@@ -94,6 +114,19 @@ var returning = []rule{
 			f.settle(0, 0, 10, 25)
 			f.grants(time.Minute, 10)
 		}
+	}},
+	{"a window of first use begins with its first permit, also where it pays", func(t *testing.T, s Suite) {
+		first := throttle.FixedWindow(10, time.Second)
+		first.Align = throttle.AlignFirstUse
+		f := begin(t, s, first)
+		f.grants(0, 10)
+		f.settle(0, 0, 10, 13)
+		f.refuses(1800*ms, 8, 2*time.Second)
+		f.grants(1900*ms, 1)
+		f.refuses(1900*ms, 7, 2900*ms)
+		f.grants(2*time.Second, 6)
+		f.refuses(2*time.Second, 1, 2900*ms)
+		f.grants(2900*ms, 10)
 	}},
 	{"settling makes sense of no negative number", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {

@@ -1,0 +1,147 @@
+package distributed_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A diary is what a store's logger was told.
+type diary struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (d *diary) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.Write(b)
+}
+
+func (d *diary) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.String()
+}
+
+func (d *diary) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+const password = "canary-0bef9c"
+
+// grant makes the user weir, who may do what is granted.
+func grant(t *testing.T, s *redistest.Server, granted ...string) {
+	t.Helper()
+	args := append([]string{"ACL", "SETUSER", "weir", "reset", "on", ">" + password}, granted...)
+	if _, err := s.Do(args...); err != nil {
+		t.Fatalf("ACL SETUSER %v: %v", granted, err)
+	}
+}
+
+// aclLog returns what Redis has refused since the log was reset.
+func aclLog(t *testing.T, s *redistest.Server) []any {
+	t.Helper()
+	refused, err := s.Do("ACL", "LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refused.([]any)
+}
+
+// A user with no more than the documented grants can do all that a store does.
+func TestR16TheMinimumACLIsEnough(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	grant(t, server, strings.Fields(distributed.MinimumACL)...)
+	if _, err := server.Do("ACL", "SETUSER", "default", "off"); err != nil {
+		t.Fatal(err)
+	}
+	var told diary
+	c := patiently(throttle.TokenBucket(rate, time.Second, burst), throttle.SlidingLog(rate, time.Second),
+		throttle.FixedWindow(rate, time.Second), throttle.SlidingWindow(rate, time.Second))
+	c.Redis = place{User: "weir", Password: password}
+	f := newFleet(t, plan{server: server, members: 3, config: c, prepare: func(r *replica) { r.store.Logger = told.logger() }})
+	f.steady()
+	for _, r := range f.members {
+		r.queue.Settle(r.queue.Now(), throttle.Request{N: 1}, throttle.Request{N: 2})
+		r.queue.Settle(r.queue.Now(), throttle.Request{N: 2}, throttle.Request{N: 1})
+		r.queue.Reconcile(throttle.Fact{Departed: r.queue.Now(), Refused: true})
+		r.queue.Reconcile(throttle.Fact{Departed: r.queue.Now()})
+	}
+	f.pass(moment)
+	if err := f.members[0].queue.Tune(throttle.SlidingLog(2*rate, time.Second), throttle.TokenBucket(rate, time.Second, burst)); err != nil {
+		t.Error(err)
+	}
+	f.pass(moment)
+	f.members[0].queue.Pause(300 * time.Millisecond)
+	await(t, "the news of a pause", func() bool {
+		q := f.members[1].queue
+		return q.State().Paused > q.Now() || q.State().Paused != 0
+	})
+	f.pass(moment)
+	for i, s := range f.states() {
+		if s.Failures > 0 || s.Lost {
+			t.Errorf("replica %d: %d calls of %d failed: %s", i, s.Failures, s.Calls, s.Cause)
+		}
+	}
+	f.stop()
+	if refused := aclLog(t, server); len(refused) > 0 {
+		t.Errorf("Redis refused %v", refused)
+	}
+	if strings.Contains(told.String(), "level=WARN") {
+		t.Errorf("logged:\n%s", told.String())
+	}
+}
+
+// Without one of them the store still works, or it says why not, goes on by
+// the policy for a loss, and asks no more than once in each interval. The call
+// that finds out may have lost some of the state.
+func TestR16WithoutAGrantNothingIsAskedInALoop(t *testing.T) {
+	t.Parallel()
+	for _, word := range strings.Fields(distributed.MinimumACL) {
+		name, isCommand := strings.CutPrefix(word, "+")
+		if !isCommand {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testWithout(t, name)
+		})
+	}
+}
+
+func testWithout(t *testing.T, command string) {
+	t.Helper()
+	server := redistest.Start(t)
+	grant(t, server, append(strings.Fields(distributed.MinimumACL), "-"+command)...)
+	var told diary
+	c := patiently(throttle.TokenBucket(5*rate, time.Second, burst), throttle.SlidingLog(rate/4, time.Second/4))
+	c.Redis = place{User: "weir", Password: password}
+	f := newFleet(t, plan{server: server, members: 2, config: c, prepare: func(r *replica) { r.store.Logger = told.logger() }})
+	await(t, "the first calls", func() bool { return f.states()[0].Calls > 0 && f.states()[1].Calls > 0 })
+	from, began, before := now(), time.Now(), f.states()
+	f.pass(2 * moment)
+	took := time.Since(began)
+	for i, s := range f.states() {
+		t.Logf("%d calls, %d failed, lost %v %q", s.Calls, s.Failures, s.Lost, s.Cause)
+		failed := s.Failures - before[i].Failures
+		if most := 1 + uint64(took/distributed.DefaultBreakFor); failed > most {
+			t.Errorf("%d failed calls in %v, want at most %d", failed, took, most)
+		}
+		if s.Lost && (s.Cause != "noperm" || !strings.Contains(told.String(), "cause=noperm")) {
+			t.Errorf("the cause is %q, and logged is:\n%s", s.Cause, told.String())
+		}
+	}
+	f.judge(spell{from: from, to: now(), more: rate / 4})
+	if strings.Contains(told.String(), password) {
+		t.Errorf("the password is logged:\n%s", told.String())
+	}
+}

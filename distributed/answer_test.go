@@ -1,0 +1,206 @@
+package distributed_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A connection ends within the reply to a take: the script has run, and is not
+// run once more. What it granted is lost, and nothing else.
+func TestR5ResetMidReplyRunsTheScriptOnce(t *testing.T) {
+	t.Parallel()
+	const whole = 40
+	f := newFleet(t, plan{members: 2, config: config{
+		Limits: []throttle.Limit{throttle.TokenBucket(1, time.Hour, whole)}, OnLoss: distributed.FailClosed, Callers: -1, Deadline: patience, MaxDeadline: patience,
+	}})
+	cut, other := f.members[0], f.members[1]
+	take := func(r *replica) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return r.queue.Wait(ctx)
+	}
+	found := func() { await(t, "the store to be found", func() bool { return !cut.state().Lost }) }
+	used := 0
+	for _, end := range []redistest.End{redistest.FIN, redistest.RST} {
+		for _, n := range []int{0, 1, 9} {
+			if err := take(cut); err != nil { // the connection is there, and the script
+				t.Fatal(err)
+			}
+			f.links[0].CutNext(n, end)
+			err := take(cut)
+			if err == nil {
+				t.Errorf("a take whose reply was cut after %d bytes was granted", n)
+			}
+			found()
+			used += 2
+		}
+	}
+	left := 0
+	for ; ; left++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		err := other.queue.Wait(ctx)
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	if left != whole-used {
+		t.Errorf("%d of %d permits were left after %d takes, want %d", left, whole, used, whole-used)
+	}
+}
+
+// The script is not there: it is sent, and no caller hears of it.
+func TestR6AMissingScriptIsNoError(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3, config: patiently()})
+	f.steady()
+	for range 20 {
+		f.do("SCRIPT", "FLUSH")
+		f.pass(50 * time.Millisecond)
+	}
+	for i, s := range f.states() {
+		if s.Failures > 0 {
+			t.Errorf("replica %d: %d calls of %d failed", i, s.Failures, s.Calls)
+		}
+	}
+	f.judge()
+}
+
+// A server that reads its data from disk refuses for a while.
+func TestR7LoadingPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3})
+	f.steady()
+	f.do("DEBUG", "POPULATE", "1000")
+	f.do("SAVE")
+	f.pass(moment)
+	from := now()
+	spells := f.suffer(3, moment, func() {
+		f.server.Restart("--key-load-delay", "1500", "--loading-process-events-interval-bytes", "1024", "--save", "60 1")
+		if _, err := f.server.Do("GET", "key:1"); err == nil || !strings.HasPrefix(err.Error(), "LOADING ") {
+			t.Logf("the server does not load: %v", err)
+		}
+	}, func() {
+		await(t, "the server to have its data", func() bool {
+			_, err := f.server.Do("GET", "key:1")
+			return err == nil
+		})
+	})
+	f.pass(moment)
+	f.judge(append(spells, f.lost(from, now()))...)
+}
+
+// The server becomes a replica, which takes no writes, and a master again,
+// without the data that it had.
+func TestR8ReadOnlyPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3})
+	other := redistest.Start(t)
+	f.steady()
+	f.pass(moment)
+	from := now()
+	spells := f.suffer(3, 2*moment, func() { f.server.Follow(other.Addr()) }, f.server.Promote)
+	f.pass(moment)
+	f.judge(append(spells, f.lost(from, now()))...)
+}
+
+// There is no memory for a write, and nothing is evicted.
+func TestR13OutOfMemoryPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3})
+	f.steady()
+	f.pass(moment)
+	f.judge(f.suffer(3, 2*moment,
+		func() { f.do("CONFIG", "SET", "maxmemory", "1") },
+		func() { f.do("CONFIG", "SET", "maxmemory", "0") })...)
+}
+
+// Somebody's script does not end, and the server refuses all others.
+func TestR12ABusyServerPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3})
+	f.steady()
+	f.do("CONFIG", "SET", "busy-reply-threshold", "50")
+	other := place{Addrs: []string{f.server.Addr()}}.client()
+	defer other.Close()
+	f.pass(moment)
+	busy := make(chan error, 1)
+	f.judge(f.suffer(3, moment,
+		func() {
+			go func() { busy <- other.Eval(context.Background(), "while true do end", nil).Err() }()
+		},
+		func() {
+			await(t, "the script to be killed", func() bool { return other.ScriptKill(t.Context()).Err() == nil })
+			<-busy
+		})...)
+}
+
+// The server wants more replicas before it takes a write.
+func TestR15TooFewReplicasPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3})
+	f.steady()
+	f.pass(moment)
+	f.judge(f.suffer(3, moment,
+		func() { f.do("CONFIG", "SET", "min-replicas-to-write", "1") },
+		func() { f.do("CONFIG", "SET", "min-replicas-to-write", "0") })...)
+}
+
+// The server stands still, with calls in its sockets that it runs when it goes
+// on: they cost permits and grant none.
+func TestR22AStoppedServerPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3})
+	f.steady()
+	f.pass(moment)
+	spells := f.suffer(3, 2*moment, f.server.Stop, f.server.Continue)
+	f.pass(moment)
+	for i, s := range f.states() {
+		t.Logf("replica %d: %d permits may be lost, %d calls of %d failed", i, s.Unknown, s.Failures, s.Calls)
+	}
+	f.judge(spells...)
+}
+
+// Whatever stands in the key that is none of ours goes, and the limits hold on,
+// but for what was saved.
+func TestR19GarbageInTheKeyIsHealed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{members: 3, config: patiently()})
+	f.steady()
+	key := f.key()
+	var spells []spell
+	for _, garbage := range []string{
+		"'SET', KEYS[1], 'text'", "'RPUSH', KEYS[1], 'a', 'b'", "'XADD', KEYS[1], '*', 'a', 'b'",
+		"'HSET', KEYS[1], 'lane', 'x', '=requests', '1 2 3', 'field', 'value'",
+		"'HSET', KEYS[1], 'lane', string.rep('9', 1000), 'at', '1e999'",
+	} {
+		f.pass(moment / 2)
+		from := now()
+		f.do("EVAL", "redis.call('DEL', KEYS[1]) return redis.call("+garbage+")", "1", key)
+		await(t, "the key to be healed", func() bool { return f.do("TYPE", key) == "hash" })
+		f.pass(moment / 2)
+		spells = append(spells, f.lost(from, now()))
+	}
+	for i, s := range f.states() {
+		if s.Failures > 5 { // one for each
+			t.Errorf("replica %d: %d calls of %d failed", i, s.Failures, s.Calls)
+		}
+	}
+	f.judge(spells...)
+}
+
+// key returns the key of the state of the fleet's lane.
+func (f *fleet) key() string {
+	f.t.Helper()
+	keys, _ := f.do("KEYS", "weir:*").([]any)
+	if len(keys) != 1 {
+		f.t.Fatalf("keys %v, want one of weir", keys)
+	}
+	return keys[0].(string)
+}

@@ -1,0 +1,121 @@
+package distributed
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A clock carries instants between the queue's clock, in nanoseconds, and that
+// of Redis, in microseconds. No two clocks are compared: all it knows is that a
+// reply was written before it was read. So what it dates is late by the way of
+// the fastest reply, and never early.
+//
+// An instant made here ends in a tag, its last three digits, that says by which
+// difference it was made, so that it leads back to the very microsecond.
+type clock struct {
+	asked throttle.Instant // by the queue's clock
+	at    time.Time        // when that was; zero: never
+
+	ahead    []throttle.Instant // by tag: of the queue's clock over that of Redis, the tag added
+	tag      int                // the difference in force
+	least    throttle.Instant   // of the samples since the one in force was confirmed
+	confirms throttle.Instant   // when least is judged
+}
+
+const (
+	tags     = 999 // and tagHere
+	tagHere  = 999 // of instants that were granted here, without Redis
+	coarse   = 10 * throttle.Instant(time.Microsecond)
+	judgment = 10 * time.Second
+)
+
+// anchor notes what the queue's clock says. Who reads it hands it on a moment
+// later, so the greatest difference to our own clock is the true one.
+func (c *clock) anchor(now throttle.Instant) {
+	at := time.Now()
+	if c.at.IsZero() || now.Sub(c.asked) > at.Sub(c.at) {
+		c.asked, c.at = now, at
+	}
+}
+
+// now returns the instant by the queue's clock, outside its calls.
+func (c *clock) now() throttle.Instant { return c.when(time.Now()) }
+
+func (c *clock) when(t time.Time) throttle.Instant {
+	if c.at.IsZero() {
+		return throttle.InstantOf(t)
+	}
+	return c.asked.Add(t.Sub(c.at))
+}
+
+// learn takes in a reply that said now, was read at the instant read, and came
+// of a call that took so long.
+func (c *clock) learn(now int64, read throttle.Instant, took time.Duration) {
+	sample := read - instantOf(now)
+	if sample < 0 {
+		sample -= coarse - 1
+	}
+	sample -= sample % coarse
+	in := c.inForce()
+	switch {
+	case len(c.ahead) == 0, sample < in:
+		c.adopt(sample, read)
+	case sample > in+throttle.Instant(took)+coarse:
+		// No reply takes longer than its call: the clock of Redis moved back.
+		c.adopt(sample, read)
+	case read >= c.confirms:
+		if c.least > in {
+			c.adopt(c.least, read) // the clocks drift
+		}
+		c.least, c.confirms = sample, read.Add(judgment)
+	default:
+		c.least = min(c.least, sample)
+	}
+}
+
+func (c *clock) adopt(ahead, now throttle.Instant) {
+	c.least, c.confirms = ahead, now.Add(judgment)
+	if len(c.ahead) < tags {
+		c.tag = len(c.ahead)
+		c.ahead = append(c.ahead, 0)
+	} else {
+		c.tag = (c.tag + 1) % tags
+	}
+	c.ahead[c.tag] = ahead + throttle.Instant(c.tag)
+}
+
+// inForce returns the difference without its tag.
+func (c *clock) inForce() throttle.Instant {
+	if len(c.ahead) == 0 {
+		return 0
+	}
+	return c.ahead[c.tag] - throttle.Instant(c.tag)
+}
+
+func instantOf(micros int64) throttle.Instant { return throttle.Instant(micros) * 1000 }
+
+// here returns an instant of Redis by the queue's clock.
+func (c *clock) here(micros int64) throttle.Instant {
+	if len(c.ahead) == 0 {
+		return instantOf(micros)
+	}
+	return instantOf(micros) + c.ahead[c.tag]
+}
+
+// there returns the instant of Redis that one made by here came of; ok is false
+// for others.
+func (c *clock) there(at throttle.Instant) (micros int64, ok bool) {
+	tag := int(at % 1000)
+	if at < 0 || tag >= len(c.ahead) {
+		return 0, false
+	}
+	return int64((at - c.ahead[tag]) / 1000), true
+}
+
+// local marks an instant as granted here: by less than two microseconds earlier.
+func local(at throttle.Instant) throttle.Instant {
+	return at - at%1000 - 1000 + tagHere
+}
+
+func isLocal(at throttle.Instant) bool { return at%1000 == tagHere }

@@ -1,0 +1,110 @@
+package distributed
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+	"pgregory.net/rapid"
+)
+
+// The clocks of a process and of Redis, which are what they are.
+const skew = 1234567 * throttle.Instant(time.Millisecond)
+
+// replied has the clock learn from a reply written at the time t of Redis, read so
+// much later, of a call that took so long.
+func replied(c *clock, t int64, way, took time.Duration) throttle.Instant {
+	read := instantOf(t) + skew + throttle.Instant(way)
+	c.learn(t, read, took)
+	return read
+}
+
+func TestClockDatesNothingEarlyAndNoLaterThanTheFastestReply(t *testing.T) {
+	var c clock
+	replied(&c, 1_000_000, 3*time.Millisecond, 4*time.Millisecond)
+	replied(&c, 2_000_000, 40*time.Microsecond, 90*time.Microsecond)
+	replied(&c, 3_000_000, 9*time.Millisecond, 10*time.Millisecond)
+	due := c.here(3_500_000)
+	if late := due - instantOf(3_500_000) - skew; late < 0 || late > throttle.Instant(50*time.Microsecond) {
+		t.Errorf("dated %v late, want between 0 and 50µs", time.Duration(late))
+	}
+}
+
+func TestClockFollowsOneThatMovedBack(t *testing.T) {
+	var c clock
+	replied(&c, 10_000_000, 40*time.Microsecond, 90*time.Microsecond)
+	read := replied(&c, 11_000_000, 40*time.Microsecond, 90*time.Microsecond)
+	// A failover to a node whose clock is a second behind.
+	c.learn(11_000_000, read.Add(time.Second), 90*time.Microsecond)
+	if early := instantOf(11_000_000) + skew + throttle.Instant(time.Second) - c.here(11_000_000); early > 0 {
+		t.Errorf("dated %v early", time.Duration(early))
+	}
+}
+
+func TestClockFollowsADrift(t *testing.T) {
+	var c clock
+	at := int64(1_000_000)
+	for i := range 600 { // a minute at 100 parts in a million
+		read := instantOf(at) + skew + throttle.Instant(i)*10_000 + 40_000
+		c.learn(at, read, 90*time.Microsecond)
+		at += 100_000
+	}
+	if early := skew + 599*10_000 - (c.here(at) - instantOf(at)); early > throttle.Instant(2*time.Millisecond) {
+		t.Errorf("dated %v early after a minute", time.Duration(early))
+	}
+}
+
+// Whatever the clock learns later, an instant it made leads back to the
+// microsecond it came of.
+func TestClockLeadsBackToTheMicrosecond(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c clock
+		made := map[throttle.Instant]int64{}
+		at := int64(1_700_000_000_000_000)
+		for range rapid.IntRange(1, 300).Draw(t, "replies") {
+			at += rapid.Int64Range(1, 100_000).Draw(t, "passed")
+			way := rapid.Int64Range(0, 5_000_000).Draw(t, "way")
+			replied(&c, at, time.Duration(way), time.Duration(way)+time.Microsecond)
+			micros := at + rapid.Int64Range(-10_000, 1_000_000).Draw(t, "ahead")
+			made[c.here(micros)] = micros
+		}
+		for instant, micros := range made {
+			if got, ok := c.there(instant); !ok || got != micros {
+				t.Fatalf("there(here(%d)) = %d, %v", micros, got, ok)
+			}
+		}
+	})
+}
+
+func TestInstantsGrantedHereAreMarked(t *testing.T) {
+	var c clock
+	replied(&c, 1_000_000, 0, time.Millisecond)
+	for _, at := range []throttle.Instant{1_700_000_000_123_456_789, 1_700_000_000_123_456_999, 1_700_000_000_123_456_000} {
+		marked := local(at)
+		if !isLocal(marked) || marked > at || at-marked > 2000 {
+			t.Errorf("local(%d) = %d", at, marked)
+		}
+		if _, ok := c.there(marked); ok {
+			t.Errorf("%d leads to Redis", marked)
+		}
+	}
+}
+
+// What the queue says of its clock is read a moment earlier than it is noted.
+func TestClockKeepsTheBestAnchor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		base := throttle.InstantOf(time.Now())
+		start := time.Now()
+		for _, lag := range []time.Duration{5 * time.Millisecond, time.Microsecond, 20 * time.Millisecond} {
+			now := base.Add(time.Since(start))
+			time.Sleep(lag)
+			c.anchor(now)
+		}
+		time.Sleep(time.Second)
+		if off := base.Add(time.Since(start)).Sub(c.now()); off != time.Microsecond {
+			t.Errorf("the clock is %v behind, want 1µs", off)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// laneKey is the key of the state of a fleet's lane where no plan says another.
+const laneKey = "weir:1:{fleet/lane}"
+
+func newClusterFleet(t *testing.T, limits ...throttle.Limit) (*fleet, *redistest.Cluster) {
+	t.Helper()
+	c := redistest.StartCluster(t, 3)
+	f := newFleet(t, plan{members: 3, config: config{Redis: place{Addrs: c.Addrs(), Cluster: true}, Limits: limits}})
+	f.steady()
+	f.pass(moment)
+	return f, c
+}
+
+// The slot of the lane moves from node to node, with a state of two keys.
+func TestR10ReshardingIsFollowed(t *testing.T) {
+	t.Parallel()
+	f, c := newClusterFleet(t, throttle.TokenBucket(rate, time.Second, burst), throttle.SlidingLog(rate, time.Second))
+	for i := range 6 {
+		m := c.BeginMove(laneKey, (c.Owner(laneKey)+1)%3)
+		f.pass(time.Duration(f.random.Int64N(int64(moment / 4))))
+		if i%2 == 0 {
+			m.Keys(laneKey) // and its log is still where it was
+			f.pass(time.Duration(f.random.Int64N(int64(moment / 10))))
+		}
+		m.Keys()
+		m.End()
+		f.pass(time.Duration(f.random.Int64N(int64(moment / 2))))
+	}
+	f.back()
+	f.judge()
+}
+
+// Another master is gone, and the cluster answers nobody.
+func TestR11AClusterThatIsDownPacesHereAndComesBack(t *testing.T) {
+	t.Parallel()
+	f, c := newClusterFleet(t)
+	other := c.Server((c.Owner(laneKey) + 1) % 3)
+	owner := c.Server(c.Owner(laneKey))
+	from := now()
+	other.Kill()
+	await(t, "the cluster to be down", func() bool {
+		_, err := owner.Do("GET", "{fleet/lane}")
+		return err != nil
+	})
+	f.pass(moment)
+	other.Restart()
+	awaitCluster(t, owner)
+	back := f.back()
+	f.pass(moment)
+	f.judge(f.cutOff(3, from, back))
+}
+
+// The master of the lane is gone, and comes back with nothing.
+func TestR11AKilledMasterOfTheLaneIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	f, c := newClusterFleet(t)
+	owner := c.Server(c.Owner(laneKey))
+	from := now()
+	spells := f.suffer(3, 2*moment, owner.Kill, func() {
+		owner.Restart()
+		awaitCluster(t, owner)
+	})
+	f.pass(moment)
+	f.judge(append(spells, f.lost(from, now()))...)
+}
+
+// awaitCluster returns when a node serves the lane.
+func awaitCluster(t *testing.T, node *redistest.Server) {
+	t.Helper()
+	await(t, "the cluster to serve", func() bool {
+		_, err := node.Do("GET", "{fleet/lane}")
+		return err == nil
+	})
+}
+
+// A state of several keys lies on one slot, whatever is in the names.
+func TestR11AllKeysOfALaneLieOnOneSlot(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3)
+	given := place{Addrs: c.Addrs(), Cluster: true}.client()
+	defer given.Close()
+	for _, names := range [][2]string{{"a", "b"}, {"{a}", "{b}"}, {"a}b", "c{d"}, {"", ""}, {"é/", "%{}"}} {
+		testOneSlot(t, given, names[0], names[1])
+	}
+}
+
+func testOneSlot(t *testing.T, given redis.UniversalClient, namespace, lane string) {
+	t.Helper()
+	store := distributed.New(given, namespace)
+	store.Deadline, store.MaxDeadline = patience, patience
+	defer store.Close()
+	log := throttle.SlidingLog(10, time.Second)
+	log.Name = "{" + lane + "}"
+	l, err := store.Limiter(lane, log, throttle.TokenBucket(10, time.Second, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shaping.NewQueue(l).Wait(t.Context()); err != nil {
+		t.Errorf("%q, %q: %v", namespace, lane, err)
+	}
+	if s := l.(throttle.Reader).State(now()).Store; s.Failures > 0 || s.Local > 0 {
+		t.Errorf("%q, %q: %d calls of %d failed: %s", namespace, lane, s.Failures, s.Calls, s.Cause)
+	}
+}

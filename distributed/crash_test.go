@@ -1,0 +1,83 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Replicas die and come back: what they held is lost to all, and nobody has it
+// twice.
+func TestKilledReplicasGrantNothingTwice(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{processes: 4})
+	f.steady()
+	for range 4 {
+		i := f.random.IntN(len(f.processes))
+		f.processes[i].Kill()
+		f.pass(time.Duration(f.random.Int64N(int64(moment))))
+		f.processes[i].Restart()
+	}
+	f.pass(moment)
+	f.judge()
+}
+
+// Replicas are stopped as a whole, with permits in hand that are stale when
+// they go on.
+func TestStoppedReplicasSpendNoStalePermits(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plan{processes: 4})
+	f.steady()
+	for range 3 {
+		i := f.random.IntN(len(f.processes))
+		one, other := f.processes[i], f.processes[(i+1)%len(f.processes)]
+		one.Stop()
+		f.pass(time.Duration(f.random.Int64N(int64(moment))))
+		other.Stop()
+		f.pass(time.Duration(f.random.Int64N(int64(moment))))
+		one.Continue()
+		other.Continue()
+		f.pass(moment / 2)
+	}
+	f.judge()
+}
+
+// A replica that gets the processor for a fifth of the time, in pieces, wastes
+// little of what all share.
+func TestFrozenReplicasWasteLittle(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name              string
+		processes, frozen int
+	}{
+		{"one of four", 4, 1},
+		{"all of four", 4, 4},
+		{"one alone", 1, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, plan{processes: test.processes, config: config{
+				Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
+			}})
+			f.steady()
+			var thaws []func()
+			for _, p := range f.processes[:test.frozen] {
+				thaws = append(thaws, p.Freeze(80*time.Millisecond, 100*time.Millisecond))
+			}
+			f.pass(moment)
+			from := now()
+			f.pass(3 * time.Second)
+			to := now()
+			got := float64(f.journal.count(from, to)) / to.Sub(from).Seconds()
+			t.Logf("%.1f departures per second of 100", got)
+			if got == 0 { // on a machine with time for them, 95 and more
+				t.Error("nobody departs")
+			}
+			for _, thaw := range thaws {
+				thaw()
+			}
+			f.judge()
+		})
+	}
+}

@@ -1,0 +1,53 @@
+// Package distributed enforces limits through Redis, so that any number of
+// processes share one quota of a vendor:
+//
+//	transport := &weir.Transport{
+//		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
+//		Store:  distributed.New(rdb, "billing"),
+//	}
+//
+// # How it works
+//
+// Nobody polls. One call of one script reserves permits for everybody in line
+// at a replica, a run of dated permits, by the clock of Redis; who is in line
+// when a permit falls due has it. A replica has one run at a time, for at most
+// half of its line and no longer than a horizon, so replicas take turns, and a
+// busy one takes what the quiet ones leave. A permit that is not used within
+// the tolerance after its instant is void. A replica that dies loses the vendor
+// one run.
+//
+// A refusal that one replica hears of pauses all of them: the state moves in
+// Redis, and a message wakes those who hold permits.
+//
+// # When Redis dies
+//
+// Calls have tight deadlines and are never repeated, for a script whose reply
+// was lost may have run. At the first failure the policy for a loss holds, see
+// [Store.OnLoss]; a breaker stops asking, and probes find Redis when it is back.
+// What the vendor may see in any window W of a limit of R per second and burst
+// B, where N is the number of replicas that each cut-off one divides by, s is
+// [Store.Share], and X is the permit tolerance and the spread of the way from
+// the last check to the vendor:
+//
+//	no fault, or replicas killed, stopped, restarted:  R (W+X) + B
+//	the state in Redis lost:                           + B, once
+//	k of N replicas cut off for D:                     + k (s R D / N + 1)
+//	all replicas cut off for D:                        s R D + N
+//	FailClosed:                                        R (W+X) + B, always
+//
+// # What Redis must grant
+//
+// All keys are weir:1:{namespace/lane} and, for sliding logs, that with
+// ":log:<limit>" after it; every key has a TTL. The least that a user of Redis
+// must have is documented at [MinimumACL].
+//
+// # When not to use it
+//
+// A single process needs no Redis: [throttle.Local] decides in fifty
+// nanoseconds. A limit of concurrent calls is not a rate and is not shared here.
+package distributed
+
+// MinimumACL is the least that the store's user of Redis must be granted, in the
+// words of ACL SETUSER, for namespaces of any name. It needs no key or channel
+// of others, and no administrative command.
+const MinimumACL = "resetkeys ~weir:1:* resetchannels &weir:1:* -@all +evalsha +eval +time +hmget +hset +pexpire +del +publish +subscribe +llen +lrange +lset +rpush +ltrim"

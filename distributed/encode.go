@@ -1,0 +1,333 @@
+package distributed
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A request is one call to the script: what the caller has seen, what it has to
+// report, and what it asks for. Times on the wire are in microseconds.
+type request struct {
+	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
+	tolerance time.Duration // how far back credit for time in line reaches
+	horizon   time.Duration // from the first permit of the run to its last, at most
+	latest    time.Duration // after now: no permit is dated later
+	bounded   bool          // latest holds
+	most      int           // permits dated after now, at most
+	seen      echo          // zero: nothing was seen yet
+	period    int64         // the last in which this caller was counted; zero: never
+	state     bool          // the caller wants the state of the limits
+	channel   string        // of the news; "": tell nobody
+	lane      string        // the word that names the lane in the news
+	limits    *encodedLimits
+	reports   []report
+	groups    []group
+}
+
+// An echo is how far a caller has seen the state of a lane. Sent back, it
+// restores what Redis lost.
+type echo struct{ generation, epoch, furthest int64 }
+
+// A report is word of what happened since the last call.
+type report struct {
+	kind   reportKind
+	at     int64    // of a refund or a settlement: the instant that was promised, in µs
+	epoch  int64    // of a refund: under which it was promised
+	span   int64    // of a pause: what remains of it; of a cut: how long ago the call departed; in µs
+	costs  []int64  // of a refund, a settlement or what left locally: permits of each limit
+	actual []int64  // of a settlement: what it really cost
+	heirs  []string // of a tune: the name from which each limit takes over; "": from none
+	force  bool     // of a tune: the caller's limits hold at once, whoever claims others. Only tests set it.
+}
+
+// A reportKind is the word by which the script knows a report.
+type reportKind string
+
+const (
+	reportPause  reportKind = "p" // refused for a told time
+	reportCut    reportKind = "c" // refused without a time
+	reportServed reportKind = "s" // served, which restores a cut rate
+	reportRefund reportKind = "r" // permits that never left
+	reportSettle reportKind = "x" // a cost that was estimated
+	reportLocal  reportKind = "l" // departures while the store was lost
+	reportTune   reportKind = "t" // other limits
+)
+
+// A group is neighbours in line that ask for the same.
+type group struct {
+	count int
+	age   time.Duration // how long they have been in line
+	costs []int64       // of one of them: permits of each limit
+}
+
+// keys returns the keys that the request touches, of which e.keys are the
+// first: a limit that takes over may find a log under its heir's name.
+func (r *request) keys(lane string) []string {
+	keys := r.limits.keys(lane)
+	for i := range r.reports {
+		for _, heir := range r.reports[i].heirs {
+			if heir != "" {
+				keys = append(keys, logKey(lane, heir))
+			}
+		}
+	}
+	return keys
+}
+
+// args appends the arguments of the script, in the order in which main.lua
+// lists them.
+func (r *request) args(buf []any) []any {
+	buf = append(buf, r.clock(), micros(r.tolerance))
+	if r.bounded {
+		buf = append(buf, micros(r.latest))
+	} else {
+		buf = append(buf, "")
+	}
+	buf = append(buf, micros(r.horizon), r.most, r.seen.generation, r.seen.epoch, r.seen.furthest, r.period,
+		asFlag(r.state), r.channel, r.lane)
+	buf = r.limits.args(buf, r.now)
+	buf = append(buf, len(r.reports))
+	for i := range r.reports {
+		buf = r.reports[i].args(buf)
+	}
+	buf = append(buf, len(r.groups))
+	for i := range r.groups {
+		g := &r.groups[i]
+		buf = appendNumbers(append(buf, g.count, micros(g.age)), g.costs)
+	}
+	return buf
+}
+
+// clock returns the argument "now": nothing but in tests.
+func (r *request) clock() any {
+	if r.now == 0 {
+		return ""
+	}
+	return r.now
+}
+
+func (p *report) args(buf []any) []any {
+	buf = append(buf, string(p.kind))
+	switch p.kind {
+	case reportPause, reportCut:
+		return append(buf, p.span)
+	case reportRefund:
+		return appendNumbers(append(buf, p.at, p.epoch), p.costs)
+	case reportSettle:
+		return appendNumbers(appendNumbers(append(buf, p.at), p.costs), p.actual)
+	case reportLocal:
+		return appendNumbers(buf, p.costs)
+	case reportTune:
+		buf = append(buf, asFlag(p.force))
+		for _, heir := range p.heirs {
+			buf = append(buf, heir)
+		}
+	}
+	return buf
+}
+
+func appendNumbers(buf []any, numbers []int64) []any {
+	for _, n := range numbers {
+		buf = append(buf, n)
+	}
+	return buf
+}
+
+func asFlag(b bool) string {
+	if b {
+		return "1"
+	}
+	return ""
+}
+
+func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+
+// encodedLimits are resolved limits as the script reads them.
+type encodedLimits struct {
+	limits []encodedLimit
+	logs   []string // names of the sliding logs, in order
+}
+
+type encodedLimit struct {
+	limit     throttle.Limit
+	field     string    // of the lane's hash
+	claim     string    // all that says how it is enforced
+	unit, den int64     // unit/den µs from permit to permit, in lowest terms
+	calendar  *calendar // nil: the windows need none
+}
+
+// The script counts in the doubles of Lua, which are exact to 2^53: numbers are
+// kept below a quarter of it, instants with a cost's intervals below half.
+const (
+	mostNumber = 1 << 51
+	mostTicks  = 1 << 52
+)
+
+// encodeLimits encodes limits that were resolved. The error names what the
+// script cannot count.
+func encodeLimits(limits []throttle.Limit) (*encodedLimits, error) {
+	e := &encodedLimits{limits: make([]encodedLimit, len(limits))}
+	for i, l := range limits {
+		encoded, err := encodeLimit(l)
+		if err != nil {
+			return nil, fmt.Errorf("distributed: limit %v: %w", l, err)
+		}
+		e.limits[i] = encoded
+		if l.Algorithm == throttle.AlgorithmSlidingLog {
+			e.logs = append(e.logs, l.Name)
+		}
+	}
+	return e, nil
+}
+
+func encodeLimit(l throttle.Limit) (encodedLimit, error) {
+	word, windows := algorithmWord(l.Algorithm)
+	per, burst := max(micros(l.Per), 1), max(l.Burst, 1)
+	switch {
+	case windows && l.Per%time.Microsecond != 0:
+		return encodedLimit{}, fmt.Errorf("per %v is not of whole microseconds", l.Per)
+	case per >= mostNumber:
+		return encodedLimit{}, fmt.Errorf("per %v is not below %v", l.Per, mostNumber*time.Microsecond)
+	case int64(l.Permits) >= mostNumber/1000:
+		return encodedLimit{}, fmt.Errorf("permits %d are not below %d", l.Permits, int64(mostNumber/1000))
+	case int64(burst) >= mostNumber/1000:
+		return encodedLimit{}, fmt.Errorf("burst %d is not below %d", burst, int64(mostNumber/1000))
+	}
+	unit, den := reduce(int64(l.Per), 1000*int64(l.Permits))
+	if unit >= mostNumber {
+		return encodedLimit{}, fmt.Errorf("%d permits in %v cannot be spaced exactly", l.Permits, l.Per)
+	}
+	e := encodedLimit{limit: l, field: "=" + l.Name, unit: unit, den: den}
+	if !windows && !e.fits(int64(burst)) {
+		return encodedLimit{}, fmt.Errorf("burst %d takes longer than %v to earn", burst, mostTicks*time.Microsecond)
+	}
+	align := string(l.Align)
+	if align == "" {
+		align = "-"
+	}
+	if strings.Contains(align, "@") {
+		e.calendar = &calendar{limit: l}
+	}
+	e.claim = fmt.Sprintf("%s %d %d %d %d %d %s", word, l.Permits, per, unit, den, burst, align)
+	return e, nil
+}
+
+func algorithmWord(a throttle.Algorithm) (word string, windows bool) {
+	switch a {
+	case throttle.AlgorithmLeakyBucket:
+		return "l", false
+	case throttle.AlgorithmFixedWindow:
+		return "f", true
+	case throttle.AlgorithmSlidingLog:
+		return "g", true
+	case throttle.AlgorithmSlidingWindow:
+		return "s", true
+	default:
+		return "b", false
+	}
+}
+
+func reduce(a, b int64) (int64, int64) {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x, b / x
+}
+
+// fits reports whether the script can count the intervals of n permits.
+func (e *encodedLimit) fits(n int64) bool {
+	if n >= mostNumber {
+		return false
+	}
+	high, low := bits.Mul64(uint64(n), uint64(e.unit))
+	if high >= uint64(e.den) {
+		return false
+	}
+	span, _ := bits.Div64(high, low, uint64(e.den))
+	return span < mostTicks
+}
+
+// check returns an error for costs that the script cannot count.
+func (e *encodedLimits) check(c costs) error {
+	for i := range e.limits {
+		if n := c.of(i); n < 0 || !e.limits[i].fits(n) {
+			return fmt.Errorf("distributed: %d permits of limit %v are beyond what can be counted", n, e.limits[i].limit)
+		}
+	}
+	return nil
+}
+
+// keys returns the keys of a lane, all with its hash tag: that of its hash
+// first, then those of the sliding logs.
+func (e *encodedLimits) keys(lane string) []string {
+	keys := append(make([]string, 0, 1+len(e.logs)), lane)
+	for _, name := range e.logs {
+		keys = append(keys, logKey(lane, name))
+	}
+	return keys
+}
+
+func logKey(lane, name string) string { return lane + ":log:" + name }
+
+// args appends the limits as they are at an instant of Redis, zero for now.
+func (e *encodedLimits) args(buf []any, now int64) []any {
+	buf = append(buf, len(e.limits))
+	for i := range e.limits {
+		l := &e.limits[i]
+		buf = append(buf, l.field, l.claim)
+		if l.calendar == nil {
+			buf = append(buf, "")
+		} else {
+			buf = append(buf, l.calendar.bounds(now))
+		}
+	}
+	return buf
+}
+
+// A calendar tells the bounds of windows that follow a time zone, of which the
+// script knows nothing.
+type calendar struct {
+	limit throttle.Limit
+	last  atomic.Pointer[bounds]
+}
+
+type bounds struct {
+	start, end time.Time // of the window they are around
+	text       string
+}
+
+// boundsAhead is how many windows are told beside the one before and the one
+// that holds the instant: the clock of Redis may be ahead, and a permit may be
+// promised.
+const boundsAhead = 3
+
+// bounds returns the bounds of the windows around an instant in µs, ascending;
+// zero is now.
+func (c *calendar) bounds(now int64) string {
+	at := time.Now()
+	if now != 0 {
+		at = time.UnixMicro(now)
+	}
+	if b := c.last.Load(); b != nil && !at.Before(b.start) && at.Before(b.end) {
+		return b.text
+	}
+	start, end := c.limit.Window(at)
+	before, _ := c.limit.Window(start.Add(-1))
+	text := strconv.AppendInt(nil, before.UnixMicro(), 10)
+	text = strconv.AppendInt(append(text, ','), start.UnixMicro(), 10)
+	next := end
+	for range 1 + boundsAhead {
+		text = strconv.AppendInt(append(text, ','), next.UnixMicro(), 10)
+		_, next = c.limit.Window(next)
+	}
+	b := &bounds{start, end, string(text)}
+	c.last.Store(b)
+	return b.text
+}

@@ -1,0 +1,115 @@
+package distributed_test
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// grace is how long after the beginning of a fault permits that were fetched
+// before it may depart: a run reaches no further than the horizon, after those
+// of the others.
+const grace = 300 * time.Millisecond
+
+// suffer has something befall the way of the first k replicas to Redis for some
+// time, and
+// returns when the fleet is back: with what the vendor may see for it.
+func (f *fleet) suffer(k int, d time.Duration, fault, heal func()) []spell {
+	f.t.Helper()
+	from := now()
+	fault()
+	dark := now().Add(grace)
+	f.pass(d)
+	healed := now()
+	heal()
+	spells := []spell{f.cutOff(k, from, f.back())}
+	if k == f.replicas() && dark < healed {
+		spells = append(spells, f.unshared(dark, healed))
+		f.judgeDark(dark, healed)
+	}
+	return spells
+}
+
+// cutOff returns what the vendor may see where the first k replicas were cut off
+// from an instant on, and the last was back at another.
+func (f *fleet) cutOff(k int, from, back throttle.Instant) spell {
+	below := k
+	if k == f.replicas() {
+		below = math.MaxInt
+	}
+	return spell{from: from, to: back, rate: float64(k) * f.lossRate(), more: float64(k * f.lossBurst()), below: below}
+}
+
+// unshared returns what the vendor may not see where no replica shared anything
+// between two instants; but the bucket filled.
+func (f *fleet) unshared(from, to throttle.Instant) spell {
+	whole := rateOf(f.plan.Limits[0])
+	filled := min(float64(burstOf(f.plan.Limits[0])), whole*to.Sub(from).Seconds())
+	return spell{from: from, to: to, rate: -whole, more: filled}
+}
+
+// lossRate is what a replica that lost the store lets go per second.
+func (f *fleet) lossRate() float64 {
+	whole := rateOf(f.plan.Limits[0])
+	switch f.plan.OnLoss {
+	case distributed.FailOpen:
+		return whole
+	case distributed.FailClosed:
+		return 0
+	default:
+		return cmp.Or(f.plan.Share, distributed.DefaultShare) * whole / float64(f.replicas())
+	}
+}
+
+// lossBurst is what it lets go at once.
+func (f *fleet) lossBurst() int {
+	switch f.plan.OnLoss {
+	case distributed.FailOpen:
+		return burstOf(f.plan.Limits[0])
+	case distributed.FailClosed:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// judgeDark judges a time in which all replicas were cut off: s R W + N in
+// place of all else.
+func (f *fleet) judgeDark(from, to throttle.Instant) {
+	f.t.Helper()
+	in := func(d departure) bool { return from <= d.At && d.At <= to }
+	n := f.replicas()
+	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.late(in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
+}
+
+// lost returns what the vendor may see where the state of the limits was lost
+// between two instants: the burst once more, or, where that is more, what the
+// others held that the first to come back had not seen.
+func (f *fleet) lost(from, to throttle.Instant) spell {
+	limit, n := f.plan.Limits[0], f.replicas()
+	f.forgot = true
+	run := min(f.plan.Callers/2, int(rateOf(limit)*distributed.DefaultHorizon.Seconds())/n)
+	return spell{from: from, to: to, more: float64(max(burstOf(limit), (n-1)*max(run, 1)))}
+}
+
+// each does something to the ways of the replicas.
+func each(links []*redistest.Proxy, do func(p *redistest.Proxy)) func() {
+	return func() {
+		for _, p := range links {
+			do(p)
+		}
+	}
+}
+
+func (f *fleet) do(args ...string) any {
+	f.t.Helper()
+	reply, err := f.server.Do(args...)
+	if err != nil {
+		f.t.Errorf("%q: %v", args, err)
+	}
+	return reply
+}

@@ -1,0 +1,140 @@
+package distributed
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// mostAsked bounds what one call asks for, whatever the line.
+const mostAsked = 4096
+
+// Fetch implements [throttle.Fetcher]. Once what is in hand is about to run out
+// it calls for more, for at most half of the line.
+func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock.anchor(now)
+	if n == 0 {
+		if len(l.hand) > 0 {
+			l.surrender() // those they were for have gone
+		}
+		return
+	}
+	// Who has just departed may be back in a moment: the line is as long as it
+	// was at its longest since the last run.
+	l.peak = max(l.peak, n)
+	if l.closed || l.calling || l.out.lost || len(l.limits) == 0 || now < l.paused {
+		return
+	}
+	l.expire(now)
+	// The last permit in hand ends the turn.
+	if last := len(l.hand) - 1; last >= 0 {
+		if early := l.hand[last].at.Add(-l.trip.lead()); early > now && l.covers(line) {
+			l.wakeAt(&l.ahead, early.Sub(now))
+			return
+		}
+	}
+	if groups, left := l.uncovered(now, n, line); len(groups) > 0 {
+		l.asks.most = l.turn(groups[0].costs, l.peak, left)
+		l.peak = n
+		l.start(groups)
+	}
+}
+
+// covers reports whether the first in line has a permit in hand.
+func (l *limiter) covers(line iter.Seq[throttle.Request]) bool {
+	for r := range line {
+		return l.hand.find(costs{&r, len(l.limits)}) >= 0
+	}
+	return false
+}
+
+// uncovered returns the requests in line that nothing in hand is for, as far as
+// half of the line goes, equal neighbours together; and how many in line nothing
+// is for.
+func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) (groups []group, left int) {
+	hand := slices.Clone(l.hand)
+	left = max(n-hand.count(), 1)
+	asked, most := 0, min(max(1, l.peak/2), left, mostAsked)
+	groups = l.asks.groups[:0]
+	for r := range line {
+		c := costs{&r, len(l.limits)}
+		if c.nothing() {
+			continue
+		}
+		if i := hand.find(c); i >= 0 {
+			hand.take(i)
+			continue
+		}
+		age := max(now.Sub(r.Since), 0)
+		if r.Since == 0 {
+			age = 0
+		}
+		if last := len(groups) - 1; last >= 0 && c.equal(groups[last].costs) {
+			groups[last].count++
+			groups[last].age = min(groups[last].age, age)
+		} else {
+			groups = append(groups, group{count: 1, age: age, costs: c.list()})
+		}
+		if asked++; asked == most {
+			break
+		}
+	}
+	l.asks.groups = groups
+	return groups, left
+}
+
+// turn returns how many permits of the future a run may hold: what the horizon
+// has for one replica of those alive, and at most half of the line. Evenly split
+// over turns, so that the last in line need not wait for one more.
+func (l *limiter) turn(costs []int64, n, left int) int {
+	horizon := max(l.store.set.horizon, l.trip.lead()).Seconds()
+	most := float64(max(1, n/2))
+	for i, rate := range l.rates {
+		if costs[i] > 0 {
+			most = min(most, rate*horizon/float64(max(l.alive, 1))/float64(costs[i]))
+		}
+	}
+	run := max(1, int(most))
+	turns := (n + run - 1) / run
+	return min((n+turns-1)/turns, left)
+}
+
+// wakeAt has the queue ask again after a time.
+func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
+	if *t == nil {
+		*t = time.AfterFunc(d, l.awaken)
+	} else {
+		(*t).Reset(d)
+	}
+}
+
+// awaken wakes the queue, if there is one.
+func (l *limiter) awaken() {
+	l.mu.Lock()
+	wake := l.wake
+	l.mu.Unlock()
+	if wake != nil {
+		wake()
+	}
+}
+
+// start begins a call for the groups in the background, and tells what there is
+// to tell. It reports whether a call is under way.
+func (l *limiter) start(groups []group) bool {
+	if l.calling {
+		return true
+	}
+	s := l.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed && !l.closed {
+		return false
+	}
+	l.calling = true
+	s.calling.Go(func() { l.call(groups) })
+	return true
+}

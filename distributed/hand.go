@@ -1,0 +1,129 @@
+package distributed
+
+import (
+	"slices"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A permit is the right of so many requests of one cost, at one instant.
+type permit struct {
+	at    throttle.Instant // by the queue's clock
+	count int
+	costs []int64 // of one, of each limit; shared, never written
+}
+
+// A hand is the permits that were fetched and not spent, in order.
+type hand []permit
+
+// hold puts permits in hand.
+func (h *hand) hold(p permit) {
+	i := len(*h)
+	for i > 0 && (*h)[i-1].at > p.at {
+		i--
+	}
+	*h = slices.Insert(*h, i, p)
+}
+
+// find returns the first permit that covers the costs; -1 where none does. It
+// need not have been fetched for this request: permits are anonymous.
+func (h hand) find(costs costs) int {
+	for i := range h {
+		if costs.within(h[i].costs) {
+			return i
+		}
+	}
+	return -1
+}
+
+// take spends one permit.
+func (h *hand) take(i int) permit {
+	p := (*h)[i]
+	if p.count--; p.count > 0 {
+		(*h)[i].count = p.count
+	} else {
+		*h = slices.Delete(*h, i, i+1)
+	}
+	p.count = 1
+	return p
+}
+
+// count returns how many permits are in hand.
+func (h hand) count() int {
+	n := 0
+	for i := range h {
+		n += h[i].count
+	}
+	return n
+}
+
+// before takes out what is dated before an instant.
+func (h *hand) before(at throttle.Instant) []permit {
+	i := 0
+	for i < len(*h) && (*h)[i].at < at {
+		i++
+	}
+	if i == 0 {
+		return nil
+	}
+	out := slices.Clone((*h)[:i])
+	*h = slices.Delete(*h, 0, i)
+	return out
+}
+
+// costs reads what a request asks of each limit.
+type costs struct {
+	r      *throttle.Request
+	limits int
+}
+
+func (c costs) of(i int) int64 {
+	if i < len(c.r.Each) {
+		return int64(c.r.Each[i])
+	}
+	return int64(c.r.N)
+}
+
+func (c costs) nothing() bool {
+	for i := range c.limits {
+		if c.of(i) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (c costs) within(most []int64) bool {
+	for i := range c.limits {
+		if c.of(i) > most[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (c costs) equal(other []int64) bool {
+	for i := range c.limits {
+		if c.of(i) != other[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// rest returns what most holds beyond the costs.
+func (c costs) rest(most []int64) []int64 {
+	out := make([]int64, c.limits)
+	for i := range out {
+		out[i] = most[i] - c.of(i)
+	}
+	return out
+}
+
+func (c costs) list() []int64 {
+	out := make([]int64, c.limits)
+	for i := range out {
+		out[i] = c.of(i)
+	}
+	return out
+}

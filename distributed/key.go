@@ -1,0 +1,46 @@
+package distributed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// layout is the version of what stands in the keys. Stores of different layouts
+// share nothing.
+const layout = "1"
+
+// maxWord bounds the namespace and the lane in a key, in bytes.
+const maxWord = 200
+
+// laneKey returns the key of a lane's state. The braces are the hash tag that
+// keeps all keys of a lane on one slot of a Cluster.
+func laneKey(namespace, lane string) string {
+	return "weir:" + layout + ":{" + word(namespace) + "/" + word(lane) + "}"
+}
+
+// channelName returns the channel of the news of a namespace.
+func channelName(namespace string) string {
+	return "weir:" + layout + ":news:" + word(namespace)
+}
+
+// word returns s as it stands in keys and messages: what would end a hash tag
+// or a word is percent-encoded, and of a long one the end is a hash.
+func word(s string) string {
+	const kept = maxWord - 1 - 32
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c == 0x7f || c == '%' || c == '{' || c == '}' || c == '/':
+			b.WriteByte('%')
+			b.WriteString(hex.EncodeToString([]byte{c}))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if b.Len() <= maxWord {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(s))
+	return b.String()[:kept] + "~" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,383 @@
+package distributed
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A limiter is one lane's at this replica. It spends only permits that it holds,
+// dated ones of a run fetched for who stands in line. Take never blocks: where
+// no permit is at hand it says when to ask again, or that only news can tell.
+type limiter struct {
+	store *Store
+	link  *link
+	name  string // of the lane, as it was given
+	lane  string // and its word in keys and news
+	key   string
+	trips *breaker // of a Cluster's lane; nil: the link's
+
+	mu        sync.Mutex
+	limits    []throttle.Limit
+	encoded   *encodedLimits
+	keys      []string
+	rates     []float64 // permits per second of each limit
+	counts    bool      // some limit counts in windows
+	tolerance time.Duration
+	wake      func()
+	closed    bool
+	calling   bool
+
+	clock    clock
+	met      bool // a call was answered
+	trip     trip
+	hand     hand
+	peak     int              // the most in line since the last run
+	paused   throttle.Instant // nothing departs before it
+	seen     echo
+	alive    int
+	period   int64
+	next     []throttle.Instant // of each limit: no permit before it but those in hand
+	share    int64              // of the configured rate in force, in thousandths; below 1000 served calls matter; zero: never told
+	served   throttle.Instant   // when a served call was last told
+	voided   int                // grows when a pause told here makes a run under way void
+	reports  []pending
+	failures int
+	out      outage
+	retuned  bool // the limits changed since the gate was made
+	differs  bool
+
+	asked  throttle.Instant // when the state of the limits was last asked for
+	told   []limitReply
+	toldAt throttle.Instant
+
+	ahead *time.Timer // for the next run before the hand is empty
+	probe *time.Timer // of a store that does not answer
+	slow  *time.Timer // of a first call: callers wait no longer for it
+	tells *time.Timer // for reports that no run takes along
+	stats throttle.StoreState
+
+	// Of the call under way.
+	calls      int // so far
+	asks       request
+	args       []any
+	sent       []pending // reports that travel with it
+	sentSpent  []int64
+	sentVoided int
+	sentKeys   []string
+}
+
+var (
+	_ throttle.Forecaster = (*limiter)(nil)
+	_ throttle.Refunder   = (*limiter)(nil)
+	_ throttle.Reconciler = (*limiter)(nil)
+	_ throttle.Tuner      = (*limiter)(nil)
+	_ throttle.Settler    = (*limiter)(nil)
+	_ throttle.Notifier   = (*limiter)(nil)
+	_ throttle.Fetcher    = (*limiter)(nil)
+	_ throttle.Reader     = (*limiter)(nil)
+	_ throttle.Tolerant   = (*limiter)(nil)
+)
+
+func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
+	l := &limiter{store: s, name: name, lane: word(name), key: laneKey(s.namespace, name)}
+	if err := l.install(limits); err != nil {
+		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
+	}
+	return l, nil
+}
+
+// install puts limits in force here. Where the error is not nil nothing has
+// changed.
+func (l *limiter) install(limits []throttle.Limit) error {
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return err
+	}
+	encoded, err := encodeLimits(resolved)
+	if err != nil {
+		return err
+	}
+	like, err := throttle.Local{}.Limiter("", resolved...)
+	if err != nil {
+		return err
+	}
+	l.limits, l.encoded, l.keys = resolved, encoded, encoded.keys(l.key)
+	l.tolerance = like.(throttle.Tolerant).Tolerance()
+	l.rates, l.counts = make([]float64, len(resolved)), false
+	for i, limit := range resolved {
+		l.rates[i] = float64(limit.Permits) / limit.Per.Seconds()
+		l.counts = l.counts || l.counting(i)
+	}
+	l.next = make([]throttle.Instant, len(resolved))
+	l.out.spent = make([]int64, len(resolved))
+	l.sentSpent = nil // the call under way tells of the old limits
+	l.told = nil
+	return nil
+}
+
+// Take implements [throttle.Limiter].
+func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.check(&r); err != nil {
+		return 0, err
+	}
+	if now < l.paused {
+		return l.paused, nil
+	}
+	c := costs{&r, len(l.limits)}
+	if c.nothing() {
+		return now, nil
+	}
+	l.expire(now)
+	i := l.hand.find(c)
+	switch {
+	case i >= 0 && l.hand[i].at <= now:
+		return l.spend(i, c), nil
+	case i >= 0 && (!l.out.lost || l.store.set.onLoss == FailClosed):
+		return l.hand[i].at, nil
+	case i >= 0:
+		at, err := l.takeLocal(now, r)
+		return min(at, l.hand[i].at), err
+	case l.out.lost:
+		return l.takeLocal(now, r)
+	default:
+		return throttle.Never, nil
+	}
+}
+
+// spend takes a permit in hand for c. What it holds beyond is given back.
+func (l *limiter) spend(i int, c costs) throttle.Instant {
+	p := l.hand.take(i)
+	if !c.equal(p.costs) {
+		l.credit(permit{p.at, 1, c.rest(p.costs)})
+	}
+	return p.at
+}
+
+func (l *limiter) check(r *throttle.Request) error {
+	if l.closed {
+		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
+	}
+	c := costs{r, len(l.limits)}
+	if r.N < 0 {
+		return fmt.Errorf("distributed: %d permits are negative", r.N)
+	}
+	for i := range l.limits {
+		if err := l.limits[i].Check(int(c.of(i))); err != nil {
+			return err
+		}
+	}
+	return l.encoded.check(c)
+}
+
+// expire voids what was not taken within the tolerance.
+func (l *limiter) expire(now throttle.Instant) {
+	l.drop(l.hand.before(now.Add(-l.tolerance)))
+}
+
+// drop gives permits up, and back as far as the store can still tell.
+func (l *limiter) drop(permits []permit) {
+	for _, p := range permits {
+		l.stats.Void += uint64(p.count)
+		l.credit(p)
+	}
+}
+
+// Forecast implements [throttle.Forecaster]. Until the store has answered
+// nothing is certain.
+func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.check(&r) != nil {
+		return throttle.Forecast{At: throttle.Never}
+	}
+	if now < l.paused {
+		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
+	}
+	c := costs{&r, len(l.limits)}
+	if c.nothing() {
+		return throttle.Forecast{At: now}
+	}
+	i := l.hand.find(c)
+	if i >= 0 && l.hand[i].at <= now {
+		return throttle.Forecast{At: now}
+	}
+	if l.out.lost {
+		return l.forecastLocal(now, r)
+	}
+	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
+	for k, next := range l.next {
+		if c.of(k) > 0 && next > f.At {
+			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
+		}
+	}
+	if i >= 0 && l.hand[i].at < f.At || i >= 0 && f.At <= now {
+		f = throttle.Forecast{At: l.hand[i].at, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
+	}
+	return f
+}
+
+func (l *limiter) forecastLocal(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	f := throttle.Forecast{At: now}
+	if gate, ok := l.out.gate.(throttle.Forecaster); ok {
+		f = gate.Forecast(now, r)
+	}
+	if f.At > now && f.At != throttle.Never {
+		// The store may be back before: no reason to refuse.
+		f = throttle.Forecast{At: now, Reason: throttle.ReasonStore}
+	}
+	return f
+}
+
+// slowest returns the name of the limit that holds such a request back most.
+func (l *limiter) slowest(c costs) string {
+	name, longest := "", 0.0
+	for i, rate := range l.rates {
+		if t := float64(c.of(i)) / rate; t > longest {
+			name, longest = l.limits[i].Name, t
+		}
+	}
+	return name
+}
+
+// Refund implements [throttle.Refunder]: the permit is in hand again, with its
+// instant.
+func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := costs{&r, len(l.limits)}
+	if c.nothing() || at > now || l.closed || l.check(&r) != nil {
+		return
+	}
+	if isLocal(at) {
+		if gate, ok := l.out.gate.(throttle.Refunder); ok {
+			gate.Refund(now, at, r)
+		}
+		for i := range l.out.spent {
+			l.out.spent[i] = max(l.out.spent[i]-c.of(i), 0)
+		}
+		return
+	}
+	p := permit{at, 1, c.list()}
+	if at < max(l.paused, now.Add(-l.tolerance)) {
+		l.drop([]permit{p})
+		return
+	}
+	l.hand.hold(p)
+}
+
+// Settle implements [throttle.Settler].
+func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock.anchor(now)
+	if len(l.limits) == 0 || l.closed {
+		return
+	}
+	estimated, real := costs{&r, len(l.limits)}, costs{&actual, len(l.limits)}
+	if gate, ok := l.out.gate.(throttle.Settler); ok && l.out.lost {
+		gate.Settle(now, at, r, actual)
+	}
+	then, _ := l.clock.there(at) // zero: too long ago to give anything back
+	l.report(pending{report: report{kind: reportSettle, at: then, costs: estimated.list(), actual: real.list()}})
+}
+
+// Reconcile implements [throttle.Reconciler]. A pause holds here at once, and
+// elsewhere when the news has come.
+func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock.anchor(now)
+	if l.closed {
+		return
+	}
+	if gate, ok := l.out.gate.(throttle.Reconciler); ok {
+		gate.Reconcile(now, f)
+	}
+	switch {
+	case f.Refused && f.Until > l.paused:
+		l.pause(f.Until)
+		l.voided++
+		l.report(pending{report: report{kind: reportPause}, when: f.Until})
+	case f.Refused && f.Until == 0:
+		l.share = cutShare
+		l.report(pending{report: report{kind: reportCut}, when: f.Departed})
+	case !f.Refused && l.share > 0 && l.share < fullShare && now.Sub(l.served) >= time.Second:
+		l.served = now
+		l.report(pending{report: report{kind: reportServed}})
+	}
+}
+
+// pause holds everybody until then; what is in hand is void.
+func (l *limiter) pause(until throttle.Instant) {
+	l.paused = until
+	l.drop(l.hand.before(throttle.Never))
+	clear(l.next)
+}
+
+// Tune implements [throttle.Tuner]. Limits that are looser than those that
+// another replica claims hold once nobody has claimed the stricter ones for
+// five seconds.
+func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock.anchor(now)
+	old := l.limits
+	if err := l.install(limits); err != nil {
+		return err
+	}
+	l.drop(l.hand.before(throttle.Never)) // its costs are of the old limits
+	l.reports, l.retuned = keepTimed(l.reports), true
+	if l.out.gate != nil {
+		l.regate()
+	}
+	heirs := make([]string, len(l.limits))
+	for i := range l.limits {
+		if j := throttle.Heir(l.limits, i, old); j >= 0 {
+			heirs[i] = old[j].Name
+		}
+	}
+	l.report(pending{report: report{kind: reportTune, heirs: heirs}})
+	return nil
+}
+
+// Notify implements [throttle.Notifier].
+func (l *limiter) Notify(wake func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wake = wake
+}
+
+// Tolerance implements [throttle.Tolerant].
+func (l *limiter) Tolerance() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tolerance
+}
+
+// Close gives back what is in hand. It does not wait for the call that does.
+func (l *limiter) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.surrender()
+	l.closed, l.wake = true, nil
+	for _, t := range []*time.Timer{l.ahead, l.probe, l.tells} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	if l.calling {
+		return nil // the call says goodbye
+	}
+	if len(l.reports) == 0 || l.out.lost || !l.start(nil) {
+		l.store.part(l)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+-- Rules: the state of one limit each, and the arithmetic over it. Every rule is
+-- of a kind: b token bucket, l leaky bucket, f fixed window, g sliding log, s
+-- sliding window. It has
+--
+--   set(...)            takes in the numbers of the claim; the state is as new
+--   read(text, from)    takes in the state from the lane's hash; false: it makes no sense
+--   section(tag, list)  takes in what stands there only at times
+--   text()              the inverse of both
+--   earliest(at, line, n)  the instant, also a past one, since when n permits can be
+--                       spent at the instant at by who is in line since line
+--   room(at, charged, n, most)  how many costs of n count there, of which one may go
+--   spend(at, line, charged, n, times)  spends that many costs of n, for a departure
+--                       at the instant at; charged, not after it, is since when all
+--                       limits allowed it; returns the instant they count at
+--   expiry()            when it is as good as new
+--
+-- and, those of buckets once seldom was called,
+--
+--   charge(n)           adds n permits now, whatever is at hand
+--   relieve(at, n)      takes back of what counts at an instant
+--   refund(at, n)       takes back n permits that count at an instant and never left
+--   departed(n)         takes in what left while the store was lost
+--   pause(at)           voids what is saved: from then on departures are spaced
+--   adopt(old)          takes over what was used from the rule it replaces
+--   used()              permits that count now
+--   left(at)            whole permits at hand at an instant, negative: debt
+--   next(at)            when one permit could be spent, whoever is in line
+--   whole(), state()    what the caller is told
+--
+-- In the lane's hash a rule is the field "=" and the limit's name: its claim, its
+-- state, its sections, with semicolons between.
+--
+-- Buckets: token bucket and leaky bucket as the generic cell rate algorithm
+-- (ITU-T I.371, annex A, virtual scheduling). The state is one instant with its
+-- fraction, at + frac/den, when the permits spent so far are earned back. A leaky
+-- bucket is the bucket of burst 1 whose cost is paid after departure.
+--
+-- In the hash: at, frac, and where permits are promised for instants to come the
+-- state before them, with its fraction, and the largest cost since. Sections:
+--   r at n at n ...      permits that came back and keep their instants
+--   k from at low ...    what settling must know of the charges so far
+
+local function ceil(at, frac)
+  if frac > 0 then return at + 1 end
+  return at
+end
+
+-- setPace makes unit/den the interval of b, a bucket or the line of a spacing.
+local function setPace(b, unit, den)
+  b.unit, b.den = unit, den
+  b.one, b.rest = divide(unit, den)
+end
+
+-- advance moves the state of b ahead by n intervals.
+local function advance(b, n)
+  local whole, rest = b.one, b.rest
+  if n ~= 1 then whole, rest = muldiv(n, b.unit, b.den) end
+  local at, frac = b.at + whole, b.frac + rest
+  if frac >= b.den then at, frac = at + 1, frac - b.den end
+  if at >= 2^53 then at, frac = 2^53 - 1, 0 end
+  b.at, b.frac = at, frac
+end
+
+-- chargeAt adds n permits to what b owes at an instant.
+local function chargeAt(b, at, n)
+  -- Not where the instant is only the state rounded up: the fraction would be
+  -- dropped each time, and 7,777/s would be 7,754/s.
+  if ceil(b.at, b.frac) < at then b.at, b.frac = at, 0 end
+  if b.slack then b.slack.note(at, b.at - at) end
+  advance(b, n)
+end
+
+local function makeBuckets()
+  -- spareFor returns how long before its state b may let a cost of n go. A cost
+  -- beyond the burst, which a stricter claim left, takes the whole of it.
+  local function spareFor(b, n)
+    if n == 1 or b.leaky then return b.spare, b.spareRest end
+    return muldiv(max(b.burst - n, 0), b.unit, b.den)
+  end
+
+  local function set(b, unit, den, burst)
+    setPace(b, unit, den)
+    b.burst = burst
+    b.spare, b.spareRest = muldiv(burst - 1, unit, den)
+  end
+
+  local function read(b, text, from)
+    local claimed, at, frac, tail = text:match("^(%d+) (%d+) (%d+)(.*)$", from)
+    claimed, at, frac = tonumber(claimed), tonumber(at), tonumber(frac)
+    if not claimed or claimed > now + 2^52 or at > now + 2^52 or frac >= b.den then return false end
+    b.claimed, b.at, b.frac = claimed, at, frac
+    if tail == "" then return true end
+    local sure, sureFrac, most, sections = tail:match("^ (%d+) (%d+) (%d+)(.*)$")
+    if sure then
+      sure, sureFrac, most = tonumber(sure), tonumber(sureFrac), tonumber(most)
+      if sure > now + 2^52 or sureFrac >= b.den or most > 2^51 then return false end
+      if lane.furthest > now then -- otherwise all of it has departed
+        b.sure, b.sureFrac, b.most = sure, sureFrac, most
+      end
+      tail = sections
+    end
+    return tail == "" or seldom().readSections(b, tail)
+  end
+
+  local function text(b)
+    local core
+    if b.sure and lane.furthest > now then
+      core = ("%s;%.0f %.0f %.0f %.0f %.0f %.0f"):format(b.head, b.claimed, b.at, b.frac, b.sure, b.sureFrac, b.most)
+    else
+      core = ("%s;%.0f %.0f %.0f"):format(b.head, b.claimed, b.at, b.frac)
+    end
+    if b.returned or b.slack then return core .. seldom().remembered(b) end
+    return core
+  end
+
+  local function earliest(b, _, line, n)
+    local whole, rest = spareFor(b, n)
+    if b.returned then return seldom().earliestReturned(b, line, n, whole, rest) end
+    return ceil(b.at - whole, b.frac - rest)
+  end
+
+  local function room(b, _, charged, n)
+    if b.returned then return 1 end
+    local at, frac = b.at, b.frac
+    if ceil(at, frac) < charged then at, frac = charged, 0 end
+    local whole, rest = spareFor(b, n)
+    local time, each = charged - at + whole, n * b.unit
+    local ticks = time * b.den + rest - frac
+    if ticks < 2^53 then return max(divide(ticks, each), 0) + 1 end
+    if each >= 2^51 then return 1 end
+    return (muldiv(time - 1, b.den, each)) + 1
+  end
+
+  local function spend(b, at, line, charged, n, times)
+    b.dirty = true
+    if b.returned then
+      local back = seldom().takeReturned(b, line, n)
+      if back then return min(back, charged) end
+    end
+    if at > now and not b.sure then b.sure, b.sureFrac, b.most = b.at, b.frac, 0 end
+    if b.sure then b.most = max(b.most, n) end
+    chargeAt(b, charged, n * times)
+    return charged
+  end
+
+  -- expiry is when b is whole. The echo of the furthest instant must not make
+  -- less of a lane that was only forgotten.
+  local function expiry(b)
+    return max(b.at, lane.furthest + b.spare + b.one + 1) + 1
+  end
+
+  local bucket = {
+    set = set, read = read, text = text, earliest = earliest, room = room, spend = spend, expiry = expiry,
+    __index = false,
+  }
+  bucket.__index = bucket
+  return bucket
+end

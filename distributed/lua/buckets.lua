@@ -1,0 +1,240 @@
+-- Buckets, continued: what few calls need.
+
+local MOST_RETURNED = 64 -- what comes back beyond it is lost
+
+-- intervals returns the time of n permits: whole microseconds and the rest in 1/den.
+local function intervals(b, n) return muldiv(n, b.unit, b.den) end
+
+-- remembered returns the sections of a bucket.
+local function remembered(b)
+  local text = ""
+  local list = {}
+  for _, back in ipairs(b.returned or {}) do
+    if back.at >= now - tolerance then
+      list[#list + 1] = back.at
+      list[#list + 1] = back.n
+    end
+  end
+  if #list > 0 then text = ";r " .. joined(list) end
+  if b.slack then text = text .. ";k " .. joined(b.slack.list()) end
+  return text
+end
+
+local function readReturned(b, list)
+  if #list % 2 ~= 0 or #list > 2 * MOST_RETURNED then return false end
+  local returned = {}
+  for i = 1, #list, 2 do
+    if list[i] < 0 or list[i] > now + 2^52 or list[i + 1] < 1 then return false end
+    if list[i] >= now - tolerance then
+      returned[#returned + 1] = { at = list[i], n = list[i + 1] }
+    end
+  end
+  if #returned > 0 then b.returned = returned end
+  return true
+end
+
+-- firstReturned returns the first instant, not before the one in line since, at
+-- which a cost of n came back, and its place; nothing where none did.
+local function firstReturned(b, line, n)
+  for i, back in ipairs(b.returned) do
+    if back.at >= line and back.n == n then return back.at, i end
+  end
+end
+
+local function takeReturned(b, line, n)
+  local back, i = firstReturned(b, line, n)
+  if i then table.remove(b.returned, i) end
+  return back
+end
+
+-- earliestReturned returns the earliest instant for a cost of n where some came
+-- back and may go so long before the state. They stand in the state, and go when
+-- they would, had they not been spent: what turned out to cost more since is paid
+-- before.
+local function earliestReturned(b, line, n, whole, rest)
+  local due = ceil(b.at - whole, b.frac - rest)
+  local back = firstReturned(b, line, n)
+  if not back then return due end
+  local more, part = intervals(b, n)
+  local at, frac = b.at - whole - more, b.frac - rest - part
+  if frac <= -b.den then at, frac = at - 1, frac + b.den end
+  return min(due, max(back, ceil(at, frac)))
+end
+
+local function addReturned(b, at, n)
+  b.returned = b.returned or {}
+  if #b.returned >= MOST_RETURNED then return end
+  local i = 1
+  while b.returned[i] and b.returned[i].at < at do i = i + 1 end
+  table.insert(b.returned, i, { at = at, n = n })
+end
+
+local bucket = methodsOf("b")
+
+function bucket.section(b, tag, list)
+  if tag == "r" then return readReturned(b, list) end
+  if tag == "k" and lane.settled > 0 then b.slack = readSlack(list) end
+  return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
+end
+
+-- before returns the state of b n intervals earlier.
+local function before(b, whole, rest)
+  local at, frac = b.at - whole, b.frac - rest
+  if frac < 0 then at, frac = at - 1, frac + b.den end
+  if at < 0 then return 0, 0 end
+  return at, frac
+end
+
+-- refund takes back permits that were charged at an instant. Where nothing was
+-- charged since, the state moves back; otherwise they keep their instant, for
+-- moving back would let two leave in the place of a later one.
+function bucket.refund(b, at, n)
+  b.dirty = true
+  local earlier, frac = before(b, intervals(b, n))
+  if ceil(earlier, frac) <= at then
+    b.at, b.frac = earlier, frac
+  else
+    addReturned(b, at, n)
+  end
+end
+
+-- charge adds n permits to what was spent, whatever is at hand.
+function bucket.charge(b, n)
+  b.dirty = true
+  chargeAt(b, now, n)
+  if b.sure then
+    local tat, frac = b.at, b.frac
+    b.at, b.frac = b.sure, b.sureFrac
+    if ceil(b.at, b.frac) < now then b.at, b.frac = now, 0 end
+    advance(b, n)
+    b.sure, b.sureFrac = b.at, b.frac
+    b.at, b.frac = tat, frac
+  end
+end
+
+-- relieve takes back n permits of a charge at an instant that turned out too
+-- high, as far as the charges since would have left the state lower.
+function bucket.relieve(b, at, n)
+  local whole, rest = intervals(b, n)
+  local least = b.slack and b.slack.after(at) or 0
+  if whole >= least then whole, rest = least, 0 end
+  b.at, b.frac = before(b, whole, rest)
+  if b.slack then b.slack.lower(at, whole + 1) end
+  b.dirty = true
+end
+
+-- unpromise takes back what was promised for instants to come. Without it the
+-- state would be the one before the first of it, or where that was earned back
+-- meanwhile what departed up to now left: no more than a burst owed, or in a
+-- leaky bucket one cost.
+local function unpromise(b)
+  if not b.sure then return end
+  local whole, rest = intervals(b, b.leaky and max(b.most, 1) or b.burst)
+  local at, frac = now + whole, rest
+  if b.sure > at or b.sure == at and b.sureFrac > frac then at, frac = b.sure, b.sureFrac end
+  if at < b.at or at == b.at and frac < b.frac then b.at, b.frac = at, frac end
+  b.sure = false
+end
+
+-- hold leaves one permit at an instant, and none saved.
+function bucket.hold(b, at)
+  b.returned, b.dirty = false, true
+  local hold, frac = at + b.spare, b.spareRest
+  if ceil(b.at, b.frac) < ceil(hold, frac) then b.at, b.frac = hold, frac end
+end
+
+function bucket.pause(b, at)
+  unpromise(b)
+  b:hold(at)
+end
+
+-- departed takes in that n permits were spent while the store was lost: it
+-- cannot be told when, but none of them was saved.
+function bucket.departed(b) b:hold(now) end
+
+-- restore takes in that a permit was granted at an instant, after which no
+-- more than a burst can be owed.
+function bucket.restore(b, furthest, alive)
+  local far = now + max(2000000, 2 * (alive + 1) * (b.one + 1))
+  local at = min(furthest, far)
+  local whole, rest = intervals(b, b.burst)
+  if ceil(b.at, b.frac) >= ceil(at + whole, rest) or at + whole < now then return false end
+  if at > now and not b.sure then b.sure, b.sureFrac, b.most = b.at, b.frac, 1 end
+  b.at, b.frac, b.dirty = at + whole, rest, true
+  return true
+end
+
+-- owed returns the intervals until b is whole at an instant: whole ones, and of
+-- one more the ticks, of which unit make one.
+function bucket.owed(b, at)
+  if ceil(b.at, b.frac) <= at then return 0, 0 end
+  local whole, ticks = muldiv(b.at - at, b.den, b.unit)
+  local more
+  more, ticks = divide(ticks + b.frac, b.unit)
+  return whole + more, ticks
+end
+
+-- used returns the permits not yet earned back, and any begun one.
+function bucket.used(b)
+  local whole, ticks = b:owed(now)
+  return ticks > 0 and whole + 1 or whole
+end
+
+-- left returns how many whole permits are at hand at an instant.
+function bucket.left(b, at)
+  local whole, ticks = b:owed(at)
+  return b.burst - whole - (ticks > 0 and 1 or 0)
+end
+
+-- next is when one permit could be spent, whoever is in line.
+function bucket.next(b) return ceil(b.at - b.spare, b.frac - b.spareRest) end
+
+-- setOwed makes so many permits and ticks of another pace, of which unit make
+-- a permit, owed at an instant, rounded up.
+local function setOwed(b, at, permits, ticks, unit)
+  b.at, b.frac = at, 0
+  advance(b, permits)
+  local own, rest = muldiv(ticks, b.unit, unit)
+  if rest > 0 then own = own + 1 end
+  local whole, frac = divide(own, b.den)
+  b.at, b.frac = b.at + whole, b.frac + frac
+  if b.frac >= b.den then b.at, b.frac = b.at + 1, b.frac - b.den end
+end
+
+-- adopt takes over from the rule that enforced the limit until now: permits at
+-- hand stay at hand, up to the new burst, with their fraction; a debt stays a
+-- debt. Nothing is granted for the change. What a pause holds back is time,
+-- not permits.
+function bucket.adopt(b, old)
+  local at = max(now, lane.paused)
+  if not old.burst then
+    local hand = max(min(old:left(at), b.burst), 0)
+    setOwed(b, at, b.burst - hand, 0, 1)
+    -- Who was next under the old rule is not held back by changing often.
+    local next = old:next(at)
+    if hand == 0 and next + b.spare < b.at then
+      b.at, b.frac = next + b.spare, b.spareRest
+    end
+    return
+  end
+  local permits, ticks = old:owed(at)
+  permits = permits + b.burst - old.burst
+  if permits < 0 or permits == 0 and ticks == 0 then
+    b.at, b.frac = min(old.at, at), 0
+  else
+    setOwed(b, at, permits, ticks, old.unit)
+  end
+  if old.sure then
+    -- The new intervals of what is promised are not known; a pause takes
+    -- nothing back of what was owed before.
+    b.sure, b.sureFrac, b.most = b.at, b.frac, old.most
+  end
+end
+
+function bucket.whole(b) return ceil(b.at, b.frac) <= now end
+
+function bucket.state(b)
+  local at, frac = b.at, b.frac
+  if b:whole() then at, frac = now, 0 end
+  return at - now, frac, b.unit, b.den, b.burst
+end

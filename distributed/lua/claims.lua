@@ -1,0 +1,82 @@
+-- Claims. What a caller holds to be a limit is its claim, "kind permits per unit
+-- den burst align". Callers may differ, as in a rolling deploy: contest.lua says
+-- which claim is in force then.
+
+local buckets -- the methods of both kinds
+local windows -- what makes those of the others
+local kinds = {} -- the methods of the others, by their kinds
+
+local function methodsOf(kind)
+  if kind == "b" or kind == "l" then
+    buckets = buckets or makeBuckets()
+    return buckets
+  end
+  windows = windows or makeWindows()
+  kinds[kind] = kinds[kind] or windows[kind]()
+  return kinds[kind]
+end
+
+-- newRule returns the rule of a claim, as new, at a share of its rate in
+-- thousandths. A cut takes permits of a window, never time: the vendor's windows
+-- stay as they are.
+local function newRule(field, claim, bounds, share)
+  local kind, permits, per, unit, den, burst, align = claim:match("^(%l) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$")
+  local rule = setmetatable({
+    field = field, claim = claim, head = claim, share = share, claimed = now, bounds = bounds,
+    -- Of buckets. What may be missing is false: nil would be looked up in the methods.
+    unit = 0, den = 0, one = 0, rest = 0, burst = false, leaky = kind == "l", spare = 0, spareRest = 0,
+    at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false,
+    others = false, dirty = false, key = false,
+  }, methodsOf(kind))
+  unit, den = tonumber(unit), tonumber(den)
+  if share ~= 1000 then
+    unit, den = seldom().cutPace(unit, den, share)
+    rule.head = claim .. "~" .. share
+  end
+  if kind == "b" or kind == "l" then
+    rule:set(unit, den, tonumber(burst))
+  else
+    rule.kind = kind
+    rule:set(tonumber(permits), tonumber(per), align)
+  end
+  return rule
+end
+
+-- readRule returns the rule that a field holds; nothing where it makes no sense.
+-- The caller's claim and bounds save the reading of them.
+local function readRule(field, text, claim, bounds)
+  local rule, from
+  if text:find(claim, 1, true) == 1 and text:byte(#claim + 1) == 59 then
+    rule, from = newRule(field, claim, bounds, 1000), #claim + 2
+  else
+    local held, share = text:match("^([^;~]*)~?(%d*);")
+    if not held or not seldom().claimNumbers(held) then return nil end
+    from = #held + 2 + (share ~= "" and 1 + #share or 0)
+    share = share == "" and 1000 or tonumber(share)
+    if share < 1 or share > 1000 then return nil end
+    rule = newRule(field, held, held == claim and bounds or "", share)
+  end
+  if not rule:read(text, from) then return nil end
+  if lane.settled > 0 and rule.burst and not rule.slack then
+    rule.slack = seldom().newSlack(ceil(rule.at, rule.frac))
+  end
+  if rule.share ~= lane.share then return seldom().reshared(rule) end
+  return rule
+end
+
+-- enforce returns the rule in force of a limit that the caller claims. text is
+-- its field in the lane's hash. Where there is none the limit is new, and takes
+-- over from the rule that heir returns, if there is one.
+local function enforce(field, text, claim, bounds, heir)
+  local rule = text and readRule(field, text, claim, bounds)
+  if not rule then
+    if text then lane.healed = true end
+    rule = newRule(field, claim, bounds, lane.share)
+    rule.dirty = true
+    if not lane.new then return seldom().join(rule, heir) end
+    return rule
+  end
+  if rule.claim ~= claim then return seldom().contest(rule, claim, bounds) end
+  if now - rule.claimed > 500000 then rule.claimed, rule.dirty = now, true end -- contest.lua counts on it
+  return rule
+end

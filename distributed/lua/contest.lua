@@ -1,0 +1,92 @@
+-- Claims that differ. The strictest claim of the last seconds is in force; those
+-- beside it stand in sections "c claimed bounds claim" of the rule.
+
+local CLAIMED = 5500000 -- how long a claim holds: 5 s, and what it may be older than noted
+local OTHERS = 3 -- kept beside the one in force
+
+-- readClaim takes in a section of another claim.
+local function readClaim(rule, body)
+  local claimed, bounds, claim = body:match( "^(%d+) (%S+) (.+)$")
+  claimed = tonumber(claimed)
+  if not claimed or claimed > now + 2^52 then return false end
+  rule.others = rule.others or {}
+  rule.others[#rule.others + 1] = { claimed = claimed, bounds = bounds, claim = claim }
+  return true
+end
+
+-- claimText returns the sections of the other claims, and of the bounds of a
+-- calendar.
+local function claimText(rule)
+  local text = ""
+  if rule.bounds ~= "" then text = ";a " .. rule.bounds end
+  for _, other in ipairs(rule.others or {}) do
+    if now - other.claimed <= CLAIMED then
+      text = ("%s;c %.0f %s %s"):format(text, other.claimed, other.bounds, other.claim)
+    end
+  end
+  return text
+end
+
+-- claimNumbers returns permits, unit, den and burst of a claim, and nothing where
+-- it makes no sense.
+local function claimNumbers(claim)
+  local permits, per, unit, den, burst = claim:match("^[bfgls] (%d+) (%d+) (%d+) (%d+) (%d+) %S+$")
+  permits, per, unit, den, burst = tonumber(permits), tonumber(per), tonumber(unit), tonumber(den), tonumber(burst)
+  if permits and min(permits, per, unit, den, burst) > 0 and max(permits, per, unit, den, burst) < 2^51 then
+    return permits, unit, den, burst
+  end
+end
+
+-- stricter reports whether the claim a grants less than b: the lower rate, then
+-- the fewer permits at once.
+local function stricter(a, b)
+  local permitsA, unitA, denA, burstA = claimNumbers(a)
+  local permitsB, unitB, denB, burstB = claimNumbers(b)
+  local wholeA, restA = divide(unitA, denA)
+  local wholeB, restB = divide(unitB, denB)
+  if wholeA ~= wholeB then return wholeA > wholeB end
+  local scaled, more = muldiv(restA, denB, denA)
+  if scaled ~= restB then return scaled > restB end
+  if more > 0 then return true end
+  if burstA ~= burstB then return burstA < burstB end
+  if permitsA ~= permitsB then return permitsA < permitsB end
+  return a < b
+end
+
+-- note takes the caller's claim down among the others.
+local function note(rule, claim, bounds)
+  if bounds == "" then bounds = "-" end
+  rule.others = rule.others or {}
+  for _, other in ipairs(rule.others) do
+    if other.claim == claim then
+      if now - other.claimed > 500000 then other.claimed, rule.dirty = now, true end
+      if other.bounds ~= bounds then other.bounds, rule.dirty = bounds, true end
+      return
+    end
+  end
+  rule.dirty = true
+  rule.others[#rule.others + 1] = { claimed = now, bounds = bounds, claim = claim }
+end
+
+-- contest returns the rule in force where the caller claims another one.
+local function contest(rule, claim, bounds)
+  note(rule, claim, bounds)
+  local live = {}
+  for _, other in ipairs(rule.others) do
+    if now - other.claimed <= CLAIMED and claimNumbers(other.claim) then live[#live + 1] = other end
+  end
+  local held = { claimed = rule.claimed, bounds = rule.bounds ~= "" and rule.bounds or "-", claim = rule.claim }
+  if now - held.claimed <= CLAIMED then live[#live + 1] = held end
+  table.sort(live, function(a, b) return stricter(a.claim, b.claim) end)
+  local first = table.remove(live, 1)
+  while #live > OTHERS do table.remove(live) end
+  if first ~= held then
+    local new = newRule(rule.field, first.claim, first.bounds ~= "-" and first.bounds or "", lane.share)
+    if new then
+      rule = replace(new, rule)
+      rule.claimed, rule.others = first.claimed, live
+    end
+  end
+  lane.differs = lane.differs or rule.claim ~= claim
+  return rule
+end

@@ -1,0 +1,265 @@
+-- Fixed window: so many permits in each window. Windows follow each other and
+-- never move back; the one in force may be one to come, where a permit of it is
+-- promised.
+--
+-- In the lane's hash: start, till, used, debt, before, usedBefore. Permits beyond
+-- those of a window are debt, which later windows pay. before is the start of the
+-- window before; with nothing between, usedBefore of it were used.
+
+-- What the rules share that count permits in windows.
+
+local function setCount(c, permits, per)
+  c.per, c.configured, c.permits, c.spacing = per, permits, permits, false
+  if c.share ~= 1000 then
+    local whole, rest = divide(permits, 1000)
+    c.permits = max(whole * c.share + (divide(rest * c.share, 1000)), 1)
+  end
+end
+
+-- readCount takes in when c was claimed, and the sections.
+local function readCount(c, claimed, tail)
+  c.claimed = tonumber(claimed)
+  return c.claimed <= now + 2^52 and (tail == "" or seldom().readSections(c, tail))
+end
+
+local function sectionCount(c, tag, list)
+  if tag == "w" then c.spacing = readSpacing(list) end
+  return c.spacing ~= nil
+end
+
+-- textCount appends the sections to a text.
+local function textCount(c, text)
+  if c.spacing then return text .. spacingText(c.spacing) end
+  return text
+end
+
+-- spendCount is how the rules that count spend: at the departure itself.
+local function spendCount(c, at, _, charged, n, times)
+  c:count(at, n * times)
+  spacingSpend(c.spacing, at, charged, n * times)
+  c.dirty = true
+  return charged
+end
+
+-- aligned returns the multiple of per up to an instant.
+local function aligned(at, per) return at - fmod(at, per) end
+
+local function makeFixed()
+  local fixed = {}
+  fixed.__index = fixed
+
+  function fixed.set(f, permits, per, align)
+    setCount(f, permits, per)
+    f.align, f.calendar = align, false
+    f.window = { start = 0, till = 0, used = 0, debt = 0, before = 0, usedBefore = 0 }
+  end
+
+  function fixed.read(f, text, from)
+    local claimed, start, till, used, debt, before, usedBefore, tail =
+      text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
+    if not claimed then return false end
+    local w = {
+      start = tonumber(start), till = tonumber(till), used = tonumber(used), debt = tonumber(debt),
+      before = tonumber(before), usedBefore = tonumber(usedBefore),
+    }
+    f.window = w
+    return w.start <= w.till and w.before <= w.start and w.till <= now + 2^52
+      and max(w.used, w.debt, w.usedBefore) <= 2^51 and readCount(f, claimed, tail)
+  end
+
+  function fixed.text(f)
+    local w = f.window
+    return textCount(f, ("%s;%.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(f.head, f.claimed,
+      w.start, w.till, w.used, w.debt, w.before, w.usedBefore))
+  end
+
+  fixed.section = sectionCount
+  fixed.spend = spendCount
+
+  -- boundsOf returns the bounds of a calendar, ascending.
+  local function boundsOf(f)
+    if not f.calendar then
+      f.calendar = {}
+      for word in f.bounds:gmatch("%d+") do f.calendar[#f.calendar + 1] = tonumber(word) end
+      if #f.calendar == 0 then f.calendar[1] = 0 end
+    end
+    return f.calendar
+  end
+
+  -- byCalendar returns the window that holds an instant. Before the first bound
+  -- and after the last, which are far off, windows are of the longest length.
+  local function byCalendar(f, at)
+    local bounds = boundsOf(f)
+    local first, last = bounds[1], bounds[#bounds]
+    if at < first then
+      local start = first - f.per * (divide(first - at - 1, f.per) + 1)
+      return start, start + f.per
+    elseif at >= last then
+      local start = last + f.per * divide(at - last, f.per)
+      return start, start + f.per
+    end
+    local i = 1
+    while bounds[i + 1] <= at do i = i + 1 end
+    return bounds[i], bounds[i + 1]
+  end
+
+  local function around(f, at)
+    if f.align == "first" then return 0, at + f.per end
+    if f.align ~= "-" then return byCalendar(f, at) end
+    local start = aligned(at, f.per)
+    return start, start + f.per
+  end
+
+  -- settle lets a window pay of its debt what it can.
+  local function settle(w, permits)
+    local pay = min(w.debt, max(permits - w.used, 0))
+    w.used, w.debt = w.used + pay, w.debt - pay
+  end
+
+  -- paying returns the window at an instant after w, whose debt is paid by
+  -- windows of first use: they follow each other, for no permit would begin one.
+  local function paying(f, w, at)
+    local windows = divide(w.debt - 1, f.configured) + 1
+    local past = min((divide(at - w.till, f.per)), windows)
+    local start = w.till + past * f.per
+    if past == windows then return start, at + f.per end
+    return start, start + f.per
+  end
+
+  -- at returns the window at an instant, and w, the one in force, where that is
+  -- earlier.
+  local function windowAt(f, w, at)
+    if at < w.till then return w end
+    local start, till = around(f, at)
+    if f.align == "first" and w.debt > 0 then start, till = paying(f, w, at) end
+    local next = { start = max(start, w.till), till = till, used = 0, debt = 0, before = w.till, usedBefore = 0 }
+    if next.start == w.till then next.before, next.usedBefore = w.start, w.used end
+    if w.debt > 0 then
+      local between = divide(next.start - w.till, f.per)
+      if between <= divide(w.debt, f.configured) then
+        next.debt = w.debt - between * f.configured
+        settle(next, f.configured)
+      end
+    end
+    return next
+  end
+
+  -- fits reports whether n more go into a window in which so many are used. A
+  -- request beyond the permits that a cut left has a window to itself.
+  local function fits(n, used, permits) return used <= permits - n or used == 0 end
+
+  -- paid returns when a window after w has room for n, the debt paid before. The
+  -- windows of a calendar, which are not of one length, are asked one by one.
+  local function paid(f, w, n)
+    if w.debt == 0 or (f.align ~= "-" and f.align ~= "first") then return w.till end
+    local full, rest = divide(w.debt, f.configured)
+    if not fits(n, rest, f.permits) then full = full + 1 end
+    return w.till + full * f.per
+  end
+
+  local function opens(f, at, n)
+    local w = windowAt(f, f.window, at)
+    if not fits(n, w.used, f.permits) then return paid(f, w, n) end
+    if at < w.start or not fits(n, w.usedBefore, f.permits) then return w.start end
+    return w.before
+  end
+
+  function fixed.earliest(f, at, _, n)
+    return max(opens(f, at, n), spacingEarliest(f.spacing))
+  end
+
+  function fixed.room(f, at, _, n)
+    if not spacingOver(f.spacing, at) then return 1 end
+    local w = windowAt(f, f.window, at)
+    return max((divide(f.permits - w.used, n)), 1)
+  end
+
+  -- count adds n permits at an instant.
+  function fixed.count(f, at, n)
+    local w = windowAt(f, f.window, at)
+    if w ~= f.window and f.align == "first" then w.till = at + f.per end -- it begins here, also where it pays
+    w.debt = min(w.debt + n, 2^51)
+    settle(w, f.configured)
+    f.window = w
+  end
+
+  function fixed.expiry(f)
+    local w = f.window
+    local windows = divide(w.debt + f.configured - 1, f.configured)
+    return max(w.till + windows * f.per, f.spacing and f.spacing.till or 0)
+  end
+
+  function fixed.charge(f, n)
+    f:count(now, n)
+    f.dirty = true
+  end
+
+  fixed.departed = fixed.charge
+
+  -- relieve takes back n permits that count at an instant, where they left in
+  -- the window in force, as they did if they count from its start on.
+  function fixed.relieve(f, at, n, asOf)
+    local w = f.window
+    if at < w.start or (asOf or now) >= w.till then return end
+    local back = min(n, w.debt)
+    w.debt = w.debt - back
+    w.used = max(w.used - (n - back), 0)
+    f.dirty = true
+  end
+
+  function fixed.refund(f, at, n) f:relieve(at, n, at) end
+
+  -- pause spaces what is left of the window at an instant over the rest of it;
+  -- where nothing is left, what the next one has.
+  function fixed.pause(f, at)
+    local w = windowAt(f, f.window, at)
+    local from, left = at, f.permits - w.used
+    if left <= 0 then
+      from, left = w.till, f.permits
+      w = windowAt(f, w, from)
+    end
+    f.spacing, f.dirty = spaced(from, w.till, left), true
+  end
+
+  function fixed.used(f)
+    local w = windowAt(f, f.window, now)
+    return w.used + w.debt
+  end
+
+  function fixed.left(f, at)
+    local w = windowAt(f, f.window, at)
+    return spacingHand(f.spacing, at, f.permits - w.used - w.debt)
+  end
+
+  function fixed.next(f, at) return f:earliest(at, 2^53, 1) end
+
+  -- adopt keeps the count where the windows are the same, and counts in this
+  -- window what another rule had used.
+  function fixed.adopt(f, old)
+    if old.kind == "f" and old.per == f.per and old.align == f.align then
+      local w, begun = old.window, true
+      if w.debt > 0 and now >= w.till then
+        w = windowAt(old, w, now) -- the windows before this one paid by the old limit
+        begun = f.align ~= "first"
+      end
+      f.window = {
+        start = w.start, till = w.till, used = w.used, debt = w.debt, before = w.before, usedBefore = w.usedBefore,
+      }
+      if not begun then
+        f.window.till, f.window.used, f.window.debt = w.start, f.configured, w.used + w.debt
+      end
+      settle(f.window, f.configured)
+    else
+      local used = old:used()
+      if used > 0 then f:count(now, min(used, f.configured)) end
+    end
+    local w = windowAt(f, f.window, now)
+    f.spacing = spacedChange(w.till, f.permits - w.used, old)
+  end
+
+  function fixed.whole(f) return f:used() == 0 and spacingOver(f.spacing, now) end
+
+  function fixed.state(f) return f:left(now), f:used(), f.permits, 0, 0 end
+
+  return fixed
+end

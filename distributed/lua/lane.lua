@@ -1,0 +1,70 @@
+-- The lane: what its limits have in common. Its state stands in two fields of the
+-- hash KEYS[1]: "lane", which changes now and then, and "at", which changes with
+-- every grant.
+
+local now -- the instant of this call
+local tolerance -- how far back credit for time in line reaches
+local lane -- its state:
+--   gen       the instant at which it was made; another says that state was lost
+--   epoch     grows with each pause, which voids what was promised before
+--   paused    nothing departs before it
+--   period, this, before  callers counted in the period of that number, and in the one before
+--   till      its keys live until then
+--   share     of the configured rate in force, in thousandths
+--   cutAt, shareAt  when the rate was cut last, and when its share was changed
+--   settled   1: costs are settled, and charges are remembered for it
+--   tuned     up to here, other rules may have granted
+--   furthest  the field "at": the latest instant at which anything was granted; one
+--             to come was promised
+-- and of this call, where it is so:
+--   new, dirty  it was made, or changed
+--   lost      it was behind what the caller had seen
+--   differs   other limits than the caller's are in force
+--   healed    something in the keys made no sense
+--   forced    limits take over whole lists, which may trade places
+--   news      what those who wait are told
+local distrusted -- lists that make no sense, by key
+local rules -- the rules of the caller's limits, in order
+
+-- What few calls need is made by the first of a call that needs it.
+local makeSeldom, makeWindows -- of the files that follow
+local made -- what makeSeldom returned
+local function seldom()
+  made = made or makeSeldom()
+  return made
+end
+
+-- readLane returns the state that the two fields hold, and nothing where they
+-- make no sense.
+local function readLane(text, at)
+  local gen, epoch, paused, period, this, before, till, tail =
+    text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$")
+  if not gen then return nil end
+  local l = {
+    gen = tonumber(gen), epoch = tonumber(epoch), paused = tonumber(paused),
+    period = tonumber(period), this = tonumber(this), before = tonumber(before), till = tonumber(till),
+    share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = tonumber(at),
+  }
+  -- Any sum with such numbers is exact.
+  local latest = now + 2^52
+  if not l.furthest or l.furthest < 0 or l.furthest > latest or l.gen > latest or l.epoch > 2^52
+    or l.paused > latest or l.period > 2^52 or l.this > 2^52 or l.before > 2^52 or l.till > latest then
+    return nil
+  end
+  if tail == "" then return l end
+  return seldom().readRare(l, tail)
+end
+
+-- count takes a caller into account who was counted last in the period seen of
+-- the generation gen, and returns how many there are. Periods are of 5 s.
+local function count(gen, seen)
+  local period = divide(now, 5000000)
+  if period > lane.period then
+    lane.before = period == lane.period + 1 and lane.this or 0
+    lane.period, lane.this, lane.dirty = period, 0, true
+  end
+  if seen < lane.period or gen ~= lane.gen then
+    lane.this, lane.dirty = lane.this + 1, true
+  end
+  return max(lane.this, lane.before, 1)
+end

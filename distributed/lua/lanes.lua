@@ -1,0 +1,63 @@
+-- Lanes, continued: what few calls need.
+
+-- numbers returns the integers that a text consists of, and nothing where one of
+-- its words is none in which this script counts.
+local function numbers(text)
+  local list = {}
+  for word in text:gmatch("%S+") do
+    local n = tonumber(word)
+    if not n or n >= 2^53 or n <= -2^53 or n % 1 ~= 0 then return nil end
+    list[#list + 1] = n
+  end
+  return list
+end
+
+-- joined is the inverse of numbers.
+local function joined(list)
+  local words = {}
+  for i = 1, #list do words[i] = ("%.0f"):format(list[i]) end
+  return table.concat(words, " ")
+end
+
+local function newLane()
+  return {
+    gen = now, epoch = 0, paused = 0, period = 0, this = 0, before = 0, till = 0,
+    share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = 0,
+    new = true, dirty = true,
+  }
+end
+
+-- readRare takes in what stands in few lanes.
+local function readRare(l, tail)
+  local list = numbers(tail)
+  if not list or #list ~= 5 or min(unpack(list)) < 0 or max(unpack(list)) > now + 2^52 then return nil end
+  l.share, l.cutAt, l.shareAt, l.settled, l.tuned = unpack(list)
+  if l.share < 1 or l.share > 1000 then return nil end
+  return l
+end
+
+local function laneText()
+  local list = { lane.gen, lane.epoch, lane.paused, lane.period, lane.this, lane.before, lane.till }
+  local rare = { lane.share, lane.cutAt, lane.shareAt, lane.settled, lane.tuned }
+  if lane.share ~= 1000 or max(lane.cutAt, lane.shareAt, lane.settled, lane.tuned) > 0 then
+    for i = 1, #rare do list[#list + 1] = rare[i] end
+  end
+  return joined(list)
+end
+
+-- readSections hands a rule what stands after its state.
+local function readSections(rule, tail)
+  local length = 0
+  for tag, body in tail:gmatch(";(%a) ([^;]*)") do
+    length = length + 3 + #body
+    if tag == "c" then
+      if not made.readClaim(rule, body) then return false end
+    elseif tag == "a" then
+      if rule.bounds == "" then rule.bounds = body end
+    else
+      local list = numbers(body)
+      if not list or not rule:section(tag, list) then return false end
+    end
+  end
+  return length == #tail
+end

@@ -1,0 +1,261 @@
+-- Sliding log: so many permits in any span of the length, exactly. The last
+-- permits spent, as many as there are, stand in a list of the lane's, in runs "at
+-- n" that left at one instant, the oldest first: the next n may go when the n-th
+-- of them is older than the span.
+--
+-- In the lane's hash: runs in the list, permits kept in them, the instants of the
+-- youngest permit forgotten and of the youngest kept.
+--
+-- The list is read and written at its ends, as far as a call needs it. In terms
+-- of its elements as they were found, live are those after g.skip up to g.tail;
+-- g.young are the runs after those, to be written.
+
+-- logKey returns the key of the list of the limit that stands in a field.
+local function logKey(field) return KEYS[1] .. ":log:" .. field:sub(2) end
+
+-- A list that makes no sense is found in the middle of a call, before anything
+-- is written. The call begins anew without it.
+local function distrust(key) error({ weir = key }) end
+
+local function makeLog()
+  local CHUNK, CHUNKS = 16, 1024 -- runs read at once, first and at most
+  local log = {}
+  log.__index = log
+
+  function log.set(g, permits, per)
+    setCount(g, permits, per)
+    g.key = logKey(g.field)
+    g.skip, g.tail, g.length, g.kept, g.gone, g.last = 0, 0, 0, 0, 0, 0
+    g.young, g.loaded, g.oldest, g.chunk = {}, {}, false, CHUNK
+    g.stale = true -- what the list holds is not ours
+  end
+
+  -- read believes only a list of the length that the hash tells: a list may be
+  -- evicted, or written to, on its own.
+  function log.read(g, text, from)
+    local claimed, length, kept, gone, last, tail = text:match("^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
+    if not claimed or distrusted and distrusted[g.key] then return false end
+    g.length, g.kept, g.gone, g.last = tonumber(length), tonumber(kept), tonumber(gone), tonumber(last)
+    local found = redis.pcall("LLEN", g.key)
+    if wrongType(found) or found ~= g.length then return false end
+    g.tail, g.stale = g.length, false
+    return g.kept <= 2^52 and max(g.gone, g.last) <= now + 2^52 and readCount(g, claimed, tail)
+  end
+
+  function log.text(g)
+    return textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.head, g.claimed,
+      g.tail - g.skip + #g.young, g.kept, g.gone, g.last))
+  end
+
+  log.section = sectionCount
+  log.spend = spendCount
+
+  -- load reads the run of the list at a place, with its neighbours in a direction.
+  local function load(g, place, down)
+    local from, to = place, min(place + g.chunk - 1, g.tail)
+    if down then from, to = max(place - g.chunk + 1, g.skip + 1), place end
+    g.chunk = min(2 * g.chunk, CHUNKS)
+    for i, text in ipairs(redis.call("LRANGE", g.key, from - 1, to - 1)) do
+      local at, n = text:match("^(%d+) (%d+)$")
+      at, n = tonumber(at), tonumber(n)
+      if not n or n < 1 or n > 2^51 or at > now + 2^52 then distrust(g.key) end
+      g.loaded[from + i - 1] = g.loaded[from + i - 1] or { at = at, n = n }
+    end
+    if not g.loaded[place] then distrust(g.key) end
+  end
+
+  -- run returns the run at a place, the first after g.skip being 1.
+  local function run(g, i)
+    local place = g.skip + i
+    if place > g.tail then return g.young[place - g.tail] end
+    if not g.loaded[place] then load(g, place) end
+    return g.loaded[place]
+  end
+
+  -- take makes the youngest run of the list the first of g.young.
+  local function take(g)
+    table.insert(g.young, 1, g.loaded[g.tail])
+    g.tail = g.tail - 1
+  end
+
+  -- youngest returns the youngest run of the list; nothing where there is none.
+  local function youngest(g)
+    if g.tail == g.skip then return nil end
+    if not g.loaded[g.tail] then load(g, g.tail, true) end
+    return g.loaded[g.tail]
+  end
+
+  -- opens returns when the permits that stand in the way of n more have left the span.
+  local function opens(g, n)
+    local way, at, i = g.kept - g.permits + n, g.gone, 1
+    while way > 0 do
+      local r = run(g, i)
+      if not r then break end
+      at, way, i = r.at, way - r.n, i + 1
+    end
+    if at == 0 then return 0 end
+    return at + g.per
+  end
+
+  function log.earliest(g, _, _, n)
+    return max(opens(g, n), spacingEarliest(g.spacing))
+  end
+
+  -- room counts the permits that left the span up to the instant.
+  function log.room(g, at, charged, n, most)
+    if not spacingOver(g.spacing, at) then return 1 end
+    local free, i = g.permits - g.kept, 1
+    while free < most * n do
+      local r = run(g, i)
+      if not r or r.at + g.per > charged then break end
+      free, i = free + r.n, i + 1
+    end
+    return max((divide(free, n)), 1)
+  end
+
+  -- forget drops the first run.
+  local function forget(g)
+    if g.skip < g.tail then
+      g.skip, g.oldest = g.skip + 1, false
+    else
+      table.remove(g.young, 1)
+    end
+  end
+
+  -- trim forgets all but the last permits.
+  local function trim(g)
+    while g.kept > g.permits do
+      local r = run(g, 1)
+      if not r then distrust(g.key) end
+      local drop = min(r.n, g.kept - g.permits)
+      g.gone, g.kept, r.n = r.at, g.kept - drop, r.n - drop
+      if r.n == 0 then forget(g) else g.oldest = r end
+    end
+  end
+
+  function log.count(g, at, n)
+    n = min(n, 2^51)
+    if at <= g.last and #g.young == 0 and youngest(g) then take(g) end
+    local r = g.young[#g.young]
+    if r and r.at >= at then
+      r.n = r.n + n -- one is promised for later: these stay as long
+    else
+      g.young[#g.young + 1] = { at = at, n = n }
+      g.last = at
+    end
+    g.kept = g.kept + n
+    trim(g)
+  end
+
+  function log.expiry(g)
+    local till = max(g.last, g.gone)
+    if till > 0 then till = till + g.per end
+    return max(till, g.spacing and g.spacing.till or 0)
+  end
+
+  -- flush writes the list.
+  function log.flush(g)
+    if g.stale or g.skip == g.tail then
+      redis.call("DEL", g.key)
+    elseif g.tail < g.length or g.skip > 0 then
+      redis.call("LTRIM", g.key, g.skip, g.tail - 1)
+    end
+    if g.oldest and g.skip < g.tail then
+      redis.call("LSET", g.key, 0, ("%.0f %.0f"):format(g.oldest.at, g.oldest.n))
+    end
+    for first = 1, #g.young, 1000 do -- as many as a call of Lua takes
+      local words = {}
+      for i = first, min(first + 999, #g.young) do
+        words[#words + 1] = ("%.0f %.0f"):format(g.young[i].at, g.young[i].n)
+      end
+      redis.call("RPUSH", g.key, unpack(words))
+    end
+  end
+
+  function log.charge(g, n)
+    g:count(now, n)
+    g.dirty = true
+  end
+
+  log.departed = log.charge
+
+  -- relieve takes back the first permits that left from an instant on: that
+  -- which is taken back left then or later, so the log stays on the strict side.
+  function log.relieve(g, at, n)
+    if at <= g.gone then return end
+    g.dirty = true
+    local i = #g.young
+    while i > 0 and g.young[i].at >= at do i = i - 1 end
+    if i == 0 then
+      local r = youngest(g)
+      while r and r.at >= at do
+        take(g)
+        r = youngest(g)
+      end
+    end
+    i = i + 1
+    while n > 0 and g.young[i] do
+      local r = g.young[i]
+      local back = min(r.n, n)
+      r.n, g.kept, n = r.n - back, g.kept - back, n - back
+      if r.n == 0 then table.remove(g.young, i) else i = i + 1 end
+    end
+  end
+
+  log.refund = log.relieve
+
+  function log.pause(g, at)
+    g.spacing, g.dirty = spaced(at, at + g.per, g.permits), true
+  end
+
+  -- usedAt returns the permits in the span that ends at an instant.
+  local function usedAt(g, at)
+    local used, i = g.kept, 1
+    local r = run(g, i)
+    while r and r.at + g.per <= at do
+      used, i = used - r.n, i + 1
+      r = run(g, i)
+    end
+    return used
+  end
+
+  function log.used(g) return usedAt(g, now) end
+
+  function log.left(g, at) return spacingHand(g.spacing, at, g.permits - usedAt(g, at)) end
+
+  function log.next(g, at) return g:earliest(at, 2^53, 1) end
+
+  -- keepGone has what had left the old span not count in a longer one.
+  local function keepGone(g, old)
+    if old.gone > 0 and old.gone + old.per > now then g.gone = old.gone end
+    trim(g)
+  end
+
+  -- adopt keeps what left in the last span, and counts as leaving now what
+  -- another rule had used.
+  function log.adopt(g, old)
+    if old.kind == "g" and old.key == g.key and not lane.forced then
+      for _, name in ipairs({ "skip", "tail", "length", "loaded", "young", "oldest", "stale", "kept", "last" }) do
+        g[name] = old[name]
+      end
+      keepGone(g, old)
+    elseif old.kind == "g" then
+      for i = 1, old.tail - old.skip + #old.young do
+        local r = run(old, i)
+        g.young[i] = { at = r.at, n = r.n }
+      end
+      g.kept, g.last = old.kept, old.last
+      keepGone(g, old)
+    else
+      local used = old:used()
+      if used > 0 then g:count(now, used) end
+    end
+    g.spacing = spacedChange(now + g.per, g.permits - g:used(), old)
+  end
+
+  function log.whole(g) return g:used() == 0 and spacingOver(g.spacing, now) end
+
+  function log.state(g) return g:left(now), g:used(), g.permits, 0, 0 end
+
+  return log
+end

@@ -1,0 +1,157 @@
+-- The call: reads the clock and the state, takes in what the caller claims, has
+-- seen and reports, grants a run, and writes what changed.
+--
+-- KEYS[1] is the lane's hash, the others are the lists of its sliding logs.
+--
+-- ARGV, integers in decimal, times in microseconds:
+--   1  now: nothing, for the clock of Redis; only tests fill it
+--   2  tolerance
+--   3  latest, after now, of a permit granted; nothing: no bound
+--   4  horizon, from the first permit of the run to its last, at most
+--   5  most permits dated after now
+--   6, 7, 8  generation, epoch and furthest, as the caller has seen them; 0: never
+--   9  the last period in which the caller was counted; 0: never
+--   10 "1": the caller wants the state of the limits
+--   11 channel of the news; nothing: none are published
+--   12 the lane's word in the news
+--   13 number of limits, then of each its field in the hash, its claim, and the
+--      bounds of its calendar windows
+--   then the number of reports, then of each its kind and
+--      p remaining       refused for a time
+--      c ago             refused without a time: the call departed that long ago
+--      s                 served
+--      r at epoch n...   permits of each limit that never left
+--      x at e... a...    what was charged at an instant for an estimate, and really cost
+--      l n...            what left here while the store was lost
+--      t force heirs...  other limits, and from which each takes over
+--   then the number of groups in line, then of each count, age in line, and the
+--      costs of one in permits of each limit
+--
+-- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
+-- alive, period, share, flags, first, the number of pairs, the pairs of instant
+-- and count, then when each limit has one permit, 0 for now, and where it was
+-- asked for the state of each limit: whole, and five numbers.
+--
+-- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
+-- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.
+-- (HDEL is of forced tunes alone, which only tests send.)
+
+-- stored returns the fields of the lane's hash, and whether they made no sense.
+local function stored(fields)
+  local values = redis.pcall("HMGET", KEYS[1], unpack(fields))
+  if not wrongType(values) then return values end
+  redis.call("DEL", KEYS[1])
+  for i = 1, #fields do values[i] = false end
+  return values, true
+end
+
+-- save writes what changed, and has every key live until all is as good as new,
+-- and 10 s more. seen is the furthest instant as it stood there, and forgotten are
+-- fields of limits that were replaced.
+local function save(seen, forgotten)
+  local till, changed = max(lane.paused, now), lane.dirty or lane.furthest ~= seen
+  for i = 1, #rules do
+    till = max(till, rules[i]:expiry())
+    changed = changed or rules[i].dirty
+  end
+  if not changed then return end
+  if lane.share < 1000 then till = max(till, lane.shareAt + 600000000) end -- as long as an idle lane is kept here
+  if till > lane.till or lane.new then
+    lane.till, lane.dirty = min(till + 5000000, now + 2^52), true -- not with every call
+  else
+    till = false
+  end
+  local write, n = { KEYS[1], "at", ("%.0f"):format(lane.furthest), false, false }, 3
+  for i = 1, #rules do
+    local rule = rules[i]
+    if rule.dirty then
+      local text = rule:text()
+      if rule.others or rule.bounds ~= "" then text = text .. seldom().claimText(rule) end
+      write[n + 1], write[n + 2], n = rule.field, text, n + 2
+    end
+  end
+  if lane.dirty then write[n + 1], write[n + 2], n = "lane", seldom().laneText(), n + 2 end
+  redis.call("HSET", unpack(write, 1, n))
+  if till then redis.call("PEXPIRE", KEYS[1], ("%.0f"):format((divide(lane.till - now, 1000)) + 10000)) end
+  for i = 1, #rules do
+    local rule = rules[i]
+    if rule.key and (rule.dirty or till) then
+      rule:flush()
+      redis.call("PEXPIRE", rule.key, ("%.0f"):format((divide(lane.till - now, 1000)) + 10000))
+    end
+  end
+  if forgotten then seldom().forget(forgotten) end
+end
+
+local function decide()
+  local k = tonumber(ARGV[13])
+  local arg = 14 + 3 * k -- the reports
+  local fields, reports, tune = { "lane", "at", ARGV[14] }
+  for i = 2, k do fields[i + 2] = ARGV[11 + 3 * i] end
+  if ARGV[arg] == "0" then
+    arg = arg + 1
+  else
+    reports, tune, arg = seldom().readReports(arg, k, fields)
+  end
+  local values, healed = stored(fields)
+  lane = values[1] and readLane(values[1], values[2])
+  if not lane then
+    lane = seldom().newLane()
+    lane.healed = values[1] and true
+  end
+  lane.healed = lane.healed or healed or distrusted
+  local gen, epoch, furthest = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+  local alive = count(gen, tonumber(ARGV[9]))
+  local seen, forgotten = lane.furthest, nil
+
+  rules = {}
+  if tune then
+    forgotten = seldom().takeOver(tune, fields, values)
+  else
+    for i = 1, k do
+      rules[i] = enforce(fields[i + 2], values[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i])
+    end
+  end
+  if gen > 0 and (gen ~= lane.gen or epoch >= lane.epoch and (furthest > seen or epoch > lane.epoch)) then
+    seldom().honour(gen, epoch, furthest, alive)
+  end
+  if reports then seldom().takeReports(reports) end
+
+  local list = {
+    now, lane.gen, lane.epoch, 0, lane.paused > now and lane.paused or 0, alive, lane.period, lane.share, 0, 0, 0,
+  }
+  if ARGV[arg] ~= "0" then
+    list[11], list[10] = grant(arg, list)
+  end
+  list[4] = lane.furthest
+  for i = 1, k do
+    local due = rules[i]:earliest(now, 2^53, 1)
+    list[11 + 2 * list[11] + i] = due > now and due or 0
+  end
+  if ARGV[10] == "1" then seldom().answerState(list) end
+  save(seen, forgotten)
+  if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- who misses it learns with the next call
+  list[9] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
+  return list
+end
+
+if ARGV[1] == "" then
+  local time = redis.call("TIME")
+  now = time[1] * 1000000 + time[2]
+else
+  now = tonumber(ARGV[1])
+end
+tolerance = tonumber(ARGV[2])
+
+if #KEYS == 1 then return decide() end
+
+local done, reply = pcall(decide)
+while not done do
+  -- A list that makes no sense: once more without it, none twice.
+  local key = type(reply) == "table" and reply.weir
+  if not key or distrusted and distrusted[key] then return error(reply, 0) end
+  distrusted = distrusted or {}
+  distrusted[key] = true
+  done, reply = pcall(decide)
+end
+return reply

@@ -1,0 +1,149 @@
+-- Reports: what happened at the caller since its last call, in order.
+
+local CUT, FLOOR, STEP = 700, 20, 50 -- thousandths: what a cut leaves, the least of all cuts, what a step restores
+local STEP_EVERY = 1000000
+
+-- readReports returns the reports that begin at an argument, the tune among them,
+-- and the place after them. It appends the fields that it takes to a list.
+local function readReports(i, k, fields)
+  local reports, tune = {}, nil
+  local function costs()
+    local list = {}
+    for j = 1, k do list[j] = tonumber(ARGV[i + j - 1]) end
+    i = i + k
+    return list
+  end
+  local function one()
+    i = i + 1
+    return ARGV[i - 1]
+  end
+  for n = 1, tonumber(one()) do
+    local report = { kind = one() }
+    local kind = report.kind
+    if kind == "p" or kind == "c" then
+      report.span = tonumber(one())
+    elseif kind == "r" then
+      report.at, report.epoch = tonumber(one()), tonumber(one())
+      report.costs = costs()
+    elseif kind == "x" then
+      report.at = tonumber(one())
+      report.costs, report.actual = costs(), costs()
+    elseif kind == "l" then
+      report.costs = costs()
+    elseif kind == "t" then
+      tune = report
+      report.force, report.heirs = one() == "1", {}
+      for j = 1, k do
+        report.heirs[j] = one()
+        if report.heirs[j] ~= "" then fields[#fields + 1] = "=" .. report.heirs[j] end
+      end
+    end
+    reports[n] = report
+  end
+  return reports, tune, i
+end
+
+-- pause holds everybody until an instant. What was promised for later is void,
+-- and those who hold it are told.
+local function pause(till)
+  till = min(till, now + 2^52)
+  if till <= lane.paused then return end
+  for _, rule in ipairs(rules) do rule:pause(till) end
+  lane.paused, lane.epoch, lane.dirty = till, lane.epoch + 1, true
+  lane.furthest = min(lane.furthest, now)
+  if ARGV[11] ~= "" then
+    lane.news = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
+  end
+end
+
+-- slow cuts the rate. Calls that were in flight when it was cut do not cut it again.
+local function slow(departed)
+  if departed <= lane.cutAt then return end
+  lane.cutAt = now
+  retime(max((divide(lane.share * CUT, 1000)), FLOOR))
+end
+
+-- restoreRate undoes a cut step by step.
+local function restoreRate()
+  if lane.share < 1000 and now - lane.shareAt >= STEP_EVERY then
+    retime(min(lane.share + STEP, 1000))
+  end
+end
+
+-- void reports whether what was granted at an instant can no longer be taken
+-- back: what other rules granted, or a lane that was lost, cannot be told here.
+local function void(at) return at <= lane.tuned or tonumber(ARGV[6]) ~= lane.gen end
+
+-- refund takes back permits that never left. Those of before a pause are void in
+-- buckets; an instant to come must have been promised.
+local function refund(report)
+  local at = report.at
+  if void(at) or report.epoch == lane.epoch and at > max(now, lane.furthest) then return end
+  local current = report.epoch == lane.epoch and at >= lane.paused
+  for i, rule in ipairs(rules) do
+    local n = report.costs[i]
+    if n > 0 and (not rule.burst or current and at >= now - tolerance) then rule:refund(at, n) end
+  end
+end
+
+-- settle corrects costs that were estimated. Overspend is always charged, now.
+local function settle(report)
+  if lane.settled == 0 then
+    for _, rule in ipairs(rules) do
+      if rule.burst then rule.slack, rule.dirty = newSlack(ceil(rule.at, rule.frac)), true end
+    end
+    lane.settled, lane.dirty = 1, true
+  end
+  local at = report.at
+  for i, rule in ipairs(rules) do
+    local more = max(report.actual[i], 0) - max(report.costs[i], 0)
+    if more > 0 then
+      rule:charge(more)
+    elseif more < 0 and at >= lane.paused and not void(at) then
+      rule:relieve(at, -more)
+    end
+  end
+end
+
+local function departed(report)
+  for i, rule in ipairs(rules) do
+    if report.costs[i] > 0 then rule:departed(report.costs[i]) end
+  end
+end
+
+local function takeReports(reports)
+  for _, report in ipairs(reports) do
+    local kind = report.kind
+    if kind == "p" then
+      pause(now + report.span)
+    elseif kind == "c" then
+      slow(now - report.span)
+    elseif kind == "s" then
+      restoreRate()
+    elseif kind == "r" then
+      refund(report)
+    elseif kind == "x" then
+      settle(report)
+    elseif kind == "l" then
+      departed(report)
+    end
+  end
+end
+
+-- answerState appends the state of the limits to the reply.
+local function answerState(list)
+  local n = #list
+  for _, rule in ipairs(rules) do
+    list[n + 1] = rule:whole() and 1 or 0
+    list[n + 2], list[n + 3], list[n + 4], list[n + 5], list[n + 6] = rule:state()
+    n = n + 6
+  end
+end
+
+return {
+  newLane = newLane, readRare = readRare, laneText = laneText, readSections = readSections,
+  newSlack = newSlack, remembered = remembered, earliestReturned = earliestReturned, takeReturned = takeReturned,
+  claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
+  join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared,
+  honour = honour, readReports = readReports, takeReports = takeReports, answerState = answerState,
+}

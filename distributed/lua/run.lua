@@ -1,0 +1,84 @@
+-- The run: permits for who stands in line at the caller, each at the instant at
+-- which all limits allow it.
+
+-- allowed returns the instant since when no limit and no pause holds costs that
+-- are asked for at an instant, by who is in line since line, or when none will.
+local function allowed(at, line, costs)
+  while true do
+    local latest = lane.paused
+    for i = 1, #rules do
+      local n = costs[i]
+      if n > 0 then
+        latest = max(latest, rules[i]:earliest(at, line, n))
+        if at < lane.tuned then latest = max(latest, lane.tuned) end -- the rules know of nothing before
+      end
+    end
+    -- A returned permit that one limit counted on may be lost by then.
+    if latest <= at or latest - tolerance <= line then return latest end
+    line = latest - tolerance
+  end
+end
+
+-- firstFor returns the first instant from now on at which costs are allowed, since
+-- when they are, and the line then; or only an instant before which they are not,
+-- beyond bound.
+local function firstFor(since, bound, costs)
+  local at = now
+  for _ = 1, 1000 do
+    local line = max(min(since, at), at - tolerance)
+    local due = allowed(at, line, costs)
+    if due <= at and at <= bound then return at, max(due, line), line end
+    at = max(at, due)
+    if at > bound then return at end
+  end
+  return at
+end
+
+-- spend charges as many of one cost, up to most, as count at one instant with the
+-- first, for a departure at the instant at. It returns that instant, and how many.
+local function spend(at, line, charged, costs, most)
+  local k = #rules
+  for i = 1, k do
+    local n = costs[i]
+    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, charged, n, most)) end
+  end
+  local counts = charged
+  for i = 1, k do
+    local n = costs[i]
+    if n > 0 then counts = min(counts, rules[i]:spend(at, line, charged, n, most)) end
+  end
+  return counts, most
+end
+
+-- grant appends the instants of the groups that begin at an argument to a list, in
+-- pairs of an instant and a count. It returns how many pairs, and a lower bound
+-- for the first that is not granted.
+local function grant(arg, list)
+  local k, given, size = #rules, 0, #list
+  local bound, horizon, ahead, started = 2^52, tonumber(ARGV[4]), tonumber(ARGV[5]), false
+  if ARGV[3] ~= "" then bound = now + tonumber(ARGV[3]) end
+  for _ = 1, tonumber(ARGV[arg]) do
+    local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
+    for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
+    arg = arg + 2 + k
+    local joins = false -- the pair before
+    while count > 0 do
+      local at, charged, line = firstFor(since, bound, costs)
+      if not charged or given == 128 or at > now and ahead < 1 or started and at - started > horizon then
+        return given, max(at, 1)
+      end
+      started = started or at
+      local counts, times = spend(at, line, charged, costs, at > now and min(count, ahead) or count)
+      count = count - times
+      if at > now then ahead = ahead - times end
+      if at > lane.furthest then lane.furthest = at end
+      if joins and list[size - 1] == counts then
+        list[size] = list[size] + times
+      else
+        list[size + 1], list[size + 2] = counts, times
+        size, given, joins = size + 2, given + 1, true
+      end
+    end
+  end
+  return given, 0
+end

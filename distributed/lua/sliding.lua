@@ -1,0 +1,158 @@
+-- Sliding window by two counters: the permits of this window, and those of the
+-- one before as far as it overlaps the span that ends now, rounded down to whole
+-- permits, are at most those of the limit.
+--
+-- In the lane's hash: start of the window, permits used in it, in the one before
+-- and in the one before that.
+
+local function makeSliding()
+  local sliding = {}
+  sliding.__index = sliding
+
+  function sliding.set(s, permits, per)
+    setCount(s, permits, per)
+    s.counts = { start = 0, this = 0, before = 0, ago = 0 }
+  end
+
+  function sliding.read(s, text, from)
+    local claimed, start, this, before, ago, tail = text:match("^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
+    if not claimed then return false end
+    local c = { start = tonumber(start), this = tonumber(this), before = tonumber(before), ago = tonumber(ago) }
+    s.counts = c
+    return c.start <= now + 2^52 and max(c.this, c.before, c.ago) <= 2^51 and readCount(s, claimed, tail)
+  end
+
+  function sliding.text(s)
+    local c = s.counts
+    return textCount(s, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(s.head, s.claimed, c.start, c.this, c.before, c.ago))
+  end
+
+  sliding.section = sectionCount
+  sliding.spend = spendCount
+
+  -- countsAt returns the counts at an instant, and those in force where that is
+  -- earlier.
+  local function countsAt(s, at)
+    local c = s.counts
+    local next = c.start + s.per
+    if at < next then return c end
+    local start = aligned(at, s.per)
+    if start ~= next then return { start = start, this = 0, before = 0, ago = 0 } end
+    return { start = start, this = 0, before = c.this, ago = c.before }
+  end
+
+  -- weight returns the whole permits that those of the window before count.
+  local function weight(s, c, at)
+    return (muldiv(c.before, max(min(c.start + s.per - at, s.per), 0), s.per))
+  end
+
+  -- fades returns how long into a window those of the window before take to
+  -- weigh no more than room, in whole permits: before*(per-past)/per < room+1.
+  local function fades(s, before, room)
+    if before <= room then return 0 end
+    local left, rest = muldiv(room + 1, s.per, before)
+    if rest == 0 then left = left - 1 end
+    return s.per - left
+  end
+
+  -- opens returns since when n more keep the estimate within the permits.
+  local function opens(s, c, n)
+    n = min(n, s.permits) -- of more than a cut left, one request has it to itself
+    if c.this + c.before + c.ago + n <= s.permits then return c.start - s.per end
+    local start, this, before = c.start, c.this, c.before
+    while true do
+      local room = s.permits - this - n
+      if room >= 0 then
+        local past = fades(s, before, room)
+        if past < s.per then return start + past end
+      end
+      start, before, this = start + s.per, this, 0
+    end
+  end
+
+  function sliding.earliest(s, at, _, n)
+    local c = countsAt(s, at)
+    local due = opens(s, c, n)
+    if at < c.start then due = max(due, c.start) end
+    return max(due, spacingEarliest(s.spacing))
+  end
+
+  function sliding.room(s, at, charged, n)
+    local c = countsAt(s, at)
+    if not spacingOver(s.spacing, at) or charged < c.start then return 1 end
+    return max((divide(s.permits - c.this - weight(s, c, charged), n)), 1)
+  end
+
+  function sliding.count(s, at, n)
+    local c = countsAt(s, at)
+    c.this = min(c.this + n, 2^51)
+    s.counts = c
+  end
+
+  function sliding.expiry(s)
+    local c = s.counts
+    local till = s.spacing and s.spacing.till or 0
+    if c.this > 0 then till = max(till, c.start + 2 * s.per) end
+    if c.before > 0 then till = max(till, c.start + s.per) end
+    return till
+  end
+
+  function sliding.charge(s, n)
+    s:count(now, n)
+    s.dirty = true
+  end
+
+  sliding.departed = sliding.charge
+
+  -- relieve takes back from the window of the instant. What left after the
+  -- window's end is taken from the lighter counter, on the strict side.
+  function sliding.relieve(s, at, n, asOf)
+    local c = countsAt(s, asOf or now)
+    if at >= c.start then
+      c.this = max(c.this - n, 0)
+    elseif at >= c.start - s.per then
+      c.before = max(c.before - n, 0)
+    end
+    s.counts, s.dirty = c, true
+  end
+
+  function sliding.refund(s, at, n) s:relieve(at, n, at) end
+
+  function sliding.pause(s, at)
+    s.spacing, s.dirty = spaced(at, at + s.per, s.permits), true
+  end
+
+  local function usedAt(s, at)
+    local c = countsAt(s, at)
+    return c.this + weight(s, c, at)
+  end
+
+  function sliding.used(s) return usedAt(s, now) end
+
+  function sliding.left(s, at) return spacingHand(s.spacing, at, s.permits - usedAt(s, at)) end
+
+  function sliding.next(s, at) return s:earliest(at, 2^53, 1) end
+
+  -- adopt keeps the counters where the windows are the same, and counts in this
+  -- window what another rule had used.
+  function sliding.adopt(s, old)
+    if old.kind == "s" and old.per == s.per then
+      local c = countsAt(old, now)
+      s.counts = { start = c.start, this = c.this, before = c.before, ago = c.ago }
+    else
+      s:count(now, min(old:used(), s.permits))
+    end
+    s.spacing = spacedChange(now + s.per, s.permits - s:used(), old)
+  end
+
+  function sliding.whole(s)
+    local c = countsAt(s, now)
+    return c.this == 0 and c.before == 0 and spacingOver(s.spacing, now)
+  end
+
+  function sliding.state(s) return s:left(now), s:used(), s.permits, 0, 0 end
+
+  return sliding
+end
+
+return { f = makeFixed, g = makeLog, s = makeSliding }

@@ -1,0 +1,112 @@
+package distributed
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/throttle"
+)
+
+// The news of a namespace say which lane another replica has paused, and for
+// how long, so that those who hold permits stop too. Who misses them learns of
+// the pause with its next call: nothing but speed depends on them.
+
+// subscribe begins to hear the news, once.
+func (k *link) subscribe() {
+	k.subscription.Do(func() {
+		k.hearing.Go(func() {
+			for k.stopped.Err() == nil {
+				k.hear()
+			}
+		})
+	})
+}
+
+const (
+	silence = 30 * time.Second       // after it the subscription is made anew: the connection may be dead
+	respite = 500 * time.Millisecond // before it is tried again
+)
+
+// hear takes in news until the connection fails or is silent for long.
+func (k *link) hear() {
+	sub := k.client.Subscribe(k.stopped, channelName(k.store.namespace))
+	ended := context.AfterFunc(k.stopped, func() { _ = sub.Close() })
+	defer func() {
+		if ended() {
+			_ = sub.Close()
+		}
+	}()
+	for {
+		got, err := sub.ReceiveTimeout(k.stopped, silence)
+		if err != nil {
+			if cause := causeOf(err); cause != "timeout" {
+				k.rest(cause)
+			}
+			return
+		}
+		if m, ok := got.(*redis.Message); ok {
+			k.spread(m.Payload)
+		}
+	}
+}
+
+// rest waits before the next subscription. Without the grant for it that is
+// long: an operator must act.
+func (k *link) rest(cause string) {
+	d := respite
+	if lasting(cause) {
+		d = time.Minute
+	}
+	select {
+	case <-time.After(d):
+	case <-k.stopped.Done():
+	}
+}
+
+// spread tells the limiters of the lane. What does not read as news is none.
+func (k *link) spread(news string) {
+	lane, rest, _ := strings.Cut(news, " ")
+	first, second, _ := strings.Cut(rest, " ")
+	epoch, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return
+	}
+	micros, err := strconv.ParseInt(second, 10, 64)
+	if err != nil || micros < 0 || micros > int64(longestPause/time.Microsecond) {
+		return
+	}
+	for _, l := range k.store.limiters(lane) {
+		l.hear(epoch, time.Duration(micros)*time.Microsecond)
+	}
+}
+
+// longestPause is the longest that anything may be held for on another's word.
+const longestPause = time.Hour
+
+// hear takes in that the lane is paused from now on.
+func (l *limiter) hear(epoch int64, remaining time.Duration) {
+	l.mu.Lock()
+	if epoch <= l.seen.epoch || l.closed {
+		l.mu.Unlock()
+		return
+	}
+	now := l.clock.now()
+	until := now.Add(remaining)
+	l.drop(l.hand.before(throttle.Never))
+	l.seen.epoch, l.seen.furthest = epoch, 0 // what was promised is void
+	if until > l.paused {
+		l.paused = until
+		clear(l.next)
+		if gate, ok := l.out.gate.(throttle.Reconciler); ok {
+			gate.Reconcile(now, throttle.Fact{Refused: true, Until: until})
+		}
+	}
+	wake := l.wake
+	l.mu.Unlock()
+	if wake != nil {
+		wake()
+	}
+}

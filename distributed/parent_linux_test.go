@@ -1,0 +1,11 @@
+package distributed_test
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// dieWithParent has the kernel kill the process when the test is killed.
+func dieWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,47 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A refusal that one replica hears of stops all of them within two round trips,
+// those that hold permits too, and afterwards they depart spaced.
+func TestAPauseStopsTheFleetWithinTwoRoundTrips(t *testing.T) {
+	t.Parallel()
+	const (
+		trip  = 50 * time.Millisecond
+		pause = time.Second
+		slack = 500 * time.Millisecond // in which a machine with more to do lets nobody run
+	)
+	limit := throttle.TokenBucket(100, time.Second, burst)
+	c := patiently(limit)
+	c.Callers = 10
+	f := newFleet(t, plan{members: 4, config: c})
+	each(f.links, func(p *redistest.Proxy) { p.Delay(trip) })()
+	f.steady()
+	f.pass(moment)
+	told := now()
+	f.members[0].queue.Pause(pause)
+	f.pass(pause + moment)
+	f.stop()
+	at := f.journal.instants(everybody)
+	within := count(at, told+1, told.Add(2*trip))
+	after := count(at, told.Add(2*trip+slack), told.Add(pause-time.Millisecond))
+	own := f.journal.instants(func(d departure) bool { return d.Replica == 0 && d.At > told.Add(slack) && d.At < told.Add(pause) })
+	t.Logf("%d departures within two round trips of %v, %d between them and %v after, %d later", within, trip,
+		count(at, told.Add(2*trip), told.Add(2*trip+slack)), slack, after)
+	if after > 0 || len(own) > 0 {
+		t.Errorf("%d departures during the pause, %d of who was told, want none", after, len(own))
+	}
+	resumed := at[len(at)-count(at, told.Add(pause-time.Millisecond), throttle.Never-1):]
+	if len(resumed) == 0 {
+		t.Fatal("nobody departs after the pause")
+	}
+	t.Logf("the first departs %v after the end", resumed[0].Sub(told.Add(pause)))
+	bound{rate: rateOf(limit), burst: 1, x: f.x() + trip}.judge(t, "after the pause", resumed)
+	f.judge()
+}

@@ -1,0 +1,200 @@
+package distributed_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A config says what a replica does. It travels to a process as JSON.
+type config struct {
+	Redis     place
+	Namespace string
+	Lane      string
+	Limits    []throttle.Limit
+
+	Callers  int           // who call again as soon as they have departed
+	Arrivals float64       // who come per second at random instants, and call once
+	Patience time.Duration // deadline of each call; zero: 5 s
+	Seed     uint64        // of the instants of arrival
+	Together int           // replicas in the process; zero: 1
+
+	OnLoss      distributed.Loss
+	Share       float64
+	Replicas    int
+	Deadline    time.Duration
+	MaxDeadline time.Duration
+}
+
+// A place is where Redis is.
+type place struct {
+	Addrs    []string
+	Master   string // its name, where Addrs are of sentinels
+	Cluster  bool
+	User     string
+	Password string
+	PoolSize int
+}
+
+func (p place) client() redis.UniversalClient {
+	switch {
+	case p.Cluster:
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: p.Addrs, Username: p.User, Password: p.Password})
+	case p.Master != "":
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: p.Master, SentinelAddrs: p.Addrs})
+	default:
+		return redis.NewClient(&redis.Options{Addr: p.Addrs[0], Username: p.User, Password: p.Password, PoolSize: p.PoolSize})
+	}
+}
+
+// A departure is what the vendor would have seen, and when: at the last look at
+// whether the permits still hold.
+type departure struct {
+	Replica int              `json:"r"`
+	At      throttle.Instant `json:"at"`
+	Due     throttle.Instant `json:"due"`             // the instant of its permits, by the clock of Redis
+	Local   bool             `json:"local,omitempty"` // granted here, under the policy for a loss
+	Waited  time.Duration    `json:"waited"`
+}
+
+// A replica is a store, a queue and those who call.
+type replica struct {
+	config
+	index   int
+	given   redis.UniversalClient
+	store   *distributed.Store
+	limiter throttle.Limiter
+	queue   *shaping.Queue
+	depart  func(departure)
+
+	cancel  context.CancelFunc
+	calling sync.WaitGroup
+	overdue atomic.Int64 // how long after its deadline a caller came back, at most
+
+	mu       sync.Mutex
+	refusals map[string]int // by text
+	refused  error          // the last
+}
+
+// open makes a replica over a client, which it closes in the end. It tells
+// depart of each departure, from any goroutine.
+func open(c config, index int, given redis.UniversalClient, depart func(departure)) *replica {
+	r := &replica{config: c, index: index, given: given, depart: depart, refusals: make(map[string]int)}
+	if r.Patience == 0 {
+		r.Patience = 5 * time.Second
+	}
+	r.store = distributed.New(given, c.Namespace)
+	r.store.OnLoss, r.store.Share, r.store.Replicas = c.OnLoss, c.Share, c.Replicas
+	r.store.Deadline, r.store.MaxDeadline = c.Deadline, c.MaxDeadline
+	r.store.Logger = slog.New(slog.DiscardHandler)
+	return r
+}
+
+// start lets the callers go.
+func (r *replica) start() error {
+	var err error
+	if r.limiter, err = r.store.Limiter(r.Lane, r.Limits...); err != nil {
+		return err
+	}
+	r.queue = shaping.NewQueue(r.limiter)
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	for range r.Callers {
+		r.calling.Go(func() { r.loop(ctx) })
+	}
+	if r.Arrivals > 0 {
+		r.calling.Go(func() { r.arrive(ctx) })
+	}
+	return nil
+}
+
+// loop calls again and again.
+func (r *replica) loop(ctx context.Context) {
+	for ctx.Err() == nil {
+		if !r.call(ctx) {
+			rest(ctx, 5*time.Millisecond) // a refusal comes at once
+		}
+	}
+}
+
+// arrive calls at the instants of a Poisson process.
+func (r *replica) arrive(ctx context.Context) {
+	random := rand.New(rand.NewPCG(r.Seed, uint64(r.index)))
+	next := time.Now()
+	for ctx.Err() == nil {
+		next = next.Add(time.Duration(random.ExpFloat64() / r.Arrivals * float64(time.Second)))
+		rest(ctx, time.Until(next))
+		r.calling.Go(func() { r.call(ctx) })
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// call waits for one turn, and reports whether it departed.
+func (r *replica) call(ctx context.Context) bool {
+	waiting, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	turn := shaping.Turn{N: 1}
+	began := time.Now()
+	err := r.queue.WaitTurn(waiting, &turn)
+	waited := time.Since(began)
+	for over := int64(waited - r.Patience); ; {
+		most := r.overdue.Load()
+		if over <= most || r.overdue.CompareAndSwap(most, over) {
+			break
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			r.refuse(err)
+		}
+		return false
+	}
+	_, charged := turn.Charged()
+	due, local := distributed.Promised(r.limiter, charged)
+	r.depart(departure{Replica: r.index, At: turn.Departed(), Due: due, Local: local, Waited: waited})
+	return true
+}
+
+func (r *replica) refuse(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refusals[err.Error()]++
+	r.refused = err
+}
+
+// state tells how the replica fares with its store.
+func (r *replica) state() throttle.StoreState {
+	return *r.limiter.(throttle.Reader).State(r.queue.Now()).Store
+}
+
+// halt sends the callers away and returns when they have gone.
+func (r *replica) halt() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.calling.Wait()
+}
+
+// close ends it all, as a process does that is told to end.
+func (r *replica) close() {
+	r.halt()
+	_ = r.store.Close()
+	_ = r.given.Close()
+}

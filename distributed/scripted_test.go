@@ -1,0 +1,246 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A bench runs the script on a server, and nothing else of this package.
+type bench struct {
+	testing.TB
+	client *redis.Client
+	lanes  atomic.Int64
+}
+
+// newBench starts a server.
+func newBench(tb testing.TB) *bench {
+	tb.Helper()
+	return newBenchAt(tb, redistest.Start(tb).Addr())
+}
+
+func newBenchAt(tb testing.TB, addr string) *bench {
+	b := &bench{TB: tb, client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})}
+	tb.Cleanup(func() { b.client.Close() })
+	return b
+}
+
+// lane returns the key of a lane that nobody has used.
+func (b *bench) lane() string { return laneKey("test", fmt.Sprint(b.lanes.Add(1))) }
+
+// call runs the script once.
+func (b *bench) call(lane string, r *request) reply {
+	b.Helper()
+	v, err := script.Run(context.Background(), b.client, r.keys(lane), r.args(nil)...).Result()
+	if err != nil {
+		b.Errorf("the script: %v\nof %v", err, r.args(nil))
+		return reply{}
+	}
+	got, err := decode(v, len(r.limits.limits), r.state)
+	if err != nil {
+		b.Errorf("%v\nof %v", err, r.args(nil))
+		return reply{next: make([]int64, len(r.limits.limits)), limits: make([]limitReply, len(r.limits.limits))}
+	}
+	return got
+}
+
+// do sends a command.
+func (b *bench) do(args ...any) any {
+	b.Helper()
+	v, err := b.client.Do(context.Background(), args...).Result()
+	if err != nil && err != redis.Nil {
+		b.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+func mustEncode(tb testing.TB, limits ...throttle.Limit) *encodedLimits {
+	tb.Helper()
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	encoded, err := encodeLimits(resolved)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded
+}
+
+// A scripted is a limiter that asks the script for each decision: one caller,
+// who tells the instants, and to whom nothing is promised.
+type scripted struct {
+	bench     *bench
+	lane      string
+	limits    []throttle.Limit
+	encoded   *encodedLimits
+	tolerance time.Duration
+	seen      echo
+	period    int64
+	epochs    map[throttle.Instant]int64 // under which permits were granted
+	last      reply
+}
+
+var (
+	_ throttle.Forecaster = (*scripted)(nil)
+	_ throttle.Refunder   = (*scripted)(nil)
+	_ throttle.Reconciler = (*scripted)(nil)
+	_ throttle.Tuner      = (*scripted)(nil)
+	_ throttle.Settler    = (*scripted)(nil)
+	_ throttle.Reader     = (*scripted)(nil)
+	_ throttle.Tolerant   = (*scripted)(nil)
+)
+
+// limiter makes one of a new lane.
+func (b *bench) limiter(limits ...throttle.Limit) throttle.Limiter {
+	s := &scripted{bench: b, lane: b.lane(), epochs: make(map[throttle.Instant]int64)}
+	if err := s.install(limits); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (s *scripted) install(limits []throttle.Limit) error {
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return err
+	}
+	encoded, err := encodeLimits(resolved)
+	if err != nil {
+		return err
+	}
+	local, err := throttle.Local{}.Limiter("", resolved...)
+	if err != nil {
+		return err
+	}
+	s.limits, s.encoded = resolved, encoded
+	s.tolerance = local.(throttle.Tolerant).Tolerance()
+	return nil
+}
+
+func wire(at throttle.Instant) int64   { return int64(at) / 1000 }
+func unwire(at int64) throttle.Instant { return throttle.Instant(at * 1000) }
+
+// call fills in what every request has, and takes in what every reply tells.
+func (s *scripted) call(now throttle.Instant, r request) reply {
+	r.now, r.tolerance, r.horizon = wire(now), s.tolerance, time.Second
+	r.bounded, r.limits, r.seen, r.period = true, s.encoded, s.seen, s.period
+	got := s.bench.call(s.lane, &r)
+	if got.healed || got.lost || got.differs {
+		s.bench.Errorf("the reply %+v tells of trouble", got)
+	}
+	s.seen, s.period, s.last = got.seen, got.period, got
+	return got
+}
+
+func (s *scripted) report(now throttle.Instant, p report) { s.call(now, request{reports: []report{p}}) }
+
+func (s *scripted) check(r throttle.Request) error {
+	for i, l := range s.limits {
+		if err := l.Check(int(costs{&r, len(s.limits)}.of(i))); err != nil {
+			return err
+		}
+	}
+	if r.N < 0 {
+		return fmt.Errorf("%d permits are negative", r.N)
+	}
+	return s.encoded.check(costs{&r, len(s.limits)})
+}
+
+func (s *scripted) group(now throttle.Instant, r throttle.Request) []group {
+	age := time.Duration(0)
+	if r.Since != 0 {
+		age = max(now.Sub(r.Since), 0)
+	}
+	return []group{{count: 1, age: age, costs: costs{&r, len(s.limits)}.list()}}
+}
+
+func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if err := s.check(r); err != nil {
+		return 0, err
+	}
+	got := s.call(now, request{groups: s.group(now, r)})
+	if len(got.permits) == 0 {
+		return unwire(got.first), nil
+	}
+	at := unwire(got.permits[0].at)
+	s.epochs[at] = got.seen.epoch
+	return at, nil
+}
+
+// Forecast asks for permits dated before now: none is granted.
+func (s *scripted) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	if s.check(r) != nil {
+		return throttle.Forecast{At: throttle.Never}
+	}
+	return throttle.Forecast{At: unwire(s.call(now, request{latest: -time.Microsecond, groups: s.group(now, r)}).first)}
+}
+
+func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
+	if s.check(r) == nil {
+		s.report(now, report{kind: reportRefund, at: wire(at), epoch: s.epochs[at], costs: costs{&r, len(s.limits)}.list()})
+	}
+}
+
+func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
+	switch {
+	case f.Refused && f.Until > 0:
+		s.report(now, report{kind: reportPause, span: wire(f.Until) - wire(now)})
+	case f.Refused:
+		s.report(now, report{kind: reportCut, span: wire(now) - wire(f.Departed)})
+	default:
+		s.report(now, report{kind: reportServed})
+	}
+}
+
+func (s *scripted) Settle(now, at throttle.Instant, r, actual throttle.Request) {
+	n := len(s.limits)
+	s.report(now, report{kind: reportSettle, at: wire(at), costs: costs{&r, n}.list(), actual: costs{&actual, n}.list()})
+}
+
+func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	if s.seen == (echo{}) {
+		s.call(now, request{}) // the store knows nothing of limits that nobody claimed
+	}
+	old := s.limits
+	if err := s.install(limits); err != nil {
+		return err
+	}
+	heirs := make([]string, len(s.limits))
+	for i := range heirs {
+		if j := throttle.Heir(s.limits, i, old); j >= 0 {
+			heirs[i] = old[j].Name
+		}
+	}
+	s.report(now, report{kind: reportTune, force: true, heirs: heirs})
+	return nil
+}
+
+func (s *scripted) Tolerance() time.Duration { return s.tolerance }
+
+func (s *scripted) State(now throttle.Instant) throttle.State {
+	got := s.call(now, request{state: true})
+	st := throttle.State{
+		Paused: unwire(got.paused), Cut: float64(got.share) / 1000,
+		Whole: got.paused == 0 && got.share == 1000, Limits: make([]throttle.LimitState, len(s.limits)),
+	}
+	for i, l := range s.limits {
+		told := got.limits[i]
+		st.Whole = st.Whole && told.whole
+		one := throttle.LimitState{Limit: l, Next: unwire(got.next[i])}
+		if told.den > 0 {
+			owed := (float64(told.owedMicros)*float64(told.den) + float64(told.owedFrac)) / float64(told.unit)
+			one.Headroom, one.Utilization = float64(told.burst)-owed, owed/float64(told.burst)
+		} else {
+			one.Headroom, one.Utilization = float64(told.hand), float64(told.used)/float64(l.Permits)
+		}
+		st.Limits[i] = one
+	}
+	return st
+}

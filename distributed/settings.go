@@ -1,0 +1,111 @@
+package distributed
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// A Loss says what holds while the store does not answer.
+type Loss uint8
+
+// The policies for a loss.
+const (
+	// FailLocal paces here at a share of the limits: Store.Share of them,
+	// divided by the replicas that were alive last. It is the zero policy.
+	FailLocal Loss = iota
+	// FailOpen enforces the whole limits here: the vendor may see them once
+	// for each replica.
+	FailOpen
+	// FailClosed refuses with ErrUnavailable.
+	FailClosed
+)
+
+// String returns "local", "open" or "closed".
+func (l Loss) String() string {
+	switch l {
+	case FailLocal:
+		return "local"
+	case FailOpen:
+		return "open"
+	case FailClosed:
+		return "closed"
+	default:
+		return fmt.Sprintf("loss(%d)", uint8(l))
+	}
+}
+
+// The defaults of a Store's settings.
+const (
+	// DefaultShare leaves half of the limits unused while replicas cannot see
+	// each other, for those that still can.
+	DefaultShare = 0.5
+	// DefaultReplicas is what a process that never reached the store divides
+	// by: few fleets that share one quota are larger.
+	DefaultReplicas = 100
+	// DefaultHorizon is how far a run reaches: short enough that what a crash
+	// loses, and a newcomer waits for, is little.
+	DefaultHorizon = 100 * time.Millisecond
+	// DefaultDeadline is the least that a call may take.
+	DefaultDeadline = 50 * time.Millisecond
+	// DefaultMaxDeadline is the most that a call may take on a connection in
+	// use, however long the round trip.
+	DefaultMaxDeadline = 500 * time.Millisecond
+	// DefaultFirstDeadline is what the first call and probes after a loss may
+	// take, for they dial; callers do not wait for it.
+	DefaultFirstDeadline = time.Second
+	// DefaultBreakAfter is how many calls in a row fail before the store is
+	// asked no more for a while.
+	DefaultBreakAfter = 3
+	// DefaultBreakFor is that while.
+	DefaultBreakFor = 500 * time.Millisecond
+)
+
+// settings are a store's settings with their defaults filled in.
+type settings struct {
+	onLoss        Loss
+	share         float64
+	replicas      int
+	horizon       time.Duration
+	deadline      time.Duration
+	maxDeadline   time.Duration
+	firstDeadline time.Duration
+	breakAfter    uint32
+	breakFor      time.Duration
+}
+
+// settings returns an error that names the field that makes no sense.
+func (s *Store) settings() (settings, error) {
+	set := settings{
+		onLoss:        s.OnLoss,
+		share:         cmp.Or(s.Share, DefaultShare),
+		replicas:      s.Replicas,
+		horizon:       cmp.Or(s.Horizon, DefaultHorizon),
+		deadline:      cmp.Or(s.Deadline, DefaultDeadline),
+		maxDeadline:   cmp.Or(s.MaxDeadline, DefaultMaxDeadline),
+		firstDeadline: cmp.Or(s.FirstDeadline, DefaultFirstDeadline),
+		breakAfter:    uint32(cmp.Or(s.BreakAfter, DefaultBreakAfter)),
+		breakFor:      cmp.Or(s.BreakFor, DefaultBreakFor),
+	}
+	set.maxDeadline = max(set.maxDeadline, set.deadline)
+	set.firstDeadline = max(set.firstDeadline, set.deadline)
+	switch {
+	case s.OnLoss > FailClosed:
+		return set, fmt.Errorf("distributed: unknown OnLoss %v", s.OnLoss)
+	case s.Replicas < 0:
+		return set, fmt.Errorf("distributed: Replicas %d is negative", s.Replicas)
+	case !(set.share > 0 && set.share <= 1):
+		return set, fmt.Errorf("distributed: Share %v is not above 0 and at most 1", s.Share)
+	case s.BreakAfter < 0:
+		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
+	}
+	for name, d := range map[string]time.Duration{
+		"Horizon": s.Horizon, "Deadline": s.Deadline, "MaxDeadline": s.MaxDeadline,
+		"FirstDeadline": s.FirstDeadline, "BreakFor": s.BreakFor,
+	} {
+		if d < 0 {
+			return set, fmt.Errorf("distributed: %s %v is negative", name, d)
+		}
+	}
+	return set, nil
+}

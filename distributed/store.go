@@ -1,0 +1,173 @@
+package distributed
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Store enforces limits through Redis, together with every other Store of the
+// same namespace on the same Redis, in whatever process. Make it with [New] and
+// set its fields before first use. It is a [throttle.Store], and safe for
+// concurrent use.
+//
+// While no limiter is open it holds no goroutine and no connection.
+type Store struct {
+	// OnLoss says what holds while Redis does not answer. Zero means FailLocal.
+	OnLoss Loss
+
+	// Share is the part of the limits that FailLocal spends, divided by the
+	// replicas: above 0 and at most 1. Zero means DefaultShare.
+	Share float64
+
+	// Replicas is what FailLocal divides by in a process that never reached
+	// Redis. Zero means DefaultReplicas.
+	Replicas int
+
+	// Horizon is how long a run may be, from its first permit to its last, in
+	// time of the rate shared by the replicas alive. Zero means DefaultHorizon.
+	Horizon time.Duration
+
+	// Deadline is the least that a call may take: it is given four usual round
+	// trips, and no less than Deadline. Zero means DefaultDeadline.
+	Deadline time.Duration
+
+	// MaxDeadline is the most that a call may take. Zero means
+	// DefaultMaxDeadline.
+	MaxDeadline time.Duration
+
+	// FirstDeadline is what a first call, or a probe after a loss, may take.
+	// Callers wait for it no longer than for any call, and then go by OnLoss.
+	// Zero means DefaultFirstDeadline.
+	FirstDeadline time.Duration
+
+	// BreakAfter is how many calls in a row must fail for the store to be
+	// asked no more for BreakFor. Zero means DefaultBreakAfter.
+	BreakAfter int
+
+	// BreakFor is how long that is. Zero means DefaultBreakFor.
+	BreakFor time.Duration
+
+	// Logger is told when Redis is lost, and when it is back; of limits that
+	// differ between replicas; and of state that was lost. If nil,
+	// slog.Default().
+	Logger *slog.Logger
+
+	given     redis.UniversalClient
+	namespace string
+
+	once sync.Once
+	set  settings
+	err  error // of the settings
+
+	mu      sync.Mutex
+	closed  bool
+	open    map[*limiter]bool
+	link    *link // while a limiter is open
+	calling sync.WaitGroup
+}
+
+var _ throttle.Store = (*Store)(nil)
+
+// New returns a store that shares limits under a namespace, such as the name of
+// the vendor's account, through the Redis that rdb is a client of: a single
+// node, one found by Sentinel, or a Cluster. It panics where rdb is nil.
+//
+// The store makes a client of its own from the options of a *redis.Client or a
+// *redis.ClusterClient: same addresses, credentials and TLS, but no hidden
+// retries and tight timeouts. Another client is used as it is, with a warning.
+// Hooks of rdb are not taken over. A client found by Sentinel must stay open as
+// long as the store, which finds the master through it.
+func New(rdb redis.UniversalClient, namespace string) *Store {
+	if rdb == nil {
+		panic("distributed: New with a nil client")
+	}
+	return &Store{given: rdb, namespace: namespace, open: make(map[*limiter]bool)}
+}
+
+// ErrClosed is matched by errors of a store that was closed.
+var ErrClosed = errors.New("store is closed")
+
+// Limiter implements [throttle.Store]. The error is for settings, or limits,
+// that make no sense or that are beyond what the store can count, and matches
+// ErrClosed after Close. It does not reach for Redis: that begins with the
+// first request.
+func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
+	s.once.Do(func() { s.set, s.err = s.settings() })
+	if s.err != nil {
+		return nil, s.err
+	}
+	l, err := newLimiter(s, key, limits)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("distributed: limiter of %q: %w", key, ErrClosed)
+	}
+	if s.link == nil {
+		s.link = newLink(s)
+	}
+	if l.link = s.link; l.link.node == nil {
+		l.trips = newBreaker(&s.set)
+	}
+	s.open[l] = true
+	return l, nil
+}
+
+// Close closes every limiter of the store, ends its calls and closes its
+// connections, not those of the client it was made with. Limiters then refuse
+// with ErrClosed. Calling it again does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	open := make([]*limiter, 0, len(s.open))
+	for l := range s.open {
+		open = append(open, l)
+	}
+	s.mu.Unlock()
+	for _, l := range open {
+		_ = l.Close() // it says nothing else
+	}
+	s.calling.Wait()
+	return nil
+}
+
+// part is told by a limiter that it is closed and has no call under way. The
+// last one puts out the light.
+func (s *Store) part(l *limiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, l)
+	if len(s.open) == 0 && s.link != nil {
+		link := s.link
+		s.link = nil
+		s.calling.Go(link.close)
+	}
+}
+
+// limiters returns those that are open under a lane's word.
+func (s *Store) limiters(lane string) []*limiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*limiter
+	for l := range s.open {
+		if l.lane == lane {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func (s *Store) logger() *slog.Logger {
+	if s.Logger != nil {
+		return s.Logger
+	}
+	return slog.Default()
+}

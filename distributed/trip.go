@@ -1,0 +1,40 @@
+package distributed
+
+import "time"
+
+// A trip estimates the usual round trip to the store, and its spread, as RFC
+// 6298 does, section 2.
+type trip struct {
+	mean, spread time.Duration // zero: none was seen
+	rough        bool          // the estimate is of a call that may have dialled
+}
+
+// saw takes in how long a call took. One that may have dialled, the first or one
+// after a loss, begins the estimate anew, until the next call knows better.
+func (t *trip) saw(took time.Duration, dialled bool) {
+	if dialled || t.rough {
+		t.mean, t.spread, t.rough = took, took/2, dialled
+		return
+	}
+	off := took - t.mean
+	t.mean += off / 8
+	if off < 0 {
+		off = -off
+	}
+	t.spread += (off - t.spread) / 4
+}
+
+// usual returns how long nearly every round trip takes at most.
+func (t *trip) usual() time.Duration { return t.mean + 4*t.spread }
+
+// timerSlack is how late a timer of the runtime usually wakes, and more.
+const timerSlack = 2 * time.Millisecond
+
+// lead returns how long before the last permit in hand the next ones must be
+// asked for.
+func (t *trip) lead() time.Duration { return t.usual() + timerSlack }
+
+// deadline returns how long a call may take.
+func (t *trip) deadline(set *settings) time.Duration {
+	return min(max(4*t.mean, set.deadline), set.maxDeadline)
+}
