@@ -58,7 +58,7 @@ func (l *limiter) covers(line iter.Seq[throttle.Request]) bool {
 func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) (groups []group, left int) {
 	hand := slices.Clone(l.hand)
 	left = max(n-hand.count(), 1)
-	asked, most := 0, min(max(1, l.peak/2), left, mostAsked)
+	asked, most := 0, min((l.peak+1)/2, left, mostAsked)
 	groups = l.asks.groups[:0]
 	for r := range line {
 		c := costs{&r, len(l.limits)}
@@ -92,7 +92,7 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 // over turns, so that the last in line need not wait for one more.
 func (l *limiter) turn(costs []int64, n, left int) int {
 	horizon := max(l.store.set.horizon, l.trip.lead()).Seconds()
-	most := float64(max(1, n/2))
+	most := float64((n + 1) / 2)
 	for i, rate := range l.rates {
 		if costs[i] > 0 {
 			most = min(most, rate*horizon/float64(max(l.alive, 1))/float64(costs[i]))

@@ -2,13 +2,9 @@ package main
 
 import (
 	"image/color"
-	"math"
-	"strconv"
 	"time"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 )
 
 // mostBars keeps the pictures of long runs readable and small.
@@ -58,35 +54,4 @@ func bars(r result, width time.Duration, fill color.Color, keep func(arrival) bo
 		}
 	}
 	return h
-}
-
-// limitLine is as high as bars that use the rate to the last permit.
-func limitLine(r result, width time.Duration, right float64) *plotter.Line {
-	y := perSecond(r.limit) * width.Seconds()
-	line := &plotter.Line{XYs: plotter.XYs{{X: 0, Y: y}, {X: right, Y: y}}}
-	line.Color, line.Width, line.Dashes = limitColor, vg.Points(1.5), []vg.Length{vg.Points(6), vg.Points(3)}
-	return line
-}
-
-// ticks returns a marker of round numbers, at most that many and one.
-func ticks(most float64) plot.Ticker {
-	return plot.TickerFunc(func(low, high float64) []plot.Tick {
-		step := roundUp((high - low) / most)
-		var marks []plot.Tick
-		for i := math.Ceil(low / step); i*step <= high; i++ {
-			marks = append(marks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'g', 6, 64)})
-		}
-		return marks
-	})
-}
-
-// roundUp returns the next number of the form 1, 2 or 5 times a power of ten.
-func roundUp(x float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(x)))
-	for _, digit := range []float64{1, 2, 5} {
-		if x <= digit*power {
-			return digit * power
-		}
-	}
-	return 10 * power
 }

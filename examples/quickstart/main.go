@@ -29,6 +29,7 @@ import (
 	"os/signal"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/examples/internal/chart"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -75,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "quickstart: %v\n", err)
 		return exitFailed
 	}
-	fmt.Fprintf(stdout, "\npicture: %s.svg and %s.png\n", absolute(o.out), absolute(o.out))
+	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
 	return exitCode(ctx, results)
 }
 

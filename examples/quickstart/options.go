@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/examples/internal/chart"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -120,7 +119,10 @@ func (o options) complete(given map[string]bool, rate string, burst int) (option
 	if o.plain && o.url == "" {
 		return o, errors.New("-plain: only with -url, the embedded vendor gets the plain client anyway")
 	}
-	return o, checkOut(o.out)
+	if err := chart.CheckPath(o.out); err != nil {
+		return o, fmt.Errorf("-o %w", err)
+	}
+	return o, nil
 }
 
 // parseRate reads "50", which is per second, or what throttle.ParseLimit makes
@@ -145,26 +147,4 @@ func checkURL(s string) error {
 		return errors.New("-url: want http:// or https:// and a host (not shown, it may hold a secret)")
 	}
 	return nil
-}
-
-// checkOut fails before the runs, not after them.
-func checkOut(path string) error {
-	dir, file := filepath.Split(path)
-	if file == "" {
-		return fmt.Errorf("-o %q: want the name of a file, without extension", path)
-	}
-	if dir == "" {
-		return nil
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("-o %q: %s is no directory", path, dir)
-	}
-	return nil
-}
-
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }

@@ -1,0 +1,84 @@
+// Fleet shows what one more line does: N processes, each with a plain
+// http.Client of its own, share one limit through Redis, and the vendor sees
+// that limit and no more. The vendor and Redis are part of the program and
+// listen on loopback sockets; nothing leaves the machine.
+//
+//	go run ./fleet
+//	go run ./fleet -chaos
+//	go run ./fleet -chaos -redis start -limit "200/s burst 20" -n 12 -for 30s
+//
+// It starts itself again for each replica and shows live, a line a replica (a
+// line a second where stdout is no terminal), how fast each one calls and
+// whether it shares. With -chaos it kills and stops replicas, kills, stops and
+// empties Redis, and has the vendor refuse a call, on a schedule that it prints
+// first. At the end stand a table, and a picture of what reached the vendor in
+// arrivals.svg and arrivals.png.
+//
+// No replica outlives the program, however that ends.
+//
+// It exits with 0, 1 when a call failed or a replica ended by itself, 2 for a
+// bad flag, and 130 after Ctrl-C, which ends it with the table and the picture
+// of what happened so far.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/weirgo/weir/examples/internal/chart"
+)
+
+// The exit codes, besides 0.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as a shell reports a process that SIGINT ended
+)
+
+func main() {
+	if task, ok := os.LookupEnv(taskEnv); ok {
+		os.Exit(runReplica(task, os.Stdin, os.Stdout, os.Stderr))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program. It returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "fleet: %v\nfleet: -h lists the flags\n", err)
+		return exitUsage
+	}
+	r, err := share(ctx, o, stdout)
+	switch {
+	case ctx.Err() != nil && r.length == 0:
+		return exitInterrupted // before it began
+	case ctx.Err() == nil && err != nil:
+		fmt.Fprintf(stderr, "fleet: %v\n", err)
+		return exitFailed
+	}
+	writeTable(stdout, r)
+	if err := writePicture(o.out, r); err != nil {
+		fmt.Fprintf(stderr, "fleet: %v\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case r.failed > 0:
+		return exitFailed
+	}
+	return 0
+}

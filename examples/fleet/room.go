@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A room is what a vendor must accept at once, besides the rate, so that a
+// fleet's call is never refused: the figures of "Which numbers to set" in the
+// README, and those of package distributed for what befalls a fleet.
+type room struct {
+	limit  throttle.Limit
+	late   int // calls that may leave after their instant, within the permit tolerance
+	cutOff int // by replicas that are cut off from Redis, beside those that are not
+	lost   int // a burst whenever the state in Redis is lost
+}
+
+// findWithin is how long a replica takes, at most, to find a Redis that is back.
+// Meanwhile those that have found it spend the whole rate again.
+const findWithin = time.Second
+
+func roomFor(limit throttle.Limit, replicas int, events []event) room {
+	m := room{limit: limit, late: late(limit)}
+	if count(events, killRedis, stopRedis) > 0 {
+		alone := distributed.DefaultShare * perSecond(limit) * findWithin.Seconds()
+		m.cutOff = int(math.Ceil(alone)) + replicas
+	}
+	m.lost = count(events, killRedis, flushRedis) * burstOf(limit)
+	return m
+}
+
+// late returns how many permits fall due within the tolerance.
+func late(limit throttle.Limit) int {
+	l, err := throttle.Local{}.Limiter("", limit)
+	if err != nil {
+		return 0 // it was parsed before
+	}
+	tolerance := l.(throttle.Tolerant).Tolerance()
+	return int(math.Ceil(perSecond(limit) * tolerance.Seconds()))
+}
+
+func burstOf(l throttle.Limit) int { return max(1, l.Burst) }
+
+func (m room) burst() int { return burstOf(m.limit) + m.late + m.cutOff + m.lost }
+
+// inSecond returns the most calls in any second.
+func (m room) inSecond() int { return int(perSecond(m.limit)) + m.burst() }
+
+// ideal returns how many calls a run of such a length can make at best.
+func (m room) ideal(length time.Duration) float64 {
+	return perSecond(m.limit)*length.Seconds() + float64(burstOf(m.limit))
+}
+
+// String tells what the burst is made of.
+func (m room) String() string {
+	parts := []string{fmt.Sprintf("%d of the limit", burstOf(m.limit)), fmt.Sprintf("%d for late calls", m.late)}
+	if m.cutOff > 0 {
+		parts = append(parts, fmt.Sprintf("%d for replicas that lose Redis", m.cutOff))
+	}
+	if m.lost > 0 {
+		parts = append(parts, fmt.Sprintf("%d for lost state", m.lost))
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// share runs the fleet and returns what happened. It ends early when ctx does.
+func share(ctx context.Context, o options, stdout io.Writer) (result, error) {
+	server, err := openRedis(ctx, o.redis)
+	if err != nil {
+		return result{}, err
+	}
+	defer server.close()
+	var events []event
+	if o.chaos {
+		events = plan(o.seed, o.length, o.replicas, kinds(server))
+	}
+	room := roomFor(o.limit, o.replicas, events)
+	v, err := openVendor(o.limit.Permits, o.limit.Per, room.burst())
+	if err != nil {
+		return result{}, err
+	}
+	defer v.Close()
+	introduce(stdout, o, server, room)
+	if o.chaos {
+		writeSchedule(stdout, o.seed, events)
+	}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	f, err := openFleet(o.task(v, server), cancel)
+	if err != nil {
+		return result{}, err
+	}
+	defer f.end()
+	fmt.Fprintln(stdout)
+	d := newDisplay(stdout, o.replicas)
+	c := &chaos{fleet: f, redis: server, vendor: v, note: d.note, events: events}
+	w := watcher{fleet: f, vendor: v, room: room, length: o.length}
+	length, err := w.run(ctx, d, c)
+	f.end()
+	return w.result(length, c.happened), err
+}
+
+func (o options) task(v *vendor, server redisServer) task {
+	return task{Replicas: o.replicas, Workers: o.workers, Vendor: v.URL, Redis: server.addr(), Limit: o.limit}
+}
+
+// introduce says what is about to happen.
+func introduce(w io.Writer, o options, server redisServer, m room) {
+	fmt.Fprintf(w, `%d processes share %s through %s for %v. In each of them %d workers call
+through a client like this one:
+
+    &http.Client{Transport: &weir.Transport{
+        Limits: []throttle.Limit{%s},
+        Store:  distributed.New(rdb, "fleet"),
+    }}
+
+The vendor accepts %s and a burst of %d, and answers anything beyond with 429.
+The burst is %v.
+`, o.replicas, o.limit, server.about(), o.length, o.workers, constructor(o.limit), rateOf(o.limit), m.burst(), m)
+}
+
+func rateOf(l throttle.Limit) string { return fmt.Sprintf("%.4g/s", perSecond(l)) }
+
+// constructor returns the Go expression that makes the limit.
+func constructor(l throttle.Limit) string {
+	per := l.Per.String()
+	switch l.Per {
+	case time.Second:
+		per = "time.Second"
+	case time.Minute:
+		per = "time.Minute"
+	case time.Hour:
+		per = "time.Hour"
+	}
+	switch l.Algorithm {
+	case throttle.AlgorithmLeakyBucket:
+		return fmt.Sprintf("throttle.LeakyBucket(%d, %s)", l.Permits, per)
+	case throttle.AlgorithmGCRA:
+		return fmt.Sprintf("throttle.GCRA(%d, %s, %d)", l.Permits, per, l.Burst)
+	default:
+		return fmt.Sprintf("throttle.TokenBucket(%d, %s, %d)", l.Permits, per, l.Burst)
+	}
+}

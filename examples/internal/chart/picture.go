@@ -1,0 +1,74 @@
+// Package chart draws the pictures of the examples: panels one above the other
+// on white, a legend on top that hides nothing, as SVG and as PNG.
+package chart
+
+import (
+	"bytes"
+	"image/color"
+	"os"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Font is that of all text.
+var Font = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
+const (
+	width        = 9 * vg.Inch
+	legendHeight = 0.35 * vg.Inch
+)
+
+// A Picture is panels under one legend.
+type Picture struct {
+	Panels      []*plot.Plot // from top to bottom; their left edges are aligned
+	PanelHeight vg.Length
+	Legend      []Entry // from left to right
+}
+
+// Write draws the picture into path.svg and path.png.
+func (p Picture) Write(path string) error {
+	height := legendHeight + p.PanelHeight*vg.Length(len(p.Panels))
+
+	svg := vgsvg.New(width, height)
+	p.paint(draw.New(svg))
+	var text bytes.Buffer
+	if _, err := svg.WriteTo(&text); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".svg", withFallbackFonts(text.Bytes()), 0o644); err != nil {
+		return err
+	}
+
+	png := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
+	p.paint(draw.New(png))
+	var image bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: png}).WriteTo(&image); err != nil {
+		return err
+	}
+	return os.WriteFile(path+".png", image.Bytes(), 0o644)
+}
+
+// withFallbackFonts names fonts of the same widths for readers who lack ours.
+func withFallbackFonts(svg []byte) []byte {
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arimo,Helvetica,Arial,sans-serif;"))
+}
+
+func (p Picture) paint(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Path())
+	paintLegend(draw.Crop(c, 0, 0, c.Max.Y-c.Min.Y-legendHeight, 0), p.Legend)
+	column := make([][]*plot.Plot, len(p.Panels))
+	for i, panel := range p.Panels {
+		column[i] = []*plot.Plot{panel}
+	}
+	tiles := draw.Tiles{Rows: len(p.Panels), Cols: 1, PadY: 14, PadTop: 4, PadBottom: 6, PadLeft: 8, PadRight: 14}
+	for i, row := range plot.Align(column, tiles, draw.Crop(c, 0, 0, 0, -legendHeight)) {
+		p.Panels[i].Draw(row[0])
+	}
+}
