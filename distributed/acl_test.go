@@ -81,12 +81,8 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 		t.Error(err)
 	}
 	f.pass(moment)
-	f.members[0].queue.Pause(300 * time.Millisecond)
-	await(t, "the news of a pause", func() bool {
-		q := f.members[1].queue
-		return q.State().Paused > q.Now() || q.State().Paused != 0
-	})
-	f.pass(moment)
+	f.members[0].queue.Pause(2 * patience)
+	await(t, "the news of a pause", func() bool { return f.members[1].queue.State().Paused != 0 })
 	for i, s := range f.states() {
 		if s.Failures > 0 || s.Lost {
 			t.Errorf("replica %d: %d calls of %d failed: %s", i, s.Failures, s.Calls, s.Cause)

@@ -22,6 +22,7 @@ type request struct {
 	most      int           // permits dated after now, at most
 	seen      echo          // zero: nothing was seen yet
 	period    int64         // the last in which this caller was counted; zero: never
+	alive     int           // callers, as this one was told last; zero: never
 	state     bool          // the caller wants the state of the limits
 	channel   string        // of the news; "": tell nobody
 	lane      string        // the word that names the lane in the news
@@ -101,7 +102,7 @@ func (r *request) args(buf []any) []any {
 		g := &r.groups[i]
 		buf = appendNumbers(append(buf, g.count, micros(g.age)), g.costs)
 	}
-	return buf
+	return append(buf, r.alive)
 }
 
 // clock returns the argument "now": nothing but in tests.
@@ -163,10 +164,13 @@ type encodedLimit struct {
 }
 
 // The script counts in the doubles of Lua, which are exact to 2^53: numbers are
-// kept below a quarter of it, instants with a cost's intervals below half.
+// kept below a quarter of it. What is owed is at most four years, and a window
+// half of that, so that an instant beyond nine years tells of a state that makes
+// no sense.
 const (
 	mostNumber = 1 << 51
-	mostTicks  = 1 << 52
+	mostOwed   = 1 << 47 // µs
+	mostWindow = 1 << 46
 )
 
 // encodeLimits encodes limits that were resolved. The error names what the
@@ -188,12 +192,12 @@ func encodeLimits(limits []throttle.Limit) (*encodedLimits, error) {
 
 func encodeLimit(l throttle.Limit) (encodedLimit, error) {
 	word, windows := algorithmWord(l.Algorithm)
-	per, burst := max(micros(l.Per), 1), max(l.Burst, 1)
+	per, burst := min(max(micros(l.Per), 1), mostNumber-1), max(l.Burst, 1)
 	switch {
 	case windows && l.Per%time.Microsecond != 0:
 		return encodedLimit{}, fmt.Errorf("per %v is not of whole microseconds", l.Per)
-	case per >= mostNumber:
-		return encodedLimit{}, fmt.Errorf("per %v is not below %v", l.Per, mostNumber*time.Microsecond)
+	case windows && per >= mostWindow:
+		return encodedLimit{}, fmt.Errorf("per %v is not below %v", l.Per, mostWindow*time.Microsecond)
 	case int64(l.Permits) >= mostNumber/1000:
 		return encodedLimit{}, fmt.Errorf("permits %d are not below %d", l.Permits, int64(mostNumber/1000))
 	case int64(burst) >= mostNumber/1000:
@@ -205,7 +209,7 @@ func encodeLimit(l throttle.Limit) (encodedLimit, error) {
 	}
 	e := encodedLimit{limit: l, field: "=" + l.Name, unit: unit, den: den}
 	if !windows && !e.fits(int64(burst)) {
-		return encodedLimit{}, fmt.Errorf("burst %d takes longer than %v to earn", burst, mostTicks*time.Microsecond)
+		return encodedLimit{}, fmt.Errorf("burst %d takes longer than %v to earn", burst, mostOwed*time.Microsecond)
 	}
 	align := string(l.Align)
 	if align == "" {
@@ -251,7 +255,7 @@ func (e *encodedLimit) fits(n int64) bool {
 		return false
 	}
 	span, _ := bits.Div64(high, low, uint64(e.den))
-	return span < mostTicks
+	return span < mostOwed
 }
 
 // check returns an error for costs that the script cannot count.

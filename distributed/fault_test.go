@@ -16,8 +16,7 @@ import (
 const grace = 300 * time.Millisecond
 
 // suffer has something befall the way of the first k replicas to Redis for some
-// time, and
-// returns when the fleet is back: with what the vendor may see for it.
+// time, and returns when the fleet is back: with what the vendor may see for it.
 func (f *fleet) suffer(k int, d time.Duration, fault, heal func()) []spell {
 	f.t.Helper()
 	from := now()
@@ -77,23 +76,20 @@ func (f *fleet) lossBurst() int {
 	}
 }
 
-// judgeDark judges a time in which all replicas were cut off: s R W + N in
-// place of all else.
-func (f *fleet) judgeDark(from, to throttle.Instant) {
-	f.t.Helper()
-	in := func(d departure) bool { return from <= d.At && d.At <= to }
-	n := f.replicas()
-	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.late(in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
-}
-
 // lost returns what the vendor may see where the state of the limits was lost
 // between two instants: the burst once more, or, where that is more, what the
-// others held that the first to come back had not seen.
+// others held that the first to come back had not seen: a run each, and another
+// where the first was about to end. Of what counts in windows, whose counts
+// nobody brings back, it is both.
 func (f *fleet) lost(from, to throttle.Instant) spell {
 	limit, n := f.plan.Limits[0], f.replicas()
 	f.forgot = true
 	run := min(f.plan.Callers/2, int(rateOf(limit)*distributed.DefaultHorizon.Seconds())/n)
-	return spell{from: from, to: to, more: float64(max(burstOf(limit), (n-1)*max(run, 1)))}
+	held, saved := 2*n*max(run, 1), burstOf(limit)
+	if counts(limit) {
+		return spell{from: from, to: to, more: float64(saved + held)}
+	}
+	return spell{from: from, to: to, more: float64(max(saved, held))}
 }
 
 // each does something to the ways of the replicas.

@@ -8,11 +8,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// mostAsked bounds what one call asks for, whatever the line.
-const mostAsked = 4096
+// A call asks for so many even where its turn is less: what is at hand need not
+// wait for turns.
+const atHand = 256
 
 // Fetch implements [throttle.Fetcher]. Once what is in hand is about to run out
-// it calls for more, for at most half of the line.
+// it calls for more.
 func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +27,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	// Who has just departed may be back in a moment: the line is as long as it
 	// was at its longest since the last run.
 	l.peak = max(l.peak, n)
-	if l.closed || l.calling || l.out.lost || len(l.limits) == 0 || now < l.paused {
+	if l.closed || l.flight.underway || l.out.lost || len(l.limits) == 0 || now < l.paused {
 		return
 	}
 	l.expire(now)
@@ -37,8 +38,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 			return
 		}
 	}
-	if groups, left := l.uncovered(now, n, line); len(groups) > 0 {
-		l.asks.most = l.turn(groups[0].costs, l.peak, left)
+	if groups := l.uncovered(now, n, line); len(groups) > 0 {
 		l.peak = n
 		l.start(groups)
 	}
@@ -52,14 +52,14 @@ func (l *limiter) covers(line iter.Seq[throttle.Request]) bool {
 	return false
 }
 
-// uncovered returns the requests in line that nothing in hand is for, as far as
-// half of the line goes, equal neighbours together; and how many in line nothing
-// is for.
-func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) (groups []group, left int) {
+// uncovered returns the requests in line that nothing in hand is for, equal
+// neighbours together, as many as a call may bring permits for: few of the
+// future, those of its turn, and more that are at hand.
+func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) []group {
 	hand := slices.Clone(l.hand)
-	left = max(n-hand.count(), 1)
-	asked, most := 0, min((l.peak+1)/2, left, mostAsked)
-	groups = l.asks.groups[:0]
+	left := max(n-hand.count(), 1)
+	asked, most := 0, 0
+	groups := l.flight.request.groups[:0]
 	for r := range line {
 		c := costs{&r, len(l.limits)}
 		if c.nothing() {
@@ -69,9 +69,9 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 			hand.take(i)
 			continue
 		}
-		age := max(now.Sub(r.Since), 0)
-		if r.Since == 0 {
-			age = 0
+		age := time.Duration(0)
+		if r.Since != 0 {
+			age = max(now.Sub(r.Since), 0)
 		}
 		if last := len(groups) - 1; last >= 0 && c.equal(groups[last].costs) {
 			groups[last].count++
@@ -79,12 +79,16 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 		} else {
 			groups = append(groups, group{count: 1, age: age, costs: c.list()})
 		}
-		if asked++; asked == most {
+		if asked++; asked == 1 {
+			l.flight.request.most = l.turn(groups[0].costs, l.peak, left)
+			most = min(left, max(l.flight.request.most, atHand))
+		}
+		if asked >= most {
 			break
 		}
 	}
-	l.asks.groups = groups
-	return groups, left
+	l.flight.request.groups = groups
+	return groups
 }
 
 // turn returns how many permits of the future a run may hold: what the horizon
@@ -125,7 +129,7 @@ func (l *limiter) awaken() {
 // start begins a call for the groups in the background, and tells what there is
 // to tell. It reports whether a call is under way.
 func (l *limiter) start(groups []group) bool {
-	if l.calling {
+	if l.flight.underway {
 		return true
 	}
 	s := l.store
@@ -134,7 +138,7 @@ func (l *limiter) start(groups []group) bool {
 	if s.closed && !l.closed {
 		return false
 	}
-	l.calling = true
+	l.flight.underway = true
 	s.calling.Go(func() { l.call(groups) })
 	return true
 }

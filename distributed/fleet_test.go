@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -189,7 +188,7 @@ func await(t *testing.T, what string, come func() bool) time.Duration {
 	return time.Since(began)
 }
 
-// steady returns when all replicas know of each other and depart.
+// steady returns when all replicas share the limits and know of each other.
 func (f *fleet) steady() {
 	f.t.Helper()
 	n := f.replicas()
@@ -259,143 +258,4 @@ func (f *fleet) stop() {
 	for _, p := range f.processes {
 		p.Leave()
 	}
-}
-
-// judge ends the fleet and judges all that left: as the vendor saw it, and as
-// Redis promised it, where nothing is late.
-func (f *fleet) judge(spells ...spell) {
-	f.t.Helper()
-	f.stop()
-	if stray := f.journal.stray(spells); stray > 0 {
-		f.t.Logf("%d departures under the policy for a loss though no fault was made", stray)
-	}
-	at := f.journal.instants(func(d departure) bool { return !d.Local || d.foreseen(spells) })
-	x := f.x()
-	for _, l := range f.plan.Limits {
-		judgeLimit(f.t, l, at, x, spells...)
-	}
-	f.judgePromises(spells)
-	f.judgeLocal()
-	f.t.Logf("X is %v; %d permits void, %d unknown", x, f.void, f.unknown)
-}
-
-// x returns the permit tolerance and the spread: what is assumed of it, or more
-// where this machine was slower. The clock of Redis is that of the replicas, so
-// that it can be told.
-func (f *fleet) x() time.Duration {
-	return max(tolerance(f.t, f.plan.Limits)+spread, f.journal.late(func(d departure) bool { return !d.Local }))
-}
-
-func tolerance(t *testing.T, limits []throttle.Limit) time.Duration {
-	t.Helper()
-	l, err := throttle.Local{}.Limiter("", limits...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.(throttle.Tolerant).Tolerance()
-}
-
-// judgePromises judges when the permits of what left were due, by the clock of
-// Redis: a bucket keeps its bound there to the microsecond, however late the
-// machine lets anybody go.
-func (f *fleet) judgePromises(spells []spell) {
-	f.t.Helper()
-	due := f.journal.dues(func(d departure) bool { return !d.Local })
-	for i := range spells {
-		spells[i].rate = min(spells[i].rate, 0)
-	}
-	for _, l := range f.plan.Limits {
-		if l.Algorithm == throttle.AlgorithmTokenBucket || l.Algorithm == throttle.AlgorithmLeakyBucket || l.Algorithm == throttle.AlgorithmGCRA {
-			bound{rateOf(l), float64(burstOf(l)), 10 * time.Microsecond, spells}.judge(f.t, "promised of "+l.String(), due)
-		}
-	}
-}
-
-// judgeLocal judges what each replica let go by itself: never more than its
-// share, whatever the machine did to the way to Redis. Once all knew of each
-// other it divides by as many as there are, until Redis has forgotten who is.
-func (f *fleet) judgeLocal() {
-	f.t.Helper()
-	if len(f.processes) > 0 || f.forgot {
-		return
-	}
-	for i := range f.members {
-		local := func(d departure) bool { return d.Local && d.Replica == i && d.At > f.known }
-		if len(f.plan.Limits) == 1 {
-			bound{rate: f.lossRate(), burst: float64(f.lossBurst()), x: f.journal.late(local) + spread}.judge(f.t, "local share of replica "+strconv.Itoa(i), f.journal.instants(local))
-		}
-	}
-}
-
-// A journal is what left, in the order in which it was told.
-type journal struct {
-	mu   sync.Mutex
-	left []departure
-}
-
-func (j *journal) note(d departure) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.left = append(j.left, d)
-}
-
-func (j *journal) all() []departure {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.left)
-}
-
-// instants returns when those departed that are asked for, in order.
-func (j *journal) instants(of func(departure) bool) []throttle.Instant {
-	return j.sorted(of, func(d departure) throttle.Instant { return d.At })
-}
-
-// dues returns when their permits were due.
-func (j *journal) dues(of func(departure) bool) []throttle.Instant {
-	return j.sorted(of, func(d departure) throttle.Instant { return d.Due })
-}
-
-func (j *journal) sorted(of func(departure) bool, by func(departure) throttle.Instant) []throttle.Instant {
-	var all []throttle.Instant
-	for _, d := range j.all() {
-		if of(d) {
-			all = append(all, by(d))
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-func everybody(departure) bool { return true }
-
-// count returns how many departed in a window.
-func (j *journal) count(from, to throttle.Instant) int { return count(j.instants(everybody), from, to) }
-
-// late returns how late after the instant of their permits those departed that
-// are asked for, at most.
-func (j *journal) late(of func(departure) bool) time.Duration {
-	var most time.Duration
-	for _, d := range j.all() {
-		if of(d) {
-			most = max(most, d.At.Sub(d.Due))
-		}
-	}
-	return most
-}
-
-// stray counts what departed under the policy for a loss where none was made:
-// the machine stood still for as long as a store may take to answer.
-func (j *journal) stray(spells []spell) int {
-	n := 0
-	for _, d := range j.all() {
-		if d.Local && !d.foreseen(spells) {
-			n++
-		}
-	}
-	return n
-}
-
-// foreseen reports whether the replica was cut off when it departed.
-func (d departure) foreseen(spells []spell) bool {
-	return slices.ContainsFunc(spells, func(s spell) bool { return s.from <= d.At && d.At <= s.to && d.Replica < s.below })
 }

@@ -28,7 +28,6 @@ type limiter struct {
 	tolerance time.Duration
 	wake      func()
 	closed    bool
-	calling   bool
 
 	clock    clock
 	met      bool // a call was answered
@@ -53,20 +52,25 @@ type limiter struct {
 	told   []limitReply
 	toldAt throttle.Instant
 
-	ahead *time.Timer // for the next run before the hand is empty
-	probe *time.Timer // of a store that does not answer
-	slow  *time.Timer // of a first call: callers wait no longer for it
-	tells *time.Timer // for reports that no run takes along
-	stats throttle.StoreState
+	ahead  *time.Timer // for the next run before the hand is empty
+	probe  *time.Timer // of a store that does not answer
+	slow   *time.Timer // of a first call: callers wait no longer for it
+	tells  *time.Timer // for reports that no run takes along
+	stats  throttle.StoreState
+	flight flight
+}
 
-	// Of the call under way.
-	calls      int // so far
-	asks       request
-	args       []any
-	sent       []pending // reports that travel with it
-	sentSpent  []int64
-	sentVoided int
-	sentKeys   []string
+// A flight is the call under way, of which there is one at most, and what it
+// needs again and again.
+type flight struct {
+	underway bool
+	number   int // of calls so far
+	request  request
+	keys     []string
+	args     []any
+	reports  []pending // that travel with it
+	spent    []int64   // here, of each limit, as it tells
+	voided   int       // of the limiter, when it left
 }
 
 var (
@@ -113,7 +117,7 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	}
 	l.next = make([]throttle.Instant, len(resolved))
 	l.out.spent = make([]int64, len(resolved))
-	l.sentSpent = nil // the call under way tells of the old limits
+	l.flight.spent = nil // the call under way tells of the old limits
 	l.told = nil
 	return nil
 }
@@ -373,7 +377,7 @@ func (l *limiter) Close() error {
 			t.Stop()
 		}
 	}
-	if l.calling {
+	if l.flight.underway {
 		return nil // the call says goodbye
 	}
 	if len(l.reports) == 0 || l.out.lost || !l.start(nil) {

@@ -13,6 +13,16 @@ type pending struct {
 	when throttle.Instant // of a pause: its end; of a cut: the departure of the refused call
 }
 
+// overspent reports whether a settlement charges more, and gives nothing back.
+func (p *pending) overspent() bool {
+	for i, n := range p.costs {
+		if p.actual[i] < n {
+			return false
+		}
+	}
+	return true
+}
+
 // maxReports bounds what waits to be told. Beyond it the oldest correction is
 // lost: the vendor will say it again, or time heals it.
 const maxReports = 256
@@ -26,7 +36,7 @@ func (l *limiter) report(p pending) {
 	}
 	l.reports = append(l.reports, p)
 	switch {
-	case l.out.lost || l.calling:
+	case l.out.lost || l.flight.underway:
 	case p.kind == reportPause || p.kind == reportCut || p.kind == reportTune:
 		l.start(nil)
 	case l.tells == nil:

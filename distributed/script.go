@@ -59,9 +59,9 @@ func (p part) write(b *strings.Builder) {
 			panic("distributed: " + err.Error()) // it is part of the program
 		}
 		for line := range strings.Lines(string(source)) {
-			line = strings.TrimSpace(line)
-			if line != "" && !strings.HasPrefix(line, "--") {
-				b.WriteString(line)
+			code, _, _ := strings.Cut(line, "--")
+			if code = strings.TrimSpace(code); code != "" {
+				b.WriteString(code)
 				b.WriteByte('\n')
 			}
 		}

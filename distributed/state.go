@@ -16,7 +16,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	store.Replicas, store.Differs = l.alive, l.differs
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
-		Whole:  now >= l.paused && l.hand.count() == 0 && !l.calling && !l.out.lost && len(l.reports) == 0,
+		Whole:  now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.out.lost && len(l.reports) == 0,
 		Cut:    1,
 		Limits: make([]throttle.LimitState, len(l.limits)),
 		Store:  &store,

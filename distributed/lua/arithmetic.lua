@@ -1,7 +1,8 @@
 -- Arithmetic. Every number is an integer in a double, exact below 2^53. Instants
 -- are in microseconds of Redis' clock; the interval between permits is unit/den
 -- microseconds, exactly, so that no rate is rounded. What is counted, and what is
--- divided by, stays below 2^51; nothing is granted for an instant from 2^52 on.
+-- divided by, stays below 2^51. Nothing is granted for an instant more than 2^47
+-- from now, four years, and no instant of the state is more than 2^48 from now.
 
 local fmod, min, max = math.fmod, math.min, math.max
 

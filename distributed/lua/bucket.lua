@@ -57,7 +57,7 @@ local function advance(b, n)
   if n ~= 1 then whole, rest = muldiv(n, b.unit, b.den) end
   local at, frac = b.at + whole, b.frac + rest
   if frac >= b.den then at, frac = at + 1, frac - b.den end
-  if at >= 2^53 then at, frac = 2^53 - 1, 0 end
+  if at > latest then at, frac = latest, 0 end
   b.at, b.frac = at, frac
 end
 
@@ -87,13 +87,13 @@ local function makeBuckets()
   local function read(b, text, from)
     local claimed, at, frac, tail = text:match("^(%d+) (%d+) (%d+)(.*)$", from)
     claimed, at, frac = tonumber(claimed), tonumber(at), tonumber(frac)
-    if not claimed or claimed > now + 2^52 or at > now + 2^52 or frac >= b.den then return false end
+    if not claimed or claimed > latest or at > latest or frac >= b.den then return false end
     b.claimed, b.at, b.frac = claimed, at, frac
     if tail == "" then return true end
     local sure, sureFrac, most, sections = tail:match("^ (%d+) (%d+) (%d+)(.*)$")
     if sure then
       sure, sureFrac, most = tonumber(sure), tonumber(sureFrac), tonumber(most)
-      if sure > now + 2^52 or sureFrac >= b.den or most > 2^51 then return false end
+      if sure > latest or sureFrac >= b.den or most > 2^51 then return false end
       if lane.furthest > now then -- otherwise all of it has departed
         b.sure, b.sureFrac, b.most = sure, sureFrac, most
       end

@@ -24,7 +24,7 @@ local function readReturned(b, list)
   if #list % 2 ~= 0 or #list > 2 * MOST_RETURNED then return false end
   local returned = {}
   for i = 1, #list, 2 do
-    if list[i] < 0 or list[i] > now + 2^52 or list[i + 1] < 1 then return false end
+    if list[i] < 0 or list[i] > latest or list[i + 1] < 1 then return false end
     if list[i] >= now - tolerance then
       returned[#returned + 1] = { at = list[i], n = list[i + 1] }
     end
@@ -50,13 +50,15 @@ end
 -- earliestReturned returns the earliest instant for a cost of n where some came
 -- back and may go so long before the state. They stand in the state, and go when
 -- they would, had they not been spent: what turned out to cost more since is paid
--- before.
+-- before. What is promised for later is not in their way.
 local function earliestReturned(b, line, n, whole, rest)
   local due = ceil(b.at - whole, b.frac - rest)
   local back = firstReturned(b, line, n)
   if not back then return due end
   local more, part = intervals(b, n)
-  local at, frac = b.at - whole - more, b.frac - rest - part
+  local at, frac = b.at, b.frac
+  if b.sure then at, frac = b.sure, b.sureFrac end
+  at, frac = at - whole - more, frac - rest - part
   if frac <= -b.den then at, frac = at - 1, frac + b.den end
   return min(due, max(back, ceil(at, frac)))
 end
@@ -153,10 +155,12 @@ end
 function bucket.departed(b) b:hold(now) end
 
 -- restore takes in that a permit was granted at an instant, after which no
--- more than a burst can be owed.
+-- more than a burst can be owed. Where nothing else is known of the lane, the
+-- other callers alive may have been granted a turn each since.
 function bucket.restore(b, furthest, alive)
-  local far = now + max(2000000, 2 * (alive + 1) * (b.one + 1))
-  local at = min(furthest, far)
+  local turn = max(min(tonumber(ARGV[4]), 1000000), alive * (b.one + 1))
+  local at = min(furthest, now + max(2000000, 2 * turn))
+  if lane.new and alive > 1 and at > now - turn then at = max(at, now + turn) end
   local whole, rest = intervals(b, b.burst)
   if ceil(b.at, b.frac) >= ceil(at + whole, rest) or at + whole < now then return false end
   if at > now and not b.sure then b.sure, b.sureFrac, b.most = b.at, b.frac, 1 end

@@ -8,7 +8,7 @@ local OTHERS = 3 -- kept beside the one in force
 local function readClaim(rule, body)
   local claimed, bounds, claim = body:match( "^(%d+) (%S+) (.+)$")
   claimed = tonumber(claimed)
-  if not claimed or claimed > now + 2^52 then return false end
+  if not claimed or claimed > latest then return false end
   rule.others = rule.others or {}
   rule.others[#rule.others + 1] = { claimed = claimed, bounds = bounds, claim = claim }
   return true

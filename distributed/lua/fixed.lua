@@ -19,7 +19,7 @@ end
 -- readCount takes in when c was claimed, and the sections.
 local function readCount(c, claimed, tail)
   c.claimed = tonumber(claimed)
-  return c.claimed <= now + 2^52 and (tail == "" or seldom().readSections(c, tail))
+  return c.claimed <= latest and (tail == "" or seldom().readSections(c, tail))
 end
 
 local function sectionCount(c, tag, list)
@@ -63,7 +63,7 @@ local function makeFixed()
       before = tonumber(before), usedBefore = tonumber(usedBefore),
     }
     f.window = w
-    return w.start <= w.till and w.before <= w.start and w.till <= now + 2^52
+    return w.start <= w.till and w.before <= w.start and w.till <= latest
       and max(w.used, w.debt, w.usedBefore) <= 2^51 and readCount(f, claimed, tail)
   end
 

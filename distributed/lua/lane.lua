@@ -3,6 +3,7 @@
 -- every grant.
 
 local now -- the instant of this call
+local latest -- no instant of the state is later
 local tolerance -- how far back credit for time in line reaches
 local lane -- its state:
 --   gen       the instant at which it was made; another says that state was lost
@@ -43,12 +44,10 @@ local function readLane(text, at)
   local l = {
     gen = tonumber(gen), epoch = tonumber(epoch), paused = tonumber(paused),
     period = tonumber(period), this = tonumber(this), before = tonumber(before), till = tonumber(till),
-    share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = tonumber(at),
+    share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = tonumber(at and at:match("^%d+$")),
   }
-  -- Any sum with such numbers is exact.
-  local latest = now + 2^52
-  if not l.furthest or l.furthest < 0 or l.furthest > latest or l.gen > latest or l.epoch > 2^52
-    or l.paused > latest or l.period > 2^52 or l.this > 2^52 or l.before > 2^52 or l.till > latest then
+  if not l.furthest or l.furthest > latest or l.gen > latest or l.epoch > 2^51
+    or l.paused > latest or l.period > 2^51 or l.this > 2^51 or l.before > 2^51 or l.till > latest then
     return nil
   end
   if tail == "" then return l end

@@ -30,7 +30,7 @@ end
 -- readRare takes in what stands in few lanes.
 local function readRare(l, tail)
   local list = numbers(tail)
-  if not list or #list ~= 5 or min(unpack(list)) < 0 or max(unpack(list)) > now + 2^52 then return nil end
+  if not list or #list ~= 5 or min(unpack(list)) < 0 or max(unpack(list)) > latest then return nil end
   l.share, l.cutAt, l.shareAt, l.settled, l.tuned = unpack(list)
   if l.share < 1 or l.share > 1000 then return nil end
   return l

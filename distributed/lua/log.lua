@@ -39,7 +39,7 @@ local function makeLog()
     local found = redis.pcall("LLEN", g.key)
     if wrongType(found) or found ~= g.length then return false end
     g.tail, g.stale = g.length, false
-    return g.kept <= 2^52 and max(g.gone, g.last) <= now + 2^52 and readCount(g, claimed, tail)
+    return g.kept <= 2^51 and max(g.gone, g.last) <= latest and readCount(g, claimed, tail)
   end
 
   function log.text(g)
@@ -58,7 +58,7 @@ local function makeLog()
     for i, text in ipairs(redis.call("LRANGE", g.key, from - 1, to - 1)) do
       local at, n = text:match("^(%d+) (%d+)$")
       at, n = tonumber(at), tonumber(n)
-      if not n or n < 1 or n > 2^51 or at > now + 2^52 then distrust(g.key) end
+      if not n or n < 1 or n > 2^51 or at > latest then distrust(g.key) end
       g.loaded[from + i - 1] = g.loaded[from + i - 1] or { at = at, n = n }
     end
     if not g.loaded[place] then distrust(g.key) end

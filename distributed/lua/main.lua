@@ -26,6 +26,7 @@
 --      t force heirs...  other limits, and from which each takes over
 --   then the number of groups in line, then of each count, age in line, and the
 --      costs of one in permits of each limit
+--   then how many callers this one knows of; 0: it was never told
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, share, flags, first, the number of pairs, the pairs of instant
@@ -57,7 +58,7 @@ local function save(seen, forgotten)
   if not changed then return end
   if lane.share < 1000 then till = max(till, lane.shareAt + 600000000) end -- as long as an idle lane is kept here
   if till > lane.till or lane.new then
-    lane.till, lane.dirty = min(till + 5000000, now + 2^52), true -- not with every call
+    lane.till, lane.dirty = min(till + 5000000, latest), true -- not with every call
   else
     till = false
   end
@@ -113,7 +114,7 @@ local function decide()
     end
   end
   if gen > 0 and (gen ~= lane.gen or epoch >= lane.epoch and (furthest > seen or epoch > lane.epoch)) then
-    seldom().honour(gen, epoch, furthest, alive)
+    alive = seldom().honour(gen, epoch, furthest, alive)
   end
   if reports then seldom().takeReports(reports) end
 
@@ -141,6 +142,7 @@ if ARGV[1] == "" then
 else
   now = tonumber(ARGV[1])
 end
+latest = now + 2^48
 tolerance = tonumber(ARGV[2])
 
 if #KEYS == 1 then return decide() end
@@ -149,7 +151,10 @@ local done, reply = pcall(decide)
 while not done do
   -- A list that makes no sense: once more without it, none twice.
   local key = type(reply) == "table" and reply.weir
-  if not key or distrusted and distrusted[key] then return error(reply, 0) end
+  if not key or distrusted and distrusted[key] then
+    -- An error of the server is text by now, and is handed on with its first word.
+    return redis.error_reply(tostring(type(reply) == "table" and reply.err or reply))
+  end
   distrusted = distrusted or {}
   distrusted[key] = true
   done, reply = pcall(decide)

@@ -46,11 +46,10 @@ end
 -- pause holds everybody until an instant. What was promised for later is void,
 -- and those who hold it are told.
 local function pause(till)
-  till = min(till, now + 2^52)
+  till = min(till, now + 2^47)
   if till <= lane.paused then return end
   for _, rule in ipairs(rules) do rule:pause(till) end
   lane.paused, lane.epoch, lane.dirty = till, lane.epoch + 1, true
-  lane.furthest = min(lane.furthest, now)
   if ARGV[11] ~= "" then
     lane.news = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
   end
@@ -82,7 +81,11 @@ local function refund(report)
   local current = report.epoch == lane.epoch and at >= lane.paused
   for i, rule in ipairs(rules) do
     local n = report.costs[i]
-    if n > 0 and (not rule.burst or current and at >= now - tolerance) then rule:refund(at, n) end
+    if n > 0 and (not rule.burst or current and at >= now - tolerance) then
+      rule:refund(at, n)
+      -- A pause spaces what is left; now it is more.
+      if not current and lane.paused > now then rule:pause(lane.paused) end
+    end
   end
 end
 

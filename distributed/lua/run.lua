@@ -5,17 +5,17 @@
 -- are asked for at an instant, by who is in line since line, or when none will.
 local function allowed(at, line, costs)
   while true do
-    local latest = lane.paused
+    local due = lane.paused
     for i = 1, #rules do
       local n = costs[i]
       if n > 0 then
-        latest = max(latest, rules[i]:earliest(at, line, n))
-        if at < lane.tuned then latest = max(latest, lane.tuned) end -- the rules know of nothing before
+        due = max(due, rules[i]:earliest(at, line, n))
+        if at < lane.tuned then due = max(due, lane.tuned) end -- the rules know of nothing before
       end
     end
     -- A returned permit that one limit counted on may be lost by then.
-    if latest <= at or latest - tolerance <= line then return latest end
-    line = latest - tolerance
+    if due <= at or due - tolerance <= line then return due end
+    line = due - tolerance
   end
 end
 
@@ -25,7 +25,8 @@ end
 local function firstFor(since, bound, costs)
   local at = now
   for _ = 1, 1000 do
-    local line = max(min(since, at), at - tolerance)
+    local line = at -- nobody has waited for an instant to come
+    if at == now then line = max(min(since, now), now - tolerance) end
     local due = allowed(at, line, costs)
     if due <= at and at <= bound then return at, max(due, line), line end
     at = max(at, due)
@@ -55,8 +56,8 @@ end
 -- for the first that is not granted.
 local function grant(arg, list)
   local k, given, size = #rules, 0, #list
-  local bound, horizon, ahead, started = 2^52, tonumber(ARGV[4]), tonumber(ARGV[5]), false
-  if ARGV[3] ~= "" then bound = now + tonumber(ARGV[3]) end
+  local bound, horizon, ahead, started = now + 2^47, tonumber(ARGV[4]), tonumber(ARGV[5]), false
+  if ARGV[3] ~= "" then bound = min(bound, now + tonumber(ARGV[3])) end
   for _ = 1, tonumber(ARGV[arg]) do
     local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end

@@ -44,7 +44,7 @@ local function newSlack(from, lows)
   -- lower tells that the state would have been so much less ahead after at.
   function slack.lower(at, by)
     for _, low in ipairs(lows) do
-      if low.at > at then low.ahead = max(low.ahead - by, -2^52) end
+      if low.at > at then low.ahead = max(low.ahead - by, -2^51) end
     end
   end
 

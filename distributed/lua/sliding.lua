@@ -19,7 +19,7 @@ local function makeSliding()
     if not claimed then return false end
     local c = { start = tonumber(start), this = tonumber(this), before = tonumber(before), ago = tonumber(ago) }
     s.counts = c
-    return c.start <= now + 2^52 and max(c.this, c.before, c.ago) <= 2^51 and readCount(s, claimed, tail)
+    return c.start <= latest and max(c.this, c.before, c.ago) <= 2^51 and readCount(s, claimed, tail)
   end
 
   function sliding.text(s)

@@ -6,7 +6,7 @@
 
 local function readSpacing(list)
   if #list ~= 5 or min(list[1], list[2]) < 1 or min(list[3], list[4], list[5]) < 0 then return nil end
-  if max(list[1], list[2]) > 2^51 or list[4] >= list[2] or max(list[3], list[5]) > now + 2^52 then return nil end
+  if max(list[1], list[2]) > 2^51 or list[4] >= list[2] or max(list[3], list[5]) > latest then return nil end
   local line = { at = list[3], frac = list[4], till = list[5] }
   setPace(line, list[1], list[2])
   return line

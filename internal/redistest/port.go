@@ -3,6 +3,7 @@ package redistest
 import (
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,13 +17,18 @@ var ports struct {
 	given map[int]bool
 }
 
+// blockSize is how many ports the tests of one process choose from: those of
+// another, which may run beside them, choose from other ones.
+const blockSize = 500
+
 // freePort returns a port on which nobody listens. It lies below those that
 // the kernel gives to outgoing connections (from 32768 on Linux), so that a
 // server that was killed finds its port free again.
 func freePort(tb testing.TB) int {
 	tb.Helper()
+	block := 12000 + os.Getpid()%40*blockSize
 	for range 1000 {
-		if port := 12000 + rand.IntN(20000); take(port) && free(port) {
+		if port := block + rand.IntN(blockSize); take(port) && free(port) {
 			return port
 		}
 	}

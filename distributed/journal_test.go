@@ -1,0 +1,82 @@
+package distributed_test
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A journal is what left, in the order in which it was told.
+type journal struct {
+	mu   sync.Mutex
+	left []departure
+}
+
+func (j *journal) note(d departure) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.left = append(j.left, d)
+}
+
+func (j *journal) all() []departure {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.left)
+}
+
+// instants returns when those departed that are asked for, in order.
+func (j *journal) instants(of func(departure) bool) []throttle.Instant {
+	return j.sorted(of, func(d departure) throttle.Instant { return d.At })
+}
+
+// dues returns when their permits were due.
+func (j *journal) dues(of func(departure) bool) []throttle.Instant {
+	return j.sorted(of, func(d departure) throttle.Instant { return d.Due })
+}
+
+func (j *journal) sorted(of func(departure) bool, by func(departure) throttle.Instant) []throttle.Instant {
+	var all []throttle.Instant
+	for _, d := range j.all() {
+		if of(d) {
+			all = append(all, by(d))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func everybody(departure) bool { return true }
+
+// count returns how many departed in a window.
+func (j *journal) count(from, to throttle.Instant) int { return count(j.instants(everybody), from, to) }
+
+// late returns how late after the instant of their permits those departed that
+// are asked for, at most.
+func (j *journal) late(of func(departure) bool) time.Duration {
+	var most time.Duration
+	for _, d := range j.all() {
+		if of(d) {
+			most = max(most, d.At.Sub(d.Due))
+		}
+	}
+	return most
+}
+
+// stray counts what departed under the policy for a loss where none was made:
+// the machine stood still for as long as a store may take to answer.
+func (j *journal) stray(spells []spell) int {
+	n := 0
+	for _, d := range j.all() {
+		if d.Local && !d.foreseen(spells) {
+			n++
+		}
+	}
+	return n
+}
+
+// foreseen reports whether the replica was cut off when it departed.
+func (d departure) foreseen(spells []spell) bool {
+	return slices.ContainsFunc(spells, func(s spell) bool { return s.from <= d.At && d.At <= s.to && d.Replica < s.below })
+}

@@ -1,0 +1,159 @@
+package distributed_test
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// spread is how much later than its permit's instant something departs at one
+// replica than at another, beyond the permit tolerance: by the way of a reply
+// from Redis, well below a millisecond on the loopback interface, and by how
+// long a process that shares two processors does not run while it reads one.
+const spread = 10 * time.Millisecond
+
+// judge ends the fleet and judges all that left: as the vendor saw it, and as
+// Redis promised it, where nothing is late.
+func (f *fleet) judge(spells ...spell) {
+	f.t.Helper()
+	f.stop()
+	if stray := f.journal.stray(spells); stray > 0 {
+		f.t.Logf("%d departures under the policy for a loss though no fault was made", stray)
+	}
+	at := f.journal.instants(func(d departure) bool { return !d.Local || d.foreseen(spells) })
+	x := f.x()
+	for _, l := range f.plan.Limits {
+		judgeLimit(f.t, l, at, x, spells...)
+	}
+	f.judgePromises(spells)
+	f.judgeLocal()
+	f.t.Logf("X is %v; %d permits void, %d unknown", x, f.void, f.unknown)
+}
+
+// x returns the permit tolerance and the spread: what is assumed of it, or more
+// where this machine was slower. The clock of Redis is that of the replicas, so
+// that it can be told.
+func (f *fleet) x() time.Duration {
+	return max(tolerance(f.t, f.plan.Limits)+spread, f.journal.late(func(d departure) bool { return !d.Local }))
+}
+
+func tolerance(t *testing.T, limits []throttle.Limit) time.Duration {
+	t.Helper()
+	l, err := throttle.Local{}.Limiter("", limits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.(throttle.Tolerant).Tolerance()
+}
+
+// judgePromises judges when the permits of what left were due, by the clock of
+// Redis, however late the machine let anybody go: a bucket keeps its bound there
+// to the microsecond, and what counts in windows counts within the tolerance.
+func (f *fleet) judgePromises(spells []spell) {
+	f.t.Helper()
+	const tick = 10 * time.Microsecond
+	due := f.journal.dues(func(d departure) bool { return !d.Local })
+	spells = slices.DeleteFunc(slices.Clone(spells), func(s spell) bool { return s.below > 0 })
+	late := tolerance(f.t, f.plan.Limits)
+	counted := make([]throttle.Instant, len(due))
+	for i, at := range due {
+		counted[i] = at.Add(late)
+	}
+	f.t.Log("as promised:")
+	for _, l := range f.plan.Limits {
+		if counts(l) {
+			judgeLimit(f.t, l, counted, late+tick, spells...)
+		} else {
+			judgeLimit(f.t, l, due, tick, spells...)
+		}
+	}
+}
+
+// counts reports whether the limit counts in windows.
+func counts(l throttle.Limit) bool {
+	switch l.Algorithm {
+	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
+		return true
+	default:
+		return false
+	}
+}
+
+// judgeLocal judges what each replica let go by itself: never more than its
+// share, whatever the machine did to the way to Redis. Once all knew of each
+// other it divides by as many as there are, until Redis has forgotten who is.
+func (f *fleet) judgeLocal() {
+	f.t.Helper()
+	if len(f.processes) > 0 || f.forgot {
+		return
+	}
+	for i := range f.members {
+		local := func(d departure) bool { return d.Local && d.Replica == i && d.At > f.known }
+		if len(f.plan.Limits) == 1 {
+			bound{rate: f.lossRate(), burst: float64(f.lossBurst()), x: f.journal.late(local) + spread}.judge(f.t, "local share of replica "+strconv.Itoa(i), f.journal.instants(local))
+		}
+	}
+}
+
+// judgeDark judges a time in which all replicas were cut off: s R W + N in
+// place of all else.
+func (f *fleet) judgeDark(from, to throttle.Instant) {
+	f.t.Helper()
+	in := func(d departure) bool { return from <= d.At && d.At <= to }
+	n := f.replicas()
+	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.late(in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
+}
+
+// judgeLimit judges by what the limit's algorithm promises, with so many
+// permits more wherever they fell. Windows and logs count a departure at the
+// instant of its permit, at most x before it.
+func judgeLimit(t *testing.T, l throttle.Limit, at []throttle.Instant, x time.Duration, spells ...spell) {
+	t.Helper()
+	more := 0
+	for _, s := range spells {
+		more += int(math.Ceil(s.more + max(0, s.rate)*s.to.Sub(s.from).Seconds()))
+	}
+	switch l.Algorithm {
+	case throttle.AlgorithmFixedWindow:
+		beyond, most := homeless(l, at, x)
+		t.Logf("%v: %d of them, at most %d in a window, and %d/%d beyond", l, len(at), most, beyond, more)
+		if beyond > more {
+			t.Errorf("%v: %d departures beyond what windows hold, want at most %d", l, beyond, more)
+		}
+	case throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
+		allowed := l.Permits + more
+		if l.Algorithm == throttle.AlgorithmSlidingWindow {
+			allowed += l.Permits // for adverse traffic; the algorithm's own tests know better
+		}
+		if x >= l.Per {
+			t.Logf("%v: this machine is too slow to tell, by %v", l, x)
+			return
+		}
+		most := densest(at, l.Per-x)
+		t.Logf("%v: %d of them, at most %d/%d in any %v", l, len(at), most, allowed, l.Per-x)
+		if most > allowed {
+			t.Errorf("%v: %d departures in some %v, want at most %d", l, most, l.Per-x, allowed)
+		}
+	default:
+		bound{rateOf(l), float64(burstOf(l)), x, spells}.judge(t, l.String(), at)
+	}
+}
+
+// rateOf returns the permits per second of a limit.
+func rateOf(l throttle.Limit) float64 { return float64(l.Permits) / l.Per.Seconds() }
+
+// burstOf returns the most permits at once of a limit.
+func burstOf(l throttle.Limit) int {
+	switch l.Algorithm {
+	case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA:
+		return max(l.Burst, 1)
+	case throttle.AlgorithmLeakyBucket:
+		return 1
+	default:
+		return l.Permits
+	}
+}
