@@ -178,10 +178,12 @@ func TestR22AStoppedServerPacesHereAndComesBack(t *testing.T) {
 func TestR22AGhostTakeIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	const whole = 10
-	f := newFleet(t, plan{members: 2, config: config{
+	f := newFleet(t, plan{members: 1, config: config{
 		Limits: []throttle.Limit{throttle.TokenBucket(1, time.Hour, whole)}, OnLoss: distributed.FailClosed, Callers: -1,
 	}})
-	ghost, other := f.members[0], f.members[1]
+	c := f.way()
+	c.Deadline, c.MaxDeadline = patience, patience
+	ghost, other := f.members[0], f.join(c)
 	granted := 0
 	await(t, "a first permit", func() bool {
 		if ghost.take(patience) == nil {

@@ -71,6 +71,9 @@ func (l *limiter) miss(req *request, cause string) {
 		}
 		told = slices.DeleteFunc(told, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle && !p.overspent() })
 	}
+	if req.limits != l.encoded {
+		told = keepTimed(told)
+	}
 	l.reports = append(told, l.reports...)
 	l.flight.reports = nil
 }
@@ -86,6 +89,9 @@ func (l *limiter) prepare(groups []group) (req *request, deadline time.Duration)
 	req.horizon = max(l.store.set.horizon, l.trip.lead())
 	req.seen, req.period, req.alive = l.seen, l.period, l.alive
 	req.channel, req.lane = channelName(l.store.namespace), l.lane
+	if l.flight.limits != l.encoded {
+		groups = nil // they were replaced before it left
+	}
 	req.limits, req.groups = l.encoded, groups
 	req.reports = l.takeReports(now, req.reports[:0])
 	l.flight.reports, l.flight.spent, l.reports = l.reports, append(l.flight.spent[:0], l.out.spent...), nil

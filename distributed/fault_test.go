@@ -77,19 +77,18 @@ func (f *fleet) lossBurst() int {
 }
 
 // lost returns what the vendor may see where the state of the limits was lost
-// between two instants: the burst once more, or, where that is more, what the
-// others held that the first to come back had not seen: a run each, and another
-// where the first was about to end. Of what counts in windows, whose counts
-// nobody brings back, it is both.
+// between two instants: the burst once more. Of what counts in windows, whose
+// counts nobody brings back, it is also what the replicas held for the window to
+// come: a run each, and another where the first was about to end.
 func (f *fleet) lost(from, to throttle.Instant) spell {
 	limit, n := f.plan.Limits[0], f.replicas()
 	f.forgot = true
-	run := min(f.plan.Callers/2, int(rateOf(limit)*distributed.DefaultHorizon.Seconds())/n)
-	held, saved := 2*n*max(run, 1), burstOf(limit)
+	s := spell{from: from, to: to, more: float64(burstOf(limit))}
 	if counts(limit) {
-		return spell{from: from, to: to, more: float64(saved + held)}
+		run := min(f.plan.Callers/2, int(rateOf(limit)*distributed.DefaultHorizon.Seconds())/n)
+		s.more += float64(2 * n * max(run, 1))
 	}
-	return spell{from: from, to: to, more: float64(max(saved, held))}
+	return s
 }
 
 // each does something to the ways of the replicas.

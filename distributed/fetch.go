@@ -138,7 +138,7 @@ func (l *limiter) start(groups []group) bool {
 	if s.closed && !l.closed {
 		return false
 	}
-	l.flight.underway = true
+	l.flight.underway, l.flight.limits = true, l.encoded
 	s.calling.Go(func() { l.call(groups) })
 	return true
 }

@@ -11,6 +11,7 @@ type permit struct {
 	at    throttle.Instant // by the queue's clock
 	count int
 	costs []int64 // of one, of each limit; shared, never written
+	of    int64   // the generation of the state that counts it; zero: one that was lost
 }
 
 // A hand is the permits that were fetched and not spent, in order.

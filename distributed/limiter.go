@@ -36,6 +36,7 @@ type limiter struct {
 	peak     int              // the most in line since the last run
 	paused   throttle.Instant // nothing departs before it
 	seen     echo
+	begun    throttle.Instant // when its generation was seen first
 	alive    int
 	period   int64
 	next     []throttle.Instant // of each limit: no permit before it but those in hand
@@ -64,7 +65,8 @@ type limiter struct {
 // needs again and again.
 type flight struct {
 	underway bool
-	number   int // of calls so far
+	limits   *encodedLimits // in which its costs are
+	number   int            // of calls so far
 	request  request
 	keys     []string
 	args     []any
@@ -157,7 +159,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 func (l *limiter) spend(i int, c costs) throttle.Instant {
 	p := l.hand.take(i)
 	if !c.equal(p.costs) {
-		l.credit(permit{p.at, 1, c.rest(p.costs)})
+		l.credit(permit{p.at, 1, c.rest(p.costs), p.of})
 	}
 	return p.at
 }
@@ -266,7 +268,10 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 		}
 		return
 	}
-	p := permit{at, 1, c.list()}
+	p := permit{at, 1, c.list(), l.seen.generation}
+	if at <= l.begun {
+		p.of = 0
+	}
 	if at < max(l.paused, now.Add(-l.tolerance)) {
 		l.drop([]permit{p})
 		return

@@ -85,7 +85,7 @@ func (l *limiter) granted(req *request, got reply) []permit {
 				g++
 			}
 			n := min(count, left)
-			out = append(out, permit{l.clock.here(p.at), n, req.groups[g-1].costs})
+			out = append(out, permit{l.clock.here(p.at), n, req.groups[g-1].costs, got.seen.generation})
 			count, left = count-n, left-n
 		}
 	}
@@ -98,7 +98,10 @@ func (l *limiter) enter(seen echo) {
 	if same && seen.epoch < l.seen.epoch {
 		return
 	}
-	if same && seen.epoch > l.seen.epoch {
+	switch {
+	case !same:
+		l.begun = l.clock.now()
+	case seen.epoch > l.seen.epoch:
 		l.drop(l.hand.before(throttle.Never))
 	}
 	l.seen = seen

@@ -59,10 +59,11 @@ func (l *limiter) tell() {
 
 // credit tells the store of permits that nobody used, where that can still
 // matter: buckets take back what is not older than the tolerance, windows what
-// counts in them.
+// counts in them. A state that began anew has not counted what was granted
+// before.
 func (l *limiter) credit(p permit) {
 	then, ok := l.clock.there(p.at)
-	if !ok || l.closed || !l.counts && p.at < l.clock.now().Add(-l.tolerance) {
+	if !ok || l.closed || p.of != l.seen.generation || !l.counts && p.at < l.clock.now().Add(-l.tolerance) {
 		return
 	}
 	costs := slices.Clone(p.costs)

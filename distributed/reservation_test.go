@@ -163,9 +163,10 @@ func brokenBy(l throttle.Limit, i int, log []departure) string {
 		for first := last; first >= 0; first-- {
 			at, n := log[first].at, log[first].costs[i]
 			sum += n
-			if at/per == end/per {
+			switch at / per {
+			case end / per:
 				inWindow += n
-			} else if at/per == end/per-1 {
+			case end/per - 1:
 				before += n
 			}
 			if at > end-per {

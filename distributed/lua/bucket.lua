@@ -8,7 +8,8 @@
 --   text()              the inverse of both
 --   earliest(at, line, n)  the instant, also a past one, since when n permits can be
 --                       spent at the instant at by who is in line since line
---   room(at, charged, n, most)  how many costs of n count there, of which one may go
+--   room(at, line, charged, n, most)  how many costs of n, up to most, of which one
+--                       may go, count at one instant
 --   spend(at, line, charged, n, times)  spends that many costs of n, for a departure
 --                       at the instant at; charged, not after it, is since when all
 --                       limits allowed it; returns the instant they count at
@@ -119,8 +120,8 @@ local function makeBuckets()
     return ceil(b.at - whole, b.frac - rest)
   end
 
-  local function room(b, _, charged, n)
-    if b.returned then return 1 end
+  local function room(b, _, line, charged, n)
+    if b.returned and seldom().firstReturned(b, line, n) then return 1 end
     local at, frac = b.at, b.frac
     if ceil(at, frac) < charged then at, frac = charged, 0 end
     local whole, rest = spareFor(b, n)

@@ -77,6 +77,8 @@ local function enforce(field, text, claim, bounds, heir)
     return rule
   end
   if rule.claim ~= claim then return seldom().contest(rule, claim, bounds) end
-  if now - rule.claimed > 500000 then rule.claimed, rule.dirty = now, true end -- contest.lua counts on it
+  if now - rule.claimed > 500000 or rule.claimed > now then -- contest.lua counts on it
+    rule.claimed, rule.dirty = now, true
+  end
   return rule
 end

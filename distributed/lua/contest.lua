@@ -1,12 +1,18 @@
 -- Claims that differ. The strictest claim of the last seconds is in force; those
 -- beside it stand in sections "c claimed bounds claim" of the rule.
 
-local CLAIMED = 5500000 -- how long a claim holds: 5 s, and what it may be older than noted
 local OTHERS = 3 -- kept beside the one in force
+
+-- live reports whether a claim holds: for 5 s, and what it may be older than
+-- noted. One of a clock that moved back holds no longer.
+local function live(claimed)
+  local age = now - claimed
+  return age <= 5500000 and age >= -5500000
+end
 
 -- readClaim takes in a section of another claim.
 local function readClaim(rule, body)
-  local claimed, bounds, claim = body:match( "^(%d+) (%S+) (.+)$")
+  local claimed, bounds, claim = body:match("^(%d+) (%S+) (.+)$")
   claimed = tonumber(claimed)
   if not claimed or claimed > latest then return false end
   rule.others = rule.others or {}
@@ -20,7 +26,7 @@ local function claimText(rule)
   local text = ""
   if rule.bounds ~= "" then text = ";a " .. rule.bounds end
   for _, other in ipairs(rule.others or {}) do
-    if now - other.claimed <= CLAIMED then
+    if live(other.claimed) then
       text = ("%s;c %.0f %s %s"):format(text, other.claimed, other.bounds, other.claim)
     end
   end
@@ -59,7 +65,7 @@ local function note(rule, claim, bounds)
   rule.others = rule.others or {}
   for _, other in ipairs(rule.others) do
     if other.claim == claim then
-      if now - other.claimed > 500000 then other.claimed, rule.dirty = now, true end
+      if now - other.claimed > 500000 or other.claimed > now then other.claimed, rule.dirty = now, true end
       if other.bounds ~= bounds then other.bounds, rule.dirty = bounds, true end
       return
     end
@@ -71,21 +77,18 @@ end
 -- contest returns the rule in force where the caller claims another one.
 local function contest(rule, claim, bounds)
   note(rule, claim, bounds)
-  local live = {}
+  local claims = {}
   for _, other in ipairs(rule.others) do
-    if now - other.claimed <= CLAIMED and claimNumbers(other.claim) then live[#live + 1] = other end
+    if live(other.claimed) and claimNumbers(other.claim) then claims[#claims + 1] = other end
   end
   local held = { claimed = rule.claimed, bounds = rule.bounds ~= "" and rule.bounds or "-", claim = rule.claim }
-  if now - held.claimed <= CLAIMED then live[#live + 1] = held end
-  table.sort(live, function(a, b) return stricter(a.claim, b.claim) end)
-  local first = table.remove(live, 1)
-  while #live > OTHERS do table.remove(live) end
+  if live(held.claimed) then claims[#claims + 1] = held end
+  table.sort(claims, function(a, b) return stricter(a.claim, b.claim) end)
+  local first = table.remove(claims, 1)
+  while #claims > OTHERS do table.remove(claims) end
   if first ~= held then
-    local new = newRule(rule.field, first.claim, first.bounds ~= "-" and first.bounds or "", lane.share)
-    if new then
-      rule = replace(new, rule)
-      rule.claimed, rule.others = first.claimed, live
-    end
+    rule = replace(newRule(rule.field, first.claim, first.bounds ~= "-" and first.bounds or "", lane.share), rule)
+    rule.claimed, rule.others = first.claimed, claims
   end
   lane.differs = lane.differs or rule.claim ~= claim
   return rule

@@ -168,7 +168,7 @@ local function makeFixed()
     return max(opens(f, at, n), spacingEarliest(f.spacing))
   end
 
-  function fixed.room(f, at, _, n)
+  function fixed.room(f, at, _, _, n)
     if not spacingOver(f.spacing, at) then return 1 end
     local w = windowAt(f, f.window, at)
     return max((divide(f.permits - w.used, n)), 1)

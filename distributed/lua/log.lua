@@ -102,7 +102,7 @@ local function makeLog()
   end
 
   -- room counts the permits that left the span up to the instant.
-  function log.room(g, at, charged, n, most)
+  function log.room(g, at, _, charged, n, most)
     if not spacingOver(g.spacing, at) then return 1 end
     local free, i = g.permits - g.kept, 1
     while free < most * n do

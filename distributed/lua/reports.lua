@@ -145,7 +145,8 @@ end
 
 return {
   newLane = newLane, readRare = readRare, laneText = laneText, readSections = readSections,
-  newSlack = newSlack, remembered = remembered, earliestReturned = earliestReturned, takeReturned = takeReturned,
+  newSlack = newSlack, remembered = remembered, firstReturned = firstReturned,
+  earliestReturned = earliestReturned, takeReturned = takeReturned,
   claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
   join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared,
   honour = honour, readReports = readReports, takeReports = takeReports, answerState = answerState,

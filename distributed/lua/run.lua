@@ -41,7 +41,7 @@ local function spend(at, line, charged, costs, most)
   local k = #rules
   for i = 1, k do
     local n = costs[i]
-    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, charged, n, most)) end
+    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, line, charged, n, most)) end
   end
   local counts = charged
   for i = 1, k do

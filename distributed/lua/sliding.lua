@@ -77,7 +77,7 @@ local function makeSliding()
     return max(due, spacingEarliest(s.spacing))
   end
 
-  function sliding.room(s, at, charged, n)
+  function sliding.room(s, at, _, charged, n)
     local c = countsAt(s, at)
     if not spacingOver(s.spacing, at) or charged < c.start then return 1 end
     return max((divide(s.permits - c.this - weight(s, c, charged), n)), 1)
