@@ -28,7 +28,12 @@ func freePort(tb testing.TB) int {
 	tb.Helper()
 	block := 12000 + os.Getpid()%40*blockSize
 	for range 1000 {
-		if port := block + rand.IntN(blockSize); take(port) && free(port) {
+		port := block + rand.IntN(blockSize)
+		if !take(port) {
+			continue
+		}
+		tb.Cleanup(func() { giveBack(port) })
+		if free(port) {
 			return port
 		}
 	}
@@ -36,7 +41,7 @@ func freePort(tb testing.TB) int {
 	return 0
 }
 
-// take says whether the port was not given out before.
+// take says whether nobody has the port, and gives it out.
 func take(port int) bool {
 	ports.Lock()
 	defer ports.Unlock()
@@ -48,6 +53,13 @@ func take(port int) bool {
 	}
 	ports.given[port] = true
 	return true
+}
+
+// giveBack lets another test have the port.
+func giveBack(port int) {
+	ports.Lock()
+	defer ports.Unlock()
+	delete(ports.given, port)
 }
 
 func free(port int) bool {
