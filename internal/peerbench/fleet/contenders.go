@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/time/rate"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/peerbench"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A quota is what replicas share.
+type quota struct {
+	Name  string // that they know it by in Redis
+	Rate  int    // per second
+	Burst int
+}
+
+func (q quota) limits() []throttle.Limit {
+	return []throttle.Limit{throttle.TokenBucket(q.Rate, time.Second, q.Burst)}
+}
+
+// A wait returns once a permit was had.
+type wait func(context.Context) error
+
+// closers are closed in their order.
+type closers []io.Closer
+
+func (all closers) Close() error {
+	for _, c := range all {
+		c.Close()
+	}
+	return nil
+}
+
+// A contender is one replica's way to keep to a quota. Close says goodbye to
+// Redis.
+type contender struct {
+	io.Closer
+	transport http.RoundTripper // nil where only waits are measured
+	wait      wait              // nil where calls are
+	lost      func() int        // how many calls to the store brought no answer, where the contender tells
+}
+
+func untold() int { return 0 }
+
+// newStore returns a Weir store that logs nothing: what it would say is counted.
+func newStore(rdb *redis.Client, q quota) *distributed.Store {
+	store := distributed.New(rdb, q.Name)
+	store.Logger = slog.New(slog.DiscardHandler)
+	return store
+}
+
+// sending returns a contender that sends, wired as its documentation says. Of
+// x/time/rate, which shares nothing, each replica has its part of the limit;
+// each attempt of the peers, not only each call, waits for its limiter.
+func sending(t *task, base http.RoundTripper) (*contender, error) {
+	q := t.Quota
+	rdb := connect(t.Redis)
+	switch t.Who {
+	case xtime:
+		limiter := rate.NewLimiter(rate.Limit(q.Rate)/rate.Limit(t.Replicas), max(1, q.Burst/t.Replicas))
+		transport := peerbench.Retryable(&peerbench.Limited{Limiter: limiter, Base: base})
+		return &contender{Closer: rdb, transport: transport, lost: untold}, nil
+	case redisRate:
+		transport := peerbench.Retryable(&limited{polling(rdb, q), base})
+		return &contender{Closer: rdb, transport: transport, lost: untold}, nil
+	case weirs, learning:
+		store := newStore(rdb, q)
+		transport := &weir.Transport{Base: base, Store: store}
+		if t.Who == weirs {
+			transport.Limits = q.limits()
+		}
+		return &contender{Closer: closers{transport, store, rdb}, transport: transport, lost: lostBy(transport)}, nil
+	}
+	return nil, fmt.Errorf("fleet: %q sends nothing", t.Who)
+}
+
+func lostBy(t *weir.Transport) func() int {
+	return func() int {
+		n := 0
+		for _, lane := range t.Snapshot() {
+			if lane.Store != nil {
+				n += int(lane.Store.Failures)
+			}
+		}
+		return n
+	}
+}
+
+// limited waits before each round trip.
+type limited struct {
+	wait wait
+	base http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := l.wait(req.Context()); err != nil {
+		return nil, err
+	}
+	return l.base.RoundTrip(req)
+}
+
+// polling is how redis_rate is waited with: it answers whether, and if not when
+// to ask again.
+func polling(rdb *redis.Client, q quota) wait {
+	limiter := redis_rate.NewLimiter(rdb)
+	limit := redis_rate.Limit{Rate: q.Rate, Burst: q.Burst, Period: time.Second}
+	return func(ctx context.Context) error {
+		for {
+			res, err := limiter.Allow(ctx, q.Name, limit)
+			if err != nil || res.Allowed > 0 {
+				return err
+			}
+			select {
+			case <-time.After(res.RetryAfter):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// waiting returns a contender that waits. It leaves the client open.
+func waiting(who string, rdb *redis.Client, q quota) (*contender, error) {
+	switch who {
+	case redisRate:
+		return &contender{Closer: closers{}, wait: polling(rdb, q), lost: untold}, nil
+	case ping:
+		wait := func(ctx context.Context) error { return rdb.Ping(ctx).Err() }
+		return &contender{Closer: closers{}, wait: wait, lost: untold}, nil
+	case weirs:
+		store := newStore(rdb, q)
+		limiter, err := store.Limiter("line", q.limits()...)
+		if err != nil {
+			return nil, err
+		}
+		queue := shaping.NewQueue(limiter)
+		lost := func() int { return int(queue.State().Store.Failures) }
+		return &contender{Closer: closers{queue, store}, wait: queue.Wait, lost: lost}, nil
+	}
+	return nil, fmt.Errorf("fleet: %q does not wait", who)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The contenders.
+const (
+	xtime     = "x/time/rate"
+	redisRate = "redis_rate"
+	weirs     = "weir"
+	learning  = "weir-unknown"
+	ping      = "PING"
+)
+
+// options are what the command line says.
+type options struct {
+	decision, line, crowd bool
+
+	runs       int
+	lasts      time.Duration
+	who        []string // empty: all
+	demands    []string
+	calls      int
+	burst      int // that Weir is told in the drain
+	goroutines []int
+	profile    string
+}
+
+// parse reads a command line.
+func parse(args []string) (*options, error) {
+	o := &options{demands: []string{"even", "skewed"}, goroutines: []int{1, 16, 256}}
+	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
+	f.BoolVar(&o.decision, "decision", false, "decisions per second, instead of the drain")
+	f.BoolVar(&o.line, "line", false, "500/s with 64 waiters, instead of the drain")
+	f.BoolVar(&o.crowd, "crowd", false, "50 replicas of 1,000 waiters, instead of the drain")
+	f.IntVar(&o.runs, "runs", 3, "runs of each contender")
+	f.DurationVar(&o.lasts, "for", 0, "how long a run of -decision (1s), -line (8s) or -crowd (10s) lasts")
+	f.IntVar(&o.calls, "n", 2000, "calls of the drain")
+	f.IntVar(&o.burst, "burst", 18, "burst that Weir is told in the drain: the vendor's, less what its permit tolerance may add")
+	f.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of -decision")
+	f.Func("who", "the only contenders, such as weir,redis_rate; PING is always there", func(s string) error {
+		return choose(&o.who, s, xtime, redisRate, weirs, learning)
+	})
+	f.Func("demand", "of the drain: even, skewed (even,skewed)", func(s string) error {
+		return choose(&o.demands, s, "even", "skewed")
+	})
+	f.Func("goroutines", "of -decision (1,16,256)", func(s string) error {
+		o.goroutines = nil
+		return numbers(&o.goroutines, s)
+	})
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 || o.runs < 1 || o.calls < 1 || o.burst < 1 || o.lasts < 0 {
+		return nil, fmt.Errorf("fleet: %q makes no sense; see -help", strings.Join(args, " "))
+	}
+	return o, nil
+}
+
+func choose(into *[]string, list string, of ...string) error {
+	*into = strings.Split(list, ",")
+	for _, name := range *into {
+		if !slices.Contains(of, name) {
+			return fmt.Errorf("%q is none of %s", name, strings.Join(of, ", "))
+		}
+	}
+	return nil
+}
+
+func numbers(into *[]int, list string) error {
+	for word := range strings.SplitSeq(list, ",") {
+		var n int
+		if _, err := fmt.Sscanf(word, "%d", &n); err != nil || n < 1 {
+			return fmt.Errorf("%q is not a positive number", word)
+		}
+		*into = append(*into, n)
+	}
+	return nil
+}
+
+// among returns the contenders that were chosen: the usual ones, and optional
+// ones only where they are named.
+func (o *options) among(usual []string, optional ...string) []string {
+	if len(o.who) == 0 {
+		return usual
+	}
+	return slices.DeleteFunc(append(slices.Clone(usual), optional...), func(name string) bool {
+		return !slices.Contains(o.who, name)
+	})
+}
+
+// duration returns how long a run lasts that usually lasts so long.
+func (o *options) duration(usual time.Duration) time.Duration {
+	if o.lasts > 0 {
+		return o.lasts
+	}
+	return usual
+}
+
+// profiled runs f, under the profiler where a file for it was named.
+func (o *options) profiled(f func() error) error {
+	if o.profile == "" {
+		return f()
+	}
+	file, err := os.Create(o.profile)
+	if err != nil {
+		return err
+	}
+	if err = pprof.StartCPUProfile(file); err == nil {
+		err = f()
+		pprof.StopCPUProfile()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// A bench measures with one server and writes tables.
+type bench struct {
+	*options
+	server *server
+	out    io.Writer
+	named  int // quotas so far
+}

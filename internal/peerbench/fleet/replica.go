@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// taskVariable, in the environment, tells this program to be a replica.
+const taskVariable = "PEERBENCH_FLEET"
+
+// A replica is a process of this program, as its parent sees it. It ends when
+// its standard input does, also where the parent was killed.
+type replica struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *json.Decoder
+}
+
+// A fleet is replicas at work on one quota.
+type fleet []*replica
+
+// startFleet returns once all replicas are ready to begin.
+func startFleet(tasks []task) (fleet, error) {
+	var f fleet
+	for _, t := range tasks {
+		r, err := startReplica(t)
+		if err != nil {
+			return nil, errors.Join(err, f.end())
+		}
+		f = append(f, r)
+	}
+	for _, r := range f {
+		var ready bool
+		if err := r.out.Decode(&ready); err != nil {
+			return nil, errors.Join(err, f.end())
+		}
+	}
+	return f, nil
+}
+
+func startReplica(t task) (*replica, error) {
+	spec, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), taskVariable+"="+string(spec))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &replica{cmd, in, json.NewDecoder(bufio.NewReader(out))}, cmd.Start()
+}
+
+// work has the replicas begin, and returns their reports when all are done, and
+// when they began.
+func (f fleet) work() (began time.Time, reports []report, err error) {
+	began = time.Now()
+	for _, r := range f {
+		if _, err := r.in.Write([]byte("\n")); err != nil {
+			return began, nil, err
+		}
+	}
+	for _, r := range f {
+		var rep report
+		if err := r.out.Decode(&rep); err != nil {
+			return began, nil, err
+		}
+		reports = append(reports, rep)
+	}
+	return began, reports, nil
+}
+
+// end has the replicas say goodbye to Redis, and returns when they have ended.
+func (f fleet) end() error {
+	var errs []error
+	for _, r := range f {
+		r.in.Close()
+	}
+	for _, r := range f {
+		errs = append(errs, r.cmd.Wait())
+	}
+	return errors.Join(errs...)
+}
+
+// beReplica is the life of a replica.
+func beReplica(spec string) error {
+	var t task
+	if err := json.Unmarshal([]byte(spec), &t); err != nil {
+		return err
+	}
+	run, end, err := t.prepare()
+	if err != nil {
+		return err
+	}
+	out, in := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
+	if err := out.Encode(true); err != nil {
+		return err
+	}
+	if _, err := in.ReadByte(); err != nil {
+		return end.Close() // nobody wants it to begin
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = in.ReadByte() // there is no more
+	}()
+	done := make(chan report, 1)
+	go func() { done <- run() }()
+	select {
+	case rep := <-done:
+		if err := out.Encode(rep); err != nil {
+			return err
+		}
+		<-ended
+		return end.Close()
+	case <-ended:
+		return errors.New("fleet: replica lost its parent")
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A server is a redis-server of our own, which keeps nothing.
+type server struct {
+	addr  string
+	admin *redis.Client
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// startServer returns once the server answers.
+func startServer(ctx context.Context) (*server, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	for try := 0; ; try++ {
+		s, err := launch(ctx, program)
+		if err == nil || try == 5 {
+			return s, err
+		}
+	}
+}
+
+func launch(ctx context.Context, program string) (*server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{addr: net.JoinHostPort("127.0.0.1", port), ended: make(chan struct{})}
+	s.cmd = exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--dir", os.TempDir(),
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "")
+	dieWithParent(s.cmd)
+	started := make(chan error)
+	go s.serve(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	s.admin = connect(s.addr)
+	if err := s.answers(ctx); err != nil {
+		s.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+// serve keeps the thread that starts the server until it has ended: to the
+// kernel the parent that it shall not outlive is that thread.
+func (s *server) serve(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(s.ended)
+	err := s.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = s.cmd.Wait() // a killed child is no news
+	}
+}
+
+func (s *server) answers(ctx context.Context) error {
+	limit := time.After(10 * time.Second)
+	for {
+		err := s.admin.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.ended:
+			return fmt.Errorf("fleet: redis-server has ended: %v", s.cmd.ProcessState)
+		case <-limit:
+			return fmt.Errorf("fleet: redis-server does not answer: %w", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) end() {
+	_ = s.admin.Close()
+	_ = s.cmd.Process.Kill() // it may be gone already
+	<-s.ended
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
+
+// connect returns a client as a user makes it, with go-redis' defaults.
+func connect(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr})
+}
