@@ -19,7 +19,7 @@ func (l *limiter) call(groups []group) {
 		return
 	}
 	req, deadline := l.prepare(groups)
-	v, took, err := l.exchange(req, deadline)
+	v, took, read, err := l.exchange(req, deadline)
 	var got reply
 	if err == nil {
 		got, err = decode(v, len(req.limits.limits), req.state)
@@ -37,7 +37,7 @@ func (l *limiter) call(groups []group) {
 		l.stats.Calls++
 		switch {
 		case err == nil:
-			events = l.receive(req, got, took)
+			events = l.receive(req, got, took, read)
 		case late && cause == "timeout" && !l.out.lost:
 			l.miss(req, cause) // this process stood still; the next call tells
 		default:
@@ -61,7 +61,7 @@ func (l *limiter) breaker() *breaker {
 
 // miss takes in that a call was not answered. Where the script may have run all
 // the same its permits are lost, and what it told is told again only where twice
-// is no more than once: what gives permits back is not.
+// is on the strict side: what gives permits back is not.
 func (l *limiter) miss(req *request, cause string) {
 	l.stats.Failures++
 	told := l.flight.reports
@@ -103,8 +103,8 @@ func (l *limiter) prepare(groups []group) (req *request, deadline time.Duration)
 		l.flight.keys = req.keys(l.key)
 	}
 	deadline = l.trip.deadline(&l.store.set)
-	if !l.met || l.out.lost {
-		// It dials: callers wait for it no longer than for any other.
+	if !l.met || l.out.lost || !l.link.own {
+		// It dials, or knows no deadline: callers wait no longer than for any other.
 		l.patience(deadline)
 		deadline = l.store.set.firstDeadline
 	}
@@ -129,14 +129,16 @@ func (l *limiter) patience(d time.Duration) {
 	})
 }
 
-// exchange runs the script once and tells how long that took.
-func (l *limiter) exchange(req *request, deadline time.Duration) (any, time.Duration, error) {
+// exchange runs the script once and tells how long that took, and when the reply
+// was read.
+func (l *limiter) exchange(req *request, deadline time.Duration) (v any, took time.Duration, read time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	l.flight.args = req.args(l.flight.args[:0])
 	sent := time.Now()
-	v, err := l.link.run(ctx, l.flight.keys, l.flight.args)
-	return v, time.Since(sent), err
+	v, err = l.link.run(ctx, l.flight.keys, l.flight.args)
+	read = time.Now()
+	return v, read.Sub(sent), read, err
 }
 
 // finish ends a call: it takes in what came of it, wakes the queue, and calls
@@ -149,6 +151,9 @@ func (l *limiter) finish(take func()) {
 		l.slow = nil
 	}
 	take()
+	if !l.waiting && len(l.hand) > 0 {
+		l.surrender() // those it was for have gone
+	}
 	wake, parted := l.wake, false
 	if l.closed {
 		parted = len(l.reports) == 0 || l.out.lost || !l.start(nil)

@@ -27,7 +27,7 @@ func ownClient(given redis.UniversalClient, set *settings) (client redis.Univers
 		opt.ContextTimeoutEnabled = true
 		opt.MinIdleConns = 0
 		opt.PipelinePoolSize = -1
-		opt.DisableIdentity = true // CLIENT SETINFO needs a grant that nothing else does
+		opt.DisableIdentity, opt.ClientName = true, "" // CLIENT needs a grant that nothing else does
 		opt.MaintNotificationsConfig = quiet()
 		return redis.NewClient(&opt), true
 	case *redis.ClusterClient:
@@ -39,7 +39,7 @@ func ownClient(given redis.UniversalClient, set *settings) (client redis.Univers
 		opt.ContextTimeoutEnabled = true
 		opt.MinIdleConns = 0
 		opt.PipelinePoolSize = -1
-		opt.DisableIdentity = true
+		opt.DisableIdentity, opt.ClientName = true, ""
 		opt.MaintNotificationsConfig = quiet()
 		// The master decides; a replica's state is of the past.
 		opt.ReadOnly, opt.RouteByLatency, opt.RouteRandomly = false, false, false

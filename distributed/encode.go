@@ -258,6 +258,17 @@ func (e *encodedLimit) fits(n int64) bool {
 	return span < mostOwed
 }
 
+// clamp bounds costs that nobody waited for to what the script can count.
+func (e *encodedLimits) clamp(costs []int64) []int64 {
+	for i := range costs {
+		costs[i] = max(costs[i], 0)
+		for !e.limits[i].fits(costs[i]) {
+			costs[i] /= 2
+		}
+	}
+	return costs
+}
+
 // check returns an error for costs that the script cannot count.
 func (e *encodedLimits) check(c costs) error {
 	for i := range e.limits {

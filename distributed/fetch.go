@@ -18,7 +18,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clock.anchor(now)
-	if n == 0 {
+	if l.waiting = n > 0; !l.waiting {
 		if len(l.hand) > 0 {
 			l.surrender() // those they were for have gone
 		}

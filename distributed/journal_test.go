@@ -49,16 +49,17 @@ func (j *journal) sorted(of func(departure) bool, by func(departure) throttle.In
 
 func everybody(departure) bool { return true }
 
+func shared(d departure) bool { return !d.Local }
+
 // count returns how many departed in a window.
 func (j *journal) count(from, to throttle.Instant) int { return count(j.instants(everybody), from, to) }
 
-// late returns how late after the instant of their permits those departed that
-// are asked for, at most.
-func (j *journal) late(of func(departure) bool) time.Duration {
+// most returns the longest that something took for those that are asked for.
+func (j *journal) most(took func(departure) time.Duration, of func(departure) bool) time.Duration {
 	var most time.Duration
 	for _, d := range j.all() {
 		if of(d) {
-			most = max(most, d.At.Sub(d.Due))
+			most = max(most, took(d))
 		}
 	}
 	return most

@@ -33,6 +33,7 @@ type limiter struct {
 	met      bool // a call was answered
 	trip     trip
 	hand     hand
+	waiting  bool             // somebody is in line
 	peak     int              // the most in line since the last run
 	paused   throttle.Instant // nothing departs before it
 	seen     echo
@@ -95,9 +96,15 @@ func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error
 	return l, nil
 }
 
+// mostLimits bounds the limits of a lane: a call tells all of them.
+const mostLimits = 100
+
 // install puts limits in force here. Where the error is not nil nothing has
 // changed.
 func (l *limiter) install(limits []throttle.Limit) error {
+	if len(limits) > mostLimits {
+		return fmt.Errorf("%d limits are more than %d", len(limits), mostLimits)
+	}
 	resolved, err := throttle.Resolve(limits...)
 	if err != nil {
 		return err
@@ -292,7 +299,7 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 		gate.Settle(now, at, r, actual)
 	}
 	then, _ := l.clock.there(at) // zero: too long ago to give anything back
-	l.report(pending{report: report{kind: reportSettle, at: then, costs: estimated.list(), actual: real.list()}})
+	l.report(pending{report: report{kind: reportSettle, at: then, costs: l.encoded.clamp(estimated.list()), actual: l.encoded.clamp(real.list())}})
 }
 
 // Reconcile implements [throttle.Reconciler]. A pause holds here at once, and
@@ -334,6 +341,9 @@ func (l *limiter) pause(until throttle.Instant) {
 func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
+	}
 	l.clock.anchor(now)
 	old := l.limits
 	if err := l.install(limits); err != nil {

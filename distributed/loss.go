@@ -98,7 +98,7 @@ func shareOf(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 
 // takeLocal is Take while the store does not answer.
 func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	if l.store.set.onLoss == FailClosed {
+	if l.store.set.onLoss == FailClosed || l.out.gate == nil {
 		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.lane, ErrUnavailable, l.out.cause)
 	}
 	at, err := l.out.gate.Take(now, r)

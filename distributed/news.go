@@ -40,9 +40,10 @@ func (k *link) hear() {
 		}
 	}()
 	for {
+		began := time.Now()
 		got, err := sub.ReceiveTimeout(k.stopped, silence)
 		if err != nil {
-			if cause := causeOf(err); cause != "timeout" {
+			if cause := causeOf(err); cause != "timeout" || time.Since(began) < silence {
 				k.rest(cause)
 			}
 			return
@@ -89,14 +90,15 @@ const longestPause = time.Hour
 // hear takes in that the lane is paused from now on.
 func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	l.mu.Lock()
-	if epoch <= l.seen.epoch || l.closed {
+	if epoch <= l.seen.epoch && l.met || l.closed {
 		l.mu.Unlock()
 		return
 	}
 	now := l.clock.now()
 	until := now.Add(remaining)
+	// The epoch itself is the store's to tell, with the next call.
 	l.drop(l.hand.before(throttle.Never))
-	l.seen.epoch, l.seen.furthest = epoch, 0 // what was promised is void
+	l.voided++
 	if until > l.paused {
 		l.paused = until
 		clear(l.next)

@@ -44,3 +44,30 @@ func TestAPauseStopsTheFleetWithinTwoRoundTrips(t *testing.T) {
 	bound{rate: rateOf(limit), burst: 1, x: f.x() + trip}.judge(t, "after the pause", resumed)
 	f.judge()
 }
+
+// Permits that fall due after the pause was told are void, also at replicas that
+// have nothing to ask Redis before.
+func TestAPauseVoidsPermitsInHand(t *testing.T) {
+	t.Parallel()
+	const (
+		trip  = 50 * time.Millisecond
+		pause = 2500 * time.Millisecond
+		slack = 500 * time.Millisecond
+	)
+	limit := throttle.TokenBucket(2, time.Second, 1) // four runs of one permit reach two seconds ahead
+	c := patiently(limit)
+	c.Callers = 1
+	f := newFleet(t, plan{members: 4, config: c})
+	each(f.links, func(p *redistest.Proxy) { p.Delay(trip) })()
+	f.steady()
+	f.pass(moment)
+	told := now()
+	f.members[0].queue.Pause(pause)
+	f.pass(pause + moment)
+	f.stop()
+	at := f.journal.instants(everybody)
+	if n := count(at, told.Add(2*trip+slack), told.Add(pause-time.Millisecond)); n > 0 {
+		t.Errorf("%d departures during the pause, want none", n)
+	}
+	f.judge()
+}

@@ -7,8 +7,7 @@ import (
 )
 
 // receive takes in a reply, and returns what the operator should know of it.
-func (l *limiter) receive(req *request, got reply, took time.Duration) (events []string) {
-	now := l.clock.now()
+func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []string) {
 	fresh := l.fresh(took)
 	l.trip.saw(took, !l.met || l.out.lost)
 	l.met = true
@@ -16,7 +15,7 @@ func (l *limiter) receive(req *request, got reply, took time.Duration) (events [
 		l.find()
 	}
 	l.flight.reports = nil
-	l.clock.learn(got.now, now, took)
+	l.clock.learn(got.now, l.clock.when(read), took)
 	if got.lost {
 		events = append(events, "weir: the state of shared limits was lost, and begins anew")
 	}
@@ -26,7 +25,7 @@ func (l *limiter) receive(req *request, got reply, took time.Duration) (events [
 	l.alive, l.period, l.share, l.differs = got.alive, got.period, got.share, got.differs
 	l.enter(got.seen)
 	if got.paused > got.now {
-		l.paused = max(l.paused, l.clock.here(got.paused))
+		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))
 	}
 	if req.limits != l.encoded {
 		return events // the limits were replaced meanwhile
@@ -35,7 +34,7 @@ func (l *limiter) receive(req *request, got reply, took time.Duration) (events [
 		l.out.spent[i] -= n
 	}
 	granted := l.granted(req, got)
-	if !fresh || l.flight.voided != l.voided || got.seen.epoch < l.seen.epoch {
+	if !fresh || l.closed || l.flight.voided != l.voided || got.seen.epoch < l.seen.epoch {
 		l.drop(granted)
 	} else {
 		for _, p := range granted {

@@ -60,10 +60,19 @@ func (p place) client() redis.UniversalClient {
 type departure struct {
 	Replica int              `json:"r"`
 	At      throttle.Instant `json:"at"`
-	Due     throttle.Instant `json:"due"`             // the instant of its permits, by the clock of Redis
+	Charged throttle.Instant `json:"charged"`         // the instant of its permits, as the replica dates it
+	Due     throttle.Instant `json:"due"`             // and by the clock of Redis, which is that of this machine
 	Local   bool             `json:"local,omitempty"` // granted here, under the policy for a loss
 	Waited  time.Duration    `json:"waited"`
 }
+
+// late is how long after the instant of its permits it departed, as far as the
+// replica could tell.
+func (d departure) late() time.Duration { return d.At.Sub(d.Charged) }
+
+// behind is how much later than Redis the replica dates permits: a reply is
+// dated by when it was read.
+func (d departure) behind() time.Duration { return d.Charged.Sub(d.Due) }
 
 // A replica is a store, a queue and those who call.
 type replica struct {
@@ -168,7 +177,7 @@ func (r *replica) call(ctx context.Context) bool {
 	}
 	_, charged := turn.Charged()
 	due, local := distributed.Promised(r.limiter, charged)
-	r.depart(departure{Replica: r.index, At: turn.Departed(), Due: due, Local: local, Waited: waited})
+	r.depart(departure{Replica: r.index, At: turn.Departed(), Charged: charged, Due: due, Local: local, Waited: waited})
 	return true
 }
 

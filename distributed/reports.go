@@ -63,7 +63,7 @@ func (l *limiter) tell() {
 // before.
 func (l *limiter) credit(p permit) {
 	then, ok := l.clock.there(p.at)
-	if !ok || l.closed || p.of != l.seen.generation || !l.counts && p.at < l.clock.now().Add(-l.tolerance) {
+	if !ok || p.of != l.seen.generation || !l.counts && p.at < l.clock.now().Add(-l.tolerance) {
 		return
 	}
 	costs := slices.Clone(p.costs)

@@ -10,10 +10,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// spread is how much later than its permit's instant something departs at one
-// replica than at another, beyond the permit tolerance: by the way of a reply
-// from Redis, well below a millisecond on the loopback interface, and by how
-// long a process that shares two processors does not run while it reads one.
+// spread is how much later one replica dates a permit than another: by the way of
+// a reply from Redis, well below a millisecond on the loopback interface, and by
+// how long a process that shares two processors does not run while it reads one.
 const spread = 10 * time.Millisecond
 
 // judge ends the fleet and judges all that left: as the vendor saw it, and as
@@ -26,6 +25,9 @@ func (f *fleet) judge(spells ...spell) {
 	}
 	at := f.journal.instants(func(d departure) bool { return !d.Local || d.foreseen(spells) })
 	x := f.x()
+	if late, most := f.journal.most(departure.late, shared), tolerance(f.t, f.plan.Limits); late > most {
+		f.t.Errorf("a departure %v after the instant of its permit, want at most the tolerance of %v", late, most)
+	}
 	for _, l := range f.plan.Limits {
 		judgeLimit(f.t, l, at, x, spells...)
 	}
@@ -38,7 +40,7 @@ func (f *fleet) judge(spells ...spell) {
 // where this machine was slower. The clock of Redis is that of the replicas, so
 // that it can be told.
 func (f *fleet) x() time.Duration {
-	return max(tolerance(f.t, f.plan.Limits)+spread, f.journal.late(func(d departure) bool { return !d.Local }))
+	return tolerance(f.t, f.plan.Limits) + max(spread, f.journal.most(departure.behind, shared))
 }
 
 func tolerance(t *testing.T, limits []throttle.Limit) time.Duration {
@@ -56,7 +58,7 @@ func tolerance(t *testing.T, limits []throttle.Limit) time.Duration {
 func (f *fleet) judgePromises(spells []spell) {
 	f.t.Helper()
 	const tick = 10 * time.Microsecond
-	due := f.journal.dues(func(d departure) bool { return !d.Local })
+	due := f.journal.dues(shared)
 	spells = slices.DeleteFunc(slices.Clone(spells), func(s spell) bool { return s.below > 0 })
 	late := tolerance(f.t, f.plan.Limits)
 	counted := make([]throttle.Instant, len(due))
@@ -94,7 +96,7 @@ func (f *fleet) judgeLocal() {
 	for i := range f.members {
 		local := func(d departure) bool { return d.Local && d.Replica == i && d.At > f.known }
 		if len(f.plan.Limits) == 1 {
-			bound{rate: f.lossRate(), burst: float64(f.lossBurst()), x: f.journal.late(local) + spread}.judge(f.t, "local share of replica "+strconv.Itoa(i), f.journal.instants(local))
+			bound{rate: f.lossRate(), burst: float64(f.lossBurst()), x: f.journal.most(departure.late, local) + spread}.judge(f.t, "local share of replica "+strconv.Itoa(i), f.journal.instants(local))
 		}
 	}
 }
@@ -105,7 +107,7 @@ func (f *fleet) judgeDark(from, to throttle.Instant) {
 	f.t.Helper()
 	in := func(d departure) bool { return from <= d.At && d.At <= to }
 	n := f.replicas()
-	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.late(in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
+	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.most(departure.late, in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
 }
 
 // judgeLimit judges by what the limit's algorithm promises, with so many

@@ -145,8 +145,6 @@ end
 latest = now + 2^48
 tolerance = tonumber(ARGV[2])
 
-if #KEYS == 1 then return decide() end
-
 local done, reply = pcall(decide)
 while not done do
   -- A list that makes no sense: once more without it, none twice.

@@ -11,7 +11,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// ports are those that were given out; none is given out twice.
+// ports are those that were given out to tests that have not ended.
 var ports struct {
 	sync.Mutex
 	given map[int]bool
