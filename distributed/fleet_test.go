@@ -158,7 +158,7 @@ func (f *fleet) states() []throttle.StoreState {
 // patiently returns a config of a store that waits for Redis as long as a busy
 // machine may take, so that nothing is lost where nothing is broken.
 func patiently(limits ...throttle.Limit) config {
-	return config{Limits: limits, Deadline: time.Second, MaxDeadline: time.Second}
+	return config{Limits: limits, Deadline: patience, MaxDeadline: patience}
 }
 
 func now() throttle.Instant { return throttle.InstantOf(time.Now()) }

@@ -79,7 +79,7 @@ func (l *limiter) surrender() {
 	back := l.hand
 	l.hand = nil
 	for _, p := range slices.Backward(back) {
-		l.credit(p)
+		l.drop([]permit{p})
 	}
 }
 
