@@ -178,3 +178,19 @@ func TestEveryKeyExpiresWhenItIsWhole(t *testing.T) {
 		t.Errorf("in a debt of an hour the key lives for %d ms", ttl)
 	}
 }
+
+// Row R19: also of a log that another caller's limit has just replaced. An error
+// that is none for Redis would end it.
+func TestR19GarbageInALogThatIsReplacedIsHealed(t *testing.T) {
+	b := newBench(t)
+	lane := b.lane()
+	log, bucket := throttle.SlidingLog(10, time.Hour), throttle.TokenBucket(10, time.Hour, 10)
+	log.Name, bucket.Name = "n", "n"
+	r := &request{tolerance: asTolerance, horizon: time.Second, most: 10, limits: mustEncode(t, log), groups: []group{{count: 5, costs: []int64{1}}}}
+	b.call(lane, r)
+	b.do("LSET", logKey(lane, "n"), 0, "garbage")
+	r.limits = mustEncode(t, bucket)
+	for range 3 {
+		b.call(lane, r)
+	}
+}
