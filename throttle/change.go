@@ -4,12 +4,14 @@ import "time"
 
 // Reconcile implements [Reconciler].
 func (s *set) Reconcile(now Instant, f Fact) {
-	if !f.Refused && !s.cut.Load() {
+	if !f.Refused && !f.Resumed && !s.cut.Load() {
 		return
 	}
 	s.lock()
 	defer s.unlock(now)
 	switch {
+	case f.Resumed:
+		s.resume(now)
 	case f.Refused && f.Until > 0:
 		s.pause(now, f.Until)
 	case f.Refused:
@@ -26,6 +28,21 @@ func (s *set) pause(now, until Instant) {
 	s.pausedTo.Store(int64(until))
 	for _, rule := range s.rules {
 		rule.pause(now, until)
+	}
+}
+
+// resume ends the pause that runs, as if it had been told to end now.
+func (s *set) resume(now Instant) {
+	until := Instant(s.pausedTo.Load())
+	if until <= now {
+		return
+	}
+	s.pausedTo.Store(int64(now))
+	for _, rule := range s.rules {
+		if b, ok := rule.(*bucket); ok && b.tat.at != Never {
+			b.tat = b.tat.before(span{whole: int64(until.Sub(now))}, b.pace.den)
+		}
+		rule.pause(now, now)
 	}
 }
 

@@ -117,6 +117,12 @@ type Fact struct {
 	Departed Instant // when the call left; a refusal of a call older than the last cut is old news
 	Refused  bool    // refused for want of quota; false: served
 	Until    Instant // of a refusal: nothing departs before it; zero: no time was told, and the rate is cut
+
+	// Resumed is an operator's word and no vendor's: a pause that runs ends now,
+	// and departures are spaced from now on as they would have been from its
+	// end. The other fields mean nothing then. A store tells it the other
+	// processes that share the limits.
+	Resumed bool
 }
 
 // A Reconciler believes the vendor. A refusal with a time pauses: permits
