@@ -23,6 +23,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		Throttled:  c.throttled,
 		Elapsed:    now.Sub(c.started),
 		Within:     c.within(),
+		MaxPause:   c.t.maxPause(),
 		Request:    c.req,
 		Response:   resp,
 		Err:        err,
@@ -45,17 +46,12 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 }
 
 // within returns the longest wait worth beginning; zero: any.
-func (c *call) within() (within time.Duration) {
-	if c.told > 0 {
-		within = c.t.maxPause()
+func (c *call) within() time.Duration {
+	deadline, ok := c.ctx.Deadline()
+	if !ok {
+		return 0
 	}
-	if deadline, ok := c.ctx.Deadline(); ok {
-		left := max(time.Until(deadline), 1)
-		if within == 0 || left < within {
-			within = left
-		}
-	}
-	return within
+	return max(time.Until(deadline), 1)
 }
 
 // couldGo reports whether, after a delay, no lane is certain to hold the

@@ -122,6 +122,24 @@ func TestRetryAfterIsFloorOfDelay(t *testing.T) {
 	})
 }
 
+// A server that fails must not hold a call for hours by one header.
+func TestRetryAfterBeyondMaxPauseReturnsResponse(t *testing.T) {
+	for _, status := range []int{408, 429, 500, 502, 503, 504, 599} {
+		for _, told := range []string{"121", "3600", "2678400"} {
+			synctest.Test(t, func(t *testing.T) {
+				r := pipeRig(t,
+					&testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: status, Header: hints(told)}}},
+					new(weir.Transport))
+				got := r.get(t.Context(), "a")
+				r.want("GET", got, status)
+				if got.at != 0 || len(r.vendor.Arrivals()) != 1 {
+					t.Errorf("%d, Retry-After: %s = %d arrivals, answered at %v, want 1 at once", status, told, len(r.vendor.Arrivals()), got.at)
+				}
+			})
+		}
+	}
+}
+
 func TestFailedDelayIsCappedFullJitter(t *testing.T) {
 	var longest [3]time.Duration
 	for range 200 {

@@ -12,7 +12,8 @@ type Attempt struct {
 	Number    int           // of this attempt; the first is 1
 	Throttled int           // attempts before this one that ended with [ReasonThrottled]
 	Elapsed   time.Duration // since the request was made, waits included
-	Within    time.Duration // longest wait worth beginning, by deadline or longest pause; zero means no bound, less that nothing is left
+	Within    time.Duration // longest wait worth beginning, by deadline; zero means no bound, less that nothing is left
+	MaxPause  time.Duration // longest wait that is heeded where the server asks for one; zero means no bound
 
 	// Request is the caller's, not the copy that was sent: its context tells
 	// the end of the request from a timeout of the attempt.
@@ -53,6 +54,6 @@ const (
 	ReasonBody         Reason = "body"          // the body cannot be had again
 	ReasonAttempts     Reason = "attempts"      // Attempts are used up
 	ReasonMaxThrottled Reason = "max_throttled" // MaxThrottled answers were throttled
-	ReasonDeadline     Reason = "deadline"      // the wait is longer than MaxElapsed or Within leaves
+	ReasonDeadline     Reason = "deadline"      // the wait is longer than MaxElapsed, Within or MaxPause allows
 	ReasonBudget       Reason = "budget"        // for the caller to use where [Budget.Withdraw] refuses
 )

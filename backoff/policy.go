@@ -120,6 +120,8 @@ func (p *Policy) decide(a *Attempt) Decision {
 		return Decision{Reason: ReasonMethod}
 	case !a.Replayable:
 		return Decision{Reason: ReasonBody}
+	case a.MaxPause > 0 && hint(&a.Signal) > a.MaxPause:
+		return Decision{Reason: ReasonDeadline}
 	case reason == ReasonThrottled:
 		return p.afterThrottled(a)
 	}

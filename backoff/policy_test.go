@@ -294,6 +294,42 @@ func TestWaitBeyondTheBoundsReturnsTheResponse(t *testing.T) {
 	}
 }
 
+// What a server asks for is heeded up to a bound, whatever it answered with;
+// delays of the policy's own are not bounded by it.
+func TestHintBeyondMaxPauseReturnsTheResponse(t *testing.T) {
+	const second = time.Second
+	tests := []struct {
+		name            string
+		code            int
+		signal          headers.Signal
+		paused, retried bool
+	}{
+		{"500, just within", 500, headers.Signal{RetryAfter: second}, false, true},
+		{"500", 500, headers.Signal{RetryAfter: second + 1}, false, false},
+		{"502", 502, headers.Signal{RetryAfter: second + 1}, false, false},
+		{"504", 504, headers.Signal{RetryAfter: 744 * time.Hour}, false, false},
+		{"408", 408, headers.Signal{RetryAfter: math.MaxInt64}, false, false},
+		{"429, just within", 429, headers.Signal{Throttled: true, RetryAfter: second}, true, true},
+		{"429", 429, headers.Signal{Throttled: true, RetryAfter: second + 1}, false, false},
+		{"429, in line", 429, headers.Signal{Throttled: true, RetryAfter: second + 1}, true, false},
+		{"no hint, a long delay", 500, headers.Signal{}, false, true},
+	}
+	p := backoff.Policy{Delay: func(int) time.Duration { return time.Minute }}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := attempt("GET", tt.code, nil)
+			a.Signal, a.Paused, a.MaxPause = tt.signal, tt.paused, second
+			d := p.Next(a)
+			if d.Retry != tt.retried || !d.Retry && d != (backoff.Decision{Reason: backoff.ReasonDeadline}) {
+				t.Errorf("Next = %+v, want Retry %v", d, tt.retried)
+			}
+			if a.MaxPause = 0; !p.Next(a).Retry {
+				t.Error("Next without a bound does not retry")
+			}
+		})
+	}
+}
+
 func TestNeverEarlierThanAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		duration := rapid.OneOf(

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -40,11 +41,11 @@ func (p *Policy) checkRetry(ctx context.Context, resp *http.Response, err error)
 		Request:    requestOf(resp, err),
 		Response:   resp,
 		Err:        err,
-		Within:     longestHint,
+		MaxPause:   longestHint,
 		Replayable: true,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		a.Within = min(a.Within, time.Until(deadline))
+		a.Within = cmp.Or(time.Until(deadline), -1)
 	}
 	if err == nil {
 		a.Signal = headers.Parse(resp, time.Now())
