@@ -26,7 +26,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	// First the refusal: what lands lets the next one go. Where waiting does
 	// not help this request, a time that was told still is the lane's.
 	if _, told := signal.Wait(); signal.Throttled && (told || !signal.Permanent) {
-		c.refused(&signal)
+		c.refused(resp.StatusCode, &signal)
 	}
 	c.landed(!signal.Throttled && resp.StatusCode < http.StatusInternalServerError)
 	return signal
@@ -55,14 +55,14 @@ func (c *call) read(resp *http.Response) headers.Signal {
 const hintTime = 5 * time.Second
 
 // refused acts on a refusal of the call, in whose scope it concerns.
-func (c *call) refused(signal *headers.Signal) {
+func (c *call) refused(status int, signal *headers.Signal) {
 	c.told, _ = signal.Wait()
 	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.alone(c.refusedAt)
 	if c.throttled == 0 {
 		c.refusedAt = c.lane.queue.Now()
 	}
 	if !alone {
-		c.paused = c.concerned(signal.Scope).refused(c.t, c.turn.Departed(), c.told)
+		c.paused = c.concerned(status, signal).refused(c.t, c.turn.Departed(), c.told)
 	}
 }
 

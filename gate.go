@@ -148,6 +148,9 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if r, ok := g.Limiter.(throttle.Reconciler); ok {
 		r.Reconcile(now, f)
 	}
+	if f.Resumed {
+		g.resume()
+	}
 	if !f.Refused || !g.free.Load() {
 		return
 	}

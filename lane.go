@@ -32,6 +32,7 @@ type lane struct {
 	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
 	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
 	scoped    atomic.Int32 // scoped lanes that were made for it
+	doubt     atomic.Pointer[doubt]
 	protocol  atomic.Int32 // HTTP major version of its last response
 
 	spoken atomic.Pointer[spoken]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A refusal may concern less than a lane: a route, a credential, or, in the
@@ -45,6 +46,9 @@ func (c *call) enterScopes() {
 		return
 	}
 	for _, scope := range c.scopes() {
+		if scope == "" {
+			continue
+		}
 		if l := c.t.lanes.scoped(c.lane, scope); l != nil {
 			c.enterScope(l)
 		}
@@ -90,9 +94,15 @@ func (c *call) giveBack() {
 	}
 }
 
-// concerned returns the lane that a refusal of that scope concerns.
-func (c *call) concerned(of headers.Scope) *lane {
-	scope := c.scope(of)
+// concerned returns the lane that the last refusal concerns.
+func (c *call) concerned(status int, signal *headers.Signal) *lane {
+	scope := c.scope(signal.Scope)
+	if c.doubtful(status, signal) {
+		scope = c.scope(headers.ScopeRoute)
+		if status == http.StatusForbidden {
+			scope = c.routeAndCredential()
+		}
+	}
 	if scope == "" {
 		return c.lane
 	}
@@ -107,28 +117,68 @@ func (c *call) concerned(of headers.Scope) *lane {
 // seed keys the hashes of credentials: they mean nothing outside this process.
 var seed = maphash.MakeSeed()
 
-// scopes returns the scopes of the request within its lane.
-func (c *call) scopes() [3]string {
-	scopes := [3]string{c.scope(headers.ScopeRoute), c.scope(headers.ScopeCredential)}
-	if c.lane.shared {
-		scopes[2] = c.scope(headers.ScopeLane)
+// doubtful reports whether it is in doubt that a refusal concerns the whole
+// lane: it closes the lane, does not say whom it concerns, and no other route of
+// the key is closed so. One route may be in maintenance, or forbidden to one
+// credential, while all others serve.
+func (c *call) doubtful(status int, signal *headers.Signal) bool {
+	if signal.Scope != headers.ScopeUnknown || c.told <= c.t.maxPause() ||
+		status != http.StatusServiceUnavailable && status != http.StatusForbidden {
+		return false
 	}
-	return scopes
+	now := c.lane.queue.Now()
+	return !c.lane.agreed(now, &doubt{key: c.key, path: routeOf(c.req), until: now.Add(min(c.told, longestPause))})
+}
+
+// A doubt is the refusal of one route of a key that may concern the whole lane.
+type doubt struct {
+	key, path string
+	until     throttle.Instant
+}
+
+// agreed reports whether another route of the same key was refused like this one
+// and still is. If none was, it remembers this one.
+func (l *lane) agreed(now throttle.Instant, d *doubt) bool {
+	for {
+		was := l.doubt.Load()
+		if was != nil && was.key == d.key && was.path != d.path && was.until > now {
+			return true
+		}
+		if l.doubt.CompareAndSwap(was, d) {
+			return false
+		}
+	}
+}
+
+// scopes returns the scopes of the request within its lane.
+func (c *call) scopes() [4]string {
+	return [...]string{c.scope(headers.ScopeRoute), c.scope(headers.ScopeCredential), c.routeAndCredential(), c.scope(headers.ScopeLane)}
 }
 
 // scope returns the scope of a refusal as part of a scoped lane's key; "" where
-// it is the whole lane.
+// it is the whole lane. In the overflow lane refusals concern one key.
 func (c *call) scope(of headers.Scope) string {
-	switch {
-	case of == headers.ScopeRoute:
-		return "route " + c.req.Method + " " + routeOf(c.req)
-	case of == headers.ScopeCredential:
-		return "credential " + credentialOf(c.req)
-	case c.lane.shared: // in the overflow lane, refusals concern one key
-		return "key " + c.key
-	default:
-		return ""
+	key := ""
+	if c.lane.shared {
+		key = keyScope(c.key)
 	}
+	switch of {
+	case headers.ScopeRoute:
+		return key + "route " + c.req.Method + " " + routeOf(c.req)
+	case headers.ScopeCredential:
+		return key + "credential " + credentialOf(c.req)
+	default:
+		return key
+	}
+}
+
+// keyScope is how the scopes of a key begin in the overflow lane.
+func keyScope(key string) string { return "key " + key + "\x00" }
+
+// routeAndCredential returns the scope of a refusal of one route to one
+// credential.
+func (c *call) routeAndCredential() string {
+	return c.scope(headers.ScopeRoute) + " credential " + credentialOf(c.req)
 }
 
 // routeOf returns the path with what looks like an identifier left out.

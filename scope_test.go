@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
@@ -45,6 +46,13 @@ func (r *rig) as(credential string) *http.Request {
 	req := r.request(r.Context(), credential)
 	req.Header.Set("Authorization", credential)
 	return req
+}
+
+// getAs asks for a path with a credential.
+func (r *rig) getAs(path, credential string) answer {
+	req := r.as(credential)
+	req.URL.Path = path
+	return r.do(req)
 }
 
 func TestRefusalOfRoutePausesRouteAlone(t *testing.T) {
@@ -147,4 +155,73 @@ func TestScopedWaitSpendsNoPermit(t *testing.T) {
 			t.Errorf("answers = %v, want 2s, 2s, 0s", got)
 		}
 	})
+}
+
+// unavailable answers the requests from first to last with a status and a long
+// Retry-After.
+func unavailable(first, last, status int) testserver.Fault {
+	return testserver.Fault{First: first, Last: last, Do: testserver.Answer, Status: status, Header: hints("86400")}
+}
+
+// One route in maintenance for a day closes that route, and none of another
+// tenant. The lane closes when a second route says the same.
+func TestLongPauseOfUnknownScopeClosesRouteFirst(t *testing.T) {
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 1, status), unavailable(4, 4, status)}}, &weir.Transport{})
+			r.want("GET /reports/1", r.getAs("/reports/1", "a"), status)
+			wantPaused(t, "GET /reports/2", r.getAs("/reports/2", "a"), time.Hour)
+			r.want("GET /payments", r.getAs("/payments", "a"), 200)
+			r.want("GET /payments of another tenant", r.getAs("/payments", "b"), 200)
+			if paused := r.transport.Snapshot()[0].Paused; paused != 0 {
+				t.Errorf("%d: lane is paused for %v, want not", status, paused)
+			}
+			r.want("GET /orders", r.getAs("/orders", "a"), status)
+			wantPaused(t, "GET /payments after a second route", r.getAs("/payments", "a"), time.Hour)
+		})
+	}
+}
+
+// A route that is forbidden to one credential is open to others, and in
+// maintenance it is closed to all.
+func TestLongPauseOfRouteConcernsOthersByItsStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 1, 403)}}, &weir.Transport{})
+		r.want("GET /a of one", r.getAs("/a", "one"), 403)
+		wantPaused(t, "second GET /a of one", r.getAs("/a", "one"), time.Hour)
+		r.want("GET /a of another", r.getAs("/a", "another"), 200)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 1, 503)}}, &weir.Transport{})
+		r.want("GET /a of one", r.getAs("/a", "one"), 503)
+		wantPaused(t, "GET /a of another", r.getAs("/a", "another"), time.Hour)
+	})
+}
+
+// A route that is open again is no witness against the lane.
+func TestLongPauseThatIsOverAgreesWithNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 1, 503), unavailable(2, 2, 503)}}, &weir.Transport{})
+		r.want("GET /a", r.do(r.path("/a")), 503)
+		time.Sleep(time.Hour)
+		r.want("GET /b", r.do(r.path("/b")), 503)
+		r.want("GET /c", r.do(r.path("/c")), 200)
+	})
+}
+
+// What a 429 says of no scope is still the lane's, and a pause that callers wait
+// through as well.
+func TestOtherRefusalsOfUnknownScopeAreTheLanes(t *testing.T) {
+	for _, fault := range []testserver.Fault{
+		{Last: 1, Do: testserver.Answer, Status: 429, Header: hints("86400")},
+		{Last: 1, Do: testserver.Answer, Status: 503, Header: hints("60")},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{fault}}, &weir.Transport{Retry: &backoff.Policy{Attempts: 1, MaxThrottled: -1}})
+			r.do(r.path("/a"))
+			if paused := r.transport.Snapshot()[0].Paused; paused == 0 {
+				t.Errorf("%d: lane is not paused", fault.Status)
+			}
+		})
+	}
 }
