@@ -46,7 +46,8 @@ func (s *set) resume(now Instant) {
 	}
 }
 
-// Cut is the share of the rate that a refusal without a told time leaves. The
+// Cut is the share of the rate that a refusal without a told time leaves of
+// limits of up to a minute; longer ones are not cut. The
 // calls that were in flight when it was cut do not cut it again. Served calls
 // restore a twentieth of the configured rate each second, and a refused lane
 // never falls below a fiftieth.
@@ -76,7 +77,27 @@ func (s *set) restore(now Instant) {
 func (s *set) retime(now Instant, share int64) {
 	s.share, s.shareAt = share, now
 	s.cut.Store(share < fullCut)
-	s.replace(now, s.limits)
+	for i, l := range s.limits {
+		if l.slowed() {
+			s.quick.Store(nil)
+			s.tunedAt = max(s.tunedAt, now)
+			s.rules[i] = s.takeOver(now, l, s.rules[i])
+		}
+	}
+}
+
+// takeOver returns the rule of a limit in the place of an old one, nil where
+// there was none.
+func (s *set) takeOver(now Instant, l Limit, old rule) rule {
+	rule := newRule(l, s.share, s.wall)
+	paused := Instant(s.pausedTo.Load())
+	if old != nil {
+		rule.adopt(now, paused, old)
+	}
+	if paused > now {
+		rule.pause(now, paused)
+	}
+	return rule
 }
 
 // Tune implements [Tuner].
@@ -96,14 +117,12 @@ func (s *set) Tune(now Instant, limits ...Limit) error {
 func (s *set) replace(now Instant, limits []Limit) {
 	old, oldLimits := s.rules, s.limits
 	s.install(now, limits)
-	paused := Instant(s.pausedTo.Load())
-	for i, rule := range s.rules {
+	for i, l := range limits {
+		var heir rule
 		if j := Heir(limits, i, oldLimits); j >= 0 {
-			rule.adopt(now, paused, old[j])
+			heir = old[j]
 		}
-		if paused > now {
-			rule.pause(now, paused)
-		}
+		s.rules[i] = s.takeOver(now, l, heir)
 	}
 }
 

@@ -160,6 +160,9 @@ func (f *fixed) relieve(now, at Instant, n int64) {
 // pause spaces what is left of the window at the instant until over the rest
 // of it; where nothing is left, what the next one has.
 func (f *fixed) pause(now, until Instant) {
+	if !f.limit.slowed() {
+		return
+	}
 	ahead := f.ahead(now)
 	w := f.at(until, ahead)
 	from, left := until, f.permits-w.used

@@ -185,7 +185,7 @@ type Reader interface {
 type State struct {
 	Paused Instant      // nothing departs before it; zero, or past: not paused
 	Whole  bool         // as good as new: it could be forgotten and made again
-	Cut    float64      // share of the configured rate in force; 1 where nothing was cut
+	Cut    float64      // share in force of the configured rate of limits of up to a minute; 1 where nothing was cut
 	Limits []LimitState // in the order the limits were given
 	Store  *StoreState  // nil: the limits are enforced in this process alone
 }

@@ -112,7 +112,11 @@ func (g *log) relieve(_, at Instant, n int64) {
 	g.runs = slices.Delete(g.runs, g.head+from, g.head+i)
 }
 
-func (g *log) pause(_, until Instant) { g.spacing = spaced(until, until.Add(g.limit.Per), g.permits) }
+func (g *log) pause(_, until Instant) {
+	if g.limit.slowed() {
+		g.spacing = spaced(until, until.Add(g.limit.Per), g.permits)
+	}
+}
 
 func (g *log) whole(now Instant) bool { return g.used(now) == 0 && g.spacing.over(now) }
 

@@ -1,5 +1,7 @@
 package throttle
 
+import "time"
+
 // A rule is the state of one limit and the arithmetic over it, pure in the
 // instants it is given. Its methods are called under the set's lock, with n
 // within what the limit ever grants.
@@ -20,7 +22,8 @@ type rule interface {
 	// relieve takes back n permits of what counts at the instant at, as far as
 	// the state would hold no more had they never been spent.
 	relieve(now, at Instant, n int64)
-	// pause voids what is saved: from until on, departures are spaced.
+	// pause voids what a bucket saved. Of a limit that is slowed, departures are
+	// spaced from until on.
 	pause(now, until Instant)
 	// whole reports whether the rule is as good as new.
 	whole(now Instant) bool
@@ -32,14 +35,24 @@ type rule interface {
 	state(now Instant) LimitState
 }
 
+// longestSlowed is the longest Per of a limit that a refusal slows. A refusal
+// concerns the shortest limits. What a day has left, spread over the rest of the
+// day, would turn 50/s into 5/s.
+const longestSlowed = time.Minute
+
+func (l Limit) slowed() bool { return l.Per <= longestSlowed }
+
 // An asking is when a request is decided, and since when it was in line, no
 // further back than the tolerance.
 type asking struct{ now, line Instant }
 
 // newRule returns the rule of a resolved limit at a share of its rate in
-// thousandths. Windows that follow the wall clock read it through wall; nil:
+// thousandths, of which one that is not slowed keeps the whole. Windows that follow the wall clock read it through wall; nil:
 // instants are the wall clock.
 func newRule(l Limit, share int64, wall func() Instant) rule {
+	if !l.slowed() {
+		share = fullCut
+	}
 	switch l.Algorithm {
 	case AlgorithmFixedWindow:
 		return newFixed(l, share, wall)

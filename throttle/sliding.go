@@ -116,7 +116,9 @@ func (s *sliding) relieve(now, at Instant, n int64) {
 }
 
 func (s *sliding) pause(_, until Instant) {
-	s.spacing = spaced(until, until.Add(s.limit.Per), s.permits)
+	if s.limit.slowed() {
+		s.spacing = spaced(until, until.Add(s.limit.Per), s.permits)
+	}
 }
 
 func (s *sliding) whole(now Instant) bool {

@@ -89,6 +89,6 @@ end
 local function retime(share)
   lane.share, lane.shareAt, lane.dirty = share, now, true
   for i, rule in ipairs(rules) do
-    if rule.share ~= share then rules[i] = reshared(rule) end
+    if rule.slowed and rule.share ~= share then rules[i] = reshared(rule) end
   end
 end

@@ -16,13 +16,19 @@ local function methodsOf(kind)
   return kinds[kind]
 end
 
+-- A refusal slows limits of up to a minute. It concerns the shortest limits: what
+-- a day has left, spread over the rest of the day, would turn 50/s into 5/s.
+local LONGEST_SLOWED = 60000000
+
 -- newRule returns the rule of a claim, as new, at a share of its rate in
--- thousandths. A cut takes permits of a window, never time: the vendor's windows
--- stay as they are.
+-- thousandths, of which one that is not slowed keeps the whole. A cut takes
+-- permits of a window, never time: the vendor's windows stay as they are.
 local function newRule(field, claim, bounds, share)
   local kind, permits, per, unit, den, burst, align = claim:match("^(%l) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$")
+  local slowed = tonumber(per) <= LONGEST_SLOWED
+  if not slowed then share = 1000 end
   local rule = setmetatable({
-    field = field, claim = claim, head = claim, share = share, claimed = now, bounds = bounds,
+    field = field, claim = claim, head = claim, slowed = slowed, share = share, claimed = now, bounds = bounds,
     -- Of buckets. What may be missing is false: nil would be looked up in the methods.
     unit = 0, den = 0, one = 0, rest = 0, burst = false, leaky = kind == "l", spare = 0, spareRest = 0,
     at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false,
@@ -60,7 +66,7 @@ local function readRule(field, text, claim, bounds)
   if lane.settled > 0 and rule.burst and not rule.slack then
     rule.slack = seldom().newSlack(ceil(rule.at, rule.frac))
   end
-  if rule.share ~= lane.share then return seldom().reshared(rule) end
+  if rule.slowed and rule.share ~= lane.share then return seldom().reshared(rule) end
   return rule
 end
 

@@ -212,6 +212,7 @@ local function makeFixed()
   -- pause spaces what is left of the window at an instant over the rest of it;
   -- where nothing is left, what the next one has.
   function fixed.pause(f, at)
+    if not f.slowed then return end
     local w = windowAt(f, f.window, at)
     local from, left = at, f.permits - w.used
     if left <= 0 then

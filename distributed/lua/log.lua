@@ -205,6 +205,7 @@ local function makeLog()
   log.refund = log.relieve
 
   function log.pause(g, at)
+    if not g.slowed then return end
     g.spacing, g.dirty = spaced(at, at + g.per, g.permits), true
   end
 

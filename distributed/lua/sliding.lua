@@ -119,6 +119,7 @@ local function makeSliding()
   function sliding.refund(s, at, n) s:relieve(at, n, at) end
 
   function sliding.pause(s, at)
+    if not s.slowed then return end
     s.spacing, s.dirty = spaced(at, at + s.per, s.permits), true
   end
 
