@@ -127,7 +127,8 @@ type Fact struct {
 
 // A Reconciler believes the vendor. A refusal with a time pauses: permits
 // dated before it are void, saved burst with them, and from it on departures
-// are spaced at the interval of the limits. A refusal without one cuts the
+// are spaced at the interval of limits of up to a minute; longer limits are
+// neither spaced nor cut. A refusal without one cuts the
 // rate by [Cut]; calls served afterwards restore it step by step.
 type Reconciler interface {
 	Reconcile(now Instant, f Fact)
