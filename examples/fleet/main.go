@@ -23,62 +23,47 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/weirgo/weir/examples/internal/chart"
-)
-
-// The exit codes, besides 0.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // as a shell reports a process that SIGINT ended
+	"github.com/weirgo/weir/examples/internal/program"
 )
 
 func main() {
 	if task, ok := os.LookupEnv(taskEnv); ok {
 		os.Exit(runReplica(task, os.Stdin, os.Stdout, os.Stderr))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program.Main(run, os.Interrupt, syscall.SIGTERM)
 }
 
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "fleet: %v\nfleet: -h lists the flags\n", err)
-		return exitUsage
+		return program.Usage("fleet", err, stderr)
 	}
 	r, err := share(ctx, o, stdout)
 	switch {
 	case ctx.Err() != nil && r.length == 0:
-		return exitInterrupted // before it began
+		return program.ExitInterrupted // before it began
 	case ctx.Err() == nil && err != nil:
 		fmt.Fprintf(stderr, "fleet: %v\n", err)
-		return exitFailed
+		return program.ExitFailed
 	}
 	writeTable(stdout, r)
 	if err := writePicture(o.out, r); err != nil {
 		fmt.Fprintf(stderr, "fleet: %v\n", err)
-		return exitFailed
+		return program.ExitFailed
 	}
 	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
 	switch {
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return program.ExitInterrupted
 	case r.failed > 0:
-		return exitFailed
+		return program.ExitFailed
 	}
 	return 0
 }

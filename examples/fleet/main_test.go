@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/examples/internal/program"
+	"github.com/weirgo/weir/examples/internal/programtest"
 )
 
 // parentEnv makes this test the program itself.
@@ -25,15 +27,7 @@ func TestMain(m *testing.M) {
 // whether both are there afterwards.
 func runIn(t *testing.T, ctx context.Context, args ...string) (code int, stdout string, pictures bool) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "pic")
-	var out, errOut bytes.Buffer
-	code = run(ctx, append(args, "-o", path), &out, &errOut)
-	if errOut.Len() > 0 {
-		t.Errorf("stderr: %s", &errOut)
-	}
-	svg, _ := os.Stat(path + ".svg")
-	png, _ := os.Stat(path + ".png")
-	return code, out.String(), svg != nil && svg.Size() > 0 && png != nil && png.Size() > 0
+	return programtest.Run(ctx, t, run, args...)
 }
 
 // all is the row of all replicas: sent, 429s, calls to Redis and starts.
@@ -54,23 +48,23 @@ func TestInterruptEndsWithWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	code, stdout, pictures := runIn(t, ctx, "-n", "2")
-	if code != exitInterrupted || !pictures || all.FindString(stdout) == "" {
-		t.Errorf("exit %d, pictures %v, want %d, pictures and a table\n%s", code, pictures, exitInterrupted, stdout)
+	if code != program.ExitInterrupted || !pictures || all.FindString(stdout) == "" {
+		t.Errorf("exit %d, pictures %v, want %d, pictures and a table\n%s", code, pictures, program.ExitInterrupted, stdout)
 	}
 }
 
 func TestInterruptBeforeTheFirstCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, stdout, _ := runIn(t, ctx, "-n", "2"); code != exitInterrupted {
-		t.Errorf("exit %d, want %d\n%s", code, exitInterrupted, stdout)
+	if code, stdout, _ := runIn(t, ctx, "-n", "2"); code != program.ExitInterrupted {
+		t.Errorf("exit %d, want %d\n%s", code, program.ExitInterrupted, stdout)
 	}
 }
 
 func TestRedisThatIsNotThere(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), []string{"-redis", "127.0.0.1:1"}, &stdout, &stderr)
-	if code != exitFailed || !bytes.Contains(stderr.Bytes(), []byte("redis at 127.0.0.1:1")) {
-		t.Errorf("exit %d, stderr %q, want exit %d and the address", code, &stderr, exitFailed)
+	if code != program.ExitFailed || !bytes.Contains(stderr.Bytes(), []byte("redis at 127.0.0.1:1")) {
+		t.Errorf("exit %d, stderr %q, want exit %d and the address", code, &stderr, program.ExitFailed)
 	}
 }

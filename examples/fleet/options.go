@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/examples/internal/chart"
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -43,7 +43,6 @@ const (
 func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // the caller prints the error, without the usage
 	fs.IntVar(&o.replicas, "n", 8, "replicas, a process each")
 	fs.IntVar(&o.workers, "workers", 8, "goroutines of each replica that call, one call after the other")
 	fs.TextVar(&o.limit, "limit", throttle.TokenBucket(100, time.Second, 10), "`limit` that they share: a rate and a burst")
@@ -52,12 +51,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	fs.BoolVar(&o.chaos, "chaos", false, "kill, stop and refuse on a schedule")
 	fs.Uint64Var(&o.seed, "seed", 1, "of the schedule: the same seed gives the same")
 	fs.StringVar(&o.out, "o", "arrivals", "`path` of the pictures, without .svg and .png")
-	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fs.SetOutput(help)
-		fmt.Fprintln(help, "usage: fleet [flags]")
-		fs.PrintDefaults()
-		return o, err
-	} else if err != nil {
+	if err := program.Parse(fs, args, help); err != nil {
 		return o, err
 	}
 	if fs.NArg() > 0 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/weirgo/weir/examples/internal/program"
 )
 
 // startProgram runs the program in a process of its own and returns it with the
@@ -57,8 +59,8 @@ func TestInterruptEndsReplicas(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exit %d, want %d\n%s", code, exitInterrupted, &out)
+	if code := cmd.ProcessState.ExitCode(); code != program.ExitInterrupted {
+		t.Errorf("exit %d, want %d\n%s", code, program.ExitInterrupted, &out)
 	}
 	for _, pid := range replicas {
 		if alive(pid) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -59,7 +60,7 @@ func runReplica(encoded string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var t task
 	if err := json.Unmarshal([]byte(encoded), &t); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", taskEnv, err)
-		return exitUsage
+		return program.ExitUsage
 	}
 	signal.Ignore(os.Interrupt) // a terminal sends it to us too; our parent tells us to end
 	redis.SetLogger(silence{})
@@ -140,16 +141,5 @@ func (l *load) call(ctx context.Context, client *http.Client) error {
 		return err
 	}
 	req.Header.Set(replicaHeader, strconv.Itoa(l.task.Replica))
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("answer %s", resp.Status)
-	}
-	return nil
+	return program.Send(client, req)
 }

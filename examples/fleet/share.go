@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -63,28 +63,7 @@ through a client like this one:
 
 The vendor accepts %s and a burst of %d, and answers anything beyond with 429.
 The burst is %v.
-`, o.replicas, o.limit, server.about(), o.length, o.workers, constructor(o.limit), rateOf(o.limit), m.burst(), m)
+`, o.replicas, o.limit, server.about(), o.length, o.workers, program.Constructor(o.limit), rateOf(o.limit), m.burst(), m)
 }
 
 func rateOf(l throttle.Limit) string { return fmt.Sprintf("%.4g/s", perSecond(l)) }
-
-// constructor returns the Go expression that makes the limit.
-func constructor(l throttle.Limit) string {
-	per := l.Per.String()
-	switch l.Per {
-	case time.Second:
-		per = "time.Second"
-	case time.Minute:
-		per = "time.Minute"
-	case time.Hour:
-		per = "time.Hour"
-	}
-	switch l.Algorithm {
-	case throttle.AlgorithmLeakyBucket:
-		return fmt.Sprintf("throttle.LeakyBucket(%d, %s)", l.Permits, per)
-	case throttle.AlgorithmGCRA:
-		return fmt.Sprintf("throttle.GCRA(%d, %s, %d)", l.Permits, per, l.Burst)
-	default:
-		return fmt.Sprintf("throttle.TokenBucket(%d, %s, %d)", l.Permits, per, l.Burst)
-	}
-}

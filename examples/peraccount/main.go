@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -75,7 +76,7 @@ func (a account) call(ctx context.Context, client *http.Client, url string) (fai
 	errs := make([]error, a.calls)
 	var calls sync.WaitGroup
 	for i := range errs {
-		calls.Go(func() { errs[i] = send(client, a.request(ctx, url)) })
+		calls.Go(func() { errs[i] = program.Send(client, a.request(ctx, url)) })
 	}
 	calls.Wait()
 	for _, err := range errs {
@@ -84,21 +85,6 @@ func (a account) call(ctx context.Context, client *http.Client, url string) (fai
 		}
 	}
 	return failed, time.Since(start)
-}
-
-func send(client *http.Client, req *http.Request) error {
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("answer %s", resp.Status)
-	}
-	return nil
 }
 
 func main() {

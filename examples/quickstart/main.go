@@ -20,24 +20,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/examples/internal/chart"
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
-)
-
-// The exit codes, besides 0.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // as a shell reports a process that SIGINT ended
 )
 
 // plainClient is what most programs start with.
@@ -51,30 +42,24 @@ func weirClient(base http.RoundTripper, limit throttle.Limit) *http.Client {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program.Main(run, os.Interrupt)
 }
 
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "quickstart: %v\nquickstart: -h lists the flags\n", err)
-		return exitUsage
+		return program.Usage("quickstart", err, stderr)
 	}
 	results, err := compare(ctx, o, stdout)
 	if err != nil {
 		fmt.Fprintf(stderr, "quickstart: %v\n", err)
-		return exitFailed
+		return program.ExitFailed
 	}
 	writeTable(stdout, results)
 	if err := writePictures(o.out, results); err != nil {
 		fmt.Fprintf(stderr, "quickstart: %v\n", err)
-		return exitFailed
+		return program.ExitFailed
 	}
 	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
 	return exitCode(ctx, results)
@@ -132,9 +117,9 @@ func contestants(o options) []contestant {
 func exitCode(ctx context.Context, results []result) int {
 	switch {
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return program.ExitInterrupted
 	case results[len(results)-1].failed > 0:
-		return exitFailed
+		return program.ExitFailed
 	}
 	return 0
 }

@@ -1,30 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/examples/internal/program"
+	"github.com/weirgo/weir/examples/internal/programtest"
 )
 
 // runIn runs the program with its pictures in a new directory, and reports
 // whether both are there afterwards.
 func runIn(t *testing.T, ctx context.Context, args ...string) (code int, stdout string, pictures bool) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "pic")
-	var out, errOut bytes.Buffer
-	code = run(ctx, append(args, "-o", path), &out, &errOut)
-	if errOut.Len() > 0 {
-		t.Errorf("stderr: %s", &errOut)
-	}
-	svg, _ := os.Stat(path + ".svg")
-	png, _ := os.Stat(path + ".png")
-	return code, out.String(), svg != nil && svg.Size() > 0 && png != nil && png.Size() > 0
+	return programtest.Run(ctx, t, run, args...)
 }
 
 func TestSmallRunAgainstEmbeddedVendor(t *testing.T) {
@@ -60,8 +52,8 @@ func TestInterruptEndsWithWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	code, stdout, pictures := runIn(t, ctx)
-	if code != exitInterrupted || !pictures {
-		t.Errorf("exit %d, pictures %v, want exit %d and pictures\n%s", code, pictures, exitInterrupted, stdout)
+	if code != program.ExitInterrupted || !pictures {
+		t.Errorf("exit %d, pictures %v, want exit %d and pictures\n%s", code, pictures, program.ExitInterrupted, stdout)
 	}
 	if !strings.Contains(stdout, "plain: interrupted") || tableRows(stdout)["plain"] == nil {
 		t.Errorf("no row of what happened so far\n%s", stdout)
@@ -71,7 +63,7 @@ func TestInterruptEndsWithWhatItHas(t *testing.T) {
 func TestInterruptBeforeTheFirstCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, stdout, pictures := runIn(t, ctx); code != exitInterrupted || !pictures {
+	if code, stdout, pictures := runIn(t, ctx); code != program.ExitInterrupted || !pictures {
 		t.Errorf("exit %d, pictures %v\n%s", code, pictures, stdout)
 	}
 }
@@ -97,12 +89,12 @@ func TestFailureThroughWeirIsTheExitCode(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	code, stdout, pictures := runIn(t, t.Context(), "-url", server.URL+"/?key=hunter2", "-n", "1")
-	if code != exitFailed || !pictures || !strings.Contains(stdout, "404 Not Found") {
-		t.Errorf("exit %d, pictures %v, want %d, pictures and the cause\n%s", code, pictures, exitFailed, stdout)
+	if code != program.ExitFailed || !pictures || !strings.Contains(stdout, "404 Not Found") {
+		t.Errorf("exit %d, pictures %v, want %d, pictures and the cause\n%s", code, pictures, program.ExitFailed, stdout)
 	}
 	server.Close()
 	code, stdout, _ = runIn(t, t.Context(), "-url", "http://127.0.0.1:1/?key=hunter2", "-n", "1")
-	if code != exitFailed || strings.Contains(stdout, "hunter2") {
-		t.Errorf("exit %d, want %d and no secret\n%s", code, exitFailed, stdout)
+	if code != program.ExitFailed || strings.Contains(stdout, "hunter2") {
+		t.Errorf("exit %d, want %d and no secret\n%s", code, program.ExitFailed, stdout)
 	}
 }

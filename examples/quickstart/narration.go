@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"time"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/examples/internal/program"
 )
 
 // lateCalls is how many permits the tolerance may add to a burst: a call may
@@ -24,21 +23,7 @@ func aboutWeir(o options) string {
     Limits: []throttle.Limit{%s},
 }}
 The caller's code is the same.%s
-`, constructor(o.limit), why(o))
-}
-
-// constructor returns the Go expression that makes a token bucket.
-func constructor(l throttle.Limit) string {
-	per := l.Per.String()
-	switch l.Per {
-	case time.Second:
-		per = "time.Second"
-	case time.Minute:
-		per = "time.Minute"
-	case time.Hour:
-		per = "time.Hour"
-	}
-	return fmt.Sprintf("throttle.TokenBucket(%d, %s, %d)", l.Permits, per, l.Burst)
+`, program.Constructor(o.limit), why(o))
 }
 
 // why says how the limit follows from the vendor's, where that is known.

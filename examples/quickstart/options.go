@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/examples/internal/chart"
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -43,7 +44,6 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	var rate string
 	var burst int
 	fs := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // the caller prints the error, without the usage
 	fs.StringVar(&o.url, "url", "", "`URL` to GET instead of the embedded vendor")
 	fs.StringVar(&rate, "rate", "", "calls that Weir sends per second, or as in 100/m (default 50; with -url 2)")
 	fs.IntVar(&burst, "burst", 0, "most calls that Weir sends at once (default 8; with -url 1)")
@@ -51,12 +51,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	fs.IntVar(&o.workers, "workers", 0, "goroutines that call (default 32; with -url 4)")
 	fs.BoolVar(&o.plain, "plain", false, "with -url: run the plain, unlimited client first")
 	fs.StringVar(&o.out, "o", "arrivals", "`path` of the pictures, without .svg and .png")
-	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fs.SetOutput(help)
-		fmt.Fprintln(help, "usage: quickstart [flags]")
-		fs.PrintDefaults()
-		return o, err
-	} else if err != nil {
+	if err := program.Parse(fs, args, help); err != nil {
 		return o, err
 	}
 	if err := noArguments(fs.Args()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -56,8 +57,8 @@ func TestBadFlagIsNamedWithItsValue(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(args), &stdout, &stderr)
-		if code != exitUsage || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%s: exit %d, stderr %q; want exit %d and %s", args, code, &stderr, exitUsage, want)
+		if code != program.ExitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit %d, stderr %q; want exit %d and %s", args, code, &stderr, program.ExitUsage, want)
 		}
 	}
 }
