@@ -79,7 +79,7 @@ func compare(ctx context.Context, o options, stdout io.Writer) ([]result, error)
 		results = append(results, measure(ctx, o, c, target, newDisplay(stdout, c.name, o.calls)))
 		target.close()
 		if ctx.Err() != nil {
-			break
+			return results, nil //nolint:nilerr // an interrupt ends the program with what it has
 		}
 	}
 	return results, nil
