@@ -69,11 +69,11 @@ func (c *call) refused(status int, signal *headers.Signal) {
 // landed says that the attempt is no longer in flight.
 func (c *call) landed(good bool) {
 	c.flying = false
-	c.lane.landed(c.turn.Departed(), good)
+	c.lane.landed(&c.turn, good)
 	for i := range c.narrow {
 		if v := &c.narrow[i]; v.passed {
 			v.passed = false
-			v.lane.landed(v.turn.Departed(), good)
+			v.lane.landed(&v.turn, good)
 		}
 	}
 }

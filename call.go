@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -68,6 +69,7 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	}
 	c.lane = lane
 	c.turn.MaxWait = c.options.maxWait
+	c.turn.ID = rand.Uint64() // a count would be one more line of memory that all processors write
 	return c.price()
 }
 

@@ -2,6 +2,7 @@ package weir
 
 import (
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,26 +24,41 @@ const unanswered = time.Second
 // names no time and there is no rate to cut.
 type gate struct {
 	throttle.Limiter
-	lane  *lane
-	ready atomic.Bool  // the lane has its queue
-	free  atomic.Bool  // without limits: the gate alone restrains
-	store atomic.Int32 // a storeWord
+	requests *atomic.Int64 // in the lane: in line, in flight or between attempts
+	longest  time.Duration // longest pause of the limiter that callers wait through
+	started  time.Time     // where the gate's clock was read
+	free     atomic.Bool   // without limits: the gate alone restrains
+	store    atomic.Int32  // a storeWord
 
 	restrained atomic.Bool // what follows matters
 
 	mu       sync.Mutex
 	closedTo throttle.Instant
-	allowed  float64            // calls in flight; zero: any number
-	doubling bool               // allowed doubles with each round of good answers, else grows by one
-	cutAt    throttle.Instant   // when allowed was cut last
-	flying   []throttle.Instant // departures of the calls in flight, while restrained
+	allowed  float64          // calls in flight; zero: any number
+	doubling bool             // allowed doubles with each round of good answers, else grows by one
+	cutAt    throttle.Instant // when allowed was cut last
+	flying   []flight         // calls in flight that departed while restrained, first to last
 	wake     func()
 }
 
-func newGate(inner throttle.Limiter, limits int, l *lane) *gate {
-	g := &gate{Limiter: inner, lane: l}
+// A flight is a call that is counted as in flight. It is known by the call's ID:
+// the clock is read anew at each step of a call's way, so no instant tells it.
+type flight struct {
+	id    uint64
+	since throttle.Instant
+}
+
+// newGate returns the gate before a limiter of so many limits, in a lane that
+// counts its requests and whose callers wait through pauses up to maxPause.
+func newGate(inner throttle.Limiter, limits int, requests *atomic.Int64, maxPause time.Duration) *gate {
+	g := &gate{Limiter: inner, requests: requests, longest: maxPause + newsLag, started: time.Now()}
 	g.free.Store(limits == 0)
 	return g
+}
+
+// now returns the instant by the gate's clock.
+func (g *gate) now() throttle.Instant {
+	return throttle.InstantOf(g.started).Add(time.Since(g.started))
 }
 
 // Take implements [throttle.Limiter].
@@ -52,7 +68,7 @@ func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Insta
 	} else {
 		at, err = g.Limiter.Take(now, r)
 	}
-	if at > now && at != throttle.Never && at.Sub(now) > g.longest() && g.hear(now) {
+	if at > now && at != throttle.Never && at.Sub(now) > g.longest && g.hear(now) {
 		return g.restrain(now, r)
 	}
 	return at, err
@@ -69,8 +85,8 @@ func (g *gate) restrain(now throttle.Instant, r throttle.Request) (throttle.Inst
 		return at, nil
 	}
 	at, err := g.Limiter.Take(now, r)
-	if err == nil && at <= now && g.allowed > 0 {
-		g.flying = append(g.flying, now)
+	if err == nil && at <= now && g.allowed > 0 && r.ID != 0 {
+		g.flying = append(g.flying, flight{r.ID, now})
 	}
 	return at, err
 }
@@ -82,7 +98,7 @@ func (g *gate) held() throttle.Instant {
 	if g.allowed == 0 || over < 0 {
 		return 0
 	}
-	return g.flying[over].Add(unanswered)
+	return g.flying[over].since.Add(unanswered)
 }
 
 // closeTo refuses everybody until then, and admits one call after it. That
@@ -102,9 +118,6 @@ func (g *gate) closeTo(until throttle.Instant) {
 // wait through here is refused there.
 const newsLag = time.Second
 
-// longest is the longest that the limiter may be paused with callers in line.
-func (g *gate) longest() time.Duration { return g.lane.home.transport.maxPause() + newsLag }
-
 // hear takes in what the limiter has learned, perhaps from elsewhere: it closes
 // the gate where the limiter is paused for longer than callers wait, and reports
 // whether it is.
@@ -115,7 +128,7 @@ func (g *gate) hear(now throttle.Instant) (closed bool) {
 	}
 	s := r.State(now)
 	g.store.Store(int32(storeWordOf(s.Store)))
-	if s.Paused.Sub(now) <= g.longest() {
+	if s.Paused.Sub(now) <= g.longest {
 		return false
 	}
 	g.closeTo(s.Paused)
@@ -164,33 +177,39 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 		return // it was in flight when others were refused already
 	}
 	g.cutAt = now
-	flying := g.allowed
-	if flying == 0 {
-		flying = float64(g.lane.users.Load())
+	// The lane of a route is made when the route is refused: its requests are
+	// fewer than fly. So the first cut is made good fast.
+	flying, first := g.allowed, g.allowed == 0
+	if first {
+		flying = float64(g.requests.Load())
 	}
-	g.begin(max(1, flying*throttle.Cut), false)
+	g.begin(max(1, flying*throttle.Cut), first)
 }
 
-// landed says that the call that departed then is no longer in flight.
-func (g *gate) landed(departed throttle.Instant, good bool) {
+// landed says that the call is no longer in flight.
+func (g *gate) landed(id uint64, good bool) {
 	if !g.restrained.Load() {
 		return
 	}
 	g.mu.Lock()
-	for i, d := range g.flying {
-		if d == departed {
-			g.flying = append(g.flying[:i], g.flying[i+1:]...)
-			if good {
-				g.grow()
-			}
-			break
-		}
+	if g.down(id) && good {
+		g.grow()
 	}
 	wake := g.wake
 	g.mu.Unlock()
 	if wake != nil {
 		wake()
 	}
+}
+
+// down counts the call as in flight no longer, and reports whether it was.
+func (g *gate) down(id uint64) bool {
+	i := slices.IndexFunc(g.flying, func(f flight) bool { return f.id == id })
+	if i < 0 {
+		return false
+	}
+	g.flying = slices.Delete(g.flying, i, i+1)
+	return true
 }
 
 func (g *gate) grow() {
@@ -203,7 +222,7 @@ func (g *gate) grow() {
 		g.allowed += 1 / g.allowed
 	}
 	// Where more may fly than there are, half of it unused, the gate is open.
-	if g.allowed == 0 || float64(g.lane.users.Load()) < g.allowed/2 {
+	if g.allowed == 0 || float64(g.requests.Load()) < g.allowed/2 {
 		g.allowed, g.flying = 0, nil
 		g.restrained.Store(false)
 	}
@@ -240,9 +259,7 @@ func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if n := len(g.flying); n > 0 {
-		g.flying = g.flying[:n-1] // it was granted last
-	}
+	g.down(r.ID)
 }
 
 // Settle implements [throttle.Settler].
@@ -272,9 +289,7 @@ func (g *gate) Notify(wake func()) {
 	g.mu.Unlock()
 	if n, ok := g.Limiter.(throttle.Notifier); ok {
 		n.Notify(func() {
-			if g.ready.Load() {
-				g.hear(g.lane.queue.Now())
-			}
+			g.hear(g.now())
 			wake()
 		})
 	}

@@ -98,7 +98,7 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	}
 	l := &lane{key: key, home: home, budget: t.Retry.NewBudget()}
 	l.limits.Store(resolved)
-	l.gate = newGate(limiter, len(limits), l)
+	l.gate = newGate(limiter, len(limits), &l.users, t.maxPause())
 	l.queue = shaping.NewQueue(l.gate)
 	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
 	l.hook.Wait = l.waits
@@ -106,7 +106,6 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	l.meter = home.metrics.meter(key)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
-	l.gate.ready.Store(true)
 	if _, local := store.(throttle.Local); !local {
 		l.gate.hear(now)
 	}
@@ -209,10 +208,10 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 	return told > 0 && !long
 }
 
-// landed says that a call is answered, or has failed.
-func (l *lane) landed(departed throttle.Instant, good bool) {
-	l.gate.landed(departed, good)
-	if good && l.refusedAt.Load() != 0 {
+// landed says that the call whose turn it was is answered, or has failed.
+func (l *lane) landed(turn *shaping.Turn, good bool) {
+	l.gate.landed(turn.ID, good)
+	if departed := turn.Departed(); good && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
 		l.queue.Reconcile(throttle.Fact{Departed: departed})

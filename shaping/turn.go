@@ -14,6 +14,7 @@ type Turn struct {
 	N       int           // permits of every limit beyond Each; none: the turn is a probe
 	Each    []int         // permits of each limit, in the order of the limits
 	MaxWait time.Duration // longest wait each time it comes; zero: the queue's
+	ID      uint64        // of the call whose turn it is, for a limiter that counts calls in flight; zero: it has none
 
 	arrived  throttle.Instant // first arrival; zero: not yet
 	number   int64            // among arrivals of the same instant; zero: it never stood in line
@@ -47,7 +48,7 @@ func (t *Turn) depart(charged, now throttle.Instant) {
 }
 
 func (t *Turn) request(since throttle.Instant) throttle.Request {
-	return throttle.Request{N: t.N, Each: t.Each, Since: since}
+	return throttle.Request{N: t.N, Each: t.Each, Since: since, ID: t.ID}
 }
 
 // Return gives back what the turn was granted last, where it did not depart

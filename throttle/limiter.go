@@ -53,6 +53,7 @@ type Request struct {
 	N     int
 	Each  []int
 	Since Instant // in line since; a permit that fell due in this time may be spent late; zero: now
+	ID    uint64  // of the call that it is for, the same at Take and Refund; zero: it has none
 }
 
 // A Limiter decides when permits may be spent. It never sleeps and does no I/O

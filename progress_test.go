@@ -1,0 +1,199 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A lane that was refused serves again. A bubble's clock stands still between
+// two readings, so the same cases also run over real sockets in real time.
+
+// A recovery is a lane that is refused a few times, for so long each, and then
+// served as before.
+type recovery struct {
+	name     string
+	status   int
+	header   http.Header
+	refusals int32
+	paused   time.Duration // by all the refusals together
+	limits   []throttle.Limit
+	dialect  *headers.Dialect
+	maxPause time.Duration
+}
+
+// recoveries returns one refusal of each kind, in each kind of lane.
+func recoveries() (all []recovery) {
+	kinds := []recovery{
+		{name: "seconds", status: 429, header: hints("1"), refusals: 1, paused: time.Second},
+		{name: "milliseconds", status: 429, header: http.Header{"Retry-After-Ms": {"200"}}, refusals: 5, paused: time.Second},
+		{name: "bare", status: 429, refusals: 1},
+		{name: "503", status: 503, header: hints("1"), refusals: 1, paused: time.Second},
+		{name: "longer than MaxPause", status: 429, header: hints("1"), refusals: 1, paused: time.Second, maxPause: 500 * time.Millisecond},
+	}
+	limits := []throttle.Limit{throttle.TokenBucket(50, time.Second, 10)}
+	for _, kind := range kinds {
+		for _, c := range []struct {
+			of      string
+			limits  []throttle.Limit
+			dialect *headers.Dialect
+		}{
+			{"lane without limits", nil, nil},
+			{"lane with limits", limits, nil},
+			{"route of a lane without limits", nil, scopedBy(headers.ScopeRoute)},
+			{"route of a lane with limits", limits, scopedBy(headers.ScopeRoute)},
+		} {
+			r := kind
+			r.name, r.limits, r.dialect = kind.name+", "+c.of, c.limits, c.dialect
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// A recovering is a recovery under way: the vendor, and what it has served.
+type recovering struct {
+	recovery
+	refuse atomic.Int32
+	served atomic.Int64
+}
+
+// ServeHTTP takes 300 ms and a little for a good answer: many lanes of 64
+// workers each are no more load than two processors can bear.
+func (r *recovering) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if r.refuse.Load() > 0 && r.refuse.Add(-1) >= 0 {
+		for name, values := range r.header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(r.status)
+		return
+	}
+	time.Sleep(300*time.Millisecond + rand.N(time.Millisecond))
+	r.served.Add(1)
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+// within returns how many were served in that time.
+func (r *recovering) within(d time.Duration) int64 {
+	before := r.served.Load()
+	time.Sleep(d)
+	return r.served.Load() - before
+}
+
+// run has 64 workers send through a transport over the base, and requires that
+// the third second after the last pause serves half of what one did before.
+func (r *recovering) run(t *testing.T, base http.RoundTripper, url string) {
+	transport := &weir.Transport{Base: base, Limits: r.limits, Dialect: r.dialect, MaxPause: r.maxPause, Logger: slog.New(slog.DiscardHandler)}
+	defer transport.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				send(ctx, transport, url)
+			}
+		})
+	}
+	for r.served.Load() < 2*64 { // all of them are on their way
+		r.within(10 * time.Millisecond)
+	}
+	before := r.within(time.Second)
+	r.refuse.Store(r.refusals)
+	r.within(r.paused + 2*time.Second)
+	after := r.within(time.Second)
+	cancel()
+	wg.Wait()
+	if left := r.refuse.Load(); left > 0 {
+		t.Errorf("%s: %d refusals are left", r.name, left)
+	}
+	if after < before/2 {
+		t.Errorf("%s: served %d in the third second after the pause, and %d in one before it", r.name, after, before)
+	}
+}
+
+// send sends one request. A worker who is refused comes back a little later.
+func send(ctx context.Context, transport *weir.Transport, url string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		time.Sleep(10 * time.Millisecond)
+		return
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+}
+
+func TestRefusedLaneServesAgain(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	for i, c := range recoveries() {
+		if i%4 == 3 && i > 3 {
+			continue // as much load as need be: the bubble has all of them
+		}
+		r := &recovering{recovery: c}
+		server := testserver.Run(t, testserver.Listen, r)
+		wg.Go(func() { r.run(t, server.Transport(), server.URL) })
+	}
+	wg.Wait()
+}
+
+func TestRefusedLaneServesAgainInABubble(t *testing.T) {
+	for _, c := range recoveries() {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recovering{recovery: c}
+			r.run(t, baseFunc(func(req *http.Request) (*http.Response, error) {
+				w := httptest.NewRecorder()
+				r.ServeHTTP(w, req)
+				return w.Result(), nil
+			}), "http://vendor.example/things")
+		})
+	}
+}
+
+// Twenty calls a second, each of which has ten seconds: a pause of one second
+// makes none of them late.
+func TestRefusalFailsNoPatientCall(t *testing.T) {
+	t.Parallel()
+	r := &recovering{recovery: recovery{status: 429, header: hints("1")}}
+	server := testserver.Run(t, testserver.Listen, r)
+	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+	defer transport.Close()
+	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	r.refuse.Store(1)
+	var wg sync.WaitGroup
+	var failed atomic.Value
+	for range 80 {
+		wg.Go(func() {
+			resp, err := client.Get(server.URL)
+			if err != nil {
+				failed.Store(fmt.Sprint(err))
+				return
+			}
+			if resp.Body.Close(); resp.StatusCode != 200 {
+				failed.Store(resp.Status)
+			}
+		})
+		time.Sleep(50 * time.Millisecond)
+	}
+	wg.Wait()
+	if f := failed.Load(); f != nil {
+		t.Errorf("a call of 80 failed: %v", f)
+	}
+}
