@@ -19,40 +19,54 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	if protocol := int32(resp.ProtoMajor); c.lane.protocol.Load() != protocol {
 		c.lane.protocol.Store(protocol)
 	}
-	signal := c.read(resp)
+	signal, heeded := c.read(resp)
 	if signal.Throttled {
 		c.lane.meter.refusal(c.ctx, resp, &signal)
 	}
 	// First the refusal: what lands lets the next one go. Where waiting does
 	// not help this request, a time that was told still is the lane's.
-	if _, told := signal.Wait(); signal.Throttled && (told || !signal.Permanent) {
+	if _, told := signal.Wait(); signal.Throttled && !heeded && (told || !signal.Permanent) {
 		c.refused(resp.StatusCode, &signal)
 	}
 	c.landed(!signal.Throttled && resp.StatusCode < http.StatusInternalServerError)
 	return signal
 }
 
-// read reads what an answer says of quotas, where it may be a refusal.
-func (c *call) read(resp *http.Response) headers.Signal {
+// read reads what an answer says of quotas, if it may be a refusal. The body may come
+// slowly: a time that the header tells is heeded before it is waited for. Heeded says
+// that the body had nothing to add to that.
+func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	dialect := c.t.Dialect
 	if dialect == nil {
 		dialect = c.lane.dialect(c.req)
 	}
 	if !dialect.CanRefuse(resp.StatusCode) {
-		return headers.Signal{}
+		return headers.Signal{}, false
 	}
-	if dialect != nil && len(dialect.Body) > 0 {
-		// A body that stands still must not hold the lane up.
-		body := resp.Body
-		still := time.AfterFunc(hintTime, func() { body.Close() })
-		defer still.Stop()
+	now := time.Now()
+	signal, more := dialect.ParseHeader(resp, now)
+	if more {
+		first := c.believed(signal)
+		if _, told := first.Wait(); told && first.Throttled {
+			c.refused(resp.StatusCode, &first)
+			heeded = true
+		}
+		signal = dialect.Parse(resp, now)
+		heeded = heeded && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
 	}
-	return dialect.Parse(resp, time.Now())
+	signal = c.believed(signal)
+	c.forbidden = c.forbidden || signal.Reason == headers.Reason403 && !signal.HasRetryAfter
+	return signal, heeded
 }
 
-// hintTime bounds the wait for a hint in the body of a refusal. Where it runs
-// out the caller finds the body closed.
-const hintTime = 5 * time.Second
+// believed takes a second 403 that only a quota made a refusal for what it is: the
+// request is forbidden, and the quota is told on every response.
+func (c *call) believed(signal headers.Signal) headers.Signal {
+	if c.forbidden && signal.Reason == headers.Reason403 && !signal.HasRetryAfter {
+		signal.Throttled, signal.NotProcessed, signal.Reason, signal.Scope = false, false, "", headers.ScopeUnknown
+	}
+	return signal
+}
 
 // refused acts on a refusal of the call, in whose scope it concerns.
 func (c *call) refused(status int, signal *headers.Signal) {

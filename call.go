@@ -34,6 +34,7 @@ type call struct {
 	refusedAt throttle.Instant // when the first of them was
 	paused    bool             // the lane is paused for the last answer
 	told      time.Duration    // by the last answer
+	forbidden bool             // a quota made a 403 a refusal before
 	watched   *attempt         // the last one; nil: none was watched
 	granted   bool             // its turn has come, and nothing is sent yet
 	flying    bool             // it is unanswered

@@ -14,13 +14,14 @@
 // draft-ietf-httpapi-ratelimit-headers-10), from 07 on as structured fields (RFC 9651);
 // and every field with the word "ratelimit" or "rate-limit" in its name, whose other
 // words name the quota. A 429 (RFC 6585 section 4) always refuses, a 503 with a
-// Retry-After, a 403 with one or with a quota that has none remaining.
+// Retry-After, a 403 with one or with a quota that has none remaining for more than
+// two seconds.
 //
 // # Dialects
 //
 // Vendors differ. [Parse] knows many by their host, and [Lookup] by their name. A
 // [Dialect] is data: a row in a table says which fields are in milliseconds, which
-// status refuses as well, where in a JSON body the wait stands. Write your own and
+// status refuses as well, where in a body of JSON or XML the wait stands. Write your own and
 // call its Parse, or [Register] it.
 //
 // # What is not believed

@@ -36,7 +36,10 @@ func checkBounds(t *testing.T, s headers.Signal) {
 	}
 }
 
-var reasons = []string{"", "status_429", "status_503", "status_403", "status", "field", "body", "zero_quota", "no_retry"}
+var reasons = []headers.Reason{
+	"", headers.Reason429, headers.Reason503, headers.Reason403, headers.ReasonStatus,
+	headers.ReasonField, headers.ReasonBody, headers.ReasonZeroQuota, headers.ReasonNoRetry,
+}
 
 func checkQuota(t *testing.T, q headers.Quota) {
 	t.Helper()

@@ -3,55 +3,93 @@ package headers
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
+	"strconv"
 	"strings"
 )
 
 // maxDepth bounds the nesting of a body that is looked into.
 const maxDepth = 32
 
-// hints reads the dialect's hints from a JSON text, which may be cut off: what stands
-// before the cut counts.
-func (r *reader) hints(text []byte) {
+// text reads the hints of the dialect in the text of the body itself.
+func (r *reader) text(text []byte) {
+	for i := range r.dialect.Body {
+		if f := &r.dialect.Body[i]; f.Name == "" && f.applies(r.resp) {
+			r.value(f, []string{string(bytes.TrimSpace(text))}, ReasonBody)
+		}
+	}
+}
+
+// members reads the hints from a JSON text, which may be cut off: what stands before
+// the cut counts.
+func (r *reader) members(text []byte) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var path jsonPath
+	var at path
 	for {
 		token, err := decoder.Token()
-		if err != nil || len(path) > maxDepth {
+		if err != nil || len(at) > maxDepth {
 			return
 		}
-		if path.next(token) {
+		if at.next(token) {
 			continue
 		}
 		switch token := token.(type) {
 		case string:
-			r.hint(path, token)
+			r.hint(at, token)
 		case json.Number:
-			r.hint(path, token.String())
+			r.hint(at, token.String())
+		case bool:
+			r.hint(at, strconv.FormatBool(token))
+		}
+	}
+}
+
+// elements reads the hints from an XML text, which may be cut off as well. A path is
+// of the names of elements, without their name spaces.
+func (r *reader) elements(text []byte) {
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	decoder.Strict = false
+	var at path
+	for {
+		token, err := decoder.RawToken()
+		if err != nil || len(at) > maxDepth {
+			return
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			at = append(at, step{object: true, key: token.Name.Local})
+		case xml.EndElement:
+			at = at[:max(0, len(at)-1)]
+		case xml.CharData:
+			if value := string(bytes.TrimSpace(token)); value != "" {
+				r.hint(at, value)
+			}
 		}
 	}
 }
 
 // hint reads one value of the body.
-func (r *reader) hint(path jsonPath, value string) {
+func (r *reader) hint(at path, value string) {
 	for i := range r.dialect.Body {
-		if f := &r.dialect.Body[i]; path.matches(f.Name) {
-			r.value(f, []string{value}, reasonBody)
+		if f := &r.dialect.Body[i]; at.matches(f.Name) && f.applies(r.resp) {
+			r.value(f, []string{value}, ReasonBody)
 		}
 	}
 }
 
-// A jsonPath is where a decoder stands: the objects and arrays that it is in.
-type jsonPath []jsonStep
+// A path is where a decoder stands: the objects and arrays that it is in.
+type path []step
 
-type jsonStep struct {
+// A step is an object with the key of its next value, or an array, or an element.
+type step struct {
 	object bool
 	key    string // of the value in the object that is next
 	keyed  bool
 }
 
 // next takes a token, and reports whether that was structure rather than a value.
-func (p *jsonPath) next(token json.Token) bool {
+func (p *path) next(token json.Token) bool {
 	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
 		*p = (*p)[:len(*p)-1]
 		return true
@@ -65,14 +103,17 @@ func (p *jsonPath) next(token json.Token) bool {
 		}
 	}
 	if delim, ok := token.(json.Delim); ok {
-		*p = append(*p, jsonStep{object: delim == '{'})
+		*p = append(*p, step{object: delim == '{'})
 		return true
 	}
 	return false
 }
 
 // matches compares the path with a pattern of keys.
-func (p jsonPath) matches(pattern string) bool {
+func (p path) matches(pattern string) bool {
+	if pattern == "" {
+		return false // the text of the body itself
+	}
 	for i, step := range p {
 		key, rest, more := strings.Cut(pattern, ".")
 		if key != "*" && (!step.object || key != step.key) || more != (i < len(p)-1) {

@@ -1,35 +1,26 @@
 package headers
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
-)
-
-// The reasons of a signal.
-const (
-	reason429       = "status_429"
-	reason503       = "status_503"
-	reason403       = "status_403"
-	reasonStatus    = "status"
-	reasonField     = "field"
-	reasonBody      = "body"
-	reasonZeroQuota = "zero_quota"
-	reasonNoRetry   = "no_retry"
 )
 
 // generic is the dialect of a vendor that none is known for.
 var generic = new(Dialect)
 
 // Parse reads what a response says about quotas, in the dialect of the host that
-// its Request was sent to; where there is none, in the generic one. Now is when the
+// its Request was sent to; if there is none, in the generic one. Now is when the
 // response was received. Parse never fails: what it cannot trust it leaves out.
 //
 // Waits lie between zero and 31 days, counts are finite and not below zero.
 //
-// The response is left as it is, but where its dialect has hints in the body. Parse
-// may then wait for the first 64 KiB of that, as long as the request's context lets
-// it, and Body has another value, which reads and closes as before.
+// The response is left as it is, unless its dialect has hints in the body. Parse
+// then waits for the first 64 KiB of it, for five seconds or until the request's
+// context ends; what has come by then counts. Body has another value afterwards,
+// which reads and closes as before. A body that stood still is read by a goroutine
+// until more of it comes, or it is closed.
 //
 // Parse is safe for concurrent use with different responses.
 func Parse(resp *http.Response, now time.Time) Signal {
@@ -42,18 +33,42 @@ func Parse(resp *http.Response, now time.Time) Signal {
 // Parse is [Parse] in the dialect d, whatever the host. If d is nil, the generic
 // dialect is used.
 func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
-	if resp == nil {
+	r, ok := d.reader(resp, now)
+	if !ok {
 		return Signal{}
+	}
+	r.header()
+	if r.awaitsBody() {
+		r.body()
+	}
+	return r.sig
+}
+
+// ParseHeader is [Dialect.Parse] without a wait: it reads the status and the header
+// and leaves the body alone. More says that the body may tell more, which Parse
+// would wait for.
+func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
+	r, ok := d.reader(resp, now)
+	if !ok {
+		return Signal{}, false
+	}
+	r.header()
+	return r.sig, r.awaitsBody()
+}
+
+// reader returns a reader of the response; ok is false if there is nothing to read.
+func (d *Dialect) reader(resp *http.Response, now time.Time) (r reader, ok bool) {
+	if resp == nil {
+		return reader{}, false
 	}
 	if d == nil {
 		d = generic
 	}
 	telling, aged := scan(resp.Header)
-	if !telling && resp.StatusCode < 400 && len(d.Fields)+len(d.Body)+len(d.Refuses) == 0 {
-		return Signal{}
+	if !telling && resp.StatusCode < http.StatusBadRequest && len(d.Fields) == 0 && !d.CanRefuse(resp.StatusCode) {
+		return reader{}, false
 	}
-	r := reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: d}
-	return r.read()
+	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: d}, true
 }
 
 // judge decides what the response means. It may be called again when more is known.
@@ -68,45 +83,57 @@ func (r *reader) judge() {
 	}
 	s.Quotas = r.quotas
 	s.Reason = r.reason()
-	s.Throttled, s.Permanent = s.Reason != "", false
+	s.Throttled, s.NotProcessed, s.Permanent, s.Scope = s.Reason != "", false, false, ScopeUnknown
 	if s.Throttled {
 		status := r.resp.StatusCode
-		s.NotProcessed = status == http.StatusTooManyRequests || slices.Contains(r.dialect.NotProcessed, status)
-		s.Scope = r.scope
-		if s.Scope == ScopeUnknown {
-			s.Scope = r.dialect.Scope
-		}
+		s.NotProcessed = status == http.StatusTooManyRequests || r.notProcessed || slices.Contains(r.dialect.NotProcessed, status)
+		s.Scope = cmp.Or(r.scope, r.dialect.Scope)
+		r.awaitRate()
 	}
 	switch {
-	case r.forbidden && r.resp.StatusCode >= 400:
-		s.Permanent, s.Reason = true, reasonNoRetry
+	case r.forbidden && r.resp.StatusCode >= http.StatusBadRequest:
+		s.Permanent, s.Reason = true, ReasonNoRetry
 	case s.Throttled && r.zeroQuota():
-		s.Permanent, s.Reason = true, reasonZeroQuota
+		s.Permanent, s.Reason = true, ReasonZeroQuota
 	}
 }
 
 // reason returns why the response is a refusal for now, or "".
-func (r *reader) reason() string {
-	status := r.resp.StatusCode
+func (r *reader) reason() Reason {
+	status, d := r.resp.StatusCode, r.dialect
+	waits := r.sig.HasRetryAfter
 	switch {
+	case r.served:
+		return ""
 	case status == http.StatusTooManyRequests: // RFC 6585 section 4
-		return reason429
-	case slices.Contains(r.dialect.Refuses, status):
-		return reasonStatus
+		return Reason429
+	case slices.Contains(d.Refuses, status):
+		return ReasonStatus
 	case r.refusal != "":
 		return r.refusal
-	case status == http.StatusServiceUnavailable && r.sig.HasRetryAfter: // RFC 9110 section 15.6.4
-		return reason503
-	case status == http.StatusForbidden && (r.sig.HasRetryAfter || r.exhausted()):
-		return reason403
+	case status == http.StatusServiceUnavailable && waits: // RFC 9110 section 15.6.4
+		return Reason503
+	case status == http.StatusForbidden && (waits || r.exhausted(r.shortestReset())):
+		return Reason403
+	case waits && slices.Contains(d.RefusesWithWait, status),
+		slices.Contains(d.RefusesByQuota, status) && r.exhausted(0):
+		return ReasonStatus
 	}
 	return ""
 }
 
-// exhausted reports whether a quota has none remaining.
-func (r *reader) exhausted() bool {
+// shortestReset is the least reset of a used-up quota that makes a refusal of a 403.
+func (r *reader) shortestReset() time.Duration {
+	if slices.Contains(r.dialect.RefusesByQuota, http.StatusForbidden) {
+		return 0
+	}
+	return 2*time.Second + 1
+}
+
+// exhausted reports whether a quota has none remaining, for a time at least.
+func (r *reader) exhausted(least time.Duration) bool {
 	return !r.dialect.Advisory && slices.ContainsFunc(r.quotas, func(q Quota) bool {
-		return q.HasRemaining && q.Remaining == 0
+		return q.HasRemaining && q.Remaining == 0 && q.Reset >= least
 	})
 }
 
@@ -130,6 +157,7 @@ func (d *Dialect) CanRefuse(status int) bool {
 		return true
 	}
 	return d != nil && (d.BodyOfSuccess || slices.Contains(d.Refuses, status) ||
+		slices.Contains(d.RefusesWithWait, status) || slices.Contains(d.RefusesByQuota, status) ||
 		slices.ContainsFunc(d.Fields, func(f Field) bool { return f.Tells == FactRefusal }))
 }
 

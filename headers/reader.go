@@ -19,17 +19,23 @@ type reader struct {
 	dialect *Dialect
 	sig     Signal
 
-	scope     Scope  // whom the refusal concerns, as the response says
-	refusal   string // reason of a refusal that a field or the body tells
-	forbidden bool   // the vendor says not to try again
+	scope        Scope   // whom the refusal concerns, as the response says
+	refusal      Reason  // of a refusal that a field or the body tells
+	notProcessed bool    // the vendor says that it has done nothing
+	served       bool    // the vendor says that it has not refused
+	forbidden    bool    // the vendor says not to try again
+	bare         bool    // RetryAfter was a number without a unit
+	cost         float64 // what the request needs of the quota earned
+	rate         float64 // what comes back to it in a second
+	earned       string
 }
 
-// read reads the whole response.
-func (r *reader) read() Signal {
+// header reads all but the body.
+func (r *reader) header() {
 	r.standard()
 	for i := range r.dialect.Fields {
 		f := &r.dialect.Fields[i]
-		if lines := bounded(r.lines(f.Name)); len(lines) > 0 {
+		if lines := bounded(r.lines(f.Name)); len(lines) > 0 && f.applies(r.resp) {
 			r.field(f, lines)
 		}
 	}
@@ -37,13 +43,19 @@ func (r *reader) read() Signal {
 		r.tally = tally{} // a cache's answer tells of quotas as they once were
 	}
 	r.settle()
+	r.checkUnit()
 	r.judge()
-	if r.body() {
-		r.settle()
-		r.judge()
+}
+
+// checkUnit takes a Retry-After that is a thousand times the reset of a quota for
+// milliseconds, which old versions of some interfaces send.
+func (r *reader) checkUnit() {
+	for i := range r.quotas {
+		reset := r.quotas[i].Reset
+		if off := r.sig.RetryAfter - 1000*reset; r.bare && reset > 0 && off.Abs() < 10*reset {
+			r.sig.RetryAfter, r.bare = r.sig.RetryAfter/1000, false
+		}
 	}
-	r.sig.Quotas = r.quotas
-	return r.sig
 }
 
 // lines returns the lines of a field. A header map that was built by hand may hold
@@ -99,7 +111,7 @@ func (r *reader) standard() {
 // claimed reports whether the dialect reads the field itself.
 func (r *reader) claimed(name string) bool {
 	for i := range r.dialect.Fields {
-		if strings.EqualFold(r.dialect.Fields[i].Name, name) {
+		if f := &r.dialect.Fields[i]; strings.EqualFold(f.Name, name) && f.applies(r.resp) {
 			return true
 		}
 	}
@@ -118,6 +130,7 @@ func (r *reader) retryAfter(lines []string, unit time.Duration) {
 		if valid {
 			r.sig.RetryAfter = max(r.sig.RetryAfter, wait)
 			r.sig.HasRetryAfter = true
+			r.bare = unit == 0 && isDigits(value)
 		}
 	}
 }
@@ -235,6 +248,10 @@ func concat(lines, more []string) []string {
 		return more
 	}
 	return bounded(slices.Concat(lines, more))
+}
+
+func isDigits(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < '0' || c > '9' })
 }
 
 func isFalse(line string) bool { return strings.EqualFold(trim(line), "false") }

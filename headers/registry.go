@@ -132,8 +132,13 @@ func (d *Dialect) validate() error {
 		}
 	}
 	for _, f := range slices.Concat(d.Fields, d.Body) {
-		if f.Name == "" || f.Tells > FactScope || f.Syntax > SyntaxPercent || f.Member < 0 || f.Per < 0 || f.Window < 0 {
-			return fmt.Errorf("headers: dialect %s: field %q: empty name, unknown fact or syntax, or number below zero", d.Vendor, f.Name)
+		if f.Tells > lastFact || f.Syntax > lastSyntax || f.Member < 0 || f.Per < 0 || f.Window < 0 {
+			return fmt.Errorf("headers: dialect %s: field %q: unknown fact or syntax, or number below zero", d.Vendor, f.Name)
+		}
+	}
+	for _, f := range d.Fields {
+		if f.Name == "" {
+			return fmt.Errorf("headers: dialect %s: field without a name", d.Vendor)
 		}
 	}
 	for _, f := range d.Body {
@@ -148,16 +153,22 @@ func (d *Dialect) clone() *Dialect {
 	c := *d
 	c.Hosts = slices.Clone(d.Hosts)
 	c.Refuses = slices.Clone(d.Refuses)
+	c.RefusesWithWait = slices.Clone(d.RefusesWithWait)
+	c.RefusesByQuota = slices.Clone(d.RefusesByQuota)
 	c.NotProcessed = slices.Clone(d.NotProcessed)
-	c.Fields = slices.Clone(d.Fields)
-	c.Body = slices.Clone(d.Body)
+	c.Fields = cloneFields(d.Fields)
+	c.Body = cloneFields(d.Body)
 	for i := range c.Fields {
-		f := &c.Fields[i]
-		f.Name = textproto.CanonicalMIMEHeaderKey(f.Name)
-		f.Words = maps.Clone(f.Words)
-	}
-	for i := range c.Body {
-		c.Body[i].Words = maps.Clone(c.Body[i].Words)
+		c.Fields[i].Name = textproto.CanonicalMIMEHeaderKey(c.Fields[i].Name)
 	}
 	return &c
+}
+
+func cloneFields(fields []Field) []Field {
+	fields = slices.Clone(fields)
+	for i := range fields {
+		f := &fields[i]
+		f.Words, f.If, f.Statuses = maps.Clone(f.Words), maps.Clone(f.If), slices.Clone(f.Statuses)
+	}
+	return fields
 }

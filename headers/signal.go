@@ -4,22 +4,31 @@ import "time"
 
 // A Signal is what one response says about the caller's quotas. The zero value
 // says nothing.
-//
-// Reason is empty where the response neither refuses nor forbids. Else it is one of
-// "status_429", "status_503", "status_403", "status" (another that refuses in the
-// vendor's dialect), "field" (a header field says so), "body" (the body does),
-// "zero_quota" (Permanent: the quota is zero) and "no_retry" (Permanent: the vendor
-// says do not retry).
 type Signal struct {
 	Throttled     bool          // refused for now: 429, and the vendors' other ways
 	NotProcessed  bool          // the vendor certainly did nothing: 429, and where its dialect says so
 	Permanent     bool          // waiting will not help: the vendor says do not retry, or the quota is zero
 	Scope         Scope         // whom the refusal concerns
-	Reason        string        // a word of ours (see below), never the vendor's text
+	Reason        Reason        // a word of ours, never the vendor's text; "" if the response neither refuses nor forbids
 	RetryAfter    time.Duration // wait the response itself asks for, from now
 	HasRetryAfter bool
 	Quotas        []Quota
 }
+
+// A Reason says what made a response a refusal.
+type Reason string
+
+// The reasons. The last two are of responses that are Permanent.
+const (
+	Reason429       Reason = "status_429"
+	Reason503       Reason = "status_503" // with a Retry-After
+	Reason403       Reason = "status_403" // with a Retry-After, or a quota that has none remaining
+	ReasonStatus    Reason = "status"     // another that refuses in the vendor's dialect
+	ReasonField     Reason = "field"      // a header field says so
+	ReasonBody      Reason = "body"       // the body says so
+	ReasonZeroQuota Reason = "zero_quota" // the quota is zero
+	ReasonNoRetry   Reason = "no_retry"   // the vendor says do not retry
+)
 
 // A Quota is one quota as a response tells it. The zero value says nothing.
 type Quota struct {

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 func (r *reader) field(f *Field, lines []string) {
 	switch f.Syntax {
 	case SyntaxValue:
-		r.value(f, lines, reasonField)
+		r.value(f, lines, ReasonField)
 	case SyntaxUsedOfLimit:
 		r.usedOfLimit(f, lines)
 	case SyntaxNamed:
@@ -22,11 +23,18 @@ func (r *reader) field(f *Field, lines []string) {
 		r.exhaustedNames(f, lines)
 	case SyntaxPercent:
 		r.percent(f, lines)
+	case SyntaxShare:
+		r.share(f, lines)
 	}
 }
 
 // value reads a field of one value. Reason is the one of a refusal by it.
-func (r *reader) value(f *Field, lines []string, reason string) {
+func (r *reader) value(f *Field, lines []string, reason Reason) {
+	if f.After != "" {
+		if lines = behind(lines, f.After); len(lines) == 0 {
+			return
+		}
+	}
 	switch f.Tells {
 	case FactLimit:
 		if n, ok := least(lines, f.Member, parseCount); ok {
@@ -60,22 +68,29 @@ func (r *reader) value(f *Field, lines []string, reason string) {
 		if wait, ok := r.latest(lines, f.Member, f.Per); ok && !r.sig.HasRetryAfter {
 			r.sig.RetryAfter, r.sig.HasRetryAfter = wait, true
 		}
-	case FactRefusal, FactPermanent, FactScope:
+	case FactCost, FactRate:
+		if n, ok := most(lines, f.Member); ok {
+			r.earn(f, n)
+		}
+	case FactRefusal, FactNoRefusal, FactPermanent, FactScope:
 		r.words(f, lines, reason)
 	}
 }
 
 // words looks for the words of a field among its values.
-func (r *reader) words(f *Field, lines []string, reason string) {
+func (r *reader) words(f *Field, lines []string, reason Reason) {
 	for _, line := range lines {
 		scope, ok := f.word(trim(line))
 		if !ok {
 			continue
 		}
 		r.scope = max(r.scope, scope)
+		r.notProcessed = r.notProcessed || f.NotProcessed
 		switch f.Tells {
 		case FactRefusal:
 			r.refusal = reason
+		case FactNoRefusal:
+			r.served = true
 		case FactPermanent:
 			r.forbidden = true
 		}
@@ -116,6 +131,32 @@ func matches(pattern, text string) bool {
 			return false
 		}
 		text = text[i+len(part):]
+	}
+}
+
+// earn notes how fast a quota fills, or how much of it the request needs.
+func (r *reader) earn(f *Field, n float64) {
+	if r.earned = f.Quota; f.Tells == FactRate {
+		r.rate = n
+	} else {
+		r.cost = n
+	}
+}
+
+// awaitRate takes the time in which a quota earns what the request lacks for the
+// wait that the vendor asks for, unless it asks for another.
+func (r *reader) awaitRate() {
+	if r.sig.HasRetryAfter || r.rate <= 0 {
+		return
+	}
+	for i := range r.quotas {
+		q := &r.quotas[i]
+		if q.Name != r.earned || !q.HasRemaining || r.cost <= q.Remaining {
+			continue
+		}
+		seconds := min((r.cost-q.Remaining)/r.rate, maxWait.Seconds())
+		r.sig.RetryAfter, r.sig.HasRetryAfter = time.Duration(math.Ceil(seconds*1e9)), true
+		return
 	}
 }
 
@@ -163,6 +204,15 @@ func (r *reader) usedOfLimit(f *Field, lines []string) {
 			q.lowerLimit(most)
 			q.lowerRemaining(max(0, most-n))
 		}
+	}
+}
+
+// share reads "0.85": a quota of 100 percent, of which 15 remain.
+func (r *reader) share(f *Field, lines []string) {
+	if n, ok := most(lines, f.Member); ok {
+		q := r.quotaIn(f, f.Quota)
+		q.lowerLimit(100)
+		q.lowerRemaining(max(0, math.Round((1-n)*1e6)/1e4))
 	}
 }
 

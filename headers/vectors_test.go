@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,12 @@ type vector struct {
 		Quotas     []vectorQuota
 		Throttled  bool
 		Notes      string
+
+		// What only our own vectors say.
+		Reason       headers.Reason
+		Scope        headers.Scope
+		NotProcessed bool `json:"not_processed"`
+		Permanent    bool
 	}
 }
 
@@ -80,7 +87,12 @@ func (v *vector) response() *http.Response {
 
 func readVectors(t testing.TB) []vector {
 	t.Helper()
-	text, err := os.ReadFile("testdata/vectors.json")
+	return readVectorsOf(t, "testdata/vectors.json")
+}
+
+func readVectorsOf(t testing.TB, path string) []vector {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +157,36 @@ func TestProfileVectors(t *testing.T) {
 	t.Logf("%d of %d profile vectors ran", ran, profileVectors)
 	if want := profileVectors - len(unsupported); ran != want {
 		t.Errorf("%d profile vectors ran, want %d", ran, want)
+	}
+}
+
+// The vectors in testdata/vendors were made from the documentation of each vendor,
+// whose address stands in their notes.
+func TestVendorsVectors(t *testing.T) {
+	paths, err := filepath.Glob("testdata/vendors/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("Glob = %v, %v, want files", paths, err)
+	}
+	ids := map[string]bool{}
+	for _, path := range paths {
+		for _, v := range readVectorsOf(t, path) {
+			if ids[v.ID] || !strings.Contains(v.Expect.Notes, "https://") {
+				t.Errorf("%s: vector %q stands twice, or names no source", path, v.ID)
+			}
+			ids[v.ID] = true
+			t.Run(v.ID, func(t *testing.T) {
+				d, ok := headers.Lookup(v.Vendor)
+				if !ok {
+					t.Fatalf("Lookup(%q) finds nothing", v.Vendor)
+				}
+				got := d.Parse(v.response(), v.ObservedAt)
+				v.check(t, got)
+				e := v.Expect
+				if got.Reason != e.Reason || got.Scope != e.Scope || got.NotProcessed != e.NotProcessed || got.Permanent != e.Permanent {
+					t.Errorf("Parse = %+v, want reason %q, scope %v, not processed %v, permanent %v", got, e.Reason, e.Scope, e.NotProcessed, e.Permanent)
+				}
+			})
+		}
 	}
 }
 
