@@ -71,11 +71,47 @@ func (e *Error) Timeout() bool {
 	return errors.Is(e.Err, context.DeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
 }
 
-// bare strips what carries a URL with its query: of each client on the way,
-// where one is behind another.
+// bare returns err with the URLs taken out of its text, of each client on the
+// way if one is behind another. The chain stays as it is.
 func bare(err error) error {
-	for u := (*url.Error)(nil); errors.As(err, &u); {
-		err = u.Err
+	text := bareText(err.Error(), err)
+	if text == err.Error() {
+		return err
 	}
-	return err
+	return &bareError{text, err}
+}
+
+// A bareError is an error with another text.
+type bareError struct {
+	text string
+	error
+}
+
+// Error returns the text without URLs.
+func (e *bareError) Error() string { return e.text }
+
+// Unwrap returns the error.
+func (e *bareError) Unwrap() error { return e.error }
+
+// bareText takes the URL of each [url.Error] in the tree of err out of a text:
+// all that such an error adds, and the URL where it stands otherwise.
+func bareText(text string, err error) string {
+	u, ok := err.(*url.Error)
+	if ok {
+		text = strings.ReplaceAll(text, u.Error(), u.Err.Error())
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			text = bareText(text, inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			text = bareText(text, inner)
+		}
+	}
+	if ok && u.URL != "" {
+		text = strings.ReplaceAll(text, u.URL, "URL")
+	}
+	return text
 }

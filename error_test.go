@@ -1,0 +1,66 @@
+package weir_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir"
+)
+
+// A loginError is an error of a base's own, with a URL somewhere behind it.
+type loginError struct{ err error }
+
+func (e *loginError) Error() string { return "login: " + e.err.Error() }
+func (e *loginError) Unwrap() error { return e.err }
+
+// A quotedError shows the URL of the error behind it in a text of its own.
+type quotedError struct{ inner *url.Error }
+
+func (e quotedError) Error() string { return "no way to " + e.inner.URL + " today" }
+func (e quotedError) Unwrap() error { return e.inner }
+
+func TestErrorKeepsChainWithoutURLs(t *testing.T) {
+	at := func(err error) *url.Error {
+		return &url.Error{Op: "Get", URL: "http://token.test/?secret=1", Err: err}
+	}
+	tests := []struct {
+		name string
+		err  error
+		text string
+	}{
+		{"bare", errAny, ": any error"},
+		{"of a client", at(errAny), ": any error"},
+		{"of a client behind a client", at(at(errAny)), ": any error"},
+		{"of a type of its own", &loginError{at(errAny)}, ": login: any error"},
+		{"of its own, behind a client", at(&loginError{at(errAny)}), ": login: any error"},
+		{"wrapped", fmt.Errorf("proxy: %w", at(errAny)), ": proxy: any error"},
+		{"joined", errors.Join(&loginError{at(errAny)}, at(errAny)), ": login: any error\nany error"},
+		{"in words of its own", quotedError{at(errAny)}, ": no way to URL today"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := &weir.Transport{Retry: after(0), Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, tt.err })}
+			defer tr.Close()
+			_, err := tr.RoundTrip(httptest.NewRequest(http.MethodPost, "http://vendor.test/", nil))
+			if err == nil || !strings.HasSuffix(err.Error(), tt.text) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("RoundTrip = %q, want a text that ends in %q", err, tt.text)
+			}
+			var ours *weir.Error
+			if !errors.As(err, &ours) || strings.Contains(ours.Err.Error(), "secret") {
+				t.Errorf("cause = %v, want none with a URL", ours)
+			}
+			if !errors.Is(err, tt.err) || !errors.Is(err, errAny) {
+				t.Errorf("RoundTrip = %v, want %v in its chain", err, tt.err)
+			}
+			var own, wrapped *loginError
+			if errors.As(tt.err, &own) && (!errors.As(err, &wrapped) || own != wrapped) {
+				t.Errorf("RoundTrip = %v, want the type %T in its chain", err, own)
+			}
+		})
+	}
+}
