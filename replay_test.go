@@ -1,14 +1,24 @@
 package weir_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
@@ -73,8 +83,17 @@ func TestBodyIsSentAgain(t *testing.T) {
 		{"not beyond the buffer", func(_ *testing.T, req *http.Request, p *backoff.Policy) {
 			req.GetBody, req.Body, req.ContentLength, p.BufferBody = nil, newCountedBody(text), -1, 1<<10
 		}, 1},
-		{"not without a way", func(_ *testing.T, req *http.Request, _ *backoff.Policy) {
+		{"from the buffer of the default", func(_ *testing.T, req *http.Request, _ *backoff.Policy) {
 			req.GetBody, req.Body = nil, newCountedBody(text)
+		}, 3},
+		{"from the buffer of the default, chunked", func(_ *testing.T, req *http.Request, _ *backoff.Policy) {
+			req.GetBody, req.Body, req.ContentLength = nil, newCountedBody(text), -1
+		}, 3},
+		{"in memory", func(_ *testing.T, req *http.Request, p *backoff.Policy) {
+			req.GetBody, p.BufferBody = nil, -1
+		}, 3},
+		{"not without a way", func(_ *testing.T, req *http.Request, p *backoff.Policy) {
+			req.GetBody, req.Body, p.BufferBody = nil, newCountedBody(text), -1
 		}, 1},
 	}
 	for _, tt := range tests {
@@ -100,15 +119,69 @@ func TestBodyIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestGetBodyErrorIsReturned(t *testing.T) {
-	failure := errors.New("body is gone")
+// A GetBody that fails must not cost the response in hand.
+func TestFailingGetBodyReturnsResponseInHand(t *testing.T) {
 	r := socketRig(t, &testserver.Vendor{Handler: &bodies{fail: 1}}, &weir.Transport{Retry: after(0)})
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, r.server.URL, strings.NewReader("body"))
-	req.GetBody = func() (io.ReadCloser, error) { return nil, failure }
-	got := r.do(req)
-	var ours *weir.Error
-	if !errors.Is(got.err, failure) || !errors.As(got.err, &ours) || ours.Status != 503 || ours.Attempts != 1 {
-		t.Errorf("PUT = %d, %v, want the error of GetBody with the last status", got.status, got.err)
+	req.GetBody = func() (io.ReadCloser, error) { return nil, errAny }
+	r.want("PUT", r.do(req), 503)
+}
+
+// Without a response the failure of the attempt says more than that of GetBody.
+func TestFailingGetBodyReturnsErrorOfAttempt(t *testing.T) {
+	failure := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	tr := &weir.Transport{Retry: after(0), Base: closesBody(nil, failure)}
+	defer tr.Close()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://vendor.test", strings.NewReader("body"))
+	req.GetBody = func() (io.ReadCloser, error) { return nil, errAny }
+	if _, err := tr.RoundTrip(req); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("PUT = %v, want %v", err, failure)
+	}
+}
+
+// A call that would be tried again but for its body says so, where somebody
+// looks: in a line of debug log and in the caller's span.
+func TestLostBodyIsTold(t *testing.T) {
+	tests := []struct {
+		name   string
+		length int
+		change func(*http.Request)
+		want   bool
+	}{
+		{"within the default", 64 << 10, func(*http.Request) {}, false},
+		{"beyond the default", 64<<10 + 1, func(*http.Request) {}, true},
+		{"beyond the default, chunked", 64<<10 + 1, func(req *http.Request) { req.ContentLength = -1 }, true},
+		{"a method that is never repeated", 64<<10 + 1, func(req *http.Request) { req.Method = http.MethodPost }, false},
+		{"GetBody fails", 1, func(req *http.Request) {
+			req.GetBody = func() (io.ReadCloser, error) { return nil, errAny }
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
+			spans := newSpanLog()
+			r := socketRig(t, &testserver.Vendor{Handler: &bodies{fail: 9}}, &weir.Transport{
+				Retry:  after(0),
+				Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			})
+			ctx, span := spans.Tracer("test").Start(t.Context(), "caller")
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPut, r.server.URL, newCountedBody(strings.Repeat("x", tt.length)))
+			req.ContentLength = int64(tt.length)
+			tt.change(req)
+			r.want("PUT", r.do(req), 503)
+			span.End()
+			events := spans.recorder.Ended()[0].Events()
+			if told := strings.Contains(log.String(), "level=DEBUG"); told != tt.want || (len(events) == 1) != tt.want {
+				t.Errorf("log %q, events %v, want told: %v", log.String(), events, tt.want)
+			}
+			if tt.want {
+				for _, kv := range []attribute.KeyValue{attribute.String("weir.retry.outcome", "body"), attribute.String("error.type", "5xx"), attribute.Int("weir.attempt", 1)} {
+					if !slices.Contains(events[0].Attributes, kv) {
+						t.Errorf("attributes = %v, want %v", events[0].Attributes, kv)
+					}
+				}
+			}
+		})
 	}
 }
 
@@ -138,3 +211,69 @@ func TestBodyErrorIsReturned(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// A writeCount counts the writes of the connections that it dials.
+type writeCount struct{ n atomic.Int32 }
+
+func (w *writeCount) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	return &countedConn{conn, w}, err
+}
+
+type countedConn struct {
+	net.Conn
+	count *writeCount
+}
+
+func (c *countedConn) Write(p []byte) (int, error) {
+	c.count.n.Add(1)
+	return c.Conn.Write(p)
+}
+
+// net/http sends a header and a body that lies in memory in one write, if it
+// can tell the type of the body: in each attempt.
+func TestBodyInMemoryIsOneWriteWithItsHeader(t *testing.T) {
+	for name, change := range map[string]func(*http.Request){
+		"of NewRequest":   func(*http.Request) {},
+		"without GetBody": func(req *http.Request) { req.GetBody = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			vendor := &bodies{fail: 2}
+			var writes writeCount
+			base := &http.Transport{DialContext: writes.dial}
+			defer base.CloseIdleConnections()
+			r := socketRig(t, &testserver.Vendor{Handler: vendor}, &weir.Transport{Base: base, Retry: after(0)})
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, r.server.URL, strings.NewReader("body"))
+			change(req)
+			r.want("PUT", r.do(req), 200)
+			if got := writes.n.Load(); got != 3 || len(vendor.got) != 3 {
+				t.Errorf("writes = %d for %d attempts, want 3 for 3", got, len(vendor.got))
+			}
+		})
+	}
+}
+
+// BenchmarkPost sends small bodies over loopback, with and without Weir.
+func BenchmarkPost(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+	}))
+	defer server.Close()
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	tr := &weir.Transport{Base: base}
+	defer tr.Close()
+	for name, transport := range map[string]http.RoundTripper{"plain": base, "weir": tr} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL, strings.NewReader("body"))
+				resp, err := transport.RoundTrip(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				resp.Body.Close()
+			}
+		})
+	}
+}

@@ -1,8 +1,12 @@
 package weir
 
 import (
+	"log/slog"
 	"net/http"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
@@ -31,18 +35,50 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		Replayable: c.body == nil || c.body.Replayable(),
 		Paused:     c.paused,
 	})
+	var lost error
 	if d.Retry {
-		switch throttled := d.Reason == backoff.ReasonThrottled; {
+		switch {
 		case !c.couldGo(d.Delay):
-			d.Retry, d.Reason = false, backoff.ReasonDeadline
-		case throttled:
+			d = backoff.Decision{Reason: backoff.ReasonDeadline}
+		case !c.renewBody(&lost):
+			d = backoff.Decision{Reason: backoff.ReasonBody}
+		case d.Reason == backoff.ReasonThrottled:
 			c.throttled++
 		case !c.lane.budget.Withdraw(time.Duration(now)):
-			d.Retry, d.Reason = false, backoff.ReasonBudget
+			d = backoff.Decision{Reason: backoff.ReasonBudget}
 		}
+	}
+	if d.Reason == backoff.ReasonBody {
+		c.tellBodyLost(failureOf(resp, err), lost)
 	}
 	c.lane.meter.retry(c.ctx, d, resp, err)
 	return d
+}
+
+// renewBody has the body of the next attempt, or says why not.
+func (c *call) renewBody(lost *error) bool {
+	if c.body != nil {
+		*lost = c.body.Renew(c.ctx)
+	}
+	return *lost == nil
+}
+
+// tellBodyLost tells, in the caller's span and in a line of debug log, that the
+// call would have been tried again if its body could be had again.
+func (c *call) tellBodyLost(failure string, cause error) {
+	if span := trace.SpanFromContext(c.ctx); span.IsRecording() {
+		span.AddEvent("weir.not_retried", trace.WithAttributes(
+			attribute.String("weir.lane", label(c.key)),
+			attribute.String("weir.retry.outcome", string(backoff.ReasonBody)),
+			attribute.String("error.type", failure),
+			attribute.Int("weir.attempt", c.sent),
+		))
+	}
+	attrs := []slog.Attr{slog.String("lane", c.key), slog.String("failure", failure), slog.Int("attempts", c.sent)}
+	if cause != nil {
+		attrs = append(attrs, slog.String("cause", bare(cause).Error()))
+	}
+	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not tried again: the body cannot be had again (set GetBody, or Retry.BufferBody to its length)", attrs...)
 }
 
 // within returns the longest wait worth beginning; zero: any.

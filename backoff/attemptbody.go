@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -13,6 +14,8 @@ import (
 // not hold up the next attempt for ever.
 const letGoTime = time.Second
 
+var errBodyHeld = errors.New("backoff: body is still read by the attempt before")
+
 // An attemptBody is the body as the base of one attempt has it. A base may read
 // and close it on goroutines of its own, also after its RoundTrip returned.
 type attemptBody struct {
@@ -23,6 +26,7 @@ type attemptBody struct {
 	keep    bool          // source stays open when the attempt ends
 	reading bool          // a Read is on its way
 	ended   bool          // the base has closed it, or may read no more
+	left    bool          // the base has closed it
 	closed  bool          // source is closed
 	idle    chan struct{} // closed when the base has let go; nil: nobody waits for that
 }
@@ -57,7 +61,7 @@ func (a *attemptBody) Read(p []byte) (int, error) {
 // base ends a Read that blocks.
 func (a *attemptBody) Close() error {
 	a.mu.Lock()
-	a.ended = true
+	a.ended, a.left = true, true
 	a.settle()
 	return a.unlock(a.claim())
 }
@@ -69,13 +73,13 @@ func (a *attemptBody) release() {
 	_ = a.unlock(a.claim())
 }
 
-// shut closes source whether or not the base has closed a, but not under a Read:
-// then the end of that closes it.
+// shut closes source whether or not the base has closed a, but not under a Read
+// of a base that has not: then the end of that closes it.
 func (a *attemptBody) shut() {
 	a.mu.Lock()
 	a.ended, a.keep = true, false
 	a.settle()
-	_ = a.unlock(!a.reading && a.claim())
+	_ = a.unlock((!a.reading || a.left) && a.claim())
 }
 
 // wait returns when the base has let go: closed a, and no Read is on its way. A
@@ -88,19 +92,26 @@ func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Unlock()
 	timer := time.NewTimer(letGoTime)
 	defer timer.Stop()
-	for {
-		select {
-		case <-idle:
-			return nil
-		case <-timer.C:
-			a.mu.Lock()
-			a.ended = true
-			a.settle()
-			a.mu.Unlock()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	select {
+	case <-idle:
+		return nil
+	case <-timer.C:
+		return a.end()
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+}
+
+// end lets the base read no more, and fails if a Read is on its way.
+func (a *attemptBody) end() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	a.settle()
+	if a.reading {
+		return errBodyHeld
+	}
+	return nil
 }
 
 // settle tells who waits that the base has let go. a.mu is held.

@@ -8,12 +8,13 @@ import (
 )
 
 // A Body is one request's body over all its attempts. It is had again, in this
-// order, from GetBody; from the body itself where it can seek, beginning where
-// it stood; from a copy of what was read of it, within Policy.BufferBody; or
-// not at all.
+// order, from GetBody; from the memory that a bytes.Buffer, bytes.Reader or
+// strings.Reader behind [io.NopCloser] reads; from the body itself if it can
+// seek, beginning where it stood; from a copy of what was read of it, within
+// Policy.BufferBody; or not at all.
 //
 // The way of use: Open, which takes the caller's body over; Next before each
-// attempt; Release where the response of the last one goes to the caller, whose
+// attempt; Renew before a response is thrown away for another; Release where the response of the last one goes to the caller, whose
 // base may still be sending; and Close in every case, deferred, which ends what
 // nobody else will. The caller's body is then closed once, and neither it nor
 // the request is touched after that. The zero value is the body of a request
@@ -21,9 +22,10 @@ import (
 type Body struct {
 	caller   io.ReadCloser
 	getBody  func() (io.ReadCloser, error)
-	replay   replay       // nil: not had again from caller
-	first    attemptBody  // the first attempt's, kept here to save an allocation
-	current  *attemptBody // the last attempt's; nil: none yet
+	renewed  io.ReadCloser // the body of the next attempt; nil: not yet had
+	replay   replay        // nil: not had again from caller
+	first    attemptBody   // the first attempt's, kept here to save an allocation
+	current  *attemptBody  // the last attempt's; nil: none yet
 	released bool
 }
 
@@ -48,10 +50,12 @@ func (b *Body) Open(req *http.Request, p *Policy) {
 	if b.getBody != nil {
 		return
 	}
-	if s, ok := newSeek(req.Body); ok {
+	if memory := inMemory(req.Body); memory != nil {
+		b.getBody = snapshot(memory)
+	} else if s, ok := newSeek(req.Body); ok {
 		b.replay = s
-	} else if p != nil && p.BufferBody > 0 && req.ContentLength <= p.BufferBody {
-		b.replay = &spool{from: req.Body, bound: p.BufferBody}
+	} else if bound := p.bufferBody(); bound > 0 && req.ContentLength <= bound {
+		b.replay = &spool{from: req.Body, bound: bound}
 	}
 }
 
@@ -60,48 +64,54 @@ func (b *Body) Replayable() bool {
 	return b.caller == nil || b.getBody != nil || b.replay != nil && b.replay.rewindable()
 }
 
-// Next returns the body for the next attempt, whose base closes it. Where the
-// body has to be rewound it first waits until the base of the attempt before
-// has closed it, which may be after that attempt: drain its response and end
-// its context first. A base that has not closed it after a second reads no more
-// of it; only a Read that is on its way is waited for. The wait ends with ctx
-// and its error.
-func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
+// Renew has the body anew for the next attempt, before the response in hand is
+// thrown away: an error says that the body cannot be had. Where the body has to
+// be rewound Renew waits until the base of the attempt before has let go of it,
+// no longer than a second; a base that has not closed the body by then reads no
+// more of it, and one whose Read still blocks keeps it. The wait ends with ctx
+// and its error. Before the first attempt Renew does nothing.
+func (b *Body) Renew(ctx context.Context) (err error) {
 	switch {
-	case b.caller == nil:
-		return http.NoBody, nil
-	case b.current == nil:
-		b.current = &b.first
-		b.current.open(b.caller, b.replay)
-		return b.current, nil
+	case b.current == nil || b.renewed != nil:
+		return nil
 	case b.getBody != nil:
-		return b.fromGetBody()
-	case b.replay != nil:
-		return b.fromReplay(ctx)
+		b.renewed, err = b.getBody()
+		return err
+	case b.replay == nil:
+		return errBodySent
 	}
-	return nil, errBodySent
-}
-
-func (b *Body) fromGetBody() (io.ReadCloser, error) {
-	b.current.shut()
-	body, err := b.getBody()
-	if err != nil {
-		return nil, err
-	}
-	b.current = new(attemptBody)
-	b.current.open(body, nil)
-	return b.current, nil
-}
-
-func (b *Body) fromReplay(ctx context.Context) (io.ReadCloser, error) {
 	if err := b.current.wait(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.replay.rewind(); err != nil {
+		return err
+	}
+	b.renewed = b.caller
+	return nil
+}
+
+// Next returns the body for the next attempt, whose base closes it. It renews
+// the body if Renew was not called before.
+func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
+	if b.caller == nil {
+		return http.NoBody, nil
+	}
+	if err := b.Renew(ctx); err != nil {
 		return nil, err
 	}
-	b.current = new(attemptBody)
-	b.current.open(b.caller, b.replay)
+	body := b.renewed
+	if b.current == nil {
+		body, b.current = b.caller, &b.first
+	} else {
+		if b.getBody != nil {
+			b.current.shut()
+		}
+		b.renewed, b.current = nil, new(attemptBody)
+	}
+	b.current.open(body, b.replay)
+	if inMemory(body) != nil {
+		return body, nil
+	}
 	return b.current, nil
 }
 
@@ -115,8 +125,12 @@ func (b *Body) Release() {
 	b.current.release()
 }
 
-// Close closes the caller's body now, unless it is closed or released.
+// Close closes the caller's body now, unless it is closed or released, and what
+// Renew made for an attempt that never was.
 func (b *Body) Close() {
+	if b.renewed != nil && b.getBody != nil {
+		_ = b.renewed.Close()
+	}
 	switch {
 	case b.released || b.caller == nil:
 	case b.current == nil:

@@ -70,7 +70,14 @@ var kinds = []struct {
 		return httptest.NewRequest("PUT", "http://vendor.example", s), &s.source
 	}},
 	{"buffer", &Policy{BufferBody: int64(len(text))}, true, newOnce},
-	{"once", nil, false, newOnce},
+	{"buffer of the default", nil, true, newOnce},
+	{"buffer of the default too small for the length", nil, false, func() (*http.Request, *source) {
+		req, s := newOnce()
+		req.ContentLength = DefaultBufferBody + 1
+		return req, s
+	}},
+	{"once", &Policy{BufferBody: -1}, false, newOnce},
+	{"once, never again", None, false, newOnce},
 	{"buffer too small for the length", &Policy{BufferBody: 3}, false, func() (*http.Request, *source) {
 		req, s := newOnce()
 		req.ContentLength = int64(len(text))
@@ -238,13 +245,105 @@ func TestBodyThatCannotBeHadAgain(t *testing.T) {
 
 	req, s = newOnce()
 	b = Body{}
-	b.Open(req, nil)
+	b.Open(req, None)
 	_ = mustNext(t, &b).Close()
 	if _, err := b.Next(t.Context()); err != errBodySent {
 		t.Errorf("Next: %v, want %v", err, errBodySent)
 	}
 	b.Close()
 	s.check(t, 1)
+}
+
+// What lies in memory is known by its type to net/http: it reaches the base as
+// it is, in each attempt, and needs no GetBody to be had again.
+func TestBodyInMemoryIsGivenAsItIs(t *testing.T) {
+	buffer, reader, str := bytes.NewBufferString("skipped"+text), bytes.NewReader([]byte("skipped"+text)), strings.NewReader("skipped"+text)
+	for _, r := range []io.Reader{buffer, reader, str} {
+		_, _ = io.CopyN(io.Discard, r, int64(len("skipped")))
+		for _, getBody := range []func() (io.ReadCloser, error){nil, func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(text)), nil
+		}} {
+			req := httptest.NewRequest("PUT", "http://vendor.example", nil)
+			req.Body, req.GetBody = io.NopCloser(r), getBody
+			var b Body
+			b.Open(req, None)
+			if !b.Replayable() {
+				t.Errorf("%T: not replayable", r)
+			}
+			first := mustNext(t, &b)
+			if first != req.Body {
+				t.Errorf("%T: the base gets a %T, want the caller's body", r, first)
+			}
+			_, _ = first.Read(make([]byte, 3))
+			for range 2 {
+				body := mustNext(t, &b)
+				if inMemory(body) == nil {
+					t.Errorf("%T: the base gets a %T again, want one in memory", r, body)
+				}
+				mustRead(t, body, text)
+			}
+			b.Close()
+			if getBody == nil {
+				break // r is read
+			}
+		}
+	}
+}
+
+// A body that is nearly one of those is not taken for one.
+func TestBodyOfAnotherTypeIsWatched(t *testing.T) {
+	for _, body := range []io.ReadCloser{
+		&source{Reader: strings.NewReader(text)},
+		io.NopCloser(io.LimitReader(strings.NewReader(text), 3)),
+		io.NopCloser(io.NopCloser(strings.NewReader(text))),
+		io.NopCloser(nil),
+	} {
+		if inMemory(body) != nil {
+			t.Errorf("%T is taken for one in memory", body)
+		}
+	}
+}
+
+func TestRenewedBodyIsTheNext(t *testing.T) {
+	errGone, made := errors.New("gone"), []*source{}
+	req, _ := newOnce()
+	req.GetBody = func() (io.ReadCloser, error) {
+		if len(made) == 2 {
+			return nil, errGone
+		}
+		made = append(made, &source{Reader: strings.NewReader(text)})
+		return made[len(made)-1], nil
+	}
+	var b Body
+	b.Open(req, nil)
+	if err := b.Renew(t.Context()); err != nil || len(made) != 0 {
+		t.Errorf("Renew before the first attempt: %v, %d made, want none", err, len(made))
+	}
+	_ = mustNext(t, &b).Close()
+	for range 2 {
+		if err := b.Renew(t.Context()); err != nil || len(made) != 1 {
+			t.Errorf("Renew: %v, %d made, want 1", err, len(made))
+		}
+	}
+	body := mustNext(t, &b)
+	mustRead(t, body, text)
+	_ = body.Close()
+	_ = b.Renew(t.Context()) // for an attempt that never is
+	b.Close()
+	for i, s := range made {
+		s.check(t, 1)
+		if i == 1 && len(made) != 2 {
+			t.Errorf("%d made, want 2", len(made))
+		}
+	}
+
+	b = Body{}
+	b.Open(req, nil)
+	_ = mustNext(t, &b).Close()
+	if err := b.Renew(t.Context()); err != errGone {
+		t.Errorf("Renew: %v, want GetBody's %v", err, errGone)
+	}
+	b.Close()
 }
 
 func TestBodyKeepsNoMoreThanItsBound(t *testing.T) {
@@ -278,7 +377,7 @@ func TestBodyThatSeeksOnlyInName(t *testing.T) {
 	}
 	defer w.Close()
 	var b Body
-	b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), nil)
+	b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), None)
 	if b.Replayable() {
 		t.Error("Replayable of a pipe = true")
 	}
@@ -332,7 +431,7 @@ func TestBodyWaitsUntilTheBaseHasLetGo(t *testing.T) {
 
 // A base that stands in for a server may never close a body.
 func TestBodyIsTakenFromABaseThatKeepsIt(t *testing.T) {
-	for _, kind := range kinds[1:3] {
+	for _, kind := range kinds[1:4] {
 		t.Run(kind.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				req, s := kind.new()
@@ -361,24 +460,53 @@ func TestBodyWaitsForAReadUnderWay(t *testing.T) {
 		r, w := io.Pipe()
 		s := &source{Reader: r}
 		var b Body
-		b.Open(httptest.NewRequest("PUT", "http://vendor.example", s), &Policy{BufferBody: 100})
+		b.Open(httptest.NewRequest("PUT", "http://vendor.example", s), nil)
 		first := mustNext(t, &b)
 		begin := time.Now()
 		go func() { _, _ = first.Read(make([]byte, 100)) }()
 		synctest.Wait()
 		_ = first.Close()
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(letGoTime / 2)
 			_, _ = io.WriteString(w, text)
 			_ = w.Close()
 		}()
 		body := mustNext(t, &b)
-		if d := time.Since(begin); d != time.Second {
-			t.Errorf("rewound after %v, want 1s", d)
+		if d := time.Since(begin); d != letGoTime/2 {
+			t.Errorf("rewound after %v, want %v", d, letGoTime/2)
 		}
 		mustRead(t, body, text)
 		b.Close()
 		s.check(t, 1)
+	})
+}
+
+// A stream that waits for the very response that is in hand is not waited for
+// in turn.
+func TestBodyWhoseReadNeverEndsIsNotHadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		var b Body
+		b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), nil)
+		first := mustNext(t, &b)
+		got := make(chan error)
+		go func() { _, err := first.Read(make([]byte, 100)); got <- err }()
+		synctest.Wait()
+		begin := time.Now()
+		if err := b.Renew(t.Context()); err != errBodyHeld {
+			t.Errorf("Renew: %v, want %v", err, errBodyHeld)
+		}
+		if d := time.Since(begin); d != letGoTime {
+			t.Errorf("Renew gave up after %v, want %v", d, letGoTime)
+		}
+		_ = first.Close()
+		b.Close()
+		if err := <-got; err != io.ErrClosedPipe {
+			t.Errorf("Read: %v, want %v", err, io.ErrClosedPipe)
+		}
+		if _, err := io.WriteString(w, text); err != io.ErrClosedPipe {
+			t.Errorf("the writer gets %v, want %v", err, io.ErrClosedPipe)
+		}
 	})
 }
 
@@ -399,22 +527,32 @@ func TestBodyIsNotClosedUnderARead(t *testing.T) {
 	})
 }
 
-// A base ends a Read that blocks by closing the body.
+// A base ends a Read that blocks by closing the body: at once if nothing of it is
+// kept, else when no attempt follows.
 func TestBodyIsClosedByTheBaseUnderItsRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, w := io.Pipe()
-		defer w.Close()
-		var b Body
-		b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), nil)
-		body := mustNext(t, &b)
-		got := make(chan error)
-		go func() { _, err := body.Read(make([]byte, 100)); got <- err }()
-		synctest.Wait()
-		_ = body.Close()
-		if err := <-got; err != io.ErrClosedPipe {
-			t.Errorf("Read: %v, want %v", err, io.ErrClosedPipe)
+	for _, policy := range []*Policy{None, nil} {
+		for _, end := range []func(*Body){(*Body).Release, (*Body).Close} {
+			synctest.Test(t, func(t *testing.T) {
+				r, w := io.Pipe()
+				defer w.Close()
+				var b Body
+				b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), policy)
+				body := mustNext(t, &b)
+				got := make(chan error, 1)
+				go func() { _, err := body.Read(make([]byte, 100)); got <- err }()
+				synctest.Wait()
+				_ = body.Close()
+				synctest.Wait()
+				if ended := len(got) == 1; ended != (policy == None) {
+					t.Errorf("Read has ended: %v", ended)
+				}
+				end(&b)
+				if err := <-got; err != io.ErrClosedPipe {
+					t.Errorf("Read: %v, want %v", err, io.ErrClosedPipe)
+				}
+			})
 		}
-	})
+	}
 }
 
 // endsOnce answers with an end of file once, and with an error after that.
@@ -555,7 +693,7 @@ func sendAgain(t *testing.T, base http.RoundTripper, req *http.Request, p *Polic
 }
 
 func TestBodyUnderManyHands(t *testing.T) {
-	for _, kind := range kinds[:3] {
+	for _, kind := range kinds[:4] {
 		for range 50 {
 			req, s := kind.new()
 			var b Body

@@ -1,0 +1,48 @@
+package backoff
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// The types that [io.NopCloser] returns.
+var nopCloser, nopCloserWriterTo = reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(new(bytes.Reader)))
+
+// inMemory returns the reader behind a body that lies in memory whole; nil for
+// other bodies. Such a body is given to the base as it is: net/http knows the
+// type, and writes header and body in one write, where it would write the
+// header first for a body that may block. Nobody has to watch it, because
+// closing it does nothing.
+func inMemory(body io.ReadCloser) io.Reader {
+	if t := reflect.TypeOf(body); t != nopCloser && t != nopCloserWriterTo {
+		return nil
+	}
+	switch r := reflect.ValueOf(body).Field(0).Interface().(type) {
+	case *bytes.Buffer:
+		return r
+	case *bytes.Reader:
+		return r
+	case *strings.Reader:
+		return r
+	}
+	return nil
+}
+
+// snapshot returns a GetBody for what a reader in memory has not read yet, as
+// [net/http.NewRequest] makes it.
+func snapshot(memory io.Reader) func() (io.ReadCloser, error) {
+	switch r := memory.(type) {
+	case *bytes.Buffer:
+		unread := r.Bytes()
+		return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(unread)), nil }
+	case *bytes.Reader:
+		now := *r
+		return func() (io.ReadCloser, error) { r := now; return io.NopCloser(&r), nil }
+	case *strings.Reader:
+		now := *r
+		return func() (io.ReadCloser, error) { r := now; return io.NopCloser(&r), nil }
+	}
+	return nil
+}
