@@ -38,6 +38,7 @@ type lane struct {
 	spoken atomic.Pointer[spoken]
 
 	unknown uint64 // permits lost with the store's calls that the meter has counted, under its lock
+	void    uint64 // and those that were void
 
 	hook   shaping.Hook
 	shared bool  // by the keys beyond the bound

@@ -156,20 +156,30 @@ func failureOf(resp *http.Response, err error) string {
 	}
 }
 
-// lost counts the permits that may have been lost in calls to the lane's store
-// since it was asked last.
+// lost counts the permits that may have been lost in calls to the lane's store,
+// and those that were void, since it was asked last.
 func (m *meter) lost(ctx context.Context, l *lane, s *throttle.StoreState) {
 	if s == nil {
 		return
 	}
 	m.shared.Store(true)
 	m.mu.Lock()
-	more := max(s.Unknown, l.unknown) - l.unknown
-	l.unknown += more
+	unknown, void := grown(&l.unknown, s.Unknown), grown(&l.void, s.Void)
 	m.mu.Unlock()
-	if more > 0 {
-		m.unknown.Add(ctx, int64(more), m.here)
+	if unknown > 0 {
+		m.unknown.Add(ctx, int64(unknown), m.here)
 	}
+	if void > 0 {
+		m.void.Add(ctx, int64(void), m.here)
+	}
+}
+
+// grown returns by how much a count has grown, and keeps it. One that has not is
+// of a limiter that began anew.
+func grown(kept *uint64, count uint64) uint64 {
+	more := max(count, *kept) - *kept
+	*kept += more
+	return more
 }
 
 // tell tells the observer of the lanes of that name.

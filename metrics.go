@@ -34,6 +34,7 @@ type metrics struct {
 	pauses     metric.Float64Histogram
 	retries    metric.Int64Counter
 	unknown    metric.Int64Counter
+	void       metric.Int64Counter
 
 	depth    metric.Int64ObservableUpDownCounter
 	keys     metric.Int64ObservableUpDownCounter
@@ -81,7 +82,7 @@ var (
 
 // make makes the instruments that events are counted with.
 func (m *metrics) make(from metric.Meter) error {
-	var errs [6]error
+	var errs [7]error
 	m.admissions, errs[0] = from.Int64Counter("weir.admissions", metric.WithUnit("{request}"),
 		metric.WithDescription("Turns in the line of a lane, one for each attempt, by how they ended."))
 	m.waits, errs[1] = from.Float64Histogram("weir.wait.duration", metric.WithUnit("s"), waitBounds,
@@ -94,6 +95,8 @@ func (m *metrics) make(from metric.Meter) error {
 		metric.WithDescription("Retries of what may be tried again, and why there was none."))
 	m.unknown, errs[5] = from.Int64Counter("weir.store.takes.unknown", metric.WithUnit("{request}"),
 		metric.WithDescription("Permits asked for in calls that the store did not answer: they may be lost."))
+	m.void, errs[6] = from.Int64Counter("weir.store.permits.void", metric.WithUnit("{permit}"),
+		metric.WithDescription("Permits of the store that nobody took in time: many where the way to it is slow."))
 	return errors.Join(errs[:]...)
 }
 
@@ -102,7 +105,7 @@ func (m *metrics) make(from metric.Meter) error {
 func (m *metrics) collected() bool {
 	ctx := context.Background()
 	return m.admissions.Enabled(ctx) || m.waits.Enabled(ctx) || m.throttled.Enabled(ctx) ||
-		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.unknown.Enabled(ctx)
+		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.unknown.Enabled(ctx) || m.void.Enabled(ctx)
 }
 
 // observe makes the instruments that are read when somebody collects.

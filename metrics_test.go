@@ -40,6 +40,7 @@ var instruments = map[string]allowed{
 		"weir.retry.outcome": "retried attempts max_throttled deadline budget method body"}},
 	"weir.store.fallback.active": {"{lane}", "updown", nil},
 	"weir.store.takes.unknown":   {"{request}", "counter", nil},
+	"weir.store.permits.void":    {"{permit}", "counter", nil},
 }
 
 const results = "admitted rejected canceled expired closed"
@@ -74,13 +75,20 @@ func TestMetricsAreAllowed(t *testing.T) {
 	}
 }
 
-// lossy returns what is exported of a lane whose store does not answer.
+// lossy returns what is exported of a lane of whose permits one is void, and whose
+// store does not answer then.
 func lossy(t *testing.T) (points []point) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newMeterLog()
 		f := newFleet(t, 1, &testserver.Vendor{}, every(time.Second)...)
 		r := f.replicas[0]
 		r.transport.MeterProvider = log
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := r.callers(ctx, 2)
+		time.Sleep(100 * time.Millisecond)
+		cancel() // the second holds a permit for the next second
+		waiting.wait()
+		time.Sleep(2 * time.Second)
 		f.store.Break(fakestore.Silent)
 		r.get(weir.WithMaxWait(t.Context(), time.Second), "a")
 		points = log.points(t)
@@ -355,25 +363,28 @@ func TestMetricsOfLanesThatWent(t *testing.T) {
 		r.want("GET", r.get(t.Context(), "a"), 200)
 		wantSum(t, log.points(t), 1, "weir.keys.active", "weir.lane=a")
 		lost.unknown.Add(7)
+		lost.void.Add(5)
 		keys = keys[1:]
 		r.want("GET", r.get(t.Context(), "b"), 200)
 		points := log.points(t)
 		wantSum(t, points, 7, "weir.store.takes.unknown", "weir.lane=a")
+		wantSum(t, points, 5, "weir.store.permits.void", "weir.lane=a")
 		wantSum(t, points, 0, "weir.keys.active", "weir.lane=a")
 		wantSum(t, points, 1, "weir.keys.active", "weir.lane=b")
 		for range 2 {
 			wantSum(t, log.points(t), 7, "weir.store.takes.unknown")
+			wantSum(t, log.points(t), 5, "weir.store.permits.void")
 		}
 	})
 }
 
-// A loser lets everything pass and tells of permits lost in its store.
-type loser struct{ unknown atomic.Uint64 }
+// A loser lets everything pass and tells of permits lost in its store and void.
+type loser struct{ unknown, void atomic.Uint64 }
 
 func (*loser) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
 	return now, nil
 }
 
 func (l *loser) State(throttle.Instant) throttle.State {
-	return throttle.State{Whole: true, Cut: 1, Store: &throttle.StoreState{Unknown: l.unknown.Load()}}
+	return throttle.State{Whole: true, Cut: 1, Store: &throttle.StoreState{Unknown: l.unknown.Load(), Void: l.void.Load()}}
 }

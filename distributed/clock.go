@@ -11,6 +11,11 @@ import (
 // reply was written before it was read. So what it dates is late by the way of
 // the fastest reply, and never early.
 //
+// The fastest reply says nothing once the way is longer: permits for now would
+// be void when they come, each time anew. After lateReplies in a row that came
+// too late for such permits, the fastest of these counts. That dates permits
+// later, which is on the strict side.
+//
 // An instant made here ends in a tag, its last three digits, that says by which
 // difference it was made, so that it leads back to the very microsecond.
 type clock struct {
@@ -21,6 +26,9 @@ type clock struct {
 	tag      int                // the difference in force
 	least    throttle.Instant   // of the samples since the one in force was confirmed
 	confirms throttle.Instant   // when least is judged
+
+	late    int              // replies in a row that came too late for permits for now
+	soonest throttle.Instant // the least sample of these
 }
 
 const (
@@ -28,6 +36,8 @@ const (
 	tagHere  = 999 // of instants that were granted here, without Redis
 	coarse   = 10 * throttle.Instant(time.Microsecond)
 	judgment = 10 * time.Second
+
+	lateReplies = 2 // one alone may have lain in the socket while this process stood still
 )
 
 // anchor notes what the queue's clock says. Who reads it hands it on a moment
@@ -50,8 +60,9 @@ func (c *clock) when(t time.Time) throttle.Instant {
 }
 
 // learn takes in a reply that said now, was read at the instant read, and came
-// of a call that took so long.
-func (c *clock) learn(now int64, read throttle.Instant, took time.Duration) {
+// of a call that took so long. Permits are void once they are older than the
+// tolerance.
+func (c *clock) learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
 	sample := read - instantOf(now)
 	if sample < 0 {
 		sample -= coarse - 1
@@ -71,10 +82,28 @@ func (c *clock) learn(now int64, read throttle.Instant, took time.Duration) {
 		c.least, c.confirms = sample, read.Add(judgment)
 	default:
 		c.least = min(c.least, sample)
+		c.weigh(sample, read, sample > in.Add(tolerance))
+	}
+}
+
+// weigh takes in a sample, which may be of a reply that came too late for
+// permits for now.
+func (c *clock) weigh(sample, read throttle.Instant, late bool) {
+	if !late {
+		c.late = 0
+		return
+	}
+	if c.late++; c.late == 1 {
+		c.soonest = sample
+	}
+	c.soonest = min(c.soonest, sample)
+	if c.late >= lateReplies {
+		c.adopt(c.soonest, read)
 	}
 }
 
 func (c *clock) adopt(ahead, now throttle.Instant) {
+	c.late = 0
 	c.least, c.confirms = ahead, now.Add(judgment)
 	if len(c.ahead) < tags {
 		c.tag = len(c.ahead)

@@ -16,7 +16,7 @@ const skew = 1234567 * throttle.Instant(time.Millisecond)
 // much later, of a call that took so long.
 func replied(c *clock, t int64, way, took time.Duration) throttle.Instant {
 	read := instantOf(t) + skew + throttle.Instant(way)
-	c.learn(t, read, took)
+	c.learn(t, read, took, asTolerance)
 	return read
 }
 
@@ -36,9 +36,30 @@ func TestClockFollowsOneThatMovedBack(t *testing.T) {
 	replied(&c, 10_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	read := replied(&c, 11_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	// A failover to a node whose clock is a second behind.
-	c.learn(11_000_000, read.Add(time.Second), 90*time.Microsecond)
+	c.learn(11_000_000, read.Add(time.Second), 90*time.Microsecond, asTolerance)
 	if early := instantOf(11_000_000) + skew + throttle.Instant(time.Second) - c.here(11_000_000); early > 0 {
 		t.Errorf("dated %v early", time.Duration(early))
+	}
+}
+
+// Replies that come later than the tolerance bring void permits only: two in a
+// row are the way as it is now, one is a process that stood still.
+func TestClockFollowsALongerWay(t *testing.T) {
+	const fast, slow = 40 * time.Microsecond, 100 * time.Millisecond
+	var c clock
+	late := func(at int64) time.Duration {
+		return (c.here(at) - instantOf(at) - skew).Sub(0)
+	}
+	at := int64(1_000_000)
+	for _, step := range []struct{ way, want time.Duration }{
+		{fast, fast}, {slow, fast}, {fast, fast}, {slow, fast}, {slow + 7*time.Millisecond, slow}, {slow + asTolerance, slow},
+		{slow + 2*asTolerance, slow}, {slow + asTolerance, slow}, {3 * slow, slow}, {2 * slow, 2 * slow}, {fast, fast},
+	} {
+		replied(&c, at, step.way, step.way+time.Microsecond)
+		if got := late(at); got < step.want || got > step.want+20*time.Microsecond {
+			t.Errorf("after a reply of %v it dates %v late, want %v", step.way, got, step.want)
+		}
+		at += 100_000
 	}
 }
 
@@ -47,7 +68,7 @@ func TestClockFollowsADrift(t *testing.T) {
 	at := int64(1_000_000)
 	for i := range 600 { // a minute at 100 parts in a million
 		read := instantOf(at) + skew + throttle.Instant(i)*10_000 + 40_000
-		c.learn(at, read, 90*time.Microsecond)
+		c.learn(at, read, 90*time.Microsecond, asTolerance)
 		at += 100_000
 	}
 	if early := skew + 599*10_000 - (c.here(at) - instantOf(at)); early > throttle.Instant(2*time.Millisecond) {

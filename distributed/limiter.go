@@ -59,6 +59,7 @@ type limiter struct {
 	slow   *time.Timer // of a first call: callers wait no longer for it
 	tells  *time.Timer // for reports that no run takes along
 	stats  throttle.StoreState
+	late   overdue
 	flight flight
 }
 
@@ -189,7 +190,9 @@ func (l *limiter) check(r *throttle.Request) error {
 
 // expire voids what was not taken within the tolerance.
 func (l *limiter) expire(now throttle.Instant) {
-	l.drop(l.hand.before(now.Add(-l.tolerance)))
+	late := l.hand.before(now.Add(-l.tolerance))
+	l.late.note(late)
+	l.drop(late)
 }
 
 // drop gives permits up, and back as far as the store can still tell.

@@ -27,6 +27,8 @@ type link struct {
 	down   atomic.Bool
 	warned atomic.Bool  // the operator was told of it
 	logged atomic.Int64 // when that was, in nanoseconds since the epoch
+
+	overdue atomic.Int64 // when the operator was told of void permits, likewise
 }
 
 func newLink(s *Store) *link {

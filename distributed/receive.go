@@ -15,7 +15,11 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 		l.find()
 	}
 	l.flight.reports = nil
-	l.clock.learn(got.now, l.clock.when(read), took)
+	before := l.clock.inForce()
+	l.clock.learn(got.now, l.clock.when(read), took, l.tolerance)
+	if l.clock.inForce() < before {
+		l.redate()
+	}
 	if got.lost {
 		events = append(events, "weir: the state of shared limits was lost, and begins anew")
 	}
@@ -34,6 +38,15 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 		l.out.spent[i] -= n
 	}
 	granted := l.granted(req, got)
+	for i := range granted {
+		l.late.came += uint64(granted[i].count)
+	}
+	if !fresh {
+		l.late.note(granted)
+	}
+	if l.late.judge(l.clock.when(read)) && l.link.mayTell(read) {
+		events = append(events, "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still")
+	}
 	if !fresh || l.closed || l.flight.voided != l.voided || got.seen.epoch < l.seen.epoch {
 		l.drop(granted)
 	} else {
@@ -51,6 +64,16 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 		l.told, l.toldAt = got.limits, l.clock.here(got.now)
 	}
 	return events
+}
+
+// redate dates what is in hand by the difference in force. It was dated later
+// than what comes now: both together would depart at more than the rate.
+func (l *limiter) redate() {
+	for i := range l.hand {
+		if micros, ok := l.clock.there(l.hand[i].at); ok {
+			l.hand[i].at = l.clock.here(micros)
+		}
+	}
 }
 
 // fresh reports whether the reply to a call that took so long may be believed. One

@@ -54,7 +54,8 @@ type Store struct {
 	BreakFor time.Duration
 
 	// Logger is told when Redis is lost, and when it is back; of limits that
-	// differ between replicas; and of state that was lost. If nil,
+	// differ between replicas; of state that was lost; and, once a minute at
+	// most, that most permits come too late to be used. If nil,
 	// slog.Default().
 	Logger *slog.Logger
 

@@ -1,0 +1,50 @@
+package distributed
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// An overdue counts the permits that came from the store, and those of them that
+// were void before anybody could take them: where the way to Redis is slow, or
+// this process stands still.
+type overdue struct {
+	came, void uint64           // since then
+	since      throttle.Instant // zero: nothing came yet
+}
+
+const (
+	overdueEvery = 10 * time.Second // how long permits are counted, and
+	overdueLeast = 8                // how many at least, before they are judged
+)
+
+// note counts permits that were void.
+func (o *overdue) note(permits []permit) {
+	for i := range permits {
+		o.void += uint64(permits[i].count)
+	}
+}
+
+// judge reports whether most of the permits counted so far were void, once there
+// are enough, and begins anew.
+func (o *overdue) judge(now throttle.Instant) bool {
+	if o.since == 0 {
+		o.since = now
+	}
+	if now.Sub(o.since) < overdueEvery || o.came < overdueLeast {
+		return false
+	}
+	most := 2*o.void > o.came
+	*o = overdue{since: now}
+	return most
+}
+
+// overdueSilence is how long a namespace says nothing more of void permits.
+const overdueSilence = time.Minute
+
+// mayTell reports whether the operator may be told of void permits once more.
+func (k *link) mayTell(now time.Time) bool {
+	last := k.overdue.Load()
+	return now.UnixNano()-last >= int64(overdueSilence) && k.overdue.CompareAndSwap(last, now.UnixNano())
+}

@@ -1,0 +1,79 @@
+package distributed
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/throttle"
+)
+
+// The operator is told where most permits are void, not of a few, nor of one
+// call that came late.
+func TestOverdueIsToldOfWhereMostIsVoid(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		came, void int // each second
+		seconds    int
+		want       bool
+	}{
+		{"most", 10, 6, 11, true},
+		{"half", 10, 5, 11, false},
+		{"none", 10, 0, 11, false},
+		{"not long enough", 10, 10, 10, false},
+		{"too few", 1, 1, 6, false},
+		{"few, for long", 1, 1, 12, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var o overdue
+			told := false
+			for i := range c.seconds {
+				o.came += uint64(c.came)
+				o.note([]permit{{count: c.void}})
+				told = o.judge(throttle.Instant(time.Hour).Add(time.Duration(i)*time.Second)) || told
+			}
+			if told != c.want {
+				t.Errorf("told: %v, want %v", told, c.want)
+			}
+		})
+	}
+}
+
+func TestVoidPermitsAreToldOfOnceAMinute(t *testing.T) {
+	var k link
+	told := 0
+	for i := range 600 {
+		if k.mayTell(time.Unix(1_767_225_600+int64(i), 0)) {
+			told++
+		}
+	}
+	if told != 10 {
+		t.Errorf("told %d times in ten minutes, want 10", told)
+	}
+}
+
+// Every other reply lay in the socket: its permits are void when they come.
+func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: "192.0.2.1:1"}) // nobody asks it
+	defer client.Close()
+	l, err := newLimiter(New(client, "test"), "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.link = new(link)
+	told := 0
+	for i := range 60 {
+		read := time.Unix(1_767_225_600+int64(i), 0)
+		way := time.Duration(i%2) * 100 * time.Millisecond
+		got := reply{now: read.Add(-way).UnixMicro(), alive: 1, share: fullShare, next: []int64{0}}
+		got.permits = []granted{{got.now, 1 + i%2}}
+		req := request{limits: l.encoded, groups: []group{{count: 2, costs: []int64{1}}}}
+		told += len(l.receive(&req, got, way, read))
+		if _, err := l.Take(throttle.InstantOf(read), throttle.Request{N: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times in a minute, want once", told)
+	}
+}

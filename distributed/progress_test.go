@@ -1,0 +1,105 @@
+package distributed_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// standstill is the longest that nobody may depart where somebody could.
+const standstill = time.Second
+
+// The way to Redis becomes longer than the tolerance, as after a failover to
+// another region, and short again. Replies that bring nothing but void permits
+// must not be asked for for ever.
+func TestALongerWayToRedisStopsNobody(t *testing.T) {
+	// At 20/s the tolerance is 100 ms, which a busy machine needs too; at 100/s it is 20 ms.
+	trips, rate := []time.Duration{300}, 20
+	if long {
+		trips, rate = []time.Duration{30, 60, 100, 200, 300}, 100
+	}
+	for _, trip := range trips {
+		trip *= time.Millisecond
+		for what, c := range map[string]config{"saturated": {Callers: 40}, "idle": {Callers: -1, Arrivals: float64(rate) / 10}} {
+			c.Limits = []throttle.Limit{throttle.TokenBucket(rate, time.Second, 5)}
+			t.Run(fmt.Sprint(what, " ", trip), func(t *testing.T) { testLongerWay(t, c, trip) })
+			c.Deadline, c.MaxDeadline = patience, patience // no call fails: it is not a loss
+			t.Run(fmt.Sprint(what, " ", trip, " patiently"), func(t *testing.T) { testLongerWay(t, c, trip) })
+		}
+	}
+}
+
+func testLongerWay(t *testing.T, c config, trip time.Duration) {
+	t.Parallel()
+	const dwell = 4 * time.Second
+	f := newFleet(t, plan{members: 2, config: c})
+	each(f.links, func(p *redistest.Proxy) { p.Delay(time.Millisecond) })()
+	f.steady()
+	time.Sleep(standstill)
+	for _, d := range []time.Duration{trip, time.Millisecond} {
+		from := now()
+		each(f.links, func(p *redistest.Proxy) { p.Delay(d) })()
+		time.Sleep(dwell)
+		f.progressed(fmt.Sprint("at ", d), from, now(), d)
+	}
+	f.stop()
+}
+
+// progressed fails the test where the fleet stood still in a window, or, a second
+// later, departed at less than its rate. Of callers at a fifth of the rate none may
+// wait as long, and half of them no longer than a few ways.
+func (f *fleet) progressed(what string, from, to throttle.Instant, trip time.Duration) {
+	f.t.Helper()
+	settled := from.Add(standstill)
+	if f.plan.Callers > 0 {
+		at := f.journal.instants(func(d departure) bool { return from <= d.At && d.At <= to })
+		gap := longest(from, to, at)
+		f.t.Logf("%s: nobody departed for %v", what, gap)
+		if gap > standstill {
+			f.t.Errorf("%s: nobody departed for %v, want %v at most", what, gap, standstill)
+		}
+		f.departs(what, 0.95*rateOf(f.plan.Limits[0]), settled, to)
+		return
+	}
+	all, waits := f.between(from, to.Add(-standstill)), f.between(settled, to.Add(-standstill))
+	slices.Sort(all)
+	slices.Sort(waits)
+	f.t.Logf("%s: waits %s, once settled %s", what, quantiles(all), quantiles(waits))
+	if most := standstill + trip; len(all) == 0 || all[len(all)-1] > most {
+		f.t.Errorf("%s: one of %d callers waited longer than %v", what, len(all), most)
+	}
+	if most := 3*trip + patience/100; len(waits) == 0 || waits[len(waits)/2] > most {
+		f.t.Errorf("%s: half of %d callers waited longer than %v", what, len(waits), most)
+	}
+}
+
+// departs fails the test where the fleet does not depart at a rate, in a window or
+// in one of the two after it: a machine that stands still loses permits.
+func (f *fleet) departs(what string, want float64, from, to throttle.Instant) {
+	f.t.Helper()
+	window := to.Sub(from)
+	for range 3 {
+		time.Sleep(to.Sub(now()))
+		rate := float64(f.journal.count(from, to)) / window.Seconds()
+		f.t.Logf("%s: %.1f/s", what, rate)
+		if rate >= want {
+			return
+		}
+		from, to = to, to.Add(window)
+	}
+	f.t.Errorf("%s: want %.1f/s at least", what, want)
+}
+
+// longest returns the longest time in a window in which nothing departed.
+func longest(from, to throttle.Instant, at []throttle.Instant) time.Duration {
+	var gap time.Duration
+	last := from
+	for _, i := range append(slices.Clone(at), to) {
+		gap, last = max(gap, i.Sub(last)), i
+	}
+	return gap
+}
