@@ -7,6 +7,7 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -19,7 +20,11 @@ type attempt struct {
 	cancel        context.CancelCauseFunc
 	trace         httptrace.ClientTrace
 	out           http.Request // what is sent
+	shown         http.Request // what the response shows as its request
 	io.ReadCloser              // the body of the response
+
+	caller context.Context
+	values context.Context // of the request as the base shows it
 
 	lane    *lane
 	request throttle.Request
@@ -38,7 +43,7 @@ type attempt struct {
 }
 
 func newAttempt(c *call) *attempt {
-	a := &attempt{lane: c.lane, secure: c.req.URL.Scheme == "https", idle: c.t.base}
+	a := &attempt{caller: c.ctx, lane: c.lane, secure: c.req.URL.Scheme == "https", idle: c.t.base}
 	a.request, a.charged = c.turn.Charged()
 	a.Context, a.cancel = context.WithCancelCause(c.ctx)
 	if !c.t.UnguardedResends {
@@ -50,16 +55,26 @@ func newAttempt(c *call) *attempt {
 // traceKey is the key under which net/http looks for a client trace, found out
 // by asking it to look. A trace put there by httptrace itself costs a context
 // more for each attempt.
-var traceKey = func() any {
-	var asked keyAsked
-	httptrace.ContextClientTrace(&asked)
+var traceKey = keyOf(func(ctx context.Context) { httptrace.ContextClientTrace(ctx) })
+
+// cancelKey is the key under which a context finds what cancels it, found out in
+// the same way.
+var cancelKey = keyOf(func(ctx context.Context) { _ = context.Cause(ctx) })
+
+// keyOf returns the key of the value that a function asks a context for.
+func keyOf(ask func(context.Context)) any {
+	asked := keyAsked{Context: context.Background()}
+	ask(&asked)
 	return asked.key
-}()
+}
 
 type keyAsked struct {
 	context.Context
 	key any
 }
+
+// Err says that the context has ended: only then is it asked why.
+func (k *keyAsked) Err() error { return context.Canceled }
 
 func (k *keyAsked) Value(key any) any {
 	k.key = key
@@ -121,6 +136,9 @@ func (a *attempt) answered(resp *http.Response) {
 	if resp.Request == nil {
 		resp.Request = &a.out
 	}
+	a.values = resp.Request.Context()
+	a.shown = *resp.Request.WithContext((*shownContext)(a))
+	resp.Request = &a.shown
 	if resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		a.cancel(nil)
 		return
@@ -130,6 +148,39 @@ func (a *attempt) answered(resp *http.Response) {
 	if w, ok := a.ReadCloser.(io.Writer); ok {
 		resp.Body = &duplex{a, w}
 	}
+}
+
+// A shownContext is the context of the request that a response shows. It lives
+// as long as the caller's, for callers go on with it after the response: it has
+// the caller's deadline and end, the values that the base saw or added, and the
+// attempt, for Settle. What ends the attempt is none of its values, and nor is
+// the attempt's client trace, which counts what is sent for the attempt alone.
+type shownContext attempt
+
+// Deadline implements [context.Context].
+func (s *shownContext) Deadline() (time.Time, bool) { return s.caller.Deadline() }
+
+// Done implements [context.Context].
+func (s *shownContext) Done() <-chan struct{} { return s.caller.Done() }
+
+// Err implements [context.Context].
+func (s *shownContext) Err() error { return s.caller.Err() }
+
+// Value implements [context.Context].
+func (s *shownContext) Value(key any) any {
+	if key == traceKey || key == cancelKey {
+		return s.caller.Value(key)
+	}
+	return s.values.Value(key)
+}
+
+// outlived returns the context without that of a response before it: calls that
+// go on one from another must not keep all that were.
+func outlived(ctx context.Context) context.Context {
+	if s, ok := ctx.(*shownContext); ok {
+		return s.caller
+	}
+	return ctx
 }
 
 // A duplex is the body of a response that can be written to.

@@ -47,7 +47,7 @@ type call struct {
 
 // begin enters the request's lane. Its body is the call's from here on.
 func (c *call) begin(t *Transport, req *http.Request) error {
-	c.t, c.req, c.ctx = t, req, req.Context()
+	c.t, c.req, c.ctx = t, req, outlived(req.Context())
 	c.options = optionsOf(c.ctx)
 	if c.policy = c.options.retry; c.policy == nil {
 		c.policy = t.Retry
