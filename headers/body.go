@@ -13,6 +13,7 @@ const maxBody = 64 << 10
 // body reads the hints in the body.
 func (r *reader) body() {
 	text, whole := peek(r.resp)
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // Azure writes XML so
 	r.text(text)
 	switch start := bytes.TrimLeft(text, " \t\r\n"); {
 	case len(start) > 0 && start[0] == '<':
@@ -85,12 +86,11 @@ func isJSON(mediaType string) bool {
 	case "", "application/json", "application/problem+json", "text/javascript":
 		return true
 	}
-	return strings.HasPrefix(mediaType, "application/x-amz-json-") ||
-		strings.HasPrefix(mediaType, "application/vnd.") && strings.HasSuffix(mediaType, "+json")
+	return strings.HasPrefix(mediaType, "application/x-amz-json-") || strings.HasSuffix(mediaType, "+json")
 }
 
 func isXML(mediaType string) bool {
-	return mediaType == "application/xml" || mediaType == "text/xml" || mediaType == "application/problem+xml"
+	return mediaType == "application/xml" || mediaType == "text/xml" || strings.HasSuffix(mediaType, "+xml")
 }
 
 func isText(mediaType string) bool { return mediaType == "text/plain" || mediaType == "text/html" }

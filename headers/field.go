@@ -41,6 +41,10 @@ type Field struct {
 	// not so large that it must be an instant.
 	Per time.Duration
 
+	// NegativeUnknown says that of a number below zero what remains is not known. Else
+	// it means none: a quota that was overdrawn.
+	NegativeUnknown bool
+
 	// Words are the values of FactRefusal, FactNoRefusal, FactPermanent and
 	// FactScope that count, and whom the refusal then concerns. A "*" in a word
 	// stands for any text.

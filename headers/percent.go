@@ -5,13 +5,17 @@ import (
 	"time"
 )
 
-// A usage is what Meta tells of one use: percentages, and minutes to wait.
+// A usage is what Meta tells of one use: percentages, and minutes to wait. Of an
+// account for advertisements it tells seconds until the reset instead.
 type usage struct {
 	Type    string
 	Calls   *float64 `json:"call_count"`
 	CPUTime *float64 `json:"total_cputime"`
 	Time    *float64 `json:"total_time"`
+	App     *float64 `json:"app_id_util_pct"`
+	Account *float64 `json:"acc_id_util_pct"`
 	Minutes *float64 `json:"estimated_time_to_regain_access"`
+	Seconds *float64 `json:"reset_time_duration"`
 }
 
 // percent reads {"call_count":28,...}, and {"id":[{"type":"...","call_count":28,...}]}.
@@ -36,11 +40,21 @@ func (r *reader) usage(f *Field, u *usage) {
 	for _, metric := range [...]struct {
 		name    string
 		percent *float64
-	}{{"call_count", u.Calls}, {"total_cputime", u.CPUTime}, {"total_time", u.Time}} {
-		if metric.percent != nil && *metric.percent >= 0 {
-			q := r.quotaIn(f, clean(u.Type+"-"+metric.name))
-			q.lowerLimit(100)
-			q.lowerRemaining(max(0, 100-*metric.percent))
+	}{
+		{"call_count", u.Calls},
+		{"total_cputime", u.CPUTime},
+		{"total_time", u.Time},
+		{"app_id_util_pct", u.App},
+		{"acc_id_util_pct", u.Account},
+	} {
+		if metric.percent == nil || *metric.percent < 0 {
+			continue
+		}
+		q := r.quotaIn(f, clean(u.Type+"-"+metric.name))
+		q.lowerLimit(100)
+		q.lowerRemaining(max(0, 100-*metric.percent))
+		if u.Seconds != nil && *u.Seconds >= 0 {
+			q.delayReset(time.Duration(min(*u.Seconds, maxWait.Seconds())*float64(time.Second)), ResetUnknown)
 		}
 	}
 	if u.Minutes != nil && *u.Minutes > 0 {

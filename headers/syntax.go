@@ -41,7 +41,7 @@ func (r *reader) value(f *Field, lines []string, reason Reason) {
 			r.tell(f, f.Quota, n)
 		}
 	case FactRemaining:
-		if n, ok := least(lines, f.Member, parseRemaining); ok {
+		if n, ok := least(lines, f.Member, f.parseRemaining); ok {
 			r.tell(f, f.Quota, n)
 		}
 	case FactUsed:
@@ -75,6 +75,14 @@ func (r *reader) value(f *Field, lines []string, reason Reason) {
 	case FactRefusal, FactNoRefusal, FactPermanent, FactScope:
 		r.words(f, lines, reason)
 	}
+}
+
+// parseRemaining reads what remains of a quota.
+func (f *Field) parseRemaining(s string) (float64, bool) {
+	if f.NegativeUnknown {
+		return parseCount(s)
+	}
+	return parseRemaining(s)
 }
 
 // words looks for the words of a field among its values.
@@ -222,7 +230,7 @@ func (r *reader) namedValues(f *Field, lines []string) {
 		name, number, _ := strings.Cut(part, ";")
 		parse := parseCount
 		if f.Tells == FactRemaining {
-			parse = parseRemaining
+			parse = f.parseRemaining
 		}
 		if n, ok := parse(trim(number)); ok {
 			r.tell(f, clean(name), n)
