@@ -13,6 +13,7 @@ const day = 24 * time.Hour
 var vendors = slices.Concat(
 	modelVendors,
 	cloudVendors,
+	hostingVendors,
 	codeVendors,
 	businessVendors,
 	socialVendors,

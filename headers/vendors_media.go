@@ -2,17 +2,49 @@ package headers
 
 import "time"
 
-// mediaVendors are the dialects of media, games and knowledge.
+// mediaVendors are what people read, watch, hear, play and talk through.
 var mediaVendors = []Dialect{
 	{
 		Vendor: "Crossref",
+		Source: "https://github.com/CrossRef/rest-api-doc#rate-limits https://www.crossref.org/documentation/retrieve-metadata/rest-api/access-and-authentication/",
 		Hosts:  []string{"api.crossref.org"},
 		Fields: []Field{
 			{Name: "X-Rate-Limit-Interval", Tells: FactWindow},
+			{Name: "X-Concurrency-Limit", Tells: FactLimit, Quota: "concurrency", Unit: "concurrent-requests"},
 		},
 	},
 	{
-		Vendor: "Imgur",
+		Vendor: "Discogs",
+		Source: "https://www.discogs.com/developers/#page:home,header:home-rate-limiting",
+		Hosts:  []string{"api.discogs.com"},
+		Fields: []Field{
+			{Name: "X-Discogs-Ratelimit", Tells: FactLimit},
+			{Name: "X-Discogs-Ratelimit-Used", Tells: FactUsed},
+			{Name: "X-Discogs-Ratelimit-Remaining", Tells: FactRemaining},
+		},
+	},
+	{
+		Vendor: "Etsy", // its day is the last 24 hours; one name was cut once
+		Source: "https://developers.etsy.com/documentation/essentials/rate-limits/",
+		Hosts:  []string{"openapi.etsy.com", "api.etsy.com"},
+		Fields: []Field{
+			{Name: "X-Limit-Per-Second", Tells: FactLimit, Quota: "second", Window: time.Second},
+			{Name: "X-Remaining-This-Second", Tells: FactRemaining, Quota: "second", Window: time.Second},
+			{Name: "X-Remaining-This-Secon", Tells: FactRemaining, Quota: "second", Window: time.Second},
+			{Name: "X-Limit-Per-Day", Tells: FactLimit, Quota: "day", Window: day},
+			{Name: "X-Remaining-Today", Tells: FactRemaining, Quota: "day", Window: day},
+		},
+	},
+	{
+		Vendor: "Fitbit", // an hour for each user
+		Source: "https://dev.fitbit.com/build/reference/web-api/developer-guide/application-design/#Rate-Limits",
+		Hosts:  []string{"api.fitbit.com"},
+		Scope:  ScopeCredential,
+		Reset:  ResetWindow,
+	},
+	{
+		Vendor: "Imgur", // uploads have a quota of their own
+		Source: "https://apidocs.imgur.com/",
 		Hosts:  []string{"api.imgur.com"},
 		Fields: []Field{
 			{Name: "X-Ratelimit-Userlimit", Tells: FactLimit, Quota: "user"},
@@ -20,27 +52,65 @@ var mediaVendors = []Dialect{
 			{Name: "X-Ratelimit-Userreset", Tells: FactReset, Quota: "user"},
 			{Name: "X-Ratelimit-Clientlimit", Tells: FactLimit, Quota: "client"},
 			{Name: "X-Ratelimit-Clientremaining", Tells: FactRemaining, Quota: "client"},
+			{Name: "X-Post-Rate-Limit-Limit", Tells: FactLimit, Quota: "post"},
+			{Name: "X-Post-Rate-Limit-Remaining", Tells: FactRemaining, Quota: "post"},
+			{Name: "X-Post-Rate-Limit-Reset", Tells: FactReset, Quota: "post"},
 		},
 	},
 	{
-		Vendor:   "Meta Graph", // percentages; the wait is in minutes
-		Hosts:    []string{"graph.facebook.com", "graph.instagram.com"},
+		Vendor:   "Meta Graph", // percentages; the wait is in minutes, that of an account in seconds
+		Source:   "https://developers.facebook.com/docs/graph-api/overview/rate-limiting https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes",
+		Hosts:    []string{"graph.facebook.com", "graph-video.facebook.com", "graph.instagram.com", "graph.threads.net"},
 		Advisory: true,
 		Fields: []Field{
 			{Name: "X-App-Usage", Syntax: SyntaxPercent, Quota: "app", Unit: "percent"},
+			{Name: "X-Page-Usage", Syntax: SyntaxPercent, Quota: "page", Unit: "percent"},
+			{Name: "X-Ad-Account-Usage", Syntax: SyntaxPercent, Quota: "ad-account", Unit: "percent"},
+			{Name: "X-Fb-Ads-Insights-Throttle", Syntax: SyntaxPercent, Quota: "ads-insights", Unit: "percent"},
 			{Name: "X-Business-Use-Case-Usage", Syntax: SyntaxPercent, Unit: "percent"},
 		},
 		Body: []Field{
 			{Name: "error.code", Tells: FactRefusal, Words: map[string]Scope{
-				"4": ScopeLane, "17": ScopeCredential, "32": ScopeUnknown, "613": ScopeUnknown,
-				"80000": ScopeUnknown, "80001": ScopeUnknown, "80002": ScopeUnknown, "80003": ScopeUnknown,
-				"80004": ScopeUnknown, "80005": ScopeUnknown, "80006": ScopeUnknown, "80008": ScopeUnknown,
-				"80009": ScopeUnknown, "80014": ScopeUnknown,
+				"4":      ScopeLane,       // the app
+				"17":     ScopeCredential, // the user
+				"32":     ScopeCredential, // the page
+				"341":    ScopeLane,
+				"613":    ScopeUnknown,
+				"80000":  ScopeUnknown,
+				"80001":  ScopeUnknown,
+				"80002":  ScopeUnknown,
+				"80003":  ScopeUnknown,
+				"80004":  ScopeUnknown,
+				"80005":  ScopeUnknown,
+				"80006":  ScopeUnknown,
+				"80007":  ScopeCredential, // the WhatsApp account
+				"80008":  ScopeUnknown,
+				"80009":  ScopeUnknown,
+				"80014":  ScopeUnknown,
+				"130429": ScopeLane,    // what Cloud API takes in a second
+				"131056": ScopeRequest, // too many messages to this one customer
+				"133016": ScopeRoute,   // registrations
 			}},
 		},
 	},
 	{
-		Vendor: "Riot Games",
+		Vendor:  "MusicBrainz", // refuses under 503
+		Source:  "https://musicbrainz.org/doc/MusicBrainz_API/Rate_Limiting",
+		Hosts:   []string{"musicbrainz.org", "*.musicbrainz.org"},
+		Refuses: []int{503},
+		Scope:   ScopeGlobal,
+	},
+	{
+		Vendor: "Pinterest",
+		Source: "https://developers.pinterest.com/docs/reference/rate-limits/",
+		Hosts:  []string{"api.pinterest.com"},
+		Body: []Field{
+			{Name: "code", Tells: FactRefusal, Words: map[string]Scope{"8": ScopeUnknown}, Statuses: []int{403, 429}},
+		},
+	},
+	{
+		Vendor: "Riot Games", // service: none of our quotas was met
+		Source: "https://developer.riotgames.com/docs/portal#web-apis_rate-limiting",
 		Hosts:  []string{"*.api.riotgames.com"},
 		Fields: []Field{
 			{Name: "X-App-Rate-Limit", Syntax: SyntaxWindows, Tells: FactLimit, Quota: "app"},
@@ -55,20 +125,25 @@ var mediaVendors = []Dialect{
 		},
 	},
 	{
-		Vendor: "Stack Exchange", // asks under 200 to be left alone
+		Vendor: "Stack Exchange", // asks under 200 to be left alone; refuses under 400
+		Source: "https://api.stackexchange.com/docs/throttle https://api.stackexchange.com/docs/error-handling",
 		Hosts:  []string{"api.stackexchange.com"},
 		Scope:  ScopeRoute,
 		Body: []Field{
 			{Name: "backoff", Tells: FactRetryAfter},
 			{Name: "quota_max", Tells: FactLimit, Quota: "quota"},
 			{Name: "quota_remaining", Tells: FactRemaining, Quota: "quota"},
-			{Name: "error_id", Tells: FactRefusal, Words: map[string]Scope{"502": ScopeUnknown}},
+			{Name: "error_id", Tells: FactRefusal, Words: map[string]Scope{"502": ScopeLane}},
+			{Name: "error_name", Tells: FactRefusal, Words: map[string]Scope{"throttle_violation": ScopeLane}},
+			{Name: "error_message", Tells: FactRetryAfter, After: "more requests available in "},
 		},
 		BodyOfSuccess: true,
 	},
 	{
 		Vendor: "Strava", // pairs: of a quarter of an hour, of a day
+		Source: "https://developers.strava.com/docs/rate-limits/",
 		Hosts:  []string{"www.strava.com"},
+		Scope:  ScopeLane,
 		Fields: []Field{
 			{Name: "X-Ratelimit-Limit", Member: 1, Tells: FactLimit, Quota: "15min", Window: 15 * time.Minute},
 			{Name: "X-Ratelimit-Limit", Member: 2, Tells: FactLimit, Quota: "daily", Window: day},
@@ -82,29 +157,60 @@ var mediaVendors = []Dialect{
 	},
 	{
 		Vendor: "Telegram",
+		Source: "https://core.telegram.org/bots/api#responseparameters",
 		Hosts:  []string{"api.telegram.org"},
 		Body: []Field{
 			{Name: "parameters.retry_after", Tells: FactRetryAfter},
+			{Name: "description", Tells: FactRetryAfter, After: "retry after "},
 		},
 	},
 	{
-		Vendor: "Trello",
-		Hosts:  []string{"api.trello.com"},
+		Vendor: "Twitch",
+		Source: "https://dev.twitch.tv/docs/api/guide/#twitch-rate-limits",
+		Hosts:  []string{"api.twitch.tv"},
+		Scope:  ScopeCredential,
+		Reset:  ResetFull,
+	},
+	{
+		Vendor: "VK", // refuses under 200
+		Source: "https://dev.vk.com/ru/reference/errors",
+		Hosts:  []string{"api.vk.com", "api.vk.ru"},
+		Body: []Field{
+			{Name: "error.error_code", Tells: FactRefusal, Words: map[string]Scope{
+				"6":  ScopeCredential, // too many calls in a second
+				"9":  ScopeRoute,      // too much of the same
+				"29": ScopeRoute,      // of this method, in a day
+			}},
+		},
+		BodyOfSuccess: true,
+	},
+	{
+		Vendor: "WHOOP",
+		Source: "https://developer.whoop.com/docs/developing/rate-limiting",
+		Hosts:  []string{"api.prod.whoop.com"},
+		Reset:  ResetWindow,
+	},
+	{
+		Vendor: "Wikimedia", // refuses under 200
+		Source: "https://www.mediawiki.org/wiki/Manual:Maxlag_parameter https://www.mediawiki.org/wiki/API:Errors_and_warnings",
+		Hosts: []string{"*.wikipedia.org", "*.wikidata.org", "*.wikimedia.org", "*.mediawiki.org", "*.wiktionary.org",
+			"*.wikibooks.org", "*.wikisource.org", "*.wikiquote.org", "*.wikiversity.org", "*.wikivoyage.org", "*.wikinews.org"},
 		Fields: []Field{
-			{Name: "X-Rate-Limit-Api-Token-Max", Tells: FactLimit, Quota: "api-token"},
-			{Name: "X-Rate-Limit-Api-Token-Remaining", Tells: FactRemaining, Quota: "api-token"},
-			{Name: "X-Rate-Limit-Api-Token-Interval-Ms", Tells: FactWindow, Quota: "api-token", Per: time.Millisecond},
-			{Name: "X-Rate-Limit-Api-Key-Max", Tells: FactLimit, Quota: "api-key"},
-			{Name: "X-Rate-Limit-Api-Key-Remaining", Tells: FactRemaining, Quota: "api-key"},
-			{Name: "X-Rate-Limit-Api-Key-Interval-Ms", Tells: FactWindow, Quota: "api-key", Per: time.Millisecond},
+			{Name: "Mediawiki-Api-Error", Tells: FactRefusal, Words: map[string]Scope{
+				"maxlag":      ScopeLane, // a database lags
+				"readonly":    ScopeLane,
+				"ratelimited": ScopeCredential,
+			}},
 		},
 	},
 	{
-		Vendor: "Wikimedia", // a database that lags refuses under 200
-		Hosts:  []string{"*.wikipedia.org", "www.wikidata.org", "commons.wikimedia.org"},
+		Vendor: "Yelp Fusion",
+		Source: "https://docs.developer.yelp.com/docs/fusion-rate-limiting",
+		Hosts:  []string{"api.yelp.com"},
+		Reset:  ResetWindow,
 		Fields: []Field{
-			{Name: "Mediawiki-Api-Error", Tells: FactRefusal, Words: map[string]Scope{"maxlag": ScopeLane}},
+			{Name: "Ratelimit-Dailylimit", Tells: FactLimit, Window: day},
+			{Name: "Ratelimit-Resettime", Tells: FactReset},
 		},
 	},
-	{Vendor: "Zoom", Hosts: []string{"api.zoom.us"}},
 }
