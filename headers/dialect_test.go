@@ -42,6 +42,36 @@ func TestParsePicksDialectByHost(t *testing.T) {
 	}
 }
 
+// Of the domains that a host is below, the longest tells its dialect; a name of its
+// own comes before. In whatever order they were registered.
+func TestLongestDomainTellsDialect(t *testing.T) {
+	hosts := []string{"*.order.example", "*.b.order.example", "*.a.b.order.example", "a.b.order.example"}
+	for i := range 2 * len(hosts) {
+		for j := range hosts { // each host is first and last once, in both directions
+			k := (i + j) % len(hosts)
+			if i >= len(hosts) {
+				k = len(hosts) - 1 - k
+			}
+			if err := headers.Register(&headers.Dialect{Vendor: hosts[k], Hosts: []string{hosts[k]}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for host, want := range map[string]string{
+			"x.order.example":       "*.order.example",
+			"b.order.example":       "*.order.example",
+			"x.b.order.example":     "*.b.order.example",
+			"x.y.b.order.example":   "*.b.order.example",
+			"x.a.b.order.example":   "*.a.b.order.example",
+			"a.b.order.example":     "a.b.order.example",
+			"x.y.a.b.order.example": "*.a.b.order.example",
+		} {
+			if got := headers.DialectOf(from(host, 200).Request); got == nil || got.Vendor != want {
+				t.Errorf("%s is read as %+v, want %s", host, got, want)
+			}
+		}
+	}
+}
+
 func TestLookup(t *testing.T) {
 	for _, vendor := range []string{"GitHub", "github", "Azure OpenAI", "X (Twitter)"} {
 		if d, ok := headers.Lookup(vendor); !ok || !strings.EqualFold(d.Vendor, vendor) {

@@ -35,6 +35,11 @@ func TestRetryAfter(t *testing.T) {
 		{"9223372037", month}, // as seconds it overflows a Duration
 		{"18446744074", month},
 		{"99999999999999999999", month},
+		{"18446744073709551615", month}, // 2^64 - 1
+		{"18446744073709551616", month},
+		{"18446744073709551617", month}, // not one second
+		{"18446744073709551626", month}, // nor ten
+		{"184467440737095516170", month},
 		{strings.Repeat("9", 16<<10), month},
 		{strings.Repeat("9", 16<<10+1), none},
 		{"1.", none}, {".5", none}, {"1.5.1", none}, {"-1", none}, {"+5", none}, {"-0", none},
@@ -45,6 +50,13 @@ func TestRetryAfter(t *testing.T) {
 		{"Fri Nov 20 12:00:30 2026", 30 * time.Second},
 		{"Fri, 20 Nov 2026 11:59:30 GMT", 0},
 		{"Fri, 31 Dec 9999 23:59:59 GMT", month},
+		{"Sat, 12 Apr 2262 00:00:00 GMT", month}, // Unix nanoseconds end the day before
+		{"Fri, 20 Nov 2318 12:00:00 GMT", month}, // a Duration ends before it
+		{"9999-12-31T23:59:59Z", month},
+		{"9224318016", month},          // seconds
+		{"9224318016000", month},       // milliseconds
+		{"9224318016000000", month},    // microseconds
+		{"9224318016000000000", month}, // nanoseconds
 		{"Fri, 20 Nov 2026 12:00:30 PST", none},
 		{"Friday, 20-Nov-26 12:00:30 PST", none},
 		{"Fri, 20 Nov 2026 12:00:30 UTC", none},
@@ -278,12 +290,29 @@ func TestResetKind(t *testing.T) {
 }
 
 func TestWindowBeyondTenYearsIsLeftOut(t *testing.T) {
-	for _, fields := range [][]string{
-		{"RateLimit-Limit", "5;w=999999999999999"},
-		{"RateLimit-Policy", `"a";q=5;w=999999999999999`},
+	const longest = 10 * 366 * 24 * time.Hour // 316,224,000 s
+	mine := &headers.Dialect{Fields: []headers.Field{
+		{Name: "X-Seconds", Tells: headers.FactWindow},
+		{Name: "X-Milliseconds", Tells: headers.FactWindow, Per: time.Millisecond},
+		{Name: "X-Windows", Syntax: headers.SyntaxWindows, Tells: headers.FactLimit},
+	}}
+	for _, c := range []struct {
+		field, value string
+		has          bool
+	}{
+		{"RateLimit-Limit", "5, 5;w=316224000", true}, {"RateLimit-Limit", "5, 5;w=316224001", false},
+		{"RateLimit-Limit", "5, 5;w=316224000.000000001", false}, {"RateLimit-Limit", "5, 5;w=18446744073709551617", false},
+		{"RateLimit-Policy", "5;w=316224000", true}, {"RateLimit-Policy", "5;w=316224001", false},
+		{"RateLimit-Policy", `"";q=5;w=316224000`, true}, {"RateLimit-Policy", `"";q=5;w=316224001`, false},
+		{"X-Seconds", "316224000", true}, {"X-Seconds", "316224001", false}, {"X-Seconds", "18446744073709551617", false},
+		{"X-Seconds", "3660d", true}, {"X-Seconds", "3661d", false}, {"X-Seconds", "87840:00:00", true}, {"X-Seconds", "87840:00:01", false},
+		{"X-Milliseconds", "316224000000", true}, {"X-Milliseconds", "316224000001", false},
+		{"X-Windows", "5:316224000", true}, {"X-Windows", "5:316224001", false},
 	} {
-		if got := parse(200, fields...).Quotas; len(got) != 1 || got[0].HasWindow || got[0].Limit != 5 {
-			t.Errorf("%q: Quotas = %+v, want a limit of 5 and no window", fields, got)
+		got := mine.Parse(response(200, c.field, c.value), received).Quotas
+		has := len(got) == 1 && got[0].HasWindow
+		if has != c.has || has && got[0].Window != longest {
+			t.Errorf("%s: %s: Quotas = %+v, want a window: %v", c.field, c.value, got, c.has)
 		}
 	}
 }

@@ -305,11 +305,11 @@ func parseWindow(s string, per time.Duration) (time.Duration, bool) {
 	if per <= 0 {
 		per = time.Second
 	}
-	window, ok := parseDuration(trim(s), maxWindow)
+	window, ok := parseDuration(trim(s), maxWindow+1)
 	if d, bare := parseDecimal(trim(s)); bare {
 		window, ok = d.times(per, maxWindow)
 	}
-	return window, ok && 0 < window && window < maxWindow
+	return window, ok && 0 < window && window <= maxWindow
 }
 
 // parts walks over the parts of all lines between any of the separators.
