@@ -32,7 +32,8 @@ type attempt struct {
 	secure  bool
 	idle    http.RoundTripper
 
-	written atomic.Int32
+	written atomic.Int32 // requests on the wire
+	unheard atomic.Int32 // of those, since a response began
 	state   atomic.Int32
 	done    atomic.Bool // the response has ended, and the context with it
 	kept    bool        // a response was obtained
@@ -47,7 +48,7 @@ func newAttempt(c *call) *attempt {
 	a.request, a.charged = c.turn.Charged()
 	a.Context, a.cancel = context.WithCancelCause(c.ctx)
 	if !c.t.UnguardedResends {
-		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders}
+		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}
 	}
 	return a
 }

@@ -15,7 +15,7 @@ const (
 // A ResendError says that an attempt was stopped because net/http had sent it
 // again behind the caller's back as often as it may.
 type ResendError struct {
-	Sent int // requests on the wire
+	Sent int // requests on the wire since a response began, if one did
 }
 
 // Error returns the cause with its number.
@@ -28,12 +28,12 @@ func (e *ResendError) Retryable() bool { return true }
 
 // getConn is called before each send. It stops those beyond the bound.
 func (a *attempt) getConn(string) {
-	written := int(a.written.Load())
+	unheard := int(a.unheard.Load())
 	switch resends := maxDeadResends; {
-	case written == 0:
-	case a.http2() && written > maxStreamResends, written > resends:
-		a.stop(&ResendError{Sent: written})
-	case !a.http2() && written == resends:
+	case unheard == 0:
+	case a.http2() && unheard > maxStreamResends, unheard > resends:
+		a.stop(&ResendError{Sent: unheard})
+	case !a.http2() && unheard == resends:
 		// Connection after connection is dead: what is idle is of no use, and
 		// a new one succeeds wherever it can.
 		if c, ok := a.idle.(interface{ CloseIdleConnections() }); ok {
@@ -53,9 +53,15 @@ func (a *attempt) http2() bool {
 // wroteHeaders is called for each request on the wire. All but the first are
 // charged to the lane: nobody waited for them.
 func (a *attempt) wroteHeaders() {
+	a.unheard.Add(1)
 	if a.written.Add(1) > 1 {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.lane.queue.Charge(a.charged, a.request)
 	}
 }
+
+// heard is called when a response begins. What is sent after it is no resend of
+// net/http: the base itself goes on, as one that authenticates, follows a
+// redirect or tries again does. It is charged, and not bounded.
+func (a *attempt) heard() { a.unheard.Store(0) }

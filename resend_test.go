@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,4 +241,45 @@ func TestResendIsChargedItsCost(t *testing.T) {
 		r.want("GET", r.get(weir.WithCost(t.Context(), 30), "b"), 200)
 		wantCharged(t, r.transport, 70)
 	})
+}
+
+// A base that sends again after an answer, as one that tries again, follows
+// redirects or authenticates does, is charged for each send and not stopped.
+func TestBaseThatSendsSeveralTimesIsNotStopped(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP/1.1":        (*httptest.Server).Start,
+		"HTTP/1.1 in TLS": (*httptest.Server).StartTLS,
+		"HTTP/2":          func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int32
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if sent.Add(1) < 12 {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			}))
+			start(server)
+			defer server.Close()
+			base := server.Client().Transport
+			retrying := baseFunc(func(req *http.Request) (*http.Response, error) {
+				for {
+					resp, err := base.RoundTrip(req)
+					if err != nil || resp.StatusCode < 500 {
+						return resp, err
+					}
+					resp.Body.Close()
+				}
+			})
+			transport := &weir.Transport{Base: retrying, Limits: hundred(), Retry: backoff.None}
+			defer transport.Close()
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				t.Fatalf("RoundTrip = %v after %d sends, want 200", err, sent.Load())
+			}
+			resp.Body.Close()
+			wantCharged(t, transport, 12)
+		})
+	}
 }
