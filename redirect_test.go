@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"net/http"
 	"net/url"
 	"testing"
 	"testing/synctest"
@@ -49,4 +50,44 @@ func TestRedirectedHostIsPausedAlone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What Prepare adds goes to no host that a redirect names, unless the user says
+// so: http.Client strips its own credentials there.
+func TestPrepareSignsNoRedirectToAnotherHost(t *testing.T) {
+	to := func(host, next string) string { return "http://" + host + "/redirect?to=" + url.QueryEscape(next) }
+	tests := []struct {
+		name   string
+		opened bool
+		url    string
+		want   []bool // for each hop: signed
+	}{
+		{"same host", false, to("one.test", "http://one.test/body"), []bool{true, true}},
+		{"another host", false, to("one.test", "http://other.test/body"), []bool{true, false}},
+		{"another port", false, to("one.test", "http://one.test:8080/body"), []bool{true, false}},
+		{"on from another host", false, to("one.test", to("other.test", "http://other.test/body")), []bool{true, false, false}},
+		{"back from another host", false, to("one.test", to("other.test", "http://one.test/body")), []bool{true, false, false}},
+		{"another host, opted in", true, to("one.test", "http://other.test/body"), []bool{true, true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []bool
+				handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					got = append(got, req.Header.Get("Authorization") == "secret")
+					testserver.Quirks().ServeHTTP(w, req)
+				})
+				r := pipeRig(t, &testserver.Vendor{Handler: handler}, &weir.Transport{PrepareRedirects: tt.opened, Prepare: func(req *http.Request) error {
+					req.Header.Set("Authorization", "secret")
+					return nil
+				}})
+				resp, err := r.client.Get(tt.url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				wantEqual(t, "signed", got, tt.want)
+			})
+		})
+	}
 }

@@ -106,7 +106,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 
 // prepare lets the user change the header and the URL of what is sent.
 func (c *call) prepare(out *http.Request) error {
-	if c.t.Prepare == nil {
+	if c.t.Prepare == nil || !c.t.PrepareRedirects && strayed(c.req) {
 		return nil
 	}
 	u := *c.req.URL
@@ -118,4 +118,17 @@ func (c *call) prepare(out *http.Request) error {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	return nil
+}
+
+// strayed reports whether http.Client has followed a redirect to another host on
+// the way to the request. One that leads back counts too: the other host chose
+// what is asked there.
+func strayed(req *http.Request) bool {
+	for hop := req; hop.Response != nil && hop.Response.Request != nil; {
+		hop = hop.Response.Request
+		if hostOf(hop.URL) != hostOf(req.URL) {
+			return true
+		}
+	}
+	return false
 }

@@ -72,8 +72,15 @@ type Transport struct {
 
 	// Prepare is called for each attempt after its wait, on a copy of the
 	// request whose header may be changed: signatures and tokens that age are
-	// made here. Its error ends the request. If nil, nothing is done.
+	// made here. Its error ends the request. It is not called for the hop of a
+	// redirect to another host, nor for those after it: see PrepareRedirects. If
+	// nil, nothing is done.
 	Prepare func(*http.Request) error
+
+	// PrepareRedirects calls Prepare also where http.Client follows a redirect
+	// to another host. That host then gets what Prepare adds, where http.Client
+	// strips credentials of its own. If false, it gets nothing of it.
+	PrepareRedirects bool
 
 	// Store makes the limiters. If nil, those of this process.
 	Store throttle.Store
@@ -106,9 +113,9 @@ type Transport struct {
 
 	// UnguardedResends leaves alone what net/http sends again behind a call:
 	// on connections found dead and on HTTP/2 streams refused. If false, each
-	// such send is charged to the lane, and their number is bounded. Where
-	// Base sends one call several times, as one that tries again does, those
-	// sends count too.
+	// such send is charged to the lane, and their number is bounded. If Base
+	// itself sends a call again after an answer, as one that authenticates or
+	// tries again does, those sends are charged, and not bounded.
 	UnguardedResends bool
 
 	// TracerProvider makes the tracer of the spans. If nil, the global one.
