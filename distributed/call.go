@@ -86,7 +86,7 @@ func (l *limiter) prepare(groups []group) (req *request, deadline time.Duration)
 	req = &l.flight.request
 	// Credit for time in line must not be void when it arrives.
 	req.tolerance = max(l.tolerance/2-l.trip.usual(), 0)
-	req.horizon = max(l.store.set.horizon, l.trip.lead())
+	req.horizon, req.bounded = max(l.store.set.horizon, l.trip.lead()), true
 	req.seen, req.period, req.alive = l.seen, l.period, l.alive
 	req.channel, req.lane = channelName(l.store.namespace), l.lane
 	if l.flight.limits != l.encoded {

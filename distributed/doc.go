@@ -16,6 +16,12 @@
 // the tolerance after its instant is void. A replica that dies loses the vendor
 // one run.
 //
+// No permit is reserved that would come after the deadlines of those who wait. If
+// the next permit of a window is more than a second away, nothing is reserved
+// either: a replica with a line asks again each second, for an estimate may be
+// settled before. A caller is refused for its deadline only on what Redis told in
+// the last second.
+//
 // A refusal that one replica hears of pauses all of them: the state moves in
 // Redis, and a message wakes those who hold permits.
 //

@@ -19,6 +19,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	defer l.mu.Unlock()
 	l.clock.anchor(now)
 	if l.waiting = n > 0; !l.waiting {
+		l.again = 0
 		if len(l.hand) > 0 {
 			l.surrender() // those they were for have gone
 		}
@@ -31,12 +32,20 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		return
 	}
 	l.expire(now)
+	l.reconsider(now)
 	// The last permit in hand ends the turn.
 	if last := len(l.hand) - 1; last >= 0 {
 		if early := l.hand[last].at.Add(-l.trip.lead()); early > now && l.covers(line) {
+			if l.far(now) {
+				early = min(early, l.nextAt.Add(askAgain))
+			}
 			l.wakeAt(&l.ahead, early.Sub(now))
 			return
 		}
+	}
+	if now < l.again {
+		l.wakeAt(&l.ahead, l.again.Sub(now))
+		return
 	}
 	if groups := l.uncovered(now, n, line); len(groups) > 0 {
 		l.peak = n
@@ -58,7 +67,7 @@ func (l *limiter) covers(line iter.Seq[throttle.Request]) bool {
 func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) []group {
 	hand := slices.Clone(l.hand)
 	left := max(n-hand.count(), 1)
-	asked, most := 0, 0
+	asked, most, until := 0, 0, throttle.Instant(0)
 	groups := l.flight.request.groups[:0]
 	for r := range line {
 		c := costs{&r, len(l.limits)}
@@ -79,6 +88,9 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 		} else {
 			groups = append(groups, group{count: 1, age: age, costs: c.list()})
 		}
+		if until = max(until, r.Until); r.Until == 0 {
+			until = throttle.Never
+		}
 		if asked++; asked == 1 {
 			l.flight.request.most = l.turn(groups[0].costs, l.peak, left)
 			most = min(left, max(l.flight.request.most, atHand))
@@ -88,6 +100,9 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 		}
 	}
 	l.flight.request.groups = groups
+	if asked > 0 {
+		l.flight.request.latest = min(l.reach(groups), max(until.Sub(now), 0))
+	}
 	return groups
 }
 
@@ -141,4 +156,59 @@ func (l *limiter) start(groups []group) bool {
 	l.flight.underway, l.flight.limits = true, l.encoded
 	s.calling.Go(func() { l.call(groups) })
 	return true
+}
+
+// askAgain is how long what the store told of permits to come is believed: they
+// may be nearer by then, because an estimate was settled, a permit came back, or
+// the state was lost.
+const askAgain = time.Second
+
+// far reports whether the next permit in hand is farther than what the store told
+// is believed.
+func (l *limiter) far(now throttle.Instant) bool {
+	return len(l.hand) > 0 && l.hand[0].at > now.Add(askAgain)
+}
+
+// reconsider gives permits in hand back that are far, where the store was not asked
+// for a while: the call that takes them back brings them again, or nearer ones.
+func (l *limiter) reconsider(now throttle.Instant) {
+	if !l.far(now) || now.Sub(l.nextAt) < askAgain {
+		return
+	}
+	back := l.hand
+	l.hand = nil
+	for _, p := range slices.Backward(back) {
+		l.credit(p)
+	}
+}
+
+// reach returns how far ahead a permit for the groups is taken. A permit of a later
+// window closes the one in force, to which estimates may still give back; so what
+// is farther is asked for once it is near. Buckets give back whatever is promised:
+// there each replica alive may have one in the line, so that they take turns.
+func (l *limiter) reach(groups []group) time.Duration {
+	reach := max(askAgain, l.store.set.horizon+2*l.trip.lead())
+	share := 1.0
+	if l.share > 0 {
+		share = float64(l.share) / fullShare
+	}
+	for i := range groups {
+		for k, rate := range l.rates {
+			if !l.counting(k) {
+				turns := float64(groups[i].costs[k]*int64(l.alive+1)) / (rate * share)
+				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
+			}
+		}
+	}
+	return reach
+}
+
+// mostReach is the farthest that a permit is taken ahead.
+const mostReach = 30 * 24 * time.Hour
+
+// refrain notes when to ask for what was not granted: once it is near, and now and
+// then, for it may be nearer than the store told.
+func (l *limiter) refrain(now throttle.Instant, first int64) {
+	near := l.clock.here(first).Add(-l.trip.lead())
+	l.again = min(max(near, now.Add(l.trip.lead())), now.Add(askAgain))
 }

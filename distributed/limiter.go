@@ -40,7 +40,9 @@ type limiter struct {
 	begun    throttle.Instant // when its generation was seen first
 	alive    int
 	period   int64
-	next     []throttle.Instant // of each limit: no permit before it but those in hand
+	next     []throttle.Instant // of each limit: no permit before it but those in hand, as the store told
+	nextAt   throttle.Instant   // when that was
+	again    throttle.Instant   // when to ask once more for what was not granted
 	share    int64              // of the configured rate in force, in thousandths; below 1000 served calls matter; zero: never told
 	served   throttle.Instant   // when a served call was last told
 	voided   int                // grows when a pause told here makes a run under way void
@@ -204,7 +206,8 @@ func (l *limiter) drop(permits []permit) {
 }
 
 // Forecast implements [throttle.Forecaster]. Until the store has answered
-// nothing is certain.
+// nothing is certain, and a while later nothing is any more: who comes then is
+// not refused, but asks.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,7 +230,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
 	for k, next := range l.next {
-		if c.of(k) > 0 && next > f.At {
+		if now.Sub(l.nextAt) < askAgain && c.of(k) > 0 && next > f.At {
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
 	}

@@ -54,6 +54,10 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 			l.hand.hold(p)
 		}
 	}
+	l.again, l.nextAt = 0, l.clock.when(read)
+	if len(req.groups) > 0 && len(got.permits) == 0 && got.first > 0 {
+		l.refrain(l.nextAt, got.first)
+	}
 	for i, next := range got.next {
 		l.next[i] = 0
 		if next > got.now {

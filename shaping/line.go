@@ -37,6 +37,15 @@ type waiter struct {
 	ready   chan struct{}    // nil: it never stood in line
 }
 
+// dated returns what w asks for, with its deadline.
+func (w *waiter) dated() throttle.Request {
+	r := w.Request
+	if w.deadline != throttle.Never {
+		r.Until = w.deadline
+	}
+	return r
+}
+
 // byArrival is a heap of waiters, the first to depart at its root.
 type byArrival []*waiter
 
@@ -97,7 +106,7 @@ func (l byArrival) requests() iter.Seq[throttle.Request] {
 		candidates := candidates{line: l, at: []int{0}}
 		for len(candidates.at) > 0 {
 			i := heap.Pop(&candidates).(int)
-			if !yield(l[i].Request) {
+			if !yield(l[i].dated()) {
 				return
 			}
 			for _, child := range [...]int{2*i + 1, 2*i + 2} {

@@ -53,6 +53,7 @@ type Request struct {
 	N     int
 	Each  []int
 	Since Instant // in line since; a permit that fell due in this time may be spent late; zero: now
+	Until Instant // who asks leaves the line then; zero: it has no deadline. Only a [Fetcher] reads it.
 	ID    uint64  // of the call that it is for, the same at Take and Refund; zero: it has none
 }
 

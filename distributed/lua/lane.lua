@@ -13,7 +13,7 @@ local lane -- its state:
 --   till      its keys live until then
 --   share     of the configured rate in force, in thousandths
 --   cutAt, shareAt  when the rate was cut last, and when its share was changed
---   settled   1: costs are settled, and charges are remembered for it
+--   settled   1: costs may be settled, and charges are remembered for it
 --   tuned     up to here, other rules may have granted
 --   furthest  the field "at": the latest instant at which anything was granted; one
 --             to come was promised

@@ -89,14 +89,19 @@ local function refund(report)
   end
 end
 
+-- remember has buckets remember their charges from now on: from the first that may
+-- be an estimate, or else from the first that was one. Of what was granted before,
+-- up to the furthest instant, nothing is known.
+local function remember()
+  for _, rule in ipairs(rules) do
+    if rule.burst then rule.slack, rule.dirty = newSlack(lane.furthest), true end
+  end
+  lane.settled, lane.dirty = 1, true
+end
+
 -- settle corrects costs that were estimated. Overspend is always charged, now.
 local function settle(report)
-  if lane.settled == 0 then
-    for _, rule in ipairs(rules) do
-      if rule.burst then rule.slack, rule.dirty = newSlack(ceil(rule.at, rule.frac)), true end
-    end
-    lane.settled, lane.dirty = 1, true
-  end
+  if lane.settled == 0 then remember() end
   local at = report.at
   for i, rule in ipairs(rules) do
     local more = max(report.actual[i], 0) - max(report.costs[i], 0)
@@ -149,5 +154,5 @@ return {
   earliestReturned = earliestReturned, takeReturned = takeReturned,
   claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
   join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared,
-  honour = honour, readReports = readReports, takeReports = takeReports, answerState = answerState,
+  honour = honour, readReports = readReports, takeReports = takeReports, remember = remember, answerState = answerState,
 }

@@ -62,6 +62,7 @@ local function grant(arg, list)
     local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
     arg = arg + 2 + k
+    if lane.settled == 0 and max(unpack(costs)) > 1 then seldom().remember() end -- it may be an estimate
     local joins = false -- the pair before
     while count > 0 do
       local at, charged, line = firstFor(since, bound, costs)

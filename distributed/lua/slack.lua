@@ -1,4 +1,5 @@
--- Slack: what a bucket remembers of its charges, once a lane settles estimates.
+-- Slack: what a bucket remembers of its charges, once a lane has costs that may be
+-- estimates.
 -- A charge that turned out too high may be taken back only as far as the least
 -- that the state was ahead at the charges since: where it would have fallen
 -- behind, the bucket would have been whole, and what it could not have saved is
