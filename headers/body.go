@@ -31,9 +31,9 @@ func (r *reader) awaitsBody() bool { return r.needsBody() && r.mayReadBody() }
 // needsBody reports whether a hint could tell more than the header did: a body that
 // cannot is left alone, for it may come slowly.
 func (r *reader) needsBody() bool {
-	for i := range r.dialect.Body {
+	for f := range r.hints {
 		needed := true
-		switch f := &r.dialect.Body[i]; f.Tells {
+		switch f.Tells {
 		case FactRetryAfter, FactCost, FactRate:
 			needed = !r.sig.HasRetryAfter
 		case FactRefusal:
@@ -41,7 +41,7 @@ func (r *reader) needsBody() bool {
 		case FactNoRefusal, FactPermanent, FactScope:
 			needed = r.sig.Throttled
 		}
-		if needed && r.dialect.Body[i].applies(r.resp) {
+		if needed {
 			return true
 		}
 	}
@@ -72,8 +72,8 @@ func (r *reader) mayReadBody() bool {
 
 // readsText reports whether a hint may stand in a body of plain text.
 func (r *reader) readsText() bool {
-	for i := range r.dialect.Body {
-		if f := &r.dialect.Body[i]; f.Name == "" && f.applies(r.resp) {
+	for f := range r.hints {
+		if f.Name == "" {
 			return true
 		}
 	}

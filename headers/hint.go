@@ -11,10 +11,32 @@ import (
 // maxDepth bounds the nesting of a body that is looked into.
 const maxDepth = 32
 
+// problems are the hints that anybody's body may hold: the problem types of
+// draft-ietf-httpapi-ratelimit-headers-10. A capacity that is reduced for a while is
+// shown there with a 503 and no wait.
+var problems = []Field{
+	{Name: "type", Tells: FactRefusal, Words: map[string]Scope{
+		"*/http-problem-types#quota-exceeded":             ScopeUnknown,
+		"*/http-problem-types#temporary-reduced-capacity": ScopeUnknown,
+		"*/http-problem-types#abnormal-usage-detected":    ScopeUnknown,
+	}, Statuses: []int{403, 503}, If: map[string]string{"Content-Type": "application/problem+json*"}},
+}
+
+// hints yields the hints that the body may hold: those of the dialect, and anybody's.
+func (r *reader) hints(yield func(*Field) bool) {
+	for _, fields := range [...][]Field{r.dialect.Body, problems} {
+		for i := range fields {
+			if f := &fields[i]; f.applies(r.resp) && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
 // text reads the hints of the dialect in the text of the body itself.
 func (r *reader) text(text []byte) {
-	for i := range r.dialect.Body {
-		if f := &r.dialect.Body[i]; f.Name == "" && f.applies(r.resp) {
+	for f := range r.hints {
+		if f.Name == "" {
 			r.value(f, []string{string(bytes.TrimSpace(text))}, ReasonBody)
 		}
 	}
@@ -71,8 +93,8 @@ func (r *reader) elements(text []byte) {
 
 // hint reads one value of the body.
 func (r *reader) hint(at path, value string) {
-	for i := range r.dialect.Body {
-		if f := &r.dialect.Body[i]; at.matches(f.Name) && f.applies(r.resp) {
+	for f := range r.hints {
+		if at.matches(f.Name) {
 			r.value(f, []string{value}, ReasonBody)
 		}
 	}

@@ -12,10 +12,12 @@ const day = 24 * time.Hour
 // them, which saves a conversion for each response.
 var vendors = slices.Concat(
 	modelVendors,
+	inferenceVendors,
 	cloudVendors,
 	hostingVendors,
 	codeVendors,
 	businessVendors,
+	officeVendors,
 	socialVendors,
 	exchangeVendors,
 	monitoringVendors,

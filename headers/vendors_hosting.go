@@ -77,6 +77,82 @@ var hostingVendors = []Dialect{
 		},
 	},
 	{Vendor: "Webflow", Source: "https://developers.webflow.com/data/reference/rate-limits", Hosts: []string{"api.webflow.com"}, Scope: ScopeCredential},
+	{
+		Vendor: "Alibaba Cloud", // JSON or XML, 400 or 503; storage has words of its own
+		Source: "https://www.alibabacloud.com/help/en/ecs/developer-reference/api-throttling https://www.alibabacloud.com/help/en/oss/support/http-503",
+		Hosts:  []string{"*.aliyuncs.com"},
+		Body: []Field{
+			{Name: "Code", Tells: FactRefusal, Words: alibabaRefusals},
+			{Name: "Error.Code", Tells: FactRefusal, Words: alibabaRefusals},
+		},
+	},
+	{
+		Vendor: "Apple Push Notifications",
+		Source: "https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns",
+		Hosts:  []string{"api.push.apple.com", "api.sandbox.push.apple.com"},
+		Body: []Field{
+			{Name: "reason", Tells: FactScope, Words: map[string]Scope{
+				"TooManyRequests":             ScopeRequest, // to this one device
+				"TooManyProviderTokenUpdates": ScopeCredential,
+			}},
+			{Name: "reason", Tells: FactRefusal, Words: map[string]Scope{"ServiceUnavailable": ScopeLane}, Statuses: []int{503}},
+		},
+	},
+	{
+		Vendor:  "Cloudinary", // 420: a number of its own
+		Source:  "https://cloudinary.com/documentation/admin_api#usage_limits",
+		Hosts:   []string{"api.cloudinary.com", "api-eu.cloudinary.com", "api-ap.cloudinary.com"},
+		Refuses: []int{420},
+		Scope:   ScopeLane,
+		Reset:   ResetWindow,
+		Fields: []Field{
+			{Name: "X-Featureratelimit-Limit", Tells: FactLimit},
+			{Name: "X-Featureratelimit-Remaining", Tells: FactRemaining},
+			{Name: "X-Featureratelimit-Reset", Tells: FactReset},
+		},
+	},
+	{
+		Vendor: "Databricks",
+		Source: "https://docs.databricks.com/aws/en/resources/limits",
+		Hosts:  []string{"*.cloud.databricks.com", "*.azuredatabricks.net", "*.gcp.databricks.com"},
+		Body: []Field{
+			{Name: "error_code", Tells: FactRefusal, Words: map[string]Scope{"REQUEST_LIMIT_EXCEEDED": ScopeUnknown, "RESOURCE_EXHAUSTED": ScopeUnknown}},
+		},
+	},
+	{
+		Vendor: "GoDaddy",
+		Source: "https://developer.godaddy.com/doc/endpoint/domains",
+		Hosts:  []string{"api.godaddy.com", "api.ote-godaddy.com"},
+		Scope:  ScopeRoute,
+		Body: []Field{
+			{Name: "retryAfterSec", Tells: FactRetryAfter},
+		},
+	},
+	{Vendor: "Hetzner Cloud", Source: "https://docs.hetzner.cloud/reference/cloud#rate-limiting", Hosts: []string{"api.hetzner.cloud"}, Reset: ResetFull},
+	{Vendor: "Linode", Source: "https://techdocs.akamai.com/linode-api/reference/rate-limits", Hosts: []string{"api.linode.com"}, Scope: ScopeCredential, Reset: ResetWindow},
+	{
+		Vendor: "Mapbox",
+		Source: "https://docs.mapbox.com/api/overview/#rate-limits",
+		Hosts:  []string{"api.mapbox.com"},
+		Scope:  ScopeCredential,
+		Reset:  ResetWindow,
+		Fields: []Field{
+			{Name: "X-Rate-Limit-Interval", Tells: FactWindow},
+		},
+	},
+	{
+		Vendor: "Tencent Cloud", // refuses under 200
+		Source: "https://www.tencentcloud.com/document/api/213/30435",
+		Hosts:  []string{"*.tencentcloudapi.com"},
+		Body: []Field{
+			{Name: "Response.Error.Code", Tells: FactRefusal, Words: map[string]Scope{
+				"RequestLimitExceeded":                   ScopeRoute,
+				"RequestLimitExceeded.IPLimitExceeded":   ScopeGlobal,
+				"RequestLimitExceeded.*UinLimitExceeded": ScopeCredential,
+			}},
+		},
+		BodyOfSuccess: true,
+	},
 }
 
 var azureStorageRefusals = map[string]Scope{
@@ -87,4 +163,14 @@ var azureStorageRefusals = map[string]Scope{
 var googleMapsRefusals = map[string]Scope{
 	"OVER_QUERY_LIMIT": ScopeUnknown,
 	"OVER_DAILY_LIMIT": ScopeLane,
+}
+
+var alibabaRefusals = map[string]Scope{
+	"Throttling":                       ScopeUnknown,
+	"Throttling.*":                     ScopeUnknown,
+	"Throttling.User":                  ScopeCredential,
+	"Throttling.Api":                   ScopeRoute,
+	"QpsLimitExceeded":                 ScopeUnknown,
+	"DownloadTrafficRateLimitExceeded": ScopeUnknown,
+	"UploadTrafficRateLimitExceeded":   ScopeUnknown,
 }

@@ -213,4 +213,68 @@ var mediaVendors = []Dialect{
 			{Name: "Ratelimit-Resettime", Tells: FactReset},
 		},
 	},
+	{
+		Vendor: "Foursquare", // refuses under 403
+		Source: "https://docs.foursquare.com/developer/reference/v2-rate-limits",
+		Hosts:  []string{"api.foursquare.com"},
+		Reset:  ResetWindow,
+		Body: []Field{
+			{Name: "meta.errorType", Tells: FactRefusal, Words: map[string]Scope{
+				"rate_limit_exceeded": ScopeUnknown,
+				"quota_exceeded":      ScopeLane,
+			}},
+		},
+	},
+	{
+		Vendor: "Last.fm",
+		Source: "https://www.last.fm/api/errorcodes",
+		Hosts:  []string{"ws.audioscrobbler.com"},
+		Body: []Field{
+			{Name: "error", Tells: FactRefusal, Words: map[string]Scope{"29": ScopeGlobal}}, // this address
+		},
+		BodyOfSuccess: true,
+	},
+	{
+		Vendor: "Lark", // Feishu: 400 before it was 429
+		Source: "https://open.larksuite.com/document/server-docs/api-call-guide/frequency-control",
+		Hosts:  []string{"open.larksuite.com", "open.feishu.cn"},
+		Scope:  ScopeRoute,
+		Reset:  ResetWindow,
+		Fields: []Field{
+			{Name: "X-Ogw-Ratelimit-Limit", Tells: FactLimit},
+			{Name: "X-Ogw-Ratelimit-Reset", Tells: FactReset},
+		},
+		Body: []Field{
+			{Name: "code", Tells: FactRefusal, Words: map[string]Scope{"99991400": ScopeUnknown}},
+		},
+	},
+	{
+		Vendor: "SEC EDGAR", // refuses under 403, on a page for people
+		Source: "https://www.sec.gov/about/webmaster-frequently-asked-questions#developers",
+		Hosts:  []string{"www.sec.gov", "data.sec.gov", "efts.sec.gov"},
+		Scope:  ScopeGlobal,
+		Body: []Field{
+			{Name: "", Tells: FactRefusal, Words: map[string]Scope{"*Request Rate Threshold Exceeded*": ScopeGlobal}, Statuses: []int{403}},
+		},
+	},
+	{
+		Vendor: "TikTok", // the interface for business refuses under 200
+		Source: "https://business-api.tiktok.com/portal/docs https://developers.tiktok.com/doc/tiktok-api-v2-rate-limit",
+		Hosts:  []string{"business-api.tiktok.com", "open.tiktokapis.com"},
+		Body: []Field{
+			{Name: "code", Tells: FactRefusal, Words: map[string]Scope{"40100": ScopeUnknown}},
+			{Name: "error.code", Tells: FactRefusal, Words: map[string]Scope{"rate_limit_exceeded": ScopeRoute}},
+		},
+		BodyOfSuccess: true,
+	},
+	{
+		Vendor: "WeChat", // refuses under 200
+		Source: "https://developers.weixin.qq.com/doc/offiaccount/en/Getting_Started/Global_Return_Code.html",
+		Hosts:  []string{"api.weixin.qq.com"},
+		Scope:  ScopeRoute,
+		Body: []Field{
+			{Name: "errcode", Tells: FactRefusal, Words: map[string]Scope{"45009": ScopeUnknown, "45011": ScopeUnknown}},
+		},
+		BodyOfSuccess: true,
+	},
 }

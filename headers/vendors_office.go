@@ -1,0 +1,68 @@
+package headers
+
+// officeVendors are more of what offices sign, pay and write with.
+var officeVendors = []Dialect{
+	{
+		Vendor: "DocuSign", // refuses under 400
+		Source: "https://developers.docusign.com/platform/resource-limits https://developers.docusign.com/docs/esign-rest-api/esign101/rules-and-limits/",
+		Hosts:  []string{"*.docusign.net", "*.docusign.com"},
+		Reset:  ResetWindow,
+		Fields: []Field{
+			{Name: "X-Burstlimit-Limit", Tells: FactLimit, Quota: "burst"},
+			{Name: "X-Burstlimit-Remaining", Tells: FactRemaining, Quota: "burst"},
+		},
+		Body: []Field{
+			{Name: "errorCode", Tells: FactRefusal, Words: map[string]Scope{
+				"HOURLY_APIINVOCATION_LIMIT_EXCEEDED":    ScopeLane,
+				"BURST_APIINVOCATION_LIMIT_EXCEEDED":     ScopeLane,
+				"HOURLY_ENVELOPE_POLLING_LIMIT_EXCEEDED": ScopeRoute,
+			}},
+		},
+	},
+	{
+		Vendor: "NetSuite", // 400, or a fault of SOAP: rejected for too many at a time
+		Source: "https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/bridgehead_1525252812.html",
+		Hosts:  []string{"*.suitetalk.api.netsuite.com", "*.restlets.api.netsuite.com"},
+		Scope:  ScopeLane,
+		Body: []Field{
+			{Name: "error.code", Tells: FactRefusal, Words: map[string]Scope{"SSS_REQUEST_LIMIT_EXCEEDED": ScopeUnknown}, NotProcessed: true},
+			{Name: "Envelope.Body.Fault.detail.*.code", Tells: FactRefusal, NotProcessed: true, Words: map[string]Scope{
+				"WS_REQUEST_BLOCKED":         ScopeUnknown,
+				"WS_CONCUR_SESSION_DISALLWD": ScopeCredential,
+			}},
+		},
+	},
+	{
+		Vendor: "PayPal",
+		Source: "https://developer.paypal.com/api/rest/rate-limiting/",
+		Hosts:  []string{"api-m.paypal.com", "api-m.sandbox.paypal.com", "api.paypal.com"},
+		Body: []Field{
+			{Name: "name", Tells: FactRefusal, Words: map[string]Scope{"RATE_LIMIT_REACHED": ScopeUnknown}},
+		},
+	},
+	{
+		Vendor: "Plaid", // 400 before it was 429
+		Source: "https://plaid.com/docs/errors/rate-limit-exceeded/",
+		Hosts:  []string{"production.plaid.com", "sandbox.plaid.com", "development.plaid.com"},
+		Scope:  ScopeRoute,
+		Body: []Field{
+			{Name: "error_type", Tells: FactRefusal, Words: map[string]Scope{"RATE_LIMIT_EXCEEDED": ScopeUnknown, "RATE_LIMIT": ScopeUnknown}},
+		},
+	},
+	{
+		Vendor: "Salesforce Marketing Cloud",
+		Source: "https://developer.salesforce.com/docs/atlas.en-us.noversion.mc-apis.meta/mc-apis/rate-limiting-errors.htm",
+		Hosts:  []string{"*.rest.marketingcloudapis.com"},
+		Body: []Field{
+			{Name: "retryAfter", Tells: FactRetryAfter},
+		},
+	},
+	{
+		Vendor: "Square",
+		Source: "https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors",
+		Hosts:  []string{"connect.squareup.com", "connect.squareupsandbox.com"},
+		Body: []Field{
+			{Name: "errors.*.code", Tells: FactRefusal, Words: map[string]Scope{"RATE_LIMITED": ScopeUnknown}},
+		},
+	},
+}
