@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,5 +164,37 @@ func TestClosedLaneIsLoggedWithoutVendorsText(t *testing.T) {
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "10m0s") || strings.Contains(text, "canary") {
 			t.Errorf("log = %q, want one line with the time and nothing of the vendor's", text)
 		}
+	})
+}
+
+// A pause is told once, however many calls in flight are refused with it, and
+// again when it moves.
+func TestPauseIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		metrics := newMeterLog()
+		faults := []testserver.Fault{
+			{Last: 100, Do: testserver.Answer, Header: hints("600"), Delay: 500 * time.Millisecond},
+			{First: 101, Last: 101, Do: testserver.Answer, Header: hints("900"), Delay: time.Second},
+			{First: 102, Last: 102, Do: testserver.Answer, Header: hints("600")},
+			{First: 104, Last: 104, Do: testserver.Answer, Header: hints("600")},
+		}
+		r := pipeRig(t, &testserver.Vendor{Faults: faults}, &weir.Transport{MeterProvider: metrics, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		var wg sync.WaitGroup
+		for range 101 {
+			wg.Go(func() { r.want("GET", r.get(t.Context(), "a"), 429) })
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		if lines := strings.Count(log.String(), "\n"); lines != 2 {
+			t.Errorf("%d lines of log, want 2:\n%s", lines, log.String())
+		}
+		wantCount(t, metrics.points(t), 2, "weir.pause.duration")
+		time.Sleep(900 * time.Second)
+		r.want("GET after the pause", r.get(t.Context(), "b"), 429)
+		r.resume()
+		r.want("GET after Resume", r.get(t.Context(), "c"), 200)
+		r.want("GET refused again", r.get(t.Context(), "d"), 429)
+		wantCount(t, metrics.points(t), 4, "weir.pause.duration")
 	})
 }

@@ -30,6 +30,7 @@ type lane struct {
 	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
 	used      atomic.Int64 // Instant of the last departure
 	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
+	toldTo    atomic.Int64 // Instant; end of the last pause that was news; zero: there was none
 	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
 	scoped    atomic.Int32 // scoped lanes that were made for it
 	doubt     atomic.Pointer[doubt]
@@ -196,6 +197,9 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 	fact := throttle.Fact{Departed: departed, Refused: true}
 	if told > 0 {
 		fact.Until = now.Add(min(told, longestPause))
+	}
+	moved := l.moved(now, fact.Until)
+	if moved {
 		l.meter.pause(told)
 	}
 	long := told > t.maxPause()
@@ -203,10 +207,29 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 		l.gate.closeTo(fact.Until)
 	}
 	l.queue.Reconcile(fact)
-	if long {
-		t.logger().Warn("weir: lane closed: the server asked for a long pause", "lane", l.key, "asked", told, "closed", min(told, longestPause))
+	if long && moved {
+		with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
+		if l.part != nil {
+			with = append(with, "alone", l.part.scope)
+		}
+		t.logger().Warn("weir: lane closed: the server asked for a long pause", with...)
 	}
 	return told > 0 && !long
+}
+
+// moved reports whether a pause until then is news: none was told that still
+// runs, or it ends later. Each of the calls that were in flight is told the same
+// pause in whole seconds, from when it is answered: a second later is not later.
+func (l *lane) moved(now, until throttle.Instant) bool {
+	for {
+		last := l.toldTo.Load()
+		if until <= now || throttle.Instant(last) > now && until.Sub(throttle.Instant(last)) <= time.Second {
+			return false
+		}
+		if l.toldTo.CompareAndSwap(last, int64(until)) {
+			return true
+		}
+	}
 }
 
 // landed says that the call whose turn it was is answered, or has failed.

@@ -36,9 +36,15 @@ func (l *lane) resume(key string) {
 	l.doubt.Store(nil)
 	for _, sublane := range l.home.sublanes(l) {
 		if !l.shared || key == "" || strings.HasPrefix(sublane.part.scope, keyScope(key)) {
-			sublane.queue.Reconcile(throttle.Fact{Resumed: true})
+			sublane.open()
 		}
 	}
+	l.open()
+}
+
+// open ends the lane's own pause.
+func (l *lane) open() {
+	l.toldTo.Store(0)
 	l.queue.Reconcile(throttle.Fact{Resumed: true})
 }
 
