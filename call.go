@@ -91,7 +91,7 @@ func (c *call) costs(limits []throttle.Limit) ([]int, error) {
 	costs := make([]int, len(limits))
 	for i, limit := range limits {
 		if costs[i] = c.t.Cost(c.req, limit); costs[i] < 0 {
-			return nil, fmt.Errorf("cost %d of limit %q is negative", costs[i], limit.Name)
+			return nil, fmt.Errorf("cost %d of limit %q is negative", costs[i], limit.Label())
 		}
 	}
 	return costs, nil
@@ -203,10 +203,24 @@ func (c *call) fail(err error) error {
 	e := &Error{Lane: c.key, Attempts: c.sent, Status: c.status, Header: c.header, Err: bare(err)}
 	var refused *shaping.Error
 	if errors.As(err, &refused) {
-		e.Wait, e.Limit, e.Err = refused.Wait, refused.Limit, refused.Err
+		e.Wait, e.Reason, e.Err = refused.Wait, refused.Reason, refused.Err
+		e.Limit = c.limitName(refused.Limit)
 	}
 	if c.started != 0 {
 		e.Elapsed = c.lane.queue.Now().Sub(c.started)
 	}
 	return e
+}
+
+// limitName returns what a user calls the limit that has a name in the lane.
+func (c *call) limitName(name string) string {
+	if name == "" {
+		return ""
+	}
+	for _, limit := range *c.lane.limits.Load() {
+		if limit.Name == name {
+			return limit.Label()
+		}
+	}
+	return name // the limits have changed meanwhile
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -18,14 +19,15 @@ import (
 // matches context.DeadlineExceeded), shaping.ErrClosed, ErrPaused, the
 // context's error, or the network's. Its text carries no URL.
 type Error struct {
-	Lane     string        // the lane's key
-	Limit    string        // the limit that held the request; "" where none did
-	Wait     time.Duration // how long the wait would have been at least; zero where unknown, or not the cause
-	Attempts int           // that were sent
-	Elapsed  time.Duration // since the request was made
-	Status   int           // of the last response that was thrown away for another attempt; zero: there was none
-	Header   http.Header   // of that response
-	Err      error         // the cause
+	Lane     string          // the lane's key
+	Reason   throttle.Reason // what held the request back here: the rate of a limit, a pause that the server asked for, ...; "" if nothing did
+	Limit    string          // the limit that held the request: its name or, without one, the limit as throttle.ParseLimit reads it; "" if none did
+	Wait     time.Duration   // how long the wait would have been at least; zero if unknown, or not the cause
+	Attempts int             // that were sent
+	Elapsed  time.Duration   // since the request was made
+	Status   int             // of the last response that was thrown away for another attempt; zero: there was none
+	Header   http.Header     // of that response
+	Err      error           // the cause
 }
 
 // Error returns the cause with the numbers. It tells apart what this client's
@@ -33,22 +35,34 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "weir: lane %q", e.Lane)
-	if e.own() {
+	switch {
+	case e.asked():
+		b.WriteString(": held back by this client, because the server asked for a pause")
+	case e.own():
 		b.WriteString(": held back by this client's own limiter, not by the server")
 	}
 	if e.Wait > 0 {
-		fmt.Fprintf(&b, ": wait of %v or more", e.Wait)
+		fmt.Fprintf(&b, ": wait of %v or more", readable.Wait(e.Wait))
+	}
+	if e.Wait > 0 && e.Reason != "" {
+		fmt.Fprintf(&b, " for %s", e.Reason)
 	}
 	if e.Limit != "" {
 		fmt.Fprintf(&b, ": limit %q", e.Limit)
 	}
 	if e.Attempts > 0 {
-		fmt.Fprintf(&b, ": after %d sent in %v", e.Attempts, e.Elapsed.Round(time.Millisecond))
+		fmt.Fprintf(&b, ": after %d sent in %v", e.Attempts, readable.Wait(e.Elapsed))
 	}
 	if e.Status != 0 {
 		fmt.Fprintf(&b, ", the last answered %d", e.Status)
 	}
 	return b.String() + ": " + e.Err.Error()
+}
+
+// asked reports whether the request was held back because the server asked for a
+// pause.
+func (e *Error) asked() bool {
+	return errors.Is(e.Err, ErrPaused) || e.Reason == throttle.ReasonPause && errors.Is(e.Err, shaping.ErrDeadline)
 }
 
 // own reports whether the request was held back here.

@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,8 +9,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A loginError is an error of a base's own, with a URL somewhere behind it.
@@ -61,6 +67,49 @@ func TestErrorKeepsChainWithoutURLs(t *testing.T) {
 			if errors.As(tt.err, &own) && (!errors.As(err, &wrapped) || own != wrapped) {
 				t.Errorf("RoundTrip = %v, want the type %T in its chain", err, own)
 			}
+		})
+	}
+}
+
+// An error says who holds the request back, why, and by which limit, in numbers
+// that people read.
+func TestErrorSaysWhoHeldTheRequest(t *testing.T) {
+	gold := throttle.TokenBucket(7, time.Hour, 1)
+	gold.Name = "gold"
+	tests := []struct {
+		name   string
+		limit  throttle.Limit
+		header http.Header
+		reason throttle.Reason
+		held   string
+		says   string
+	}{
+		{"limit", throttle.TokenBucket(7, time.Hour, 1), nil, throttle.ReasonRate, "7/1h",
+			`held back by this client's own limiter, not by the server: wait of 8m34s or more for rate: limit "7/1h"`},
+		{"named limit", gold, nil, throttle.ReasonRate, "gold", `limit "gold"`},
+		{"pause", throttle.TokenBucket(7, time.Second, 100), hints("58"), throttle.ReasonPause, "",
+			"held back by this client, because the server asked for a pause: wait of 57.9s or more for pause"},
+		{"long pause", throttle.TokenBucket(7, time.Second, 100), hints("600"), throttle.ReasonPause, "",
+			"held back by this client, because the server asked for a pause: wait of 9m59s or more for pause"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{}
+				if tt.header != nil {
+					vendor.Faults = []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: tt.header}}
+				}
+				r := pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{tt.limit}, Retry: backoff.None})
+				r.get(t.Context(), "a")
+				time.Sleep(12_345_678)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				got := r.get(ctx, "b")
+				var ours *weir.Error
+				if !errors.As(got.err, &ours) || ours.Reason != tt.reason || ours.Limit != tt.held || !strings.Contains(got.err.Error(), tt.says) {
+					t.Errorf("GET = %+v, %v, want reason %q, limit %q and in the text: %s", ours, got.err, tt.reason, tt.held, tt.says)
+				}
+			})
 		})
 	}
 }

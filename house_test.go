@@ -41,12 +41,13 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                          {"throttle", "shaping", "headers", "backoff"},
+		module:                          {"throttle", "shaping", "headers", "backoff", "internal/readable"},
 		module + "/throttle":            {},
 		module + "/headers":             {},
 		module + "/backoff":             {"headers"},
-		module + "/shaping":             {"throttle"},
+		module + "/shaping":             {"throttle", "internal/readable"},
 		module + "/distributed":         {"throttle"},
+		module + "/internal/readable":   {},
 		module + "/internal/testserver": {},
 	}
 	for _, p := range list(t) {

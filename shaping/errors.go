@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -41,9 +42,9 @@ type Error struct {
 func (e *Error) Error() string {
 	switch {
 	case e.Wait > 0 && e.Limit != "":
-		return fmt.Sprintf("shaping: wait of %v or more for %s of limit %q, %d in line: %v", e.Wait, e.Reason, e.Limit, e.Waiting, e.Err)
+		return fmt.Sprintf("shaping: wait of %v or more for %s of limit %q, %d in line: %v", readable.Wait(e.Wait), e.Reason, e.Limit, e.Waiting, e.Err)
 	case e.Wait > 0:
-		return fmt.Sprintf("shaping: wait of %v or more for %s, %d in line: %v", e.Wait, e.Reason, e.Waiting, e.Err)
+		return fmt.Sprintf("shaping: wait of %v or more for %s, %d in line: %v", readable.Wait(e.Wait), e.Reason, e.Waiting, e.Err)
 	default:
 		return fmt.Sprintf("shaping: %d in line: %v", e.Waiting, e.Err)
 	}

@@ -179,9 +179,9 @@ func (l Limit) most() int {
 // exceeded is the error for n permits, more than most.
 func (l Limit) exceeded(n int64) error {
 	if l.saves() {
-		return fmt.Errorf("throttle: %d permits exceed burst of %d of limit %v: %w", n, l.most(), l, ErrExceedsBurst)
+		return fmt.Errorf("throttle: %d permits exceed burst of %d of limit %s: %w", n, l.most(), l.Label(), ErrExceedsBurst)
 	}
-	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %v: %w", n, l.most(), l, ErrExceedsBurst)
+	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %s: %w", n, l.most(), l.Label(), ErrExceedsBurst)
 }
 
 // Check returns the error with which n permits at once are refused for ever: it
@@ -251,6 +251,25 @@ func (a Align) check(per time.Duration) error {
 		return fmt.Errorf("align %q: unknown time zone", string(a))
 	}
 	return nil
+}
+
+// Label returns what a user calls the limit, for errors and logs: the name that
+// the user gave it or, without one, what [ParseLimit] reads: "100/1s burst 20".
+// What [Resolve] fills in is left out. It has numbers in it and so is nothing for
+// telemetry.
+func (l Limit) Label() string {
+	place, made := strings.CutPrefix(l.Name, fmt.Sprintf("%s-%v-", l.unit(), l.Algorithm))
+	if l.Name != "" && (!made || strings.Trim(place, "0123456789") != "") {
+		return l.Name
+	}
+	l.Name = ""
+	if l.Unit == (Limit{}).unit() {
+		l.Unit = ""
+	}
+	if l.Burst == 1 {
+		l.Burst = 0
+	}
+	return l.String()
 }
 
 // Resolve validates limits that are enforced together and returns a copy with

@@ -138,8 +138,8 @@ func TestExceedingCostsSayByHowMuch(t *testing.T) {
 		limit throttle.Limit
 		want  string
 	}{
-		{throttle.TokenBucket(100, time.Second, 20), "throttle: 30 permits exceed burst of 20 of limit 100/1s burst 20 of requests name requests-bucket-0: cost exceeds burst"},
-		{throttle.FixedWindow(20, time.Hour), "throttle: 30 permits exceed the window's 20 of limit fixed 20/1h of requests name requests-fixed-0: cost exceeds burst"},
+		{throttle.TokenBucket(100, time.Second, 20), "throttle: 30 permits exceed burst of 20 of limit 100/1s burst 20: cost exceeds burst"},
+		{throttle.FixedWindow(20, time.Hour), "throttle: 30 permits exceed the window's 20 of limit fixed 20/1h: cost exceeds burst"},
 	} {
 		_, err := throttle.NewAt(c.limit).Take(epoch, throttle.Request{N: 30})
 		if !errors.Is(err, throttle.ErrExceedsBurst) || err.Error() != c.want {
@@ -185,4 +185,30 @@ func FuzzParseLimit(f *testing.F) {
 			t.Fatalf("ParseLimit(%q) prints %q, which parses to %+v, %v, want %+v", s, l.String(), again, err, l)
 		}
 	})
+}
+
+// A limit is called what its user called it, or what its user would write.
+func TestLimitIsLabelledAsItsUserWould(t *testing.T) {
+	named := throttle.FixedWindow(5, time.Hour)
+	named.Name = "gold"
+	tokens := throttle.TokenBucket(10, time.Second, 1)
+	tokens.Unit = "tokens"
+	for limit, want := range map[throttle.Limit]string{
+		throttle.TokenBucket(100, time.Second, 20): "100/1s burst 20",
+		throttle.FixedWindow(20, time.Hour):        "fixed 20/1h",
+		tokens:                                     "10/1s of tokens",
+		named:                                      "gold",
+		{Permits: 1, Per: time.Second, Name: "requests-bucket-x"}: "requests-bucket-x",
+	} {
+		resolved, err := throttle.Resolve(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resolved[0].Label(); got != want {
+			t.Errorf("label of %v = %q, want %q", resolved[0], got, want)
+		}
+		if got := limit.Label(); got != want {
+			t.Errorf("label of %v = %q, want %q", limit, got, want)
+		}
+	}
 }
