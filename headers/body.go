@@ -37,11 +37,21 @@ func (r *reader) needsBody() bool {
 		case FactRetryAfter, FactCost, FactRate:
 			needed = !r.sig.HasRetryAfter
 		case FactRefusal:
-			needed = !r.sig.Throttled || f.NotProcessed && !r.sig.NotProcessed
+			needed = !r.sig.Throttled || f.NotProcessed && !r.sig.NotProcessed || r.sig.Scope == ScopeUnknown && f.tellsScope()
 		case FactNoRefusal, FactPermanent, FactScope:
 			needed = r.sig.Throttled
 		}
 		if needed {
+			return true
+		}
+	}
+	return false
+}
+
+// tellsScope reports whether a word of the field says whom the refusal concerns.
+func (f *Field) tellsScope() bool {
+	for _, scope := range f.Words {
+		if scope != ScopeUnknown {
 			return true
 		}
 	}

@@ -13,9 +13,15 @@ import (
 )
 
 // Lookup returns the dialect of a vendor by its name ("GitHub", "Azure OpenAI"), in
-// upper or lower case, and whether there is one. The dialect must not be changed.
+// upper or lower case, or by another that it goes by ("Twitter", "Kong"), and whether
+// there is one. The dialect must not be changed.
 func Lookup(vendor string) (*Dialect, bool) {
-	d, ok := registered.Load().vendors[strings.ToLower(vendor)]
+	names := registered.Load().vendors
+	name := strings.ToLower(vendor)
+	d, ok := names[name]
+	if !ok {
+		d, ok = names[strings.ToLower(aliases[name])]
+	}
 	return d, ok
 }
 

@@ -33,6 +33,19 @@ func TestVendorsTable(t *testing.T) {
 	}
 }
 
+// Each other name has to lead to a vendor, and to be the name of none.
+func TestVendorsAliases(t *testing.T) {
+	for alias, vendor := range aliases {
+		d, ok := Lookup(strings.ToUpper(alias))
+		if !ok || d.Vendor != vendor || alias != strings.ToLower(alias) {
+			t.Errorf("Lookup(%q) = %v, %v, want %s", strings.ToUpper(alias), d, ok, vendor)
+		}
+		if _, taken := registered.Load().vendors[alias]; taken {
+			t.Errorf("%q is the name of a vendor", alias)
+		}
+	}
+}
+
 // Each host of the table has to lead to its own dialect.
 func TestVendorsHosts(t *testing.T) {
 	for i := range vendors {
