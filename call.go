@@ -204,23 +204,12 @@ func (c *call) fail(err error) error {
 	var refused *shaping.Error
 	if errors.As(err, &refused) {
 		e.Wait, e.Reason, e.Err = refused.Wait, refused.Reason, refused.Err
-		e.Limit = c.limitName(refused.Limit)
+		if e.Limit = refused.Limit; c.lane != nil {
+			e.Limit = labelOf(*c.lane.limits.Load(), refused.Limit)
+		}
 	}
 	if c.started != 0 {
 		e.Elapsed = c.lane.queue.Now().Sub(c.started)
 	}
 	return e
-}
-
-// limitName returns what a user calls the limit that has a name in the lane.
-func (c *call) limitName(name string) string {
-	if name == "" {
-		return ""
-	}
-	for _, limit := range *c.lane.limits.Load() {
-		if limit.Name == name {
-			return limit.Label()
-		}
-	}
-	return name // the limits have changed meanwhile
 }

@@ -41,6 +41,8 @@ type lane struct {
 	unknown uint64 // permits lost with the store's calls that the meter has counted, under its lock
 	void    uint64 // and those that were void
 
+	longWaits longWaits
+
 	hook   shaping.Hook
 	shared bool  // by the keys beyond the bound
 	place  int   // in its table, under the lock of the lanes
@@ -114,9 +116,10 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	return l, nil
 }
 
-// waits tells the tracer and the meter of a wait. What that needs is made for
+// waits tells the logger, the tracer and the meter of a wait. What that needs is made for
 // the wait: few of many lanes have one.
 func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
+	l.tellLong(w)
 	ended := waitSpans(l.home.transport.tracer, l.key, l.gate.storeWord).Wait(ctx, w)
 	if l.meter == nil {
 		return ended

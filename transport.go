@@ -127,7 +127,8 @@ type Transport struct {
 	MeterProvider metric.MeterProvider
 
 	// Logger is told what an operator should know: a lane closed for longer
-	// than MaxPause, more keys than MaxLanes, keys that look like raw paths.
+	// than MaxPause, a wait of more than 30 s (a line a minute at most for each
+	// lane and cause), more keys than MaxLanes, keys that look like raw paths.
 	// If nil, slog.Default().
 	Logger *slog.Logger
 
