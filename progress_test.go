@@ -95,8 +95,9 @@ func (r *recovering) within(d time.Duration) int64 {
 }
 
 // run has 64 workers send through a transport over the base, and requires that
-// the third second after the last pause serves half of what one did before.
-func (r *recovering) run(t *testing.T, base http.RoundTripper, url string) {
+// half of what a second served before is served in one that begins within the
+// time after the last pause.
+func (r *recovering) run(t *testing.T, base http.RoundTripper, url string, within time.Duration) {
 	transport := &weir.Transport{Base: base, Limits: r.limits, Dialect: r.dialect, MaxPause: r.maxPause, Logger: slog.New(slog.DiscardHandler)}
 	defer transport.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -113,15 +114,18 @@ func (r *recovering) run(t *testing.T, base http.RoundTripper, url string) {
 	}
 	before := r.within(time.Second)
 	r.refuse.Store(r.refusals)
-	r.within(r.paused + 2*time.Second)
-	after := r.within(time.Second)
+	time.Sleep(r.paused)
+	after, again := int64(0), time.Now().Add(within)
+	for after < before/2 && !time.Now().After(again) {
+		after = r.within(time.Second)
+	}
 	cancel()
 	wg.Wait()
 	if left := r.refuse.Load(); left > 0 {
 		t.Errorf("%s: %d refusals are left", r.name, left)
 	}
 	if after < before/2 {
-		t.Errorf("%s: served %d in the third second after the pause, and %d in one before it", r.name, after, before)
+		t.Errorf("%s: served %d in a second that began %v after the pause, and %d in one before it", r.name, after, within, before)
 	}
 }
 
@@ -140,6 +144,8 @@ func send(ctx context.Context, transport *weir.Transport, url string) {
 	_ = resp.Body.Close()
 }
 
+// It takes two seconds. A busy machine may need more, but what never comes back
+// does not come in ten either.
 func TestRefusedLaneServesAgain(t *testing.T) {
 	t.Parallel()
 	var wg sync.WaitGroup
@@ -149,7 +155,7 @@ func TestRefusedLaneServesAgain(t *testing.T) {
 		}
 		r := &recovering{recovery: c}
 		server := testserver.Run(t, testserver.Listen, r)
-		wg.Go(func() { r.run(t, server.Transport(), server.URL) })
+		wg.Go(func() { r.run(t, server.Transport(), server.URL, 10*time.Second) })
 	}
 	wg.Wait()
 }
@@ -162,7 +168,7 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 				w := httptest.NewRecorder()
 				r.ServeHTTP(w, req)
 				return w.Result(), nil
-			}), "http://vendor.example/things")
+			}), "http://vendor.example/things", 2*time.Second)
 		})
 	}
 }
