@@ -26,18 +26,24 @@ func refuse(first, last int, retryAfter string) testserver.Fault {
 	return testserver.Fault{First: first, Last: last, Do: testserver.Answer, Header: hints(retryAfter), Delay: 10 * time.Millisecond}
 }
 
+// refusable is a limit of n permits a second once a call was refused and another
+// was served after the pause: 0.7 of the rate, and a twentieth.
+func refusable(n, burst int) []throttle.Limit {
+	return []throttle.Limit{throttle.TokenBucket(n, 750*time.Millisecond, burst)}
+}
+
 func TestRefusalHoldsHundredWaitersUntilToldTimeThenSpaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(50, time.Second, 1)}})
+			&weir.Transport{Limits: refusable(200, 1)})
 		for _, got := range r.callers(t.Context(), 101).wait() {
 			r.want("GET", got, 200)
 		}
 		// The refused one goes first: it arrived first.
-		want := append([]time.Duration{0}, spaced(2010*time.Millisecond, 20*time.Millisecond, 101)...)
+		want := append(spaced(0, 3750*time.Microsecond, 3), spaced(2010*time.Millisecond, 5*time.Millisecond, 99)...)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
-		wantEqual(t, "order", ids(r.vendor.Arrivals()), append([]string{"0"}, numbers(0, 100)...))
+		wantEqual(t, "order", ids(r.vendor.Arrivals()), append([]string{"0", "1", "2", "0"}, numbers(3, 100)...))
 	})
 }
 
@@ -45,7 +51,7 @@ func TestPauseVoidsSavedBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
+			&weir.Transport{Limits: refusable(10, 5)})
 		r.get(t.Context(), "first")
 		r.callers(t.Context(), 8).wait()
 		want := append([]time.Duration{0}, spaced(2010*time.Millisecond, 100*time.Millisecond, 9)...)
@@ -57,7 +63,7 @@ func TestRefusedInFlightReturnInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 5, "2")}},
-			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
+			&weir.Transport{Limits: refusable(10, 5)})
 		var wg sync.WaitGroup
 		for _, id := range numbers(0, 9) {
 			wg.Go(func() { r.get(t.Context(), id) })
@@ -78,7 +84,7 @@ func TestPauseEndsAtLatestToldTime(t *testing.T) {
 		second.Delay = 500 * time.Millisecond
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{first, second}},
-			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 2)}})
+			&weir.Transport{Limits: refusable(10, 2)})
 		r.callers(t.Context(), 3).wait()
 		want := []time.Duration{0, 0, 5010 * time.Millisecond, 5110 * time.Millisecond, 5210 * time.Millisecond}
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
@@ -96,7 +102,7 @@ func TestPauseByEveryKindOfToldTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := pipeRig(t,
 					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: header}}},
-					&weir.Transport{Limits: every(time.Second)})
+					&weir.Transport{Limits: refusable(1, 1)})
 				r.callers(t.Context(), 2).wait()
 				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 2 * time.Second, 3 * time.Second})
 			})
@@ -216,7 +222,7 @@ func TestUnavailableWithHintReturnsPostAndPausesLane(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := pipeRig(t,
 					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 503, Header: hints("3")}}},
-					&weir.Transport{Limits: every(time.Second)})
+					&weir.Transport{Limits: refusable(1, 1)})
 				req := r.request(t.Context(), "a")
 				req.Method = method
 				got := r.do(req)
@@ -241,7 +247,7 @@ func TestMaxThrottledReturnsResponse(t *testing.T) {
 		retry := after(0)
 		retry.MaxThrottled = 3
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
-			&weir.Transport{Limits: every(time.Second), Retry: retry})
+			&weir.Transport{Limits: every(700 * time.Millisecond), Retry: retry})
 		r.want("GET", r.get(t.Context(), "a"), 429)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 4))
 	})
@@ -250,7 +256,7 @@ func TestMaxThrottledReturnsResponse(t *testing.T) {
 func TestMaxThrottledDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
-			&weir.Transport{Limits: every(time.Second)})
+			&weir.Transport{Limits: every(700 * time.Millisecond)})
 		r.want("GET", r.get(t.Context(), "a"), 429)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 11))
 	})
@@ -278,7 +284,7 @@ func TestCancelInPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 1)}})
+			&weir.Transport{Limits: refusable(10, 1)})
 		ctx, cancel := context.WithCancel(t.Context())
 		doomed := r.callers(ctx, 5)
 		others := r.callers(t.Context(), 5)

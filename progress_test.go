@@ -40,7 +40,7 @@ type recovery struct {
 func recoveries() (all []recovery) {
 	kinds := []recovery{
 		{name: "seconds", status: 429, header: hints("1"), refusals: 1, paused: time.Second},
-		{name: "milliseconds", status: 429, header: http.Header{"Retry-After-Ms": {"200"}}, refusals: 5, paused: time.Second},
+		{name: "milliseconds", status: 429, header: http.Header{"Retry-After-Ms": {"200"}}, refusals: 2, paused: 400 * time.Millisecond},
 		{name: "bare", status: 429, refusals: 1},
 		{name: "503", status: 503, header: hints("1"), refusals: 1, paused: time.Second},
 		{name: "longer than MaxPause", status: 429, header: hints("1"), refusals: 1, paused: time.Second, maxPause: 500 * time.Millisecond},

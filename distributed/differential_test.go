@@ -275,7 +275,7 @@ func (h *twin) pause() {
 	now := h.now
 	until := now.Add(time.Duration(1+h.random.Int64N(int64(min(h.limits[0].Per, time.Minute)/time.Microsecond))) * time.Microsecond)
 	h.note(fmt.Sprintf("pause for %v", until.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: now, Refused: true, Until: until})
+		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: until})
 		return answer{}
 	})
 	h.paused = max(h.paused, until)

@@ -45,6 +45,7 @@ type limiter struct {
 	again    throttle.Instant   // when to ask once more for what was not granted
 	share    int64              // of the configured rate in force, in thousandths; below 1000 served calls matter; zero: never told
 	served   throttle.Instant   // when a served call was last told
+	slowedAt throttle.Instant   // when a refusal slowed; zero: a call that departed since then was served
 	voided   int                // grows when a pause told here makes a run under way void
 	reports  []pending
 	failures int
@@ -320,14 +321,18 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if gate, ok := l.out.gate.(throttle.Reconciler); ok {
 		gate.Reconcile(now, f)
 	}
+	if !f.Refused && f.Departed > l.slowedAt {
+		l.slowedAt = 0
+	}
+	if f.Slows() && (f.Until == 0 || l.slowedAt == 0) {
+		l.share, l.slowedAt = cutShare, now
+		l.report(pending{report: report{kind: reportCut}, when: f.Departed})
+	}
 	switch {
 	case f.Refused && f.Until > l.paused:
 		l.pause(f.Until)
 		l.voided++
 		l.report(pending{report: report{kind: reportPause}, when: f.Until})
-	case f.Refused && f.Until == 0:
-		l.share = cutShare
-		l.report(pending{report: report{kind: reportCut}, when: f.Departed})
 	case !f.Refused && l.share > 0 && l.share < fullShare && now.Sub(l.served) >= time.Second:
 		l.served = now
 		l.report(pending{report: report{kind: reportServed}})

@@ -83,6 +83,7 @@ type scripted struct {
 	tolerance time.Duration
 	seen      echo
 	period    int64
+	slowedAt  throttle.Instant           // zero: a call that departed since then was served
 	epochs    map[throttle.Instant]int64 // under which permits were granted
 	last      reply
 }
@@ -189,12 +190,17 @@ func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
 }
 
 func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
-	switch {
-	case f.Refused && f.Until > 0:
-		s.report(now, report{kind: reportPause, span: wire(f.Until) - wire(now)})
-	case f.Refused:
+	if !f.Refused && f.Departed > s.slowedAt {
+		s.slowedAt = 0
+	}
+	if f.Slows() && (f.Until == 0 || s.slowedAt == 0) {
+		s.slowedAt = now
 		s.report(now, report{kind: reportCut, span: wire(now) - wire(f.Departed)})
-	default:
+	}
+	switch {
+	case f.Until > 0:
+		s.report(now, report{kind: reportPause, span: wire(f.Until) - wire(now)})
+	case !f.Refused:
 		s.report(now, report{kind: reportServed})
 	}
 }

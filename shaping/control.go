@@ -13,7 +13,7 @@ import (
 // limiter that is no [throttle.Reconciler] is not paused.
 func (q *Queue) Pause(d time.Duration) {
 	now := q.Now()
-	q.Reconcile(throttle.Fact{Departed: now, Refused: true, Until: now.Add(max(d, 1))})
+	q.Reconcile(throttle.Fact{Refused: true, Until: now.Add(max(d, 1))})
 }
 
 // Reconcile tells the limiter what the vendor answered, and re-times the line:

@@ -38,7 +38,7 @@ func TestPauseHoldsOneHundredWaitersThenSpacesThem(t *testing.T) {
 			want = append(want, fmt.Sprintf("%03d %v", i, at))
 		}
 		time.Sleep(55 * time.Millisecond)
-		q.Reconcile(throttle.Fact{Departed: q.Now(), Refused: true, Until: q.Now().Add(2 * time.Second)})
+		q.Reconcile(throttle.Fact{Refused: true, Until: q.Now().Add(2 * time.Second)})
 		if n := q.State().Waiting; n != 100 {
 			t.Errorf("%d in line, want 100", n)
 		}

@@ -234,7 +234,7 @@ func (o *oracle) happen(e event) {
 	case "cancel":
 		o.remove(e.caller, e.at, context.Canceled)
 	case "pause":
-		o.limiter.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: now, Refused: true, Until: now.Add(e.d)})
+		o.limiter.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(e.d)})
 	case "tune":
 		o.limiter.(throttle.Tuner).Tune(now, e.limit)
 		o.sift(e.at)

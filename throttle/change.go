@@ -12,11 +12,15 @@ func (s *set) Reconcile(now Instant, f Fact) {
 	switch {
 	case f.Resumed:
 		s.resume(now)
-	case f.Refused && f.Until > 0:
-		s.pause(now, f.Until)
 	case f.Refused:
-		s.slow(now, f.Departed)
+		if f.Slows() && (f.Until == 0 || !s.slowed) {
+			s.slow(now, f.Departed)
+		}
+		if f.Until > 0 {
+			s.pause(now, f.Until)
+		}
 	default:
+		s.slowed = s.slowed && f.Departed <= s.cutAt
 		s.restore(now)
 	}
 }
@@ -46,7 +50,7 @@ func (s *set) resume(now Instant) {
 	}
 }
 
-// Cut is the share of the rate that a refusal without a told time leaves of
+// Cut is the share of the rate that a refusal of a call leaves of
 // limits of up to a minute; longer ones are not cut. The
 // calls that were in flight when it was cut do not cut it again. Served calls
 // restore a twentieth of the configured rate each second, and a refused lane
@@ -64,7 +68,7 @@ func (s *set) slow(now, departed Instant) {
 	if departed <= s.cutAt {
 		return
 	}
-	s.cutAt = now
+	s.cutAt, s.slowed = now, true
 	s.retime(now, max(s.share*cutThousandths/fullCut, cutFloor))
 }
 

@@ -116,9 +116,9 @@ type Refunder interface {
 
 // A Fact is the vendor's word about one answered call, in the limiter's terms.
 type Fact struct {
-	Departed Instant // when the call left; a refusal of a call older than the last cut is old news
+	Departed Instant // when the call left; a refusal of a call older than the last cut is old news; zero: no call, only a pause
 	Refused  bool    // refused for want of quota; false: served
-	Until    Instant // of a refusal: nothing departs before it; zero: no time was told, and the rate is cut
+	Until    Instant // of a refusal: nothing departs before it; zero: no time was told
 
 	// Resumed is an operator's word and no vendor's: a pause that runs ends now,
 	// and departures are spaced from now on as they would have been from its
@@ -127,11 +127,19 @@ type Fact struct {
 	Resumed bool
 }
 
-// A Reconciler believes the vendor. A refusal with a time pauses: permits
+// Slows reports whether the fact cuts the rate: a call was refused. A pause that
+// no call was told cuts nothing.
+func (f Fact) Slows() bool {
+	return f.Refused && !f.Resumed && (f.Until == 0 || f.Departed != 0)
+}
+
+// A Reconciler believes the vendor. A refusal cuts the rate by [Cut]; calls
+// served afterwards restore it step by step. One with a time cuts it only if calls
+// were served since the last cut: who serves nobody does not do so for the rate.
+// It pauses too: permits
 // dated before it are void, saved burst with them, and from it on departures
 // are spaced at the interval of limits of up to a minute; longer limits are
-// neither spaced nor cut. A refusal without one cuts the
-// rate by [Cut]; calls served afterwards restore it step by step.
+// neither spaced nor cut.
 type Reconciler interface {
 	Reconcile(now Instant, f Fact)
 }

@@ -27,6 +27,7 @@ type set struct {
 	settled   bool         // an estimate was too high: charges are remembered, never lock-free
 	share     int64        // of the configured rate in force, in thousandths
 	cutAt     Instant      // when it was cut last
+	slowed    bool         // no call that departed since then was served
 	shareAt   Instant      // when it was changed last
 	tunedAt   Instant      // when the rules were made; nothing is granted at an instant before it
 }

@@ -112,6 +112,37 @@ var changing = []rule{
 		f.grants(10*time.Second, 1)
 		f.refuses(10*time.Second, 1, 10100*ms)
 	}},
+	{"a refusal with a time cuts the rate too, once for all calls in flight", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(70, 1))
+		r := optional[throttle.Reconciler](f)
+		f.grants(0, 1)
+		for i := range 5 {
+			now := time.Duration(1+i) * ms
+			r.Reconcile(after(now), throttle.Fact{Departed: after(0), Refused: true, Until: after(time.Second + now)})
+		}
+		f.refuses(5*ms, 1, 1005*ms)
+		f.grants(1005*ms, 1)
+		f.refuses(1005*ms, 1, 1005*ms+20_408_164) // 49 a second
+		f.pause(2*time.Second, 3*time.Second)
+		f.grants(3*time.Second, 1)
+		f.refuses(3*time.Second, 1, 3*time.Second+20_408_164)
+	}},
+	{"refusals with a time slow no more while nothing is served", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(70, 1))
+		r := optional[throttle.Reconciler](f)
+		refuse := func(at time.Duration) {
+			r.Reconcile(after(at), throttle.Fact{Departed: after(at), Refused: true, Until: after(at + ms)})
+		}
+		refuse(ms)
+		r.Reconcile(after(2*ms), throttle.Fact{Departed: after(0)}) // it left before the cut
+		refuse(3 * ms)
+		f.grants(time.Second, 1)
+		f.refuses(time.Second, 1, time.Second+20_408_164) // 49 a second
+		r.Reconcile(after(time.Second), throttle.Fact{Departed: after(4 * ms)})
+		refuse(1010 * ms)
+		f.grants(2*time.Second, 1)
+		f.refuses(2*time.Second, 1, 2*time.Second+29_154_519) // 34.3 a second
+	}},
 	{"a cut never falls below a fiftieth", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(100, 1))
 		for i := range 50 {

@@ -72,9 +72,10 @@ func (f fixture) line(now, since time.Duration) int {
 	}
 }
 
+// pause has nothing depart, though no call was refused.
 func (f fixture) pause(now, until time.Duration) {
 	f.Helper()
-	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true, Until: after(until)})
+	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Refused: true, Until: after(until)})
 }
 
 // cut has the rate cut, by a refusal without a time.
