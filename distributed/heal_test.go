@@ -106,13 +106,16 @@ func TestR19GarbageInAListHealsWithinOneCall(t *testing.T) {
 // heals tests that no call fails, and at most one of them heals something.
 func (b *bench) heals(c *caller, what string) {
 	b.Helper()
-	now := int64(dawn + 3000)
+	now, healed := int64(dawn+3000), 0
 	for i := range 3 {
 		back := c.refund(now, 1, 1, 1, 1, 1, 1)
-		if got := c.ask(now, c.line(3), back, report{kind: reportPause, span: int64(i)}); got.healed && i > 0 {
-			b.Errorf("%s: healed again in call %d", what, i)
+		if got := c.ask(now, c.line(3), back, report{kind: reportPause, span: int64(i)}); got.healed {
+			healed++ // of a list no more is read than the call needs
 		}
 		now += 100_000
+	}
+	if healed > 1 {
+		b.Errorf("%s: healed in %d calls", what, healed)
 	}
 	b.checkKeys(c.lane)
 }

@@ -70,13 +70,17 @@ func (b *bucket) spend(a asking, charged Instant, n int64) Instant {
 }
 
 func (b *bucket) charge(at Instant, n int64) {
-	// Not where the instant is only the tat rounded up: the fraction would be
-	// dropped each time, and 7,777/s would be 7,754/s.
+	b.lift(at)
+	b.slack.note(at, int64(b.tat.at-at))
+	b.tat = b.tat.after(b.intervals(n), b.pace.den)
+}
+
+// lift raises the tat to an instant, but not if that is only the tat rounded up:
+// the fraction would be dropped each time, and 7,777/s would be 7,754/s.
+func (b *bucket) lift(at Instant) {
 	if b.tat.ceil() < at {
 		b.tat = point{at: at}
 	}
-	b.slack.note(at, int64(b.tat.at-at))
-	b.tat = b.tat.after(b.intervals(n), b.pace.den)
 }
 
 // refund takes back permits that were charged at the instant at. Where nothing
@@ -114,6 +118,20 @@ func (b *bucket) pause(_, until Instant) {
 	if b.tat.ceil() < hold.ceil() {
 		b.tat = hold
 	}
+}
+
+// slow changes the pace. What is owed stays owed, in permits.
+func (b *bucket) slow(now, paused Instant, share int64) {
+	p := paceOf(b.limit, share)
+	if p == b.pace {
+		return
+	}
+	next := bucketOf(b.limit, p)
+	next.adopt(now, paused, b)
+	if paused > now {
+		next.pause(now, paused)
+	}
+	*b = *next
 }
 
 func (b *bucket) whole(now Instant) bool { return b.tat.ceil() <= now }

@@ -50,8 +50,9 @@ func (s *set) resume(now Instant) {
 	}
 }
 
-// Cut is the share of the rate that a refusal of a call leaves of
-// limits of up to a minute; longer ones are not cut. The
+// Cut is the share of the rate that a refusal of a call leaves of limits of up to
+// a minute; longer ones are not cut. Windows keep their permits, and departures
+// are spaced at the share of their rate. The
 // calls that were in flight when it was cut do not cut it again. Served calls
 // restore a twentieth of the configured rate each second, and a refused lane
 // never falls below a fiftieth.
@@ -83,9 +84,11 @@ func (s *set) retime(now Instant, share int64) {
 	s.cut.Store(share < fullCut)
 	for i, l := range s.limits {
 		if l.slowed() {
-			s.quick.Store(nil)
-			s.tunedAt = max(s.tunedAt, now)
-			s.rules[i] = s.takeOver(now, l, s.rules[i])
+			s.rules[i].slow(now, Instant(s.pausedTo.Load()), share)
+			if _, ok := s.rules[i].(*bucket); ok {
+				s.quick.Store(nil)
+				s.tunedAt = max(s.tunedAt, now)
+			}
 		}
 	}
 }
@@ -97,6 +100,9 @@ func (s *set) takeOver(now Instant, l Limit, old rule) rule {
 	paused := Instant(s.pausedTo.Load())
 	if old != nil {
 		rule.adopt(now, paused, old)
+	}
+	if l.slowed() {
+		rule.slow(now, paused, s.share)
 	}
 	if paused > now {
 		rule.pause(now, paused)

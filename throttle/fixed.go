@@ -21,9 +21,9 @@ type window struct {
 	usedBefore int64
 }
 
-func newFixed(l Limit, share int64, wall func() Instant) *fixed {
+func newFixed(l Limit, wall func() Instant) *fixed {
 	return &fixed{
-		counting: countingOf(l, share),
+		counting: countingOf(l),
 		align:    newAlignment(l, wall),
 		window:   window{start: minInstant, end: minInstant, before: minInstant},
 	}
@@ -59,10 +59,10 @@ func (f *fixed) at(now Instant, ahead time.Duration) window {
 	if next.start == w.end {
 		next.before, next.usedBefore = w.start, w.used
 	}
-	if permits := countOf(f.limit); w.debt > 0 {
-		if between := int64(next.start.Sub(w.end) / f.limit.Per); between <= w.debt/permits {
-			next.debt = w.debt - between*permits
-			next.settle(permits)
+	if w.debt > 0 {
+		if between := int64(next.start.Sub(w.end) / f.limit.Per); between <= w.debt/f.permits {
+			next.debt = w.debt - between*f.permits
+			next.settle(f.permits)
 		}
 	}
 	return next
@@ -72,7 +72,7 @@ func (f *fixed) at(now Instant, ahead time.Duration) window {
 // windows of first use: they follow each other, for no permit would begin one.
 // If one leaves in it, the window that pays the rest begins there.
 func (f *fixed) paying(w window, now Instant) (start, end Instant) {
-	windows := (w.debt-1)/countOf(f.limit) + 1
+	windows := (w.debt-1)/f.permits + 1
 	past := min(int64(now.Sub(w.end)/f.limit.Per), windows)
 	start = w.end.Add(time.Duration(past) * f.limit.Per)
 	if past == windows {
@@ -87,26 +87,21 @@ func (w *window) settle(permits int64) {
 	w.used, w.debt = w.used+pay, w.debt-pay
 }
 
-// fits reports whether n more go into a window in which so many are used. A
-// request beyond the permits that a cut left has a window to itself.
-func fits(n, used, permits int64) bool {
-	return used <= permits-n || used == 0
-}
-
 func (f *fixed) earliest(a asking, n int64) Instant {
-	return max(f.opens(a.now, n), f.spacing.earliest(a, n))
+	return max(f.opens(a.now, n), f.spacing.earliest())
 }
 
 func (f *fixed) opens(now Instant, n int64) Instant {
+	n = min(n, f.permits) // of more than is counted, one request has all
 	w := &f.window
 	if now >= w.end {
 		next := f.now(now)
 		w = &next
 	}
 	switch {
-	case !fits(n, w.used, f.permits):
+	case w.used > f.permits-n:
 		return f.paid(w, n)
-	case now < w.start || !fits(n, w.usedBefore, f.permits):
+	case now < w.start || w.usedBefore > f.permits-n:
 		return w.start
 	default:
 		return w.before
@@ -119,8 +114,8 @@ func (f *fixed) paid(w *window, n int64) Instant {
 	if w.debt == 0 || f.align.span != "" {
 		return w.end
 	}
-	full, rest := w.debt/countOf(f.limit), w.debt%countOf(f.limit)
-	if !fits(n, rest, f.permits) {
+	full, rest := w.debt/f.permits, w.debt%f.permits
+	if rest > f.permits-n {
 		full++
 	}
 	return point{at: w.end}.after(pace{int64(f.limit.Per), 1}.times(full), 1).at
@@ -140,7 +135,7 @@ func (f *fixed) charge(now Instant, n int64) {
 		}
 	}
 	f.window.debt = counted(f.window.debt, n)
-	f.window.settle(countOf(f.limit))
+	f.window.settle(f.permits)
 }
 
 func (f *fixed) refund(at Instant, n int64) { f.relieve(at, at, n) }
@@ -155,6 +150,7 @@ func (f *fixed) relieve(now, at Instant, n int64) {
 	paid := min(n, w.debt)
 	w.debt -= paid
 	w.used = max(w.used-(n-paid), 0)
+	f.spacing.relieve(n)
 }
 
 // pause spaces what is left of the window at the instant until over the rest
@@ -167,11 +163,11 @@ func (f *fixed) pause(now, until Instant) {
 	w := f.at(until, ahead)
 	from, left := until, f.permits-w.used
 	if left <= 0 {
-		next := fixed{counting: counting{limit: f.limit}, align: f.align, window: w}
+		next := fixed{counting: f.counting, align: f.align, window: w}
 		from, left = w.end, f.permits
 		w = next.at(from, ahead)
 	}
-	f.spacing = spaced(from, w.end, left)
+	f.space(from, w.end, left)
 }
 
 func (f *fixed) whole(now Instant) bool { return f.used(now) == 0 && f.spacing.over(now) }
@@ -190,15 +186,15 @@ func (f *fixed) adopt(now, _ Instant, old rule) {
 			*w = was.now(now) // the windows before this one paid by the old limit
 			if f.align.first {
 				// Its permits are still to begin it.
-				w.end, w.used, w.debt = w.start, countOf(f.limit), w.used+w.debt
+				w.end, w.used, w.debt = w.start, f.permits, w.used+w.debt
 			}
 		}
-		f.window.settle(countOf(f.limit))
+		f.window.settle(f.permits)
 	} else if used := old.used(now); used > 0 {
-		f.charge(now, min(used, countOf(f.limit)))
+		f.charge(now, min(used, f.permits))
 	}
 	w := f.now(now)
-	f.spacing = spacedChange(now, w.end, f.permits-w.used, old)
+	f.spacing = spacedChange(spaced(now, w.end, f.permits-w.used), now, f.permits-w.used, old)
 }
 
 func (f *fixed) state(now Instant) LimitState {

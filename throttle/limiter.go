@@ -146,8 +146,9 @@ type Reconciler interface {
 
 // A Tuner replaces the limits while running. What was used under the old
 // limits counts as used under the new ones, in permits and fractions of one;
-// nothing is granted for the change itself: a larger burst is earned, and what
-// a larger or another window has more at hand is let out over the rest of it.
+// nothing is granted for the change itself, and what was at hand stays so: a
+// larger burst is earned, and what a larger or another window has more at hand is
+// let out evenly.
 // An instant before the change, read out of order, waits for it. An error is
 // for limits that do not validate; the old ones stay.
 type Tuner interface {

@@ -22,14 +22,14 @@ type run struct {
 	n  int64
 }
 
-func newLog(l Limit, share int64) *log {
-	return &log{counting: countingOf(l, share), gone: minInstant}
+func newLog(l Limit) *log {
+	return &log{counting: countingOf(l), gone: minInstant}
 }
 
 func (g *log) live() []run { return g.runs[g.head:] }
 
-func (g *log) earliest(a asking, n int64) Instant {
-	return max(g.opens(n), g.spacing.earliest(a, n))
+func (g *log) earliest(_ asking, n int64) Instant {
+	return max(g.opens(n), g.spacing.earliest())
 }
 
 // opens returns when the permits that stand in the way of n more have left the
@@ -97,6 +97,7 @@ func (g *log) relieve(_, at Instant, n int64) {
 	if at <= g.gone {
 		return
 	}
+	g.spacing.relieve(n)
 	live := g.live()
 	i, _ := slices.BinarySearchFunc(live, at, func(r run, at Instant) int { return cmp.Compare(r.at, at) })
 	from := i
@@ -114,7 +115,7 @@ func (g *log) relieve(_, at Instant, n int64) {
 
 func (g *log) pause(_, until Instant) {
 	if g.limit.slowed() {
-		g.spacing = spaced(until, until.Add(g.limit.Per), g.permits)
+		g.space(until, until.Add(g.limit.Per), g.permits)
 	}
 }
 
@@ -144,8 +145,8 @@ func (g *log) adopt(now, _ Instant, old rule) {
 	} else if used := old.used(now); used > 0 {
 		g.charge(now, used)
 	}
-	hand := g.permits - g.used(now)
-	g.spacing = spacedChange(now, now.Add(g.limit.Per), hand, old)
+	evenly := spaced(now, now.Add(g.limit.Per), g.permits)
+	g.spacing = spacedChange(evenly, now, g.permits-g.used(now), old)
 }
 
 func (g *log) state(now Instant) LimitState {

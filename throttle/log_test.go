@@ -7,7 +7,7 @@ import (
 )
 
 func TestLogMemoryIsBoundedByPermits(t *testing.T) {
-	g := newLog(SlidingLog(1000, time.Second), fullCut)
+	g := newLog(SlidingLog(1000, time.Second))
 	now := Instant(1)
 	for range 200_000 {
 		now += Instant(rand.Int64N(int64(2 * time.Millisecond)))
@@ -21,7 +21,7 @@ func TestLogMemoryIsBoundedByPermits(t *testing.T) {
 }
 
 func TestLogKeepsOneRunOfEqualInstants(t *testing.T) {
-	g := newLog(SlidingLog(1_000_000, time.Second), fullCut)
+	g := newLog(SlidingLog(1_000_000, time.Second))
 	for range 1_000_000 {
 		g.spend(asking{5, 5}, 5, 1)
 	}

@@ -25,6 +25,9 @@ type rule interface {
 	// pause voids what a bucket saved. Of a limit that is slowed, departures are
 	// spaced from until on.
 	pause(now, until Instant)
+	// slow puts a share of the rate in force, in thousandths, in a pause until
+	// paused if that is later than now.
+	slow(now, paused Instant, share int64)
 	// whole reports whether the rule is as good as new.
 	whole(now Instant) bool
 	// used returns the permits that count now, and any begun one.
@@ -46,8 +49,8 @@ func (l Limit) slowed() bool { return l.Per <= longestSlowed }
 // further back than the tolerance.
 type asking struct{ now, line Instant }
 
-// newRule returns the rule of a resolved limit at a share of its rate in
-// thousandths, of which one that is not slowed keeps the whole. Windows that follow the wall clock read it through wall; nil:
+// newRule returns the rule of a resolved limit. A bucket is at a share of its rate
+// in thousandths, if it is slowed; a window is at the whole of it. Windows that follow the wall clock read it through wall; nil:
 // instants are the wall clock.
 func newRule(l Limit, share int64, wall func() Instant) rule {
 	if !l.slowed() {
@@ -55,11 +58,11 @@ func newRule(l Limit, share int64, wall func() Instant) rule {
 	}
 	switch l.Algorithm {
 	case AlgorithmFixedWindow:
-		return newFixed(l, share, wall)
+		return newFixed(l, wall)
 	case AlgorithmSlidingLog:
-		return newLog(l, share)
+		return newLog(l)
 	case AlgorithmSlidingWindow:
-		return newSliding(l, share)
+		return newSliding(l)
 	default:
 		return newBucket(l, share)
 	}
@@ -67,13 +70,52 @@ func newRule(l Limit, share int64, wall func() Instant) rule {
 
 // counting is what the rules that count permits in windows share.
 type counting struct {
-	limit   Limit   // resolved
-	permits int64   // of the configured ones, those in force
-	spacing spacing // of those at hand
+	limit   Limit // resolved
+	permits int64
+	share   int64   // of the rate in force, in thousandths
+	spacing spacing // of the permits at hand
 }
 
-func countingOf(l Limit, share int64) counting {
-	return counting{limit: l, permits: permitsOf(l, share)}
+func countingOf(l Limit) counting {
+	return counting{limit: l, permits: countOf(l), share: fullCut}
+}
+
+// cutHolds is how long a cut spaces a window's permits, if no call is served.
+const cutHolds = 10 * time.Minute
+
+// slow spaces departures at the share of the rate. The windows stay as they are,
+// and so do their permits: what is used may be more than a share of them, and
+// nothing would go until the window ends.
+func (c *counting) slow(now, paused Instant, share int64) {
+	was, at := c.share, max(now, paused)
+	if c.share = share; share == fullCut {
+		if was != fullCut {
+			c.spacing = spacing{}
+		}
+		return
+	}
+	line := bucketOf(Limit{Algorithm: AlgorithmLeakyBucket}, paceOf(c.limit, share))
+	line.tat = point{at: at}
+	if !c.spacing.over(now) {
+		if was == fullCut {
+			line.tat.at = max(at, c.spacing.earliest())
+		} else {
+			line.adopt(at, at, c.spacing.line)
+			line.lift(at)
+		}
+	}
+	c.spacing = spacing{line, now.Add(cutHolds)}
+}
+
+// space lets so many permits out evenly between two instants; if the rate is cut,
+// at its share from the first of them on.
+func (c *counting) space(from, until Instant, permits int64) {
+	if c.share == fullCut {
+		c.spacing = spaced(from, until, permits)
+		return
+	}
+	c.spacing.line.lift(from)
+	c.spacing.until = max(c.spacing.until, from.Add(cutHolds))
 }
 
 // tell returns the state where so many permits are used and the next one can be
@@ -85,13 +127,6 @@ func (c *counting) tell(now, next Instant, used int64) LimitState {
 		Next:        next,
 		Utilization: float64(used) / float64(c.limit.Permits),
 	}
-}
-
-// permitsOf returns a window's permits at a share of the rate in thousandths.
-// It cuts how many, never how long: the vendor's windows stay as they are.
-func permitsOf(l Limit, share int64) int64 {
-	whole, rest := countOf(l)/fullCut, countOf(l)%fullCut
-	return max(whole*share+rest*share/fullCut, 1)
 }
 
 // maxCount bounds what a window counts, so that no sum overflows.

@@ -24,8 +24,8 @@ type counts struct {
 	this, before, ago int64
 }
 
-func newSliding(l Limit, share int64) *sliding {
-	return &sliding{counting: countingOf(l, share), counts: counts{start: minInstant}}
+func newSliding(l Limit) *sliding {
+	return &sliding{counting: countingOf(l), counts: counts{start: minInstant}}
 }
 
 // at returns the counts at the instant now, and those in force where now is
@@ -49,12 +49,12 @@ func (s *sliding) earliest(a asking, n int64) Instant {
 	if a.now < c.start {
 		opens = max(opens, c.start)
 	}
-	return max(opens, s.spacing.earliest(a, n))
+	return max(opens, s.spacing.earliest())
 }
 
 // opens returns since when n more keep the estimate within the permits.
 func (s *sliding) opens(c counts, n int64) Instant {
-	n = min(n, s.permits) // of more than a cut left, one request has it to itself
+	n = min(n, s.permits) // of more than is counted, one request has all
 	if c.this+c.before+c.ago+n <= s.permits {
 		return c.start.Add(-s.limit.Per)
 	}
@@ -111,13 +111,16 @@ func (s *sliding) relieve(now, at Instant, n int64) {
 		c.this = max(c.this-n, 0)
 	case at >= c.start.Add(-s.limit.Per):
 		c.before = max(c.before-n, 0)
+	default:
+		return
 	}
 	s.counts = c
+	s.spacing.relieve(n)
 }
 
 func (s *sliding) pause(_, until Instant) {
 	if s.limit.slowed() {
-		s.spacing = spaced(until, until.Add(s.limit.Per), s.permits)
+		s.space(until, until.Add(s.limit.Per), s.permits)
 	}
 }
 
@@ -139,8 +142,8 @@ func (s *sliding) adopt(now, _ Instant, old rule) {
 	} else {
 		s.charge(now, min(old.used(now), s.permits))
 	}
-	hand := s.permits - s.used(now)
-	s.spacing = spacedChange(now, now.Add(s.limit.Per), hand, old)
+	evenly := spaced(now, now.Add(s.limit.Per), s.permits)
+	s.spacing = spacedChange(evenly, now, s.permits-s.used(now), old)
 }
 
 func (s *sliding) state(now Instant) LimitState {

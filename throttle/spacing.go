@@ -1,10 +1,10 @@
 package throttle
 
 // A spacing lets departures out one by one where a window would let many go at
-// once: after a pause, and after a change that left more at hand. The zero
-// spacing holds nothing.
+// once: after a pause, in a cut, and after a change that left more at hand. The
+// zero spacing holds nothing.
 type spacing struct {
-	line  *bucket // nil: nothing
+	line  *bucket // a leaky bucket, which may let a burst go first; nil: nothing
 	until Instant
 }
 
@@ -19,32 +19,37 @@ func spaced(from, until Instant, permits int64) spacing {
 	return spacing{line, until}
 }
 
-// spacedChange returns the spacing of the permits at hand where the rule before
-// left fewer: nothing is granted for a change. Where it left none, the first
-// goes no later than that rule would have let it, so that changing often never
-// holds a line back.
-func spacedChange(now, until Instant, hand int64, old rule) spacing {
+// spacedChange returns the spacing of the permits at hand if the rule before left
+// fewer. What that left goes at once, for a change slows nothing; and nothing is
+// granted for a change, so the others are let out evenly, and then all is free.
+// If it left none, the first goes no later than that rule would have let it, so
+// that changing often never holds a line back.
+func spacedChange(evenly spacing, now Instant, hand int64, old rule) spacing {
 	before := old.state(now)
-	if float64(hand) <= before.Headroom {
+	had := int64(max(before.Headroom, 0))
+	if hand <= had || evenly.line == nil {
 		return spacing{}
 	}
-	s := spaced(now, until, hand)
-	if before.Headroom < 1 && s.line != nil {
-		s.line.charge(now, 1)
-		if before.Next < s.line.tat.at {
-			s.line.tat = point{at: before.Next}
+	p := evenly.line.pace
+	line := bucketOf(Limit{Algorithm: AlgorithmLeakyBucket, Burst: int(had)}, p)
+	line.tat = point{at: now}
+	if had == 0 {
+		line.charge(now, 1)
+		if before.Next < line.tat.at {
+			line.tat = point{at: before.Next}
 		}
 	}
-	return s
+	return spacing{line, point{at: now}.after(p.times(hand-had), p.den).ceil()}
 }
 
 func (s *spacing) over(now Instant) bool { return s.line == nil || now >= s.until }
 
-func (s *spacing) earliest(a asking, n int64) Instant {
+// earliest returns when the next request may go, whatever it costs.
+func (s *spacing) earliest() Instant {
 	if s.line == nil {
 		return minInstant
 	}
-	return min(s.line.earliest(a, n), s.until)
+	return min(s.line.earliest(asking{}, 1), s.until)
 }
 
 func (s *spacing) spend(now, charged Instant, n int64) {
@@ -53,14 +58,17 @@ func (s *spacing) spend(now, charged Instant, n int64) {
 	}
 }
 
+// relieve takes back n permits.
+func (s *spacing) relieve(n int64) {
+	if s.line != nil && s.line.tat.at != Never {
+		s.line.tat = s.line.tat.before(s.line.intervals(n), s.line.pace.den)
+	}
+}
+
 // hand returns how many of the permits at hand may go at once.
 func (s *spacing) hand(now Instant, permits int64) int64 {
-	switch {
-	case s.over(now):
+	if s.over(now) {
 		return permits
-	case s.line.whole(now):
-		return min(permits, 1)
-	default:
-		return min(permits, 0)
 	}
+	return min(permits, max(s.line.burst()-s.line.used(now), 0))
 }

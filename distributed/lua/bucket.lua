@@ -22,6 +22,7 @@
 --   refund(at, n)       takes back n permits that count at an instant and never left
 --   departed(n)         takes in what left while the store was lost
 --   pause(at)           voids what is saved: from then on departures are spaced
+--   slow(share)         of windows: puts a share of the rate in force, in thousandths
 --   adopt(old)          takes over what was used from the rule it replaces
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt

@@ -205,6 +205,12 @@ local function setOwed(b, at, permits, ticks, unit)
   if b.frac >= b.den then b.at, b.frac = b.at + 1, b.frac - b.den end
 end
 
+-- rescale has line owe at an instant what another, of another pace, owes then.
+local function rescale(line, old, at)
+  local permits, ticks = bucket.owed(old, at)
+  setOwed(line, at, permits, ticks, old.unit)
+end
+
 -- adopt takes over from the rule that enforced the limit until now: permits at
 -- hand stay at hand, up to the new burst, with their fraction; a debt stays a
 -- debt. Nothing is granted for the change. What a pause holds back is time,

@@ -1,9 +1,18 @@
 -- Changes: other limits, another share of the rate, in the place of the old.
 
+-- slowNew has a rule that was just made keep to the share of its rate.
+local function slowNew(rule)
+  local share = rule.share
+  if rule.burst or share == 1000 then return end
+  rule.share = 1000
+  rule:slow(share)
+end
+
 -- replace puts a new rule in the place of an old one; what was used stays used.
 local function replace(new, old)
   new.claimed, new.others = old.claimed, old.others
   new:adopt(old)
+  slowNew(new)
   if lane.settled > 0 and new.burst then new.slack = newSlack(0) end
   if lane.paused > now then new:pause(lane.paused) end
   new.dirty = true
@@ -18,8 +27,9 @@ local function join(rule, heir)
   if old then
     rule = replace(rule, old)
     rule.claimed, rule.others = now, false
-  elseif lane.paused > now then
-    rule:pause(lane.paused)
+  else
+    slowNew(rule)
+    if lane.paused > now then rule:pause(lane.paused) end
   end
   lane.tuned, lane.dirty = max(lane.tuned, now), true
   return rule
@@ -83,6 +93,10 @@ end
 
 -- reshared returns the rule at the share of the rate in force.
 local function reshared(rule)
+  if not rule.burst then
+    rule:slow(lane.share)
+    return rule
+  end
   return replace(newRule(rule.field, rule.claim, rule.bounds, lane.share), rule)
 end
 

@@ -21,8 +21,7 @@ end
 local LONGEST_SLOWED = 60000000
 
 -- newRule returns the rule of a claim, as new, at a share of its rate in
--- thousandths, of which one that is not slowed keeps the whole. A cut takes
--- permits of a window, never time: the vendor's windows stay as they are.
+-- thousandths, of which one that is not slowed keeps the whole.
 local function newRule(field, claim, bounds, share)
   local kind, permits, per, unit, den, burst, align = claim:match("^(%l) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$")
   local slowed = tonumber(per) <= LONGEST_SLOWED
@@ -35,14 +34,12 @@ local function newRule(field, claim, bounds, share)
     others = false, dirty = false, key = false,
   }, methodsOf(kind))
   unit, den = tonumber(unit), tonumber(den)
-  if share ~= 1000 then
-    unit, den = seldom().cutPace(unit, den, share)
-    rule.head = claim .. "~" .. share
-  end
+  if share ~= 1000 then rule.head = claim .. "~" .. share end
   if kind == "b" or kind == "l" then
+    if share ~= 1000 then unit, den = seldom().cutPace(unit, den, share) end
     rule:set(unit, den, tonumber(burst))
   else
-    rule.kind = kind
+    rule.kind, rule.unit, rule.den = kind, unit, den
     rule:set(tonumber(permits), tonumber(per), align)
   end
   return rule

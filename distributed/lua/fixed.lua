@@ -9,11 +9,7 @@
 -- What the rules share that count permits in windows.
 
 local function setCount(c, permits, per)
-  c.per, c.configured, c.permits, c.spacing = per, permits, permits, false
-  if c.share ~= 1000 then
-    local whole, rest = divide(permits, 1000)
-    c.permits = max(whole * c.share + (divide(rest * c.share, 1000)), 1)
-  end
+  c.per, c.permits, c.spacing = per, permits, false
 end
 
 -- readCount takes in when c was claimed, and the sections.
@@ -75,6 +71,7 @@ local function makeFixed()
 
   fixed.section = sectionCount
   fixed.spend = spendCount
+  fixed.slow = slowCount
 
   -- boundsOf returns the bounds of a calendar, ascending.
   local function boundsOf(f)
@@ -119,7 +116,7 @@ local function makeFixed()
   -- paying returns the window at an instant after w, whose debt is paid by
   -- windows of first use: they follow each other, for no permit would begin one.
   local function paying(f, w, at)
-    local windows = divide(w.debt - 1, f.configured) + 1
+    local windows = divide(w.debt - 1, f.permits) + 1
     local past = min((divide(at - w.till, f.per)), windows)
     local start = w.till + past * f.per
     if past == windows then return start, at + f.per end
@@ -136,23 +133,23 @@ local function makeFixed()
     if next.start == w.till then next.before, next.usedBefore = w.start, w.used end
     if w.debt > 0 then
       local between = divide(next.start - w.till, f.per)
-      if between <= divide(w.debt, f.configured) then
-        next.debt = w.debt - between * f.configured
-        settle(next, f.configured)
+      if between <= divide(w.debt, f.permits) then
+        next.debt = w.debt - between * f.permits
+        settle(next, f.permits)
       end
     end
     return next
   end
 
   -- fits reports whether n more go into a window in which so many are used. A
-  -- request beyond the permits that a cut left has a window to itself.
+  -- request beyond the permits that a stricter claim left has a window to itself.
   local function fits(n, used, permits) return used <= permits - n or used == 0 end
 
   -- paid returns when a window after w has room for n, the debt paid before. The
   -- windows of a calendar, which are not of one length, are asked one by one.
   local function paid(f, w, n)
     if w.debt == 0 or (f.align ~= "-" and f.align ~= "first") then return w.till end
-    local full, rest = divide(w.debt, f.configured)
+    local full, rest = divide(w.debt, f.permits)
     if not fits(n, rest, f.permits) then full = full + 1 end
     return w.till + full * f.per
   end
@@ -179,13 +176,13 @@ local function makeFixed()
     local w = windowAt(f, f.window, at)
     if w ~= f.window and f.align == "first" then w.till = at + f.per end -- it begins here, also where it pays
     w.debt = min(w.debt + n, 2^51)
-    settle(w, f.configured)
+    settle(w, f.permits)
     f.window = w
   end
 
   function fixed.expiry(f)
     local w = f.window
-    local windows = divide(w.debt + f.configured - 1, f.configured)
+    local windows = divide(w.debt + f.permits - 1, f.permits)
     return max(w.till + windows * f.per, f.spacing and f.spacing.till or 0)
   end
 
@@ -204,6 +201,7 @@ local function makeFixed()
     local back = min(n, w.debt)
     w.debt = w.debt - back
     w.used = max(w.used - (n - back), 0)
+    if at >= lane.paused then spacingRelieve(f.spacing, n) end
     f.dirty = true
   end
 
@@ -219,7 +217,7 @@ local function makeFixed()
       from, left = w.till, f.permits
       w = windowAt(f, w, from)
     end
-    f.spacing, f.dirty = spaced(from, w.till, left), true
+    spaceCount(f, from, w.till, left)
   end
 
   function fixed.used(f)
@@ -247,15 +245,15 @@ local function makeFixed()
         start = w.start, till = w.till, used = w.used, debt = w.debt, before = w.before, usedBefore = w.usedBefore,
       }
       if not begun then
-        f.window.till, f.window.used, f.window.debt = w.start, f.configured, w.used + w.debt
+        f.window.till, f.window.used, f.window.debt = w.start, f.permits, w.used + w.debt
       end
-      settle(f.window, f.configured)
+      settle(f.window, f.permits)
     else
       local used = old:used()
-      if used > 0 then f:count(now, min(used, f.configured)) end
+      if used > 0 then f:count(now, min(used, f.permits)) end
     end
     local w = windowAt(f, f.window, now)
-    f.spacing = spacedChange(w.till, f.permits - w.used, old)
+    f.spacing = spacedChange(spaced(now, w.till, f.permits - w.used), f.permits - w.used, old)
   end
 
   function fixed.whole(f) return f:used() == 0 and spacingOver(f.spacing, now) end

@@ -49,6 +49,7 @@ local function makeLog()
 
   log.section = sectionCount
   log.spend = spendCount
+  log.slow = slowCount
 
   -- load reads the run of the list at a place, with its neighbours in a direction.
   local function load(g, place, down)
@@ -184,6 +185,7 @@ local function makeLog()
   function log.relieve(g, at, n)
     if at <= g.gone then return end
     g.dirty = true
+    if at >= lane.paused then spacingRelieve(g.spacing, n) end
     local i = #g.young
     while i > 0 and g.young[i].at >= at do i = i - 1 end
     if i == 0 then
@@ -206,7 +208,7 @@ local function makeLog()
 
   function log.pause(g, at)
     if not g.slowed then return end
-    g.spacing, g.dirty = spaced(at, at + g.per, g.permits), true
+    spaceCount(g, at, at + g.per, g.permits)
   end
 
   -- usedAt returns the permits in the span that ends at an instant.
@@ -251,7 +253,7 @@ local function makeLog()
       local used = old:used()
       if used > 0 then g:count(now, used) end
     end
-    g.spacing = spacedChange(now + g.per, g.permits - g:used(), old)
+    g.spacing = spacedChange(spaced(now, now + g.per, g.permits), g.permits - g:used(), old)
   end
 
   function log.whole(g) return g:used() == 0 and spacingOver(g.spacing, now) end

@@ -153,6 +153,6 @@ return {
   newSlack = newSlack, remembered = remembered, firstReturned = firstReturned,
   earliestReturned = earliestReturned, takeReturned = takeReturned,
   claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
-  join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared,
+  join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared, rescale = rescale,
   honour = honour, readReports = readReports, takeReports = takeReports, remember = remember, answerState = answerState,
 }

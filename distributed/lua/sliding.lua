@@ -29,6 +29,7 @@ local function makeSliding()
 
   sliding.section = sectionCount
   sliding.spend = spendCount
+  sliding.slow = slowCount
 
   -- countsAt returns the counts at an instant, and those in force where that is
   -- earlier.
@@ -57,7 +58,7 @@ local function makeSliding()
 
   -- opens returns since when n more keep the estimate within the permits.
   local function opens(s, c, n)
-    n = min(n, s.permits) -- of more than a cut left, one request has it to itself
+    n = min(n, s.permits) -- of more than a stricter claim left, one request has it to itself
     if c.this + c.before + c.ago + n <= s.permits then return c.start - s.per end
     local start, this, before = c.start, c.this, c.before
     while true do
@@ -112,7 +113,10 @@ local function makeSliding()
       c.this = max(c.this - n, 0)
     elseif at >= c.start - s.per then
       c.before = max(c.before - n, 0)
+    else
+      return
     end
+    if at >= lane.paused then spacingRelieve(s.spacing, n) end
     s.counts, s.dirty = c, true
   end
 
@@ -120,7 +124,7 @@ local function makeSliding()
 
   function sliding.pause(s, at)
     if not s.slowed then return end
-    s.spacing, s.dirty = spaced(at, at + s.per, s.permits), true
+    spaceCount(s, at, at + s.per, s.permits)
   end
 
   local function usedAt(s, at)
@@ -143,7 +147,7 @@ local function makeSliding()
     else
       s:count(now, min(old:used(), s.permits))
     end
-    s.spacing = spacedChange(now + s.per, s.permits - s:used(), old)
+    s.spacing = spacedChange(spaced(now, now + s.per, s.permits), s.permits - s:used(), old)
   end
 
   function sliding.whole(s)

@@ -152,18 +152,6 @@ var changing = []rule{
 		f.grants(time.Minute, 1)
 		f.refuses(time.Minute, 1, time.Minute+500*ms)
 	}},
-	{"a cut window lets out its share", func(t *testing.T, s Suite) {
-		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, s, l)
-			optional[throttle.Reconciler](f).Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
-			if n := f.line(5*time.Second, 5*time.Second); n != 7 {
-				t.Errorf("limit %v: %d left, want 7 of 10", l, n)
-			}
-			if at := f.take(20*time.Second, throttle.Request{N: 10}); at > after(20*time.Second) {
-				t.Errorf("limit %v: a cost of all permits waits until %v", l, at.Sub(midnight))
-			}
-		}
-	}},
 	{"a limiter without limits lets everything out but in a pause", func(t *testing.T, s Suite) {
 		f := begin(t, s)
 		f.grants(0, 100)
@@ -263,12 +251,12 @@ var changing = []rule{
 		first.Align = throttle.AlignFirstUse
 		for _, c := range []struct {
 			change, use time.Duration
-			left        int // of 7, the share
-		}{{1500 * ms, 1900 * ms, 4}, {1500 * ms, 2500 * ms, 7}, {2 * time.Second, 2500 * ms, 7}} {
+			left        int
+		}{{1500 * ms, 1900 * ms, 7}, {1500 * ms, 2500 * ms, 10}, {2 * time.Second, 2500 * ms, 10}} {
 			f := begin(t, s, first)
 			f.grants(0, 10)
 			f.settle(0, 0, 10, 13)
-			f.cut(c.change)
+			f.tune(c.change, first)
 			f.grants(c.use, 1)
 			if n := f.line(c.use+900*ms, c.use+900*ms); n != c.left-1 {
 				t.Errorf("changed at %v, used at %v: %d left within a window of the first, want %d", c.change, c.use, n, c.left-1)
@@ -291,7 +279,7 @@ var changing = []rule{
 			f.grants(time.Duration(second)*time.Second, 10)
 		}
 		f.tune(59*time.Second, throttle.SlidingLog(1000, time.Minute))
-		f.refuses(59*time.Second, 1, 59*time.Second+60_606_061)
+		f.refuses(59*time.Second, 1, 59060*ms)
 	}},
 	{"a clock that runs back behind a change can only be refused", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{

@@ -1,0 +1,117 @@
+package shaping_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// limitsOf returns the limit of every algorithm at one rate.
+func limitsOf(permits int, per time.Duration) []throttle.Limit {
+	first := throttle.FixedWindow(permits, per)
+	first.Align = throttle.AlignFirstUse
+	return []throttle.Limit{
+		throttle.TokenBucket(permits, per, 10), throttle.GCRA(permits, per, 20), throttle.LeakyBucket(permits, per),
+		throttle.FixedWindow(permits, per), first, throttle.SlidingLog(permits, per), throttle.SlidingWindow(permits, per),
+	}
+}
+
+// recoverySets returns sets of two and three limits over every algorithm, all
+// of which let out 50 calls a second while a day's 20,000 last.
+func recoverySets() [][]throttle.Limit {
+	second, minute, day := limitsOf(50, time.Second), limitsOf(3000, time.Minute), limitsOf(20_000, 24*time.Hour)[3:]
+	var sets [][]throttle.Limit
+	for i, s := range second {
+		for k, m := range minute {
+			sets = append(sets, []throttle.Limit{s, m}, []throttle.Limit{s, m, day[(i+k)%len(day)]})
+		}
+		for _, d := range day {
+			sets = append(sets, []throttle.Limit{s, d}, []throttle.Limit{minute[i], d})
+		}
+	}
+	return sets
+}
+
+// A recovery is a line that never ends, over one queue, and what left it.
+type recovery struct {
+	queue *shaping.Queue
+	left  atomic.Int64
+	all   sync.WaitGroup
+	stop  context.CancelFunc
+}
+
+// begin has so many callers come again as soon as they left. Each call is served.
+func begin(q *shaping.Queue, callers int) *recovery {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &recovery{queue: q, stop: cancel}
+	for range callers {
+		r.all.Go(func() {
+			for q.Wait(ctx) == nil {
+				r.left.Add(1)
+				q.Reconcile(throttle.Fact{Departed: q.Now()})
+			}
+		})
+	}
+	return r
+}
+
+// during returns how many left in so much time from now on.
+func (r *recovery) during(d time.Duration) int64 {
+	before := r.left.Load()
+	time.Sleep(d)
+	return r.left.Load() - before
+}
+
+func (r *recovery) end() {
+	r.stop()
+	r.all.Wait()
+}
+
+// A lane that was refused is back at its rate within the time that it was told,
+// and ten seconds more.
+func TestRefusedLineIsBackAtItsRate(t *testing.T) {
+	for _, limits := range recoverySets() {
+		for _, told := range []time.Duration{2 * time.Second, 200 * time.Millisecond, 0} {
+			recovers(t, told, limits)
+		}
+	}
+}
+
+func recovers(t *testing.T, told time.Duration, limits []throttle.Limit) {
+	t.Helper()
+	t.Run(fmt.Sprint(limits, " told ", told), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := begin(newQueue(t, limits...), 8)
+			time.Sleep(50*time.Second + time.Millisecond)
+			refusal := throttle.Fact{Departed: r.queue.Now(), Refused: true}
+			if told > 0 {
+				refusal.Until = r.queue.Now().Add(told)
+			}
+			r.queue.Reconcile(refusal)
+			time.Sleep(told + 10*time.Second)
+			if n := r.during(20 * time.Second); n < 900 {
+				t.Errorf("%v: %d left in 20 s, ten seconds after a refusal for %v, want at least 900", limits, n, told)
+			}
+			r.end()
+		})
+	})
+}
+
+func TestRecoverySetsCoverEveryAlgorithm(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, limits := range recoverySets() {
+		for _, l := range limits {
+			seen[fmt.Sprint(l.Algorithm, l.Per)] = true
+		}
+	}
+	if len(seen) != 6+6+3 {
+		t.Errorf("%d kinds of limits, want those of a second, a minute and a day", len(seen))
+	}
+}
