@@ -1,6 +1,9 @@
 package throttle
 
-import "math/big"
+import (
+	"math/big"
+	"time"
+)
 
 // A bucket enforces a token bucket or a leaky bucket as the generic cell rate
 // algorithm: one value, the theoretical arrival time (ITU-T I.371, annex A,
@@ -117,6 +120,12 @@ func (b *bucket) pause(_, until Instant) {
 	hold := (point{at: until}).after(b.spare, b.pace.den)
 	if b.tat.ceil() < hold.ceil() {
 		b.tat = hold
+	}
+}
+
+func (b *bucket) sooner(by time.Duration) {
+	if b.tat.at != Never {
+		b.tat = b.tat.before(span{whole: int64(by)}, b.pace.den)
 	}
 }
 

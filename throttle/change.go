@@ -43,19 +43,16 @@ func (s *set) resume(now Instant) {
 	}
 	s.pausedTo.Store(int64(now))
 	for _, rule := range s.rules {
-		if b, ok := rule.(*bucket); ok && b.tat.at != Never {
-			b.tat = b.tat.before(span{whole: int64(until.Sub(now))}, b.pace.den)
-		}
+		rule.sooner(until.Sub(now))
 		rule.pause(now, now)
 	}
 }
 
 // Cut is the share of the rate that a refusal of a call leaves of limits of up to
 // a minute; longer ones are not cut. Windows keep their permits, and departures
-// are spaced at the share of their rate. The
-// calls that were in flight when it was cut do not cut it again. Served calls
-// restore a twentieth of the configured rate each second, and a refused lane
-// never falls below a fiftieth.
+// are spaced at the share of their rate. The calls that were in flight when it was
+// cut do not cut it again. Served calls restore a twentieth of the configured rate
+// each second, and a refused lane never falls below a fiftieth.
 const (
 	Cut = 0.7
 

@@ -25,6 +25,8 @@ type rule interface {
 	// pause voids what a bucket saved. Of a limit that is slowed, departures are
 	// spaced from until on.
 	pause(now, until Instant)
+	// sooner takes so much time off a pause that was told.
+	sooner(by time.Duration)
 	// slow puts a share of the rate in force, in thousandths, in a pause until
 	// paused if that is later than now.
 	slow(now, paused Instant, share int64)
@@ -105,6 +107,12 @@ func (c *counting) slow(now, paused Instant, share int64) {
 		}
 	}
 	c.spacing = spacing{line, now.Add(cutHolds)}
+}
+
+func (c *counting) sooner(by time.Duration) {
+	if c.share != fullCut {
+		c.spacing.line.sooner(by)
+	}
 }
 
 // space lets so many permits out evenly between two instants; if the rate is cut,
