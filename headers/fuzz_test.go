@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -116,7 +117,11 @@ func FuzzLegacyRateLimit(f *testing.F) {
 // line each, then the body after an empty line.
 func FuzzParse(f *testing.F) {
 	dialects := []*headers.Dialect{nil} // as the first byte of the input picks them
-	for _, v := range readVectors(f) {
+	paths, err := filepath.Glob("testdata/vendors/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, v := range slices.Concat(readVectors(f), readVectorsOf(f, paths...)) {
 		d, _ := headers.Lookup(v.Vendor)
 		if !slices.Contains(dialects, d) {
 			dialects = append(dialects, d)

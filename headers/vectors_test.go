@@ -90,17 +90,22 @@ func readVectors(t testing.TB) []vector {
 	return readVectorsOf(t, "testdata/vectors.json")
 }
 
-func readVectorsOf(t testing.TB, path string) []vector {
+func readVectorsOf(t testing.TB, paths ...string) []vector {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct{ Vectors []vector }
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
+	var all []vector
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Vectors = nil
+		if err := json.Unmarshal(text, &file); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		all = append(all, file.Vectors...)
 	}
-	return file.Vectors
+	return all
 }
 
 func TestGenericVectors(t *testing.T) {
