@@ -42,11 +42,11 @@ func kindOf(name string) kind {
 func isShort(name string) bool { return len(name) < len("Ratelimit") && len(name) != len("Age") }
 
 // mayBeRetry reports whether a name has the length and the ends of Retry-After,
-// Retry-After-Ms, X-Amz-Retry-After, X-Ms-Retry-After-Ms, X-Should-Retry or
-// Stripe-Should-Retry.
+// X-Retry-After, Retry-After-Ms, X-Amz-Retry-After, X-Ms-Retry-After-Ms,
+// X-Should-Retry or Stripe-Should-Retry.
 func mayBeRetry(name string) bool {
 	switch len(name) {
-	case 11, 14, 17, 19:
+	case 11, 13, 14, 17, 19:
 		first, last := name[0]|0x20, name[len(name)-1]|0x20
 		return (first == 'r' || first == 'x' || first == 's') && (last == 'r' || last == 's' || last == 'y')
 	}
@@ -97,6 +97,24 @@ var retryAfterFields = [...]struct {
 	{"X-Ms-Retry-After-Ms", time.Millisecond},
 	{"X-Amz-Retry-After", time.Millisecond}, // despite its name
 	{"Retry-After", 0},
+	{"X-Retry-After", 0},
+	{"X-Ratelimit-Retry-After", 0}, // and all whose name ends so behind "ratelimit"
+	{"X-Ratelimit-Retry-After-Seconds", 0},
+	{"X-Ratelimit-Retry-After-Ms", time.Millisecond},
+}
+
+// retryAfterOf returns the index in retryAfterFields of a field of which rest follows
+// the word "ratelimit", or -1.
+func retryAfterOf(rest string) int {
+	if len(rest) < len("Retry-After") || rest[0]|0x20 != 'r' {
+		return -1
+	}
+	for i := range retryAfterFields {
+		if after, ok := cutRateLimit(retryAfterFields[i].name); ok && strings.EqualFold(after, rest) {
+			return i
+		}
+	}
+	return -1
 }
 
 // cutRateLimit returns what follows the word "ratelimit" or "rate-limit" in a field

@@ -452,3 +452,27 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
+
+// Gateways ask for a wait under names of their own; Retry-After itself comes first.
+func TestRetryAfterUnderOtherNames(t *testing.T) {
+	for _, c := range []struct {
+		fields []string
+		want   time.Duration
+		told   bool
+	}{
+		{[]string{"X-Retry-After", "7"}, 7 * time.Second, true},
+		{[]string{"X-RateLimit-Retry-After", "2.5"}, 2500 * time.Millisecond, true},
+		{[]string{"X-Rate-Limit-Retry-After-Seconds", "59"}, 59 * time.Second, true},
+		{[]string{"x-acme-ratelimit-retry-after-ms", "250"}, 250 * time.Millisecond, true},
+		{[]string{"X-RateLimit-Retry-After", "2026-11-20T12:00:09Z"}, 9 * time.Second, true},
+		{[]string{"X-RateLimit-Retry-After", "9", "Retry-After", "3"}, 3 * time.Second, true},
+		{[]string{"X-Retry-After", "9", "Retry-After", "soon"}, 9 * time.Second, true},
+		{[]string{"X-RateLimit-Retry-After", "-1"}, 0, false},
+		{[]string{"X-RateLimit-Retry-Afterwards", "9"}, 0, false},
+	} {
+		got := headers.Parse(response(429, c.fields...), received)
+		if got.RetryAfter != c.want || got.HasRetryAfter != c.told || len(got.Quotas) > 0 {
+			t.Errorf("Parse(%q) = %+v, want RetryAfter %v, %v and no quota", c.fields, got, c.want, c.told)
+		}
+	}
+}

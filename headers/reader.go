@@ -97,6 +97,9 @@ func (r *reader) standard() {
 				draft = concat(draft, lines)
 			case strings.EqualFold(rest, "Policy"):
 				r.draftPolicy(lines)
+			case retryAfterOf(rest) >= 0:
+				i := retryAfterOf(rest)
+				retry[i] = concat(retry[i], lines)
 			default:
 				r.named(rest, lines)
 			}

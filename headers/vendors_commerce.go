@@ -15,7 +15,6 @@ var commerceVendors = []Dialect{
 			{Name: "X-Rate-Limit-Requests-Left", Tells: FactRemaining},
 			{Name: "X-Rate-Limit-Time-Reset-Ms", Tells: FactReset, Per: time.Millisecond},
 			{Name: "X-Rate-Limit-Time-Window-Ms", Tells: FactWindow, Per: time.Millisecond},
-			{Name: "X-Retry-After", Tells: FactRetryAfter}, // of the older interface
 		},
 	},
 	{Vendor: "Brevo", Source: "https://developers.brevo.com/docs/limit-headers", Hosts: []string{"api.brevo.com", "api.sendinblue.com"}, Reset: ResetWindow},
@@ -40,15 +39,7 @@ var commerceVendors = []Dialect{
 	},
 	{Vendor: "lemlist", Source: "https://developer.lemlist.com/api-reference/getting-started/rate-limits", Hosts: []string{"api.lemlist.com"}, Scope: ScopeCredential},
 	{Vendor: "Mailchimp", Source: "https://mailchimp.com/developer/marketing/docs/fundamentals/#api-limits", Hosts: []string{"*.api.mailchimp.com"}, Scope: ScopeCredential},
-	{
-		Vendor: "MailerLite",
-		Source: "https://developers-classic.mailerlite.com/docs/api-rate-limits",
-		Hosts:  []string{"connect.mailerlite.com", "api.mailerlite.com"},
-		Reset:  ResetWindow,
-		Fields: []Field{
-			{Name: "X-Ratelimit-Retry-After", Tells: FactRetryAfter},
-		},
-	},
+	{Vendor: "MailerLite", Source: "https://developers-classic.mailerlite.com/docs/api-rate-limits", Hosts: []string{"connect.mailerlite.com", "api.mailerlite.com"}, Reset: ResetWindow},
 	{
 		Vendor:       "Marketo", // refuses under 200; of any code that begins with 6 it says that nothing was done
 		Source:       "https://experienceleague.adobe.com/en/docs/marketo-developer/marketo/rest/error-codes",
