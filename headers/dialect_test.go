@@ -272,10 +272,10 @@ func TestVendorsRefusals(t *testing.T) {
 		{"AWS", 400, `{"__type":"ThrottledException"}`, true},
 		{"AWS", 400, `{"code":"Throttling.User"}`, true},
 		{"AWS", 400, `{"code":"RequestThrottled"}`, true},
-		{"AWS", 503, `{"code":"SlowDown"}`, false},
+		{"AWS", 503, `{"code":"SlowDown"}`, true},
 		{"GitHub", 403, `{"documentation_url":"https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`, true},
 		{"GitHub", 403, `{"documentation_url":"https://docs.github.com/en/free-pro-team@latest/rest/overview/resources-in-the-rest-api#secondary-rate-limits"}`, true},
-		{"Google APIs", 403, `{"error":{"errors":[{"reason":"dailyLimitExceeded"}]}}`, false},
+		{"Google APIs", 403, `{"error":{"errors":[{"reason":"dailyLimitExceeded"}]}}`, true},
 		{"Linear", 400, `{"errors":[{"extensions":{"code":"RATELIMITED"}}]}`, true},
 	} {
 		d, _ := headers.Lookup(c.vendor)

@@ -3,12 +3,14 @@ package headers
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
 // A Field is one header field, or one place in a body, and what it tells.
 type Field struct {
-	// Name is the name of the header field. In Dialect.Body it is the path of the
+	// Name is the name of the header field; with "*" at its end, all whose names begin
+	// so, each of a quota that the rest names. In Dialect.Body it is the path of the
 	// value in JSON or XML: keys or elements with dots between them, "*" for any of
 	// them and for any element of an array ("error.details.*.retryDelay",
 	// "Error.Code"). An empty path is the text of the body itself.
@@ -101,10 +103,23 @@ const (
 	SyntaxWindows            // "20:1,100:120", number:seconds; Tells says which fact
 	SyntaxExhausted          // "60:name;name:scope, 2700::scope", seconds:quotas
 	SyntaxPercent            // JSON of the percentages used, as Meta writes it
-	SyntaxShare              // "0.85", the share of the limit that is used
+	SyntaxStructured         // RateLimit by another name; its policy, if Tells is FactLimit
 
-	lastSyntax = SyntaxShare
+	lastSyntax = SyntaxStructured
 )
+
+// names reports whether the field is the one of that name in a header, and what of it
+// "*" stands for.
+func (f *Field) names(name string) (rest string, ok bool) {
+	prefix, wild := strings.CutSuffix(f.Name, "*")
+	if !wild {
+		return "", strings.EqualFold(prefix, name)
+	}
+	if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
+		return "", false
+	}
+	return name[len(prefix):], true
+}
 
 // applies reports whether the field is to be read in a response.
 func (f *Field) applies(resp *http.Response) bool {

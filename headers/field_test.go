@@ -66,6 +66,7 @@ func TestValueInSentence(t *testing.T) {
 		{"wait 7", "wait ", 7 * time.Second},
 		{"banned until 1795176060000. Go away", "until ", time.Minute},
 		{"after '2026-11-20T12:00:30Z'", "after ", 30 * time.Second},
+		{"try again after '17' minutes", "after ", 17 * time.Minute},
 		{"wait", "wait ", -1},
 		{"wait ", "wait ", -1},
 		{"wait a minute", "wait ", -1},

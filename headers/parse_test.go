@@ -451,6 +451,13 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s: Parse allocates %v times, want at most %v", c.name, got, c.most)
 		}
 	}
+	for vendor := range headers.Vendors() {
+		d, _ := headers.Lookup(vendor)
+		resp := response(200, ordinary...)
+		if got := testing.AllocsPerRun(10, func() { d.Parse(resp, received) }); got > 0 {
+			t.Errorf("%s: Parse of an ordinary success allocates %v times, want none", vendor, got)
+		}
+	}
 }
 
 // Gateways ask for a wait under names of their own; Retry-After itself comes first.

@@ -19,7 +19,10 @@ func behind(lines []string, after string) []string {
 func phrase(text string) string {
 	word, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\"'`"), " ")
 	if end := strings.IndexAny(word, ",;)\"'`\r\n<"); end >= 0 {
-		word, rest = word[:end], ""
+		if end < len(word)-1 || word[end] != '\'' { // else the number stands in quotes
+			rest = ""
+		}
+		word = word[:end]
 	}
 	word = strings.TrimRight(word, ".!")
 	if _, ok := parseDecimal(word); !ok {

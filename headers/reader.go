@@ -34,10 +34,7 @@ type reader struct {
 func (r *reader) header() {
 	r.standard()
 	for i := range r.dialect.Fields {
-		f := &r.dialect.Fields[i]
-		if lines := bounded(r.lines(f.Name)); len(lines) > 0 && f.applies(r.resp) {
-			r.field(f, lines)
-		}
+		r.vendorField(&r.dialect.Fields[i])
 	}
 	if r.aged {
 		r.tally = tally{} // a cache's answer tells of quotas as they once were
@@ -45,6 +42,28 @@ func (r *reader) header() {
 	r.settle()
 	r.checkUnit()
 	r.judge()
+}
+
+// vendorField reads the lines of a field of the dialect.
+func (r *reader) vendorField(f *Field) {
+	if strings.HasSuffix(f.Name, "*") {
+		r.vendorFields(f)
+	} else if lines := bounded(r.lines(f.Name)); len(lines) > 0 && f.applies(r.resp) {
+		r.field(f, lines)
+	}
+}
+
+// vendorFields reads the fields that "*" stands for, each of its own quota.
+func (r *reader) vendorFields(f *Field) {
+	for name, lines := range r.resp.Header {
+		rest, ok := f.names(name)
+		if lines = bounded(lines); !ok || len(lines) == 0 || !f.applies(r.resp) {
+			continue
+		}
+		one := *f
+		one.Quota = clean(strings.ToLower(rest))
+		r.field(&one, lines)
+	}
 }
 
 // checkUnit takes a Retry-After that is a thousand times the reset of a quota for
@@ -114,7 +133,8 @@ func (r *reader) standard() {
 // claimed reports whether the dialect reads the field itself.
 func (r *reader) claimed(name string) bool {
 	for i := range r.dialect.Fields {
-		if f := &r.dialect.Fields[i]; strings.EqualFold(f.Name, name) && f.applies(r.resp) {
+		f := &r.dialect.Fields[i]
+		if _, ok := f.names(name); ok && f.applies(r.resp) {
 			return true
 		}
 	}

@@ -23,8 +23,12 @@ func (r *reader) field(f *Field, lines []string) {
 		r.exhaustedNames(f, lines)
 	case SyntaxPercent:
 		r.percent(f, lines)
-	case SyntaxShare:
-		r.share(f, lines)
+	case SyntaxStructured:
+		if f.Tells == FactLimit {
+			r.draftPolicy(lines)
+		} else {
+			r.draft(lines)
+		}
 	}
 }
 
@@ -212,15 +216,6 @@ func (r *reader) usedOfLimit(f *Field, lines []string) {
 			q.lowerLimit(most)
 			q.lowerRemaining(max(0, most-n))
 		}
-	}
-}
-
-// share reads "0.85": a quota of 100 percent, of which 15 remain.
-func (r *reader) share(f *Field, lines []string) {
-	if n, ok := most(lines, f.Member); ok {
-		q := r.quotaIn(f, f.Quota)
-		q.lowerLimit(100)
-		q.lowerRemaining(max(0, math.Round((1-n)*1e6)/1e4))
 	}
 }
 

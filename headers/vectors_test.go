@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,7 @@ type vector struct {
 	Vendor     string
 	ObservedAt time.Time `json:"observed_at"`
 	Status     int
+	Path       string // of the request; "" if it is not known
 	Headers    [][2]vectorValue
 	Body       *string
 	Expect     struct {
@@ -77,6 +79,9 @@ func (v *vector) response() *http.Response {
 	for _, field := range v.Headers {
 		// net/http takes the white space around a value off.
 		resp.Header.Add(string(field[0]), strings.Trim(string(field[1]), " \t"))
+	}
+	if v.Path != "" {
+		resp.Request = &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "https", Host: "vendor.example", Path: v.Path}}
 	}
 	if v.Body != nil {
 		resp.Body = io.NopCloser(strings.NewReader(*v.Body))
@@ -172,13 +177,13 @@ func TestVendorsVectors(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("Glob = %v, %v, want files", paths, err)
 	}
-	ids := map[string]bool{}
+	ids, vendors := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		for _, v := range readVectorsOf(t, path) {
 			if ids[v.ID] || !strings.Contains(v.Expect.Notes, "https://") {
 				t.Errorf("%s: vector %q stands twice, or names no source", path, v.ID)
 			}
-			ids[v.ID] = true
+			ids[v.ID], vendors[v.Vendor] = true, true
 			t.Run(v.ID, func(t *testing.T) {
 				d, ok := headers.Lookup(v.Vendor)
 				if !ok {
@@ -191,6 +196,11 @@ func TestVendorsVectors(t *testing.T) {
 					t.Errorf("Parse = %+v, want reason %q, scope %v, not processed %v, permanent %v", got, e.Reason, e.Scope, e.NotProcessed, e.Permanent)
 				}
 			})
+		}
+	}
+	for vendor := range headers.Vendors() {
+		if !vendors[vendor] {
+			t.Errorf("%s has no vector", vendor)
 		}
 	}
 }

@@ -19,6 +19,9 @@ func TestVendorsTable(t *testing.T) {
 		} else {
 			names[name] = true
 		}
+		if !strings.HasPrefix(d.Source, "https://") {
+			t.Errorf("%s: source %q, want the address of its documentation", d.Vendor, d.Source)
+		}
 		for _, host := range d.Hosts {
 			if hosts[host] != "" || host != strings.ToLower(host) {
 				t.Errorf("%s: host %s is of %s too, or not in lower case", d.Vendor, host, hosts[host])
