@@ -69,8 +69,8 @@ var mediaVendors = []Dialect{
 			{Name: "X-Fb-Ads-Insights-Throttle", Syntax: SyntaxPercent, Quota: "ads-insights", Unit: "percent"},
 			{Name: "X-Business-Use-Case-Usage", Syntax: SyntaxPercent, Unit: "percent"},
 		},
-		Body: []Field{
-			{Name: "error.code", Tells: FactRefusal, Words: map[string]Scope{
+		Body: []Field{ // what a throttled app or user asks for fails, by Meta's word
+			{Name: "error.code", Tells: FactRefusal, NotProcessed: true, Words: map[string]Scope{
 				"4":      ScopeLane,       // the app
 				"17":     ScopeCredential, // the user
 				"32":     ScopeCredential, // the page
