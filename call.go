@@ -41,6 +41,13 @@ type call struct {
 	inHand    *http.Response   // neither returned nor thrown away yet
 	over      bool             // nothing more can be sent
 
+	earlier     failure        // of the calls before this one in an outer client's loop
+	verdict     backoff.Reason // on the last attempt
+	refusedLast bool           // it was throttled, and is the last
+	asked       time.Duration  // by the last answer, whatever it was
+	kept        *keptResponse  // the answer, if an outer client may get it again
+	failed      error
+
 	status int // of the last response that was thrown away
 	header http.Header
 }
@@ -100,6 +107,7 @@ func (c *call) costs(limits []throttle.Limit) ([]int, error) {
 // end leaves everything as if the call had not been: it is deferred, and runs
 // also where the base, or a function of the user, panics.
 func (c *call) end() {
+	c.noteFailure()
 	if c.flying {
 		c.landed(false)
 	}
@@ -189,12 +197,15 @@ func (c *call) cast(err error) {
 // finish returns the answer to the caller.
 func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
-		return nil, c.fail(err)
+		err = c.fail(err)
+		c.keep(nil, err)
+		return nil, err
 	}
 	if c.body != nil {
 		c.body.Release()
 	}
 	c.inHand = nil
+	c.keep(resp, nil)
 	return resp, nil
 }
 

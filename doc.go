@@ -20,6 +20,19 @@
 // may add, for a call may leave a moment late: two permits up to 200/s, and one
 // for each 100/s above.
 //
+// # Under a client that tries again
+//
+// An SDK or a retrying client around a Transport would multiply the attempts of
+// both. A Transport recognises the tries of one call: by Idempotency-Key, by
+// what the SDKs of OpenAI, Anthropic, AWS and Google Cloud Storage leave in the
+// header, and by the same request value sent again within its backoff, as
+// stripe-go, go-retryablehttp and many loops do. It then counts on, and one call
+// becomes no more requests than the greater of the two numbers: a try that was
+// made already gets the last answer again, unsent. What builds a new request for
+// each try, as resty and some loops do, leaves nothing to recognise it by: there
+// let one side alone try again, by Retry set to backoff.None or by theirs (for
+// resty SetRetryCount(0)).
+//
 // # When not to use it
 //
 // A call that must not wait wants [WithMaxWait], not another transport. Work

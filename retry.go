@@ -19,12 +19,13 @@ import (
 func (c *call) decide(resp *http.Response, err error, signal headers.Signal) backoff.Decision {
 	plain := err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled
 	if c.over || plain && (c.policy == nil || c.policy.CheckRetry == nil) {
+		c.verdict = ""
 		return backoff.Decision{}
 	}
 	now := c.lane.queue.Now()
 	d := c.policy.Next(backoff.Attempt{
-		Number:     c.sent,
-		Throttled:  c.throttled,
+		Number:     c.earlier.sent + c.sent,
+		Throttled:  c.earlier.throttled + c.throttled,
 		Elapsed:    now.Sub(c.started),
 		Within:     c.within(),
 		MaxPause:   c.t.maxPause(),
@@ -51,6 +52,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 	if d.Reason == backoff.ReasonBody {
 		c.tellBodyLost(failureOf(resp, err), lost)
 	}
+	c.verdict, c.refusedLast, c.asked = d.Reason, signal.Throttled && !d.Retry, max(c.told, signal.RetryAfter)
 	c.lane.meter.retry(c.ctx, d, resp, err)
 	return d
 }

@@ -137,6 +137,8 @@ type Transport struct {
 	tracer trace.Tracer
 	lanes  *lanes
 	limits atomic.Pointer[[]throttle.Limit] // as they are now
+
+	failures failures // of the calls that an outer client may try again
 }
 
 var _ http.RoundTripper = (*Transport)(nil)
@@ -152,6 +154,7 @@ func (t *Transport) init() {
 	}
 	t.tracer = provider.Tracer(scope)
 	t.lanes = newLanes(t)
+	t.failures.began = time.Now()
 	t.limits.Store(&t.Limits)
 }
 
@@ -162,6 +165,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer c.end()
 	if err := c.begin(t, req); err != nil {
 		return nil, err
+	}
+	if resp, err, answered := c.countOn(); answered {
+		return resp, err
 	}
 	for {
 		if err := c.wait(); err != nil {
