@@ -56,8 +56,9 @@ func (q *Queue) advance(now throttle.Instant) {
 // grant lets go from the head of the line who can go now. It reports whether a
 // head is left, who must wait until q.due.
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
+	due := min(q.due, now) // of the head; those behind it were never told an instant
 	q.due = throttle.Never
-	for len(q.line) > 0 {
+	for ; len(q.line) > 0; due = now {
 		w := q.line[0]
 		if w.ctx.Err() != nil {
 			q.drop(w) // its goroutine is on its way out
@@ -69,7 +70,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			return true
 		}
 		if err == nil {
-			w.charged, w.granted = at, now
+			w.charged, w.granted, w.due = at, now, max(at, due)
 		}
 		q.release(w, err)
 	}

@@ -119,3 +119,65 @@ func TestLateTimerIsForgotten(t *testing.T) {
 		}
 	})
 }
+
+// A caller that goes together with the head that stood before it was late for
+// nothing: a leaky bucket lets one go at a time afterwards.
+func TestLatenessIsOfTheHeadAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1000, time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := NewQueue(limiter)
+		start := time.Now()
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		at := make(map[time.Duration]int)
+		come := func(when time.Duration, n int) {
+			wg.Go(func() {
+				time.Sleep(when)
+				if err := q.WaitN(t.Context(), n); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				at[time.Since(start)]++
+			})
+		}
+		come(0, 20)
+		come(time.Nanosecond, 1)
+		come(5*time.Millisecond, 0)
+		for range 12 {
+			come(30*time.Millisecond, 1)
+		}
+		wg.Wait()
+		for instant, n := range at {
+			if instant >= 30*time.Millisecond && n > 1 {
+				t.Errorf("%d left a leaky bucket at %v, want one at a time", n, instant)
+			}
+		}
+	})
+}
+
+// A permit that came back is no late timer either: its instant is past, but
+// nobody could have had it then.
+func TestReturnedPermitIsNoLateness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := lateQueue(t, 0, throttle.LeakyBucket(1000, time.Second))
+		first, second := Turn{N: 1}, Turn{N: 1}
+		var wg sync.WaitGroup
+		for _, turn := range []*Turn{&first, &second} {
+			if err := q.WaitTurn(t.Context(), turn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wg.Go(func() { wait(t, q) })
+		synctest.Wait()
+		time.Sleep(700 * time.Microsecond)
+		q.Return(&second)
+		wg.Wait()
+		if q.late != 0 {
+			t.Errorf("a permit that came back makes the queue late by %v", q.late)
+		}
+	})
+}

@@ -33,6 +33,7 @@ type waiter struct {
 	expiry  int32 // 1 + index among the expiring; 0: not among them
 	charged throttle.Instant
 	granted throttle.Instant // when it was granted; zero: it was not
+	due     throttle.Instant // when it would have been granted if nothing had been late
 	err     error            // why it was sent away
 	ready   chan struct{}    // nil: it never stood in line
 }

@@ -1,6 +1,7 @@
 package shaping_test
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"sync"
@@ -115,5 +116,42 @@ func TestFetchIsToldTheLineInOrder(t *testing.T) {
 		}
 		q.Close()
 		j.want("first 0s", "first 0s closed", "second 0s closed", "third 0s closed")
+	})
+}
+
+// A never grants five permits, and says so by an instant only.
+type never struct{ throttle.Limiter }
+
+func (l never) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if r.N == 5 {
+		return throttle.Never, nil
+	}
+	return l.Limiter.Take(now, r)
+}
+
+func (l never) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	if r.N == 5 {
+		return throttle.Forecast{At: throttle.Never}
+	}
+	return l.Limiter.(throttle.Forecaster).Forecast(now, r)
+}
+
+// An unbounded context ends without having said when.
+type unbounded struct{ context.Context }
+
+func (unbounded) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Whoever joins behind the head does not decide when the head asks again.
+func TestHopelessCallerLeavesTheTimerAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shaping.NewQueue(never{newLimiter(t, throttle.LeakyBucket(1, time.Second))})
+		j := newJournal(t, q)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "c", one())
+		j.come(unbounded{ctx}, "hopeless", &shaping.Turn{N: 5})
+		j.want("a 0s", "b 1s", "c 2s", "hopeless 10s late")
 	})
 }

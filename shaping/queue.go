@@ -54,7 +54,7 @@ type Queue struct {
 	due       throttle.Instant // when the head asks again; Never where only news can help
 	fetching  bool             // the fetcher was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
-	late      time.Duration    // how late after its permit's instant the last one left the line
+	late      time.Duration    // how late after it was due the last late one left the line
 	lateTo    throttle.Instant // and until when that counts
 	stale     uint64           // permits that were void when their caller woke
 }
@@ -97,11 +97,6 @@ func (q *Queue) readTolerance() {
 // Now returns the instant by the queue's clock, in which all its instants are.
 func (q *Queue) Now() throttle.Instant {
 	return q.base + throttle.Instant(time.Since(q.started))
-}
-
-// instant returns the instant of a time that was made in this process.
-func (q *Queue) instant(t time.Time) throttle.Instant {
-	return q.base.Add(t.Sub(q.started))
 }
 
 // Wait waits for one permit of every limit. It returns nil once the permits
@@ -185,16 +180,20 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	}
 	q.stand(w, t, now)
 	bound := q.forecast(now, w.Request).At
-	next := q.due
+	next, heads := q.due, q.line.heads(w.place)
 	// The head asks; and, for the error, who can never be granted.
-	if !q.closed && (q.line.heads(w.place) || bound == throttle.Never) {
-		if next, err = q.limiter.Take(now, w.Request); err != nil {
+	if !q.closed && (heads || bound == throttle.Never) {
+		at, err := q.limiter.Take(now, w.Request)
+		if err != nil {
 			return nil, err
 		}
-		if next <= now {
-			q.caughtUp(next, w.Since)
-			t.depart(next, now)
+		if at <= now {
+			q.caughtUp(at, w.Since)
+			t.depart(at, now)
 			return nil, nil
+		}
+		if heads {
+			next = at
 		}
 	}
 	switch {
@@ -269,7 +268,9 @@ func (q *Queue) caughtUp(charged, since throttle.Instant) {
 func (q *Queue) deadline(ctx context.Context, t *Turn, came throttle.Instant) throttle.Instant {
 	deadline := throttle.Never
 	if d, ok := ctx.Deadline(); ok {
-		deadline = q.instant(d).Add(-deadlineMargin)
+		// What is left of it is right also if it has no monotonic reading and
+		// the wall clock was stepped since the queue was made.
+		deadline = q.Now().Add(time.Until(d)).Add(-deadlineMargin)
 	}
 	if longest := cmp.Or(t.MaxWait, q.MaxWait); longest > 0 {
 		deadline = min(deadline, came.Add(longest))
@@ -350,7 +351,7 @@ func (q *Queue) missed(w *waiter) bool {
 		q.giveBack(now, w.charged, w.Request)
 		return true
 	}
-	if late > 0 {
+	if late := now.Sub(w.due); late > 0 {
 		q.late, q.lateTo = late, now.Add(q.tolerance)
 		q.busy.Store(true)
 	}
