@@ -281,7 +281,7 @@ func (r *reader) exhaustedNames(f *Field, lines []string) {
 	for part := range parts(lines, ",") {
 		length, rest, _ := strings.Cut(part, ":")
 		names, _, _ := strings.Cut(rest, ":")
-		wait, ok := r.reset(length, f.Per)
+		wait, ok := r.reset(trim(length), f.Per)
 		if !ok {
 			continue
 		}

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -196,23 +197,27 @@ func unitOf(s string) (unit time.Duration, size int) {
 	return 0, 0
 }
 
-// parseHours reads hh:mm:ss; the seconds may have a fraction.
+// parseHours reads hh:mm:ss; the seconds may have a fraction, and days with a point
+// may stand before it, as .NET writes them: "5.01:23:45".
 func parseHours(s string, bound time.Duration) (time.Duration, bool) {
 	hours, rest, _ := strings.Cut(s, ":")
 	minutes, seconds, _ := strings.Cut(rest, ":")
-	h, okHours := parseDecimal(hours)
-	m, okMinutes := parseDecimal(minutes)
-	sec, okSeconds := parseDecimal(seconds)
-	if !okHours || !okMinutes || !okSeconds || h.nanos > 0 || m.nanos > 0 || m.whole > 59 || sec.whole > 59 {
-		return 0, false
+	days := "0"
+	if before, after, ok := strings.Cut(hours, "."); ok {
+		days, hours = before, after
 	}
 	var sum time.Duration
 	for _, part := range [...]struct {
-		d    decimal
+		text string
 		unit time.Duration
-	}{{h, time.Hour}, {m, time.Minute}, {sec, time.Second}} {
-		d, _ := part.d.times(part.unit, bound)
-		sum = min(sum+d, bound)
+		most uint64
+	}{{days, 24 * time.Hour, math.MaxUint64}, {hours, time.Hour, math.MaxUint64}, {minutes, time.Minute, 59}, {seconds, time.Second, 59}} {
+		d, ok := parseDecimal(part.text)
+		if !ok || d.whole > part.most || d.nanos > 0 && part.unit != time.Second {
+			return 0, false
+		}
+		length, _ := d.times(part.unit, bound)
+		sum = min(sum+length, bound)
 	}
 	return sum, true
 }
