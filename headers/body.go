@@ -73,14 +73,14 @@ func (r *reader) mayReadBody() bool {
 	mediaType = strings.ToLower(trim(mediaType))
 	switch {
 	case resp.StatusCode >= http.StatusBadRequest:
-		return isJSON(mediaType) || isXML(mediaType) || isText(mediaType) && r.readsText()
+		return isJSON(mediaType) || isXML(mediaType) || mediaType == "text/plain" || mediaType == "text/html" && r.readsText()
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
 		return isJSON(mediaType) && r.dialect.BodyOfSuccess && 0 < resp.ContentLength && resp.ContentLength <= maxBody
 	}
 	return false
 }
 
-// readsText reports whether a hint may stand in a body of plain text.
+// readsText reports whether a hint may stand in the words of a page.
 func (r *reader) readsText() bool {
 	for f := range r.hints {
 		if f.Name == "" {
@@ -96,11 +96,10 @@ func isJSON(mediaType string) bool {
 	case "", "application/json", "application/problem+json", "text/javascript":
 		return true
 	}
-	return strings.HasPrefix(mediaType, "application/x-amz-json-") || strings.HasSuffix(mediaType, "+json")
+	return strings.HasPrefix(mediaType, "application/x-amz-json-") ||
+		strings.HasSuffix(mediaType, "+json") && !strings.Contains(mediaType, "stream")
 }
 
 func isXML(mediaType string) bool {
 	return mediaType == "application/xml" || mediaType == "text/xml" || strings.HasSuffix(mediaType, "+xml")
 }
-
-func isText(mediaType string) bool { return mediaType == "text/plain" || mediaType == "text/html" }

@@ -44,6 +44,10 @@ type Dialect struct {
 	// Advisory says that a quota with none remaining does not refuse.
 	Advisory bool
 
+	// MillisecondsOnce says that an old version of the interface tells Retry-After in
+	// milliseconds: it does if a thousandth of it is within a second of a reset.
+	MillisecondsOnce bool
+
 	// Fields are the header fields that the vendor writes in its own way. They
 	// are not read by the general rules; where several tell the same fact, the
 	// first that is valid wins.

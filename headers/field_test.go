@@ -36,7 +36,11 @@ func TestRefusalInBody(t *testing.T) {
 		{"text of JSON", "", "application/json", `{"message":"too fast"}`, plain},
 		{"text with another meaning", "", "text/plain", "You are not allowed.", headers.Signal{}},
 		{"a JSON key that is empty is no text", "", "application/json", `{"":"SlowDown"}`, headers.Signal{}},
-		{"text where a path is sought", "Error.Code", "text/plain", `{"Error":{"Code":"SlowDown"}}`, headers.Signal{}},
+		{"JSON that is called text", "Error.Code", "text/plain; charset=utf-8", `{"Error":{"Code":"SlowDown"}}`, refused},
+		{"JSON of a type of its own", "Error.Code", "application/graphql-response+json", `{"Error":{"Code":"SlowDown"}}`, refused},
+		{"JSON in a stream", "Error.Code", "application/stream+json", `{"Error":{"Code":"SlowDown"}}`, headers.Signal{}},
+		{"XML of a type of its own", "Error.Code", "application/soap+xml", `<Error><Code>SlowDown</Code></Error>`, refused},
+		{"a page where a path is sought", "Error.Code", "text/html", `<Error><Code>SlowDown</Code></Error>`, headers.Signal{}},
 		{"JSON true", "slow", "application/json", `{"slow":true}`, headers.Signal{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,6 +206,30 @@ func TestWaitForWhatComesBack(t *testing.T) {
 		resp, _ := bodied(200, c.text)
 		if got := d.Parse(resp, received); got.HasRetryAfter != (c.want >= 0) || got.RetryAfter != max(c.want, 0) {
 			t.Errorf("%s: RetryAfter = %v, %v, want %v", c.text, got.RetryAfter, got.HasRetryAfter, c.want)
+		}
+	}
+}
+
+// In a dialect that once had milliseconds, a reset in whole seconds is enough.
+func TestRetryAfterInMillisecondsOnce(t *testing.T) {
+	for _, c := range []struct {
+		retry, reset string
+		once         bool
+		want         time.Duration
+	}{
+		{"6457", "7", true, 6457 * time.Millisecond},
+		{"6457", "6", true, 6457 * time.Millisecond},
+		{"6457", "7", false, 6457 * time.Second},
+		{"1337", "23", true, 1337 * time.Second}, // a resource shared with others
+		{"65", "64.57", true, 65 * time.Second},
+		{"250", "1", true, 250 * time.Millisecond},
+		{"3", "1", true, 3 * time.Second},
+		{"3", "0", true, 3 * time.Second},
+	} {
+		d := &headers.Dialect{MillisecondsOnce: c.once}
+		got := d.Parse(response(429, "Retry-After", c.retry, "X-RateLimit-Reset", c.reset), received)
+		if got.RetryAfter != c.want {
+			t.Errorf("Retry-After %s, reset %s, %v: RetryAfter = %v, want %v", c.retry, c.reset, c.once, got.RetryAfter, c.want)
 		}
 	}
 }

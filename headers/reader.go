@@ -67,12 +67,17 @@ func (r *reader) vendorFields(f *Field) {
 }
 
 // checkUnit takes a Retry-After that is a thousand times the reset of a quota for
-// milliseconds, which old versions of some interfaces send.
+// milliseconds, which old versions of some interfaces send. If the dialect says so, a
+// reset in whole seconds is near enough; numbers that may be seconds stay seconds.
 func (r *reader) checkUnit() {
 	for i := range r.quotas {
 		reset := r.quotas[i].Reset
-		if off := r.sig.RetryAfter - 1000*reset; r.bare && reset > 0 && off.Abs() < 10*reset {
-			r.sig.RetryAfter, r.bare = r.sig.RetryAfter/1000, false
+		near := reset / 100
+		if r.dialect.MillisecondsOnce && r.sig.RetryAfter >= 100*time.Second {
+			near = time.Second
+		}
+		if wait := r.sig.RetryAfter / 1000; r.bare && reset > 0 && (wait-reset).Abs() < near {
+			r.sig.RetryAfter, r.bare = wait, false
 		}
 	}
 }

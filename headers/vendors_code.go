@@ -17,11 +17,12 @@ var codeVendors = []Dialect{
 		Scope:  ScopeCredential,
 	},
 	{
-		Vendor:       "GitHub", // a secondary limit may be told in the body alone; GraphQL refuses under 200
-		Source:       "https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api",
-		Hosts:        []string{"api.github.com", "uploads.github.com", "*.ghe.com"},
-		NotProcessed: []int{403},
-		Reset:        ResetWindow,
+		Vendor:         "GitHub", // a secondary limit may be told in the body alone; GraphQL refuses under 200
+		Source:         "https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api",
+		Hosts:          []string{"api.github.com", "uploads.github.com", "*.ghe.com"},
+		RefusesByQuota: []int{403},
+		NotProcessed:   []int{403},
+		Reset:          ResetWindow,
 		Body: []Field{
 			{Name: "documentation_url", Tells: FactRefusal, Statuses: []int{403, 429}, Words: map[string]Scope{
 				"*secondary-rate-limits": ScopeUnknown,

@@ -5,12 +5,20 @@ package headers
 var modelVendors = []Dialect{
 	{
 		Vendor:       "Anthropic", // 529: overloaded, for everybody
-		Source:       "https://docs.anthropic.com/en/api/errors https://docs.anthropic.com/en/api/rate-limits",
+		Source:       "https://docs.anthropic.com/en/api/errors https://docs.anthropic.com/en/api/rate-limits https://docs.anthropic.com/en/api/service-tiers",
 		Hosts:        []string{"api.anthropic.com"},
 		Refuses:      []int{529},
 		NotProcessed: []int{529},
 		Advisory:     true,
 		Reset:        ResetFull,
+		Fields: []Field{ // what was bought beforehand
+			{Name: "Anthropic-Priority-Input-Tokens-Limit", Tells: FactLimit, Quota: "priority-input-tokens", Unit: unitTokens},
+			{Name: "Anthropic-Priority-Input-Tokens-Remaining", Tells: FactRemaining, Quota: "priority-input-tokens", Unit: unitTokens},
+			{Name: "Anthropic-Priority-Input-Tokens-Reset", Tells: FactReset, Quota: "priority-input-tokens", Unit: unitTokens},
+			{Name: "Anthropic-Priority-Output-Tokens-Limit", Tells: FactLimit, Quota: "priority-output-tokens", Unit: unitTokens},
+			{Name: "Anthropic-Priority-Output-Tokens-Remaining", Tells: FactRemaining, Quota: "priority-output-tokens", Unit: unitTokens},
+			{Name: "Anthropic-Priority-Output-Tokens-Reset", Tells: FactReset, Quota: "priority-output-tokens", Unit: unitTokens},
+		},
 		Body: []Field{
 			{Name: "error.type", Tells: FactRefusal, NotProcessed: true, Words: map[string]Scope{
 				"rate_limit_error": ScopeUnknown,
