@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -103,5 +104,16 @@ func TestCloseClosesLimiters(t *testing.T) {
 		if closed != 2 {
 			t.Errorf("closes after a second Close() = %d, want 2", closed)
 		}
+	})
+}
+
+// Those who wait for a route alone are sent away as well.
+func TestCloseSendsWaitersOfRoutesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "60")}}, &weir.Transport{Dialect: scopedBy(headers.ScopeRoute)})
+		got := r.start("a")
+		time.Sleep(time.Second)
+		r.transport.Close()
+		wantClosed(t, "GET that waits for its route", <-got, time.Second)
 	})
 }

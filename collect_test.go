@@ -105,13 +105,32 @@ func TestForgottenTransportEndsObservation(t *testing.T) {
 // Collecting while lanes come and go takes nothing that a store may hold.
 func TestCollectWhileLimiterIsMade(t *testing.T) {
 	log := newMeterLog()
-	open(t, &weir.Transport{
+	collected := make(chan []point, 2)
+	transport := &weir.Transport{
 		Base: stub{}, MeterProvider: log,
 		Store: storeFunc(func(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
-			log.points(t)
+			points := make(chan []point)
+			go func() { points <- log.points(t) }()
+			select {
+			case got := <-points:
+				collected <- got
+			case <-time.After(20 * time.Second):
+				t.Errorf("collecting waits for the limiter of %q", key)
+				go func() { <-points }()
+				collected <- nil
+			}
 			return throttle.Local{}.Limiter(key, limits...)
 		}),
-	}).Close()
+	}
+	defer transport.Close()
+	for before, host := range []string{"a.test", "b.test"} {
+		resp, err := transport.RoundTrip(getOf(host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		wantSum(t, <-collected, float64(before), "weir.keys.active")
+	}
 }
 
 // Who collects may ask for a Snapshot meanwhile, also before the first request.

@@ -136,6 +136,12 @@ func TestByHeaderHidesValues(t *testing.T) {
 		{"X-Api-Key": {"canary", "-a"}},
 		{"X-Account": {"canary-a"}},
 		{"X-Api-Key": {"canary-a"}, "X-Account": {"c"}},
+		{"X-Api-Key": {"a", "b"}},
+		{"X-Api-Key": {"ab"}},
+		{"X-Api-Key": {"a b"}},
+		{"X-Api-Key": {`a" "b`}},
+		{"X-Api-Key": {"a] [b"}},
+		{"X-Api-Key": {"a"}, "X-Account": {"b"}},
 		{"X-Api-Key": {"canary-a\x00c"}},
 		{"X-Api-Key": {"canary-a\x00\x01c"}},
 	} {

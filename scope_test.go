@@ -209,6 +209,22 @@ func TestLongPauseThatIsOverAgreesWithNone(t *testing.T) {
 	})
 }
 
+// Another method of the same path is no second route, and a route that an
+// operator has opened is none either.
+func TestLongPauseOfSamePathOrBeforeResumeAgreesWithNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 2, 503), unavailable(4, 4, 503)}}, &weir.Transport{})
+		post := r.path("/a")
+		post.Method = http.MethodPost
+		r.want("GET /a", r.do(r.path("/a")), 503)
+		r.want("POST /a", r.do(post), 503)
+		r.want("GET /b", r.do(r.path("/b")), 200)
+		r.resume()
+		r.want("GET /c", r.do(r.path("/c")), 503)
+		r.want("GET /b after a second route", r.do(r.path("/b")), 200)
+	})
+}
+
 // What a 429 says of no scope is still the lane's, and a pause that callers wait
 // through as well.
 func TestOtherRefusalsOfUnknownScopeAreTheLanes(t *testing.T) {
@@ -222,6 +238,32 @@ func TestOtherRefusalsOfUnknownScopeAreTheLanes(t *testing.T) {
 			if paused := r.transport.Snapshot()[0].Paused; paused == 0 {
 				t.Errorf("%d: lane is not paused", fault.Status)
 			}
+		})
+	}
+}
+
+// Who would wait for the route for too long gets the response in hand.
+func TestMaxWaitShorterThanPauseOfRouteReturnsResponseInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("5")}}},
+			&weir.Transport{Dialect: scopedBy(headers.ScopeRoute)})
+		got := r.get(weir.WithMaxWait(t.Context(), 2*time.Second), "a")
+		r.want("GET", got, 429)
+		if got.at != 0 {
+			t.Errorf("answered at %v, want at once", got.at)
+		}
+	})
+}
+
+func TestEveryFieldOfCredentialsTellsThemApart(t *testing.T) {
+	for _, field := range []string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
+				&weir.Transport{Dialect: scopedBy(headers.ScopeCredential)})
+			a, b := r.request(t.Context(), "a"), r.request(t.Context(), "b")
+			a.Header.Set(field, "session=a")
+			b.Header.Set(field, "session=b")
+			wantEqual(t, "answers by "+field, r.ask(a, b), []time.Duration{5 * time.Second, 0})
 		})
 	}
 }

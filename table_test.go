@@ -3,7 +3,10 @@ package weir_test
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -261,4 +264,32 @@ func TestEmptyKeyIsNotTheSharedLane(t *testing.T) {
 		wantPaused(t, "second GET of the empty key", ask(""), 600*time.Second)
 		r.want("second GET of b", ask("b"), 200)
 	})
+}
+
+// Lanes that go, first, last or between others, leave the others where they are
+// found.
+func TestLanesThatGoLeaveTheOthers(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			transport := &weir.Transport{Base: stub{}, MaxLanes: 8, Logger: slog.New(slog.DiscardHandler)}
+			defer transport.Close()
+			for range 200 {
+				key := strconv.Itoa(random.IntN(12))
+				resp, err := transport.RoundTrip(getOf(key))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				time.Sleep(time.Duration(random.Int64N(int64(8 * time.Minute))))
+				keys := make(map[string]int)
+				for _, lane := range transport.Snapshot() {
+					keys[lane.Key]++
+				}
+				if len(keys) > 8 || keys[key] != 1 || slices.Max(slices.Collect(maps.Values(keys))) > 1 {
+					t.Fatalf("seed %d: lanes after a call of %s = %v, want at most 8, each once, and that one", seed, key, keys)
+				}
+			}
+		})
+	}
 }

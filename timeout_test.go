@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"testing"
@@ -230,10 +231,13 @@ func TestAttemptTimeoutNeverReturnsBrokenResponse(t *testing.T) {
 	retry.Attempts = 1
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Retry: retry})
-		base := r.transport.Base
+		base, closed := r.transport.Base, 0
 		r.transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(req)
 			<-req.Context().Done() // the timer fires in this moment
+			if err == nil {
+				resp.Body = toldBody{resp.Body, &closed}
+			}
 			return resp, err
 		})
 		got := r.get(t.Context(), "a")
@@ -244,5 +248,34 @@ func TestAttemptTimeoutNeverReturnsBrokenResponse(t *testing.T) {
 		if !errors.As(got.err, &ours) || !ours.Timeout() {
 			t.Errorf("GET = %v, want a timeout", got.err)
 		}
+		if closed != 1 {
+			t.Errorf("the response's body was closed %d times, want once", closed)
+		}
+	})
+}
+
+// An attempt that failed has ended before the next one begins, and all that
+// the base does for it.
+func TestFailedAttemptsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var first context.Context
+		transport := &weir.Transport{Retry: after(time.Second), Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+			if first == nil {
+				first = req.Context()
+				time.AfterFunc(time.Millisecond, func() {
+					if first.Err() == nil {
+						t.Error("the context of a failed attempt lives on in the delay")
+					}
+				})
+				return nil, io.ErrUnexpectedEOF
+			}
+			return stub{}.RoundTrip(req)
+		})}
+		defer transport.Close()
+		resp, err := transport.RoundTrip(getOf("a.test"))
+		if err != nil || first == nil {
+			t.Fatalf("RoundTrip = %v, want the second attempt's answer", err)
+		}
+		resp.Body.Close()
 	})
 }
