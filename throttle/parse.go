@@ -31,10 +31,10 @@ func (l Limit) String() string {
 	return b.String()
 }
 
-// ParseLimit reads what [Limit.String] writes, and shorter forms: a bare
-// "100/s" (units ns, us, ms, s, m, h and d), and the algorithm's word before
-// or after the rate, "5000/h fixed". The error names the part it cannot read.
-// What it returns validates.
+// ParseLimit reads what [Limit.String] writes, and what people write: a bare
+// "100/s", "60/min", "5000/hour", "50_000/d", "100 per second", "10 rps" (and rpm,
+// rph, rpd), and the algorithm's word before or after the rate, "5000/h fixed". The
+// error names the part it cannot read. What it returns validates.
 func ParseLimit(s string) (Limit, error) {
 	var l Limit
 	p := limitParser{input: s, rest: s}
@@ -54,7 +54,7 @@ func ParseLimit(s string) (Limit, error) {
 			l.Algorithm, named = algorithm, true
 			continue
 		}
-		if strings.Contains(word, "/") {
+		if beginsRate(word) {
 			if rated {
 				return Limit{}, p.fail("a second rate %q", word)
 			}
@@ -128,18 +128,52 @@ func (p *limitParser) word() (word string, ok bool, err error) {
 	return word, true, nil
 }
 
-// rate reads "100/s", "100/1m30s", "20000/d".
+// beginsRate reports whether a word is a rate, or the number of one.
+func beginsRate(word string) bool {
+	return strings.Contains(word, "/") || word != "" && word[0] >= '0' && word[0] <= '9'
+}
+
+// rate reads "100/s", "100/1m30s", "50_000/d", and with the words after it "100 per
+// second" and "10 rps".
 func (p *limitParser) rate(word string) (permits int, per time.Duration, err error) {
-	count, span, _ := strings.Cut(word, "/")
-	permits, err = strconv.Atoi(count)
-	if err != nil {
+	count, span, slash := strings.Cut(word, "/")
+	if permits, err = parseCount(count); err != nil {
 		return 0, 0, p.fail("permits %q are not a whole number", count)
+	}
+	if !slash {
+		if span, err = p.span(count); err != nil {
+			return 0, 0, err
+		}
 	}
 	per, err = parsePer(span)
 	if err != nil {
 		return 0, 0, p.fail("per %q is not a duration such as s, 90s, 1m30s, h or d", span)
 	}
 	return permits, per, nil
+}
+
+// span reads in how much time so many permits are granted.
+func (p *limitParser) span(count string) (string, error) {
+	word, _, err := p.word()
+	if err != nil {
+		return "", err
+	}
+	if word == "per" {
+		word, _, err = p.word()
+		return word, err
+	}
+	if unit, ok := strings.CutPrefix(word, "rp"); ok && len(unit) == 1 && strings.Contains("smhd", unit) {
+		return unit, nil
+	}
+	return "", p.fail("%q permits in what time? such as %s/s, %s per second or %s rps", count, count, count, count)
+}
+
+// parseCount reads a whole number, with underscores between digits.
+func parseCount(s string) (int, error) {
+	if strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.Atoi(strings.ReplaceAll(s, "_", ""))
 }
 
 // setting reads the value that belongs to the word and sets it.
@@ -167,7 +201,7 @@ func (p *limitParser) setting(l *Limit, word string) error {
 		if l.Burst != 0 {
 			return p.fail("a second burst %q", value)
 		}
-		if l.Burst, err = strconv.Atoi(value); err != nil || l.Burst < 1 {
+		if l.Burst, err = parseCount(value); err != nil || l.Burst < 1 {
 			return p.fail("burst %q is not a positive whole number", value)
 		}
 		return nil
@@ -201,9 +235,19 @@ func formatPer(d time.Duration) string {
 	return s
 }
 
-// parsePer reads a duration, where a bare unit counts one of it, and d is a
-// day of 24 hours.
+// unitWords are the units as people write them.
+var unitWords = map[string]string{
+	"sec": "s", "second": "s", "seconds": "s", "min": "m", "minute": "m", "minutes": "m",
+	"hr": "h", "hour": "h", "hours": "h", "day": "d", "days": "d",
+}
+
+// parsePer reads a duration. A bare unit counts one of it, and d is a day of 24
+// hours.
 func parsePer(s string) (time.Duration, error) {
+	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
+	if unit, ok := unitWords[s[len(number):]]; ok {
+		s = number + unit
+	}
 	if s != "" && (s[0] < '0' || s[0] > '9') && s[0] != '.' && s[0] != '-' && s[0] != '+' {
 		s = "1" + s
 	}

@@ -37,6 +37,21 @@ func TestParseLimit(t *testing.T) {
 		{"fixed 1/24h align day@Europe/Berlin", aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay("Europe/Berlin")), ""},
 		{"fixed 1/744h align month@UTC", aligned(throttle.FixedWindow(1, 744*time.Hour), throttle.AlignMonth("")), ""},
 		{"fixed 9/1m align first", aligned(throttle.FixedWindow(9, time.Minute), throttle.AlignFirstUse), ""},
+		{"100 per second", throttle.TokenBucket(100, time.Second, 0), "100/1s"},
+		{"60/min", throttle.TokenBucket(60, time.Minute, 0), "60/1m"},
+		{"5000/hour", throttle.TokenBucket(5000, time.Hour, 0), "5000/1h"},
+		{"10 rps", throttle.TokenBucket(10, time.Second, 0), "10/1s"},
+		{"50_000/d", throttle.TokenBucket(50_000, 24*time.Hour, 0), "50000/24h"},
+		{"500 rpm burst 1_000", throttle.TokenBucket(500, time.Minute, 1000), "500/1m burst 1000"},
+		{"fixed 1_000_000 per day of tokens", func() throttle.Limit {
+			l := throttle.FixedWindow(1_000_000, 24*time.Hour)
+			l.Unit = "tokens"
+			return l
+		}(), "fixed 1000000/24h of tokens"},
+		{"7 rph log", throttle.SlidingLog(7, time.Hour), "log 7/1h"},
+		{"7 rpd", throttle.TokenBucket(7, 24*time.Hour, 0), "7/24h"},
+		{"300 per 10seconds", throttle.TokenBucket(300, 10*time.Second, 0), "300/10s"},
+		{"2/2days", throttle.TokenBucket(2, 48*time.Hour, 0), "2/48h"},
 		{`100000/1m burst 500 of "input tokens" name "per minute"`, full, ""},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -64,6 +79,18 @@ func TestParseLimitNamesTheOffendingPart(t *testing.T) {
 		{"0/s", "permits 0 are not positive"},
 		{"-3/s", "permits -3 are not positive"},
 		{"100/fortnight", `per "fortnight"`},
+		{"100", `"100" permits in what time?`},
+		{"100 burst 5", `"100" permits in what time?`},
+		{"100 rpx", `"100" permits in what time?`},
+		{"10 requests", `"10" permits in what time?`},
+		{"100 per", `per ""`},
+		{"100 per fortnight", `per "fortnight"`},
+		{"10x/s", `permits "10x"`},
+		{"10rps", `permits "10rps"`},
+		{"1__0/s", `permits "1__0"`},
+		{"_1/s", `permits "_1"`},
+		{"1_/s", `permits "1_"`},
+		{"10 rps 5/m", `a second rate "5/m"`},
 		{"100/", `per ""`},
 		{"100/0s", "per 0s is not positive"},
 		{"100/-1s", "per -1s is not positive"},
@@ -108,7 +135,7 @@ func TestLimitStandsInJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &out); err != nil || out.Limits[0] != in.Limits[0] || out.Limits[1] != in.Limits[1] {
 		t.Fatalf("Unmarshal = %+v, %v", out, err)
 	}
-	if err := json.Unmarshal([]byte(`{"Limits":["100 per second"]}`), &out); err == nil {
+	if err := json.Unmarshal([]byte(`{"Limits":["a hundred a second"]}`), &out); err == nil {
 		t.Fatal("a rate in prose was parsed")
 	}
 	if _, err := json.Marshal(throttle.Limit{}); err == nil {
