@@ -366,8 +366,8 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		l.regate()
 	}
 	heirs := make([]string, len(l.limits))
-	for i := range l.limits {
-		if j := throttle.Heir(l.limits, i, old); j >= 0 {
+	for i, j := range throttle.Inherit(old, l.limits) {
+		if j >= 0 {
 			heirs[i] = old[j].Name
 		}
 	}

@@ -219,8 +219,8 @@ func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		return err
 	}
 	heirs := make([]string, len(s.limits))
-	for i := range heirs {
-		if j := throttle.Heir(s.limits, i, old); j >= 0 {
+	for i, j := range throttle.Inherit(old, s.limits) {
+		if j >= 0 {
 			heirs[i] = old[j].Name
 		}
 	}

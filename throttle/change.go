@@ -1,6 +1,9 @@
 package throttle
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Reconcile implements [Reconciler].
 func (s *set) Reconcile(now Instant, f Fact) {
@@ -124,26 +127,44 @@ func (s *set) Tune(now Instant, limits ...Limit) error {
 func (s *set) replace(now Instant, limits []Limit) {
 	old, oldLimits := s.rules, s.limits
 	s.install(now, limits)
-	for i, l := range limits {
+	for i, j := range Inherit(oldLimits, limits) {
 		var heir rule
-		if j := Heir(limits, i, oldLimits); j >= 0 {
+		if j >= 0 {
 			heir = old[j]
 		}
-		s.rules[i] = s.takeOver(now, l, heir)
+		s.rules[i] = s.takeOver(now, limits[i], heir)
 	}
 }
 
-// Heir returns which of the old limits, all resolved, limit i of the new ones
-// takes over from when it replaces them; -1 where nothing was counted in its
-// unit. Names made of places move when a list changes, so what the limits count
-// comes before the name, and the place last.
-func Heir(limits []Limit, i int, old []Limit) int {
-	l := limits[i]
+// Inherit returns for each of the new limits which of the old ones, all resolved,
+// it takes over from; -1 if nothing was counted in its unit. A name that was given
+// decides. Names made of places move when a list changes: limits without a given
+// one take over by length and algorithm, then by place, first from those that no
+// name claims.
+func Inherit(old, limits []Limit) []int {
+	claimed := make([]bool, len(old))
+	for j, o := range old {
+		claimed[j] = named(o, j) && slices.ContainsFunc(limits, func(l Limit) bool { return l.Name == o.Name && l.Unit == o.Unit })
+	}
+	heirs := make([]int, len(limits))
+	for i, l := range limits {
+		heirs[i] = heir(old, claimed, l, i)
+	}
+	return heirs
+}
+
+// named reports whether limit i of a list has a name that was given.
+func named(l Limit, i int) bool { return l.Name != l.placeName(i) }
+
+func heir(old []Limit, claimed []bool, l Limit, i int) int {
+	same := func(o Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm }
 	for _, like := range []func(j int, o Limit) bool{
-		func(_ int, o Limit) bool { return o.Name == l.Name && o.Per == l.Per },
-		func(_ int, o Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm },
-		func(_ int, o Limit) bool { return o.Name == l.Name },
-		func(j int, _ Limit) bool { return j == i },
+		func(_ int, o Limit) bool { return named(l, i) && o.Name == l.Name },
+		func(j int, o Limit) bool { return !claimed[j] && j == i && same(o) },
+		func(j int, o Limit) bool { return !claimed[j] && same(o) },
+		func(j int, _ Limit) bool { return !claimed[j] && j == i },
+		func(j int, _ Limit) bool { return !claimed[j] },
+		func(_ int, o Limit) bool { return same(o) },
 		func(int, Limit) bool { return true },
 	} {
 		for j, o := range old {

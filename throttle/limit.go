@@ -272,6 +272,9 @@ func (l Limit) Label() string {
 	return l.String()
 }
 
+// placeName is the name of a limit that was given none, by its place in the list.
+func (l Limit) placeName(i int) string { return fmt.Sprintf("%s-%v-%d", l.Unit, l.Algorithm, i) }
+
 // Resolve validates limits that are enforced together and returns a copy with
 // every zero Burst, Unit and Name filled in, as stores and telemetry need them.
 // Names must differ.
@@ -289,7 +292,7 @@ func Resolve(limits ...Limit) ([]Limit, error) {
 		}
 		l.Unit = l.unit()
 		if l.Name == "" {
-			l.Name = fmt.Sprintf("%s-%v-%d", l.Unit, l.Algorithm, i)
+			l.Name = l.placeName(i)
 		}
 		if seen[l.Name] {
 			errs = append(errs, fmt.Errorf("throttle: two limits are named %q", l.Name))
