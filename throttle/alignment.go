@@ -88,7 +88,8 @@ func (al alignment) calendar(wall Instant) (from, to Instant) {
 		months, days, d = 1, 0, 1
 	}
 	from = min(al.begin(y, m, d), wall)
-	for to <= wall { // a zone may skip a day
+	to = from
+	for to <= wall && to < Never { // a zone may skip a day
 		m, d = m+time.Month(months), d+days
 		to = al.begin(y, m, d)
 	}

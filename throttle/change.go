@@ -28,7 +28,11 @@ func (s *set) Reconcile(now Instant, f Fact) {
 	}
 }
 
+// longestPause bounds what is told. Beyond it instants end, and calendars.
+const longestPause = 50 * 365 * 24 * time.Hour
+
 func (s *set) pause(now, until Instant) {
+	until = min(until, now.Add(longestPause))
 	if until <= Instant(s.pausedTo.Load()) {
 		return
 	}

@@ -17,8 +17,20 @@ type Instant int64
 // for it is woken through [Notifier].
 const Never Instant = math.MaxInt64
 
-// InstantOf returns t as an Instant. It reads t's wall clock.
-func InstantOf(t time.Time) Instant { return Instant(t.UnixNano()) }
+// InstantOf returns t as an Instant, and the last or first one, [Never] the last,
+// for a time beyond every instant, after 2262 or before 1678. It reads t's wall
+// clock.
+func InstantOf(t time.Time) Instant {
+	const most = math.MaxInt64 / int64(time.Second)
+	switch s := t.Unix(); {
+	case s >= most:
+		return Never
+	case s <= -most:
+		return minInstant
+	default:
+		return Instant(t.UnixNano())
+	}
+}
 
 // Add returns i + d, and the last or first instant, [Never] the last, where the
 // sum is beyond every instant.

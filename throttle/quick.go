@@ -95,12 +95,11 @@ func (q *quick) freeze() point {
 	return point{at: q.origin + Instant(whole), frac: frac}
 }
 
-// resume puts b's state into the word, if it fits and q still is b's form in s.
+// resume puts b's state into the word, if it fits and there was no pause since q
+// was made. Of other limits, or another share of the rate, it is never q.
 func (q *quick) resume(s *set, b *bucket, now Instant) bool {
-	same := q.unit == b.pace.unit && q.den == b.pace.den && q.burst == b.burst() &&
-		q.leaky == b.leaky() && q.tolerance == int64(s.tolerance) && q.paused == Instant(s.pausedTo.Load())
 	tat := b.floor(now, s.tolerance)
-	if !same || !q.near(now) || !fitsState(tat, q.origin, q.den) {
+	if q.paused != Instant(s.pausedTo.Load()) || !q.near(now) || !fitsState(tat, q.origin, q.den) {
 		return false
 	}
 	q.tat.Store(q.ticks(tat))

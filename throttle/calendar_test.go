@@ -1,0 +1,79 @@
+package throttle_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Whatever the year, the window of an instant holds it, is as long as a day or a
+// month may be, and begins where the day of the zone does.
+func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for _, name := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Africa/Monrovia", "Pacific/Apia"} {
+		loc := zone(t, name)
+		for range 300 {
+			at := time.Date(1700+random.IntN(540), 1, 1+random.IntN(365), random.IntN(24), random.IntN(60), random.IntN(60), random.IntN(1e9), loc)
+			for _, l := range []throttle.Limit{
+				aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay(name)),
+				aligned(throttle.FixedWindow(1, 31*24*time.Hour), throttle.AlignMonth(name)),
+			} {
+				start, end := l.Window(at)
+				if start.After(at) || !end.After(at) || end.Sub(start) > l.Per+26*time.Hour {
+					t.Fatalf("%v: the window of %v is from %v to %v", l, at, start, end)
+				}
+				if before := start.Add(-1).In(loc); before.Day() == start.In(loc).Day() {
+					t.Fatalf("%v: the window of %v begins at %v, within a day", l, at, start.In(loc))
+				}
+				limiter, now := throttle.NewAt(l), throttle.InstantOf(at)
+				_, _ = limiter.Take(now, throttle.Request{N: 1})
+				if next, _ := limiter.Take(now, throttle.Request{N: 1}); next != throttle.InstantOf(end) {
+					t.Fatalf("%v: used up at %v, the next one is told for %d, want %d", l, at, next, throttle.InstantOf(end))
+				}
+			}
+		}
+	}
+}
+
+// The longest pause there is holds no lock for ever, and everybody until it ends.
+func TestPauseWithoutEndReturns(t *testing.T) {
+	for _, l := range []throttle.Limit{
+		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),
+		throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
+		aligned(throttle.FixedWindow(10, 24*time.Hour), throttle.AlignDay("Europe/Berlin")),
+		aligned(throttle.FixedWindow(10, 31*24*time.Hour), throttle.AlignMonth("Asia/Tokyo")),
+	} {
+		limiter := throttle.NewAt(l).(exact)
+		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: math.MaxInt64})
+		year := 365 * 24 * time.Hour
+		for _, now := range []throttle.Instant{epoch, epoch.Add(49 * year)} {
+			if at, err := limiter.Take(now, throttle.Request{N: 1}); at <= now || at == throttle.Never || err != nil {
+				t.Errorf("%v: Take %v into the pause = %d, %v, want its end", l, now.Sub(epoch), at, err)
+			}
+		}
+		now := epoch.Add(51 * year)
+		if at, err := limiter.Take(now, throttle.Request{N: 1}); at > now || err != nil {
+			t.Errorf("%v: Take after the longest pause = %v later, %v, want now", l, at.Sub(now), err)
+		}
+	}
+}
+
+func TestInstantsOfFarTimesAreTheLast(t *testing.T) {
+	for _, c := range []struct {
+		at   time.Time
+		want throttle.Instant
+	}{
+		{time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), throttle.Never},
+		{time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC), throttle.Never},
+		{time.Date(2262, 1, 1, 0, 0, 0, 5, time.UTC), throttle.Instant(time.Date(2262, 1, 1, 0, 0, 0, 5, time.UTC).UnixNano())},
+		{time.Time{}, math.MinInt64 + 1},
+		{time.Unix(-5, 5), -5_000_000_000 + 5},
+	} {
+		if got := throttle.InstantOf(c.at); got != c.want {
+			t.Errorf("InstantOf(%v) = %d, want %d", c.at, got, c.want)
+		}
+	}
+}
