@@ -36,8 +36,8 @@ func (b *bucket) burst() int64 { return max(int64(b.limit.Burst), 1) }
 func (b *bucket) leaky() bool { return b.limit.Algorithm == AlgorithmLeakyBucket }
 
 func (b *bucket) earliest(a asking, n int64) Instant {
-	if b.tat.at == Never {
-		return Never
+	if b.tat.at == last.at {
+		return last.at // how far beyond cannot be told
 	}
 	spare := b.spare
 	if n > 1 && !b.leaky() {
@@ -86,13 +86,21 @@ func (b *bucket) lift(at Instant) {
 	}
 }
 
+func (b *bucket) overspend(now Instant, n int64) {
+	most := (point{at: now.Add(longestOwed)}).after(b.spare, b.pace.den)
+	if b.tat.at > most.at {
+		most = b.tat
+	}
+	b.charge(now, n)
+	if b.tat.at > most.at {
+		b.tat = most
+	}
+}
+
 // refund takes back permits that were charged at the instant at. Where nothing
 // was charged since, the state moves back; otherwise they keep their instant,
 // for moving back would let two leave in the place of a later one.
 func (b *bucket) refund(at Instant, n int64) {
-	if b.tat.at == Never {
-		return
-	}
 	if before := b.tat.before(b.intervals(n), b.pace.den); before.ceil() <= at {
 		b.tat = before
 		return
@@ -103,9 +111,6 @@ func (b *bucket) refund(at Instant, n int64) {
 // relieve takes back n permits of a charge at the instant at that turned out
 // too high, as far as the charges since would have left the tat lower.
 func (b *bucket) relieve(_, at Instant, n int64) {
-	if b.tat.at == Never {
-		return
-	}
 	back := b.intervals(n)
 	if least := b.slack.after(at); back.whole >= least {
 		back = span{whole: least}
@@ -124,9 +129,7 @@ func (b *bucket) pause(_, until Instant) {
 }
 
 func (b *bucket) sooner(by time.Duration) {
-	if b.tat.at != Never {
-		b.tat = b.tat.before(span{whole: int64(by)}, b.pace.den)
-	}
+	b.tat = b.tat.before(span{whole: int64(by)}, b.pace.den)
 }
 
 // slow changes the pace. What is owed stays owed, in permits.
@@ -196,7 +199,7 @@ func (b *bucket) state(now Instant) LimitState {
 	owed, _ := b.owed(now).Float64()
 	burst := float64(b.burst())
 	headroom := burst - owed
-	if b.tat.at == Never {
+	if b.tat == last {
 		headroom = min(headroom, 0)
 	}
 	return LimitState{

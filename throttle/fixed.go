@@ -138,6 +138,14 @@ func (f *fixed) charge(now Instant, n int64) {
 	f.window.settle(f.permits)
 }
 
+func (f *fixed) overspend(now Instant, n int64) {
+	f.charge(now, n)
+	windows := max(int64(longestOwed/f.limit.Per), 1)
+	if f.window.debt/windows > f.permits {
+		f.window.debt = f.permits * windows
+	}
+}
+
 func (f *fixed) refund(at Instant, n int64) { f.relieve(at, at, n) }
 
 // relieve takes back where the permits left in the window in force, as they did

@@ -132,3 +132,29 @@ func TestForecastOfWhatIsNeverGrantedIsNever(t *testing.T) {
 		t.Errorf("Forecast(6 of a burst of 5).At = %v, want Never", f.At)
 	}
 }
+
+// A number that makes no sense holds a limit back for years, not for ever.
+func TestNoLimitEndsAtNever(t *testing.T) {
+	for _, l := range []throttle.Limit{
+		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(1, time.Hour), throttle.FixedWindow(10, time.Second),
+		aligned(throttle.FixedWindow(10, time.Second), throttle.AlignFirstUse), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
+	} {
+		limiter := throttle.NewAt(l).(exact)
+		for range 3 {
+			limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 1 << 60})
+		}
+		at, err := limiter.Take(epoch, throttle.Request{N: 1})
+		if at <= epoch || at > epoch.Add(5*365*24*time.Hour) || err != nil {
+			t.Errorf("%v: after an overspend of 2^60 Take = %v later, %v, want within five years", l, at.Sub(epoch), err)
+		}
+		if got, _ := limiter.Take(at, throttle.Request{N: 1}); got > at {
+			t.Errorf("%v: told %v, and then %v more", l, at.Sub(epoch), got.Sub(at))
+		}
+	}
+	// What a leaky bucket lets go at once may take longer than there is time.
+	limiter := throttle.NewAt(throttle.LeakyBucket(1, time.Hour))
+	_, _ = limiter.Take(epoch, throttle.Request{N: math.MaxInt})
+	if at, err := limiter.Take(epoch, throttle.Request{N: 1}); at <= epoch || at == throttle.Never || err != nil {
+		t.Errorf("Take after all that can be counted = %d, %v, want the last instant", at, err)
+	}
+}

@@ -74,10 +74,14 @@ func (x point) ceil() Instant {
 	return x.at
 }
 
-// after returns the point a span later, and Never where there is none.
+// last is the last point. No state is at Never, which is no instant: whoever waits
+// for it would sleep until news come.
+var last = point{at: Never - 1}
+
+// after returns the point a span later, and the last where there is none.
 func (x point) after(s span, den int64) point {
-	if Instant(s.whole) > Never-1-max(x.at, 0) {
-		return point{at: Never}
+	if Instant(s.whole) > last.at-1-max(x.at, 0) {
+		return last
 	}
 	x.at += Instant(s.whole)
 	if x.frac += s.rest; x.frac >= den {
@@ -107,8 +111,8 @@ func (x point) afterExactly(p pace, intervals *big.Rat) point {
 	ticks.Add(ticks, new(big.Int).Sub(intervals.Denom(), big.NewInt(1)))
 	ticks.Quo(ticks, intervals.Denom())
 	whole, frac := new(big.Int).QuoRem(ticks, big.NewInt(p.den), new(big.Int))
-	if !whole.IsInt64() || Instant(whole.Int64()) > Never-1-max(x.at, 0) {
-		return point{at: Never}
+	if !whole.IsInt64() || Instant(whole.Int64()) > last.at-1-max(x.at, 0) {
+		return last
 	}
 	return point{at: x.at + Instant(whole.Int64()), frac: frac.Int64()}
 }

@@ -19,6 +19,9 @@ type rule interface {
 	refund(at Instant, n int64)
 	// charge adds n permits to what was spent, whatever is at hand.
 	charge(now Instant, n int64)
+	// overspend is charge for what turned out to cost more: no limit holds
+	// anybody back for longer than longestOwed for it.
+	overspend(now Instant, n int64)
 	// relieve takes back n permits of what counts at the instant at, as far as
 	// the state would hold no more had they never been spent.
 	relieve(now, at Instant, n int64)
@@ -46,6 +49,10 @@ type rule interface {
 const longestSlowed = time.Minute
 
 func (l Limit) slowed() bool { return l.Per <= longestSlowed }
+
+// longestOwed bounds what a wrong number that is settled can do: 4.5 years, as in
+// a shared store.
+const longestOwed = 1 << 47 * time.Microsecond
 
 // An asking is when a request is decided, and since when it was in line, no
 // further back than the tolerance.

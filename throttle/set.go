@@ -266,7 +266,7 @@ func (s *set) Settle(now, at Instant, r, actual Request) {
 	for i, rule := range s.rules {
 		switch more := max(actual.permits(i), 0) - max(r.permits(i), 0); {
 		case more > 0:
-			rule.charge(now, more)
+			rule.overspend(now, more)
 		default:
 			s.settled = true
 			if more < 0 && !s.void(at) {

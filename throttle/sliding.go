@@ -100,6 +100,8 @@ func (s *sliding) charge(now Instant, n int64) {
 	s.counts.this = counted(s.counts.this, n)
 }
 
+func (s *sliding) overspend(now Instant, n int64) { s.charge(now, n) }
+
 func (s *sliding) refund(at Instant, n int64) { s.relieve(at, at, n) }
 
 // relieve takes back from the window of the instant at. What left after the

@@ -60,7 +60,7 @@ func (s *spacing) spend(now, charged Instant, n int64) {
 
 // relieve takes back n permits.
 func (s *spacing) relieve(n int64) {
-	if s.line != nil && s.line.tat.at != Never {
+	if s.line != nil {
 		s.line.tat = s.line.tat.before(s.line.intervals(n), s.line.pace.den)
 	}
 }
