@@ -2,7 +2,9 @@ package headers_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/headers"
@@ -85,4 +87,22 @@ func ExampleRegister() {
 	// Output:
 	// <nil>
 	// true
+}
+
+// Whoever must not wait for a body that comes slowly acts on the header first.
+func ExampleDialect_ParseHeader() {
+	openai, _ := headers.Lookup("OpenAI")
+	resp := &http.Response{
+		StatusCode: http.StatusTooManyRequests,
+		Header:     http.Header{"Retry-After": {"20"}},
+		Body:       io.NopCloser(strings.NewReader(`{"error":{"code":"insufficient_quota"}}`)),
+	}
+	now := time.Now()
+	signal, more := openai.ParseHeader(resp, now)
+	fmt.Println(signal.RetryAfter, signal.Permanent, more)
+	signal = openai.Parse(resp, now)
+	fmt.Println(signal.RetryAfter, signal.Permanent, signal.Reason)
+	// Output:
+	// 20s false true
+	// 20s true no_retry
 }

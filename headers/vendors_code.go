@@ -91,7 +91,6 @@ var codeVendors = []Dialect{
 			{Name: "errors.*.extensions.code", Tells: FactRefusal, Words: map[string]Scope{"RATELIMITED": ScopeUnknown}},
 			{Name: "errors.*.extensions.type", Tells: FactRefusal, Words: map[string]Scope{"ratelimited": ScopeUnknown}},
 		},
-		BodyOfSuccess: true,
 	},
 	{
 		Vendor:  "Notion",
