@@ -203,3 +203,46 @@ func TestRefusalFailsNoPatientCall(t *testing.T) {
 		t.Errorf("a call of 80 failed: %v", f)
 	}
 }
+
+// A lane that is closed for a day serves again when an operator opens it.
+func TestResumedLaneServesAgain(t *testing.T) {
+	t.Parallel()
+	for _, limits := range [][]throttle.Limit{nil, {throttle.TokenBucket(100, time.Second, 10)}} {
+		r := &recovering{recovery: recovery{status: 429, header: hints("86400")}}
+		server := testserver.Run(t, testserver.Listen, r)
+		transport := &weir.Transport{Base: server.Transport(), Limits: limits, Logger: slog.New(slog.DiscardHandler)}
+		defer transport.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					send(ctx, transport, server.URL)
+				}
+			})
+		}
+		for r.served.Load() < 32 {
+			r.within(10 * time.Millisecond)
+		}
+		r.refuse.Store(1)
+		for transport.Snapshot()[0].Paused == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		r.within(500 * time.Millisecond) // those in flight land
+		if closed := r.within(500 * time.Millisecond); closed != 0 {
+			t.Errorf("limits %v: %d served while the lane is closed", limits, closed)
+		}
+		if err := transport.Resume(transport.Snapshot()[0].Key); err != nil {
+			t.Errorf("Resume = %v", err)
+		}
+		served := int64(0)
+		for again := time.Now().Add(10 * time.Second); served < 20 && time.Now().Before(again); {
+			served = r.within(time.Second)
+		}
+		if served < 20 {
+			t.Errorf("limits %v: %d served in a second after Resume, want 20 or more", limits, served)
+		}
+		cancel()
+		wg.Wait()
+	}
+}
