@@ -146,7 +146,7 @@ func (r *reader) zeroQuota() bool {
 		return false
 	}
 	return slices.ContainsFunc(r.quotas, func(q Quota) bool {
-		return q.HasLimit && q.Limit == 0 && (!q.HasRemaining || q.Remaining == 0)
+		return q.HasLimit && q.Limit == 0 && !q.HasReset && (!q.HasRemaining || q.Remaining == 0)
 	})
 }
 

@@ -25,6 +25,7 @@ type reader struct {
 	served       bool    // the vendor says that it has not refused
 	forbidden    bool    // the vendor says not to try again
 	bare         bool    // RetryAfter was a number without a unit
+	waitOf       *Field  // of the dialect, that told RetryAfter
 	cost         float64 // what the request needs of the quota earned
 	rate         float64 // what comes back to it in a second
 	earned       string

@@ -69,8 +69,9 @@ func (r *reader) value(f *Field, lines []string, reason Reason) {
 			r.name = clean(trim(lines[0]))
 		}
 	case FactRetryAfter:
-		if wait, ok := r.latest(lines, f.Member, f.Per); ok && !r.sig.HasRetryAfter {
-			r.sig.RetryAfter, r.sig.HasRetryAfter = wait, true
+		// In a body the same field may stand at several places.
+		if wait, ok := r.latest(lines, f.Member, f.Per); ok && (!r.sig.HasRetryAfter || r.waitOf == f) {
+			r.sig.RetryAfter, r.sig.HasRetryAfter, r.waitOf = max(r.sig.RetryAfter, wait), true, f
 		}
 	case FactCost, FactRate:
 		if n, ok := most(lines, f.Member); ok {

@@ -123,6 +123,9 @@ var (
 		{Name: "Error.Code", Tells: FactRefusal, Words: awsRefusals, NotProcessed: true},                 // S3
 		{Name: "ErrorResponse.Error.Code", Tells: FactRefusal, Words: awsRefusals, NotProcessed: true},   // SQS, SNS, IAM
 		{Name: "Response.Errors.Error.Code", Tells: FactRefusal, Words: awsRefusals, NotProcessed: true}, // EC2
+		{Name: "Error.Message", Tells: FactRefusal, NotProcessed: true, Statuses: []int{503}, Words: map[string]Scope{
+			"*educe your request rate*": ScopeUnknown, // S3's ServiceUnavailable, sometimes
+		}},
 		{Name: "retryAfterSeconds", Tells: FactRetryAfter},
 	}
 )
