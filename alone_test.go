@@ -46,6 +46,27 @@ func TestRequestRefusedTwiceWhileOthersPassIsDelayedAlone(t *testing.T) {
 	})
 }
 
+// What counts is whether others passed since it was refused first.
+func TestRequestRefusedThriceWhileOthersPassedOnceIsDelayedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{
+				answered(1, testserver.Fault{}),
+				answered(3, testserver.Fault{}),
+				answered(4, testserver.Fault{Header: hints("5")}),
+			}},
+			&weir.Transport{Retry: after(4 * time.Second)})
+		odd := r.start("odd")
+		time.Sleep(time.Second)
+		r.want("GET in between", r.get(t.Context(), "between"), 200)
+		time.Sleep(8 * time.Second)
+		r.want("GET after the third refusal", r.get(t.Context(), "after"), 200)
+		r.want("odd GET", <-odd, 200)
+		want := []time.Duration{0, time.Second, 4 * time.Second, 8 * time.Second, 9 * time.Second, 13 * time.Second}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
 func TestRequestRefusedTwiceWithNobodyPassingPausesLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,

@@ -119,6 +119,19 @@ func TestFailedCallLetsNextGo(t *testing.T) {
 	})
 }
 
+// A call that will be sent again is in nobody's way until then.
+func TestCallBetweenAttemptsLetsNextGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 3, "2"), {First: 4, Last: 4, Do: testserver.ResetEarly, Delay: 50 * time.Millisecond}}},
+			&weir.Transport{Retry: after(time.Minute)})
+		r.transport.Base.(*http.Transport).DisableKeepAlives = true
+		r.callers(t.Context(), 3).wait()
+		want := append(spaced(0, 0, 3), 2010*time.Millisecond, 2060*time.Millisecond, 2060*time.Millisecond, 62_060*time.Millisecond)
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+	})
+}
+
 func TestPanickedCallLetsNextGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("600")}}}, new(weir.Transport))
@@ -165,6 +178,23 @@ func TestRefusalWithoutTimeCutsRate(t *testing.T) {
 		wantEqual(t, "first arrivals", at[:4], spaced(0, 100*time.Millisecond, 4))
 		if gap := at[80] - at[79]; gap >= 100*time.Millisecond || gap < 70*time.Millisecond {
 			t.Errorf("gap after seconds = %v, want between 70ms and 100ms", gap)
+		}
+	})
+}
+
+// A refusal for ever, such as of an account without credit, says nothing of the
+// rate.
+func TestPermanentRefusalCutsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t,
+			&testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: http.Header{"X-Should-Retry": {"false"}}}}},
+			&weir.Transport{Limits: every(time.Millisecond)})
+		r.want("GET", r.get(t.Context(), "a"), 429)
+		if got := len(r.vendor.Arrivals()); got != 1 {
+			t.Errorf("arrivals = %d, want 1: the refusal is for ever", got)
+		}
+		if cut := r.transport.Snapshot()[0].Cut; cut != 1 {
+			t.Errorf("Cut = %v, want 1", cut)
 		}
 	})
 }
