@@ -279,6 +279,13 @@ func (h *twin) pause() {
 		return answer{}
 	})
 	h.paused = max(h.paused, until)
+	if h.chance(30) {
+		h.note("resume", func(l throttle.Limiter, _ []throttle.Instant) answer {
+			l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Resumed: true})
+			return answer{}
+		})
+		h.paused = max(h.now, 0)
+	}
 	if h.windows {
 		h.inexact()
 	}

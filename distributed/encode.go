@@ -52,6 +52,7 @@ type reportKind string
 
 const (
 	reportPause  reportKind = "p" // refused for a told time
+	reportResume reportKind = "o" // an operator's word: a pause that runs ends now
 	reportCut    reportKind = "c" // refused without a time
 	reportServed reportKind = "s" // served, which restores a cut rate
 	reportRefund reportKind = "r" // permits that never left

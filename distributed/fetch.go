@@ -28,7 +28,11 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	// Who has just departed may be back in a moment: the line is as long as it
 	// was at its longest since the last run.
 	l.peak = max(l.peak, n)
-	if l.closed || l.flight.underway || l.out.lost || len(l.limits) == 0 || now < l.paused {
+	if l.closed || l.flight.underway || l.out.lost || len(l.limits) == 0 {
+		return
+	}
+	if now < l.paused {
+		l.askOfPause(now)
 		return
 	}
 	l.expire(now)
@@ -162,6 +166,20 @@ func (l *limiter) start(groups []group) bool {
 // may be nearer by then, because an estimate was settled, a permit came back, or
 // the state was lost.
 const askAgain = time.Second
+
+// askOfPauses is how often a replica with a line asks whether its pause still holds:
+// the news that an operator has ended it may be lost.
+const askOfPauses = 5 * time.Second
+
+func (l *limiter) askOfPause(now throttle.Instant) {
+	switch due := l.nextAt.Add(askOfPauses); {
+	case due >= l.paused:
+	case due <= now:
+		l.start(nil)
+	default:
+		l.wakeAt(&l.ahead, due.Sub(now))
+	}
+}
 
 // far reports whether the next permit in hand is farther than what the store told
 // is believed.

@@ -329,6 +329,9 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 		l.report(pending{report: report{kind: reportCut}, when: f.Departed})
 	}
 	switch {
+	case f.Resumed:
+		l.resume(now)
+		l.report(pending{report: report{kind: reportResume}})
 	case f.Refused && f.Until > l.paused:
 		l.pause(f.Until)
 		l.voided++
@@ -344,6 +347,23 @@ func (l *limiter) pause(until throttle.Instant) {
 	l.paused = until
 	l.drop(l.hand.before(throttle.Never))
 	clear(l.next)
+}
+
+// resume ends the pause that runs, here.
+func (l *limiter) resume(now throttle.Instant) {
+	l.paused, l.again = min(l.paused, now), 0
+}
+
+// pausing reports whether a pause was told here that the store does not know yet.
+func (l *limiter) pausing() bool {
+	for _, reports := range [][]pending{l.reports, l.flight.reports} {
+		for i := range reports {
+			if reports[i].kind == reportPause {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Tune implements [throttle.Tuner]. Limits that are looser than those that

@@ -11,7 +11,7 @@ import (
 )
 
 // The news of a namespace say which lane another replica has paused, and for
-// how long, so that those who hold permits stop too. Who misses them learns of
+// how long, none where an operator has ended a pause, so that those who hold permits stop too. Who misses them learns of
 // the pause with its next call: nothing but speed depends on them.
 
 // subscribe begins to hear the news, once.
@@ -99,6 +99,9 @@ func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	// The epoch itself is the store's to tell, with the next call.
 	l.drop(l.hand.before(throttle.Never))
 	l.voided++
+	if remaining == 0 && !l.pausing() {
+		l.resume(now)
+	}
 	if until > l.paused {
 		l.paused = until
 		clear(l.next)

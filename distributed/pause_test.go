@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -70,4 +71,40 @@ func TestAPauseVoidsPermitsInHand(t *testing.T) {
 		t.Errorf("%d departures during the pause, want none", n)
 	}
 	f.judge()
+}
+
+// An operator ends a pause at one replica: all of them depart again at once, and
+// spaced; those that miss the news learn of it with a call of theirs.
+func TestAnOperatorEndsAPauseOfTheFleet(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		t.Run(fmt.Sprint("deaf ", deaf), func(t *testing.T) {
+			t.Parallel()
+			limit := throttle.TokenBucket(50, time.Second, 10)
+			c := patiently(limit)
+			c.Callers, c.Patience = 10, 2*time.Minute
+			f := newFleet(t, plan{members: 3, config: c})
+			f.steady()
+			f.members[0].queue.Pause(time.Minute)
+			time.Sleep(moment)
+			within := moment
+			if deaf {
+				within = 8 * time.Second
+				f.do("CLIENT", "KILL", "TYPE", "pubsub")
+			}
+			from := now()
+			f.members[1].queue.Reconcile(throttle.Fact{Resumed: true})
+			for i := range f.members {
+				await(t, "a departure", func() bool {
+					return len(f.journal.instants(func(d departure) bool { return d.Replica == i && d.At > from })) > 0
+				})
+			}
+			if took := now().Sub(from); took > within+standstill {
+				t.Errorf("all depart again after %v, want %v at most", took, within)
+			}
+			f.departs("once resumed", 0.5*rateOf(limit), now(), now().Add(standstill))
+			f.stop()
+			at := f.journal.instants(func(d departure) bool { return d.At > from })
+			bound{rate: rateOf(limit), burst: 1, x: f.x()}.judge(t, "once resumed", at)
+		})
+	}
 }

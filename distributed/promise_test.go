@@ -1,6 +1,14 @@
 package distributed
 
-import "github.com/weirgo/weir/throttle"
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/throttle"
+)
 
 // Promised tells the tests of fleets when a permit was due, by the clock of
 // Redis, that the limiter charged at an instant of the queue's; and whether it
@@ -14,4 +22,30 @@ func Promised(of throttle.Limiter, charged throttle.Instant) (at throttle.Instan
 	}
 	micros, _ := l.clock.there(charged)
 	return instantOf(micros), false
+}
+
+// Skew has the clock of Redis differ for all calls of the store: the script is told
+// the instant, as tests may.
+func Skew(s *Store, by *atomic.Int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link.client.AddHook(skewed{by})
+}
+
+// A skewed hook fills in the first argument of the script.
+type skewed struct{ by *atomic.Int64 }
+
+func (skewed) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (skewed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) > 3 && strings.HasPrefix(cmd.Name(), "eval") {
+			args[3+args[2].(int)] = time.Now().UnixMicro() + h.by.Load()
+		}
+		return next(ctx, cmd)
+	}
 }

@@ -27,6 +27,9 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 		events = append(events, "weir: other replicas claim stricter limits, and those hold")
 	}
 	l.alive, l.period, l.share, l.differs = got.alive, got.period, got.share, got.differs
+	if got.paused == 0 && got.seen.generation == l.seen.generation && got.seen.epoch > l.seen.epoch && l.flight.voided == l.voided && !l.pausing() {
+		l.resume(l.clock.when(read))
+	}
 	l.enter(got.seen)
 	if got.paused > got.now {
 		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))

@@ -27,7 +27,7 @@ func (p *pending) overspent() bool {
 // lost: the vendor will say it again, or time heals it.
 const maxReports = 256
 
-// report tells the store: a pause, a cut and other limits at once, or with the
+// report tells the store: a pause, its end, a cut and other limits at once, or with the
 // call after the one under way.
 func (l *limiter) report(p pending) {
 	if len(l.reports) == maxReports {
@@ -37,7 +37,7 @@ func (l *limiter) report(p pending) {
 	l.reports = append(l.reports, p)
 	switch {
 	case l.out.lost || l.flight.underway:
-	case p.kind == reportPause || p.kind == reportCut || p.kind == reportTune:
+	case p.kind == reportPause || p.kind == reportResume || p.kind == reportCut || p.kind == reportTune:
 		l.start(nil)
 	case l.tells == nil:
 		l.tells = time.AfterFunc(linger, l.tell)

@@ -13,7 +13,7 @@ var rows = map[string]string{
 	"R1": "refused", "R2": "black hole at SYN", "R3": "black hole after accept", "R4": "slow",
 	"R5": "reset or FIN mid-reply", "R6": "NOSCRIPT", "R7": "LOADING", "R8": "READONLY",
 	"R9": "failover with lost writes", "R10": "MOVED, ASK, TRYAGAIN", "R11": "CLUSTERDOWN, CROSSSLOT",
-	"R12": "BUSY", "R13": "OOM", "R15": "NOREPLICAS", "R16": "NOPERM", "R17": "rotated password", "R19": "garbage in the key", "R20": "FLUSHALL",
+	"R12": "BUSY", "R13": "OOM", "R15": "NOREPLICAS", "R16": "NOPERM", "R17": "rotated password", "R18": "clock stepped", "R19": "garbage in the key", "R20": "FLUSHALL",
 	"R21": "restart without data", "R22": "SIGSTOP then SIGCONT", "R23": "maxclients, pool exhausted",
 	"R24": "flapping", "R25": "partition of some replicas",
 }

@@ -190,6 +190,10 @@ func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
 }
 
 func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
+	if f.Resumed {
+		s.report(now, report{kind: reportResume})
+		return
+	}
 	if !f.Refused && f.Departed > s.slowedAt {
 		s.slowedAt = 0
 	}

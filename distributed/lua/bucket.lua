@@ -23,6 +23,8 @@
 --   departed(n)         takes in what left while the store was lost
 --   pause(at)           voids what is saved: from then on departures are spaced
 --   slow(share)         of windows: puts a share of the rate in force, in thousandths
+--   resume(by)          takes in that a pause ends so much earlier
+--   rewind(by)          follows a clock that moved back by so much
 --   adopt(old)          takes over what was used from the rule it replaces
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt

@@ -152,13 +152,31 @@ end
 
 -- departed takes in that n permits were spent while the store was lost: it
 -- cannot be told when, but none of them was saved.
-function bucket.departed(b) b:hold(now) end
+function bucket.departed(b)
+  b:hold(now)
+  if b.slack then b.slack = newSlack(now) end
+end
+
+function bucket.resume(b, by)
+  b.at, b.dirty = max(b.at - by, 0), true
+  if b.sure then b.sure = max(b.sure - by, 0) end
+end
+
+-- rewind leaves nothing saved: it cannot be told what was.
+function bucket.rewind(b, by)
+  local empty = min(b.at, now + b.spare + b.one + 1)
+  b.at, b.returned, b.sure, b.dirty = max(b.at - by, empty), false, false, true
+  if b.slack then b.slack = newSlack(now) end
+end
 
 -- restore takes in that a permit was granted at an instant, after which no
 -- more than a burst can be owed. Where nothing else is known of the lane, the
 -- other callers alive may have been granted a turn each since.
-function bucket.restore(b, furthest, alive)
+function bucket.restore(b, furthest, alive, same)
   local turn = max(min(tonumber(ARGV[4]), 1000000), alive * (b.one + 1))
+  -- Seen of this very state by a clock that was ahead: nobody is promised what takes
+  -- so long to earn.
+  if same and furthest - now > max(2000000, 2 * (alive + 1) * (b.spare + b.one + 1)) then return false end
   local at = min(furthest, now + max(2000000, 2 * turn))
   if lane.new and alive > 1 and at > now - turn then at = max(at, now + turn) end
   local whole, rest = intervals(b, b.burst)

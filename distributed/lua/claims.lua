@@ -24,10 +24,11 @@ local LONGEST_SLOWED = 60000000
 -- thousandths, of which one that is not slowed keeps the whole.
 local function newRule(field, claim, bounds, share)
   local kind, permits, per, unit, den, burst, align = claim:match("^(%l) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$")
-  local slowed = tonumber(per) <= LONGEST_SLOWED
+  per = tonumber(per)
+  local slowed = per <= LONGEST_SLOWED
   if not slowed then share = 1000 end
   local rule = setmetatable({
-    field = field, claim = claim, head = claim, slowed = slowed, share = share, claimed = now, bounds = bounds,
+    field = field, claim = claim, head = claim, slowed = slowed, per = per, share = share, claimed = now, bounds = bounds,
     -- Of buckets. What may be missing is false: nil would be looked up in the methods.
     unit = 0, den = 0, one = 0, rest = 0, burst = false, leaky = kind == "l", spare = 0, spareRest = 0,
     at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false,
@@ -40,7 +41,7 @@ local function newRule(field, claim, bounds, share)
     rule:set(unit, den, tonumber(burst))
   else
     rule.kind, rule.unit, rule.den = kind, unit, den
-    rule:set(tonumber(permits), tonumber(per), align)
+    rule:set(tonumber(permits), per, align)
   end
   return rule
 end
@@ -59,7 +60,8 @@ local function readRule(field, text, claim, bounds)
     if share < 1 or share > 1000 then return nil end
     rule = newRule(field, held, held == claim and bounds or "", share)
   end
-  if not rule:read(text, from) then return nil end
+  -- A key lives until all in it is as good as new. What lasts longer is none of ours.
+  if not rule:read(text, from) or (rule.burst and rule.at or rule:expiry()) > lane.till and not lane.new then return nil end
   if lane.settled > 0 and rule.burst and not rule.slack then
     rule.slack = seldom().newSlack(ceil(rule.at, rule.frac))
   end
@@ -79,6 +81,7 @@ local function enforce(field, text, claim, bounds, heir)
     if not lane.new then return seldom().join(rule, heir) end
     return rule
   end
+  if rule.claimed > now then seldom().rewind(rule) end
   if rule.claim ~= claim then return seldom().contest(rule, claim, bounds) end
   if now - rule.claimed > 500000 or rule.claimed > now then -- contest.lua counts on it
     rule.claimed, rule.dirty = now, true

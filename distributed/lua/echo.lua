@@ -1,5 +1,27 @@
 -- The echo: what a caller has seen of a state that was lost is restored from it.
 
+-- rewindLane has the lane follow a clock that moved back by so much. What is left of
+-- a pause stays.
+local function rewindLane(by)
+  lane.paused, lane.furthest = max(lane.paused - by, 0), max(lane.furthest - by, 0)
+  lane.cutAt, lane.shareAt, lane.tuned = min(lane.cutAt, now), min(lane.shareAt, now), min(lane.tuned, now)
+  local period = divide(now, 5000000)
+  if period < lane.period then lane.period, lane.this, lane.before = period, 0, max(lane.this, lane.before) end
+  lane.back, lane.dirty = true, true
+end
+
+-- rewind takes in that the clock moved back since a rule was claimed, half a second
+-- before the last call or later. An instant read out of order can only be refused.
+-- But a step, as that of another node's clock may be, would have all stand for as
+-- long: no rule stands for longer than its time per permits.
+local function rewind(rule)
+  local by = rule.claimed - now
+  rule.claimed, rule.dirty = now, true
+  if by <= rule.per then return end
+  rule:rewind(by)
+  if not lane.back then rewindLane(by) end
+end
+
 -- honour takes in the furthest instant that the caller has seen granted, and how
 -- many it knew. It returns how many callers there are.
 local function honour(gen, epoch, furthest, alive)
@@ -10,7 +32,7 @@ local function honour(gen, epoch, furthest, alive)
   -- Also in a lane that is new: the news of an epoch that was before is no news.
   if (gen == lane.gen or lane.new) and epoch > lane.epoch then lane.epoch, lane.dirty = epoch, true end
   for _, rule in ipairs(rules) do
-    if rule.burst and rule:restore(furthest, alive) then lane.lost = true end
+    if rule.burst and rule:restore(furthest, alive, gen == lane.gen) then lane.lost = true end
   end
   -- Not as far as a caller says: what it cannot have been granted.
   furthest = min(furthest, now + 2000000)

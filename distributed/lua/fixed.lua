@@ -72,6 +72,7 @@ local function makeFixed()
   fixed.section = sectionCount
   fixed.spend = spendCount
   fixed.slow = slowCount
+  fixed.resume = resumeCount
 
   -- boundsOf returns the bounds of a calendar, ascending.
   local function boundsOf(f)
@@ -218,6 +219,20 @@ local function makeFixed()
       w = windowAt(f, w, from)
     end
     spaceCount(f, from, w.till, left)
+  end
+
+  -- rewind counts in the window of now what counts in one to come.
+  function fixed.rewind(f, by)
+    spacingRewind(f.spacing, by)
+    local w = f.window
+    if f.align == "first" then
+      w.start, w.till, w.before = max(w.start - by, 0), max(w.till - by, 0), max(w.before - by, 0)
+    elseif now < w.start then
+      local start, till = around(f, now)
+      local used = w.before == start and min(w.used + w.usedBefore, 2^51) or w.used
+      f.window = { start = start, till = till, used = used, debt = w.debt, before = start, usedBefore = 0 }
+    end
+    f.dirty = true
   end
 
   function fixed.used(f)

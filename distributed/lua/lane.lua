@@ -24,6 +24,7 @@ local lane -- its state:
 --   healed    something in the keys made no sense
 --   forced    limits take over whole lists, which may trade places
 --   news      what those who wait are told
+--   back      the clock moved back
 local distrusted -- lists that make no sense, by key
 local rules -- the rules of the caller's limits, in order
 
@@ -47,7 +48,7 @@ local function readLane(text, at)
     share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = tonumber(at and at:match("^%d+$")),
   }
   if not l.furthest or l.furthest > latest or l.gen > latest or l.epoch > 2^51
-    or l.paused > latest or l.period > 2^51 or l.this > 2^51 or l.before > 2^51 or l.till > latest then
+    or max(l.paused, l.furthest) > l.till or l.period > 2^51 or l.this > 2^51 or l.before > 2^51 or l.till > latest then
     return nil
   end
   if tail == "" then return l end
@@ -62,7 +63,7 @@ local function count(gen, seen)
     lane.before = period == lane.period + 1 and lane.this or 0
     lane.period, lane.this, lane.dirty = period, 0, true
   end
-  if seen < lane.period or gen ~= lane.gen then
+  if seen ~= lane.period or gen ~= lane.gen then
     lane.this, lane.dirty = lane.this + 1, true
   end
   return max(lane.this, lane.before, 1)

@@ -4,7 +4,9 @@
 -- of them is older than the span.
 --
 -- In the lane's hash: runs in the list, permits kept in them, the instants of the
--- youngest permit forgotten and of the youngest kept.
+-- youngest permit forgotten and of the youngest kept. Section:
+--   o by                 the instants in the list are so much ahead: of a clock that
+--                        has moved back since
 --
 -- The list is read and written at its ends, as far as a call needs it. In terms
 -- of its elements as they were found, live are those after g.skip up to g.tail;
@@ -25,7 +27,7 @@ local function makeLog()
   function log.set(g, permits, per)
     setCount(g, permits, per)
     g.key = logKey(g.field)
-    g.skip, g.tail, g.length, g.kept, g.gone, g.last = 0, 0, 0, 0, 0, 0
+    g.skip, g.tail, g.length, g.kept, g.gone, g.last, g.ahead = 0, 0, 0, 0, 0, 0, 0
     g.young, g.loaded, g.oldest, g.chunk = {}, {}, false, CHUNK
     g.stale = true -- what the list holds is not ours
   end
@@ -43,13 +45,20 @@ local function makeLog()
   end
 
   function log.text(g)
-    return textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.head, g.claimed,
+    local text = textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.head, g.claimed,
       g.tail - g.skip + #g.young, g.kept, g.gone, g.last))
+    if g.ahead > 0 then text = ("%s;o %.0f"):format(text, g.ahead) end
+    return text
   end
 
-  log.section = sectionCount
+  function log.section(g, tag, list)
+    if tag ~= "o" then return sectionCount(g, tag, list) end
+    g.ahead = list[1] or -1
+    return #list == 1 and g.ahead >= 0 and g.ahead <= latest
+  end
   log.spend = spendCount
   log.slow = slowCount
+  log.resume = resumeCount
 
   -- load reads the run of the list at a place, with its neighbours in a direction.
   local function load(g, place, down)
@@ -59,8 +68,8 @@ local function makeLog()
     for i, text in ipairs(redis.call("LRANGE", g.key, from - 1, to - 1)) do
       local at, n = text:match("^(%d+) (%d+)$")
       at, n = tonumber(at), tonumber(n)
-      if not n or n < 1 or n > 2^51 or at > latest then distrust(g.key) end
-      g.loaded[from + i - 1] = g.loaded[from + i - 1] or { at = at, n = n }
+      if not n or n < 1 or n > 2^51 or at - g.ahead > latest then distrust(g.key) end
+      g.loaded[from + i - 1] = g.loaded[from + i - 1] or { at = max(at - g.ahead, 0), n = n }
     end
     if not g.loaded[place] then distrust(g.key) end
   end
@@ -162,12 +171,12 @@ local function makeLog()
       redis.call("LTRIM", g.key, g.skip, g.tail - 1)
     end
     if g.oldest and g.skip < g.tail then
-      redis.call("LSET", g.key, 0, ("%.0f %.0f"):format(g.oldest.at, g.oldest.n))
+      redis.call("LSET", g.key, 0, ("%.0f %.0f"):format(g.oldest.at + g.ahead, g.oldest.n))
     end
     for first = 1, #g.young, 1000 do -- as many as a call of Lua takes
       local words = {}
       for i = first, min(first + 999, #g.young) do
-        words[#words + 1] = ("%.0f %.0f"):format(g.young[i].at, g.young[i].n)
+        words[#words + 1] = ("%.0f %.0f"):format(g.young[i].at + g.ahead, g.young[i].n)
       end
       redis.call("RPUSH", g.key, unpack(words))
     end
@@ -211,6 +220,13 @@ local function makeLog()
     spaceCount(g, at, at + g.per, g.permits)
   end
 
+  function log.rewind(g, by)
+    spacingRewind(g.spacing, by)
+    g.gone, g.last, g.ahead, g.dirty = max(g.gone - by, 0), max(g.last - by, 0), g.ahead + by, true
+    for _, r in pairs(g.loaded) do r.at = max(r.at - by, 0) end
+    for _, r in ipairs(g.young) do r.at = max(r.at - by, 0) end
+  end
+
   -- usedAt returns the permits in the span that ends at an instant.
   local function usedAt(g, at)
     local used, i = g.kept, 1
@@ -238,7 +254,7 @@ local function makeLog()
   -- another rule had used.
   function log.adopt(g, old)
     if old.kind == "g" and old.key == g.key and not lane.forced then
-      for _, name in ipairs({ "skip", "tail", "length", "loaded", "young", "oldest", "stale", "kept", "last" }) do
+      for _, name in ipairs({ "skip", "tail", "length", "loaded", "young", "oldest", "stale", "kept", "last", "ahead" }) do
         g[name] = old[name]
       end
       keepGone(g, old)

@@ -18,6 +18,7 @@
 --      bounds of its calendar windows
 --   then the number of reports, then of each its kind and
 --      p remaining       refused for a time
+--      o                 an operator's word: a pause that runs ends now
 --      c ago             refused without a time: the call departed that long ago
 --      s                 served
 --      r at epoch n...   permits of each limit that never left
@@ -50,7 +51,7 @@ end
 -- and 10 s more. seen is the furthest instant as it stood there, and forgotten are
 -- fields of limits that were replaced.
 local function save(seen, forgotten)
-  local till, changed = max(lane.paused, now), lane.dirty or lane.furthest ~= seen
+  local till, changed = max(lane.paused, lane.furthest, now), lane.dirty or lane.furthest ~= seen
   for i = 1, #rules do
     till = max(till, rules[i]:expiry())
     changed = changed or rules[i].dirty

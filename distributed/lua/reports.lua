@@ -55,6 +55,19 @@ local function pause(till)
   end
 end
 
+-- resume ends the pause that runs, as if it had been told to end now, and those who
+-- wait for its end are told.
+local function resume()
+  local by = lane.paused - now
+  if by <= 0 then return end
+  for _, rule in ipairs(rules) do
+    rule:resume(by)
+    rule:pause(now)
+  end
+  lane.paused, lane.epoch, lane.dirty = now, lane.epoch + 1, true
+  if ARGV[11] ~= "" then lane.news = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
+end
+
 -- slow cuts the rate. Calls that were in flight when it was cut do not cut it again.
 local function slow(departed)
   if departed <= lane.cutAt then return end
@@ -107,7 +120,7 @@ local function settle(report)
     local more = max(report.actual[i], 0) - max(report.costs[i], 0)
     if more > 0 then
       rule:charge(more)
-    elseif more < 0 and at >= lane.paused and not void(at) then
+    elseif more < 0 and at >= lane.paused and at <= max(now, lane.furthest) and not void(at) then
       rule:relieve(at, -more)
     end
   end
@@ -124,6 +137,8 @@ local function takeReports(reports)
     local kind = report.kind
     if kind == "p" then
       pause(now + report.span)
+    elseif kind == "o" then
+      resume()
     elseif kind == "c" then
       slow(now - report.span)
     elseif kind == "s" then
@@ -154,5 +169,5 @@ return {
   earliestReturned = earliestReturned, takeReturned = takeReturned,
   claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
   join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared, rescale = rescale,
-  honour = honour, readReports = readReports, takeReports = takeReports, remember = remember, answerState = answerState,
+  honour = honour, rewind = rewind, readReports = readReports, takeReports = takeReports, remember = remember, answerState = answerState,
 }

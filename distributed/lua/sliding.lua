@@ -30,6 +30,7 @@ local function makeSliding()
   sliding.section = sectionCount
   sliding.spend = spendCount
   sliding.slow = slowCount
+  sliding.resume = resumeCount
 
   -- countsAt returns the counts at an instant, and those in force where that is
   -- earlier.
@@ -125,6 +126,16 @@ local function makeSliding()
   function sliding.pause(s, at)
     if not s.slowed then return end
     spaceCount(s, at, at + s.per, s.permits)
+  end
+
+  -- rewind counts in the window of now what counts in one to come.
+  function sliding.rewind(s, by)
+    spacingRewind(s.spacing, by)
+    local c, start = s.counts, aligned(now, s.per)
+    if start == c.start - s.per then
+      c.this, c.before, c.ago = min(c.this + c.before, 2^51), c.ago, 0
+    end
+    c.start, s.dirty = min(c.start, start), true
   end
 
   local function usedAt(s, at)

@@ -33,6 +33,10 @@ local function spaced(from, till, permits)
   return newLine(till - from, permits, 1, from, till)
 end
 
+local function spacingRewind(line, by)
+  if line then line.at, line.till = max(line.at - by, 0), max(line.till - by, 0) end
+end
+
 local function spacingOver(line, at) return not line or at >= line.till end
 
 local function spacingEarliest(line)
@@ -105,6 +109,12 @@ local function slowCount(c, share)
     end
   end
   c.spacing = line
+end
+
+-- resumeCount takes in that a pause ends so much earlier.
+local function resumeCount(c, by)
+  if c.share == 1000 or not c.spacing then return end
+  c.spacing.at, c.dirty = max(c.spacing.at - by, 0), true
 end
 
 -- spaceCount lets so many permits out evenly between two instants; if the rate is

@@ -292,7 +292,7 @@ var changing = []rule{
 			f.grants(10*time.Second, 1)
 		}
 
-		f := begin(t, s, bucket(1, 2)) // at the rate of the cut, one would be at hand at 0.7s
+		f := begin(t, s, throttle.TokenBucket(2, 2*time.Second, 2)) // at the rate of the cut, one would be at hand at 0.7s
 		f.take(0, throttle.Request{N: 2})
 		f.cut(1900 * ms)
 		f.refuses(700*ms, 1, 1900*ms)

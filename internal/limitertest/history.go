@@ -161,13 +161,23 @@ func (h *history) pass() {
 		h.now = h.now.Add(h.upTo(l.Per))
 	case h.moves.steps && h.draw.chance(50):
 		h.plain = false
-		h.now = h.now.Add(-h.upTo(l.Per))
+		h.now = h.now.Add(-h.upTo(h.shortestPer()))
 		if h.told {
 			h.note("clock stepped back")
 		}
 	default:
 		h.now = h.now.Add(h.upTo(4 * l.Per))
 	}
+}
+
+// shortestPer returns the shortest time per permits of the limits. A clock that moves
+// back by more has been stepped: a limiter may follow it.
+func (h *history) shortestPer() time.Duration {
+	per := h.limits[0].Per
+	for _, l := range h.limits {
+		per = min(per, l.Per)
+	}
+	return per
 }
 
 // upTo draws whole ticks from none up to d.

@@ -1,0 +1,97 @@
+package distributed_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/throttle"
+)
+
+// everyAlgorithm are limits of 100/s, so that a refill takes a second at most.
+func everyAlgorithm() []throttle.Limit {
+	return []throttle.Limit{
+		throttle.TokenBucket(100, time.Second, 5), throttle.LeakyBucket(100, time.Second), throttle.GCRA(100, time.Second, 5),
+		throttle.FixedWindow(100, time.Second), throttle.SlidingLog(100, time.Second), throttle.SlidingWindow(100, time.Second),
+	}
+}
+
+// The clock of Redis is stepped, as after a failover to a node whose clock is
+// another: no lane stands for longer than a refill, and a moment.
+func TestR18AClockThatIsSteppedStopsNobody(t *testing.T) {
+	steps := []time.Duration{-time.Hour}
+	if long {
+		steps = []time.Duration{-time.Second, -10 * time.Second, -time.Minute, -time.Hour, -365 * 24 * time.Hour, time.Hour, 365 * 24 * time.Hour}
+	}
+	for _, limit := range everyAlgorithm() {
+		for _, step := range steps {
+			t.Run(fmt.Sprint(limit.Algorithm, " ", step), func(t *testing.T) { testStep(t, limit, step) })
+		}
+	}
+}
+
+func testStep(t *testing.T, limit throttle.Limit, step time.Duration) {
+	t.Parallel()
+	var skew atomic.Int64
+	c := patiently(limit)
+	c.Callers = 20
+	f := newFleet(t, plan{members: 2, config: c})
+	for _, r := range f.members {
+		distributed.Skew(r.store, &skew)
+	}
+	f.steady()
+	for _, by := range []time.Duration{step, 0} { // and back
+		time.Sleep(standstill)
+		from := now()
+		skew.Store(by.Microseconds())
+		time.Sleep(4 * standstill)
+		f.resumed(fmt.Sprint("at ", by), from, 2*standstill)
+	}
+	f.stop()
+}
+
+// resumed fails the test where the fleet, within a while after an instant, does not
+// depart at half its rate.
+func (f *fleet) resumed(what string, from throttle.Instant, within time.Duration) {
+	f.t.Helper()
+	to := now()
+	gap := longest(from, to, f.journal.instants(func(d departure) bool { return from <= d.At && d.At <= to }))
+	f.t.Logf("%s: nobody departed for %v", what, gap)
+	if gap > within+standstill {
+		f.t.Errorf("%s: nobody departed for %v, want %v at most", what, gap, within)
+	}
+	f.departs(what, 0.5*rateOf(f.plan.Limits[0]), from.Add(within), to)
+}
+
+// An instant of a year ahead stands in the state: one call, or a moment, heals it,
+// with the replicas that there are.
+func TestR19AnInstantFarAheadStopsNobody(t *testing.T) {
+	year := (time.Now().AddDate(1, 0, 0)).UnixMicro()
+	for _, limit := range everyAlgorithm() {
+		for _, garbage := range []string{
+			`redis.call('HSET', KEYS[1], 'at', '%d')`,
+			`local l = redis.call('HGET', KEYS[1], 'lane') redis.call('HSET', KEYS[1], 'lane', (l:gsub('^(%%d+ %%d+) %%d+', '%%1 %d', 1)))`,
+			`local s = redis.call('HGET', KEYS[1], ARGV[1]) redis.call('HSET', KEYS[1], ARGV[1], (s:gsub(';(%%d+) %%d+ %%d+', ';%%1 %[1]d %[1]d', 1)))`,
+		} {
+			t.Run(limit.Algorithm.String(), func(t *testing.T) {
+				t.Parallel()
+				c := patiently(limit)
+				c.Callers = 20
+				f := newFleet(t, plan{members: 2, config: c})
+				f.steady()
+				time.Sleep(standstill)
+				from := now()
+				name := "=requests-" + limit.Algorithm.String() + "-0"
+				f.do("EVAL", fmt.Sprintf(garbage, year), "1", f.hash(), name)
+				time.Sleep(3 * standstill)
+				f.resumed("after garbage", from, 2*standstill)
+				f.stop()
+			})
+		}
+	}
+}
+
+// hash returns the key of the lane's hash, also where it has logs.
+func (f *fleet) hash() string { return "weir:1:{" + f.plan.Namespace + "/" + f.plan.Lane + "}" }
