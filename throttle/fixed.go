@@ -60,10 +60,8 @@ func (f *fixed) at(now Instant, ahead time.Duration) window {
 		next.before, next.usedBefore = w.start, w.used
 	}
 	if w.debt > 0 {
-		if between := int64(next.start.Sub(w.end) / f.limit.Per); between <= w.debt/f.permits {
-			next.debt = w.debt - between*f.permits
-			next.settle(f.permits)
-		}
+		next.debt = f.owed(w, next.start)
+		next.settle(f.permits)
 	}
 	return next
 }
@@ -79,6 +77,23 @@ func (f *fixed) paying(w window, now Instant) (start, end Instant) {
 		return start, now.Add(f.limit.Per)
 	}
 	return start, start.Add(f.limit.Per)
+}
+
+// owed returns the debt of w that the windows between it and the one that begins
+// at an instant leave. Those of a calendar are not of one length.
+func (f *fixed) owed(w window, start Instant) int64 {
+	if f.align.span == "" {
+		between := int64(start.Sub(w.end) / f.limit.Per)
+		if between > w.debt/f.permits {
+			return 0
+		}
+		return w.debt - between*f.permits
+	}
+	debt := w.debt
+	for end := w.end; end < start && debt > 0; _, end, _ = f.align.around(end, w.mark.ahead) {
+		debt -= f.permits
+	}
+	return max(debt, 0)
 }
 
 // settle lets the window pay of the debt what it can.
@@ -108,17 +123,23 @@ func (f *fixed) opens(now Instant, n int64) Instant {
 	}
 }
 
-// paid returns when a window after w has room for n, the debt paid before. The
-// windows of a calendar, which are not of one length, are asked one by one.
+// paid returns when a window after w has room for n, the debt paid before.
 func (f *fixed) paid(w *window, n int64) Instant {
-	if w.debt == 0 || f.align.span != "" {
+	if w.debt == 0 {
 		return w.end
 	}
 	full, rest := w.debt/f.permits, w.debt%f.permits
 	if rest > f.permits-n {
 		full++
 	}
-	return point{at: w.end}.after(pace{int64(f.limit.Per), 1}.times(full), 1).at
+	if f.align.span == "" {
+		return point{at: w.end}.after(pace{int64(f.limit.Per), 1}.times(full), 1).at
+	}
+	end := w.end
+	for range full {
+		_, end, _ = f.align.around(end, w.mark.ahead)
+	}
+	return end
 }
 
 func (f *fixed) spend(a asking, charged Instant, n int64) Instant {
@@ -146,7 +167,19 @@ func (f *fixed) overspend(now Instant, n int64) {
 	}
 }
 
-func (f *fixed) refund(at Instant, n int64) { f.relieve(at, at, n) }
+// refund takes back what never left. A window of first use that it began was not
+// begun; where others left since, one of those began it, within the tolerance.
+func (f *fixed) refund(at Instant, n int64) {
+	f.relieve(at, at, n)
+	w := &f.window
+	switch {
+	case !f.align.first || at < w.start || at > w.end.Add(-f.limit.Per):
+	case w.used+w.debt == 0:
+		w.end = w.start
+	default:
+		w.end = w.end.Add(maxTolerance)
+	}
+}
 
 // relieve takes back where the permits left in the window in force, as they did
 // if they count from its start on.

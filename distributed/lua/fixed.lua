@@ -124,6 +124,22 @@ local function makeFixed()
     return start, start + f.per
   end
 
+  -- owed returns the debt of w that the windows between it and the one that begins
+  -- at an instant leave. Those of a calendar are not of one length.
+  local function owed(f, w, start)
+    local debt, till = w.debt, w.till
+    if f.align == "-" or f.align == "first" then
+      local between = divide(start - till, f.per)
+      return between <= divide(debt, f.permits) and debt - between * f.permits or 0
+    end
+    while till < start and debt > 0 do
+      debt = debt - f.permits
+      local _, next = byCalendar(f, till)
+      till = next
+    end
+    return max(debt, 0)
+  end
+
   -- at returns the window at an instant, and w, the one in force, where that is
   -- earlier.
   local function windowAt(f, w, at)
@@ -133,11 +149,8 @@ local function makeFixed()
     local next = { start = max(start, w.till), till = till, used = 0, debt = 0, before = w.till, usedBefore = 0 }
     if next.start == w.till then next.before, next.usedBefore = w.start, w.used end
     if w.debt > 0 then
-      local between = divide(next.start - w.till, f.per)
-      if between <= divide(w.debt, f.permits) then
-        next.debt = w.debt - between * f.permits
-        settle(next, f.permits)
-      end
+      next.debt = owed(f, w, next.start)
+      settle(next, f.permits)
     end
     return next
   end
@@ -146,13 +159,18 @@ local function makeFixed()
   -- request beyond the permits that a stricter claim left has a window to itself.
   local function fits(n, used, permits) return used <= permits - n or used == 0 end
 
-  -- paid returns when a window after w has room for n, the debt paid before. The
-  -- windows of a calendar, which are not of one length, are asked one by one.
+  -- paid returns when a window after w has room for n, the debt paid before.
   local function paid(f, w, n)
-    if w.debt == 0 or (f.align ~= "-" and f.align ~= "first") then return w.till end
+    if w.debt == 0 then return w.till end
     local full, rest = divide(w.debt, f.permits)
     if not fits(n, rest, f.permits) then full = full + 1 end
-    return w.till + full * f.per
+    if f.align == "-" or f.align == "first" then return w.till + full * f.per end
+    local till = w.till
+    for _ = 1, min(full, 2000) do -- what is owed is no more than so many days
+      local _, next = byCalendar(f, till)
+      till = next
+    end
+    return till
   end
 
   local function opens(f, at, n)
@@ -206,7 +224,14 @@ local function makeFixed()
     f.dirty = true
   end
 
-  function fixed.refund(f, at, n) f:relieve(at, n, at) end
+  -- refund takes back what never left. A window of first use that it began was not
+  -- begun; where others left since, one of those began it, within the tolerance.
+  function fixed.refund(f, at, n)
+    f:relieve(at, n, at)
+    local w = f.window
+    if f.align ~= "first" or at < w.start or at > w.till - f.per then return end
+    if w.used + w.debt == 0 then w.till = w.start else w.till = w.till + 100000 end
+  end
 
   -- pause spaces what is left of the window at an instant over the rest of it;
   -- where nothing is left, what the next one has.

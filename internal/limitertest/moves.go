@@ -39,6 +39,9 @@ func (h *history) refund() {
 	}
 	refunder.Refund(h.now, d.charged, d.request())
 	h.ledger.departures[i].n = make([]int64, len(d.n))
+	if age := h.now.Sub(d.charged); age >= 0 && age <= toleranceOf(h.limiter) && d.charged >= h.paused {
+		h.ledger.departures[i].asked = make([]int64, len(d.n)) // it began no window
+	}
 }
 
 // settle tells that one cost less, or more, which counts from now on.

@@ -128,6 +128,42 @@ var returning = []rule{
 		f.refuses(2*time.Second, 1, 2900*ms)
 		f.grants(2900*ms, 10)
 	}},
+	{"a permit that never left begins no window of first use", func(t *testing.T, s Suite) {
+		first := throttle.FixedWindow(2, 10*time.Second)
+		first.Align = throttle.AlignFirstUse
+		f := begin(t, s, first)
+		f.grants(0, 1)
+		f.refund(0, 0, 1)
+		f.grants(9*time.Second, 2)
+		f.refuses(10*time.Second, 1, 19*time.Second)
+
+		f = begin(t, s, first)
+		f.grants(0, 1)
+		f.grants(50*ms, 1)
+		f.refund(60*ms, 0, 1)
+		f.grants(9*time.Second, 1)
+		if n := f.line(10049*ms, 10049*ms); n != 0 {
+			t.Fatalf("%d left in the window that one at 50ms began", n)
+		}
+		f.grants(10100*ms, 1)
+	}},
+	{"windows of a calendar pay what went over, one after the other", func(t *testing.T, s Suite) {
+		const day = 24 * time.Hour
+		month := throttle.FixedWindow(2, 31*day) // of January 2026
+		month.Align = throttle.AlignMonth("UTC")
+		f := begin(t, s, month)
+		f.settle(0, 0, 0, 4)
+		f.refuses(0, 1, 59*day) // February pays
+		f.refuses(31*day, 1, 59*day)
+		f.grants(59*day, 2)
+		f.refuses(59*day, 1, 90*day)
+
+		f = begin(t, s, month)
+		f.settle(0, 0, 0, 5)
+		f.refuses(0, 2, 90*day)
+		f.grants(59*day, 1)
+		f.refuses(59*day, 1, 90*day)
+	}},
 	{"settling makes sense of no negative number", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
 			f := begin(t, s, l)
