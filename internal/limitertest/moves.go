@@ -40,7 +40,13 @@ func (h *history) refund() {
 	refunder.Refund(h.now, d.charged, d.request())
 	h.ledger.departures[i].n = make([]int64, len(d.n))
 	if age := h.now.Sub(d.charged); age >= 0 && age <= toleranceOf(h.limiter) && d.charged >= h.paused {
-		h.ledger.departures[i].asked = make([]int64, len(d.n)) // it began no window
+		asked := slices.Clone(d.asked)
+		for k, n := range d.n {
+			if n > 0 {
+				asked[k] = 0 // it began no window
+			}
+		}
+		h.ledger.departures[i].asked = asked
 	}
 }
 
