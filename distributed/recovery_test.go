@@ -1,0 +1,84 @@
+package distributed_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Sets of limits, each of which departs at 20/s for long: the first limit says so.
+func recoverySets() map[string][]throttle.Limit {
+	day := 24 * time.Hour
+	shorts := []throttle.Limit{
+		throttle.TokenBucket(20, time.Second, 5), throttle.GCRA(20, time.Second, 5), throttle.LeakyBucket(20, time.Second),
+		throttle.FixedWindow(20, time.Second), throttle.SlidingLog(20, time.Second), throttle.SlidingWindow(20, time.Second),
+	}
+	longs := []throttle.Limit{
+		throttle.FixedWindow(20_000, day), throttle.SlidingLog(5_000, time.Hour), throttle.SlidingWindow(20_000, day),
+		throttle.SlidingWindow(5_000, time.Hour), throttle.FixedWindow(5_000, time.Hour), throttle.SlidingLog(50_000, day),
+	}
+	sets := make(map[string][]throttle.Limit)
+	for i, s := range shorts {
+		for j, l := range longs {
+			if i == j || long {
+				sets[fmt.Sprint(s, " with ", l)] = []throttle.Limit{s, l}
+			}
+		}
+	}
+	minute := throttle.FixedWindow(3_000, time.Minute)
+	sets["three limits"] = []throttle.Limit{shorts[0], minute, longs[0]}
+	sets["three limits, with a log"] = []throttle.Limit{shorts[2], minute, longs[5]}
+	return sets
+}
+
+// A refusal concerns the shortest limit: what a day's window has left is not spread
+// over the day. After one refusal of each kind the fleet departs at 0.9 of its
+// configured rate within ten seconds more than it was told.
+func TestARefusalCostsNoMoreThanItSays(t *testing.T) {
+	for name, limits := range recoverySets() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := patiently(limits...)
+			c.Callers = 20
+			f := newFleet(t, plan{members: 2, config: c})
+			f.steady()
+			time.Sleep(standstill)
+			serve := time.NewTicker(100 * time.Millisecond)
+			defer serve.Stop()
+			told := time.Second
+			f.recovers("told", told, serve, func(at throttle.Instant) throttle.Fact {
+				return throttle.Fact{Departed: at, Refused: true, Until: at.Add(told)}
+			})
+			f.recovers("bare", 0, serve, func(at throttle.Instant) throttle.Fact {
+				return throttle.Fact{Departed: at, Refused: true}
+			})
+			f.stop()
+		})
+	}
+}
+
+// recovers refuses one call, serves those after it, and waits until the fleet is
+// back at its rate.
+func (f *fleet) recovers(what string, told time.Duration, serve *time.Ticker, refusal func(at throttle.Instant) throttle.Fact) {
+	f.t.Helper()
+	const window = 2 * time.Second
+	q := f.members[0].queue
+	q.Reconcile(refusal(q.Now()))
+	from := now()
+	want := 0.9 * rateOf(f.plan.Limits[0])
+	for range serve.C {
+		q.Reconcile(throttle.Fact{Departed: q.Now()})
+		at := now()
+		rate := float64(f.journal.count(max(from.Add(told), at.Add(-window)), at)) / window.Seconds()
+		if rate >= want {
+			f.t.Logf("%s: at %.1f/s after %v", what, rate, at.Sub(from).Round(100*time.Millisecond))
+			return
+		}
+		if at.Sub(from) > told+10*time.Second {
+			f.t.Errorf("%s: at %.1f/s after %v, want %.1f", what, rate, at.Sub(from), want)
+			return
+		}
+	}
+}
