@@ -25,13 +25,13 @@
 // An SDK or a retrying client around a Transport would multiply the attempts of
 // both. A Transport recognises the tries of one call: by Idempotency-Key, by
 // what the SDKs of OpenAI, Anthropic, AWS and Google Cloud Storage leave in the
-// header, and by the same request value sent again within its backoff, as
-// stripe-go, go-retryablehttp and many loops do. It then counts on, and one call
-// becomes no more requests than the greater of the two numbers: a try that was
-// made already gets the last answer again, unsent. What builds a new request for
-// each try, as resty and some loops do, leaves nothing to recognise it by: there
-// let one side alone try again, by Retry set to backoff.None or by theirs (for
-// resty SetRetryCount(0)).
+// header, by the same request of resty in the same goroutine, and by the same
+// request value sent again within its backoff, as stripe-go, go-retryablehttp
+// and many loops do. It then counts on, and one call becomes no more requests
+// than the greater of the two numbers: a try that was made already gets the last
+// answer again, unsent. A loop that makes a new request for each try leaves
+// nothing to recognise it by: there let one side alone try again, with Retry set
+// to backoff.None or the loop left out.
 //
 // # When not to use it
 //

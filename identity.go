@@ -1,9 +1,12 @@
 package weir
 
 import (
+	"hash/maphash"
+	"io"
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -49,6 +52,8 @@ func identityOf(req *http.Request) (id identity, try int) {
 		}
 	}
 	switch {
+	case try == 0 && isResty(req):
+		id.name = "resty " + goroutine() + " " + req.Method + " " + req.URL.String() + " " + credentialOf(req) + " " + contentOf(req)
 	case try == 0:
 		id.value, id.url = reflect.ValueOf(req.Header), req.URL
 	case req.GetBody != nil: // each try has a clone of the request, and clones share it
@@ -57,6 +62,40 @@ func identityOf(req *http.Request) (id identity, try int) {
 		id.name = retryCount + " " + req.Method + " " + req.URL.String() + " " + credentialOf(req)
 	}
 	return id, try
+}
+
+// isResty reports whether the request is one of resty's, which makes a new one
+// for each try and leaves nothing in it. What its tries have in common is the
+// goroutine that it makes them on, and all that is sent.
+func isResty(req *http.Request) bool {
+	agent := req.Header["User-Agent"]
+	return len(agent) > 0 && strings.HasPrefix(agent[0], "go-resty/") &&
+		(req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
+}
+
+// goroutine returns the number of this goroutine, which is never another's. The
+// runtime tells it in the first line of a stack alone: "goroutine 7 [running]:".
+func goroutine() string {
+	var line [40]byte
+	_, number, _ := strings.Cut(string(line[:runtime.Stack(line[:], false)]), " ")
+	number, _, _ = strings.Cut(number, " ")
+	return number
+}
+
+// contentOf returns a hash of the request's body.
+func contentOf(req *http.Request) string {
+	if req.Body == nil || req.Body == http.NoBody {
+		return ""
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	var h maphash.Hash
+	h.SetSeed(seed)
+	_, _ = io.Copy(&h, body)
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // tryOf returns the number of the try that the header tells; zero: it tells

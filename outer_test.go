@@ -271,3 +271,39 @@ func TestCloseOfAKeptBodyIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// resty makes a new request for each try: its tries have the goroutine and all
+// that is sent in common.
+func TestRestyIsCountedOnByGoroutineAndContent(t *testing.T) {
+	request := func(t *testing.T, agent, body string) *http.Request {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, callURL, strings.NewReader(body))
+		req.Header.Set("User-Agent", agent)
+		return req
+	}
+	const resty = "go-resty/2.17.2 (https://github.com/go-resty/resty)"
+	for _, tt := range []struct {
+		name, agent, body string
+		apart             bool // on another goroutine
+		arrivals          int
+	}{
+		{"the same", resty, "body", false, 4},
+		{"another goroutine", resty, "body", true, 8},
+		{"another body", resty, "ydob", false, 8},
+		{"another client", "go-http", "body", false, 8},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := outerRig(t, endless500)
+			r.want("first", r.do(request(t, resty, "body")), 500)
+			next, done := request(t, tt.agent, tt.body), make(chan answer, 1)
+			if tt.apart {
+				go func() { done <- r.do(next) }()
+			} else {
+				done <- r.do(next)
+			}
+			r.want(tt.name, <-done, 500)
+			if got := len(r.vendor.Arrivals()); got != tt.arrivals {
+				t.Errorf("%s: arrivals = %d, want %d", tt.name, got, tt.arrivals)
+			}
+		})
+	}
+}

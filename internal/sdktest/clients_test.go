@@ -54,8 +54,10 @@ var programs = []program{
 	{"go-retryablehttp as a RoundTripper", retryableStandard, true},
 	{"sethvargo/go-retry over one request", sethvargo, true},
 	{"cenkalti/backoff over one request", cenkaltiLoop, true},
-	{"resty v2", restyGet, false},
-	{"resty v3", restyV3Get, false},
+	{"resty v2, GET", resty2(http.MethodGet), true},
+	{"resty v2, PUT", resty2(http.MethodPut), true},
+	{"resty v3, GET", resty3(http.MethodGet), true},
+	{"resty v3, PUT", resty3(http.MethodPut), true},
 	{"cenkalti/backoff over new requests", cenkaltiNew, false},
 }
 
@@ -241,25 +243,37 @@ func cenkaltiNew(t *testing.T, url string, client *http.Client) (status int, err
 	return status, err
 }
 
-func restyGet(t *testing.T, url string, client *http.Client) (int, error) {
-	c := resty.NewWithClient(client).SetRetryCount(3).SetLogger(quiet{}).
-		AddRetryCondition(func(r *resty.Response, err error) bool { return err != nil || r.StatusCode() >= 429 })
-	resp, err := c.R().SetContext(t.Context()).Get(url)
-	if err == nil {
-		err = errors.New(resp.Status())
+func resty2(method string) func(*testing.T, string, *http.Client) (int, error) {
+	return func(_ *testing.T, url string, client *http.Client) (int, error) {
+		req := resty.NewWithClient(client).SetRetryCount(3).SetLogger(quiet{}).
+			AddRetryCondition(func(r *resty.Response, err error) bool { return err != nil || r.StatusCode() >= 429 }).R()
+		if method != http.MethodGet {
+			req.SetBody("body")
+		}
+		resp, err := req.Execute(method, url)
+		if err == nil {
+			err = errors.New(resp.Status())
+		}
+		return resp.StatusCode(), err
 	}
-	return resp.StatusCode(), err
 }
 
-func restyV3Get(t *testing.T, url string, client *http.Client) (int, error) {
-	c := restyv3.NewWithClient(client).SetRetryCount(3).SetLogger(quiet{}).
-		AddRetryConditions(func(r *restyv3.Response, err error) bool { return err != nil || r.StatusCode() >= 429 })
-	defer c.Close()
-	resp, err := c.R().SetContext(t.Context()).Get(url)
-	if err == nil {
-		err = errors.New(resp.Status())
+func resty3(method string) func(*testing.T, string, *http.Client) (int, error) {
+	return func(_ *testing.T, url string, client *http.Client) (int, error) {
+		c := restyv3.NewWithClient(client).SetRetryCount(3).SetLogger(quiet{}).
+			AddRetryConditions(func(r *restyv3.Response, err error) bool { return err != nil || r.StatusCode() >= 429 })
+		defer c.Close()
+		req := c.R()
+		if method != http.MethodGet {
+			req.SetBody("body")
+		}
+		resp, err := req.Execute(method, url)
+		if err == nil {
+			resp.Body.Close()
+			err = errors.New(resp.Status())
+		}
+		return resp.StatusCode(), err
 	}
-	return resp.StatusCode(), err
 }
 
 type quiet struct{}
