@@ -501,5 +501,5 @@ func TestTuneTakesOverFromTheHeir(t *testing.T) {
 	next.Name = "new"
 	d := b.caller(lane, next)
 	tune := report{kind: reportTune, heirs: []string{"old"}}
-	wants(t, "what the heir left", d.run(dawn+second, 3, tune), 30*second, 60*second, 60*second)
+	wants(t, "what the heir left", d.run(dawn+second, 3, tune), 5*second, 10*second, 59*second)
 }
