@@ -1,0 +1,94 @@
+// Package learn finds a vendor's limit from the vendor's answers, and says how
+// fast a lane may go. It is pure: Observe makes a new State of a State and one
+// answer, State.Plan says what is to be done now. There is no clock, no lock and
+// no I/O in it, and a State is a bounded value without pointers that marshals to
+// JSON. Package sim beside it is the table that it is measured by.
+//
+// # What a vendor may count
+//
+// A lane begins in Start: calls in flight are bounded and the bound grows as
+// calls are served, as TCP's window does in slow start. The first refusal leads
+// to Trial, unless a time was told with it: what was refused is tried again with
+// fewer calls in flight. If fewer are never refused, calls in flight are what
+// counts (Flight); otherwise calls in time are (Rate). Windows, logs, blocks and
+// several limits at once are all Rate: an even pace holds each of them.
+//
+// # Rate
+//
+// W is the estimate, U its width as a share of it, R the rate in force. A search
+// begins at W(1-U) and passes W after [State.search] calls that somebody waited
+// for; R rises with 2^X, as CUBIC leaves its plateau, and from X = 2 on faster,
+// since then the limit rose. A refusal ends the search. The episode that follows
+// ends with the first call that is served and left after the refusal was heard;
+// what left before is old news. From the end of one episode to the end of the
+// next, n calls were served in t seconds:
+//
+//   - n/t is no more than the rate, because a bucket that was full in between
+//     lost permits, and exact to 1/n if it was not (SIGCOMM'16, "An
+//     Internet-Wide Analysis of Traffic Policing"; lt_bw in Linux' tcp_bbr.c);
+//   - so is (n-b)/d for the last n calls before the refusal and the d seconds
+//     they took, b the burst; the best of eight marks on the ramp is taken;
+//   - the rate at the refusal is no less than it.
+//
+// W is the geometric mean of the two bounds and U half their distance. Counts are
+// differences of ordinals, less what was refused, so the order in which answers
+// land does not matter.
+//
+// The constants: U is at least 0.015, because a search takes 2.4/U calls and one
+// refusal in 150 calls is what the slowest vendors are to see; at most 0.5.
+// A search takes at least 0.045 s/U, 0.4 round trips/U, a third less than U
+// periods/U of windows, and as long as a silence cost: losing the share U of n
+// calls costs what one silence does when n = W silence/U. Silences that nobody
+// told count for no more than 0.8 s, unless they are blocks of equal length. A
+// wide estimate searches four times faster, because it is there to be narrowed.
+// The rate rises by 22 % in a round trip at most, so that what is in flight when
+// a limit is met is a fifth of the limit.
+//
+// Probes go one at a time, 1.5 times further apart each, at round instants of
+// the wall clock and since the window began, for windows end there, and at the
+// end of a cycle that two silences agreed on. A count of fewer than 0.5/U calls
+// says less than is known and only widens U.
+//
+// # Told quotas
+//
+// See [Track]: the level line. Three readings that do not contradict each other
+// must agree before a track binds, a level of fewer than four permits is too
+// coarse, and three refusals that a track did not foresee end its say. A level
+// that is not full shows the vendor's rate without one refusal; the pace is that
+// rate plus what brings the level to its reserve in four round trips. A window is
+// spent as calls come down to its reserve, and held for its end; a first window
+// of which nobody knows that it is one is asked again after a second.
+//
+// # How it is used
+//
+// A lane holds one State under one lock. For each answer it makes a Fact; if
+// [State.Quiet] says so, the fact is left out, so a lane of which nothing was
+// learned and for which nobody waits takes no lock. After each fact, and after
+// each departure if [Plan.Told] is set, it asks for the Plan: Limits go beside
+// the configured ones in the same limiter, tuned when [Plan.Changed]; Most bounds
+// the calls in flight that left after Since, one at a time with a lease if Probe
+// is set; nothing leaves before Hold. Permits must not be credited for lateness
+// while Hold or Most stood in the way: Request.Since is at least the instant at
+// which that ended. Configured limits stay as they are, so they are never
+// exceeded; a Plan only delays.
+//
+// In a fleet the State is a versioned value in the store. Whoever saw the answer
+// reads it, observes, and swaps it if the version is unchanged, else does it
+// again on the newer one. Ordinals and Granted come from the store's own counter
+// of grants. Lateness of facts is part of the round trip that is measured.
+//
+// # What was tried and dropped
+//
+//   - Halving U after a refusal near the middle of a search, and a floor under
+//     the lower bound after a late one: with exact counts neither changed a row.
+//   - A window as a hypothesis of its own, with its end and count: an even pace
+//     and the cycle of silences reach its rows with half the state.
+//   - The median of told resets: the earliest one of a window is exact to the
+//     smallest fraction of a second at which an answer came.
+//   - Probes twice as far apart each: fewer of them, but windows lose their
+//     beginnings.
+//   - A weak pull of the level towards its reserve (0.25 s instead of four round
+//     trips): an error of the slope then empties the bucket.
+//   - Counting what was refused alone as the level: with strangers, readings of
+//     served calls are what shows them in time.
+package learn

@@ -1,0 +1,114 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// begin begins an episode with the refusal of f, which left at the given rate.
+func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
+	if s.Mode == Rate && s.crowded(f, now) {
+		s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
+	}
+	rate = max(min(rate, 1.1*s.leaving(f)), 1e-6)
+	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, rate
+	s.Asked, s.Gap = Mark{}, 0
+	s.Probing = s.W == 0 || s.U > 0.25 || s.Mode == Trial
+	if s.W > 0 {
+		s.R = min(s.R, s.W*(1-s.U))
+		if s.X < 0.25 {
+			s.R *= 0.7
+		}
+	}
+	s.probeAfter(f, now)
+}
+
+// probeRefused handles the refusal of a call that left after the episode began.
+func (s *State) probeRefused(f *Fact, now throttle.Instant) {
+	if s.Mode == Trial && f.Flying <= 1 {
+		s.Banned = now.Add(60e9)
+		s.toRate()
+	}
+	s.Probing = true
+	s.Asked = Mark{f.Ordinal, f.Departed}
+	s.probeAfter(f, now)
+}
+
+// probeAfter dates the next probe.
+func (s *State) probeAfter(f *Fact, now throttle.Instant) {
+	if s.Gap == 0 {
+		s.Gap = max(s.RTT, 1/s.RefR)
+	} else {
+		s.Gap *= 1.5
+	}
+	s.Gap = min(s.Gap, 3600)
+	s.Next = s.round(now, s.Gap)
+	if end := s.End.At.Add(seconds(s.Cycle)); s.Gap > 4*s.RTT && s.Asked.Ordinal > 0 && end > s.Next {
+		s.Next = end
+	}
+}
+
+// round returns the roundest instant in the last two thirds of the gap: windows
+// end at multiples of their length, of the wall clock or since their first call.
+func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
+	end := now.Add(seconds(gap))
+	if gap < 0.5 {
+		return end
+	}
+	begin := now.Add(seconds(gap / 3))
+	late := seconds(0.030 + s.RTT/2)
+	for _, unit := range [...]time.Duration{3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 2, 1} {
+		unit *= time.Second
+		if first := s.End.At.Add(unit + late); first >= begin && first <= end {
+			return first
+		}
+		wall := end.Add(-late)
+		wall -= wall % throttle.Instant(unit)
+		if wall = wall.Add(late); wall >= begin {
+			return wall
+		}
+	}
+	return end
+}
+
+// end ends the episode with the service of f.
+func (s *State) end(f *Fact, now throttle.Instant) {
+	s.Episode, s.Probing = false, false
+	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
+	if s.Mode == Trial {
+		s.Cap = 1
+		s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+		s.B = float64(s.Ref.Ordinal)
+		return
+	}
+	s.noteEarly()
+	s.X, s.Marked = 0, 0
+	if s.small(f) {
+		s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
+		s.R = s.W * (1 - s.U)
+		return
+	}
+	s.measure(f)
+	s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+	s.R = s.W * (1 - s.U)
+}
+
+// noteEarly notes whether the refusal came early in its search. Where that is
+// usual, as with strangers, searches take longer.
+func (s *State) noteEarly() {
+	early := 0.0
+	if s.X < 0.5 {
+		early = 1
+	}
+	if s.W > 0 && s.U < 0.25 {
+		s.Early += (early - s.Early) / 8
+	}
+}
+
+// small tells whether too few calls were served since the last measure to tell
+// more than is known: the count is exact to one call.
+func (s *State) small(f *Fact) bool {
+	n := float64(f.Ordinal-s.End.Ordinal) - float64(s.Refused)
+	return s.W > 0 && n < min(16, 0.5/s.U) && f.Departed.Sub(s.Ref.At).Seconds() < max(8/s.W, 4*s.RTT)
+}

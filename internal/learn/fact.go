@@ -1,0 +1,38 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Fact is one answer of the vendor.
+type Fact struct {
+	Departed throttle.Instant // when the call left
+	Landed   throttle.Instant // when its answer came
+	Ordinal  int64            // of the departure in the lane, from 1; in a fleet the store counts
+	Granted  int64            // the lane's latest ordinal when the fact is observed
+	Flying   int              // calls of the lane in flight when it left, itself included
+	Waited   bool             // somebody stood in line when it left
+	Refused  bool             // for want of quota; false: served
+	Until    throttle.Instant // of a refusal: the vendor wants nothing before it; zero: no time was told
+	Quotas   []Quota          // what the answer tells of the vendor's limits; not kept
+}
+
+// A Quota is what an answer tells of one limit. The zero value says nothing.
+type Quota struct {
+	Name, Unit string
+	Limit      float64
+	Remaining  float64
+	Reset      time.Duration // from now
+	Window     time.Duration
+
+	HasLimit, HasRemaining, HasReset, HasWindow bool
+	Advisory                                    bool // none remaining does not refuse
+}
+
+// A Setting is what the lane's owner wants. The zero Setting spends told windows
+// as calls come.
+type Setting struct {
+	Spread bool // spread what is left of a told window over the rest of it
+}

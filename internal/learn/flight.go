@@ -1,0 +1,97 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// growFlight lets one more call fly, or half of one, for a call that was served
+// while as many flew as may.
+func (s *State) growFlight(f *Fact) {
+	if float64(f.Flying)*2 < s.Cap {
+		return
+	}
+	step := 0.5
+	if s.Cap < 8 {
+		step = 1
+	}
+	if s.Mode == Start {
+		s.Cap = min(s.Cap+step, 1<<20)
+		return
+	}
+	if s.Cap < s.Ceil {
+		s.Cap = min(s.Cap+step, s.Ceil)
+		return
+	}
+	s.Run++
+	switch {
+	case s.Mode == Trial && s.Run >= 50:
+		s.Mode, s.Run, s.Step = Flight, 0, 0
+	case s.Mode == Flight && (s.Step == 0 && s.Run >= 200 || s.Step > 0 && s.Run >= 50):
+		s.Step = max(1, 2*s.Step)
+		s.Ceil += s.Step
+		s.Cap = s.Ceil
+		s.Run = 0
+	}
+}
+
+// firstRefusal chooses what to take the vendor to count.
+func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
+	if f.Until > 0 || f.Flying < 5 || now < s.Banned {
+		s.toRate()
+		s.begin(f, now, s.leaving(f))
+		return
+	}
+	s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
+	s.begin(f, now, s.leaving(f))
+	s.Probing = true
+}
+
+func (s *State) toRate() {
+	s.Mode = Rate
+	s.W, s.U, s.X = 0, 0.5, 0
+}
+
+// flightRefused handles a refusal while calls in flight are bounded.
+func (s *State) flightRefused(f *Fact, now throttle.Instant) {
+	if s.Mode == Trial && f.Flying > 1 && s.Lowered < 4 &&
+		(s.Lowered < 0 || float64(f.Flying) >= s.Ceil-1 && float64(f.Ordinal-s.End.Ordinal) >= 2*s.Ceil) {
+		s.Lowered++
+		s.Ceil = min(s.Ceil-1, float64(f.Flying-1))
+		s.Cap = min(s.Cap, 0.8*s.Ceil)
+		s.Run = 0
+		return
+	}
+	if s.Mode == Trial {
+		s.Banned = now.Add(time.Minute)
+		s.toRate()
+		s.begin(f, now, s.leaving(f))
+		return
+	}
+	if s.Step > 0 && float64(f.Flying) > s.Ceil-s.Step-2 {
+		s.Ceil = max(1, s.Ceil-s.Step)
+		s.Cap, s.Step, s.Run = s.Ceil, 0, 0
+		return
+	}
+	if f.Flying > 1 && now >= s.Banned {
+		s.Mode, s.Ceil, s.Run, s.Step, s.Lowered = Trial, float64(f.Flying-1), 0, 0, -2
+		s.begin(f, now, s.leaving(f))
+		s.Probing = true
+		return
+	}
+	s.Banned = now.Add(time.Minute)
+	s.toRate()
+	s.begin(f, now, s.leaving(f))
+}
+
+// crowded tells whether a refused call left with more in flight than any served
+// one, for the third time running: then perhaps calls in flight are counted.
+func (s *State) crowded(f *Fact, now throttle.Instant) bool {
+	if f.Until > 0 || f.Flying < 5 || f.Flying <= s.Crowd || f.Ordinal-s.End.Ordinal < 20 || now < s.Banned {
+		s.Crowds = 0
+		return false
+	}
+	s.Crowds++
+	return s.Crowds >= 3
+}

@@ -1,0 +1,132 @@
+package learn
+
+import (
+	"math"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Observe returns what is known after one more answer, heard now.
+func Observe(s State, f *Fact, now throttle.Instant) State {
+	s.observe(f, now)
+	return s
+}
+
+func (s *State) observe(f *Fact, now throttle.Instant) {
+	s.meet(f, now)
+	s.read(f)
+	if f.Refused {
+		s.refused(f, now)
+	} else {
+		s.served(f, now)
+	}
+	if f.Ordinal > s.Last.Ordinal {
+		s.Last = Mark{f.Ordinal, f.Departed}
+	}
+}
+
+// meet notes what every answer tells: the delay of facts, and the rate at which
+// calls really leave.
+func (s *State) meet(f *Fact, now throttle.Instant) {
+	rtt := max(0, now.Sub(f.Departed).Seconds())
+	if s.RTT == 0 {
+		s.RTT = rtt
+		s.End = Mark{f.Ordinal - 1, f.Departed}
+		s.Pace = [2]Mark{s.End, s.End}
+	}
+	s.RTT += (rtt - s.RTT) / 8
+	if f.Ordinal-s.Pace[1].Ordinal >= 8 {
+		s.Pace = [2]Mark{s.Pace[1], {f.Ordinal, f.Departed}}
+	}
+	idle := f.Departed.Sub(s.Last.At).Seconds()
+	if !s.Episode && s.Last.Ordinal > 0 && f.Ordinal > s.Last.Ordinal && idle > max(1, 10/max(s.R, 1e-9)) && s.R > 0 {
+		s.End, s.Refused = Mark{f.Ordinal - 1, f.Departed}, 0
+	}
+}
+
+// leaving returns the rate at which calls really left before f did. If nothing
+// is known yet, many in flight at once tell of a burst (Little's law).
+func (s *State) leaving(f *Fact) float64 {
+	last := Mark{f.Ordinal, f.Departed}
+	if last.Ordinal < s.Pace[1].Ordinal {
+		last = s.Pace[1]
+	}
+	n, t := float64(last.Ordinal-s.Pace[0].Ordinal), last.At.Sub(s.Pace[0].At).Seconds()
+	switch {
+	case s.W > 0 && n >= 4 && t > 0:
+		return n / t
+	case s.W > 0: // too few since the last silence to tell
+		return math.Inf(1)
+	}
+	burst := float64(f.Flying) / max(s.RTT, 1e-6)
+	if n >= 1 && t > 0 {
+		return max(n/t, burst)
+	}
+	return burst
+}
+
+func (s *State) refused(f *Fact, now throttle.Instant) {
+	if f.Ordinal > s.End.Ordinal {
+		s.Refused++
+	}
+	s.Until = max(s.Until, f.Until)
+	if f.Ordinal <= s.Cut {
+		s.stale(f)
+		return
+	}
+	s.Cut = max(f.Granted, f.Ordinal)
+	if !s.Episode && s.Blamed < 3 && s.blames(f, now) {
+		s.Blamed++
+		return
+	}
+	switch {
+	case s.Episode:
+		s.probeRefused(f, now)
+	case s.Mode == Start:
+		s.firstRefusal(f, now)
+	case s.Mode == Rate:
+		s.begin(f, now, s.R)
+	default:
+		s.flightRefused(f, now)
+	}
+}
+
+// stale notes a refusal of a departure before one that was heard of.
+func (s *State) stale(f *Fact) {
+	if s.Episode && f.Ordinal < s.Ref.Ordinal && f.Ordinal > s.End.Ordinal {
+		s.Ref = Mark{f.Ordinal, f.Departed}
+	}
+	if s.Mode == Trial && s.Run == 0 && f.Flying > 4 {
+		s.Ceil = min(s.Ceil, float64(f.Flying-1))
+		s.Cap = min(s.Cap, s.Ceil)
+	}
+}
+
+func (s *State) served(f *Fact, now throttle.Instant) {
+	if f.Ordinal <= s.Cut {
+		return
+	}
+	if s.Episode {
+		s.end(f, now)
+		return
+	}
+	s.Blamed = 0
+	s.Crowd = max(s.Crowd, f.Flying)
+	if !f.Waited {
+		return
+	}
+	switch s.Mode {
+	case Rate:
+		if !s.bounded(now, f.Granted) {
+			s.grow(f)
+		}
+	default:
+		s.growFlight(f)
+	}
+}
+
+// bounded tells whether told quotas, not what was learned of refusals, set the
+// pace.
+func (s *State) bounded(now throttle.Instant, granted int64) bool {
+	return s.Plan(now, granted).Bounded
+}

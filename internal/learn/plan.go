@@ -1,0 +1,85 @@
+package learn
+
+import (
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// leastTune is the least change of the rate that is tuned into a limiter, as a
+// share of it: a quarter of the least width, so that a search is not taken in
+// fewer than four steps.
+const leastTune = leastWidth / 4
+
+// A Plan is what a state asks of the queue and the limiter until the next fact.
+type Plan struct {
+	Rate    float64          // permits per second, evenly; zero: no rate
+	Most    int              // most calls in flight; zero: no bound
+	Since   int64            // Most concerns departures after this ordinal; zero: all
+	Hold    throttle.Instant // nothing departs before it
+	Probe   bool             // one call at a time until an answer
+	Told    bool             // told quotas count: the plan is asked anew after each departure
+	Bounded bool             // told quotas set the pace
+}
+
+// Plan returns what is to be done now. granted is the lane's latest ordinal.
+func (s *State) Plan(now throttle.Instant, granted int64) Plan {
+	p := Plan{Hold: s.Until}
+	if s.Mode == Rate {
+		p.Rate = s.R
+	} else {
+		p.Most = max(1, int(s.Cap))
+	}
+	if s.Episode && s.Probing {
+		p.Rate, p.Most, p.Since, p.Probe = s.RefR, 1, s.Cut, true
+		p.Hold = max(p.Hold, s.Next)
+	}
+	for i := range s.Tracks {
+		if t := &s.Tracks[i]; t.binds(s) {
+			t.plan(s, now, granted, &p)
+		}
+	}
+	return p
+}
+
+// plan adds what the track allows.
+func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
+	if t.flying() {
+		if p.Most == 0 || s.Mode != Rate && float64(p.Most) > t.Limit {
+			p.Most = int(t.Limit)
+		}
+		return
+	}
+	if t.Limit < leastLevel {
+		return
+	}
+	p.Told = true
+	rate, hold := t.pace(s, now, granted)
+	if rate > 0 && (p.Rate == 0 || rate < p.Rate) {
+		p.Rate, p.Bounded = rate, true
+	}
+	p.Hold = max(p.Hold, hold)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+
+// Limits returns the plan's rate as a limit.
+func (p Plan) Limits() []throttle.Limit {
+	if p.Rate <= 0 {
+		return nil
+	}
+	per := time.Duration(max(1, math.Round(1e9/p.Rate)))
+	l := throttle.TokenBucket(1, per, 1)
+	l.Name = "learned"
+	return []throttle.Limit{l}
+}
+
+// Changed tells whether the limits of p differ enough from those of the plan in
+// force to be tuned in.
+func (p Plan) Changed(old Plan) bool {
+	if (p.Rate > 0) != (old.Rate > 0) {
+		return true
+	}
+	return math.Abs(p.Rate-old.Rate) > old.Rate*leastTune
+}

@@ -1,0 +1,39 @@
+package learn
+
+import "math"
+
+const (
+	leastWidth = 0.015 // of the estimate: below it searches would take minutes, above it calls are lost
+	mostWidth  = 0.5
+	marks      = 8 // departures of a ramp that are kept
+)
+
+// search returns how many calls a search for the limit takes.
+func (s *State) search() float64 {
+	g := s.G * min(1, 0.25/s.U)
+	return s.W / s.U * max(2.4/s.W, 0.045, 0.4*s.RTT, g, s.P*s.U/1.5) * (1 + 2*s.Early)
+}
+
+// grow raises the rate for a call that was served while somebody waited.
+func (s *State) grow(f *Fact) {
+	n := s.search()
+	s.X = min(s.X+1/n, 40)
+	if k := int(s.X * 4); k >= s.Marked {
+		s.Marks[k%marks] = Mark{f.Ordinal, f.Departed}
+		s.Marked = k + 1
+	}
+	faster := 5.0
+	if s.P*s.W > n/5 {
+		faster = 1
+	}
+	step := s.U * math.Ln2 * math.Exp2(s.X+faster*max(0, s.X-2)) / n
+	if s.plenty(f) {
+		step = max(step, 0.05)
+	}
+	calls := max(4, float64(f.Flying))
+	if s.X > 3 { // far from all that was known
+		calls = max(1, float64(f.Flying))
+	}
+	s.R *= math.Exp(min(step, 0.22/calls))
+	s.R = min(s.R, 1e9)
+}

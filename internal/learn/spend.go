@@ -1,0 +1,85 @@
+package learn
+
+import (
+	"math"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// reserve is what is kept for calls of others and for readings that are late.
+func (t *Track) reserve(rtt float64) float64 {
+	keep := max(3, 0.1*t.Limit)
+	if t.Slope > 0 {
+		keep = max(keep, min(t.Limit/3, 0.1*t.Slope), t.Slope*rtt)
+	}
+	return min(keep, t.Limit/2)
+}
+
+// pace returns the rate that the track allows, zero for any, and the instant
+// before which nothing may leave.
+func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant) {
+	left, keep := t.left(now, granted), t.reserve(s.RTT)
+	if t.Slope > 0 {
+		rate = max(t.Slope/2, t.Slope+(left-keep)/max(0.05, 4*s.RTT))
+		if left < 1 {
+			hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
+		}
+		return rate, hold
+	}
+	ahead := t.Reset.Sub(now).Seconds()
+	switch {
+	case s.Setting.Spread && left >= keep && ahead > 0:
+		return left / ahead, 0
+	case t.Reset == 0 || left >= keep:
+		return 0, 0
+	case ahead <= 0 && left < 1: // an answer will tell
+		return 0, now.Add(seconds(2 * s.RTT))
+	case ahead <= 0:
+		return 0, 0
+	case left < 1 && !t.Whole && granted > t.Base: // one is asking
+		return 0, now.Add(seconds(max(0.1, 8*s.RTT)))
+	case left < 1 && !t.Whole && ahead > t.patience(s.RTT): // perhaps it is no window
+		return 0, t.At.Add(seconds(t.patience(s.RTT)))
+	case left < 1:
+		return 0, min(t.Reset.Add(seconds(max(0.020, s.RTT/2))), now.Add(seconds(3600)))
+	case !t.Whole: // perhaps it is no window: each of the last tells more
+		gap := 8 * s.RTT * math.Pow(4, keep-left)
+		return 1 / min(gap, ahead/left), 0
+	}
+	return left / ahead, 0
+}
+
+// patience returns the seconds after which a told end is doubted: eight round
+// trips, four times as long after each refusal that proved it right.
+func (t *Track) patience(rtt float64) float64 { return 8 * rtt * math.Pow(4, float64(t.Asked)) }
+
+// blames tells whether a track explains the refusal of f. Those that said there
+// was enough left lose trust.
+func (s *State) blames(f *Fact, now throttle.Instant) bool {
+	blamed := false
+	for i := range s.Tracks {
+		t := &s.Tracks[i]
+		if !t.binds(s) || t.Limit < leastLevel || t.Slope == 0 && t.Reset == 0 {
+			continue
+		}
+		switch left := t.left(now, f.Ordinal); {
+		case left <= max(2, float64(f.Flying)/4):
+			blamed, t.Strikes, t.Asked = true, 0, min(t.Asked+1, 10)
+			t.Slope *= 0.9
+		case left > max(3, float64(f.Flying), t.Limit/4):
+			t.Strikes++
+		}
+	}
+	return blamed
+}
+
+// plenty tells whether a trusted track says that at least half is left.
+func (s *State) plenty(f *Fact) bool {
+	for i := range s.Tracks {
+		t := &s.Tracks[i]
+		if t.binds(s) && t.Limit >= leastLevel && t.Last.Ordinal == f.Ordinal && t.left(f.Departed, f.Ordinal) >= max(3, t.Limit/2) {
+			return true
+		}
+	}
+	return false
+}

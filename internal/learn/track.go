@@ -1,0 +1,260 @@
+package learn
+
+import (
+	"hash/fnv"
+	"math"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Track is what the answers tell of one of the vendor's limits.
+//
+// A reading of m remaining on the answer of departure number s says that the
+// quota runs out at ordinal V = m + s: the level line. What is left now is
+// A = V - S, S the lane's latest ordinal. No table of calls in flight, no order
+// of arrival and no other replica's count is needed for it.
+//
+// In a window V stands still until the reset. In a bucket it rises with the
+// bucket's rate while the bucket is not full, so that rate is measured without
+// one refusal.
+type Track struct {
+	Key      uint64  // of name, unit, window and, if it has no name, limit; zero: free
+	Limit    float64 // permits at most
+	Window   float64 // seconds; zero: not told
+	V        float64 // the ordinal at which the quota runs out, at the instant At
+	At       throttle.Instant
+	Readings int
+	Seen     bool             // two or more were left once
+	Slope    float64          // permits per second by which V rises; zero: it stands still, or nobody knows
+	From     float64          // V at the beginning of the measure of Slope
+	Since    throttle.Instant // the beginning; zero: none
+	Count    int              // readings of the measure
+	Reset    throttle.Instant // the told end of the window, the earliest told; zero: none
+	Strikes  int              // refusals in a row that it did not foresee
+	Agree    int              // readings in a row that did not contradict the one before
+	Asked    int              // refusals since it last began anew that proved its end right
+	Whole    bool             // its last window began with all of its permits
+	Last     Mark             // the newest departure read
+	Full     float64          // the longest told time to the reset, in seconds
+	Base     int64            // the lane's latest ordinal at the newest reading
+	Match    int              // readings that say the limit less the calls in flight, less four for each that does not
+}
+
+const (
+	maxTracks  = 6 // bounds the state; vendors tell four windows at most
+	leastLevel = 4 // permits: a level of fewer is too coarse to steer by
+)
+
+func trackKey(q *Quota) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(q.Name))
+	h.Write([]byte{0})
+	h.Write([]byte(q.Unit))
+	n := uint64(0)
+	if q.Name == "" {
+		n = math.Float64bits(q.Limit)
+	}
+	if q.HasWindow {
+		n ^= uint64(q.Window)
+	}
+	for range 8 {
+		h.Write([]byte{byte(n)})
+		n >>= 8
+	}
+	return h.Sum64() | 1
+}
+
+// sane tells whether the quota says something that can be reckoned with.
+func (q *Quota) sane() bool {
+	return q.HasRemaining && q.HasLimit && !q.Advisory &&
+		q.Limit >= 1 && q.Limit <= 1e9 && q.Remaining >= 0 && q.Remaining <= 2*q.Limit &&
+		(q.Unit == "" || q.Unit == "requests")
+}
+
+// track returns the place of the quota's track, the oldest one if it is new.
+func (s *State) track(key uint64) *Track {
+	oldest := &s.Tracks[0]
+	for i := range s.Tracks {
+		t := &s.Tracks[i]
+		if t.Key == key {
+			return t
+		}
+		if t.At < oldest.At {
+			oldest = t
+		}
+	}
+	*oldest = Track{Key: key}
+	return oldest
+}
+
+// read notes the quotas of an answer.
+func (s *State) read(f *Fact) {
+	for i := range f.Quotas {
+		if q := &f.Quotas[i]; q.sane() {
+			s.track(trackKey(q)).read(s, f, q)
+		}
+	}
+}
+
+func (t *Track) read(s *State, f *Fact, q *Quota) {
+	v := q.Remaining + float64(f.Ordinal)
+	if t.Readings == 0 || t.Limit != q.Limit {
+		t.Limit = q.Limit
+		t.V, t.At, t.Count, t.Since = v, f.Departed, 0, 0
+	}
+	if q.HasWindow && q.Window > 0 {
+		t.Window = q.Window.Seconds()
+	}
+	t.Readings++
+	t.Seen = t.Seen || q.Remaining >= max(1, min(2, q.Limit-1))
+	t.Base = max(t.Base, f.Granted)
+	t.match(f, q.Remaining)
+	t.Agree = min(t.Agree+1, 64)
+	t.level(s, f, v, q.Remaining)
+	if q.HasReset && q.Reset >= 0 {
+		t.resetAt(f, q)
+	}
+	if f.Ordinal > t.Last.Ordinal {
+		t.Last = Mark{f.Ordinal, f.Departed}
+	}
+	t.slope(s, f, q.Remaining)
+}
+
+// resetAt keeps the earliest told end of this window. Resets are rounded up, so
+// the earliest is the nearest to the truth.
+func (t *Track) resetAt(f *Fact, q *Quota) {
+	if q.Reset > 31*24*3600e9 {
+		return
+	}
+	t.Full = max(t.Full, q.Reset.Seconds())
+	at := f.Landed.Add(q.Reset)
+	exact := q.Reset%1e9 != 0 && f.Ordinal >= t.Last.Ordinal // a bucket's moves with each call
+	if exact || t.Reset <= f.Landed || at < t.Reset || at.Sub(t.Reset) > 2e9 {
+		t.Reset = at
+	}
+}
+
+// level brings V to the reading v.
+func (t *Track) level(s *State, f *Fact, v, left float64) {
+	if f.Departed > t.At {
+		t.V += t.Slope * f.Departed.Sub(t.At).Seconds()
+		t.V = min(t.V, t.Limit+float64(f.Ordinal)-1)
+		t.At = f.Departed
+	}
+	switch off := v - t.V; {
+	case off < -max(2, float64(f.Flying)/2): // others spent
+		t.V = v
+		if off < -max(3, float64(f.Flying), t.Limit/2) {
+			t.Agree = 0
+		}
+	case off > max(1.5, min(t.Limit/4, 3)) && off > 1+float64(f.Flying): // a window began, unless its end was told later
+		d := f.Departed.Sub(t.Last.At).Seconds()
+		if t.Slope == 0 && d > 0 && f.Ordinal > t.Last.Ordinal && t.Reset.Sub(f.Departed).Seconds() > t.blur() {
+			t.Slope = max(off/max(2*d, s.RTT), t.least())
+		}
+		if t.Slope == 0 {
+			t.Whole = left >= 0.9*t.Limit-float64(f.Flying)
+		}
+		t.V, t.Since, t.Asked = v, 0, 0
+	default:
+		t.V += off / float64(min(8, max(1, f.Flying)))
+	}
+}
+
+// slope measures how fast the level rises while it is not full.
+func (t *Track) slope(s *State, f *Fact, left float64) {
+	if left >= t.Limit-1.5 { // full: how fast it would have risen shows no more
+		t.Since = 0
+		if most := 1.3 * s.leaving(f); f.Waited && t.Slope > 0 && t.Slope < most {
+			t.Slope = min(most, t.Slope*(1+0.4/float64(max(1, f.Flying))))
+		}
+		return
+	}
+	if t.Since == 0 {
+		t.From, t.Since, t.Count = t.V, f.Departed, 0
+		return
+	}
+	t.Count++
+	d, rise := f.Departed.Sub(t.Since).Seconds(), t.V-t.From
+	if d < 2*s.RTT || t.Count < 8 {
+		return
+	}
+	noise := 3 + float64(f.Flying)/2
+	switch {
+	case t.Slope == 0 && rise >= noise:
+		t.Slope = rise / d
+	case t.Slope > 0 && t.Slope*d-rise > 2*noise: // it rises less, or stands still
+		if t.Slope*d > 5*noise && rise < noise/2 {
+			t.Slope = 0
+		} else {
+			t.Slope = max(rise/d, t.Slope/2)
+		}
+	case t.Slope > 0 && t.Count >= 32 && rise >= noise && d >= 0.25:
+		t.Slope += (rise/d - t.Slope) / 2
+	default:
+		return
+	}
+	if t.Slope < t.least() {
+		t.Slope = 0
+	}
+	t.From, t.Since, t.Count = t.V, f.Departed, 0
+}
+
+// least is the lowest slope that matters: a bucket is full again no later than
+// told, so it gains its limit in that time.
+func (t *Track) least() float64 {
+	if t.Full == 0 {
+		return 0
+	}
+	return 0.4 * t.Limit / t.Full
+}
+
+// blur is how much later than it is a reset may be told: whole seconds, and the
+// whole seconds of a Date.
+func (t *Track) blur() float64 {
+	if t.Full > 3 {
+		return 2
+	}
+	return 0
+}
+
+// match counts the readings that say what a bound of calls in flight would:
+// the limit less the calls in flight, but for the order on the way.
+func (t *Track) match(f *Fact, left float64) {
+	off := left + float64(f.Flying) - t.Limit
+	switch blur := 1 + t.Limit/16 + float64(f.Flying)/4; {
+	case f.Refused && float64(f.Flying) <= t.Limit: // so it counts something else
+		t.Match = max(-64, t.Match-32)
+	case f.Refused:
+	case off < -blur, off > blur && left > 0:
+		t.Match = max(min(t.Match, 0), t.Match-4)
+	default:
+		t.Match = min(t.Match+1, 64)
+	}
+}
+
+// flying tells whether the limit bounds calls in flight. Nobody knows when a call
+// in flight ends, so such a limit tells no reset.
+func (t *Track) flying() bool { return t.Match >= 8 && t.Reset == 0 }
+
+// left returns how many permits are left at an instant.
+func (t *Track) left(now throttle.Instant, granted int64) float64 {
+	v := t.V
+	switch {
+	case t.Slope > 0 && now > t.At:
+		v += t.Slope * now.Sub(t.At).Seconds()
+	case t.Slope == 0 && t.Reset > t.At && now >= t.Reset:
+		fresh := 1.0 // a log gives back one by one
+		if t.Whole {
+			fresh = t.Limit
+		}
+		v = max(v, float64(t.Base)+fresh)
+	}
+	return min(v-float64(granted), t.Limit)
+}
+
+// binds tells whether the track is believed.
+func (t *Track) binds(s *State) bool {
+	return t.Key != 0 && t.Seen && t.Strikes < 3 && t.Agree >= 3 &&
+		s.Last.Ordinal-t.Last.Ordinal <= 64
+}
