@@ -1,0 +1,101 @@
+// Command cmd plays the table of gates against the learner and prints it, the
+// missed gates first.
+//
+//	go run ./internal/learn/sim/cmd -seeds 5
+//	go run ./internal/learn/sim/cmd -row drain -seeds 1
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn/sim"
+)
+
+func main() {
+	seeds := flag.Int("seeds", 5, "seeds for each row")
+	first := flag.Uint64("seed", 1, "the first seed")
+	only := flag.String("row", "", "only rows whose name contains it")
+	trace := flag.Int("trace", 0, "1: print refusals, 2: print every fact")
+	timing := flag.Bool("timing", false, "print what each row took")
+	fuzz := flag.Int("fuzz", 0, "draw so many random vendors instead")
+	flag.Parse()
+	if *fuzz > 0 {
+		draw(*first, *fuzz, *trace)
+		return
+	}
+	if *trace > 0 {
+		sim.TraceTo(os.Stdout, *trace > 1)
+	}
+	begin := time.Now()
+	var hit, miss []sim.Summary
+	for _, row := range sim.Table() {
+		if !strings.Contains(row.Name, *only) {
+			continue
+		}
+		at := time.Now()
+		var scores []sim.Score
+		for i := range *seeds {
+			scores = append(scores, row.Play(*first+uint64(i)))
+		}
+		s := row.Summarize(scores)
+		if *timing {
+			fmt.Println(row.Name, time.Since(at))
+		}
+		if len(s.Gate) > 0 {
+			miss = append(miss, s)
+		} else {
+			hit = append(hit, s)
+		}
+	}
+	fmt.Printf("seeds %d to %d, median;worst\n%s\n", *first, *first+uint64(*seeds)-1, sim.Header)
+	for _, s := range append(miss, hit...) {
+		fmt.Println(s)
+	}
+	fmt.Printf("%d missed, %d hit, %v\n", len(miss), len(hit), time.Since(begin).Round(time.Millisecond))
+}
+
+// draw plays random vendors and prints those that were served worst.
+func draw(first uint64, n, trace int) {
+	if trace > 0 {
+		sim.TraceTo(os.Stdout, trace > 1)
+	}
+	type outcome struct {
+		used float64
+		res  sim.Result
+		draw sim.Draw
+	}
+	var all []outcome
+	begin := time.Now()
+	low, stuck, early := 0, 0, 0
+	byStyle, byKind := map[string][2]int{}, map[string][2]int{}
+	for i := range n {
+		d := sim.Random(first + uint64(i))
+		used, res := d.Play()
+		all = append(all, outcome{used, res, d})
+		bad := 0
+		if used < 0.8 {
+			low, bad = low+1, 1
+		}
+		if used < 0.3 {
+			stuck++
+		}
+		early += res.Early
+		style, kind := d.Run.Style.String(), d.Kinds
+		byStyle[style] = [2]int{byStyle[style][0] + bad, byStyle[style][1] + 1}
+		byKind[kind] = [2]int{byKind[kind][0] + bad, byKind[kind][1] + 1}
+	}
+	slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.used, b.used) })
+	for _, o := range all[:min(n, 25)] {
+		fmt.Printf("%.3f refused %d: %v\n", o.used, o.res.Refused, o.draw)
+	}
+	fmt.Println("below 0.8 by style:", byStyle)
+	fmt.Println("below 0.8 by kind:", byKind)
+	fmt.Printf("seeds %d to %d: %d below 0.8 (%.1f %%), %d below 0.3, median %.3f, %d departures before a told time, %v\n",
+		first, first+uint64(n)-1, low, 100*float64(low)/float64(n), stuck, all[n/2].used, early, time.Since(begin).Round(time.Millisecond))
+}

