@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -21,7 +22,7 @@ type call struct {
 	ctx     context.Context // the request's
 	options options
 	policy  *backoff.Policy
-	body    *backoff.Body // nil: the request has none
+	body    *replay.Body // nil: the request has none
 
 	key    string
 	lane   *lane   // nil until it is entered
@@ -60,8 +61,8 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 		c.policy = t.Retry
 	}
 	if req.Body != nil && req.Body != http.NoBody {
-		c.body = new(backoff.Body)
-		c.body.Open(req, c.policy)
+		c.body = new(replay.Body)
+		c.body.Open(req, bufferBody(c.policy))
 	}
 	if req.URL == nil {
 		return c.fail(errors.New("request has no URL"))

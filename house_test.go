@@ -41,13 +41,14 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                          {"throttle", "shaping", "headers", "backoff", "internal/readable"},
+		module:                          {"throttle", "shaping", "headers", "backoff", "internal/readable", "internal/replay"},
 		module + "/throttle":            {},
 		module + "/headers":             {},
 		module + "/backoff":             {"headers"},
 		module + "/shaping":             {"throttle", "internal/readable"},
 		module + "/distributed":         {"throttle"},
 		module + "/internal/readable":   {},
+		module + "/internal/replay":     {},
 		module + "/internal/testserver": {},
 	}
 	for _, p := range list(t) {

@@ -120,6 +120,52 @@ func TestBodyIsSentAgain(t *testing.T) {
 }
 
 // A GetBody that fails must not cost the response in hand.
+// A body that is kept stays open when the base closes it: the rest of it may be
+// wanted again.
+func TestBodyIsKeptOnlyWhereItMayBeSentAgain(t *testing.T) {
+	tests := []struct {
+		name   string
+		policy *backoff.Policy
+		length int64
+		kept   bool
+	}{
+		{"no policy", nil, backoff.DefaultBufferBody, true},
+		{"no policy, longer", nil, backoff.DefaultBufferBody + 1, false},
+		{"defaults", new(backoff.Policy), backoff.DefaultBufferBody, true},
+		{"defaults, longer", new(backoff.Policy), backoff.DefaultBufferBody + 1, false},
+		{"a bound", &backoff.Policy{BufferBody: 10}, 10, true},
+		{"a bound, longer", &backoff.Policy{BufferBody: 10}, 11, false},
+		{"nothing", &backoff.Policy{BufferBody: -1}, 1, false},
+		{"none", backoff.None, 1, false},
+		{"fewer than none", &backoff.Policy{Attempts: -1, MaxThrottled: -1, BufferBody: 10}, 1, false},
+		{"refusals alone", &backoff.Policy{Attempts: 1}, 1, true},
+		{"all but refusals", &backoff.Policy{MaxThrottled: -1}, 1, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			body := newCountedBody("")
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://vendor.test", body)
+			req.ContentLength = tt.length
+			transport := &weir.Transport{Retry: tt.policy, Base: baseFunc(func(out *http.Request) (*http.Response, error) {
+				out.Body.Close()
+				if kept := body.closes.Load() == 0; kept != tt.kept {
+					t.Errorf("kept = %v, want %v", kept, tt.kept)
+				}
+				return stub{}.RoundTrip(out)
+			})}
+			defer transport.Close()
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if n := body.closes.Load(); n != 1 {
+				t.Errorf("body closed %d times, want 1", n)
+			}
+		})
+	}
+}
+
 func TestFailingGetBodyReturnsResponseInHand(t *testing.T) {
 	r := socketRig(t, &testserver.Vendor{Handler: &bodies{fail: 1}}, &weir.Transport{Retry: after(0)})
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, r.server.URL, strings.NewReader("body"))

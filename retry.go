@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/shaping"
 )
 
@@ -55,6 +57,23 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 	c.verdict, c.refusedLast, c.asked = d.Reason, signal.Throttled && !d.Retry, max(c.told, signal.RetryAfter)
 	c.lane.meter.retry(c.ctx, d, resp, err)
 	return d
+}
+
+// bufferBody returns how many bytes are kept of a body that can be had again in
+// no other way: none if no attempt may follow the first.
+func bufferBody(p *backoff.Policy) int64 {
+	switch {
+	case p == nil:
+		return backoff.DefaultBufferBody
+	case never(p):
+		return 0
+	}
+	return cmp.Or(p.BufferBody, backoff.DefaultBufferBody)
+}
+
+// never reports whether the policy sends no request again, as [backoff.None].
+func never(p *backoff.Policy) bool {
+	return (p.Attempts < 0 || p.Attempts == 1) && p.MaxThrottled < 0
 }
 
 // renewBody has the body of the next attempt, or says why not.
@@ -111,7 +130,7 @@ func (c *call) discard(resp *http.Response) {
 	// A body that stands still must not hold the next attempt up.
 	still := time.AfterFunc(drainTime, func() { resp.Body.Close() })
 	defer still.Stop()
-	backoff.Drain(resp)
+	replay.Drain(resp)
 	c.inHand = nil
 }
 

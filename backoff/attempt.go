@@ -22,7 +22,7 @@ type Attempt struct {
 	Err      error          // what the base answered in place of a response; see [Policy.Next]
 	Signal   headers.Signal // what Response says; [headers.Parse]
 
-	Replayable bool // the body can be had again; [Body.Replayable]
+	Replayable bool // the body can be had again
 	Paused     bool // the request's lane was paused for Response
 }
 

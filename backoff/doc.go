@@ -28,8 +28,7 @@
 // # The bounds
 //
 // Attempts, throttled answers and total time bound a request; a [Budget]
-// bounds the retries of all requests of a lane. A [Body] is what a request's
-// body is had from again.
+// bounds the retries of all requests of a lane.
 //
 // # When not to use it
 //

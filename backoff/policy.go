@@ -85,8 +85,8 @@ type Policy struct {
 	BudgetPerSecond float64
 
 	// BufferBody is the most bytes kept of a body that can be had again in no
-	// other way. Zero means DefaultBufferBody; less means that such a body is
-	// sent once.
+	// other way. Next does not read it: who sends the attempts keeps the bytes.
+	// Zero means DefaultBufferBody; less means that such a body is sent once.
 	BufferBody int64
 }
 
@@ -204,20 +204,6 @@ func (p *Policy) idempotent(req *http.Request) bool {
 		return true
 	}
 	return p.Idempotent != nil && p.Idempotent(req)
-}
-
-// bufferBody returns how much is kept of a body, which is nothing if no attempt
-// may follow the first.
-func (p *Policy) bufferBody() int64 {
-	switch {
-	case p == nil:
-		return DefaultBufferBody
-	case p.attempts() <= 1 && p.maxThrottled() <= 0:
-		return 0
-	case p.BufferBody == 0:
-		return DefaultBufferBody
-	}
-	return p.BufferBody
 }
 
 func (p *Policy) attempts() int {

@@ -29,7 +29,20 @@ func newClient(t *testing.T, p *Policy) *retryablehttp.Client {
 	return client
 }
 
+// drain reads and closes a response's body, as the client does before it sends
+// the request again.
+func drain(t *testing.T, resp *http.Response) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Error(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRetryableServesARetryableClient(t *testing.T) {
+	const text = "a body of some bytes"
 	tests := []struct {
 		name   string
 		policy *Policy
@@ -73,7 +86,7 @@ func TestRetryableServesARetryableClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			Drain(resp)
+			drain(t, resp)
 			want := tt.status
 			if tt.sent == 3 {
 				want = http.StatusOK
@@ -106,7 +119,7 @@ func TestRetryableLooksAtWhatWouldBeSentAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Drain(resp)
+	drain(t, resp)
 	if posts.Load() != 1 {
 		t.Errorf("POST sent %d times, want once", posts.Load())
 	}
@@ -153,14 +166,14 @@ func TestRetryableKnowsAHintInADrainedBody(t *testing.T) {
 	resp := &http.Response{
 		StatusCode:    429,
 		Header:        http.Header{"Content-Type": {"application/json"}},
-		Body:          &source{Reader: strings.NewReader(`{"ok":false,"parameters":{"retry_after":61}}`)},
+		Body:          io.NopCloser(strings.NewReader(`{"ok":false,"parameters":{"retry_after":61}}`)),
 		ContentLength: -1,
 		Request:       httptest.NewRequest("POST", "https://api.telegram.org/bot/sendMessage", http.NoBody),
 	}
 	if again, _ := check(t.Context(), resp, nil); !again {
 		t.Fatal("CheckRetry = false")
 	}
-	Drain(resp)
+	drain(t, resp)
 	if d := delay(0, time.Second, 0, resp); d < 61*time.Second {
 		t.Errorf("Backoff = %v, want at least 61s", d)
 	}

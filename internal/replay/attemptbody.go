@@ -1,4 +1,4 @@
-package backoff
+package replay
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // not hold up the next attempt for ever.
 const letGoTime = time.Second
 
-var errBodyHeld = errors.New("backoff: body is still read by the attempt before")
+var errBodyHeld = errors.New("body is still read by the attempt before")
 
 // An attemptBody is the body as the base of one attempt has it. A base may read
 // and close it on goroutines of its own, also after its RoundTrip returned.
@@ -31,8 +31,8 @@ type attemptBody struct {
 	idle    chan struct{} // closed when the base has let go; nil: nobody waits for that
 }
 
-// open begins an attempt with body, read through r where it is to be rewound.
-func (a *attemptBody) open(body io.ReadCloser, r replay) {
+// open begins an attempt with body, read through r if that is not nil.
+func (a *attemptBody) open(body io.ReadCloser, r rewinder) {
 	a.from, a.source = body, body
 	if r != nil {
 		a.from, a.keep = r, true

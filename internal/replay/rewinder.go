@@ -1,4 +1,4 @@
-package backoff
+package replay
 
 import (
 	"fmt"
@@ -6,13 +6,22 @@ import (
 	"sync/atomic"
 )
 
+// A rewinder is a reader that can begin anew.
+type rewinder interface {
+	io.Reader
+	// rewind fails if what was read is lost.
+	rewind() error
+	// rewindable reports whether rewind would succeed, as far as is known.
+	rewindable() bool
+}
+
 // A seek is a body that can seek.
 type seek struct {
 	io.ReadSeeker
 	start int64
 }
 
-// newSeek returns false where body cannot seek, such as an *os.File of a pipe.
+// newSeek returns false if body cannot seek, such as an *os.File of a pipe.
 func newSeek(body io.Reader) (*seek, bool) {
 	s, ok := body.(io.ReadSeeker)
 	if !ok {
@@ -26,7 +35,7 @@ func (s *seek) rewindable() bool { return true }
 
 func (s *seek) rewind() error {
 	if _, err := s.Seek(s.start, io.SeekStart); err != nil {
-		return fmt.Errorf("backoff: body cannot be rewound: %w", err)
+		return fmt.Errorf("body cannot be rewound: %w", err)
 	}
 	return nil
 }
@@ -58,7 +67,7 @@ func (s *spool) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep appends p, or drops everything where that is more than the bound.
+// keep appends p, or drops everything if that is more than the bound.
 func (s *spool) keep(p []byte) {
 	switch {
 	case s.lost.Load():
@@ -76,7 +85,7 @@ func (s *spool) rewindable() bool { return !s.lost.Load() }
 
 func (s *spool) rewind() error {
 	if s.lost.Load() {
-		return fmt.Errorf("backoff: body is longer than the %d bytes kept of it", s.bound)
+		return fmt.Errorf("body is longer than the %d bytes kept of it", s.bound)
 	}
 	s.at = 0
 	return nil

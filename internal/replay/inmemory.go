@@ -1,4 +1,4 @@
-package backoff
+package replay
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package backoff
+package replay
 
 import (
 	"bytes"
@@ -49,36 +49,33 @@ func (s *seekSource) Seek(offset int64, whence int) (int64, error) {
 
 const text = "a body of some bytes"
 
+// enough is more than is kept of any body here.
+const enough = 1 << 10
+
 // kinds are the ways to have a body again. Each new is a fresh request with the
 // caller's body in it.
 var kinds = []struct {
 	name       string
-	policy     *Policy
+	keep       int64
 	replayable bool
 	new        func() (*http.Request, *source)
 }{
-	{"GetBody", nil, true, func() (*http.Request, *source) {
+	{"GetBody", enough, true, func() (*http.Request, *source) {
 		s := &source{Reader: strings.NewReader(text)}
 		req := httptest.NewRequest("PUT", "http://vendor.example", s)
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
 		return req, s
 	}},
-	{"seek", nil, true, func() (*http.Request, *source) {
+	{"seek", enough, true, func() (*http.Request, *source) {
 		r := strings.NewReader("skipped" + text)
 		_, _ = r.Seek(int64(len("skipped")), io.SeekStart)
 		s := &seekSource{source{Reader: r}}
 		return httptest.NewRequest("PUT", "http://vendor.example", s), &s.source
 	}},
-	{"buffer", &Policy{BufferBody: int64(len(text))}, true, newOnce},
-	{"buffer of the default", nil, true, newOnce},
-	{"buffer of the default too small for the length", nil, false, func() (*http.Request, *source) {
-		req, s := newOnce()
-		req.ContentLength = DefaultBufferBody + 1
-		return req, s
-	}},
-	{"once", &Policy{BufferBody: -1}, false, newOnce},
-	{"once, never again", None, false, newOnce},
-	{"buffer too small for the length", &Policy{BufferBody: 3}, false, func() (*http.Request, *source) {
+	{"buffer", int64(len(text)), true, newOnce},
+	{"buffer to spare", enough, true, newOnce},
+	{"once", 0, false, newOnce},
+	{"buffer too small for the length", int64(len(text)) - 1, false, func() (*http.Request, *source) {
 		req, s := newOnce()
 		req.ContentLength = int64(len(text))
 		return req, s
@@ -127,7 +124,7 @@ func TestBodyIsWholeInEveryAttempt(t *testing.T) {
 			req, s := kind.new()
 			before := *req
 			var b Body
-			b.Open(req, kind.policy)
+			b.Open(req, kind.keep)
 			for range 3 {
 				body := mustNext(t, &b)
 				_, _ = io.CopyN(io.Discard, body, read)
@@ -201,7 +198,7 @@ func TestBodyClosesTheCallersOnce(t *testing.T) {
 			t.Run(kind.name+"/"+path.name, func(t *testing.T) {
 				req, s := kind.new()
 				var b Body
-				b.Open(req, kind.policy)
+				b.Open(req, kind.keep)
 				if b.Replayable() != kind.replayable {
 					t.Errorf("Replayable = %v, want %v", !kind.replayable, kind.replayable)
 				}
@@ -216,7 +213,7 @@ func TestBodyClosesTheCallersOnce(t *testing.T) {
 func TestBodyThatIsNotThere(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		var b Body
-		b.Open(&http.Request{Body: body}, nil)
+		b.Open(&http.Request{Body: body}, enough)
 		for range 2 {
 			if !b.Replayable() {
 				t.Error("Replayable = false, want true")
@@ -235,7 +232,7 @@ func TestBodyThatCannotBeHadAgain(t *testing.T) {
 	req, s := newOnce()
 	req.GetBody = func() (io.ReadCloser, error) { return nil, errGone }
 	var b Body
-	b.Open(req, nil)
+	b.Open(req, enough)
 	_ = mustNext(t, &b).Close()
 	if _, err := b.Next(t.Context()); err != errGone {
 		t.Errorf("Next: %v, want GetBody's %v", err, errGone)
@@ -245,7 +242,7 @@ func TestBodyThatCannotBeHadAgain(t *testing.T) {
 
 	req, s = newOnce()
 	b = Body{}
-	b.Open(req, None)
+	b.Open(req, 0)
 	_ = mustNext(t, &b).Close()
 	if _, err := b.Next(t.Context()); err != errBodySent {
 		t.Errorf("Next: %v, want %v", err, errBodySent)
@@ -266,7 +263,7 @@ func TestBodyInMemoryIsGivenAsItIs(t *testing.T) {
 			req := httptest.NewRequest("PUT", "http://vendor.example", nil)
 			req.Body, req.GetBody = io.NopCloser(r), getBody
 			var b Body
-			b.Open(req, None)
+			b.Open(req, 0)
 			if !b.Replayable() {
 				t.Errorf("%T: not replayable", r)
 			}
@@ -315,7 +312,7 @@ func TestRenewedBodyIsTheNext(t *testing.T) {
 		return made[len(made)-1], nil
 	}
 	var b Body
-	b.Open(req, nil)
+	b.Open(req, enough)
 	if err := b.Renew(t.Context()); err != nil || len(made) != 0 {
 		t.Errorf("Renew before the first attempt: %v, %d made, want none", err, len(made))
 	}
@@ -338,7 +335,7 @@ func TestRenewedBodyIsTheNext(t *testing.T) {
 	}
 
 	b = Body{}
-	b.Open(req, nil)
+	b.Open(req, enough)
 	_ = mustNext(t, &b).Close()
 	if err := b.Renew(t.Context()); err != errGone {
 		t.Errorf("Renew: %v, want GetBody's %v", err, errGone)
@@ -350,7 +347,7 @@ func TestBodyKeepsNoMoreThanItsBound(t *testing.T) {
 	req, s := newOnce()
 	req.ContentLength = -1
 	var b Body
-	b.Open(req, &Policy{BufferBody: int64(len(text)) - 1})
+	b.Open(req, int64(len(text))-1)
 	if !b.Replayable() {
 		t.Error("Replayable before anything was read = false")
 	}
@@ -360,7 +357,7 @@ func TestBodyKeepsNoMoreThanItsBound(t *testing.T) {
 	if b.Replayable() {
 		t.Error("Replayable of a body beyond the bound = true")
 	}
-	if kept := b.replay.(*spool).kept; kept != nil {
+	if kept := b.rewinder.(*spool).kept; kept != nil {
 		t.Errorf("%d bytes kept, want none", len(kept))
 	}
 	if _, err := b.Next(t.Context()); err == nil {
@@ -377,7 +374,7 @@ func TestBodyThatSeeksOnlyInName(t *testing.T) {
 	}
 	defer w.Close()
 	var b Body
-	b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), None)
+	b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), 0)
 	if b.Replayable() {
 		t.Error("Replayable of a pipe = true")
 	}
@@ -395,7 +392,7 @@ func TestBodyOfAFileBeginsWhereItStood(t *testing.T) {
 	}
 	_, _ = file.Seek(int64(len("skipped")), io.SeekStart)
 	var b Body
-	b.Open(httptest.NewRequest("PUT", "http://vendor.example", file), nil)
+	b.Open(httptest.NewRequest("PUT", "http://vendor.example", file), enough)
 	for range 3 {
 		body := mustNext(t, &b)
 		mustRead(t, body, text)
@@ -412,7 +409,7 @@ func TestBodyWaitsUntilTheBaseHasLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		req, s := kinds[1].new()
 		var b Body
-		b.Open(req, nil)
+		b.Open(req, enough)
 		first := mustNext(t, &b)
 		begin := time.Now()
 		go func() {
@@ -436,7 +433,7 @@ func TestBodyIsTakenFromABaseThatKeepsIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				req, s := kind.new()
 				var b Body
-				b.Open(req, kind.policy)
+				b.Open(req, kind.keep)
 				first := mustNext(t, &b)
 				begin := time.Now()
 				body := mustNext(t, &b)
@@ -460,7 +457,7 @@ func TestBodyWaitsForAReadUnderWay(t *testing.T) {
 		r, w := io.Pipe()
 		s := &source{Reader: r}
 		var b Body
-		b.Open(httptest.NewRequest("PUT", "http://vendor.example", s), nil)
+		b.Open(httptest.NewRequest("PUT", "http://vendor.example", s), enough)
 		first := mustNext(t, &b)
 		begin := time.Now()
 		go func() { _, _ = first.Read(make([]byte, 100)) }()
@@ -487,7 +484,7 @@ func TestBodyWhoseReadNeverEndsIsNotHadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		var b Body
-		b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), nil)
+		b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), enough)
 		first := mustNext(t, &b)
 		got := make(chan error)
 		go func() { _, err := first.Read(make([]byte, 100)); got <- err }()
@@ -515,7 +512,7 @@ func TestBodyIsNotClosedUnderARead(t *testing.T) {
 		r, w := io.Pipe()
 		s := &source{Reader: r}
 		var b Body
-		b.Open(httptest.NewRequest("PUT", "http://vendor.example", s), nil)
+		b.Open(httptest.NewRequest("PUT", "http://vendor.example", s), enough)
 		body := mustNext(t, &b)
 		go func() { _, _ = body.Read(make([]byte, 100)) }()
 		synctest.Wait()
@@ -530,20 +527,20 @@ func TestBodyIsNotClosedUnderARead(t *testing.T) {
 // A base ends a Read that blocks by closing the body: at once if nothing of it is
 // kept, else when no attempt follows.
 func TestBodyIsClosedByTheBaseUnderItsRead(t *testing.T) {
-	for _, policy := range []*Policy{None, nil} {
+	for _, keep := range []int64{0, enough} {
 		for _, end := range []func(*Body){(*Body).Release, (*Body).Close} {
 			synctest.Test(t, func(t *testing.T) {
 				r, w := io.Pipe()
 				defer w.Close()
 				var b Body
-				b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), policy)
+				b.Open(httptest.NewRequest("PUT", "http://vendor.example", r), keep)
 				body := mustNext(t, &b)
 				got := make(chan error, 1)
 				go func() { _, err := body.Read(make([]byte, 100)); got <- err }()
 				synctest.Wait()
 				_ = body.Close()
 				synctest.Wait()
-				if ended := len(got) == 1; ended != (policy == None) {
+				if ended := len(got) == 1; ended != (keep == 0) {
 					t.Errorf("Read has ended: %v", ended)
 				}
 				end(&b)
@@ -574,7 +571,7 @@ func TestBodyIsNotReadAfterItsEnd(t *testing.T) {
 	req, s := newOnce()
 	s.Reader = &endsOnce{Reader: s.Reader}
 	var b Body
-	b.Open(req, &Policy{BufferBody: 100})
+	b.Open(req, 100)
 	for range 3 {
 		body := mustNext(t, &b)
 		mustRead(t, body, text)
@@ -587,7 +584,7 @@ func TestBodyWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		req, s := kinds[1].new()
 		var b Body
-		b.Open(req, nil)
+		b.Open(req, enough)
 		first := mustNext(t, &b)
 		ctx, cancel := context.WithTimeout(t.Context(), letGoTime/2)
 		defer cancel()
@@ -649,7 +646,7 @@ func TestBodyUnderAServerThatAnswersEarly(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := body.new(req)
-			resp := sendAgain(t, base, req, &Policy{BufferBody: int64(len(want))})
+			resp := sendAgain(t, base, req, int64(len(want)))
 			Drain(resp)
 			if resp.StatusCode != http.StatusOK {
 				t.Errorf("status %d, want 200", resp.StatusCode)
@@ -661,32 +658,30 @@ func TestBodyUnderAServerThatAnswersEarly(t *testing.T) {
 	}
 }
 
-// sendAgain sends req until the answer needs no retry, without delays.
-func sendAgain(t *testing.T, base http.RoundTripper, req *http.Request, p *Policy) *http.Response {
+// sendAgain sends req, four times at most, until the server has processed it.
+func sendAgain(t *testing.T, base http.RoundTripper, req *http.Request, keep int64) *http.Response {
 	t.Helper()
 	var body Body
-	body.Open(req, p)
+	body.Open(req, keep)
 	defer body.Close()
-	for a := (Attempt{Request: req}); ; {
-		a.Number++
+	for number := 1; ; number++ {
 		ctx, cancel := context.WithCancel(req.Context())
 		attempt := req.WithContext(ctx)
 		var err error
 		if attempt.Body, err = body.Next(req.Context()); err != nil {
 			t.Fatal(err)
 		}
-		a.Response, a.Err = base.RoundTrip(attempt)
-		a.Replayable = body.Replayable()
-		if d := p.Next(a); !d.Retry {
-			if a.Err != nil {
-				t.Fatal(a.Err)
+		resp, err := base.RoundTrip(attempt)
+		if number == 4 || err == nil && resp.StatusCode < 500 {
+			if err != nil {
+				t.Fatal(err)
 			}
 			t.Cleanup(cancel)
 			body.Release()
-			return a.Response
+			return resp
 		}
-		if a.Err == nil {
-			Drain(a.Response)
+		if err == nil {
+			Drain(resp)
 		}
 		cancel()
 	}
@@ -697,7 +692,7 @@ func TestBodyUnderManyHands(t *testing.T) {
 		for range 50 {
 			req, s := kind.new()
 			var b Body
-			b.Open(req, kind.policy)
+			b.Open(req, kind.keep)
 			var bases sync.WaitGroup
 			for range 4 {
 				body := mustNext(t, &b)
@@ -719,7 +714,7 @@ func TestFirstAttemptsBodyAllocatesNothing(t *testing.T) {
 	b, ctx := new(Body), t.Context()
 	if n := testing.AllocsPerRun(100, func() {
 		*b = Body{}
-		b.Open(req, nil)
+		b.Open(req, enough)
 		body, _ := b.Next(ctx)
 		_ = body.Close()
 		b.Release()
@@ -735,7 +730,7 @@ func BenchmarkBodyFirstAttempt(b *testing.B) {
 	body, ctx := new(Body), b.Context()
 	for b.Loop() {
 		*body = Body{}
-		body.Open(req, nil)
+		body.Open(req, enough)
 		r, _ := body.Next(ctx)
 		_ = r.Close()
 		body.Release()

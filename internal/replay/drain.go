@@ -1,13 +1,13 @@
-package backoff
+package replay
 
 import (
 	"io"
 	"net/http"
 )
 
-// DrainBytes is the most that [Drain] reads of a response. Reading so much costs
+// drainBytes is the most that [Drain] reads of a response. Reading so much costs
 // less than the new connection that is saved.
-const DrainBytes = 64 << 10
+const drainBytes = 64 << 10
 
 // Drain reads and closes the body of a response that is thrown away, so that
 // its connection can carry another request. A longer body is closed as it is.
@@ -17,8 +17,8 @@ func Drain(resp *http.Response) {
 	if resp.Body == nil {
 		return
 	}
-	if resp.ContentLength <= DrainBytes {
-		_, _ = io.CopyN(io.Discard, resp.Body, DrainBytes)
+	if resp.ContentLength <= drainBytes {
+		_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
 	}
 	_ = resp.Body.Close()
 }

@@ -1,4 +1,4 @@
-package backoff
+package replay
 
 import (
 	"io"
@@ -17,9 +17,9 @@ func TestDrainReadsNoMoreThanItsBound(t *testing.T) {
 	}{
 		{"short", 100, 100, 0},
 		{"of unknown length", 100, -1, 0},
-		{"as long as the bound", DrainBytes, DrainBytes, 0},
-		{"longer, which is known", DrainBytes + 1, DrainBytes + 1, DrainBytes + 1},
-		{"longer, which is not", DrainBytes + 10, -1, 10},
+		{"as long as the bound", drainBytes, drainBytes, 0},
+		{"longer, which is known", drainBytes + 1, drainBytes + 1, drainBytes + 1},
+		{"longer, which is not", drainBytes + 10, -1, 10},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
