@@ -3,11 +3,10 @@ package shaping_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,42 +97,51 @@ func TestCancelledWaitersCostTheOthersNothing(t *testing.T) {
 	}
 }
 
-// A caller who gives up in the very instant of its grant, just before it or just
-// after, passes the permit on in that instant.
+// A caller who gives up in the very instant of its grant, before it, after it or
+// as it sets out, passes the permit on in that instant.
 func TestCancelInTheInstantOfTheGrantPassesThePermitOn(t *testing.T) {
-	for name, test := range map[string]func(cancel func(), c *cancelling){
-		"before the grant": func(cancel func(), c *cancelling) { c.asked = cancel },
-		"after the grant":  func(cancel func(), c *cancelling) { c.granted = cancel },
-		"once it may go":   func(cancel func(), c *cancelling) { c.released = cancel },
+	for name, test := range map[string]func(c *cancelling, ctx *leaving){
+		"before the grant": func(c *cancelling, ctx *leaving) { c.asked = ctx.cancel },
+		"after the grant":  func(c *cancelling, ctx *leaving) { c.granted = ctx.cancel },
+		"as it sets out":   func(c *cancelling, ctx *leaving) { c.granted = func() { ctx.ends.Store(true) } },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 20 { // a select takes any of two that are ready
-				synctest.Test(t, func(t *testing.T) {
-					limiter := &cancelling{Limiter: newLimiter(t, throttle.LeakyBucket(1, time.Second)), since: throttle.InstantOf(time.Now())}
-					q := shaping.NewQueue(limiter)
-					j := newJournal(t, q)
-					j.come(t.Context(), "first", one())
-					ctx, cancel := context.WithCancel(t.Context())
-					test(cancel, limiter)
-					j.come(ctx, "gone", one())
-					j.come(t.Context(), "next", one())
-					j.come(t.Context(), "last", one())
-					// Once it may go it may have gone.
-					left := []string{"first 0s", "gone 1s", "next 2s", "last 3s"}
-					if got := j.got(); name != "once it may go" || !slices.Equal(got, left) {
-						j.want("first 0s", "gone 1s canceled", "next 1s", "last 2s")
-					}
-				})
-			}
+			synctest.Test(t, func(t *testing.T) {
+				limiter := &cancelling{Limiter: newLimiter(t, throttle.LeakyBucket(1, time.Second))}
+				j := newJournal(t, shaping.NewQueue(limiter))
+				j.come(t.Context(), "first", one())
+				ctx := new(leaving)
+				ctx.Context, ctx.cancel = context.WithCancel(t.Context())
+				test(limiter, ctx)
+				j.come(ctx, "gone", one())
+				j.come(t.Context(), "next", one())
+				j.come(t.Context(), "last", one())
+				j.want("first 0s", "gone 1s canceled", "next 1s", "last 2s")
+			})
 		})
 	}
 }
 
-// cancelling cancels a caller once, as it is about to be granted or was.
+// A leaving context ends, once told that it ends, when it is next asked whether
+// it has.
+type leaving struct {
+	context.Context
+	cancel func()
+	ends   atomic.Bool
+}
+
+func (c *leaving) Err() error {
+	if c.ends.Load() {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// cancelling calls a function once, as somebody in line is about to be granted
+// or was.
 type cancelling struct {
 	throttle.Limiter
-	since                    throttle.Instant // of the first caller in line
-	asked, granted, released func()
+	asked, granted func()
 }
 
 func (c *cancelling) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
@@ -149,16 +157,27 @@ func (c *cancelling) Take(now throttle.Instant, r throttle.Request) (throttle.In
 	return at, err
 }
 
-// Fetch is called when the queue has let go who can go.
-func (c *cancelling) Fetch(now throttle.Instant, _ int, _ iter.Seq[throttle.Request]) {
-	if f := c.released; f != nil && now >= c.since.Add(time.Second) {
-		c.released = nil
-		f()
-	}
-}
-
 func (c *cancelling) Refund(now, at throttle.Instant, r throttle.Request) {
 	c.Limiter.(throttle.Refunder).Refund(now, at, r)
+}
+
+// A caller who has gone is passed over, though it had no time to leave the line.
+// What it was granted would be lost to a limiter that takes nothing back.
+func TestGoneCallerIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := new(told)
+		q := shaping.NewQueue(limiter)
+		j := newJournal(t, q)
+		ctx, cancel := context.WithCancel(t.Context())
+		j.come(t.Context(), "first", one())
+		j.come(ctx, "gone", one())
+		j.come(t.Context(), "next", one())
+		limiter.granted = cancel
+		limiter.tell(2)
+		synctest.Wait()
+		q.Close()
+		j.want("first 0s", "gone 0s canceled", "next 0s")
+	})
 }
 
 func TestReturnPassesPermitsOnOnce(t *testing.T) {
@@ -178,6 +197,28 @@ func TestReturnPassesPermitsOnOnce(t *testing.T) {
 			t.Errorf("Departed() = %v, %d refunds of a turn returned twice, want 0, 1", turn.Departed(), limiter.told)
 		}
 		j.want("a 0s", "b 0s", "returned 0s", "c 1s")
+	})
+}
+
+// What a settled estimate gives back goes to those in line at once.
+func TestSettleLetsTheLineGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
+		j := newJournal(t, q)
+		settle := func(turn *shaping.Turn, actual int) {
+			request, at := turn.Charged()
+			q.Settle(at, request, throttle.Request{N: actual})
+		}
+		exact, estimate := &shaping.Turn{N: 1}, &shaping.Turn{N: 4}
+		j.come(t.Context(), "exact", exact)
+		settle(exact, 1)
+		j.come(t.Context(), "estimate", estimate)
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "c", one())
+		time.Sleep(500 * time.Millisecond)
+		settle(estimate, 2)
+		j.want("estimate 0s", "exact 0s", "a 500ms", "b 500ms", "c 1s")
 	})
 }
 

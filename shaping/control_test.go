@@ -141,6 +141,26 @@ func TestTuneRefusesThoseWhoCanNoLongerBeServed(t *testing.T) {
 	})
 }
 
+// Whoever asks for more than the new limits ever grant is sent away at once,
+// wherever it stands, whether it has a deadline or not.
+func TestTuneRefusesThoseInLineWhoCanNeverBeServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
+		j := newJournal(t, q)
+		j.come(t.Context(), "a", &shaping.Turn{N: 5})
+		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "five", &shaping.Turn{N: 5})
+		j.come(t.Context(), "c", one())
+		j.come(t.Context(), "five in time", &shaping.Turn{N: 5, MaxWait: time.Minute})
+		j.come(t.Context(), "four", &shaping.Turn{N: 4})
+		time.Sleep(500 * time.Millisecond)
+		if err := q.Tune(throttle.TokenBucket(1, time.Second, 4)); err != nil {
+			t.Fatal(err)
+		}
+		j.want("a 0s", "five 500ms burst", "five in time 500ms burst", "b 1s", "c 2s", "four 6s")
+	})
+}
+
 func TestCloseSendsEverybodyAwayAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Hour))

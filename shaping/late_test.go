@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,6 +118,52 @@ func TestLateTimerIsForgotten(t *testing.T) {
 		if q.busy.Load() {
 			t.Error("the queue takes its lock for a lateness long past")
 		}
+	})
+}
+
+// A queue that was late when it was closed stays closed when that is forgotten.
+func TestForgottenLatenessOpensNoClosedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := lateQueue(t, time.Millisecond, throttle.LeakyBucket(1000, time.Second))
+		wait(t, q)
+		wait(t, q)
+		if q.late == 0 {
+			t.Fatal("the queue was not late: no test")
+		}
+		q.Close()
+		time.Sleep(time.Second)
+		for range 2 { // the first forgets the lateness
+			if err := q.Wait(t.Context()); !errors.Is(err, ErrClosed) {
+				t.Errorf("Wait() = %v after Close, want ErrClosed", err)
+			}
+		}
+	})
+}
+
+// Nobody overtakes the line because its lateness was forgotten.
+func TestForgottenLatenessLetsNobodyPastTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := lateQueue(t, 5*time.Millisecond, throttle.LeakyBucket(1, time.Second))
+		wait(t, q)
+		wait(t, q)
+		if q.late == 0 {
+			t.Fatal("the queue was not late: no test")
+		}
+		start := time.Now()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			wait(t, q)
+			if waited := time.Since(start); waited > time.Second {
+				t.Errorf("the head of the line left after %v, want when the next came, after 997ms", waited)
+			}
+		})
+		time.Sleep(500 * time.Millisecond)
+		if err := q.WaitTurn(t.Context(), &Turn{N: 1, MaxWait: 1}); !errors.Is(err, ErrDeadline) {
+			t.Errorf("WaitTurn() = %v, want ErrDeadline", err)
+		}
+		time.Sleep(497 * time.Millisecond) // the permit is at hand, the timer late
+		wait(t, q)
+		wg.Wait()
 	})
 }
 

@@ -19,6 +19,7 @@ type told struct {
 	permits int
 	wake    func()
 	fetched [][]int
+	granted func() // called when somebody was let go; nil: nothing is
 }
 
 func (l *told) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
@@ -28,6 +29,9 @@ func (l *told) Take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 		return throttle.Never, nil
 	}
 	l.permits -= r.N
+	if l.granted != nil {
+		l.granted()
+	}
 	return now, nil
 }
 
