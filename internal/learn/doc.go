@@ -28,13 +28,15 @@
 //     Internet-Wide Analysis of Traffic Policing"; lt_bw in Linux' tcp_bbr.c);
 //   - so is (n-b)/d for the last n calls before the refusal and the d seconds
 //     they took, b the burst; the best of eight marks on the ramp is taken;
-//   - the rate at the refusal is no less than it.
+//   - the rate in force when the refused call left is no less than it. That is
+//     not the rate when its refusal is heard: with answers 100 ms late the
+//     difference kept lanes at 8 % refused for good.
 //
 // W is the geometric mean of the two bounds and U half their distance. Counts are
 // differences of ordinals, less what was refused, so the order in which answers
 // land does not matter.
 //
-// The constants: U is at least 0.015, because a search takes 2.4/U calls and one
+// The constants: U is at least 0.015, because a search takes 2.2/U calls and one
 // refusal in 150 calls is what the slowest vendors are to see; at most 0.5.
 // A search takes at least 0.045 s/U, 0.4 round trips/U, a third less than U
 // periods/U of windows, and as long as a silence cost: losing the share U of n

@@ -83,7 +83,7 @@ func (s *State) end(f *Fact, now throttle.Instant) {
 		return
 	}
 	s.noteEarly()
-	s.X, s.Marked = 0, 0
+	s.X, s.Marked, s.Rise = 0, 0, 0
 	if s.small(f) {
 		s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
 		s.R = s.W * (1 - s.U)

@@ -85,7 +85,8 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	case s.Mode == Start:
 		s.firstRefusal(f, now)
 	case s.Mode == Rate:
-		s.begin(f, now, s.R)
+		// R rose since f left, by as many answers as were in flight.
+		s.begin(f, now, s.R*math.Exp(-s.Rise*float64(max(0, f.Flying-1))))
 	default:
 		s.flightRefused(f, now)
 	}

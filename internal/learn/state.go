@@ -46,13 +46,14 @@ type State struct {
 	Banned  throttle.Instant // until then refusals are no matter of calls in flight
 
 	// Rate.
-	R float64 // permits per second in force
-	W float64 // the estimate of the vendor's rate
-	U float64 // the estimate's width, a share of it
-	X float64 // how far the search is: 0 at W(1-U), 1 at W
-	G float64 // seconds that the last silence lasted beyond what probes covered
-	P float64 // seconds of the vendor's period, as far as it shows; zero: none
-	B float64 // calls served before the first refusal: the burst, and what came due with it
+	R    float64 // permits per second in force
+	W    float64 // the estimate of the vendor's rate
+	U    float64 // the estimate's width, a share of it
+	X    float64 // how far the search is: 0 at W(1-U), 1 at W
+	Rise float64 // by how much the last call served raised the logarithm of R
+	G    float64 // seconds that the last silence lasted beyond what probes covered
+	P    float64 // seconds of the vendor's period, as far as it shows; zero: none
+	B    float64 // calls served before the first refusal: the burst, and what came due with it
 
 	Marks  [marks]Mark // the ramp: a departure for each quarter of the search
 	Marked int         // how many

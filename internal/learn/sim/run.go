@@ -270,7 +270,6 @@ func (w *world) garble(c *call) {
 // next one of a served worker to its end.
 func (w *world) land(id int32) {
 	c := &w.calls[id]
-	w.flying--
 	f := &c.fact
 	f.Landed = throttle.Instant(w.now)
 	f.Waited = f.Waited || len(w.line) > w.head
@@ -280,7 +279,6 @@ func (w *world) land(id int32) {
 			w.told = max(w.told, int64(f.Until))
 		}
 	}
-	delete(w.unans, f.Ordinal)
 	w.count(c)
 	if f.Refused {
 		w.rejoin(waiting{since: w.now, line: c.line, refused: c.refused + 1})
@@ -346,7 +344,11 @@ func (w *world) count(c *call) {
 	}
 }
 
+// learn observes a fact. The call is in flight until then: what is bounded is
+// what nobody has heard of yet.
 func (w *world) learn(f *learn.Fact) {
+	w.flying--
+	delete(w.unans, f.Ordinal)
 	if w.NoLearner || w.state.Quiet(f) {
 		return
 	}

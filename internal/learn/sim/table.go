@@ -229,8 +229,8 @@ func fleets() []Row {
 		return Row{Name: name, Run: s, Rate: 200, Gate: Goal{Used: 0.95, Share: 0.004}}
 	}
 	return []Row{
-		late("fleet drain, facts 2 ms late", Bare, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 60}),
-		late("fleet drain, facts 20 ms late", Bare, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 80}),
+		late("fleet drain, facts 2 ms late", Bare, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 36}),
+		late("fleet drain, facts 20 ms late", Bare, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 36}),
 		steady("fleet steady, facts 2 ms late", 2*time.Millisecond),
 		steady("fleet steady, facts 100 ms late", 100*time.Millisecond),
 		late("fleet drain, X-RateLimit, 2 ms", Epoch, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),

@@ -77,6 +77,7 @@ func draw(first uint64, n, trace int) {
 	for i := range n {
 		d := sim.Random(first + uint64(i))
 		used, res := d.Play()
+		res.Bins = nil // they would fill the memory
 		all = append(all, outcome{used, res, d})
 		bad := 0
 		if used < 0.8 {
