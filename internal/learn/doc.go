@@ -85,6 +85,8 @@
 //     the lower bound after a late one: with exact counts neither changed a row.
 //   - A window as a hypothesis of its own, with its end and count: an even pace
 //     and the cycle of silences reach its rows with half the state.
+//   - Taking what left in the last period before a refusal for a full window: as
+//     many rows lost by it as gained.
 //   - The median of told resets: the earliest one of a window is exact to the
 //     smallest fraction of a second at which an answer came.
 //   - Probes twice as far apart each: fewer of them, but windows lose their
