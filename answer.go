@@ -21,7 +21,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	}
 	signal, heeded := c.read(resp)
 	if signal.Throttled {
-		c.lane.meter.refusal(c.ctx, resp, &signal)
+		c.lane.meter.Refusal(c.ctx, resp, &signal)
 	}
 	// First the refusal: what lands lets the next one go. Where waiting does
 	// not help this request, a time that was told still is the lane's.

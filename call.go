@@ -134,9 +134,7 @@ func (c *call) end() {
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
 	err := c.turnCome()
-	if c.lane.meter != nil {
-		c.lane.meter.admission(c.ctx, c.lane.gate.storeWord(), resultOf(err, c.turn.Arrived() != 0))
-	}
+	c.lane.meter.Turn(c.ctx, &c.turn, c.lane.gate.storeWord(), err)
 	if first {
 		c.arrive(err)
 	}

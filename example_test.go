@@ -286,7 +286,7 @@ func ExampleTransport_metrics() {
 }
 
 // A queue of one's own tells of its waits as a Transport's do.
-func ExampleObserve() {
+func ExampleWaitHook() {
 	spans := tracetest.NewSpanRecorder()
 	limiter, err := throttle.Local{}.Limiter("jobs", throttle.LeakyBucket(100, time.Second))
 	if err != nil {
@@ -294,7 +294,7 @@ func ExampleObserve() {
 		return
 	}
 	queue := shaping.NewQueue(limiter)
-	weir.Observe(queue, "jobs", trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
+	queue.Hook = weir.WaitHook("jobs", trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
 	for range 3 {
 		if err := queue.Wait(context.Background()); err != nil {
 			fmt.Println(err)

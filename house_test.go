@@ -41,7 +41,7 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                          {"throttle", "shaping", "headers", "backoff", "internal/readable", "internal/replay"},
+		module:                          {"throttle", "shaping", "headers", "backoff", "internal/readable", "internal/replay", "internal/telemetry"},
 		module + "/throttle":            {},
 		module + "/headers":             {},
 		module + "/backoff":             {"headers"},
@@ -49,6 +49,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		module + "/distributed":         {"throttle"},
 		module + "/internal/readable":   {},
 		module + "/internal/replay":     {},
+		module + "/internal/telemetry":  {"throttle", "shaping", "headers", "backoff"},
 		module + "/internal/testserver": {},
 	}
 	for _, p := range list(t) {
@@ -78,10 +79,11 @@ func TestImportsGoOneWay(t *testing.T) {
 // library that is listed here.
 func TestDirectDependenciesAreListed(t *testing.T) {
 	run := map[string][]string{
-		"":             {"go.opentelemetry.io/otel"},
-		"/backoff":     {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
-		"/headers":     {"github.com/dunglas/httpsfv"},
-		"/distributed": {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
+		"":                    {"go.opentelemetry.io/otel"},
+		"/internal/telemetry": {"go.opentelemetry.io/otel"},
+		"/backoff":            {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
+		"/headers":            {"github.com/dunglas/httpsfv"},
+		"/distributed":        {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
 	}
 	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
 	foreign := func(path string) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -25,7 +26,7 @@ type lane struct {
 	queue  *shaping.Queue
 	budget *backoff.Budget
 	shadow *shadow // nil: there are no shadow limits
-	meter  *meter  // nil: there are no metrics
+	meter  telemetry.Meter
 
 	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
 	used      atomic.Int64 // Instant of the last departure
@@ -37,9 +38,6 @@ type lane struct {
 	protocol  atomic.Int32 // HTTP major version of its last response
 
 	spoken atomic.Pointer[spoken]
-
-	unknown uint64 // permits lost with the store's calls that the meter has counted, under its lock
-	void    uint64 // and those that were void
 
 	longWaits longWaits
 
@@ -107,7 +105,7 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
-	l.meter = home.metrics.meter(key)
+	l.meter = home.metrics.Meter(key)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if _, local := store.(throttle.Local); !local {
@@ -120,15 +118,8 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 // the wait: few of many lanes have one.
 func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.tellLong(w)
-	ended := waitSpans(l.home.transport.tracer, l.key, l.gate.storeWord).Wait(ctx, w)
-	if l.meter == nil {
-		return ended
-	}
-	began := time.Now()
-	return func(err error) {
-		l.meter.wait(ctx, w.Reason, time.Since(began), err)
-		ended(err)
-	}
+	spanned := l.home.transport.tracer.Wait(ctx, l.key, l.gate.storeWord(), &w)
+	return l.meter.Wait(ctx, &w, spanned)
 }
 
 func (t *Transport) store() throttle.Store {
@@ -183,9 +174,7 @@ func (l *lane) whole(old bool) bool {
 // close ends the line and the limiter.
 func (l *lane) close() error {
 	l.queue.Close()
-	if l.meter != nil {
-		l.meter.lost(context.Background(), l, l.queue.State().Store)
-	}
+	l.meter.Lost(context.Background(), l.queue.State().Store)
 	if c, ok := l.gate.Limiter.(io.Closer); ok {
 		return c.Close()
 	}
@@ -203,7 +192,7 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 	}
 	moved := l.moved(now, fact.Until)
 	if moved {
-		l.meter.pause(told)
+		l.meter.Pause(told, min(told, longestPause))
 	}
 	long := told > t.maxPause()
 	if long {

@@ -3,12 +3,13 @@ package weir
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"weak"
 
-	"go.opentelemetry.io/otel"
-
+	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -26,7 +27,7 @@ type lanes struct {
 	spoken    atomic.Pointer[spoken] // of the host looked up last
 
 	metering sync.Once
-	metrics  *metrics // nil: nobody collects them; made before the first lane
+	metrics  *telemetry.Metrics // nil: nobody collects them; made before the first lane
 
 	tuning sync.Mutex // of one lane at a time
 
@@ -73,12 +74,20 @@ func (s *lanes) enter(key string) (*lane, error) {
 // for a Snapshot.
 func (s *lanes) meter() {
 	s.metering.Do(func() {
-		provider := s.transport.MeterProvider
-		if provider == nil {
-			provider = otel.GetMeterProvider()
-		}
-		s.metrics = newMetrics(provider.Meter(scope), s)
+		s.metrics = telemetry.NewMetrics(s.transport.MeterProvider, observed(s))
+		runtime.AddCleanup(s, (*telemetry.Metrics).Close, s.metrics)
 	})
+}
+
+// observed returns the lanes for metrics, which do not keep them alive: a
+// Transport may be forgotten without having been closed.
+func observed(s *lanes) telemetry.Lanes {
+	lanes := weak.Make(s)
+	return func(yield func(*telemetry.Meter, shaping.State) bool) {
+		if s := lanes.Value(); s != nil {
+			s.each(func(l *lane) bool { return yield(&l.meter, l.queue.State()) })
+		}
+	}
 }
 
 // present returns the lane that there is for the key, with the request counted
@@ -237,14 +246,15 @@ func (s *lanes) list() []*lane {
 	return all
 }
 
-// each calls f with the lanes that hold limits, without a lock: those made or
-// gone meanwhile may be left out.
-func (s *lanes) each(f func(*lane)) {
+// each calls f with the lanes that hold limits until it returns false, without a
+// lock: those made or gone meanwhile may be left out.
+func (s *lanes) each(f func(*lane) bool) {
+	more := true
 	s.keyed.index.Range(func(_, l any) bool {
-		f(l.(*lane))
-		return true
+		more = f(l.(*lane))
+		return more
 	})
-	if l := s.overflow.Load(); l != nil {
+	if l := s.overflow.Load(); l != nil && more {
 		f(l)
 	}
 }
@@ -260,7 +270,7 @@ func (s *lanes) close() error {
 	s.mu.Unlock()
 	close(s.done)
 	s.metering.Do(func() {}) // nobody makes them any more
-	s.metrics.close()
+	s.metrics.Close()
 	var errs []error
 	for _, l := range append(s.list(), scopes...) {
 		errs = append(errs, l.close())

@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/replay"
+	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 )
 
@@ -52,10 +50,10 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		}
 	}
 	if d.Reason == backoff.ReasonBody {
-		c.tellBodyLost(failureOf(resp, err), lost)
+		c.tellBodyLost(telemetry.FailureOf(resp, err), lost)
 	}
 	c.verdict, c.refusedLast, c.asked = d.Reason, signal.Throttled && !d.Retry, max(c.told, signal.RetryAfter)
-	c.lane.meter.retry(c.ctx, d, resp, err)
+	c.lane.meter.Retry(c.ctx, d, resp, err)
 	return d
 }
 
@@ -87,14 +85,7 @@ func (c *call) renewBody(lost *error) bool {
 // tellBodyLost tells, in the caller's span and in a line of debug log, that the
 // call would have been tried again if its body could be had again.
 func (c *call) tellBodyLost(failure string, cause error) {
-	if span := trace.SpanFromContext(c.ctx); span.IsRecording() {
-		span.AddEvent("weir.not_retried", trace.WithAttributes(
-			attribute.String("weir.lane", label(c.key)),
-			attribute.String("weir.retry.outcome", string(backoff.ReasonBody)),
-			attribute.String("error.type", failure),
-			attribute.Int("weir.attempt", c.sent),
-		))
-	}
+	telemetry.NotRetried(c.ctx, c.key, failure, c.sent)
 	attrs := []slog.Attr{slog.String("lane", c.key), slog.String("failure", failure), slog.Int("attempts", c.sent)}
 	if cause != nil {
 		attrs = append(attrs, slog.String("cause", bare(cause).Error()))
@@ -143,7 +134,7 @@ func (c *call) delay(d backoff.Decision) error {
 	if d.Lane || d.Delay <= 0 {
 		return nil
 	}
-	ended := c.t.delaySpan(c.ctx, c.lane.key, c.sent, d)
+	ended := c.t.tracer.Delay(c.ctx, c.lane.key, c.sent, d)
 	timer := time.NewTimer(d.Delay)
 	defer timer.Stop()
 	var err error

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -134,7 +134,7 @@ type Transport struct {
 
 	once   sync.Once
 	base   http.RoundTripper
-	tracer trace.Tracer
+	tracer telemetry.Tracer
 	lanes  *lanes
 	limits atomic.Pointer[[]throttle.Limit] // as they are now
 
@@ -148,11 +148,7 @@ func (t *Transport) init() {
 	if t.base == nil {
 		t.base = http.DefaultTransport
 	}
-	provider := t.TracerProvider
-	if provider == nil {
-		provider = otel.GetTracerProvider()
-	}
-	t.tracer = provider.Tracer(scope)
+	t.tracer = telemetry.NewTracer(t.TracerProvider)
 	t.lanes = newLanes(t)
 	t.failures.began = time.Now()
 	t.limits.Store(&t.Limits)

@@ -19,6 +19,7 @@ type Hook struct {
 
 // A Wait is a wait that begins.
 type Wait struct {
+	Queue   *Queue          // in whose line the caller waits
 	Planned time.Duration   // how long it takes at least
 	Waiting int             // callers in line before this one joined
 	Visits  int             // times the turn departed before

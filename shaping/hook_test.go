@@ -77,7 +77,7 @@ func TestHookIsToldOfPauses(t *testing.T) {
 		j := newJournal(t, q)
 		j.come(t.Context(), "a", one())
 		j.want("a 1s")
-		if want := (shaping.Wait{Planned: time.Second, Reason: throttle.ReasonPause}); !slices.Equal(told, []shaping.Wait{want}) {
+		if want := (shaping.Wait{Queue: q, Planned: time.Second, Reason: throttle.ReasonPause}); !slices.Equal(told, []shaping.Wait{want}) {
 			t.Errorf("told %+v, want %+v", told, want)
 		}
 	})

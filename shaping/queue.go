@@ -218,6 +218,7 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	}
 	f := q.forecast(now, w.Request)
 	return &Wait{
+		Queue:   q,
 		Planned: max(0, f.At.Sub(now)),
 		Waiting: len(q.line),
 		Visits:  t.visits,

@@ -305,7 +305,7 @@ func TestWaitIsSpanWithStore(t *testing.T) {
 }
 
 // Users without HTTP have the same spans.
-func TestObserveMakesSpansOfAQueue(t *testing.T) {
+func TestWaitHookMakesSpansOfAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newSpanLog()
 		limiter, err := throttle.Local{}.Limiter("jobs", throttle.LeakyBucket(1, time.Second))
@@ -313,7 +313,7 @@ func TestObserveMakesSpansOfAQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := shaping.NewQueue(limiter)
-		weir.Observe(q, "jobs", log)
+		q.Hook = weir.WaitHook("jobs", log)
 		for range 2 {
 			if err := q.Wait(t.Context()); err != nil {
 				t.Errorf("Wait() = %v", err)

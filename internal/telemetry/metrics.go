@@ -1,17 +1,21 @@
-package weir
+// Package telemetry tells of waits, delays and lanes: spans and metrics, in the
+// API of OpenTelemetry. What happens it is told of when it happens; the lanes'
+// states it pulls when somebody collects.
+package telemetry
 
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
-	"weak"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/weirgo/weir/shaping"
 )
 
 // The bounds of what metrics cost whoever stores them. A lane's key may be made
@@ -25,16 +29,16 @@ const (
 // rest is the name of the lanes beyond those that metrics tell apart.
 const rest = "other"
 
-// metrics are the instruments of a Transport. What happens is counted when it
-// happens; what is there is read when somebody collects.
-type metrics struct {
+// Metrics are the instruments of a transport. What happens is counted when it
+// happens; what is there is read when somebody collects. Nil Metrics do nothing.
+type Metrics struct {
 	admissions metric.Int64Counter
 	waits      metric.Float64Histogram
 	throttled  metric.Int64Counter
 	pauses     metric.Float64Histogram
 	retries    metric.Int64Counter
-	unknown    metric.Int64Counter
-	void       metric.Int64Counter
+	losses     metric.Int64Counter
+	voids      metric.Int64Counter
 
 	depth    metric.Int64ObservableUpDownCounter
 	keys     metric.Int64ObservableUpDownCounter
@@ -46,13 +50,22 @@ type metrics struct {
 	unregister func()
 
 	mu     sync.Mutex
-	meters map[string]*meter // by the name of their lanes
+	groups map[string]*group // by their names
 }
 
-// newMetrics returns the metrics of the lanes; nil where nobody collects any.
-// Whoever forgets the lanes without closing them need not close the metrics.
-func newMetrics(from metric.Meter, of *lanes) *metrics {
-	m := &metrics{meters: make(map[string]*meter), unregister: func() {}}
+// Lanes are the lanes there are, each with its meter and its state. They are gone
+// through at each collection, on any goroutine. A lane made or gone meanwhile may
+// be left out.
+type Lanes iter.Seq2[*Meter, shaping.State]
+
+// NewMetrics returns the metrics of lanes, made by the provider or, if that is
+// nil, by the global one. It returns nil if nobody collects any.
+func NewMetrics(provider metric.MeterProvider, lanes Lanes) *Metrics {
+	if provider == nil {
+		provider = otel.GetMeterProvider()
+	}
+	from := provider.Meter(instrumentation)
+	m := &Metrics{groups: make(map[string]*group), unregister: func() {}}
 	if err := m.make(from); err != nil {
 		otel.Handle(err)
 		return nil
@@ -60,7 +73,7 @@ func newMetrics(from metric.Meter, of *lanes) *metrics {
 	if !m.collected() {
 		return nil
 	}
-	registered, err := m.observe(from, weak.Make(of))
+	registered, err := m.observe(from, lanes)
 	if err != nil {
 		otel.Handle(err)
 		return m
@@ -70,7 +83,6 @@ func newMetrics(from metric.Meter, of *lanes) *metrics {
 			otel.Handle(err)
 		}
 	})
-	runtime.AddCleanup(of, func(unregister func()) { unregister() }, m.unregister)
 	return m
 }
 
@@ -81,7 +93,7 @@ var (
 )
 
 // make makes the instruments that events are counted with.
-func (m *metrics) make(from metric.Meter) error {
+func (m *Metrics) make(from metric.Meter) error {
 	var errs [7]error
 	m.admissions, errs[0] = from.Int64Counter("weir.admissions", metric.WithUnit("{request}"),
 		metric.WithDescription("Turns in the line of a lane, one for each attempt, by how they ended."))
@@ -93,23 +105,23 @@ func (m *metrics) make(from metric.Meter) error {
 		metric.WithDescription("Pauses that the server asked for, at most an hour."))
 	m.retries, errs[4] = from.Int64Counter("weir.retries", metric.WithUnit("{retry}"),
 		metric.WithDescription("Retries of what may be tried again, and why there was none."))
-	m.unknown, errs[5] = from.Int64Counter("weir.store.takes.unknown", metric.WithUnit("{request}"),
+	m.losses, errs[5] = from.Int64Counter("weir.store.takes.unknown", metric.WithUnit("{request}"),
 		metric.WithDescription("Permits asked for in calls that the store did not answer: they may be lost."))
-	m.void, errs[6] = from.Int64Counter("weir.store.permits.void", metric.WithUnit("{permit}"),
+	m.voids, errs[6] = from.Int64Counter("weir.store.permits.void", metric.WithUnit("{permit}"),
 		metric.WithDescription("Permits of the store that nobody took in time: many where the way to it is slow."))
 	return errors.Join(errs[:]...)
 }
 
 // collected reports whether anybody collects what is counted. The global
 // provider does not before one is set, nor does one that is told to do nothing.
-func (m *metrics) collected() bool {
+func (m *Metrics) collected() bool {
 	ctx := context.Background()
 	return m.admissions.Enabled(ctx) || m.waits.Enabled(ctx) || m.throttled.Enabled(ctx) ||
-		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.unknown.Enabled(ctx) || m.void.Enabled(ctx)
+		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.losses.Enabled(ctx) || m.voids.Enabled(ctx)
 }
 
 // observe makes the instruments that are read when somebody collects.
-func (m *metrics) observe(from metric.Meter, of weak.Pointer[lanes]) (metric.Registration, error) {
+func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, error) {
 	var errs [4]error
 	m.depth, errs[0] = from.Int64ObservableUpDownCounter("weir.queue.depth", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests in the line of a lane."))
@@ -123,61 +135,59 @@ func (m *metrics) observe(from metric.Meter, of weak.Pointer[lanes]) (metric.Reg
 		return nil, err
 	}
 	return from.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		if s := of.Value(); s != nil {
-			m.read(ctx, o, s)
-		}
+		m.read(ctx, o, lanes)
 		return nil
 	}, m.depth, m.keys, m.headroom, m.fallback)
 }
 
 // read tells the observer of the lanes as they are. A name that no lane has any
 // more has nothing.
-func (m *metrics) read(ctx context.Context, o metric.Observer, of *lanes) {
-	readings := make(map[*meter]*reading)
-	of.each(func(l *lane) {
-		r := readings[l.meter]
+func (m *Metrics) read(ctx context.Context, o metric.Observer, lanes Lanes) {
+	readings := make(map[*group]*reading)
+	for meter, s := range lanes {
+		r := readings[meter.group]
 		if r == nil {
 			r = new(reading)
-			readings[l.meter] = r
+			readings[meter.group] = r
 		}
-		s := l.queue.State()
 		r.add(&s)
-		l.meter.lost(ctx, l, s.Store)
-	})
+		meter.Lost(ctx, s.Store)
+	}
 	m.mu.Lock()
-	meters := slices.Collect(maps.Values(m.meters))
+	groups := slices.Collect(maps.Values(m.groups))
 	m.mu.Unlock()
-	for _, meter := range meters {
-		r := readings[meter]
+	for _, g := range groups {
+		r := readings[g]
 		if r == nil {
 			r = new(reading)
 		}
-		meter.tell(o, r)
+		g.tell(o, r)
 	}
 }
 
-// close ends the observation. Events are counted all the same.
-func (m *metrics) close() {
+// Close ends the observation. Events are counted all the same. Calling it again
+// does nothing.
+func (m *Metrics) Close() {
 	if m != nil {
 		m.unregister()
 	}
 }
 
-// meter returns what counts for the lane of a key; nil where nobody collects.
-func (m *metrics) meter(key string) *meter {
+// Meter returns what counts for a lane of the key.
+func (m *Metrics) Meter(key string) Meter {
 	if m == nil {
-		return nil
+		return Meter{}
 	}
 	name := label(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if name == "" || m.meters[name] == nil && len(m.meters) >= maxNamed {
+	if name == "" || m.groups[name] == nil && len(m.groups) >= maxNamed {
 		name = rest
 	}
-	if m.meters[name] == nil {
-		m.meters[name] = newMeter(m, name)
+	if m.groups[name] == nil {
+		m.groups[name] = newGroup(m, name)
 	}
-	return m.meters[name]
+	return Meter{group: m.groups[name]}
 }
 
 // A series bounds the attribute sets of an instrument.

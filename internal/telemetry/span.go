@@ -1,0 +1,126 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// instrumentation names the scope of spans and metrics.
+const instrumentation = "github.com/weirgo/weir"
+
+// maxLabel bounds a lane's name in telemetry.
+const maxLabel = 128
+
+// A Tracer makes the spans of waits and of delays.
+type Tracer struct{ trace.Tracer }
+
+// NewTracer returns the tracer of a provider; of the global one if it is nil.
+func NewTracer(provider trace.TracerProvider) Tracer {
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	return Tracer{provider.Tracer(instrumentation)}
+}
+
+// Wait begins the span of a wait in the line of a lane whose limits are enforced
+// by that store. What it returns ends the span.
+func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait) (ended func(error)) {
+	attributes := append(make([]attribute.KeyValue, 0, 8),
+		attribute.String("weir.lane", label(lane)),
+		attribute.String("weir.wait.reason", string(w.Reason)),
+		attribute.String("weir.store", store.String()),
+		attribute.Int64("weir.wait.planned_ms", w.Planned.Milliseconds()),
+		attribute.Int("weir.queue.position", w.Waiting+1),
+		attribute.Int("weir.attempt", w.Visits+1),
+	)
+	if w.Limit != "" {
+		attributes = append(attributes, attribute.String("weir.limit", w.Limit))
+	}
+	if w.Visits > 0 {
+		attributes = append(attributes, attribute.Int("http.request.resend_count", w.Visits))
+	}
+	return t.start(ctx, "weir.wait", attributes)
+}
+
+// Delay begins the span of the delay that follows so many attempts. What it
+// returns ends the span.
+func (t Tracer) Delay(ctx context.Context, lane string, attempts int, d backoff.Decision) (ended func(error)) {
+	return t.start(ctx, "weir.backoff", []attribute.KeyValue{
+		attribute.String("weir.lane", label(lane)),
+		attribute.String("weir.retry.reason", string(d.Reason)),
+		attribute.Int64("weir.wait.planned_ms", d.Delay.Milliseconds()),
+		attribute.Int("weir.attempt", attempts+1),
+		attribute.Int("http.request.resend_count", attempts),
+	})
+}
+
+func (t Tracer) start(ctx context.Context, name string, attributes []attribute.KeyValue) (ended func(error)) {
+	started := time.Now()
+	_, span := t.Start(ctx, name, trace.WithAttributes(attributes...))
+	return func(err error) {
+		span.SetAttributes(attribute.Int64("weir.wait.actual_ms", time.Since(started).Milliseconds()))
+		// That a caller gives up is no error of the wait.
+		if err != nil && !errors.Is(err, context.Canceled) {
+			kind := errorType(err)
+			span.SetAttributes(attribute.String("error.type", kind))
+			span.SetStatus(codes.Error, kind)
+		}
+		span.End()
+	}
+}
+
+// NotRetried adds an event to the caller's span: a call that failed after so many
+// attempts would have been tried again, if its body could be had again.
+func NotRetried(ctx context.Context, lane, failure string, attempts int) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	span.AddEvent("weir.not_retried", trace.WithAttributes(
+		attribute.String("weir.lane", label(lane)),
+		attribute.String("weir.retry.outcome", string(backoff.ReasonBody)),
+		attribute.String("error.type", failure),
+		attribute.Int("weir.attempt", attempts),
+	))
+}
+
+// errorType returns a word of ours: an error's text may say anything.
+func errorType(err error) string {
+	for _, known := range [...]struct {
+		err  error
+		word string
+	}{
+		{shaping.ErrDeadline, "deadline_too_short"},
+		{shaping.ErrQueueFull, "queue_full"},
+		{shaping.ErrClosed, "closed"},
+		{throttle.ErrExceedsBurst, "exceeds_burst"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.word
+		}
+	}
+	if e, ok := errors.AsType[*shaping.Error](err); ok && e.Reason == throttle.ReasonPause {
+		return "paused"
+	}
+	return "_OTHER"
+}
+
+// label returns a lane's name as telemetry may have it: an exporter drops a
+// whole batch for what is not UTF-8.
+func label(lane string) string {
+	if len(lane) > maxLabel {
+		lane = lane[:maxLabel]
+	}
+	return strings.ToValidUTF8(lane, "")
+}

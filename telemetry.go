@@ -1,0 +1,30 @@
+package weir
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// WaitHook returns a hook for a queue of one's own. It makes each wait that
+// really waits a span "weir.wait", as a [Transport] does:
+//
+//	queue.Hook = weir.WaitHook("jobs", nil)
+//
+// The lane's name becomes an attribute, so it must not be one of many. If
+// provider is nil, the global one is used. One hook may serve several queues.
+func WaitHook(lane string, provider trace.TracerProvider) *shaping.Hook {
+	tracer := telemetry.NewTracer(provider)
+	return &shaping.Hook{Wait: func(ctx context.Context, w shaping.Wait) func(error) {
+		return tracer.Wait(ctx, lane, storeWordOf(w.Queue.State().Store), &w)
+	}}
+}
+
+// A storeWord says in telemetry where a lane's limits are enforced.
+type storeWord = telemetry.Store
+
+func storeWordOf(s *throttle.StoreState) storeWord { return telemetry.StoreOf(s) }
