@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -97,15 +98,20 @@ func (b *bucket) overspend(now Instant, n int64) {
 	}
 }
 
-// refund takes back permits that were charged at the instant at. Where nothing
-// was charged since, the state moves back; otherwise they keep their instant,
-// for moving back would let two leave in the place of a later one.
-func (b *bucket) refund(at Instant, n int64) {
-	if before := b.tat.before(b.intervals(n), b.pace.den); before.ceil() <= at {
-		b.tat = before
-		return
-	}
+// refund takes back permits that were charged at the instant at. Where all that
+// was charged since some instant came back, the state moves back; otherwise they
+// keep their instants, for moving back would let two leave in the place of a
+// later one.
+func (b *bucket) refund(oldest, at Instant, n int64) {
+	b.returned.expire(oldest)
 	b.returned.add(at, n)
+	tat, all := b.tat, len(b.returned)
+	for i, d := range slices.Backward(b.returned) {
+		if tat = tat.before(b.intervals(d.n), b.pace.den); tat.ceil() <= d.at {
+			b.tat, all = tat, i
+		}
+	}
+	b.returned = b.returned[:all]
 }
 
 // relieve takes back n permits of a charge at the instant at that turned out

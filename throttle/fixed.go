@@ -169,7 +169,7 @@ func (f *fixed) overspend(now Instant, n int64) {
 
 // refund takes back what never left. A window of first use that it began was not
 // begun; where others left since, one of those began it, within the tolerance.
-func (f *fixed) refund(at Instant, n int64) {
+func (f *fixed) refund(_, at Instant, n int64) {
 	f.relieve(at, at, n)
 	w := &f.window
 	switch {

@@ -117,9 +117,9 @@ type Forecaster interface {
 
 // A Refunder takes back permits that were spent but never left: the caller
 // went away just as they were granted. The instant at is the one that Take
-// answered, and what was taken is given back once. A bucket that is no further
-// ahead than what comes back moves back. Otherwise the permits keep their
-// instant: who stood in line then may still have them, within the tolerance
+// answered, and what was taken is given back once. A bucket moves back where all
+// that was charged since some instant has come back. Otherwise the permits keep
+// their instant: who stood in line then may still have them, within the tolerance
 // after it, at the same cost, once what went over since is earned back; else
 // they are lost. Windows count them no longer.
 type Refunder interface {

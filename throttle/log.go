@@ -91,7 +91,7 @@ func (g *log) trim() {
 
 func (g *log) overspend(now Instant, n int64) { g.charge(now, n) }
 
-func (g *log) refund(at Instant, n int64) { g.relieve(at, at, n) }
+func (g *log) refund(_, at Instant, n int64) { g.relieve(at, at, n) }
 
 // relieve takes back the first permits that left from at on: that which is
 // taken back left then or later, so the log stays on the strict side.

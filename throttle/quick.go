@@ -85,10 +85,12 @@ func fitsState(tat point, origin Instant, den int64) bool {
 
 func (q *quick) ticks(tat point) int64 { return int64(tat.at-q.origin)*q.den + tat.frac }
 
-// freeze takes the state out of the word.
-func (q *quick) freeze() point {
-	v := q.tat.Swap(frozen)
-	whole, frac := v/q.den, v%q.den
+// freeze takes the state out of the word, and returns it.
+func (q *quick) freeze() int64 { return q.tat.Swap(frozen) }
+
+// point returns the tat that a word holds.
+func (q *quick) point(word int64) point {
+	whole, frac := word/q.den, word%q.den
 	if frac < 0 {
 		whole, frac = whole-1, frac+q.den
 	}

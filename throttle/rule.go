@@ -15,8 +15,8 @@ type rule interface {
 	// departure itself.
 	spend(a asking, charged Instant, n int64) Instant
 	// refund takes back n permits that count at an instant within the
-	// tolerance and never left.
-	refund(at Instant, n int64)
+	// tolerance and never left. What came back from before the oldest is lost.
+	refund(oldest, at Instant, n int64)
 	// charge adds n permits to what was spent, whatever is at hand.
 	charge(now Instant, n int64)
 	// overspend is charge for what turned out to cost more: no limit holds

@@ -19,6 +19,7 @@ type set struct {
 	wall  func() Instant        // reads the wall clock; nil: instants are the wall clock
 
 	mu        sync.Mutex
+	word      int64 // of the lock-free form, as the lock found it
 	limits    []Limit
 	rules     []rule
 	most      []int64 // most permits that one request may have of each limit
@@ -86,30 +87,35 @@ func (s *set) Take(now Instant, r Request) (Instant, error) {
 		}
 	}
 	s.lock()
-	at, err := s.take(now, &r)
-	s.unlock(now)
+	at, spent, err := s.take(now, &r)
+	if spent {
+		s.unlock(now)
+	} else {
+		s.unlockAsFound()
+	}
 	return at, err
 }
 
-func (s *set) take(now Instant, r *Request) (Instant, error) {
+func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) {
 	if err := s.check(r); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	a := s.asking(now, r)
 	allowed := s.allowed(a, r)
 	if allowed > now {
-		return allowed, nil
+		return allowed, false, nil
 	}
 	// Credit for lateness only for time in line, from when all limits
 	// allowed it, and no more than the tolerance: the rest is void.
 	charged := max(allowed, a.line)
-	at := charged
+	at = charged
 	for i, rule := range s.rules {
 		if n := r.permits(i); n > 0 {
 			at = min(at, rule.spend(a, charged, n))
+			spent = true
 		}
 	}
-	return at, nil
+	return at, spent, nil
 }
 
 func (s *set) asking(now Instant, r *Request) asking {
@@ -171,7 +177,8 @@ func (s *set) lock() {
 		return
 	}
 	b := s.rules[0].(*bucket)
-	if tat := q.freeze(); tat != b.tat {
+	s.word = q.freeze()
+	if tat := q.point(s.word); tat != b.tat {
 		b.tat = tat
 		b.slack = slack{from: tat.ceil()} // what was charged meanwhile was charged before it
 	}
@@ -183,6 +190,15 @@ func (s *set) unlock(now Instant) {
 		if b, ok := s.rules[0].(*bucket); ok {
 			s.thaw(b, now)
 		}
+	}
+	s.mu.Unlock()
+}
+
+// unlockAsFound gives the state back as it was found. What spends nothing may be
+// asked about an instant to come, and must not carry the state there.
+func (s *set) unlockAsFound() {
+	if q := s.quick.Load(); q != nil {
+		q.tat.Store(s.word)
 	}
 	s.mu.Unlock()
 }
@@ -204,7 +220,7 @@ func (s *set) Forecast(now Instant, r Request) Forecast {
 		r.Since = now
 	}
 	s.lock()
-	defer s.unlock(now)
+	defer s.unlockAsFound()
 	if s.check(&r) != nil {
 		return Forecast{At: Never}
 	}
@@ -242,12 +258,13 @@ func (s *set) Tolerance() time.Duration {
 func (s *set) Refund(now, at Instant, r Request) {
 	s.lock()
 	defer s.unlock(now)
-	if s.check(&r) != nil || at < now.Add(-s.tolerance) || at > now || s.void(at) {
+	oldest := now.Add(-s.tolerance)
+	if s.check(&r) != nil || at < oldest || at > now || s.void(at) {
 		return
 	}
 	for i, rule := range s.rules {
 		if n := r.permits(i); n > 0 {
-			rule.refund(at, n)
+			rule.refund(oldest, at, n)
 		}
 	}
 }
@@ -279,7 +296,7 @@ func (s *set) Settle(now, at Instant, r, actual Request) {
 // State implements [Reader].
 func (s *set) State(now Instant) State {
 	s.lock()
-	defer s.unlock(now)
+	defer s.unlockAsFound()
 	paused := Instant(s.pausedTo.Load())
 	st := State{
 		Whole:  paused <= now && s.share == fullCut,

@@ -102,7 +102,7 @@ func (s *sliding) charge(now Instant, n int64) {
 
 func (s *sliding) overspend(now Instant, n int64) { s.charge(now, n) }
 
-func (s *sliding) refund(at Instant, n int64) { s.relieve(at, at, n) }
+func (s *sliding) refund(_, at Instant, n int64) { s.relieve(at, at, n) }
 
 // relieve takes back from the window of the instant at. What left after the
 // window's end is taken from the lighter counter, on the strict side.

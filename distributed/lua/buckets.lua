@@ -79,25 +79,29 @@ function bucket.section(b, tag, list)
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
 end
 
--- before returns the state of b n intervals earlier.
-local function before(b, whole, rest)
-  local at, frac = b.at - whole, b.frac - rest
+-- before returns a state of b so much earlier.
+local function before(b, at, frac, whole, rest)
+  at, frac = at - whole, frac - rest
   if frac < 0 then at, frac = at - 1, frac + b.den end
   if at < 0 then return 0, 0 end
   return at, frac
 end
 
--- refund takes back permits that were charged at an instant. Where nothing was
--- charged since, the state moves back; otherwise they keep their instant, for
--- moving back would let two leave in the place of a later one.
+-- refund takes back permits that were charged at an instant. Where all that was
+-- charged since some instant came back, the state moves back; otherwise they keep
+-- their instants, for moving back would let two leave in the place of a later one.
 function bucket.refund(b, at, n)
   b.dirty = true
-  local earlier, frac = before(b, intervals(b, n))
-  if ceil(earlier, frac) <= at then
-    b.at, b.frac = earlier, frac
-  else
-    addReturned(b, at, n)
+  addReturned(b, at, n)
+  local tat, frac = b.at, b.frac
+  local all = #b.returned
+  for i = #b.returned, 1, -1 do
+    local back = b.returned[i]
+    tat, frac = before(b, tat, frac, intervals(b, back.n))
+    if ceil(tat, frac) <= back.at then b.at, b.frac, all = tat, frac, i - 1 end
   end
+  for i = #b.returned, all + 1, -1 do b.returned[i] = nil end
+  if all == 0 then b.returned = false end
 end
 
 -- charge adds n permits to what was spent, whatever is at hand.
@@ -120,7 +124,7 @@ function bucket.relieve(b, at, n)
   local whole, rest = intervals(b, n)
   local least = b.slack and b.slack.after(at) or 0
   if whole >= least then whole, rest = least, 0 end
-  b.at, b.frac = before(b, whole, rest)
+  b.at, b.frac = before(b, b.at, b.frac, whole, rest)
   if b.slack then b.slack.lower(at, whole + 1) end
   b.dirty = true
 end

@@ -29,6 +29,31 @@ var returning = []rule{
 		}
 		f.refuses(3*ms, 1, 4*ms)
 	}},
+	{"all that left in one instant leaves the bucket as it was when it comes back", func(t *testing.T, s Suite) {
+		for _, l := range []throttle.Limit{bucket(10, 2), bucket(10, 3)} {
+			f := begin(t, s, l)
+			f.grants(0, l.Burst)
+			for range l.Burst {
+				f.refund(0, 0, 1)
+			}
+			f.grants(10*ms, l.Burst)
+			f.refuses(10*ms, 1, 110*ms)
+		}
+	}},
+	{"however many came back before, a permit that comes back is kept", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 1), throttle.FixedWindow(1000, time.Minute))
+		for round := range 70 {
+			now := time.Duration(round) * time.Second
+			for i := range 3 {
+				f.grants(now+time.Duration(i)*ms, 1)
+			}
+			f.refund(now+2*ms, now+ms, 1)
+		}
+		now := 69*time.Second + 2*ms
+		if n := f.line(now, 0); n != 1 {
+			t.Fatalf("%d of the line took the last permit that came back, want 1", n)
+		}
+	}},
 	{"permits carried forward by giving them back do not add up", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(1000, 1))
 		var held []throttle.Instant
