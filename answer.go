@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/headers"
+	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
 )
 
 // hear reads what the answer says and lets the lane believe it.
@@ -12,7 +14,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	c.paused, c.told, c.inHand = false, 0, resp
 	if err != nil {
 		if c.flying {
-			c.landed(false)
+			c.landed(false, nil)
 		}
 		return headers.Signal{}
 	}
@@ -28,7 +30,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	if _, told := signal.Wait(); signal.Throttled && !heeded && (told || !signal.Permanent) {
 		c.refused(resp.StatusCode, &signal)
 	}
-	c.landed(!signal.Throttled && resp.StatusCode < http.StatusInternalServerError)
+	c.landed(!signal.Throttled && resp.StatusCode < http.StatusInternalServerError, signal.Quotas)
 	return signal
 }
 
@@ -40,12 +42,13 @@ func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	if dialect == nil {
 		dialect = c.lane.dialect(c.req)
 	}
-	if !dialect.CanRefuse(resp.StatusCode) {
+	refuses := dialect.CanRefuse(resp.StatusCode)
+	if !refuses && c.lane.gate.course == nil {
 		return headers.Signal{}, false
 	}
 	now := time.Now()
 	signal, more := dialect.ParseHeader(resp, now)
-	if more {
+	if more && refuses {
 		first := c.believed(signal)
 		if _, told := first.Wait(); told && first.Throttled {
 			c.refused(resp.StatusCode, &first)
@@ -76,18 +79,53 @@ func (c *call) refused(status int, signal *headers.Signal) {
 		c.refusedAt = c.lane.queue.Now()
 	}
 	if !alone {
-		c.paused = c.concerned(status, signal).refused(c.t, c.turn.Departed(), c.told)
+		l := c.concerned(status, signal)
+		a := c.answer(l, signal.Quotas)
+		c.paused = l.refused(c.t, &a, c.told)
 	}
 }
 
-// landed says that the attempt is no longer in flight.
-func (c *call) landed(good bool) {
+// landed says that the attempt is no longer in flight, and whether it was served.
+func (c *call) landed(served bool, quotas []headers.Quota) {
 	c.flying = false
-	c.lane.landed(&c.turn, good)
+	if !served {
+		quotas = nil
+	}
+	a := c.answer(c.lane, quotas)
+	a.Served = served
+	c.lane.landed(&a)
 	for i := range c.narrow {
 		if v := &c.narrow[i]; v.passed {
+			a := c.answer(v.lane, nil)
+			a.Served = served
 			v.passed = false
-			v.lane.landed(&v.turn, good)
+			v.lane.landed(&a)
 		}
+	}
+}
+
+// answer returns what a lane may learn from the attempt: the lane that the call is
+// in, or a sub-lane that it has passed, or that was made for its refusal.
+func (c *call) answer(l *lane, quotas []headers.Quota) course.Answer {
+	turn, seen := &c.turn, c.seen
+	for i := range c.narrow {
+		if v := &c.narrow[i]; v.lane == l {
+			turn, seen = &v.turn, v.seen
+		}
+	}
+	a := course.Answer{ID: c.turn.ID, Seen: seen, Departed: c.turn.Departed()}
+	a.Waited = turn.Departed() > turn.Arrived() || l.queue.Waiting() > 0
+	for i := range quotas {
+		a.Quotas = append(a.Quotas, quotaOf(&quotas[i]))
+	}
+	return a
+}
+
+// quotaOf returns a quota as the learner reads it.
+func quotaOf(q *headers.Quota) learn.Quota {
+	return learn.Quota{
+		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining, Reset: q.Reset, Window: q.Window,
+		HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, HasReset: q.HasReset, HasWindow: q.HasWindow,
+		Advisory: q.Advisory,
 	}
 }

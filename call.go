@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/backoff"
+	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -28,6 +29,7 @@ type call struct {
 	lane   *lane   // nil until it is entered
 	narrow []visit // scoped lanes entered
 	turn   shaping.Turn
+	seen   course.Seen // the lane, as the turn came
 
 	started   throttle.Instant // arrival in the first lane; zero: not yet
 	sent      int              // attempts
@@ -110,7 +112,7 @@ func (c *call) costs(limits []throttle.Limit) ([]int, error) {
 func (c *call) end() {
 	c.noteFailure()
 	if c.flying {
-		c.landed(false)
+		c.landed(false, nil)
 	}
 	c.giveBack()
 	if c.inHand != nil {
@@ -167,7 +169,7 @@ func (c *call) turnCome() error {
 			c.giveBack()
 			return err
 		}
-		c.granted = true
+		c.granted, c.seen = true, c.lane.gate.seen()
 		if !c.scopePaused() {
 			return nil
 		}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -16,44 +18,36 @@ import (
 const unanswered = time.Second
 
 // A gate is the limiter of a lane: the store's limiter, and in front of it what
-// only the lane knows. It is closed after a refusal for longer than callers
-// wait, wherever that was told: another process that shares the limits may have
-// told the limiter. It admits one call until a good answer after that, and,
-// where no limit says how calls are spaced, after every pause: then two, four and
-// so on, until more may go than do. It holds calls in flight down where a refusal
-// names no time and there is no rate to cut.
+// only the lane knows. It holds calls to what their answers have taught. It is
+// closed after a refusal for longer than callers wait, wherever that was told:
+// another process that shares the limits may have told the limiter. After that it
+// admits one call at a time until a good answer.
 type gate struct {
 	throttle.Limiter
-	requests *atomic.Int64 // in the lane: in line, in flight or between attempts
-	longest  time.Duration // longest pause of the limiter that callers wait through
-	started  time.Time     // where the gate's clock was read
-	free     atomic.Bool   // without limits: the gate alone restrains
-	store    atomic.Int32  // a storeWord
+	course  *course.Course // what answers have taught; nil: nothing is learned
+	longest time.Duration  // longest pause of the limiter that callers wait through
+	started time.Time      // where the gate's clock was read
+	store   atomic.Int32   // a storeWord
 
-	restrained atomic.Bool // what follows matters
+	shut atomic.Bool // what follows matters
 
 	mu       sync.Mutex
 	closedTo throttle.Instant
-	allowed  float64          // calls in flight; zero: any number
-	doubling bool             // allowed doubles with each round of good answers, else grows by one
-	cutAt    throttle.Instant // when allowed was cut last
-	flying   []flight         // calls in flight that departed while restrained, first to last
+	probes   []flight // calls in flight that departed since it was closed, first to last
 	wake     func()
 }
 
-// A flight is a call that is counted as in flight. It is known by the call's ID:
-// the clock is read anew at each step of a call's way, so no instant tells it.
+// A flight is a call that is in flight. It is known by the call's ID: the clock is
+// read anew at each step of a call's way, so no instant tells it.
 type flight struct {
 	id    uint64
 	since throttle.Instant
 }
 
-// newGate returns the gate before a limiter of so many limits, in a lane that
-// counts its requests and whose callers wait through pauses up to maxPause.
-func newGate(inner throttle.Limiter, limits int, requests *atomic.Int64, maxPause time.Duration) *gate {
-	g := &gate{Limiter: inner, requests: requests, longest: maxPause + newsLag, started: time.Now()}
-	g.free.Store(limits == 0)
-	return g
+// newGate returns the gate before a limiter, of a lane whose callers wait through
+// pauses up to maxPause.
+func newGate(inner throttle.Limiter, c *course.Course, maxPause time.Duration) *gate {
+	return &gate{Limiter: inner, course: c, longest: maxPause + newsLag, started: time.Now()}
 }
 
 // now returns the instant by the gate's clock.
@@ -63,19 +57,27 @@ func (g *gate) now() throttle.Instant {
 
 // Take implements [throttle.Limiter].
 func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
-	if g.restrained.Load() {
-		at, err = g.restrain(now, r)
+	if g.shut.Load() {
+		at, err = g.probe(now, r)
 	} else {
-		at, err = g.Limiter.Take(now, r)
+		at, err = g.take(now, r)
 	}
 	if at > now && at != throttle.Never && at.Sub(now) > g.longest && g.hear(now) {
-		return g.restrain(now, r)
+		return g.probe(now, r)
 	}
 	return at, err
 }
 
-// restrain is Take where more than the limiter may hold the request.
-func (g *gate) restrain(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+// take asks what was learned and the limiter.
+func (g *gate) take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if g.course == nil {
+		return g.Limiter.Take(now, r)
+	}
+	return g.course.Take(now, r, g.Limiter)
+}
+
+// probe is Take while the gate is closed, and until the good answer after that.
+func (g *gate) probe(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now < g.closedTo {
@@ -84,21 +86,20 @@ func (g *gate) restrain(now throttle.Instant, r throttle.Request) (throttle.Inst
 	if at := g.held(); at > now {
 		return at, nil
 	}
-	at, err := g.Limiter.Take(now, r)
-	if err == nil && at <= now && g.allowed > 0 && r.ID != 0 {
-		g.flying = append(g.flying, flight{r.ID, now})
+	at, err := g.take(now, r)
+	if err == nil && at <= now && r.ID != 0 {
+		g.probes = append(g.probes, flight{r.ID, now})
 	}
 	return at, err
 }
 
-// held returns when another call may fly: at once, or when the first of those
-// in its way has been unanswered for too long.
+// held returns when another probe may go: at once, or when the last has been
+// unanswered for too long.
 func (g *gate) held() throttle.Instant {
-	over := len(g.flying) - int(g.allowed)
-	if g.allowed == 0 || over < 0 {
-		return 0
+	if n := len(g.probes); n > 0 {
+		return g.probes[n-1].since.Add(unanswered)
 	}
-	return g.flying[over].since.Add(unanswered)
+	return 0
 }
 
 // closeTo refuses everybody until then, and admits one call after it. That
@@ -109,8 +110,8 @@ func (g *gate) closeTo(until throttle.Instant) {
 	if until <= g.closedTo {
 		return
 	}
-	g.closedTo, g.flying = until, nil
-	g.begin(1, true)
+	g.closedTo, g.probes = until, nil
+	g.shut.Store(true)
 }
 
 // newsLag is how much longer than it is a pause told elsewhere may look, dated
@@ -141,7 +142,7 @@ func (g *gate) storeWord() storeWord { return storeWord(g.store.Load()) }
 // closedFor returns how long from now everybody is refused.
 func (g *gate) closedFor(now throttle.Instant) time.Duration {
 	g.hear(now)
-	if !g.restrained.Load() {
+	if !g.shut.Load() {
 		return 0
 	}
 	g.mu.Lock()
@@ -149,51 +150,51 @@ func (g *gate) closedFor(now throttle.Instant) time.Duration {
 	return max(0, g.closedTo.Sub(now))
 }
 
-// begin restrains the calls in flight. Those that fly already are not counted:
-// their answers come when they come.
-func (g *gate) begin(allowed float64, doubling bool) {
-	g.allowed, g.doubling = allowed, doubling
-	g.restrained.Store(true)
-}
-
-// Reconcile implements [throttle.Reconciler].
+// Reconcile implements [throttle.Reconciler]. Where answers teach, what follows a
+// refusal is learned: the limiter is told only how long to pause.
 func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
+	if f.Resumed {
+		g.resume()
+		if g.course != nil {
+			g.course.Resume(now)
+		}
+	}
+	if g.course != nil && !f.Resumed {
+		if f.Until == 0 {
+			return
+		}
+		f.Departed = 0 // it pauses and slows nothing
+	}
 	if r, ok := g.Limiter.(throttle.Reconciler); ok {
 		r.Reconcile(now, f)
 	}
-	if f.Resumed {
-		g.resume()
-	}
-	if !f.Refused || !g.free.Load() {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if f.Until > 0 {
-		g.begin(1, true)
-		return
-	}
-	if f.Departed <= g.cutAt {
-		return // it was in flight when others were refused already
-	}
-	g.cutAt = now
-	// The lane of a route is made when the route is refused: its requests are
-	// fewer than fly. So the first cut is made good fast.
-	flying, first := g.allowed, g.allowed == 0
-	if first {
-		flying = float64(g.requests.Load())
-	}
-	g.begin(max(1, flying*throttle.Cut), first)
 }
 
-// landed says that the call is no longer in flight.
-func (g *gate) landed(id uint64, good bool) {
-	if !g.restrained.Load() {
+// seen returns how the lane stands, for a call that leaves.
+func (g *gate) seen() course.Seen {
+	if g.course == nil {
+		return 0
+	}
+	return g.course.Look()
+}
+
+// refused lets the lane learn from a refusal, whose call still is to land.
+func (g *gate) refused(now throttle.Instant, a *course.Answer) {
+	if g.course != nil {
+		g.course.Refused(now, a)
+	}
+}
+
+// landed takes in that a call is no longer in flight, and what its answer was.
+func (g *gate) landed(now throttle.Instant, a *course.Answer) {
+	room := g.course != nil && g.course.Landed(now, a)
+	if !room && !g.shut.Load() {
 		return
 	}
 	g.mu.Lock()
-	if g.down(id) && good {
-		g.grow()
+	if g.down(a.ID) && a.Served {
+		g.probes = nil
+		g.shut.Store(false)
 	}
 	wake := g.wake
 	g.mu.Unlock()
@@ -202,40 +203,29 @@ func (g *gate) landed(id uint64, good bool) {
 	}
 }
 
-// down counts the call as in flight no longer, and reports whether it was.
+// down counts the call as a probe in flight no longer, and reports whether it was.
 func (g *gate) down(id uint64) bool {
-	i := slices.IndexFunc(g.flying, func(f flight) bool { return f.id == id })
+	i := slices.IndexFunc(g.probes, func(f flight) bool { return f.id == id })
 	if i < 0 {
 		return false
 	}
-	g.flying = slices.Delete(g.flying, i, i+1)
+	g.probes = slices.Delete(g.probes, i, i+1)
 	return true
 }
 
-func (g *gate) grow() {
-	switch {
-	case !g.free.Load():
-		g.allowed = 0
-	case g.doubling:
-		g.allowed++
-	default:
-		g.allowed += 1 / g.allowed
-	}
-	// Where more may fly than there are, half of it unused, the gate is open.
-	if g.allowed == 0 || float64(g.requests.Load()) < g.allowed/2 {
-		g.allowed, g.flying = 0, nil
-		g.restrained.Store(false)
-	}
-}
-
-// Forecast implements [throttle.Forecaster]. That calls in flight end is no
-// certainty, so they hold nobody by a bound.
+// Forecast implements [throttle.Forecaster]. What was learned is a guess, and that
+// calls in flight end is no certainty, so they hold nobody by a bound.
 func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	forecast := throttle.Forecast{At: now, Reason: throttle.ReasonRate}
 	if f, ok := g.Limiter.(throttle.Forecaster); ok {
 		forecast = f.Forecast(now, r)
 	}
-	if !g.restrained.Load() {
+	if g.course != nil && forecast.At <= now {
+		if at, reason := g.course.Held(now, r); at > now {
+			forecast.Reason, forecast.Limit = reason, learnedLimit
+		}
+	}
+	if !g.shut.Load() {
 		return forecast
 	}
 	g.mu.Lock()
@@ -249,12 +239,18 @@ func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	return forecast
 }
 
+// learnedLimit is the name of the limit that was learned.
+const learnedLimit = "learned"
+
 // Refund implements [throttle.Refunder].
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
 	if f, ok := g.Limiter.(throttle.Refunder); ok {
 		f.Refund(now, at, r)
 	}
-	if !g.restrained.Load() {
+	if g.course != nil {
+		g.course.Refund(now, at, r)
+	}
+	if !g.shut.Load() {
 		return
 	}
 	g.mu.Lock()
@@ -275,11 +271,7 @@ func (g *gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	if !ok {
 		return shaping.ErrNotTunable
 	}
-	if err := t.Tune(now, limits...); err != nil {
-		return err
-	}
-	g.free.Store(len(limits) == 0)
-	return nil
+	return t.Tune(now, limits...)
 }
 
 // Notify implements [throttle.Notifier].
@@ -303,11 +295,17 @@ func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 }
 
 // Tolerance implements [throttle.Tolerant].
-func (g *gate) Tolerance() time.Duration {
+func (g *gate) Tolerance() (tolerance time.Duration) {
 	if t, ok := g.Limiter.(throttle.Tolerant); ok {
-		return t.Tolerance()
+		tolerance = t.Tolerance()
 	}
-	return 0
+	if g.course == nil {
+		return tolerance
+	}
+	if learned := g.course.Tolerance(); learned > 0 {
+		tolerance = min(tolerance, learned)
+	}
+	return tolerance
 }
 
 // State implements [throttle.Reader].
@@ -316,7 +314,8 @@ func (g *gate) State(now throttle.Instant) throttle.State {
 	if r, ok := g.Limiter.(throttle.Reader); ok {
 		s = r.State(now)
 	}
-	if !g.restrained.Load() {
+	s.Whole = s.Whole && (g.course == nil || g.course.Known() == learn.Known{})
+	if !g.shut.Load() {
 		return s
 	}
 	g.mu.Lock()

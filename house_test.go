@@ -41,7 +41,10 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                          {"throttle", "shaping", "headers", "backoff", "internal/readable", "internal/replay", "internal/telemetry"},
+		module:                          {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/telemetry"},
+		module + "/internal/lane":       {"throttle", "internal/learn"},
+		module + "/internal/learn":      {"throttle"},
+		module + "/internal/learn/sim":  {"throttle", "internal/learn"},
 		module + "/throttle":            {},
 		module + "/headers":             {},
 		module + "/backoff":             {"headers"},

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -100,7 +103,8 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	}
 	l := &lane{key: key, home: home, budget: t.Retry.NewBudget()}
 	l.limits.Store(resolved)
-	l.gate = newGate(limiter, len(limits), &l.users, t.maxPause())
+	_, local := store.(throttle.Local)
+	l.gate = newGate(limiter, l.newCourse(local, limits), t.maxPause())
 	l.queue = shaping.NewQueue(l.gate)
 	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
 	l.hook.Wait = l.waits
@@ -108,10 +112,51 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	l.meter = home.metrics.Meter(key)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
-	if _, local := store.(throttle.Local); !local {
+	if !local {
 		l.gate.hear(now)
 	}
 	return l, nil
+}
+
+// newCourse returns what the lane will learn by; nil where it does not learn:
+// limits that are shared through a store are slowed in the store.
+func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
+	if l.home.transport.Learn == LearnOff || !local && len(limits) > 0 {
+		return nil
+	}
+	return course.NewCourse(l.setting(limits), l.learned)
+}
+
+// setting returns what the learner is told of the configured limits: the slowest
+// rate of those of up to a minute, which is what a refusal concerns.
+func (l *lane) setting(limits []throttle.Limit) learn.Setting {
+	set := learn.Setting{Spread: l.home.transport.Learn == LearnSpread}
+	if len(limits) > 0 {
+		set.Configured = math.Inf(1)
+	}
+	for _, limit := range limits {
+		rate := float64(limit.Permits) / limit.Per.Seconds()
+		if unitOf(limit) != "requests" || limit.Per > time.Minute || rate >= set.Configured {
+			continue
+		}
+		set.Configured, set.Burst = rate, float64(max(limit.Burst, 1))
+		if limit.Algorithm != throttle.AlgorithmTokenBucket && limit.Algorithm != throttle.AlgorithmGCRA && limit.Algorithm != throttle.AlgorithmLeakyBucket {
+			set.Burst = float64(limit.Permits)
+		}
+	}
+	return set
+}
+
+// learned tells the operator what was learned.
+func (l *lane) learned(k learn.Known) {
+	with := []any{"lane", l.key}
+	if k.Rate > 0 {
+		with = append(with, "per_second", math.Round(k.Rate*100)/100)
+	}
+	if k.InFlight > 0 {
+		with = append(with, "in_flight", k.InFlight)
+	}
+	l.home.transport.logger().Info("weir: a limit was learned from the server's answers", with...)
 }
 
 // waits tells the logger, the tracer and the meter of a wait. What that needs is made for
@@ -183,10 +228,10 @@ func (l *lane) close() error {
 
 // refused acts on a refusal: it pauses, closes or slows the lane. It reports
 // whether the lane is paused for a time that its callers wait through.
-func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Duration) (paused bool) {
+func (l *lane) refused(t *Transport, a *course.Answer, told time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
-	fact := throttle.Fact{Departed: departed, Refused: true}
+	fact := throttle.Fact{Departed: a.Departed, Refused: true}
 	if told > 0 {
 		fact.Until = now.Add(min(told, longestPause))
 	}
@@ -198,6 +243,8 @@ func (l *lane) refused(t *Transport, departed throttle.Instant, told time.Durati
 	if long {
 		l.gate.closeTo(fact.Until)
 	}
+	a.Refused, a.Until = true, fact.Until
+	l.gate.refused(now, a)
 	l.queue.Reconcile(fact)
 	if long && moved {
 		with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
@@ -224,10 +271,10 @@ func (l *lane) moved(now, until throttle.Instant) bool {
 	}
 }
 
-// landed says that the call whose turn it was is answered, or has failed.
-func (l *lane) landed(turn *shaping.Turn, good bool) {
-	l.gate.landed(turn.ID, good)
-	if departed := turn.Departed(); good && l.refusedAt.Load() != 0 {
+// landed says that the call is answered, or has failed.
+func (l *lane) landed(a *course.Answer) {
+	l.gate.landed(l.queue.Now(), a)
+	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
 		l.queue.Reconcile(throttle.Fact{Departed: departed})

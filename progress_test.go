@@ -168,7 +168,7 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 				w := httptest.NewRecorder()
 				r.ServeHTTP(w, req)
 				return w.Result(), nil
-			}), "http://vendor.example/things", 2*time.Second)
+			}), "http://vendor.example/things", 3*time.Second)
 		})
 	}
 }

@@ -49,6 +49,7 @@ func newRig(t *testing.T, open func(http.Handler) (*testserver.Server, error), v
 	if transport.Logger == nil {
 		transport.Logger = slog.New(slog.DiscardHandler)
 	}
+	transport.Learn = weir.LearnOff // its instants are exact; learned ones are not
 	t.Cleanup(func() { transport.Close() })
 	return &rig{T: t, vendor: vendor, server: server, transport: transport, client: &http.Client{Transport: transport}}
 }

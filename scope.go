@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/headers"
+	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -20,7 +21,8 @@ import (
 type visit struct {
 	lane   *lane
 	turn   shaping.Turn
-	passed bool // it has departed, and nothing has landed or been given back since
+	seen   course.Seen // the sub-lane, as the turn came
+	passed bool        // it has departed, and nothing has landed or been given back since
 }
 
 // passScopes waits for the call's turn in every scoped lane that concerns it.
@@ -35,7 +37,7 @@ func (c *call) passScopes() error {
 			c.giveBack()
 			return err
 		}
-		v.passed = true
+		v.passed, v.seen = true, v.lane.gate.seen()
 	}
 	return nil
 }

@@ -107,32 +107,6 @@ func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 	})
 }
 
-// After its pause a route goes on one, two, four, and is then free.
-func TestRouteIsFreeAfterItsPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
-			&testserver.Vendor{Service: 10 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Dialect: scopedBy(headers.ScopeRoute)})
-		reqs := make([]*http.Request, 15)
-		for i := range reqs {
-			reqs[i] = r.path("/a")
-			if i == 0 {
-				go r.do(r.path("/a"))
-				time.Sleep(20 * time.Millisecond)
-			}
-		}
-		r.ask(reqs...)
-		want := append([]time.Duration{0, 2010 * time.Millisecond}, spaced(2020*time.Millisecond, 0, 2)...)
-		want = append(want, spaced(2030*time.Millisecond, 0, 4)...)
-		want = append(want, spaced(2040*time.Millisecond, 0, 8)...)
-		got := instants(r.vendor.Arrivals())
-		wantEqual(t, "arrivals", got[:len(want)], want)
-		if last := got[len(got)-1]; last > 2100*time.Millisecond {
-			t.Errorf("last arrival at %v, want before 2.1s", last)
-		}
-	})
-}
-
 func TestLongPauseOfRouteClosesRouteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("600")}}},

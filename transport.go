@@ -108,6 +108,10 @@ type Transport struct {
 	// DefaultMaxLanes.
 	MaxLanes int
 
+	// Learn says whether the limits that nobody configured are learned from the
+	// answers. The zero value learns.
+	Learn Learning
+
 	// Dialect reads the responses. If nil, the dialect of their host.
 	Dialect *headers.Dialect
 

@@ -107,3 +107,13 @@ func (q *Queue) State() State {
 	}
 	return s
 }
+
+// Waiting returns the number of callers in line, without a lock if there is none.
+func (q *Queue) Waiting() int {
+	if !q.busy.Load() {
+		return 0
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.line)
+}

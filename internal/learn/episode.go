@@ -11,7 +11,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	if s.Mode == Rate && s.crowded(f, now) {
 		s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
 	}
-	rate = max(min(rate, 1.1*s.leaving(f)), 1e-6)
+	rate = max(min(rate, 1.1*s.leaving(f), s.ceiling()), 1e-6)
 	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, rate
 	s.Asked, s.Gap = Mark{}, 0
 	s.Probing = s.W == 0 || s.U > 0.25 || s.Mode == Trial
@@ -84,6 +84,10 @@ func (s *State) end(f *Fact, now throttle.Instant) {
 	}
 	s.noteEarly()
 	s.X, s.Marked, s.Rise = 0, 0, 0
+	if s.Setting.Configured > 0 && s.Silence == 0 {
+		s.firstNear(f)
+		return
+	}
 	if s.small(f) {
 		s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
 		s.R = s.W * (1 - s.U)

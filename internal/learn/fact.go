@@ -34,5 +34,7 @@ type Quota struct {
 // A Setting is what the lane's owner wants. The zero Setting spends told windows
 // as calls come.
 type Setting struct {
-	Spread bool // spread what is left of a told window over the rest of it
+	Configured float64 // permits per second that the configured limits let out; zero: none are configured
+	Burst      float64 // permits that they let out at once
+	Spread     bool    // spread what is left of a told window over the rest of it
 }

@@ -38,6 +38,10 @@ func (s *State) growFlight(f *Fact) {
 
 // firstRefusal chooses what to take the vendor to count.
 func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
+	if s.Setting.Configured > 0 {
+		s.nearConfigured(f, now)
+		return
+	}
 	if f.Until > 0 || f.Flying < 5 || now < s.Banned {
 		s.toRate()
 		s.begin(f, now, s.leaving(f))

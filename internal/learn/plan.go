@@ -26,6 +26,9 @@ type Plan struct {
 // Plan returns what is to be done now. granted is the lane's latest ordinal.
 func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	p := Plan{Hold: s.Until}
+	if s.believes() {
+		return p
+	}
 	if s.Mode == Rate {
 		p.Rate = s.R
 	} else {

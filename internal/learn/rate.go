@@ -36,5 +36,5 @@ func (s *State) grow(f *Fact) {
 	}
 	s.Rise = min(step, 0.22/calls)
 	s.R *= math.Exp(s.Rise)
-	s.R = min(s.R, 1e9)
+	s.R = min(s.R, 1e9, 1.05*s.ceiling())
 }

@@ -139,7 +139,7 @@ func Run(s Scenario, seed uint64) Result {
 	w.told = math.MinInt64
 	w.res.BinLen = 100 * time.Millisecond
 	w.unans = map[int64]struct{}{}
-	w.state = learn.New(learn.Setting{Spread: s.Spread})
+	w.state = learn.New(s.setting())
 	w.replan()
 	for i := range s.Changes {
 		w.push(w.start+int64(s.Changes[i].At), evChange, int32(i))
@@ -168,6 +168,18 @@ func Run(s Scenario, seed uint64) Result {
 		w.res.P99 = time.Duration(w.lats[len(w.lats)*99/100])
 	}
 	return w.res
+}
+
+// setting is what the lane knows of its configured limits.
+func (s *Scenario) setting() learn.Setting {
+	set := learn.Setting{Spread: s.Spread}
+	for _, l := range s.Configured {
+		rate := float64(l.Permits) / l.Per.Seconds()
+		if set.Configured == 0 || rate < set.Configured {
+			set.Configured, set.Burst = rate, float64(l.Burst)
+		}
+	}
+	return set
 }
 
 func (w *world) gap(rate float64) int64 {
@@ -353,6 +365,10 @@ func (w *world) learn(f *learn.Fact) {
 		return
 	}
 	f.Granted = w.granted
+	if f.Until > 0 {
+		told := throttle.Fact{Refused: true, Until: f.Until} // it pauses, and slows nothing
+		w.limiter.(throttle.Reconciler).Reconcile(throttle.Instant(w.now), told)
+	}
 	w.state = learn.Observe(w.state, f, throttle.Instant(w.now))
 	w.replan()
 	if w.Late > 0 && f.Until > 0 {

@@ -17,6 +17,7 @@ type drain struct {
 	calls, workers          int
 	vendorRate, vendorBurst int
 	service                 time.Duration
+	says                    []testserver.Style
 }
 
 // A result is what one run came to.
@@ -36,7 +37,7 @@ func (d drain) ideal() time.Duration {
 func (d drain) run(wrap func(http.RoundTripper) http.RoundTripper) (result, error) {
 	vendor := &testserver.Vendor{
 		Limits:  []testserver.Limit{testserver.TokenBucket(d.vendorRate, time.Second, d.vendorBurst)},
-		Styles:  []testserver.Style{testserver.Coarse},
+		Styles:  d.says,
 		Service: d.service,
 	}
 	server, err := testserver.Listen(vendor)

@@ -5,11 +5,12 @@
 //	go -C internal/peerbench run ./drain                  # Weir, told the limit
 //	go -C internal/peerbench run ./drain -peers -unknown  # and everybody else
 //	go -C internal/peerbench run ./drain -rate 250        # Weir, told a wrong one
+//	go -C internal/peerbench run ./drain -unknown -says bare
 //
-// The vendor takes 5 ms per call and says how it stands as many gateways do: on
-// every answer the whole permits that remain and the whole seconds until more,
-// which at full speed is "0 remaining, 1 second" on nearly every success, and
-// Retry-After in whole seconds on a refusal.
+// The vendor takes 5 ms per call. Unless -says tells otherwise it says how it stands
+// as many gateways do: on every answer the whole permits that remain and the whole
+// seconds until more, which at full speed is "0 remaining, 1 second" on nearly every
+// success, and Retry-After in whole seconds on a refusal.
 package main
 
 import (
@@ -29,7 +30,14 @@ func main() {
 	flag.IntVar(&k.burst, "burst", 18, "burst that Weir is told: the vendor's, less what its permit tolerance may add")
 	peers := flag.Bool("peers", false, "other libraries too")
 	unknown := flag.Bool("unknown", false, "Weir with nothing configured too")
+	word := flag.String("says", "coarse", "how the vendor says how it stands: coarse, bare, seconds, ms, xratelimit or ietf")
 	flag.Parse()
+	styles, err := styleOf(*word)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	d.says = styles
 	all := k.weirs(*unknown)
 	if *peers {
 		all = append(all, k.peers()...)

@@ -8,127 +8,19 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
-	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane without limits has only refusals to go by.
+// A lane that learns nothing is slowed by refusals alone.
 
-func TestZeroTransportHoldsNothing(t *testing.T) {
+func TestLaneWithoutLimitsHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Service: time.Second}, new(weir.Transport))
 		for _, got := range r.callers(t.Context(), 100).wait() {
 			r.want("GET", got, 200)
 		}
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, 0, 100))
-	})
-}
-
-// The answers of a round come in the same instant: that is when a herd would
-// slip through.
-func TestPauseWithoutLimitsEndsOneTwoFour(t *testing.T) {
-	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			r := pipeRig(t,
-				&testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 100, "2")}},
-				new(weir.Transport))
-			r.callers(t.Context(), 100).wait()
-			want := spaced(0, 0, 100)
-			for left, n, at := 100, 1, 2010*time.Millisecond; left > 0; n, at = 2*n, at+100*time.Millisecond {
-				want = append(want, spaced(at, 0, min(n, left))...)
-				left -= n
-			}
-			wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
-		})
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-// Between a refusal and its pause nobody slips through.
-func TestRefusalOnTheRampLetsNobodyGo(t *testing.T) {
-	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			r := pipeRig(t,
-				&testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 13, "2")}},
-				new(weir.Transport))
-			r.callers(t.Context(), 10).wait()
-			// Ten are refused, then one at a time, three times.
-			want := append(spaced(0, 0, 10), spaced(2010*time.Millisecond, 2010*time.Millisecond, 4)...)
-			want = append(want, spaced(8140*time.Millisecond, 0, 2)...)
-			want = append(want, spaced(8240*time.Millisecond, 0, 4)...)
-			want = append(want, spaced(8340*time.Millisecond, 0, 3)...)
-			wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
-		})
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-func TestUnansweredCallLetsNextGoAfterASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
-			&testserver.Vendor{Service: time.Minute, Faults: []testserver.Fault{refuse(1, 5, "2")}},
-			new(weir.Transport))
-		r.callers(t.Context(), 5).wait()
-		want := append(spaced(0, 0, 5), spaced(2010*time.Millisecond, time.Second, 5)...)
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
-	})
-}
-
-// A bad answer is an answer: the next goes, but no more than before.
-func TestBadAnswersDoNotWidenRamp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
-			&testserver.Vendor{Faults: []testserver.Fault{
-				refuse(1, 5, "2"),
-				{First: 6, Do: testserver.Answer, Status: 500, Delay: 100 * time.Millisecond},
-			}},
-			&weir.Transport{Retry: &backoff.Policy{Attempts: 1}})
-		r.callers(t.Context(), 5).wait()
-		want := append(spaced(0, 0, 5), spaced(2010*time.Millisecond, 100*time.Millisecond, 5)...)
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
-	})
-}
-
-// A call that fails, is cancelled or panics is no longer in the next one's way.
-func TestFailedCallLetsNextGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		retry := after(0)
-		retry.Attempts = 1
-		r := pipeRig(t,
-			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 3, "2"), {First: 4, Last: 4, Do: testserver.ResetEarly, Delay: 50 * time.Millisecond}}},
-			&weir.Transport{Retry: retry})
-		// On a new connection net/http does not send again by itself.
-		r.transport.Base.(*http.Transport).DisableKeepAlives = true
-		answers := r.callers(t.Context(), 3).wait()
-		failed := 0
-		for _, got := range answers {
-			if got.err != nil {
-				failed++
-			}
-		}
-		if failed != 1 {
-			t.Errorf("failed calls = %d, want 1", failed)
-		}
-		want := append(spaced(0, 0, 3), 2010*time.Millisecond, 2060*time.Millisecond, 2060*time.Millisecond)
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
-	})
-}
-
-// A call that will be sent again is in nobody's way until then.
-func TestCallBetweenAttemptsLetsNextGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
-			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 3, "2"), {First: 4, Last: 4, Do: testserver.ResetEarly, Delay: 50 * time.Millisecond}}},
-			&weir.Transport{Retry: after(time.Minute)})
-		r.transport.Base.(*http.Transport).DisableKeepAlives = true
-		r.callers(t.Context(), 3).wait()
-		want := append(spaced(0, 0, 3), 2010*time.Millisecond, 2060*time.Millisecond, 2060*time.Millisecond, 62_060*time.Millisecond)
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
 	})
 }
 
@@ -264,20 +156,5 @@ func TestRefusalsWithoutTimeCountAsThrottled(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer}}}, &weir.Transport{Retry: retry})
 		r.want("GET", r.get(t.Context(), "a"), http.StatusTooManyRequests)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 6))
-	})
-}
-
-// Where there is no rate to cut, the calls in flight are.
-func TestRefusalWithoutTimeHoldsCallsInFlightDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
-			&testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{{Last: 10, Do: testserver.Answer, Delay: 10 * time.Millisecond}}},
-			&weir.Transport{Retry: after(100 * time.Millisecond)})
-		for _, got := range r.callers(t.Context(), 10).wait() {
-			r.want("GET", got, 200)
-		}
-		want := append(spaced(0, 0, 10), spaced(110*time.Millisecond, 0, 7)...)
-		want = append(want, spaced(210*time.Millisecond, 0, 3)...)
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
 	})
 }
