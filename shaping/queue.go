@@ -46,8 +46,7 @@ type Queue struct {
 	mu        sync.Mutex
 	closed    bool
 	tolerance time.Duration // how late a permit may be spent
-	joined    int64         // callers who joined the line
-	passed    int64         // callers who came back after passing without a line
+	numbered  int64         // places that were given a number
 	line      byArrival
 	expiring  byDeadline
 	timer     *time.Timer
@@ -233,13 +232,12 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	w.Request = t.request(q.since(now))
 	w.place = place{t.arrived, t.number}
+	q.numbered++
 	switch {
 	case t.arrived == 0:
-		q.joined++
-		w.place = place{now, q.joined}
+		w.place = place{now, q.numbered}
 	case t.number == 0:
-		q.passed++
-		w.number = math.MinInt64 + q.passed
+		w.number = math.MinInt64 + q.numbered
 	}
 }
 

@@ -53,9 +53,9 @@ func TestQueueStandsReturningTurnByItsFirstArrival(t *testing.T) {
 
 func TestQueueKeepsReturningTurnsOfOneInstantInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, throttle.TokenBucket(1, time.Second, 3))
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
 		j := newJournal(t, q)
-		turns := []*shaping.Turn{one(), one(), one(), one()}
+		turns := []*shaping.Turn{one(), one(), one(), one(), one(), one()} // the last one stands in line
 		for i, turn := range turns {
 			j.come(t.Context(), fmt.Sprint(i), turn)
 		}
@@ -65,7 +65,8 @@ func TestQueueKeepsReturningTurnsOfOneInstantInOrder(t *testing.T) {
 		for i, turn := range turns {
 			j.come(t.Context(), fmt.Sprint(i, " again"), turn)
 		}
-		j.want("0 0s", "1 0s", "2 0s", "3 1s", "0 again 2s", "1 again 3s", "2 again 4s", "3 again 5s", "new 6s")
+		j.want("0 0s", "1 0s", "2 0s", "3 0s", "4 0s", "5 1s",
+			"0 again 2s", "1 again 3s", "2 again 4s", "3 again 5s", "4 again 6s", "5 again 7s", "new 8s")
 	})
 }
 

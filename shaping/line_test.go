@@ -1,0 +1,66 @@
+package shaping
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// crowded returns a queue and so many callers who stand in its line, in order.
+func crowded(b *testing.B, n int) (*Queue, []*waiter) {
+	b.Helper()
+	limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1, time.Hour))
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := NewQueue(limiter)
+	all := make([]*waiter, n)
+	for i := range all {
+		all[i] = &waiter{ctx: b.Context(), deadline: throttle.Never, place: place{throttle.Instant(i), int64(i)}}
+		q.enter(all[i], throttle.Never, 0)
+	}
+	return q, all
+}
+
+// What the place of a caller costs in a line of 1000 and of 100,000: a newcomer
+// while the head leaves, a turn that comes back to anywhere while another leaves
+// from anywhere, a newcomer while anybody is cancelled, and a look at the first
+// ten.
+func BenchmarkPlace(b *testing.B) {
+	for _, n := range []int{1000, 100_000} {
+		for _, c := range []struct {
+			name          string
+			leaves, comes func(i int) int // who leaves, and the arrival of who comes
+		}{
+			{"newcomer", func(i int) int { return i % n }, func(i int) int { return i + n }},
+			{"returning", func(int) int { return rand.IntN(n) }, func(int) int { return rand.IntN(n) }},
+			{"cancelled", func(int) int { return rand.IntN(n) }, func(i int) int { return i + n }},
+		} {
+			b.Run(fmt.Sprint(c.name, "/", n), func(b *testing.B) {
+				q, all := crowded(b, n)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					w := all[c.leaves(i)]
+					q.drop(w)
+					w.place = place{throttle.Instant(c.comes(i)), int64(i + n)}
+					q.enter(w, throttle.Never, 0)
+				}
+			})
+		}
+		b.Run(fmt.Sprint("fetched/", n), func(b *testing.B) {
+			q, _ := crowded(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				seen := 0
+				for range q.line.requests() {
+					if seen++; seen == 10 {
+						break
+					}
+				}
+			}
+		})
+	}
+}
