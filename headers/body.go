@@ -12,21 +12,29 @@ const maxBody = 64 << 10
 
 // body reads the hints in the body.
 func (r *reader) body() {
+	r.asks = r.asksAnybody()
 	text, whole := peek(r.resp)
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // Azure writes XML so
 	r.text(text)
 	switch start := bytes.TrimLeft(text, " \t\r\n"); {
 	case len(start) > 0 && start[0] == '<':
 		r.elements(text)
-	case !whole || json.Valid(text):
+	case whole && json.Valid(text), !whole && !r.unmeasured():
 		r.members(text)
 	}
 	r.settle()
 	r.judge()
+	r.settleAnybody()
+}
+
+// unmeasured reports whether the body is that of a success of unknown length. What is
+// too long or too slow to be seen whole is then no refusal.
+func (r *reader) unmeasured() bool {
+	return r.resp.StatusCode < http.StatusBadRequest && r.resp.ContentLength < 0
 }
 
 // awaitsBody reports whether a body that may be read could tell more.
-func (r *reader) awaitsBody() bool { return r.needsBody() && r.mayReadBody() }
+func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksAnybody()) && r.mayReadBody() }
 
 // needsBody reports whether a hint could tell more than the header did: a body that
 // cannot is left alone, for it may come slowly.
@@ -59,8 +67,9 @@ func (f *Field) tellsScope() bool {
 }
 
 // mayReadBody keeps to the bodies that end soon: those of an error, and of a success
-// only where the dialect says so and the length is known. It never touches a stream,
-// nor what is not text in the clear.
+// only where the dialect says so and its type is JSON. What net/http unpacked, or
+// came in chunks, has no length: JSON that is stated as such is read all the same.
+// It never touches a stream, nor what is not text in the clear.
 func (r *reader) mayReadBody() bool {
 	resp := r.resp
 	if resp.Body == nil || resp.Body == http.NoBody ||
@@ -75,7 +84,8 @@ func (r *reader) mayReadBody() bool {
 	case resp.StatusCode >= http.StatusBadRequest:
 		return isJSON(mediaType) || isXML(mediaType) || mediaType == "text/plain" || mediaType == "text/html" && r.readsText()
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
-		return isJSON(mediaType) && r.dialect.BodyOfSuccess && 0 < resp.ContentLength && resp.ContentLength <= maxBody
+		return r.dialect.BodyOfSuccess && isJSON(mediaType) && resp.ContentLength != 0 && resp.ContentLength <= maxBody &&
+			(mediaType != "" || !r.unmeasured())
 	}
 	return false
 }

@@ -122,6 +122,7 @@ func TestBodyHintsAreNotSoughtDeepDown(t *testing.T) {
 func TestBodyIsLeftAlone(t *testing.T) {
 	const text = `{"wait":3}`
 	plain := func(resp *http.Response) {}
+	unmeasured := func(resp *http.Response) { resp.ContentLength = -1 }
 	for _, c := range []struct {
 		name    string
 		dialect *headers.Dialect
@@ -129,7 +130,10 @@ func TestBodyIsLeftAlone(t *testing.T) {
 		fields  []string
 		change  func(*http.Response)
 	}{
-		{"in the generic dialect", nil, 429, nil, plain},
+		{"in the generic dialect", nil, 404, nil, plain},
+		{"in the generic dialect where the header told the wait", nil, 429, []string{"Retry-After", "1"}, plain},
+		{"of a quota that told the wait", nil, 429, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"}, plain},
+		{"of a success in the generic dialect", nil, 200, []string{"Content-Type", "application/json"}, plain},
 		{"where no dialect says so", &headers.Dialect{Body: speaker.Body}, 200, nil, plain},
 		{"where the header said it", &headers.Dialect{Body: speaker.Body[:1]}, 429, []string{"Retry-After", "1"}, plain},
 		{"of an event stream", speaker, 429, []string{"Content-Type", "text/event-stream"}, plain},
@@ -142,7 +146,10 @@ func TestBodyIsLeftAlone(t *testing.T) {
 		{"of a redirect", speaker, 302, nil, plain},
 		{"of HEAD", speaker, 429, nil, func(resp *http.Response) { resp.Request.Method = http.MethodHead }},
 		{"of CONNECT", speaker, 200, nil, func(resp *http.Response) { resp.Request.Method = http.MethodConnect }},
-		{"of a success of unknown length", speaker, 200, nil, func(resp *http.Response) { resp.ContentLength = -1 }},
+		{"of a success of unknown length and type", speaker, 200, nil, unmeasured},
+		{"of an event stream of unknown length", speaker, 200, []string{"Content-Type", "text/event-stream"}, unmeasured},
+		{"of a stream of JSON of unknown length", speaker, 200, []string{"Content-Type", "application/stream+json"}, unmeasured},
+		{"of an empty success", speaker, 200, nil, func(resp *http.Response) { resp.ContentLength = 0 }},
 		{"of a long success", speaker, 200, nil, func(resp *http.Response) { resp.ContentLength = 64<<10 + 1 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -56,7 +56,9 @@ type Dialect struct {
 	// Body are the hints that stand in the body of an error status.
 	Body []Field
 
-	// BodyOfSuccess says that Body is read from a success as well, where its type
-	// is JSON (or not stated) and its length known and at most 64 KiB.
+	// BodyOfSuccess says that Body is read from a success as well, if its type is JSON
+	// and it is at most 64 KiB long. If its length is not known, as of what net/http
+	// unzipped or what came in chunks, its type has to be stated. A stream of events
+	// is left alone.
 	BodyOfSuccess bool
 }

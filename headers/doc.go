@@ -17,6 +17,10 @@
 // Retry-After, a 403 with one or with a quota that has none remaining for more than
 // two seconds.
 //
+// The body of a 400, 403 or 503 refuses if its error has the name of a rate limit, such
+// as rate_limit_exceeded, TooManyRequests or ThrottlingException; that of a refusal may
+// tell the wait, as "retry_after".
+//
 // # Dialects
 //
 // Vendors differ. [Parse] knows many by their host, and [Lookup] by their name. A

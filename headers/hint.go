@@ -33,12 +33,15 @@ func (r *reader) hints(yield func(*Field) bool) {
 	}
 }
 
-// text reads the hints of the dialect in the text of the body itself.
+// text reads the text of the body itself.
 func (r *reader) text(text []byte) {
 	for f := range r.hints {
 		if f.Name == "" {
 			r.value(f, []string{string(bytes.TrimSpace(text))}, ReasonBody)
 		}
+	}
+	if r.asks && r.isRefusalText(string(text[:min(len(text), maxTelling+1)])) {
+		r.refuse()
 	}
 }
 
@@ -97,6 +100,9 @@ func (r *reader) hint(at path, value string) {
 		if at.matches(f.Name) {
 			r.value(f, []string{value}, ReasonBody)
 		}
+	}
+	if r.asks {
+		r.anybody(at, value)
 	}
 }
 

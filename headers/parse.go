@@ -16,8 +16,9 @@ var generic = new(Dialect)
 //
 // Waits lie between zero and 31 days, counts are finite and not below zero.
 //
-// The response is left as it is, unless its dialect has hints in the body. Parse
-// then waits for the first 64 KiB of it, for five seconds or until the request's
+// The response is left as it is, unless its body may tell more: its dialect has hints
+// there, or it is an error in JSON, XML or plain text that may be a refusal (400, 403,
+// 503) or a refusal that tells no wait. Parse then waits for the first 64 KiB of it, for five seconds or until the request's
 // context ends; what has come by then counts. Body has another value afterwards,
 // which reads and closes as before. A body that stood still is read by a goroutine
 // until more of it comes, or it is closed.

@@ -324,6 +324,8 @@ func TestWait(t *testing.T) {
 	advisory.Advisory, advisory.Reset = true, 2*time.Hour
 	left.Remaining, left.Reset = 1, 3*time.Hour
 	silent.HasReset, silent.Reset = false, 0
+	unsaid := later
+	unsaid.HasRemaining = false
 	for _, c := range []struct {
 		name   string
 		signal headers.Signal
@@ -335,6 +337,9 @@ func TestWait(t *testing.T) {
 		{"the latest reset", headers.Signal{Quotas: []headers.Quota{spent, later, spent}}, time.Hour},
 		{"of what has none remaining", headers.Signal{Quotas: []headers.Quota{spent, left, advisory, silent}}, time.Minute},
 		{"of nothing", headers.Signal{Quotas: []headers.Quota{left, advisory, silent}}, 0},
+		{"of a refusal that does not tell what remains", headers.Signal{Throttled: true, Quotas: []headers.Quota{unsaid, silent}}, time.Hour},
+		{"of a refusal by another quota", headers.Signal{Throttled: true, Quotas: []headers.Quota{unsaid, spent}}, time.Minute},
+		{"of a success that does not tell what remains", headers.Signal{Quotas: []headers.Quota{unsaid}}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got, told := c.signal.Wait(); got != c.want || told != (c.want > 0) {

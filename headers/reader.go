@@ -19,15 +19,17 @@ type reader struct {
 	dialect *Dialect
 	sig     Signal
 
-	scope        Scope   // whom the refusal concerns, as the response says
-	refusal      Reason  // of a refusal that a field or the body tells
-	notProcessed bool    // the vendor says that it has done nothing
-	served       bool    // the vendor says that it has not refused
-	forbidden    bool    // the vendor says not to try again
-	bare         bool    // RetryAfter was a number without a unit
-	waitOf       *Field  // of the dialect, that told RetryAfter
-	cost         float64 // what the request needs of the quota earned
-	rate         float64 // what comes back to it in a second
+	scope        Scope         // whom the refusal concerns, as the response says
+	refusal      Reason        // of a refusal that a field or the body tells
+	notProcessed bool          // the vendor says that it has done nothing
+	served       bool          // the vendor says that it has not refused
+	forbidden    bool          // the vendor says not to try again
+	asks         bool          // what anybody may write in a body counts
+	healing      time.Duration // the wait that such a body tells
+	bare         bool          // RetryAfter was a number without a unit
+	waitOf       *Field        // of the dialect, that told RetryAfter
+	cost         float64       // what the request needs of the quota earned
+	rate         float64       // what comes back to it in a second
 	earned       string
 }
 

@@ -71,18 +71,25 @@ const (
 
 // Wait returns the time this signal tells a refused caller to wait from its
 // receipt, and whether it tells one at all: RetryAfter where that is above zero,
-// else the latest reset among the quotas that have none remaining. An Advisory
-// quota tells none. The wait is above zero where the second result is true.
+// else the latest reset among the quotas that have none remaining, else that among
+// those of which a refusal does not tell what remains. An Advisory quota tells none.
+// The wait is above zero where the second result is true.
 func (s Signal) Wait() (time.Duration, bool) {
 	if s.RetryAfter > 0 {
 		return s.RetryAfter, true
 	}
-	var wait time.Duration
+	var wait, vague time.Duration
 	for i := range s.Quotas {
-		q := &s.Quotas[i]
-		if q.HasRemaining && q.Remaining == 0 && q.HasReset && !q.Advisory {
+		switch q := &s.Quotas[i]; {
+		case !q.HasReset || q.Advisory:
+		case !q.HasRemaining:
+			vague = max(vague, q.Reset)
+		case q.Remaining == 0:
 			wait = max(wait, q.Reset)
 		}
+	}
+	if wait == 0 && s.Throttled {
+		wait = vague
 	}
 	return wait, wait > 0
 }

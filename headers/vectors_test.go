@@ -35,6 +35,7 @@ type vector struct {
 	Path       string // of the request; "" if it is not known
 	Headers    [][2]vectorValue
 	Body       *string
+	Unzipped   bool // by net/http, so that its length is not known
 	Expect     struct {
 		RetryAfter *float64 `json:"retry_after_s"`
 		Quotas     []vectorQuota
@@ -86,6 +87,9 @@ func (v *vector) response() *http.Response {
 	if v.Body != nil {
 		resp.Body = io.NopCloser(strings.NewReader(*v.Body))
 		resp.ContentLength = int64(len(*v.Body))
+		if v.Unzipped {
+			resp.ContentLength, resp.Uncompressed = -1, true
+		}
 	}
 	return resp
 }

@@ -24,4 +24,6 @@ var vendors = slices.Concat(
 	commerceVendors,
 	mediaVendors,
 	gatewayVendors,
+	dataVendors,
+	marketVendors,
 )

@@ -123,6 +123,7 @@ var businessVendors = []Dialect{
 			{Name: "*.errorCode", Tells: FactRefusal, NotProcessed: true, Words: salesforceRefusals},
 			{Name: "errorCode", Tells: FactRefusal, NotProcessed: true, Words: salesforceRefusals},
 			{Name: "error.exceptionCode", Tells: FactRefusal, NotProcessed: true, Words: salesforceRefusals},
+			{Name: "error_description", Tells: FactRefusal, Words: map[string]Scope{"login rate exceeded": ScopeCredential}},
 			{Name: "Envelope.Body.Fault.faultcode", Tells: FactRefusal, NotProcessed: true, Words: salesforceRefusals},
 			{Name: "Envelope.Body.Fault.detail.*.exceptionCode", Tells: FactRefusal, NotProcessed: true, Words: salesforceRefusals},
 		},

@@ -138,7 +138,8 @@ var awsRefusals = map[string]Scope{
 	"*RequestLimitExceeded*":          ScopeUnknown,
 	"*RequestRateTooLarge*":           ScopeUnknown,
 	"*BandwidthLimitExceeded*":        ScopeUnknown,
-	"*LimitExceededException*":        ScopeUnknown,
+	"LimitExceededException*":         ScopeUnknown,
+	"*#LimitExceededException*":       ScopeUnknown, // not ResourceNumberLimitExceededException
 	"*TooManyRequests*":               ScopeUnknown,
 	"*TransactionInProgress*":         ScopeRequest,
 	"*SlowDown":                       ScopeUnknown,

@@ -20,6 +20,16 @@ var commerceVendors = []Dialect{
 	{Vendor: "Brevo", Source: "https://developers.brevo.com/docs/limit-headers", Hosts: []string{"api.brevo.com", "api.sendinblue.com"}, Reset: ResetWindow},
 	{Vendor: "ClickUp", Source: "https://developer.clickup.com/docs/rate-limits", Hosts: []string{"api.clickup.com"}, Scope: ScopeCredential, Reset: ResetWindow},
 	{
+		Vendor: "eBay", // the interfaces of before refuse under 500
+		Source: "https://developer.ebay.com/support/kb-article?KBid=1538 https://developer.ebay.com/api-docs/static/handling-error-messages.html",
+		Hosts:  []string{"api.ebay.com", "svcs.ebay.com", "open.api.ebay.com"},
+		Scope:  ScopeLane,
+		Body: []Field{
+			{Name: "errorMessage.*.error.*.errorId.*", Tells: FactRefusal, Words: map[string]Scope{"10001": ScopeUnknown}},
+			{Name: "errorMessage.error.errorId", Tells: FactRefusal, Words: map[string]Scope{"10001": ScopeUnknown}},
+		},
+	},
+	{
 		Vendor: "Freshdesk",
 		Source: "https://developers.freshdesk.com/api/#ratelimit",
 		Hosts:  []string{"*.freshdesk.com"},
@@ -191,10 +201,15 @@ var commerceVendors = []Dialect{
 			{Name: "X-Appminlimit-Remaining", Tells: FactRemaining, Quota: "appmin", Window: time.Minute},
 			{Name: "X-Rate-Limit-Problem", Tells: FactScope, Words: map[string]Scope{
 				"minute":     ScopeCredential,
+				"Minute":     ScopeCredential,
 				"day":        ScopeCredential,
+				"Day":        ScopeCredential,
 				"concurrent": ScopeCredential,
 				"appminute":  ScopeLane,
 			}},
+		},
+		Body: []Field{ // 503 before it was 429
+			{Name: "", Tells: FactRefusal, Words: map[string]Scope{"oauth_problem=rate*limit*exceeded*": ScopeUnknown}, Statuses: []int{503}},
 		},
 	},
 	{Vendor: "Zoom", Source: "https://developers.zoom.us/docs/api/rate-limits/", Hosts: []string{"api.zoom.us"}},

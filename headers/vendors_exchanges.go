@@ -20,10 +20,10 @@ var exchangeVendors = []Dialect{
 		BodyOfSuccess: true,
 	},
 	{
-		Vendor:       "Binance", // 418: this address is banned for going on after 429
+		Vendor:       "Binance", // 403: its firewall's limit; 418: this address is banned for going on after 429
 		Source:       "https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits https://developers.binance.com/docs/derivatives/portfolio-margin/general-info",
 		Hosts:        []string{"*.binance.com", "*.binance.us", "*.binance.vision"},
-		Refuses:      []int{418},
+		Refuses:      []int{403, 418},
 		NotProcessed: []int{418},
 		Scope:        ScopeGlobal,
 		Fields: []Field{
@@ -125,7 +125,7 @@ var exchangeVendors = []Dialect{
 		Body: []Field{
 			{Name: "error.*", Tells: FactRefusal, Words: map[string]Scope{
 				"EAPI:Rate limit exceeded":   ScopeCredential,
-				"EOrder:Rate limit exceeded": ScopeRoute,
+				"EOrder:*ate limit exceeded": ScopeRoute,
 				"EGeneral:Too many requests": ScopeGlobal, // of this address
 				"EGeneral:Temporary lockout": ScopeCredential,
 				"EService:*Throttled*":       ScopeUnknown, // too many at a time

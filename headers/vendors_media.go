@@ -140,10 +140,11 @@ var mediaVendors = []Dialect{
 		BodyOfSuccess: true,
 	},
 	{
-		Vendor: "Strava", // pairs: of a quarter of an hour, of a day
-		Source: "https://developers.strava.com/docs/rate-limits/",
-		Hosts:  []string{"www.strava.com"},
-		Scope:  ScopeLane,
+		Vendor:         "Strava", // pairs: of a quarter of an hour, of a day
+		Source:         "https://developers.strava.com/docs/rate-limits/",
+		Hosts:          []string{"www.strava.com"},
+		Scope:          ScopeLane,
+		RefusesByQuota: []int{403}, // before it was 429
 		Fields: []Field{
 			{Name: "X-Ratelimit-Limit", Member: 1, Tells: FactLimit, Quota: "15min", Window: 15 * time.Minute},
 			{Name: "X-Ratelimit-Limit", Member: 2, Tells: FactLimit, Quota: "daily", Window: day},
@@ -270,7 +271,7 @@ var mediaVendors = []Dialect{
 	{
 		Vendor: "WeChat", // refuses under 200
 		Source: "https://developers.weixin.qq.com/doc/offiaccount/en/Getting_Started/Global_Return_Code.html",
-		Hosts:  []string{"api.weixin.qq.com"},
+		Hosts:  []string{"api.weixin.qq.com", "qyapi.weixin.qq.com"},
 		Scope:  ScopeRoute,
 		Body: []Field{
 			{Name: "errcode", Tells: FactRefusal, Words: map[string]Scope{"45009": ScopeUnknown, "45011": ScopeUnknown}},

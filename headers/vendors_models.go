@@ -108,6 +108,7 @@ var openAIForbids = map[string]Scope{
 // which streams wrap in an array, and the reasons of older ones.
 var googleBody = []Field{
 	{Name: "error.details.*.retryDelay", Tells: FactRetryAfter},
+	{Name: "error.details.*.errors.*.details.quotaErrorDetails.retryDelay", Tells: FactRetryAfter}, // Google Ads
 	{Name: "*.error.details.*.retryDelay", Tells: FactRetryAfter},
 	{Name: "error.status", Tells: FactRefusal, NotProcessed: true, Words: googleStatuses},
 	{Name: "*.error.status", Tells: FactRefusal, NotProcessed: true, Words: googleStatuses},

@@ -1,5 +1,7 @@
 package headers
 
+import "time"
+
 // officeVendors are more of what offices sign, pay and write with.
 var officeVendors = []Dialect{
 	{
@@ -17,6 +19,32 @@ var officeVendors = []Dialect{
 				"BURST_APIINVOCATION_LIMIT_EXCEEDED":     ScopeLane,
 				"HOURLY_ENVELOPE_POLLING_LIMIT_EXCEEDED": ScopeRoute,
 			}},
+		},
+	},
+	{
+		Vendor: "Exchange Web Services", // SOAP: refuses under 500, the wait in milliseconds
+		Source: "https://learn.microsoft.com/en-us/exchange/client-developer/exchange-web-services/ews-throttling-in-exchange",
+		Hosts:  []string{"outlook.office365.com", "outlook.office.com"},
+		Scope:  ScopeCredential,
+		Body: []Field{
+			{Name: "Envelope.Body.Fault.detail.ResponseCode", Tells: FactRefusal, Words: map[string]Scope{
+				"ErrorServerBusy":                ScopeUnknown,
+				"ErrorExceededConnectionCount":   ScopeUnknown,
+				"ErrorExceededFindCountLimit":    ScopeRequest,
+				"ErrorExceededSubscriptionCount": ScopeRequest,
+			}},
+			{Name: "error.code", Tells: FactRefusal, Words: graphRefusals}, // Outlook's REST
+			{Name: "", After: `"BackOffMilliseconds">`, Tells: FactRetryAfter, Per: time.Millisecond},
+		},
+	},
+	{
+		Vendor: "Microsoft Advertising", // SOAP: refuses under 500; a minute of silence stands in the documentation alone
+		Source: "https://learn.microsoft.com/en-us/advertising/guides/services-protocol#throttling",
+		Hosts:  []string{"*.api.bingads.microsoft.com"},
+		Scope:  ScopeCredential,
+		Body: []Field{
+			{Name: "Envelope.Body.Fault.detail.*.Errors.*.ErrorCode", Tells: FactRefusal, Words: bingRefusals},
+			{Name: "Envelope.Body.Fault.detail.*.OperationErrors.*.ErrorCode", Tells: FactRefusal, Words: bingRefusals},
 		},
 	},
 	{
@@ -65,4 +93,17 @@ var officeVendors = []Dialect{
 			{Name: "errors.*.code", Tells: FactRefusal, Words: map[string]Scope{"RATE_LIMITED": ScopeUnknown}},
 		},
 	},
+	{
+		Vendor: "Zoho", // refuses under 400 too
+		Source: "https://www.zoho.com/crm/developer/docs/api/v8/api-limits.html https://help.zoho.com/portal/de/community/topic/zoho-cliq-api-rate-limit",
+		Hosts:  []string{"*.zoho.com", "*.zoho.eu", "*.zoho.in", "www.zohoapis.com", "www.zohoapis.eu", "www.zohoapis.in"},
+		Body: []Field{
+			{Name: "error_description", Tells: FactRefusal, Words: map[string]Scope{"You have made too many requests*": ScopeCredential}},
+		},
+	},
+}
+
+var bingRefusals = map[string]Scope{
+	"CallRateExceeded":           ScopeUnknown,
+	"ConcurrentRequestOverLimit": ScopeUnknown,
 }

@@ -1,0 +1,164 @@
+package headers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxTelling bounds a text that may say, whoever the vendor is, that a request was
+// refused.
+const maxTelling = 256
+
+// asksAnybody reports whether the body of any vendor may tell a refusal, or how long
+// one lasts.
+func (r *reader) asksAnybody() bool {
+	if r.sig.Throttled {
+		_, told := r.sig.Wait()
+		return !told
+	}
+	return r.mayRefuse()
+}
+
+// mayRefuse reports whether the status is one under which vendors refuse for now by
+// the body alone.
+func (r *reader) mayRefuse() bool {
+	switch r.resp.StatusCode {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// anybody reads a value of the body by its key, as many vendors write it.
+func (r *reader) anybody(at path, value string) {
+	key, told := at.toldByError()
+	if !told || len(value) > maxTelling {
+		return
+	}
+	switch key {
+	case "retryafter", "retryafterseconds", "retryaftersecs", "retryaftersec":
+		r.heal(value, time.Second)
+	case "retryafterms", "retryaftermillis", "retryaftermilliseconds":
+		r.heal(value, time.Millisecond)
+	case "code", "status", "statuscode", "errorcode":
+		if value == "429" || isRefusalCode(value) {
+			r.refuse()
+		}
+	case "type", "errortype", "error", "errors", "reason", "name", "id", "title":
+		if isRefusalCode(value) || r.isRefusalText(value) {
+			r.refuse()
+		}
+	case "message", "msg", "errormessage", "errormsg", "description", "errordescription", "detail", "faultstring":
+		if r.isRefusalText(value) {
+			r.refuse()
+		}
+	}
+}
+
+// heal notes a wait that anybody's body tells, where nothing else does. More than an
+// hour may be a number of another unit.
+func (r *reader) heal(value string, per time.Duration) {
+	wait, ok := r.delay(value, per)
+	if ok && wait <= time.Hour {
+		r.healing = max(r.healing, wait)
+	}
+}
+
+// settleAnybody takes the wait that anybody's body tells for the one of a refusal. A
+// 403 or 503 that tells one is a refusal.
+func (r *reader) settleAnybody() {
+	if status := r.resp.StatusCode; r.healing > 0 && !r.sig.HasRetryAfter &&
+		(r.sig.Throttled || status == http.StatusForbidden || status == http.StatusServiceUnavailable) {
+		r.sig.RetryAfter, r.sig.HasRetryAfter = r.healing, true
+		r.judge()
+	}
+}
+
+// refuse notes a refusal that anybody's body tells.
+func (r *reader) refuse() {
+	if r.mayRefuse() && r.refusal == "" {
+		r.refusal = ReasonBody
+	}
+}
+
+// toldByError returns the key of the value in small letters, without what divides its
+// words. Told says that all that the value stands in is an error, and not what the
+// request had sent.
+func (p path) toldByError() (key string, told bool) {
+	for _, step := range p {
+		if !step.object {
+			continue
+		}
+		if key != "" && !slices.Contains(errorKeys[:], key) {
+			return "", false
+		}
+		if len(step.key) > 32 {
+			return "", false
+		}
+		key = squeeze(step.key)
+	}
+	return key, true
+}
+
+// errorKeys are what errors stand in.
+var errorKeys = [...]string{
+	"error", "errors", "fault", "exception", "innererror", "extensions", "response", "errorresponse", "status", "meta",
+}
+
+// isRefusalCode reports whether a word without spaces is the name of a refusal for
+// now: rate_limit_exceeded, TooManyRequests, ThrottlingException. A name of something
+// wrong with a limit that the request was about is none.
+func isRefusalCode(word string) bool {
+	if len(word) > maxName || strings.ContainsAny(word, " \t\r\n/") {
+		return false
+	}
+	slowDown := word == "SlowDown" // "slow_down" is of RFC 8628, for who polls
+	word = squeeze(word)
+	for _, other := range [...]string{"invalid", "missing", "unknown", "notfound", "notallowed", "unsupported", "disabled", "required"} {
+		if strings.Contains(word, other) {
+			return false
+		}
+	}
+	return slowDown || strings.Contains(word, "ratelimit") || strings.Contains(word, "requestlimitexceeded") ||
+		strings.Contains(word, "toomanyrequests") || strings.Contains(word, "throttl")
+}
+
+// isRefusalText reports whether a sentence begins as one that refuses for now. A 400
+// also tells of a batch that holds too many requests.
+func (r *reader) isRefusalText(text string) bool {
+	if len(text) > maxTelling {
+		return false
+	}
+	text = strings.TrimRight(strings.ToLower(text), ".! \r\n")
+	for _, start := range [...]string{"rate limit exceeded", "rate limit reached", "rate exceeded", "api rate limit", "request rate limit exceeded"} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	if text == "too many requests" || r.resp.StatusCode == http.StatusBadRequest {
+		return text == "too many requests"
+	}
+	for _, start := range [...]string{"too many requests", "request was throttled", "throttle limit", "you have exceeded your rate limit", "you have exceeded the rate limit"} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// squeeze returns a word in small letters, without what divides its parts.
+func squeeze(word string) string {
+	text := make([]byte, 0, len(word))
+	for i := range len(word) {
+		switch c := word[i]; {
+		case 'A' <= c && c <= 'Z':
+			text = append(text, c|0x20)
+		case c == '_', c == '-', c == ' ', c == '.':
+		default:
+			text = append(text, c)
+		}
+	}
+	return string(text)
+}
