@@ -1,10 +1,8 @@
 package weir
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -84,29 +82,6 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	return c.price()
 }
 
-// price sets the cost of the call.
-func (c *call) price() (err error) {
-	c.turn.N = max(c.options.cost, 1)
-	if c.turn.Each, err = c.costs(*c.lane.limits.Load()); err != nil {
-		return c.fail(err)
-	}
-	return nil
-}
-
-// costs returns what the call costs of each limit; nil where that is N.
-func (c *call) costs(limits []throttle.Limit) ([]int, error) {
-	if c.t.Cost == nil || c.options.cost > 0 {
-		return nil, nil
-	}
-	costs := make([]int, len(limits))
-	for i, limit := range limits {
-		if costs[i] = c.t.Cost(c.req, limit); costs[i] < 0 {
-			return nil, fmt.Errorf("cost %d of limit %q is negative", costs[i], limit.Label())
-		}
-	}
-	return costs, nil
-}
-
 // end leaves everything as if the call had not been: it is deferred, and runs
 // also where the base, or a function of the user, panics.
 func (c *call) end() {
@@ -129,69 +104,6 @@ func (c *call) end() {
 	}
 	if c.lane != nil {
 		c.lane.leave(&c.turn)
-	}
-}
-
-// wait waits for the call's turn.
-func (c *call) wait() error {
-	first := c.turn.Arrived() == 0
-	err := c.turnCome()
-	c.lane.meter.Turn(c.ctx, &c.turn, c.lane.gate.storeWord(), err)
-	if first {
-		c.arrive(err)
-	}
-	if err != nil {
-		return c.fail(err)
-	}
-	return nil
-}
-
-// arrive notes that the call has waited for the first time.
-func (c *call) arrive(err error) {
-	if arrived := c.turn.Arrived(); arrived != 0 {
-		c.started = cmp.Or(c.started, arrived)
-		c.lane.budget.Deposit(time.Duration(arrived))
-	}
-	if c.lane.shadow != nil {
-		c.cast(err)
-	}
-}
-
-// turnCome waits in the scoped lanes that concern the call, and then in its
-// own. A scope that was paused while the call stood in the lane's line holds it
-// after all.
-func (c *call) turnCome() error {
-	for {
-		if err := c.passScopes(); err != nil {
-			return err
-		}
-		if err := c.lane.queue.WaitTurn(c.ctx, &c.turn); err != nil {
-			c.giveBack()
-			return err
-		}
-		c.granted, c.seen = true, c.lane.gate.seen()
-		if !c.scopePaused() {
-			return nil
-		}
-		c.giveBack()
-	}
-}
-
-// cast lets the lane's shadow decide on the call too, which the lane's own
-// limits have just done. Who stood in line was held, whatever became of it.
-func (c *call) cast(err error) {
-	live, arrived := Admitted, c.turn.Arrived()
-	switch {
-	case arrived == 0 && c.ctx.Err() != nil:
-		return // it gave up before anything was decided
-	case arrived == 0:
-		live, arrived = Refused, c.lane.queue.Now()
-	case err != nil, c.turn.Departed() > arrived:
-		live = Held
-	}
-	r := throttle.Request{N: c.turn.N}
-	if r.Each, err = c.costs(c.lane.shadow.limits); err == nil {
-		c.lane.shadow.decide(arrived, r, live)
 	}
 }
 

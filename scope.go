@@ -81,21 +81,6 @@ func (c *call) scopePaused() bool {
 	return false
 }
 
-// giveBack returns the permits of a departure that does not take place: those
-// of the scoped lanes and, where it was granted, of the call's own.
-func (c *call) giveBack() {
-	if c.granted {
-		c.granted = false
-		c.lane.queue.Return(&c.turn)
-	}
-	for i := range c.narrow {
-		if v := &c.narrow[i]; v.passed {
-			v.passed = false
-			v.lane.queue.Return(&v.turn)
-		}
-	}
-}
-
 // concerned returns the lane that the last refusal concerns.
 func (c *call) concerned(status int, signal *headers.Signal) *lane {
 	scope := c.scope(signal.Scope)

@@ -28,13 +28,13 @@ func (c *call) send() (*http.Response, error) {
 	c.sent++
 	c.granted, c.flying = false, true
 	if a == nil {
-		return answer(c.t.base.RoundTrip(out))
+		return conform(c.t.base.RoundTrip(out))
 	}
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
 		defer timer.Stop()
 	}
-	resp, err := answer(c.t.base.RoundTrip(out))
+	resp, err := conform(c.t.base.RoundTrip(out))
 	if stopped := a.end(); stopped != nil {
 		if resp != nil {
 			resp.Body.Close()
@@ -57,8 +57,8 @@ func (c *call) attemptTimeout() time.Duration {
 	return c.policy.AttemptTimeout
 }
 
-// answer holds a base to the contract of http.RoundTripper.
-func answer(resp *http.Response, err error) (*http.Response, error) {
+// conform holds a base to the contract of http.RoundTripper.
+func conform(resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil:
 		if resp != nil && resp.Body != nil {
