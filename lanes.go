@@ -221,6 +221,9 @@ func (s *lanes) scopeLocked(of *lane, scope string) (l *lane, gone []*lane) {
 		return nil, gone
 	}
 	l.part = &part{of, scope}
+	if l.gate.course != nil && of.gate.course != nil {
+		l.gate.course.Follow(of.gate.course)
+	}
 	l.enter()
 	s.scopes.add(l)
 	of.scoped.Add(1)

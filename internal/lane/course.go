@@ -89,6 +89,21 @@ func (c *Course) Forget() {
 	c.reset()
 }
 
+// Follow gives the course of a sub-lane that is being made for a refusal what its
+// lane knows of how fast calls leave: a share of that was refused.
+func (c *Course) Follow(of *Course) {
+	of.mu.Lock()
+	marks := of.marks
+	if of.begun {
+		marks = of.state.Pace
+	}
+	of.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.first, c.marks = marks[0], marks
+	c.count.Store(uint64(of.Look().ordinal()) << flightBits)
+}
+
 // Resume takes an operator's word that what the vendor told no longer holds.
 func (c *Course) Resume(now throttle.Instant) {
 	c.mu.Lock()
