@@ -36,7 +36,7 @@
 // differences of ordinals, less what was refused, so the order in which answers
 // land does not matter.
 //
-// The constants: U is at least 0.015, because a search takes 2.2/U calls and one
+// The constants: U is at least 0.015, because a search takes 2.35/U calls and one
 // refusal in 150 calls is what the slowest vendors are to see; at most 0.5.
 // A search takes at least 0.045 s/U, 0.4 round trips/U, a third less than U
 // periods/U of windows, and as long as a silence cost: losing the share U of n

@@ -11,7 +11,7 @@ const (
 // search returns how many calls a search for the limit takes.
 func (s *State) search() float64 {
 	g := s.G * min(1, 0.25/s.U)
-	return s.W / s.U * max(2.2/s.W, 0.045, 0.4*s.RTT, g, s.P*s.U/1.5) * (1 + 2*s.Early)
+	return s.W / s.U * max(2.35/s.W, 0.045, 0.4*s.RTT, g, s.P*s.U/1.5) * (1 + 2*s.Early)
 }
 
 // grow raises the rate for a call that was served while somebody waited.
