@@ -71,7 +71,7 @@ func (c *call) believed(signal headers.Signal) headers.Signal {
 	return signal
 }
 
-// refused acts on a refusal of the call, in whose scope it concerns.
+// refused acts on a refusal of the call, in the lane or sub-lane that it concerns.
 func (c *call) refused(status int, signal *headers.Signal) {
 	c.told, _ = signal.Wait()
 	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.alone(c.refusedAt)
@@ -94,8 +94,8 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	a := c.answer(c.lane, quotas)
 	a.Served = served
 	c.lane.landed(&a)
-	for i := range c.narrow {
-		if v := &c.narrow[i]; v.passed {
+	for i := range c.visits {
+		if v := &c.visits[i]; v.passed {
 			a := c.answer(v.lane, nil)
 			a.Served = served
 			v.passed = false
@@ -108,8 +108,8 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 // in, or a sub-lane that it has passed, or that was made for its refusal.
 func (c *call) answer(l *lane, quotas []headers.Quota) course.Answer {
 	turn, seen := &c.turn, c.seen
-	for i := range c.narrow {
-		if v := &c.narrow[i]; v.lane == l {
+	for i := range c.visits {
+		if v := &c.visits[i]; v.lane == l {
 			turn, seen = &v.turn, v.seen
 		}
 	}

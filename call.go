@@ -25,7 +25,7 @@ type call struct {
 
 	key    string
 	lane   *lane   // nil until it is entered
-	narrow []visit // scoped lanes entered
+	visits []visit // sub-lanes entered
 	turn   shaping.Turn
 	seen   course.Seen // the lane, as the turn came
 
@@ -99,7 +99,7 @@ func (c *call) end() {
 	if c.body != nil {
 		c.body.Close()
 	}
-	for _, v := range c.narrow {
+	for _, v := range c.visits {
 		v.lane.leave(&v.turn)
 	}
 	if c.lane != nil {

@@ -150,6 +150,13 @@ func (g *gate) closedFor(now throttle.Instant) time.Duration {
 	return max(0, g.closedTo.Sub(now))
 }
 
+// resume opens the gate. As after every closing one call goes first.
+func (g *gate) resume() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closedTo = 0
+}
+
 // Reconcile implements [throttle.Reconciler]. Where answers teach, what follows a
 // refusal is learned: the limiter is told only how long to pause.
 func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {

@@ -18,9 +18,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane is one key's queue over its limiter. A scoped lane has no limits: it
-// holds what a refusal said of a route, a credential or a key of the overflow
-// lane alone.
+// A lane is one key's queue over its limiter. A sub-lane has no limits: it holds
+// what a refusal said of a part of its lane alone, which is a route, a credential
+// or, in the overflow lane, a key.
 type lane struct {
 	key    string
 	home   *lanes
@@ -36,8 +36,8 @@ type lane struct {
 	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
 	toldTo    atomic.Int64 // Instant; end of the last pause that was news; zero: there was none
 	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
-	scoped    atomic.Int32 // scoped lanes that were made for it
-	doubt     atomic.Pointer[doubt]
+	sublanes  atomic.Int32 // sub-lanes that were made for it
+	doubts    doubts
 	protocol  atomic.Int32 // HTTP major version of its last response
 
 	spoken atomic.Pointer[spoken]
@@ -45,26 +45,26 @@ type lane struct {
 	longWaits longWaits
 
 	hook   shaping.Hook
-	shared bool  // by the keys beyond the bound
-	place  int   // in its table, under the lock of the lanes
-	part   *part // of a scoped lane; nil: it has a key of its own
+	shared bool     // by the keys beyond the bound
+	place  int      // in its table, under the lock of the lanes
+	sub    *sublane // nil: it has a key of its own
 }
 
-// A part says what a scoped lane is of.
-type part struct {
-	lane  *lane
-	scope string
+// A sublane says what a sub-lane is of.
+type sublane struct {
+	lane *lane
+	part string // "route GET /users/*"
 }
 
 // name returns what the lane is called in its table.
 func (l *lane) name() string {
-	if l.part == nil {
+	if l.sub == nil {
 		return l.key
 	}
-	return scopedName(l.part.lane, l.part.scope)
+	return sublaneName(l.sub.lane, l.sub.part)
 }
 
-func scopedName(l *lane, scope string) string { return l.key + "\x00" + scope }
+func sublaneName(l *lane, part string) string { return l.key + "\x00" + part }
 
 // spoken is the dialect of a host.
 type spoken struct {
@@ -193,7 +193,7 @@ func (l *lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l
 // forgotten with it. That the rate was cut is forgotten where the lane is old:
 // calls would have restored it by now.
 func (l *lane) retire(old bool) bool {
-	if l.scoped.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
+	if l.sublanes.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
 		return false
 	}
 	if l.whole(old) { // a call may have come and gone meanwhile
@@ -248,8 +248,8 @@ func (l *lane) refused(t *Transport, a *course.Answer, told time.Duration) (paus
 	l.queue.Reconcile(fact)
 	if long && moved {
 		with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
-		if l.part != nil {
-			with = append(with, "alone", l.part.scope)
+		if l.sub != nil {
+			with = append(with, "alone", l.sub.part)
 		}
 		t.logger().Warn("weir: lane closed: the server asked for a long pause", with...)
 	}

@@ -20,7 +20,7 @@ import (
 type lanes struct {
 	transport *Transport
 	keyed     table
-	scopes    table // scoped lanes
+	sublanes  table
 	done      chan struct{}
 	changes   atomic.Int64           // of limits
 	rawKey    atomic.Bool            // one was reported
@@ -109,7 +109,7 @@ func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err erro
 	}
 	l = s.keyed.find(key)
 	if l == nil {
-		_, gone = s.roomForScope() // a lane stays as long as its scoped lanes
+		_, gone = s.roomForSublane() // a lane stays as long as its sub-lanes
 		room, more := s.keyed.room(s.transport.maxLanes())
 		if gone = append(gone, more...); room {
 			return nil, false, gone, nil
@@ -174,27 +174,27 @@ func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	return l, nil
 }
 
-// scoped returns the scoped lane with the request counted in; nil where there
-// is none.
-func (s *lanes) scoped(of *lane, scope string) *lane {
-	name := scopedName(of, scope)
-	l := s.scopes.find(name)
+// findSublane returns the sub-lane with the request counted in; nil if there is
+// none.
+func (s *lanes) findSublane(of *lane, part string) *lane {
+	name := sublaneName(of, part)
+	l := s.sublanes.find(name)
 	if l == nil || l.enter() {
 		return l
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l = s.scopes.find(name); l != nil {
+	if l = s.sublanes.find(name); l != nil {
 		l.enter()
 	}
 	return l
 }
 
-// scope returns the scoped lane, made on first use, with the request counted
-// in; nil where there are too many.
-func (s *lanes) scope(of *lane, scope string) *lane {
+// openSublane returns the sub-lane, made on first use, with the request counted
+// in; nil if there are too many.
+func (s *lanes) openSublane(of *lane, part string) *lane {
 	s.mu.Lock()
-	l, gone := s.scopeLocked(of, scope)
+	l, gone := s.openLocked(of, part)
 	s.mu.Unlock()
 	for _, old := range gone {
 		_ = old.close() // nobody is left to be told
@@ -202,15 +202,15 @@ func (s *lanes) scope(of *lane, scope string) *lane {
 	return l
 }
 
-func (s *lanes) scopeLocked(of *lane, scope string) (l *lane, gone []*lane) {
-	if l = s.scopes.find(scopedName(of, scope)); l != nil {
+func (s *lanes) openLocked(of *lane, part string) (l *lane, gone []*lane) {
+	if l = s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter()
 		return l, nil
 	}
 	if s.closed {
 		return nil, nil
 	}
-	room, gone := s.roomForScope()
+	room, gone := s.roomForSublane()
 	if !room {
 		return nil, gone
 	}
@@ -220,22 +220,34 @@ func (s *lanes) scopeLocked(of *lane, scope string) (l *lane, gone []*lane) {
 	if err != nil {
 		return nil, gone
 	}
-	l.part = &part{of, scope}
+	l.sub = &sublane{of, part}
 	if l.gate.course != nil && of.gate.course != nil {
 		l.gate.course.Follow(of.gate.course)
 	}
 	l.enter()
-	s.scopes.add(l)
-	of.scoped.Add(1)
+	s.sublanes.add(l)
+	of.sublanes.Add(1)
 	return l, gone
 }
 
-func (s *lanes) roomForScope() (ok bool, gone []*lane) {
-	ok, gone = s.scopes.room(s.transport.maxLanes())
+func (s *lanes) roomForSublane() (ok bool, gone []*lane) {
+	ok, gone = s.sublanes.room(s.transport.maxLanes())
 	for _, l := range gone {
-		l.part.lane.scoped.Add(-1)
+		l.sub.lane.sublanes.Add(-1)
 	}
 	return ok, gone
+}
+
+// sublanesOf returns the sub-lanes of a lane.
+func (s *lanes) sublanesOf(of *lane) (all []*lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.sublanes.all {
+		if l.sub.lane == of {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // list returns the lanes that hold limits: those of keys, and the overflow.
@@ -269,13 +281,13 @@ func (s *lanes) close() error {
 		return nil
 	}
 	s.closed = true
-	scopes := slices.Clone(s.scopes.all)
+	sublanes := slices.Clone(s.sublanes.all)
 	s.mu.Unlock()
 	close(s.done)
 	s.metering.Do(func() {}) // nobody makes them any more
 	s.metrics.Close()
 	var errs []error
-	for _, l := range append(s.list(), scopes...) {
+	for _, l := range append(s.list(), sublanes...) {
 		errs = append(errs, l.close())
 	}
 	return errors.Join(errs...)

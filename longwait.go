@@ -54,8 +54,8 @@ func (l *lane) tellLong(w shaping.Wait) {
 	if w.Limit != "" {
 		with = append(with, "limit", labelOf(limits, w.Limit))
 	}
-	if l.part != nil {
-		with = append(with, "alone", l.part.scope)
+	if l.sub != nil {
+		with = append(with, "alone", l.sub.part)
 	}
 	l.home.transport.logger().Warn("weir: requests wait for long", with...)
 }

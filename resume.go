@@ -33,9 +33,9 @@ func (t *Transport) Resume(key string) error {
 // resume ends the pauses of the lane and of its sub-lanes; in the overflow lane
 // those that concern the key, and all of them if it is "".
 func (l *lane) resume(key string) {
-	l.doubt.Store(nil)
-	for _, sublane := range l.home.sublanes(l) {
-		if !l.shared || key == "" || strings.HasPrefix(sublane.part.scope, keyScope(key)) {
+	l.doubts.forget()
+	for _, sublane := range l.home.sublanesOf(l) {
+		if !l.shared || key == "" || strings.HasPrefix(sublane.sub.part, partOfKey(key)) {
 			sublane.open()
 		}
 	}
@@ -46,23 +46,4 @@ func (l *lane) resume(key string) {
 func (l *lane) open() {
 	l.toldTo.Store(0)
 	l.queue.Reconcile(throttle.Fact{Resumed: true})
-}
-
-// sublanes returns the sub-lanes of a lane.
-func (s *lanes) sublanes(of *lane) (all []*lane) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.scopes.all {
-		if l.part.lane == of {
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
-// resume opens the gate. As after every closing one call goes first.
-func (g *gate) resume() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closedTo = 0
 }

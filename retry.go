@@ -106,7 +106,7 @@ func (c *call) within() time.Duration {
 // request for too long.
 func (c *call) couldGo(delay time.Duration) bool {
 	could := c.lane.couldTake(c, delay)
-	for _, v := range c.narrow {
+	for _, v := range c.visits {
 		could = could && v.lane.couldTake(c, delay)
 	}
 	return could

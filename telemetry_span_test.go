@@ -140,8 +140,8 @@ func TestWaitForPauseIsSpanWithResendCount(t *testing.T) {
 	})
 }
 
-// Of a scoped lane as of any other.
-func TestWaitForPauseOfScopeIsSpanWithResendCount(t *testing.T) {
+// Of a sub-lane as of any other.
+func TestWaitForPauseOfSublaneIsSpanWithResendCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newSpanLog()
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("2")}}},

@@ -33,12 +33,12 @@ func (c *call) arrive(err error) {
 	}
 }
 
-// turnCome waits in the scoped lanes that concern the call, and then in its
-// own. A scope that was paused while the call stood in the lane's line holds it
-// after all.
+// turnCome waits in the sub-lanes that concern the call, and then in its lane. A
+// sub-lane that was paused while the call stood in the lane's line holds it after
+// all.
 func (c *call) turnCome() error {
 	for {
-		if err := c.passScopes(); err != nil {
+		if err := c.passSublanes(); err != nil {
 			return err
 		}
 		if err := c.lane.queue.WaitTurn(c.ctx, &c.turn); err != nil {
@@ -46,7 +46,7 @@ func (c *call) turnCome() error {
 			return err
 		}
 		c.granted, c.seen = true, c.lane.gate.seen()
-		if !c.scopePaused() {
+		if !c.sublanePaused() {
 			return nil
 		}
 		c.giveBack()
@@ -54,14 +54,14 @@ func (c *call) turnCome() error {
 }
 
 // giveBack returns the permits of a departure that does not take place: those
-// of the scoped lanes and, where it was granted, of the call's own.
+// of the sub-lanes and, if it was granted, of the lane.
 func (c *call) giveBack() {
 	if c.granted {
 		c.granted = false
 		c.lane.queue.Return(&c.turn)
 	}
-	for i := range c.narrow {
-		if v := &c.narrow[i]; v.passed {
+	for i := range c.visits {
+		if v := &c.visits[i]; v.passed {
 			v.passed = false
 			v.lane.queue.Return(&v.turn)
 		}

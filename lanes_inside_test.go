@@ -1,0 +1,49 @@
+package weir
+
+import (
+	"testing"
+	"time"
+)
+
+// This looks inside: what it holds is over before anybody outside could see it.
+
+// A sub-lane that is found while it leaves its table is not entered.
+func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
+	transport := new(Transport)
+	transport.once.Do(transport.init)
+	defer transport.Close()
+	s := transport.lanes
+	of, err := s.enter("a.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaving := s.openSublane(of, "route GET /")
+	leaving.users.Add(-1)
+
+	s.mu.Lock()
+	if !leaving.retire(true) {
+		t.Fatal("a sub-lane with nobody in it stays")
+	}
+	found := make(chan *lane)
+	go func() { found <- s.findSublane(of, "route GET /") }()
+	time.Sleep(20 * time.Millisecond) // it has found the lane, and waits for the lock
+	s.sublanes.remove(leaving)
+	s.mu.Unlock()
+	if got := <-found; got != nil {
+		t.Errorf("found %p on its way out, want none", got)
+	}
+
+	// One that was made in its place meanwhile is entered instead.
+	leaving = s.openSublane(of, "route GET /")
+	leaving.users.Add(-1)
+	s.mu.Lock()
+	leaving.retire(true)
+	go func() { found <- s.findSublane(of, "route GET /") }()
+	time.Sleep(20 * time.Millisecond)
+	s.sublanes.remove(leaving)
+	next, _ := s.openLocked(of, "route GET /")
+	s.mu.Unlock()
+	if got := <-found; got != next || next.users.Load() != 2 {
+		t.Errorf("found %p with %d requests, want %p with 2", got, next.users.Load(), next)
+	}
+}
