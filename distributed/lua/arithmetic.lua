@@ -21,7 +21,8 @@ local function muldiv(a, b, c)
     return (product - rest) / c, rest
   end
   -- A long multiplication by the digits of b, in a base in which nothing overflows.
-  local whole, quotient, rest = 0, 0, 0
+  local quotient, rest = 0, 0
+  local whole
   whole, a = divide(a, c)
   whole = whole * b
   local base, digits = divide(2^52, c), {}

@@ -3,7 +3,7 @@
 -- which claim is in force then.
 
 local buckets -- the methods of both kinds
-local windows -- what makes those of the others
+local makers -- what makes those of the others
 local kinds = {} -- the methods of the others, by their kinds
 
 local function methodsOf(kind)
@@ -11,8 +11,8 @@ local function methodsOf(kind)
     buckets = buckets or makeBuckets()
     return buckets
   end
-  windows = windows or makeWindows()
-  kinds[kind] = kinds[kind] or windows[kind]()
+  makers = makers or makeWindows()
+  kinds[kind] = kinds[kind] or makers[kind]()
   return kinds[kind]
 end
 

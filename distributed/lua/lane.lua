@@ -55,9 +55,9 @@ local function readLane(text, at)
   return seldom().readRare(l, tail)
 end
 
--- count takes a caller into account who was counted last in the period seen of
+-- countCaller takes a caller into account who was counted last in the period seen of
 -- the generation gen, and returns how many there are. Periods are of 5 s.
-local function count(gen, seen)
+local function countCaller(gen, seen)
   local period = divide(now, 5000000)
   if period > lane.period then
     lane.before = period == lane.period + 1 and lane.this or 0

@@ -103,7 +103,7 @@ local function decide()
   end
   lane.healed = lane.healed or healed or distrusted
   local gen, epoch, furthest = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-  local alive = count(gen, tonumber(ARGV[9]))
+  local alive = countCaller(gen, tonumber(ARGV[9]))
   local seen, forgotten = lane.furthest, nil
 
   rules = {}
