@@ -11,6 +11,15 @@ import (
 // refused.
 const maxTelling = 256
 
+// refusingFields are the header fields of software that stands before the interfaces of
+// many vendors, under hosts of theirs, and refuses under 400, 403 or 503.
+var refusingFields = [...]Field{
+	{Name: "X-Amzn-Errortype", Tells: FactRefusal, Words: awsRefusals},
+	{Name: "X-Envoy-Ratelimited", Tells: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
+	{Name: "X-Envoy-Overloaded", Tells: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
+	{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: masheryRefusals},
+}
+
 // asksAnybody reports whether the body of any vendor may tell a refusal, or how long
 // one lasts.
 func (r *reader) asksAnybody() bool {
@@ -46,8 +55,12 @@ func (r *reader) anybody(at path, value string) {
 		if value == "429" || isRefusalCode(value) {
 			r.refuse()
 		}
-	case "type", "errortype", "error", "errors", "reason", "name", "id", "title":
+	case "type", "errortype", "error", "errors", "reason", "title":
 		if isRefusalCode(value) || r.isRefusalText(value) {
+			r.refuse()
+		}
+	case "name", "id": // a plug-in's is "rate-limiting"
+		if isRefusalCode(value) && !strings.HasSuffix(value, "ing") {
 			r.refuse()
 		}
 	case "message", "msg", "errormessage", "errormsg", "description", "errordescription", "detail", "faultstring":
@@ -121,8 +134,15 @@ func isRefusalCode(word string) bool {
 			return false
 		}
 	}
-	return slowDown || strings.Contains(word, "ratelimit") || strings.Contains(word, "requestlimitexceeded") ||
-		strings.Contains(word, "toomanyrequests") || strings.Contains(word, "throttl")
+	return slowDown || strings.Contains(word, "requestlimitexceeded") || strings.Contains(word, "toomanyrequests") ||
+		strings.Contains(word, "throttl") || isRateLimited(word)
+}
+
+// isRateLimited reports whether a squeezed word is of a rate limit that was met:
+// ratelimit, ratelimited, ratelimitexceeded.
+func isRateLimited(word string) bool {
+	_, rest, ok := strings.Cut(word, "ratelimit")
+	return ok && (rest == "" || strings.HasPrefix(rest, "e") || strings.HasPrefix(rest, "reach") || rest == "hit")
 }
 
 // isRefusalText reports whether a sentence begins as one that refuses for now. A 400

@@ -37,6 +37,9 @@ func TestAnybodysBody(t *testing.T) {
 		{"what was sent", 400, `{"error":"invalid","input":{"code":"throttled"}}`, false},
 		{"what was sent further down", 400, `{"errors":[{"path":{"code":"throttled"}}]}`, false},
 		{"limit of another kind", 400, `{"code":"invalid_rate_limit"}`, false},
+		{"plug-in", 400, `{"name":"rate-limiting"}`, false},
+		{"plug-in of another", 400, `{"name":"throttling"}`, false},
+		{"rule", 400, `{"code":"rate_limit_rule"}`, false},
 		{"missing limit", 403, `{"code":"RateLimitNotFound"}`, false},
 		{"too many in one", 400, `{"message":"Too many requests in one batch"}`, false},
 		{"poll less often", 400, `{"error":"slow_down"}`, false},
@@ -87,6 +90,29 @@ func TestAnybodysWait(t *testing.T) {
 				t.Errorf("Parse = %+v, want %v, throttled %v", got, c.want, c.refuse)
 			}
 		})
+	}
+}
+
+// What stands before the interfaces of many vendors refuses by fields of its own.
+func TestAnybodysFields(t *testing.T) {
+	for _, c := range []struct {
+		status      int
+		name, value string
+		want        bool
+	}{
+		{400, "X-Amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/", true},
+		{403, "X-Mashery-Error-Code", "ERR_403_DEVELOPER_OVER_RATE", true},
+		{503, "X-Envoy-Overloaded", "true", true},
+		{503, "X-Envoy-RateLimited", "true", true},
+		{403, "X-Amzn-ErrorType", "AccessDeniedException", false},
+		{403, "X-Mashery-Error-Code", "ERR_403_NOT_AUTHORIZED", false},
+		{500, "X-Envoy-Overloaded", "true", false},
+		{200, "X-Envoy-RateLimited", "true", false},
+	} {
+		resp := response(c.status, c.name, c.value)
+		if got := headers.Parse(resp, received); got.Throttled != c.want || got.NotProcessed {
+			t.Errorf("Parse of %d with %s: %s = %+v, want throttled %v", c.status, c.name, c.value, got, c.want)
+		}
 	}
 }
 

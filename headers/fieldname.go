@@ -99,6 +99,7 @@ var retryAfterFields = [...]struct {
 	{"Retry-After", 0},
 	{"X-Retry-After", 0},
 	{"X-Ratelimit-Retry-After", 0}, // and all whose name ends so behind "ratelimit"
+	{"X-Ratelimit-Retryafter", 0},
 	{"X-Ratelimit-Retry-After-Seconds", 0},
 	{"X-Ratelimit-Retry-After-Ms", time.Millisecond},
 }
@@ -106,7 +107,7 @@ var retryAfterFields = [...]struct {
 // retryAfterOf returns the index in retryAfterFields of a field of which rest follows
 // the word "ratelimit", or -1.
 func retryAfterOf(rest string) int {
-	if len(rest) < len("Retry-After") || rest[0]|0x20 != 'r' {
+	if len(rest) < len("Retryafter") || rest[0]|0x20 != 'r' {
 		return -1
 	}
 	for i := range retryAfterFields {

@@ -39,6 +39,11 @@ func (r *reader) header() {
 	for i := range r.dialect.Fields {
 		r.vendorField(&r.dialect.Fields[i])
 	}
+	if r.mayRefuse() {
+		for i := range refusingFields {
+			r.vendorField(&refusingFields[i])
+		}
+	}
 	if r.aged {
 		r.tally = tally{} // a cache's answer tells of quotas as they once were
 	}

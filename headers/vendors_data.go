@@ -1,7 +1,5 @@
 package headers
 
-import "time"
-
 // dataVendors are those who sell facts, prices, maps, music and translations, many of
 // whom refuse under 200.
 var dataVendors = []Dialect{
@@ -42,6 +40,19 @@ var dataVendors = []Dialect{
 			{Name: "error_code", Tells: FactRefusal, Words: map[string]Scope{
 				"17": ScopeRoute, // a day's quota
 				"18": ScopeRoute, // calls in a second
+			}},
+		},
+		BodyOfSuccess: true,
+	},
+	{
+		Vendor: "Baidu Maps", // refuses under 200
+		Source: "https://lbsyun.baidu.com/index.php?title=webapi/appendix",
+		Hosts:  []string{"api.map.baidu.com"},
+		Scope:  ScopeCredential,
+		Body: []Field{
+			{Name: "status", Tells: FactRefusal, Words: map[string]Scope{
+				"302": ScopeUnknown, // a day's quota
+				"401": ScopeUnknown, // too many at a time
 			}},
 		},
 		BodyOfSuccess: true,
@@ -100,12 +111,35 @@ var dataVendors = []Dialect{
 		},
 	},
 	{
+		Vendor: "ip-api.com", // names of its own
+		Source: "https://ip-api.com/docs/unban",
+		Hosts:  []string{"ip-api.com", "pro.ip-api.com"},
+		Scope:  ScopeGlobal, // this address
+		Fields: []Field{
+			{Name: "X-Rl", Tells: FactRemaining},
+			{Name: "X-Ttl", Tells: FactReset},
+		},
+	},
+	{
 		Vendor: "Kakao", // refuses under 400
 		Source: "https://developers.kakao.com/docs/latest/en/rest-api/error-code",
 		Hosts:  []string{"kapi.kakao.com", "dapi.kakao.com"},
 		Body: []Field{
 			{Name: "code", Tells: FactRefusal, Words: map[string]Scope{"-10": ScopeLane}},
 		},
+	},
+	{
+		Vendor: "Tencent Maps", // refuses under 200
+		Source: "https://lbs.qq.com/service/webService/webServiceGuide/status",
+		Hosts:  []string{"apis.map.qq.com"},
+		Scope:  ScopeCredential,
+		Body: []Field{
+			{Name: "status", Tells: FactRefusal, Words: map[string]Scope{
+				"120": ScopeUnknown, // calls in a second
+				"121": ScopeUnknown, // a day's quota
+			}},
+		},
+		BodyOfSuccess: true,
 	},
 	{
 		Vendor: "Twelve Data", // refuses under 200
@@ -124,6 +158,27 @@ var dataVendors = []Dialect{
 		RefusesByQuota: []int{403},
 		Scope:          ScopeLane,
 	},
+	{
+		Vendor: "Weibo", // refuses under 403
+		Source: "https://open.weibo.com/wiki/Error_code",
+		Hosts:  []string{"api.weibo.com"},
+		Body: []Field{
+			{Name: "error_code", Tells: FactRefusal, Words: map[string]Scope{
+				"10022": ScopeGlobal, // this address
+				"10023": ScopeCredential,
+				"10024": ScopeRoute,
+			}},
+		},
+	},
+	{
+		Vendor: "Withings", // refuses under 200
+		Source: "https://developer.withings.com/api-reference/#section/Response-status",
+		Hosts:  []string{"wbsapi.withings.net"},
+		Body: []Field{
+			{Name: "status", Tells: FactRefusal, Words: map[string]Scope{"601": ScopeUnknown}},
+		},
+		BodyOfSuccess: true,
+	},
 }
 
 var apiLayerRefusals = map[string]Scope{
@@ -135,60 +190,4 @@ var dingTalkRefusals = map[string]Scope{
 	"90002": ScopeUnknown,
 	"90018": ScopeUnknown,
 	"90019": ScopeUnknown,
-}
-
-// marketVendors are more markets.
-var marketVendors = []Dialect{
-	{
-		Vendor: "Bitfinex", // refuses under 500 as well, by a list
-		Source: "https://docs.bitfinex.com/docs/requirements-and-limitations",
-		Hosts:  []string{"api.bitfinex.com", "api-pub.bitfinex.com"},
-		Body: []Field{
-			{Name: "*", Tells: FactRefusal, Words: map[string]Scope{"11010": ScopeGlobal, "ERR_RATE_LIMIT": ScopeGlobal}}, // this address
-		},
-	},
-	{
-		Vendor: "BitMart", // "remaining" is what was used, and "reset" the window
-		Source: "https://developer-pro.bitmart.com/en/spot/#rate-limit",
-		Hosts:  []string{"api-cloud.bitmart.com", "api-cloud-v2.bitmart.com"},
-		Scope:  ScopeRoute,
-		Fields: []Field{
-			{Name: "X-Bm-Ratelimit-Limit", Tells: FactLimit},
-			{Name: "X-Bm-Ratelimit-Remaining", Tells: FactUsed},
-			{Name: "X-Bm-Ratelimit-Reset", Tells: FactWindow},
-		},
-	},
-	{
-		Vendor: "Deribit", // JSON-RPC: refuses under 400
-		Source: "https://docs.deribit.com/articles/errors https://docs.deribit.com/articles/rate-limits",
-		Hosts:  []string{"www.deribit.com", "test.deribit.com"},
-		Body: []Field{
-			{Name: "error.code", Tells: FactRefusal, Words: map[string]Scope{"10028": ScopeCredential}},
-		},
-	},
-	{
-		Vendor: "HTX", // instants in milliseconds; a window too
-		Source: "https://huobiapi.github.io/docs/spot/v1/en/#rate-limiting-rule",
-		Hosts:  []string{"*.huobi.pro", "*.htx.com", "api.hbdm.com"},
-		Fields: []Field{
-			{Name: "X-Hb-Ratelimit-Requests-Remain", Tells: FactRemaining},
-			{Name: "X-Hb-Ratelimit-Requests-Expire", Tells: FactReset},
-			{Name: "Ratelimit-Interval", Tells: FactWindow, Per: time.Millisecond},
-		},
-	},
-	{
-		Vendor: "MEXC", // futures refuse under 200
-		Source: "https://mexcdevelop.github.io/apidocs/contract_v1_en/#error-code",
-		Hosts:  []string{"contract.mexc.com", "api.mexc.com", "futures.mexc.com"},
-		Body: []Field{
-			{Name: "code", Tells: FactRefusal, Words: map[string]Scope{"510": ScopeRoute}},
-		},
-		BodyOfSuccess: true,
-	},
-	{
-		Vendor:  "Upbit", // 418: blocked for a while for going on after 429
-		Source:  "https://docs.upbit.com/kr/docs/rate-limits",
-		Hosts:   []string{"api.upbit.com", "*.api.upbit.com"},
-		Refuses: []int{418},
-	},
 }

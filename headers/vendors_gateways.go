@@ -73,10 +73,7 @@ var gatewayVendors = []Dialect{
 		Vendor: "Mashery", // refuses under 403
 		Source: "https://developer.mashery.com/docs/read/mashery_api/20_reporting/error_codes https://developer.mashery.com/blog/read/Did_you_know_Mashery_API_responses_contain_quota_limit_information",
 		Fields: []Field{
-			{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: map[string]Scope{
-				"ERR_403_DEVELOPER_OVER_QPS":  ScopeCredential,
-				"ERR_403_DEVELOPER_OVER_RATE": ScopeCredential,
-			}},
+			{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: masheryRefusals},
 			{Name: "X-Error-Detail-Header", Tells: FactRefusal, Words: map[string]Scope{
 				"Account Over Queries Per Second Limit": ScopeCredential,
 				"Account Over Rate Limit":               ScopeCredential,
@@ -104,4 +101,9 @@ var gatewayVendors = []Dialect{
 			{Name: "error", Tells: FactRefusal, Words: map[string]Scope{"Quota exceeded": ScopeUnknown, "Rate limit exceeded": ScopeUnknown}},
 		},
 	},
+}
+
+var masheryRefusals = map[string]Scope{
+	"ERR_403_DEVELOPER_OVER_QPS":  ScopeCredential,
+	"ERR_403_DEVELOPER_OVER_RATE": ScopeCredential,
 }

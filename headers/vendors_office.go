@@ -48,6 +48,24 @@ var officeVendors = []Dialect{
 		},
 	},
 	{
+		Vendor: "Gorgias",
+		Source: "https://developers.gorgias.com/reference/limitations-1",
+		Hosts:  []string{"*.gorgias.com"},
+		Scope:  ScopeLane,
+		Fields: []Field{
+			{Name: "X-Gorgias-Account-Api-Call-Limit", Syntax: SyntaxUsedOfLimit, Quota: "account-api-call"},
+		},
+	},
+	{
+		Vendor: "Lightspeed Retail",
+		Source: "https://developers.lightspeedhq.com/retail/introduction/ratelimits/",
+		Hosts:  []string{"api.lightspeedapp.com"},
+		Scope:  ScopeCredential,
+		Fields: []Field{
+			{Name: "X-Ls-Api-Bucket-Level", Syntax: SyntaxUsedOfLimit, Quota: "bucket-level"},
+		},
+	},
+	{
 		Vendor: "NetSuite", // 400, or a fault of SOAP: rejected for too many at a time
 		Source: "https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/bridgehead_1525252812.html",
 		Hosts:  []string{"*.suitetalk.api.netsuite.com", "*.restlets.api.netsuite.com"},
@@ -78,12 +96,29 @@ var officeVendors = []Dialect{
 		},
 	},
 	{
+		Vendor: "RingCentral", // each group of methods has limits of its own
+		Source: "https://developers.ringcentral.com/guide/basics/rate-limits",
+		Hosts:  []string{"platform.ringcentral.com", "platform.devtest.ringcentral.com"},
+		Scope:  ScopeCredential,
+		Fields: []Field{
+			{Name: "X-Rate-Limit-Group", Tells: FactName},
+			{Name: "X-Rate-Limit-Window", Tells: FactWindow},
+		},
+	},
+	{
 		Vendor: "Salesforce Marketing Cloud",
 		Source: "https://developer.salesforce.com/docs/atlas.en-us.noversion.mc-apis.meta/mc-apis/rate-limiting-errors.htm",
 		Hosts:  []string{"*.rest.marketingcloudapis.com"},
 		Body: []Field{
 			{Name: "retryAfter", Tells: FactRetryAfter},
 		},
+	},
+	{
+		Vendor:  "SparkPost", // 420: what may be sent in a day or an hour
+		Source:  "https://developers.sparkpost.com/api/#header-errors",
+		Hosts:   []string{"api.sparkpost.com", "api.eu.sparkpost.com"},
+		Refuses: []int{420},
+		Scope:   ScopeLane,
 	},
 	{
 		Vendor: "Square",
