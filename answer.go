@@ -18,9 +18,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 		}
 		return headers.Signal{}
 	}
-	if protocol := int32(resp.ProtoMajor); c.lane.protocol.Load() != protocol {
-		c.lane.protocol.Store(protocol)
-	}
+	c.lane.server.answered(resp)
 	signal, heeded := c.read(resp)
 	if signal.Throttled {
 		c.lane.meter.Refusal(c.ctx, resp, &signal)
@@ -40,7 +38,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	dialect := c.t.Dialect
 	if dialect == nil {
-		dialect = c.lane.dialect(c.req)
+		dialect = c.lane.server.dialect(c.req, &c.t.spoken)
 	}
 	refuses := dialect.CanRefuse(resp.StatusCode)
 	if !refuses && c.lane.gate.course == nil {

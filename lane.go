@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/backoff"
-	"github.com/weirgo/weir/headers"
 	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
@@ -38,9 +36,8 @@ type lane struct {
 	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
 	sublanes  atomic.Int32 // sub-lanes that were made for it
 	doubts    doubts
-	protocol  atomic.Int32 // HTTP major version of its last response
 
-	spoken atomic.Pointer[spoken]
+	server server // for the calls
 
 	longWaits longWaits
 
@@ -65,28 +62,6 @@ func (l *lane) name() string {
 }
 
 func sublaneName(l *lane, part string) string { return l.key + "\x00" + part }
-
-// spoken is the dialect of a host.
-type spoken struct {
-	host    string
-	dialect *headers.Dialect
-}
-
-// dialect returns the dialect of the request's host. A lane nearly always has
-// one host, so it is looked up once; and many lanes may have the same.
-func (l *lane) dialect(req *http.Request) *headers.Dialect {
-	host := req.URL.Host
-	if s := l.spoken.Load(); s != nil && s.host == host {
-		return s.dialect
-	}
-	s := l.home.spoken.Load()
-	if s == nil || s.host != host {
-		s = &spoken{host, headers.DialectOf(req)}
-		l.home.spoken.Store(s)
-	}
-	l.spoken.Store(s)
-	return s.dialect
-}
 
 // gone is the number of users of a lane that left the table.
 const gone = -1 << 40
@@ -281,10 +256,10 @@ func (l *lane) landed(a *course.Answer) {
 	}
 }
 
-// couldTake reports whether the lane is not certain to refuse the call after
-// the delay.
-func (l *lane) couldTake(c *call, delay time.Duration) bool {
-	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.Refuses(c.ctx, &c.turn, delay) == nil
+// couldTake reports whether the lane is not certain to refuse the turn after the
+// delay.
+func (l *lane) couldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
+	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.Refuses(ctx, turn, delay) == nil
 }
 
 // alone reports whether a request that was refused at that instant and again

@@ -22,9 +22,8 @@ type lanes struct {
 	keyed     table
 	sublanes  table
 	done      chan struct{}
-	changes   atomic.Int64           // of limits
-	rawKey    atomic.Bool            // one was reported
-	spoken    atomic.Pointer[spoken] // of the host looked up last
+	changes   atomic.Int64 // of limits
+	rawKey    atomic.Bool  // one was reported
 
 	metering sync.Once
 	metrics  *telemetry.Metrics // nil: nobody collects them; made before the first lane

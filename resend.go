@@ -28,26 +28,18 @@ func (e *ResendError) Retryable() bool { return true }
 
 // getConn is called before each send. It stops those beyond the bound.
 func (a *attempt) getConn(string) {
-	unheard := int(a.unheard.Load())
+	unheard, http2 := int(a.unheard.Load()), a.lane.server.http2(a.secure)
 	switch resends := maxDeadResends; {
 	case unheard == 0:
-	case a.http2() && unheard > maxStreamResends, unheard > resends:
+	case http2 && unheard > maxStreamResends, unheard > resends:
 		a.stop(&ResendError{Sent: unheard})
-	case !a.http2() && unheard == resends:
+	case !http2 && unheard == resends:
 		// Connection after connection is dead: what is idle is of no use, and
 		// a new one succeeds wherever it can.
 		if c, ok := a.idle.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
 		}
 	}
-}
-
-// http2 reports whether the server speaks HTTP/2, or may for all that is known.
-// A connection can be found dead only after it has answered, so what is not
-// known is not that.
-func (a *attempt) http2() bool {
-	protocol := a.lane.protocol.Load()
-	return protocol >= 2 || protocol == 0 && a.secure
 }
 
 // wroteHeaders is called for each request on the wire. All but the first are

@@ -105,9 +105,9 @@ func (c *call) within() time.Duration {
 // couldGo reports whether, after a delay, no lane is certain to hold the
 // request for too long.
 func (c *call) couldGo(delay time.Duration) bool {
-	could := c.lane.couldTake(c, delay)
+	could := c.lane.couldTake(c.ctx, &c.turn, delay)
 	for _, v := range c.visits {
-		could = could && v.lane.couldTake(c, delay)
+		could = could && v.lane.couldTake(c.ctx, &c.turn, delay)
 	}
 	return could
 }

@@ -142,7 +142,8 @@ type Transport struct {
 	lanes  *lanes
 	limits atomic.Pointer[[]throttle.Limit] // as they are now
 
-	failures failures // of the calls that an outer client may try again
+	spoken   atomic.Pointer[spoken] // by the host looked up last
+	failures failures               // of the calls that an outer client may try again
 }
 
 var _ http.RoundTripper = (*Transport)(nil)
