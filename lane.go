@@ -259,7 +259,7 @@ func (l *lane) landed(a *course.Answer) {
 // couldTake reports whether the lane is not certain to refuse the turn after the
 // delay.
 func (l *lane) couldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
-	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.Refuses(ctx, turn, delay) == nil
+	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
 }
 
 // alone reports whether a request that was refused at that instant and again

@@ -147,7 +147,7 @@ func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 	})
 }
 
-func TestRefusesForetellsWhatWaitTurnWouldSay(t *testing.T) {
+func TestCheckWaitForetellsWhatWaitTurnWouldSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, 10*time.Second))
 		turn := within(5 * time.Second)
@@ -172,16 +172,16 @@ func TestRefusesForetellsWhatWaitTurnWouldSay(t *testing.T) {
 		} {
 			wait := time.Duration(0)
 			var refused *shaping.Error
-			if errors.As(q.Refuses(c.ctx, turn, c.delay), &refused) {
+			if errors.As(q.CheckWait(c.ctx, turn, c.delay), &refused) {
 				wait = refused.Wait
 			}
 			if wait != c.wait {
-				t.Errorf("Refuses(%v) tells a wait of %v, want %v", c.delay, wait, c.wait)
+				t.Errorf("CheckWait(%v) tells a wait of %v, want %v", c.delay, wait, c.wait)
 			}
 		}
 		q.Close()
-		if err := q.Refuses(ctx, turn, 0); !errors.Is(err, shaping.ErrClosed) {
-			t.Errorf("Refuses() = %v after Close, want ErrClosed", err)
+		if err := q.CheckWait(ctx, turn, 0); !errors.Is(err, shaping.ErrClosed) {
+			t.Errorf("CheckWait() = %v after Close, want ErrClosed", err)
 		}
 	})
 }

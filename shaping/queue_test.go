@@ -220,8 +220,8 @@ func TestQueueWorksOverALimiterWithNoOtherAbility(t *testing.T) {
 		if s := q.State(); s.Waiting != 2 {
 			t.Errorf("State() = %+v, want 2 in line", s)
 		}
-		if err := q.Refuses(t.Context(), turn, time.Second); err != nil {
-			t.Errorf("Refuses() = %v", err)
+		if err := q.CheckWait(t.Context(), turn, time.Second); err != nil {
+			t.Errorf("CheckWait() = %v", err)
 		}
 		q.Return(turn) // it never departed
 		j.want("a 0s", "b 1ms", "c 1.5ms deadline")

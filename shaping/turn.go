@@ -81,10 +81,10 @@ func (q *Queue) Charge(at throttle.Instant, r throttle.Request) {
 	s.Settle(q.Now(), at, r, twice)
 }
 
-// Refuses returns the error with which WaitTurn would refuse the turn at once
-// if it came after the delay, as far as that is certain now; nil where it would
-// stand in line or go.
-func (q *Queue) Refuses(ctx context.Context, t *Turn, delay time.Duration) error {
+// CheckWait returns the error with which WaitTurn would refuse the turn at once
+// if it came after the delay, as far as that is certain now; nil if it would
+// stand in line or go. It spends nothing.
+func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.Now()
