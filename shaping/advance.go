@@ -34,10 +34,9 @@ func (q *Queue) release(w *waiter, err error) {
 	close(w.ready)
 }
 
-// Wake asks the limiter again for everybody in line, because something that
-// the limiter answered may no longer hold. Limiters that notify do it
-// themselves.
-func (q *Queue) Wake() {
+// wake asks the limiter again for everybody in line, because something that
+// the limiter answered may no longer hold.
+func (q *Queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.readTolerance()
@@ -115,7 +114,7 @@ func (q *Queue) settle(now throttle.Instant) {
 			q.timer.Stop()
 		}
 	case q.timer == nil:
-		q.timer = time.AfterFunc(at.Sub(now), q.Wake)
+		q.timer = time.AfterFunc(at.Sub(now), q.wake)
 	default:
 		q.timer.Reset(at.Sub(now))
 	}

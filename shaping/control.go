@@ -85,7 +85,7 @@ func (q *Queue) sift(now throttle.Instant) {
 func (q *Queue) Settle(at throttle.Instant, r, actual throttle.Request) {
 	if s, ok := q.limiter.(throttle.Settler); ok {
 		s.Settle(q.Now(), at, r, actual)
-		q.Wake()
+		q.wake()
 	}
 }
 

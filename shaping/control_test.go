@@ -178,7 +178,6 @@ func TestCloseSendsEverybodyAwayAtOnce(t *testing.T) {
 			}
 			j.want(want...)
 		}
-		q.Wake()
 		q.Pause(time.Second)
 		if err := q.Wait(t.Context()); !errors.Is(err, shaping.ErrClosed) {
 			t.Errorf("Wait() = %v after Close, want ErrClosed", err)

@@ -21,7 +21,7 @@ func lateQueue(t *testing.T, late time.Duration, limits ...throttle.Limit) *Queu
 	q := NewQueue(limiter)
 	q.timer = time.AfterFunc(time.Hour, func() {
 		time.Sleep(late)
-		q.Wake()
+		q.wake()
 	})
 	q.timer.Stop()
 	return q

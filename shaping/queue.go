@@ -74,7 +74,7 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 	q.forecaster, _ = limiter.(throttle.Forecaster)
 	q.fetcher, _ = limiter.(throttle.Fetcher)
 	if n, ok := limiter.(throttle.Notifier); ok {
-		n.Notify(q.Wake)
+		n.Notify(q.wake)
 	}
 	return q
 }

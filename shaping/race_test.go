@@ -89,7 +89,7 @@ func TestQueueSurvivesControlsUnderChurn(t *testing.T) {
 			}
 			q.Reconcile(throttle.Fact{Departed: q.Now(), Refused: i%10 == 0})
 			q.State()
-			q.Wake()
+			q.Settle(q.Now(), throttle.Request{}, throttle.Request{})
 		}
 	})
 	wg.Wait()
