@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/shaping"
 )
 
 // An attempt watches one send: it is the context of the request that is sent,
@@ -26,11 +26,10 @@ type attempt struct {
 	caller context.Context
 	values context.Context // of the request as the base shows it
 
-	lane    *lane
-	request throttle.Request
-	charged throttle.Instant
-	secure  bool
-	idle    http.RoundTripper
+	lane      *lane
+	departure shaping.Departure // its request becomes what was settled
+	secure    bool
+	idle      http.RoundTripper
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, since a response began
@@ -38,14 +37,13 @@ type attempt struct {
 	done    atomic.Bool // the response has ended, and the context with it
 	kept    bool        // a response was obtained
 
-	mu      sync.Mutex // also of request
+	mu      sync.Mutex // also of departure
 	cause   error      // why it was stopped; nil: it was not
 	settled []string   // units
 }
 
 func newAttempt(c *call) *attempt {
-	a := &attempt{caller: c.ctx, lane: c.lane, secure: c.req.URL.Scheme == "https", idle: c.t.base}
-	a.request, a.charged = c.turn.Charged()
+	a := &attempt{caller: c.ctx, lane: c.lane, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", idle: c.t.base}
 	a.Context, a.cancel = context.WithCancelCause(c.ctx)
 	if !c.t.UnguardedResends {
 		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}

@@ -57,20 +57,21 @@ func (a *attempt) settle(unit string, cost int) error {
 		// and only what comes on top still counts.
 		charged.Each = slices.Clone(actual.Each)
 		for i, n := range charged.Each {
-			charged.Each[i] = max(n, estimate(a.request, i))
+			charged.Each[i] = max(n, estimate(a.departure.Request, i))
 		}
 	}
-	l.queue.Settle(a.charged, a.request, charged)
-	a.request, a.settled = actual, append(a.settled, unit)
+	l.queue.Settle(a.departure, charged)
+	a.departure.Request, a.settled = actual, append(a.settled, unit)
 	return nil
 }
 
 // actual returns what the attempt cost of each limit where it cost so much of
 // the unit; ok is false where there is no limit of that.
 func (a *attempt) actual(limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
-	actual = throttle.Request{N: a.request.N, Since: a.request.Since, Each: make([]int, len(limits))}
+	charged := a.departure.Request
+	actual = throttle.Request{N: charged.N, Since: charged.Since, Each: make([]int, len(limits))}
 	for i, limit := range limits {
-		actual.Each[i] = estimate(a.request, i)
+		actual.Each[i] = estimate(charged, i)
 		if limit.Unit == unit {
 			actual.Each[i], ok = cost, true
 		}

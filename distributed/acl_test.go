@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -71,8 +72,10 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 	f := newFleet(t, plan{server: server, members: 3, config: c, prepare: func(r *replica) { r.store.Logger = told.logger() }})
 	f.steady()
 	for _, r := range f.members {
-		r.queue.Settle(r.queue.Now(), throttle.Request{N: 1}, throttle.Request{N: 2})
-		r.queue.Settle(r.queue.Now(), throttle.Request{N: 2}, throttle.Request{N: 1})
+		for _, cost := range []int{1, 2} {
+			was := shaping.Departure{Request: throttle.Request{N: cost}, Charged: r.queue.Now()}
+			r.queue.Settle(was, throttle.Request{N: 3 - cost})
+		}
 		r.queue.Reconcile(throttle.Fact{Departed: r.queue.Now(), Refused: true})
 		r.queue.Reconcile(throttle.Fact{Departed: r.queue.Now()})
 	}

@@ -37,8 +37,7 @@ func reserve(t *testing.T, q *shaping.Queue, n int) (settle func(actual int)) {
 		t.Fatalf("WaitN(%d) = %v", n, err)
 	}
 	return func(actual int) {
-		r, at := turn.Charged()
-		q.Settle(at, r, throttle.Request{N: actual})
+		q.Settle(turn.Departure(), throttle.Request{N: actual})
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *replica) call(ctx context.Context) bool {
 		}
 		return false
 	}
-	_, charged := turn.Charged()
+	charged := turn.Departure().Charged
 	due, local := distributed.Promised(r.limiter, charged)
 	r.depart(departure{Replica: r.index, At: turn.Departed(), Charged: charged, Due: due, Local: local, Waited: waited})
 	return true

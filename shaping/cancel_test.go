@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -193,8 +194,8 @@ func TestReturnPassesPermitsOnOnce(t *testing.T) {
 		q.Return(turn)
 		synctest.Wait()
 		q.Return(turn)
-		if turn.Departed() != 0 || limiter.told != 1 {
-			t.Errorf("Departed() = %v, %d refunds of a turn returned twice, want 0, 1", turn.Departed(), limiter.told)
+		if turn.Departed() != 0 || turn.Departure().Charged != 0 || limiter.told != 1 {
+			t.Errorf("departed %v, charged %v, %d refunds of a turn returned twice, want 0, 0, 1", turn.Departed(), turn.Departure().Charged, limiter.told)
 		}
 		j.want("a 0s", "b 0s", "returned 0s", "c 1s")
 	})
@@ -206,8 +207,7 @@ func TestSettleLetsTheLineGo(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
 		j := newJournal(t, q)
 		settle := func(turn *shaping.Turn, actual int) {
-			request, at := turn.Charged()
-			q.Settle(at, request, throttle.Request{N: actual})
+			q.Settle(turn.Departure(), throttle.Request{N: actual})
 		}
 		exact, estimate := &shaping.Turn{N: 1}, &shaping.Turn{N: 4}
 		j.come(t.Context(), "exact", exact)
@@ -222,16 +222,41 @@ func TestSettleLetsTheLineGo(t *testing.T) {
 	})
 }
 
+// A turn that was returned has not departed: when it comes back it is no visit.
+func TestReturnedTurnHasNotVisited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		var visits []int
+		q.Hook = &shaping.Hook{Wait: func(_ context.Context, w shaping.Wait) func(error) {
+			visits = append(visits, w.Visits)
+			return nil
+		}}
+		j := newJournal(t, q)
+		turn := one()
+		j.come(t.Context(), "returned", turn)
+		q.Return(turn)
+		j.come(t.Context(), "another", one())
+		j.come(t.Context(), "again", turn)
+		j.want("another 0s", "returned 0s", "again 1s")
+		if !slices.Equal(visits, []int{0}) {
+			t.Errorf("visits told: %v, want [0]", visits)
+		}
+	})
+}
+
 func TestChargeDelaysTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		j := newJournal(t, q)
 		turn := one()
 		j.come(t.Context(), "a", turn)
-		request, at := turn.Charged()
-		q.Charge(at, request)
-		request.Each = []int{1}
-		q.Charge(at, request)
+		departure := turn.Departure()
+		q.Charge(departure)
+		departure.Request.Each = []int{1}
+		q.Charge(departure)
+		if departure.Request.Each[0] != 1 {
+			t.Errorf("Charge() made its argument %v", departure)
+		}
 		j.come(t.Context(), "b", one())
 		j.want("a 0s", "b 3s")
 	})

@@ -79,12 +79,12 @@ func (q *Queue) sift(now throttle.Instant) {
 	}
 }
 
-// Settle states what a departure really cost: r was charged at the instant at,
-// as [Turn.Charged] tells, and actual is what it should have been. See
+// Settle states what a departure should have been charged: what goes beyond it
+// is charged now, and what is given back goes to those in line. See
 // [throttle.Settler]; a limiter that is none ignores it.
-func (q *Queue) Settle(at throttle.Instant, r, actual throttle.Request) {
+func (q *Queue) Settle(d Departure, actual throttle.Request) {
 	if s, ok := q.limiter.(throttle.Settler); ok {
-		s.Settle(q.Now(), at, r, actual)
+		s.Settle(q.Now(), d.Charged, d.Request, actual)
 		q.wake()
 	}
 }

@@ -2,6 +2,7 @@ package shaping
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,27 @@ func TestLateTimerKeepsTheRateOfALine(t *testing.T) {
 		wg.Wait()
 		if took := time.Since(start); took != time.Second+late {
 			t.Errorf("%d calls took %v, want %v", calls, took, time.Second+late)
+		}
+	})
+}
+
+// What is settled is the permit, which is dated by its instant, however late its
+// caller woke.
+func TestDepartureIsDatedByItsPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := lateQueue(t, 5*time.Millisecond, throttle.LeakyBucket(1000, time.Second))
+		wait(t, q)
+		start := q.Now()
+		turn := Turn{N: 1, Each: []int{1}, ID: 7}
+		if err := q.WaitTurn(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		d := turn.Departure()
+		if d.Charged != start.Add(time.Millisecond) || turn.Departed() != start.Add(6*time.Millisecond) {
+			t.Errorf("charged %v and departed %v after the first, want 1ms and 6ms", d.Charged.Sub(start), turn.Departed().Sub(start))
+		}
+		if r := d.Request; r.N != 1 || !slices.Equal(r.Each, turn.Each) || r.ID != 7 {
+			t.Errorf("charged %+v", r)
 		}
 	})
 }

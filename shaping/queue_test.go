@@ -213,7 +213,7 @@ func TestQueueWorksOverALimiterWithNoOtherAbility(t *testing.T) {
 		}
 		q.Pause(time.Hour) // nothing that it could do
 		q.Reconcile(throttle.Fact{Refused: true})
-		q.Charge(q.Now(), throttle.Request{N: 1})
+		q.Charge(shaping.Departure{Request: throttle.Request{N: 1}, Charged: q.Now()})
 		if err := q.Tune(throttle.LeakyBucket(1, time.Second)); !errors.Is(err, shaping.ErrNotTunable) {
 			t.Errorf("Tune() = %v, want ErrNotTunable", err)
 		}

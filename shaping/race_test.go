@@ -89,7 +89,7 @@ func TestQueueSurvivesControlsUnderChurn(t *testing.T) {
 			}
 			q.Reconcile(throttle.Fact{Departed: q.Now(), Refused: i%10 == 0})
 			q.State()
-			q.Settle(q.Now(), throttle.Request{}, throttle.Request{})
+			q.Settle(shaping.Departure{Charged: q.Now()}, throttle.Request{})
 		}
 	})
 	wg.Wait()

@@ -2,6 +2,7 @@ package shaping
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -32,10 +33,17 @@ func (t *Turn) Arrived() throttle.Instant { return t.arrived }
 // returned.
 func (t *Turn) Departed() throttle.Instant { return t.departed }
 
-// Charged returns what the turn was charged last, and at which instant, for
-// [Queue.Charge].
-func (t *Turn) Charged() (throttle.Request, throttle.Instant) {
-	return t.request(t.departed), t.charged
+// A Departure is what was charged for a turn that departed, and when, for
+// [Queue.Settle] and [Queue.Charge].
+type Departure struct {
+	Request throttle.Request
+	Charged throttle.Instant // which may be earlier than the turn departed, by the tolerance at most
+}
+
+// Departure returns the turn's last departure; its instant is zero if the turn
+// never departed, or was returned.
+func (t *Turn) Departure() Departure {
+	return Departure{Request: t.request(t.departed), Charged: t.charged}
 }
 
 // depart notes a departure that Take answered with charged at the instant now.
@@ -66,19 +74,21 @@ func (q *Queue) Return(t *Turn) {
 	q.giveBack(q.Now(), charged, t.request(0))
 }
 
-// Charge charges r once more, although nobody waited for it: what was granted
-// at that instant was sent twice. The next departures pay for it. A limiter
-// that is no [throttle.Settler] is not charged.
-func (q *Queue) Charge(at throttle.Instant, r throttle.Request) {
+// Charge charges the departure once more, although nobody waited for it: what
+// was let go once was sent twice. The next departures pay for it. A limiter that
+// is no [throttle.Settler] is not charged.
+func (q *Queue) Charge(d Departure) {
 	s, ok := q.limiter.(throttle.Settler)
 	if !ok {
 		return
 	}
-	twice := throttle.Request{N: 2 * r.N, Since: r.Since}
-	for _, n := range r.Each {
-		twice.Each = append(twice.Each, 2*n)
+	twice := d.Request
+	twice.N *= 2
+	twice.Each = slices.Clone(twice.Each)
+	for i := range twice.Each {
+		twice.Each[i] *= 2
 	}
-	s.Settle(q.Now(), at, r, twice)
+	s.Settle(q.Now(), d.Charged, d.Request, twice)
 }
 
 // CheckWait returns the error with which WaitTurn would refuse the turn at once

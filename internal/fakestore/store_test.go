@@ -181,9 +181,9 @@ func TestSettleDelaysTheFleet(t *testing.T) {
 		if err := f.queues[0].WaitTurn(t.Context(), &turn); err != nil {
 			t.Fatal(err)
 		}
-		request, at := turn.Charged()
-		request.N = 10
-		f.queues[0].Charge(at, request)
+		departure := turn.Departure()
+		departure.Request.N = 10
+		f.queues[0].Charge(departure)
 		time.Sleep(10 * time.Millisecond)
 		if err := f.queues[1].Wait(t.Context()); err != nil {
 			t.Error(err)
