@@ -202,6 +202,7 @@ var mediaVendors = []Dialect{
 				"readonly":    ScopeLane,
 				"ratelimited": ScopeCredential,
 			}},
+			{Name: "X-Database-Lag", Tells: FactRefusal, Words: map[string]Scope{"*": ScopeLane}}, // by itself, of what is no API
 		},
 	},
 	{

@@ -110,6 +110,7 @@ var googleBody = []Field{
 	{Name: "error.details.*.retryDelay", Tells: FactRetryAfter},
 	{Name: "error.details.*.errors.*.details.quotaErrorDetails.retryDelay", Tells: FactRetryAfter}, // Google Ads
 	{Name: "*.error.details.*.retryDelay", Tells: FactRetryAfter},
+	{Name: "error.message", After: "Retry after ", Tells: FactRetryAfter, Statuses: []int{403, 429}}, // Gmail, an instant
 	{Name: "error.status", Tells: FactRefusal, NotProcessed: true, Words: googleStatuses},
 	{Name: "*.error.status", Tells: FactRefusal, NotProcessed: true, Words: googleStatuses},
 	{Name: "error.details.*.reason", Tells: FactRefusal, NotProcessed: true, Words: googleReasons},
