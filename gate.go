@@ -8,7 +8,6 @@ import (
 	"time"
 
 	course "github.com/weirgo/weir/internal/lane"
-	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -185,6 +184,14 @@ func (g *gate) seen() course.Seen {
 	return g.course.Look()
 }
 
+// learned returns what answers have taught.
+func (g *gate) learned() Learned {
+	if g.course == nil {
+		return Learned{}
+	}
+	return Learned(g.course.Known())
+}
+
 // refused lets the lane learn from a refusal, whose call still is to land.
 func (g *gate) refused(now throttle.Instant, a *course.Answer) {
 	if g.course != nil {
@@ -321,7 +328,7 @@ func (g *gate) State(now throttle.Instant) throttle.State {
 	if r, ok := g.Limiter.(throttle.Reader); ok {
 		s = r.State(now)
 	}
-	s.Whole = s.Whole && (g.course == nil || g.course.Known() == learn.Known{})
+	s.Whole = s.Whole && g.learned() == Learned{}
 	if !g.shut.Load() {
 		return s
 	}

@@ -17,27 +17,57 @@ import (
 // that key: limits that do not validate, or shaping.ErrClosed. Resume is safe
 // for concurrent use.
 func (t *Transport) Resume(key string) error {
-	t.once.Do(t.init)
-	l, err := t.lanes.enter(key)
-	if err != nil {
+	if err := t.relieve(key, (*lane).open); err != nil {
 		return fmt.Errorf("weir: resuming lane %q: %w", key, err)
-	}
-	defer l.users.Add(-1)
-	l.resume(key)
-	if o := t.lanes.overflow.Load(); o != nil && o != l && key == "" {
-		o.resume(key)
 	}
 	return nil
 }
 
-// resume ends the pauses of the lane and of its sub-lanes; in the overflow lane
-// those that concern the key, and all of them if it is "".
-func (l *lane) resume(key string) {
+// Forget makes the lane of a key one that has learned nothing: an operator knows
+// that the server's limit is another now. What its answers taught, of the lane,
+// of its routes and of its credentials, is forgotten, and pauses end as by Resume.
+// Configured limits stay, and what was used of them. The key "" is also that of
+// the lane that keys beyond MaxLanes share. The error says why there can be no
+// lane of that key: limits that do not validate, or shaping.ErrClosed. Forget is
+// safe for concurrent use.
+func (t *Transport) Forget(key string) error {
+	if err := t.relieve(key, (*lane).forget); err != nil {
+		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
+	}
+	return nil
+}
+
+// relieve does something to the lane of a key, and to its sub-lanes.
+func (t *Transport) relieve(key string, do func(*lane)) error {
+	t.once.Do(t.init)
+	l, err := t.lanes.enter(key)
+	if err != nil {
+		return err
+	}
+	defer l.users.Add(-1)
+	l.relieve(key, do)
+	if o := t.lanes.overflow.Load(); o != nil && o != l && key == "" {
+		o.relieve(key, do)
+	}
+	return nil
+}
+
+// relieve does something to the lane and to its sub-lanes; in the overflow lane to
+// those that concern the key, and to all of them if it is "".
+func (l *lane) relieve(key string, do func(*lane)) {
 	l.doubts.forget()
 	for _, sublane := range l.home.sublanesOf(l) {
 		if !l.shared || key == "" || strings.HasPrefix(sublane.sub.part, partOfKey(key)) {
-			sublane.open()
+			do(sublane)
 		}
+	}
+	do(l)
+}
+
+// forget forgets what the lane has learned, and ends its own pause.
+func (l *lane) forget() {
+	if l.gate.course != nil {
+		l.gate.course.Forget()
 	}
 	l.open()
 }

@@ -18,12 +18,22 @@ type LaneState struct {
 	Cut     float64       // share of the configured rate in force; 1 where nothing was cut
 	Stale   uint64        // permits that were void because their request woke too late
 	Limits  []LimitState
+	Learned Learned       // of the server's limit; the zero value where nothing is sure
 	Shadow  []ShadowCount // of Transport.Shadow; nil where there is none
 
 	// Store tells how the lane fares with Transport.Store: whether it answers,
 	// with how many processes its limits are shared, what was lost. Nil: the
 	// lane's limits are enforced in this process alone.
 	Store *throttle.StoreState
+}
+
+// A Learned is what the answers have taught a lane of the server's limit. The zero
+// value says that nothing is sure.
+type Learned struct {
+	Rate     float64 // calls per second; zero: not known
+	InFlight int     // calls in flight at a time; zero: not known
+	Told     bool    // the server's own quotas say so
+	Probing  bool    // it refused, and one call at a time asks whether it serves again
 }
 
 // A LimitState is the state of one limit of a lane.
@@ -55,6 +65,7 @@ func (l *lane) state() LaneState {
 		Paused:  max(0, s.Paused.Sub(s.Now)),
 		Cut:     s.Cut,
 		Stale:   s.Stale,
+		Learned: l.gate.learned(),
 		Shadow:  l.shadow.counts(),
 		Store:   s.Store,
 	}

@@ -74,6 +74,7 @@ func NewCourse(set learn.Setting, tell func(learn.Known)) *Course {
 
 func (c *Course) reset() {
 	c.begun, c.pace, c.plan, c.told = false, nil, learn.Plan{}, learn.Known{}
+	c.flights = nil // what flies is known by how the course stood as it left
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
 	c.steers.Store(false)
 	c.most.Store(0)
@@ -478,6 +479,7 @@ func (c *Course) changed(now throttle.Instant) (bool, learn.Known) {
 	if c.begun && now.Sub(c.toldAt) >= tellEvery {
 		k = c.state.Known(c.plan)
 	}
+	k.Probing = false // is no news
 	if k == (learn.Known{}) || math.Abs(k.Rate-c.told.Rate) <= c.told.Rate/10 && (k.InFlight == 0) == (c.told.InFlight == 0) &&
 		math.Abs(float64(k.InFlight-c.told.InFlight)) <= float64(c.told.InFlight)/10 {
 		return false, k

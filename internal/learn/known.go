@@ -32,6 +32,7 @@ type Known struct {
 	Rate     float64 // the vendor's permits per second; zero: not known
 	InFlight int     // its calls in flight; zero: not known
 	Told     bool    // its own quotas say so
+	Probing  bool    // one call at a time asks whether it serves again
 }
 
 // sureWidth is the width of an estimate that is told to people.
@@ -44,17 +45,22 @@ func (s *State) Known(p Plan) Known {
 		switch {
 		case !p.Bounded || !t.binds(s):
 		case t.Slope > 0:
-			return Known{Rate: t.Slope, Told: true}
+			return Known{Rate: t.Slope, Told: true, Probing: p.Probe}
 		case t.Window > 0:
-			return Known{Rate: t.Limit / t.Window, Told: true}
+			return Known{Rate: t.Limit / t.Window, Told: true, Probing: p.Probe}
 		}
 	}
+	k := Known{Probing: p.Probe}
 	switch {
-	case s.Episode:
-	case s.Mode == Flight:
-		return Known{InFlight: int(s.Ceil)}
-	case s.Mode == Rate && s.W > 0 && s.U <= sureWidth:
-		return Known{Rate: s.W}
+	case s.Mode == Flight && !s.Episode:
+		k.InFlight = int(s.Ceil)
+	case s.sure():
+		k.Rate = s.W
 	}
-	return Known{}
+	return k
+}
+
+// sure tells whether the estimate of the rate was measured, and is narrow.
+func (s *State) sure() bool {
+	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && s.Silence > 0
 }
