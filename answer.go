@@ -79,7 +79,7 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	if !alone {
 		l := c.concerned(status, signal)
 		a := c.answer(l, signal.Quotas)
-		c.paused = l.refused(c.t, &a, c.told)
+		c.paused = l.refused(&a, c.told)
 	}
 }
 

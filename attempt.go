@@ -42,14 +42,8 @@ type attempt struct {
 	settled []string   // units
 }
 
-func newAttempt(c *call) *attempt {
-	a := &attempt{caller: c.ctx, lane: c.lane, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", idle: c.t.base}
-	a.Context, a.cancel = context.WithCancelCause(c.ctx)
-	if !c.t.UnguardedResends {
-		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}
-	}
-	return a
-}
+// attemptKey finds the attempt among the values of its context.
+type attemptKey struct{}
 
 // traceKey is the key under which net/http looks for a client trace, found out
 // by asking it to look. A trace put there by httptrace itself costs a context

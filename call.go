@@ -82,6 +82,28 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	return c.price()
 }
 
+// run sends the request, and sends it again, until it has its answer.
+func (c *call) run() (*http.Response, error) {
+	if resp, err, answered := c.countOn(); answered {
+		return resp, err
+	}
+	for {
+		if err := c.wait(); err != nil {
+			return nil, err
+		}
+		resp, err := c.send()
+		signal := c.hear(resp, err)
+		decision := c.decide(resp, err, signal)
+		if !decision.Retry {
+			return c.finish(resp, err)
+		}
+		c.discard(resp)
+		if err := c.delay(decision); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // end leaves everything as if the call had not been: it is deferred, and runs
 // also where the base, or a function of the user, panics.
 func (c *call) end() {

@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// maxKept is the most bytes kept of a response's body. Refusals and errors are
+// shorter.
+const maxKept = 16 << 10
+
 // A keptResponse is a response that is with its caller, and whose body is kept
 // as it is read, so that the same can be answered again.
 type keptResponse struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/weirgo/weir/backoff"
 	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -67,8 +68,8 @@ func sublaneName(l *lane, part string) string { return l.key + "\x00" + part }
 const gone = -1 << 40
 
 func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Limit) (*lane, error) {
-	t := home.transport
-	resolved, err := home.resolve(limits)
+	t := &home.settings
+	resolved, err := home.resolver.resolve(limits)
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -76,12 +77,12 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
-	l := &lane{key: key, home: home, budget: t.Retry.NewBudget()}
+	l := &lane{key: key, home: home, budget: t.budget()}
 	l.limits.Store(resolved)
 	_, local := store.(throttle.Local)
-	l.gate = newGate(limiter, l.newCourse(local, limits), t.maxPause())
+	l.gate = newGate(limiter, l.newCourse(local, limits), t.maxPause)
 	l.queue = shaping.NewQueue(l.gate)
-	l.queue.MaxWaiting, l.queue.MaxWait = t.MaxWaiting, t.MaxWait
+	l.queue.MaxWaiting, l.queue.MaxWait = t.maxWaiting, t.maxWait
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
 	l.meter = home.metrics.Meter(key)
@@ -96,7 +97,7 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 // newCourse returns what the lane will learn by; nil where it does not learn:
 // limits that are shared through a store are slowed in the store.
 func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
-	if l.home.transport.Learn == LearnOff || !local && len(limits) > 0 {
+	if l.home.settings.learn == LearnOff || !local && len(limits) > 0 {
 		return nil
 	}
 	return course.NewCourse(l.setting(limits), l.learned)
@@ -105,7 +106,7 @@ func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
 // setting returns what the learner is told of the configured limits: the slowest
 // rate of those of up to a minute, which is what a refusal concerns.
 func (l *lane) setting(limits []throttle.Limit) learn.Setting {
-	set := learn.Setting{Spread: l.home.transport.Learn == LearnSpread}
+	set := learn.Setting{Spread: l.home.settings.learn == LearnSpread}
 	if len(limits) > 0 {
 		set.Configured = math.Inf(1)
 	}
@@ -131,22 +132,33 @@ func (l *lane) learned(k learn.Known) {
 	if k.InFlight > 0 {
 		with = append(with, "in_flight", k.InFlight)
 	}
-	l.home.transport.logger().Info("weir: a limit was learned from the server's answers", with...)
+	l.home.settings.logger().Info("weir: a limit was learned from the server's answers", with...)
 }
 
 // waits tells the logger, the tracer and the meter of a wait. What that needs is made for
 // the wait: few of many lanes have one.
 func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.tellLong(w)
-	spanned := l.home.transport.tracer.Wait(ctx, l.key, l.gate.storeWord(), &w)
+	spanned := l.home.settings.tracer.Wait(ctx, l.key, l.gate.storeWord(), &w)
 	return l.meter.Wait(ctx, &w, spanned)
 }
 
-func (t *Transport) store() throttle.Store {
-	if t.Store != nil {
-		return t.Store
+// tellLong logs a wait that will be long: otherwise nobody sees a caller whom a
+// day's limit holds for an hour.
+func (l *lane) tellLong(w shaping.Wait) {
+	limits := *l.limits.Load()
+	wait := max(w.Planned, lineTime(limits, w.Waiting))
+	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
+		return
 	}
-	return throttle.Local{}
+	with := []any{"lane", l.key, "wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
+	if w.Limit != "" {
+		with = append(with, "limit", labelOf(limits, w.Limit))
+	}
+	if l.sub != nil {
+		with = append(with, "alone", l.sub.part)
+	}
+	l.home.settings.logger().Warn("weir: requests wait for long", with...)
 }
 
 // enter counts a request in, or answers false where the lane has gone.
@@ -203,7 +215,7 @@ func (l *lane) close() error {
 
 // refused acts on a refusal: it pauses, closes or slows the lane. It reports
 // whether the lane is paused for a time that its callers wait through.
-func (l *lane) refused(t *Transport, a *course.Answer, told time.Duration) (paused bool) {
+func (l *lane) refused(a *course.Answer, told time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
 	fact := throttle.Fact{Departed: a.Departed, Refused: true}
@@ -214,7 +226,7 @@ func (l *lane) refused(t *Transport, a *course.Answer, told time.Duration) (paus
 	if moved {
 		l.meter.Pause(told, min(told, longestPause))
 	}
-	long := told > t.maxPause()
+	long := told > l.home.settings.maxPause
 	if long {
 		l.gate.closeTo(fact.Until)
 	}
@@ -226,7 +238,7 @@ func (l *lane) refused(t *Transport, a *course.Answer, told time.Duration) (paus
 		if l.sub != nil {
 			with = append(with, "alone", l.sub.part)
 		}
-		t.logger().Warn("weir: lane closed: the server asked for a long pause", with...)
+		l.home.settings.logger().Warn("weir: lane closed: the server asked for a long pause", with...)
 	}
 	return told > 0 && !long
 }

@@ -18,12 +18,12 @@ import (
 // when nobody is in it, no pause runs and its limiter is as good as new, so that
 // nothing is granted twice for having been forgotten.
 type lanes struct {
-	transport *Transport
-	keyed     table
-	sublanes  table
-	done      chan struct{}
-	changes   atomic.Int64 // of limits
-	rawKey    atomic.Bool  // one was reported
+	settings settings
+	keyed    table
+	sublanes table
+	done     chan struct{}
+	changes  atomic.Int64 // of limits
+	rawKey   atomic.Bool  // one was reported
 
 	metering sync.Once
 	metrics  *telemetry.Metrics // nil: nobody collects them; made before the first lane
@@ -35,13 +35,11 @@ type lanes struct {
 	mu     sync.Mutex // of making and retiring lanes
 	closed bool
 
-	resolving sync.Mutex
-	known     [maxKnown]resolved
-	next      int // of known: the next to be replaced
+	resolver resolver
 }
 
-func newLanes(t *Transport) *lanes {
-	return &lanes{transport: t, keyed: table{keep: idle}, done: make(chan struct{})}
+func newLanes(set settings) *lanes {
+	return &lanes{settings: set, keyed: table{keep: idle}, done: make(chan struct{})}
 }
 
 // enter returns the lane of the key, or the one that keys beyond the bound
@@ -61,7 +59,7 @@ func (s *lanes) enter(key string) (*lane, error) {
 		if shared {
 			name = ""
 		}
-		limits := s.transport.limitsFor(name) // the user's function: not under the lock
+		limits := s.settings.limits(name) // the user's function: not under the lock
 		if l, err = s.open(name, limits, shared, changes); l != nil || err != nil {
 			return l, err
 		}
@@ -73,7 +71,7 @@ func (s *lanes) enter(key string) (*lane, error) {
 // for a Snapshot.
 func (s *lanes) meter() {
 	s.metering.Do(func() {
-		s.metrics = telemetry.NewMetrics(s.transport.MeterProvider, observed(s))
+		s.metrics = telemetry.NewMetrics(s.settings.meters, observed(s))
 		runtime.AddCleanup(s, (*telemetry.Metrics).Close, s.metrics)
 	})
 }
@@ -109,7 +107,7 @@ func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err erro
 	l = s.keyed.find(key)
 	if l == nil {
 		_, gone = s.roomForSublane() // a lane stays as long as its sub-lanes
-		room, more := s.keyed.room(s.transport.maxLanes())
+		room, more := s.keyed.room(s.settings.maxLanes)
 		if gone = append(gone, more...); room {
 			return nil, false, gone, nil
 		}
@@ -136,9 +134,9 @@ func (s *lanes) open(key string, limits []throttle.Limit, shared bool, changes i
 	}()
 	switch {
 	case shared:
-		s.transport.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", s.transport.maxLanes())
+		s.settings.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", s.settings.maxLanes)
 	case !s.rawKey.Load() && raw(key) && s.rawKey.CompareAndSwap(false, true):
-		s.transport.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
+		s.settings.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
 	}
 	told = true
 	return l, nil
@@ -152,14 +150,14 @@ func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	case s.changes.Load() != changes,
 		shared && s.overflow.Load() != nil,
-		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.transport.maxLanes()):
+		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.settings.maxLanes):
 		return nil, nil
 	}
-	shadow, err := newShadow(s.transport.Shadow, s.transport.MaxWaiting)
+	shadow, err := newShadow(s.settings.shadow, s.settings.maxWaiting)
 	if err != nil {
 		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
-	l, err := newLane(s, s.transport.store(), key, limits)
+	l, err := newLane(s, s.settings.store, key, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +228,7 @@ func (s *lanes) openLocked(of *lane, part string) (l *lane, gone []*lane) {
 }
 
 func (s *lanes) roomForSublane() (ok bool, gone []*lane) {
-	ok, gone = s.sublanes.room(s.transport.maxLanes())
+	ok, gone = s.sublanes.room(s.settings.maxLanes)
 	for _, l := range gone {
 		l.sub.lane.sublanes.Add(-1)
 	}

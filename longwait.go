@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weirgo/weir/internal/readable"
-	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -42,24 +40,6 @@ func (l *longWaits) due(cause waitCause, now time.Time) bool {
 	return true
 }
 
-// tellLong logs a wait that will be long: otherwise nobody sees a caller whom a
-// day's limit holds for an hour.
-func (l *lane) tellLong(w shaping.Wait) {
-	limits := *l.limits.Load()
-	wait := max(w.Planned, lineTime(limits, w.Waiting))
-	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
-		return
-	}
-	with := []any{"lane", l.key, "wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
-	if w.Limit != "" {
-		with = append(with, "limit", labelOf(limits, w.Limit))
-	}
-	if l.sub != nil {
-		with = append(with, "alone", l.sub.part)
-	}
-	l.home.transport.logger().Warn("weir: requests wait for long", with...)
-}
-
 // lineTime returns how long a line of so many takes at least to pass the limits,
 // each request at a cost of one: 100 before a limit of 20/s burst 20 take 4 s.
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
@@ -73,14 +53,4 @@ func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 		longest = max(longest, time.Duration(seconds*float64(time.Second)))
 	}
 	return longest
-}
-
-// labelOf returns what a user calls the limit that has the name.
-func labelOf(limits []throttle.Limit, name string) string {
-	for _, limit := range limits {
-		if limit.Name == name {
-			return limit.Label()
-		}
-	}
-	return name // the limits have changed meanwhile, or there is none
 }

@@ -1,10 +1,12 @@
 package weir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 )
 
@@ -102,6 +104,16 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 		return nil, nil, err
 	}
 	return out, a, nil
+}
+
+// newAttempt returns the watch over the next send.
+func newAttempt(c *call) *attempt {
+	a := &attempt{caller: c.ctx, lane: c.lane, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", idle: c.t.base}
+	a.Context, a.cancel = context.WithCancelCause(c.ctx)
+	if !c.t.UnguardedResends {
+		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}
+	}
+	return a
 }
 
 // prepare lets the user change the header and the URL of what is sent.

@@ -33,9 +33,6 @@ func Settle(resp *http.Response, unit string, cost int) error {
 	return a.settle(cmp.Or(unit, "requests"), cost)
 }
 
-// attemptKey finds the attempt among the values of its context.
-type attemptKey struct{}
-
 func (a *attempt) settle(unit string, cost int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

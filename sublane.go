@@ -29,7 +29,6 @@ func (c *call) passSublanes() error {
 	for i := range c.visits {
 		v := &c.visits[i]
 		if err := v.lane.queue.WaitTurn(c.ctx, &v.turn); err != nil {
-			c.giveBack()
 			return err
 		}
 		v.passed, v.seen = true, v.lane.gate.seen()

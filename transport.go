@@ -26,10 +26,6 @@ const (
 	DefaultMaxLanes = 10_000
 )
 
-// longestPause is the most that a lane stays closed without asking: a vendor
-// cannot pin its clients for longer by one wrong header.
-const longestPause = time.Hour
-
 // A Transport is an [http.RoundTripper] that makes calls wait their turn,
 // believes what the server answers, and tries again what may be tried again.
 // The zero value works: no limit, default retries. Set the fields before first
@@ -154,9 +150,32 @@ func (t *Transport) init() {
 		t.base = http.DefaultTransport
 	}
 	t.tracer = telemetry.NewTracer(t.TracerProvider)
-	t.lanes = newLanes(t)
-	t.failures.began = time.Now()
 	t.limits.Store(&t.Limits)
+	t.lanes = newLanes(t.settings())
+	t.failures.began = time.Now()
+}
+
+// settings returns what the lanes need to know.
+func (t *Transport) settings() settings {
+	s := settings{
+		maxWaiting: t.MaxWaiting,
+		maxWait:    t.MaxWait,
+		maxPause:   t.maxPause(),
+		maxLanes:   t.maxLanes(),
+		learn:      t.Learn,
+		store:      t.Store,
+		shadow:     t.Shadow,
+		priced:     t.Cost != nil,
+		limits:     t.limitsFor,
+		budget:     t.Retry.NewBudget,
+		logger:     t.logger,
+		tracer:     t.tracer,
+		meters:     t.MeterProvider,
+	}
+	if s.store == nil {
+		s.store = throttle.Local{}
+	}
+	return s
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -167,24 +186,17 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.begin(t, req); err != nil {
 		return nil, err
 	}
-	if resp, err, answered := c.countOn(); answered {
-		return resp, err
-	}
-	for {
-		if err := c.wait(); err != nil {
-			return nil, err
-		}
-		resp, err := c.send()
-		signal := c.hear(resp, err)
-		decision := c.decide(resp, err, signal)
-		if !decision.Retry {
-			return c.finish(resp, err)
-		}
-		c.discard(resp)
-		if err := c.delay(decision); err != nil {
-			return nil, err
+	return c.run()
+}
+
+// limitsFor returns the limits of a lane as they are now.
+func (t *Transport) limitsFor(key string) []throttle.Limit {
+	if t.LimitsFor != nil {
+		if limits := t.LimitsFor(key); len(limits) > 0 {
+			return limits
 		}
 	}
+	return *t.limits.Load()
 }
 
 func (t *Transport) maxPause() time.Duration {

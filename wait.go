@@ -39,6 +39,7 @@ func (c *call) arrive(err error) {
 func (c *call) turnCome() error {
 	for {
 		if err := c.passSublanes(); err != nil {
+			c.giveBack()
 			return err
 		}
 		if err := c.lane.queue.WaitTurn(c.ctx, &c.turn); err != nil {

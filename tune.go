@@ -1,0 +1,86 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// maxTold bounds the lanes that one error names.
+const maxTold = 10
+
+// retune gives every lane the limits it should have. A lane that is made
+// meanwhile asks for its limits again.
+func (s *lanes) retune() error {
+	s.changes.Add(1)
+	var errs []error
+	failed := 0
+	for _, l := range s.list() {
+		if err := s.tune(l); err != nil {
+			if failed++; failed <= maxTold {
+				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.key, err))
+			}
+		}
+	}
+	if failed > maxTold {
+		errs = append(errs, fmt.Errorf("weir: limits of %d lanes more", failed-maxTold))
+	}
+	return errors.Join(errs...)
+}
+
+// tune gives the lane the limits it should have, the latest where they are
+// changed by several at a time.
+func (s *lanes) tune(l *lane) error {
+	for {
+		changes := s.changes.Load()
+		limits := s.settings.limits(l.key) // the user's function: not under the lock
+		s.tuning.Lock()
+		latest := s.changes.Load() == changes
+		var err error
+		if latest {
+			err = l.tune(limits)
+		}
+		s.tuning.Unlock()
+		if latest {
+			return err
+		}
+	}
+}
+
+func (l *lane) tune(limits []throttle.Limit) error {
+	old := l.limits.Load()
+	limits, err := l.home.settings.inPlace(*old, limits)
+	if err != nil {
+		return err
+	}
+	resolved, err := l.home.resolver.resolve(limits)
+	if err != nil || slices.Equal(*resolved, *old) {
+		return err
+	}
+	if err := l.queue.Tune(*resolved...); err != nil {
+		return err
+	}
+	l.limits.Store(resolved)
+	return nil
+}
+
+// inPlace returns the limits in an order in which each unit stands where it
+// stood, for the costs of requests in line are told by place. If all limits
+// cost the same, any order will do.
+func (s *settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, error) {
+	if !s.priced {
+		return limits, nil
+	}
+	rest := slices.Clone(limits)
+	ordered := make([]throttle.Limit, 0, len(limits))
+	for _, o := range old {
+		i := slices.IndexFunc(rest, func(l throttle.Limit) bool { return unitOf(l) == unitOf(o) })
+		if i < 0 {
+			return nil, fmt.Errorf("no limit of %q is left, in which requests were priced", unitOf(o))
+		}
+		ordered, rest = append(ordered, rest[i]), slices.Delete(rest, i, i+1)
+	}
+	return append(ordered, rest...), nil
+}
