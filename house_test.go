@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func list(t *testing.T) []listed {
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
 		module:                          {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/telemetry"},
-		module + "/internal/lane":       {"throttle", "internal/learn"},
+		module + "/internal/lane":       {"throttle", "shaping", "backoff", "internal/learn"},
 		module + "/internal/learn":      {"throttle"},
 		module + "/internal/learn/sim":  {"throttle", "internal/learn"},
 		module + "/throttle":            {},
@@ -74,6 +75,23 @@ func TestImportsGoOneWay(t *testing.T) {
 		}
 		if p.ImportPath == module && slices.ContainsFunc(p.Deps, func(d string) bool { return strings.Contains(d, "redis") }) {
 			t.Error("the root builds a Redis client")
+		}
+	}
+}
+
+// A newcomer finds each package in CONTRIBUTING.
+func TestHouseNamesEveryPackage(t *testing.T) {
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if p.ImportPath == module {
+			name = "weir"
+		}
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("CONTRIBUTING.md does not name the package %s", name)
 		}
 	}
 }
