@@ -37,7 +37,7 @@ type Suite struct {
 // Refunder, Settler, Reconciler, Tuner, Reader, Forecaster and Tolerant too.
 func (s Suite) Decisions(t *testing.T) {
 	s.Tick = max(s.Tick, 1)
-	for _, r := range slices.Concat(granting, returning, changing, slowing) {
+	for _, r := range slices.Concat(granting, returning, changing, slowing, edges) {
 		t.Run(r.text, func(t *testing.T) { r.test(t, s) })
 	}
 	for _, a := range algorithms {

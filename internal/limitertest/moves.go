@@ -38,6 +38,7 @@ func (h *history) refund() {
 		h.note("Refund(%d, %v)", d.charged-h.start, d.n)
 	}
 	refunder.Refund(h.now, d.charged, d.request())
+	h.ledger.untold = true
 	h.ledger.departures[i].n = make([]int64, len(d.n))
 	if age := h.now.Sub(d.charged); age >= 0 && age <= toleranceOf(h.limiter) && d.charged >= h.paused {
 		asked := slices.Clone(d.asked)

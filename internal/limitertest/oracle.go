@@ -26,13 +26,19 @@ type ledger struct {
 	tick       time.Duration    // by which an instant is rounded
 	tolerance  time.Duration    // the longest of all eras
 	departures []departure
+
+	// untold tells that a permit came back: it may have begun a window of first use.
+	// Which of those that left since began it, a limiter cannot always tell, nor call
+	// back what it granted since. Rules of their own judge such windows, and the
+	// histories without refunds.
+	untold bool
 }
 
 // broken returns the sentence of the first bound that the departures broke
 // under the limits of an era, or "".
 func (g *ledger) broken(era int, limits []throttle.Limit) string {
 	for i, l := range limits {
-		if era > 0 && l.Align == throttle.AlignFirstUse {
+		if (era > 0 || g.untold) && l.Align == throttle.AlignFirstUse {
 			continue // its windows may have begun before the change
 		}
 		var log []entry
