@@ -25,8 +25,9 @@
 // The interval Per/Permits is never rounded, so the long-run rate is exact. A
 // permit may be spent late, within the permit tolerance, by who stood in line
 // when it fell due, so a late timer does not slow a bucket; later it is void.
-// Windows count departures where they are, so a [SlidingLog] lets out no more
-// than its permits in any span, and each late timer costs it its lateness.
+// Windows count permits where they are granted, and a caller may wake up late, by
+// up to the tolerance: a [SlidingLog] lets out no more than its permits in any span
+// shorter than Per by the tolerance, and each late timer costs it its lateness.
 //
 // A limiter's instants come from one clock; one read out of order is refused,
 // never granted too much.

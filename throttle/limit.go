@@ -35,7 +35,7 @@ const (
 	AlgorithmTokenBucket   Algorithm = iota // at most Burst + T/i in any T
 	AlgorithmLeakyBucket                    // as a queue: evenly spaced, at most 1 + T/i in any T, even after idleness
 	AlgorithmFixedWindow                    // at most Permits in each window
-	AlgorithmSlidingLog                     // at most Permits in any Per, exactly
+	AlgorithmSlidingLog                     // at most Permits granted in any Per, exactly
 	AlgorithmSlidingWindow                  // two counters, the previous one weighted
 	AlgorithmGCRA                           // the token bucket in one stored value
 )
@@ -102,9 +102,11 @@ func FixedWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmFixedWindow, Permits: permits, Per: per}
 }
 
-// SlidingLog returns a limit of permits in any span of length per, exactly. It
-// remembers up to permits departures. Each counts where it is, so that a timer
-// that is late delays those a span later as much.
+// SlidingLog returns a limit of permits in any span of length per. It remembers up
+// to permits departures. Each counts where it is granted, so that a timer that is
+// late delays those a span later as much. A caller may wake up late, by up to the
+// permit tolerance, so that what leaves is exact in any span shorter than per by
+// that: for a server that counts every millisecond, make per longer by it.
 func SlidingLog(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmSlidingLog, Permits: permits, Per: per}
 }

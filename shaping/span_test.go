@@ -1,0 +1,61 @@
+package shaping_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A log counts grants, and callers wake up late by up to the tolerance: no more
+// than its permits leave in any span that is shorter by it.
+func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
+	const permits, per, tolerance = 10, time.Second, 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.SlidingLog(permits, per))
+		random := rand.New(rand.NewPCG(1, 2))
+		sleeps := make([]time.Duration, 200)
+		for i := range sleeps {
+			sleeps[i] = time.Duration(random.Int64N(int64(20 * time.Second)))
+		}
+		type key struct{}
+		q.Hook = &shaping.Hook{Wait: func(ctx context.Context, _ shaping.Wait) func(error) {
+			if d, ok := ctx.Value(key{}).(time.Duration); ok {
+				time.Sleep(d) // it is granted meanwhile, and comes to it late
+			}
+			return nil
+		}}
+		var mu sync.Mutex
+		var left []throttle.Instant
+		var all sync.WaitGroup
+		for _, d := range sleeps {
+			all.Go(func() {
+				turn := shaping.Turn{N: 1}
+				if err := q.WaitTurn(context.WithValue(t.Context(), key{}, d), &turn); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, turn.Departed())
+			})
+		}
+		all.Wait()
+		slices.Sort(left)
+		shortest := time.Hour
+		for i := permits; i < len(left); i++ {
+			shortest = min(shortest, left[i].Sub(left[i-permits]))
+		}
+		if shortest < per-tolerance {
+			t.Errorf("%d left in %v, less than %v", permits+1, shortest, per-tolerance)
+		}
+		if shortest >= per {
+			t.Errorf("%d left in no less than %v: nobody woke up late", permits+1, shortest)
+		}
+	})
+}
