@@ -28,6 +28,7 @@ type Course struct {
 	count  atomic.Uint64 // departures << flightBits | calls in flight
 	most   atomic.Int64  // calls in flight while nothing steers; zero: any number
 	news   atomic.Int64  // Instant at which most grew, one of them landed, or the first left
+	freed  atomic.Int64  // Instant at which one landed last
 	steers atomic.Bool   // the plan decides
 
 	mu      sync.Mutex
@@ -198,7 +199,7 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 	}
 	// Each is charged no earlier than the other allowed it: credit for a late
 	// timer is for the time in which nothing else held the call.
-	r.Since = max(r.Since, due)
+	r.Since = min(max(r.Since, due), now)
 	if at, err = limiter.Take(now, r); err != nil || at > now || r.ID == 0 {
 		return at, err
 	}
@@ -230,10 +231,15 @@ func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant
 	if at := c.crowded(now); at > now {
 		return at
 	}
-	if c.pace != nil {
-		return c.pace.(throttle.Forecaster).Forecast(now, throttle.Request{N: 1, Since: r.Since}).At
+	due := max(c.plan.Hold, 0)
+	if c.plan.Most > 0 {
+		due = max(due, throttle.Instant(c.freed.Load()))
 	}
-	return 0
+	if c.pace != nil {
+		one := throttle.Request{N: 1, Since: max(r.Since, due)}
+		due = max(due, c.pace.(throttle.Forecaster).Forecast(now, one).At)
+	}
+	return due
 }
 
 // crowded returns when fewer calls than the plan's bound will fly: when one
@@ -332,13 +338,12 @@ func (c *Course) Refused(now throttle.Instant, a *Answer) { c.observe(now, a) }
 // Landed takes in an answer that is no refusal, or that there will be none. It
 // reports whether others may be let go now who could not before.
 func (c *Course) Landed(now throttle.Instant, a *Answer) (room bool) {
-	if a.Seen != 0 {
-		c.land()
-	}
 	if c.steers.Load() || len(a.Quotas) > 0 {
-		c.observe(now, a)
+		c.observe(now, a) // a call flies until its answer is known
+		c.down(now, a)
 		return true
 	}
+	c.down(now, a)
 	most := c.most.Load()
 	if most > 0 && a.Waited {
 		c.news.Store(int64(now))
@@ -351,6 +356,14 @@ func (c *Course) Landed(now throttle.Instant, a *Answer) (room bool) {
 		c.observe(now, a)
 	}
 	return false
+}
+
+// down counts a call that left as in flight no longer.
+func (c *Course) down(now throttle.Instant, a *Answer) {
+	if a.Seen != 0 {
+		c.land()
+		c.freed.Store(int64(now))
+	}
 }
 
 // observe lets the learner learn from an answer.
