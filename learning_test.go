@@ -73,6 +73,7 @@ func TestHiddenLimitIsFound(t *testing.T) {
 		{"Retry-After in seconds", []testserver.Style{testserver.RetryAfterSeconds}, nil, 1.35, 30},
 		{"Retry-After in milliseconds", []testserver.Style{testserver.RetryAfterMillis}, nil, 1.10, 60},
 		{"X-RateLimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, nil, 1.20, 12},
+		{"the IETF's fields", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, nil, 1.15, 12},
 		{"coarse fields", []testserver.Style{testserver.Coarse}, nil, 1.35, 30},
 		{"told too much, nothing but 429", nil, told, 1.10, 60},
 		{"told too much, Retry-After in seconds", []testserver.Style{testserver.RetryAfterSeconds}, told, 1.35, 30},

@@ -18,7 +18,7 @@ import (
 const near = 0.85
 
 // believes tells whether the configured limits are taken for the vendor's.
-func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start }
+func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
 
 // ceiling is the rate that the configured limits let out.
 func (s *State) ceiling() float64 {

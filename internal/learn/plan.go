@@ -29,9 +29,10 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	if s.believes() {
 		return p
 	}
-	if s.Mode == Rate {
+	switch {
+	case s.Mode == Rate:
 		p.Rate = s.R
-	} else {
+	case s.Mode != Start || s.Setting.Configured == 0:
 		p.Most = max(1, int(s.Cap))
 	}
 	if s.Episode && s.Probing {

@@ -8,11 +8,12 @@ import (
 
 // reserve is what is kept for calls of others and for readings that are late.
 func (t *Track) reserve(rtt float64) float64 {
-	keep := max(3, 0.1*t.Limit)
+	size := t.size()
+	keep := max(3, 0.1*size)
 	if t.Slope > 0 {
-		keep = max(keep, min(t.Limit/3, 0.1*t.Slope), t.Slope*rtt)
+		keep = max(keep, min(size/3, 0.1*t.Slope), t.Slope*rtt)
 	}
-	return min(keep, t.Limit/2)
+	return min(keep, size/2)
 }
 
 // pace returns the rate that the track allows, zero for any, and the instant

@@ -20,6 +20,7 @@ import (
 type Track struct {
 	Key      uint64  // of name, unit, window and, if it has no name, limit; zero: free
 	Limit    float64 // permits at most
+	Top      float64 // most that were left in any reading
 	Window   float64 // seconds; zero: not told
 	V        float64 // the ordinal at which the quota runs out, at the instant At
 	At       throttle.Instant
@@ -44,6 +45,16 @@ const (
 	maxTracks  = 6 // bounds the state; vendors tell four windows at most
 	leastLevel = 4 // permits: a level of fewer is too coarse to steer by
 )
+
+// size is how many permits can be left. A bucket whose policy is told as a rate, "200
+// in 1 s", is full with its burst, which nobody tells: it is the most that was
+// ever left.
+func (t *Track) size() float64 {
+	if t.Slope > 0 && t.Readings >= 16 && t.Top < t.Limit/2 {
+		return max(t.Top, leastLevel)
+	}
+	return t.Limit
+}
 
 func trackKey(q *Quota) uint64 {
 	h := fnv.New64a()
@@ -99,12 +110,13 @@ func (s *State) read(f *Fact) {
 func (t *Track) read(s *State, f *Fact, q *Quota) {
 	v := q.Remaining + float64(f.Ordinal)
 	if t.Readings == 0 || t.Limit != q.Limit {
-		t.Limit = q.Limit
+		t.Limit, t.Top = q.Limit, 0
 		t.V, t.At, t.Count, t.Since = v, f.Departed, 0, 0
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()
 	}
+	t.Top = max(t.Top, q.Remaining)
 	t.Readings++
 	t.Seen = t.Seen || q.Remaining >= max(1, min(2, q.Limit-1))
 	t.Base = max(t.Base, f.Granted)
@@ -138,7 +150,7 @@ func (t *Track) resetAt(f *Fact, q *Quota) {
 func (t *Track) level(s *State, f *Fact, v, left float64) {
 	if f.Departed > t.At {
 		t.V += t.Slope * f.Departed.Sub(t.At).Seconds()
-		t.V = min(t.V, t.Limit+float64(f.Ordinal)-1)
+		t.V = min(t.V, t.size()+float64(f.Ordinal)-1)
 		t.At = f.Departed
 	}
 	switch off := v - t.V; {
@@ -163,7 +175,7 @@ func (t *Track) level(s *State, f *Fact, v, left float64) {
 
 // slope measures how fast the level rises while it is not full.
 func (t *Track) slope(s *State, f *Fact, left float64) {
-	if left >= t.Limit-1.5 { // full: how fast it would have risen shows no more
+	if left >= t.size()-1.5 { // full: how fast it would have risen shows no more
 		t.Since = 0
 		if most := 1.3 * s.leaving(f); f.Waited && t.Slope > 0 && t.Slope < most {
 			t.Slope = min(most, t.Slope*(1+0.4/float64(max(1, f.Flying))))
@@ -250,7 +262,7 @@ func (t *Track) left(now throttle.Instant, granted int64) float64 {
 		}
 		v = max(v, float64(t.Base)+fresh)
 	}
-	return min(v-float64(granted), t.Limit)
+	return min(v-float64(granted), t.size())
 }
 
 // binds tells whether the track is believed.

@@ -77,6 +77,7 @@ func drains() []Row {
 		drain("drain X-RateLimit epoch", Epoch, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain X-RateLimit delta", Delta, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain IETF", IETF, wall(1.15, 12), wall(1.01, 1)),
+		drain("drain IETF, a bucket told as its rate", Policy, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain X-RateLimit, 50 ms", Epoch, wall(1.15, 12), wall(1.01, 1)).with(func(r *Row) {
 			r.Run.Service, r.Ideal = 50*time.Millisecond, 9951*time.Millisecond
 		}),
@@ -86,6 +87,8 @@ func drains() []Row {
 		drain("drain told 250 Retry-After s", RetrySecs, wall(1.35, 30), Goal{}).with(high),
 		drain("drain told 250 X-RateLimit", Epoch, wall(1.15, 12), Goal{}).with(high),
 		drain("drain told 250 IETF", IETF, wall(1.15, 12), Goal{}).with(high),
+		drain("drain told 250 coarse", Coarse, wall(1.35, 30), Goal{}).with(high),
+		drain("drain told 250, rate told", Policy, wall(1.15, 12), Goal{}).with(high),
 	}
 }
 

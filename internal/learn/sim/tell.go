@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"time"
 
 	"github.com/weirgo/weir/internal/learn"
@@ -24,13 +25,14 @@ const (
 	LiarLow                  // remaining 0, reset in 60 s on every success
 	LiarHigh                 // remaining 5,000 of 5,000 always
 	NoReset                  // limit and remaining alone
+	Policy                   // IETF, a bucket told as its rate: so many in one second
 	Garbage                  // a hostile value in each field
 	styles
 )
 
 var styleNames = [...]string{
 	"bare", "ra-s", "ra-ms", "x-epoch", "x-delta", "ietf", "coarse",
-	"to-full", "rolling", "liar-low", "liar-high", "no-reset", "garbage",
+	"to-full", "rolling", "liar-low", "liar-high", "no-reset", "policy", "garbage",
 }
 
 func (s Style) String() string { return styleNames[s] }
@@ -57,7 +59,7 @@ func (d *door) tell(s Style, now int64, ok bool, q []learn.Quota) (time.Duration
 		return secs(wait), append(q, learn.Quota{Limit: 1000, HasLimit: true, HasRemaining: true, Reset: time.Minute, HasReset: true})
 	case LiarHigh:
 		return secs(wait), append(q, learn.Quota{Limit: 5000, HasLimit: true, Remaining: 5000, HasRemaining: true, Reset: time.Minute, HasReset: true})
-	case IETF:
+	case IETF, Policy:
 		for _, m := range d.meters {
 			q = append(q, d.quota(m, s, now))
 			q[len(q)-1].Name = ruleNames[len(q)-1]
@@ -104,6 +106,11 @@ func (d *door) quota(m *meter, s Style, now int64) learn.Quota {
 		q.Reset = secs(q.Reset)
 		if m.Kind != Bucket && m.Kind != Flight {
 			q.Window, q.HasWindow = m.Per, true
+		}
+	case Policy:
+		q.Reset = secs(q.Reset)
+		if m.Kind == Bucket {
+			q.Limit, q.Window, q.HasWindow = math.Round(m.PerSecond()), time.Second, true
 		}
 	case Coarse:
 		q.Remaining, q.Reset = 0, time.Second
