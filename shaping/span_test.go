@@ -19,11 +19,6 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 	const permits, per, tolerance = 10, time.Second, 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.SlidingLog(permits, per))
-		random := rand.New(rand.NewPCG(1, 2))
-		sleeps := make([]time.Duration, 200)
-		for i := range sleeps {
-			sleeps[i] = time.Duration(random.Int64N(int64(20 * time.Second)))
-		}
 		type key struct{}
 		q.Hook = &shaping.Hook{Wait: func(ctx context.Context, _ shaping.Wait) func(error) {
 			if d, ok := ctx.Value(key{}).(time.Duration); ok {
@@ -34,7 +29,10 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 		var mu sync.Mutex
 		var left []throttle.Instant
 		var all sync.WaitGroup
-		for _, d := range sleeps {
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range 20 * permits {
+			// It is granted after so many whole seconds, with nine others.
+			d := time.Duration(i/permits)*per + time.Duration(random.Int64N(int64(3*tolerance/2)))
 			all.Go(func() {
 				turn := shaping.Turn{N: 1}
 				if err := q.WaitTurn(context.WithValue(t.Context(), key{}, d), &turn); err != nil {
@@ -44,6 +42,7 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 				defer mu.Unlock()
 				left = append(left, turn.Departed())
 			})
+			synctest.Wait()
 		}
 		all.Wait()
 		slices.Sort(left)
