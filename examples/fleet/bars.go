@@ -1,13 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/weirgo/weir/examples/internal/chart"
 )
 
 // binWidth returns a round width with which a run has at most 125 bars.
@@ -27,15 +28,15 @@ func binWidth(r result) time.Duration {
 // those without the last replica's; and so on. It returns the height of the highest too.
 func stack(r result, width time.Duration) (bars []*plotter.Histogram, highest float64) {
 	bins := int(math.Ceil(float64(r.length) / float64(width)))
-	all := make([]float64, bins+1)
-	sums := make([][]float64, len(r.rows)) // up to each replica
+	all := make([]int, bins+1)
+	sums := make([][]int, len(r.rows)) // up to each replica
 	for i := range sums {
-		sums[i] = make([]float64, bins+1)
+		sums[i] = make([]int, bins+1)
 	}
 	for _, a := range r.arrivals {
 		bin := int(a.At / width)
 		all[bin]++
-		highest = max(highest, all[bin])
+		highest = max(highest, float64(all[bin]))
 		for i := range sums {
 			if !isRefusal(a) && i >= replicaOf(a)-1 {
 				sums[i][bin]++
@@ -47,25 +48,11 @@ func stack(r result, width time.Duration) (bars []*plotter.Histogram, highest fl
 			all[i] = 0 // it would shine through at the edges
 		}
 	}
-	bars = append(bars, histogram(all, width))
-	bars[0].FillColor = refusedColor // what stands out above the others was refused
+	bars = append(bars, chart.Bars(all, width, refusedColor)) // what stands out above the others was refused
 	for i := len(sums) - 1; i >= 0; i-- {
-		h := histogram(sums[i], width)
-		h.FillColor = replicaColors[i%len(replicaColors)]
-		bars = append(bars, h)
+		bars = append(bars, chart.Bars(sums[i], width, replicaColors[i%len(replicaColors)]))
 	}
 	return bars, highest
-}
-
-func histogram(counts []float64, width time.Duration) *plotter.Histogram {
-	h := new(plotter.Histogram)
-	for i, n := range counts {
-		if n > 0 {
-			from := float64(i) * width.Seconds()
-			h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + width.Seconds(), Weight: n})
-		}
-	}
-	return h
 }
 
 // Stripes are the fills of so many replicas, for the legend.
@@ -81,12 +68,4 @@ func (n stripes) Thumbnail(c *draw.Canvas) {
 			{X: x, Y: c.Min.Y}, {X: x, Y: c.Max.Y}, {X: x + each, Y: c.Max.Y}, {X: x + each, Y: c.Min.Y},
 		})
 	}
-}
-
-// spaced writes a bar's width: "200 ms", "10 s".
-func spaced(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
 }

@@ -43,7 +43,7 @@ func drawPanel(r result) (*plot.Plot, []chart.Entry) {
 	p := chart.NewPanel(
 		fmt.Sprintf("%d requests in %.1f s, %d of them refused; in any second %d at most, and %d by the bound",
 			len(r.arrivals), r.length.Seconds(), r.refused(), r.arrivals.MaxIn(time.Second), r.room.inSecond()),
-		fmt.Sprintf("requests per %s\nas seen by the vendor", spaced(width)))
+		fmt.Sprintf("requests per %s\nas seen by the vendor", chart.Spaced(width)))
 	p.Add(marks.bands())
 	for _, b := range bars {
 		p.Add(b)

@@ -50,20 +50,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case ctx.Err() != nil && r.length == 0:
 		return program.ExitInterrupted // before it began
 	case ctx.Err() == nil && err != nil:
-		fmt.Fprintf(stderr, "fleet: %v\n", err)
-		return program.ExitFailed
+		return program.Fail("fleet", err, stderr)
 	}
 	writeTable(stdout, r)
 	if err := writePicture(o.out, r); err != nil {
-		fmt.Fprintf(stderr, "fleet: %v\n", err)
-		return program.ExitFailed
+		return program.Fail("fleet", err, stderr)
 	}
 	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
-	switch {
-	case ctx.Err() != nil:
-		return program.ExitInterrupted
-	case r.failed > 0:
-		return program.ExitFailed
-	}
-	return 0
+	return program.Code(ctx, r.failed > 0)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"gonum.org/v1/plot/plotter"
+
+	"github.com/weirgo/weir/examples/internal/chart"
 )
 
 // mostBars keeps the pictures of long runs readable and small.
@@ -46,12 +48,5 @@ func highest(r result, width time.Duration) float64 {
 }
 
 func bars(r result, width time.Duration, fill color.Color, keep func(arrival) bool) *plotter.Histogram {
-	h := &plotter.Histogram{FillColor: fill}
-	for i, n := range count(r.arrivals, width, keep) {
-		if n > 0 {
-			from := float64(i) * width.Seconds()
-			h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + width.Seconds(), Weight: float64(n)})
-		}
-	}
-	return h
+	return chart.Bars(count(r.arrivals, width, keep), width, fill)
 }

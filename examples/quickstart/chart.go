@@ -20,7 +20,7 @@ var (
 // writePictures draws the runs into path.svg and path.png.
 func writePictures(path string, results []result) error {
 	panels, entries := drawPanels(results)
-	return chart.Picture{Panels: panels, PanelHeight: 2.6 * vg.Inch, Legend: entries}.Write(path)
+	return chart.Picture{Panels: panels, PanelHeight: 2.2 * vg.Inch, Legend: entries}.Write(path)
 }
 
 // drawPanels returns a panel for each run, all on the same axes, and the legend
@@ -46,7 +46,7 @@ func drawPanel(r result, width time.Duration, right float64) (*plot.Plot, []char
 	p := chart.NewPanel(
 		fmt.Sprintf("%s: %d of %d calls answered in %s; %d requests, %d of them refused",
 			r.title, r.answered(), r.asked, seconds(r.wall), len(r.arrivals), r.refused()),
-		fmt.Sprintf("requests per %s\n%s", spaced(width), seenBy(r)))
+		fmt.Sprintf("requests per %s\n%s", chart.Spaced(width), seenBy(r)))
 	all := bars(r, width, refusedColor, func(arrival) bool { return true })
 	accepted := bars(r, width, acceptedColor, func(a arrival) bool { return !a.refused })
 	line := chart.LimitLine(perSecond(r.limit)*width.Seconds(), right) // as high as bars that use the rate to the last permit

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/weirgo/weir/examples/internal/chart"
 )
 
 func acceptedName(r result) string {
@@ -19,13 +21,5 @@ func limitName(r result, width time.Duration) string {
 	}
 	rate := perSecond(r.limit)
 	return fmt.Sprintf("%s: %.3g/s, which is %.3g per %s, and a burst of %d",
-		whose, rate, rate*width.Seconds(), spaced(width), r.limit.Burst)
-}
-
-// spaced writes a bar's width: "100 ms", "10 s".
-func spaced(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
+		whose, rate, rate*width.Seconds(), chart.Spaced(width), r.limit.Burst)
 }

@@ -39,7 +39,12 @@ func NewPanel(title, yLabel string) *plot.Plot {
 
 // LimitLine returns a dashed line at the height y, from 0 to right.
 func LimitLine(y, right float64) *plotter.Line {
-	line := &plotter.Line{XYs: plotter.XYs{{X: 0, Y: y}, {X: right, Y: y}}}
+	return LimitSteps(plotter.XYs{{X: 0, Y: y}, {X: right, Y: y}})
+}
+
+// LimitSteps returns a dashed line through the points.
+func LimitSteps(points plotter.XYs) *plotter.Line {
+	line := &plotter.Line{XYs: points}
 	line.Color, line.Width, line.Dashes = limitColor, vg.Points(1.5), []vg.Length{vg.Points(6), vg.Points(3)}
 	return line
 }

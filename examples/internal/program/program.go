@@ -53,6 +53,23 @@ func Usage(name string, err error, stderr io.Writer) int {
 	return ExitUsage
 }
 
+// Fail prints an error that ends the program, and returns its exit code.
+func Fail(name string, err error, stderr io.Writer) int {
+	fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	return ExitFailed
+}
+
+// Code returns the exit code of a run whose context is ctx.
+func Code(ctx context.Context, failed bool) int {
+	switch {
+	case ctx.Err() != nil:
+		return ExitInterrupted
+	case failed:
+		return ExitFailed
+	}
+	return 0
+}
+
 // Send sends a request and reads the answer to its end. The error is for every
 // answer but 200.
 func Send(client *http.Client, req *http.Request) error {

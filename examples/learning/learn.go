@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/examples/internal/program"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// What the vendor accepts before the change, and after it.
+var (
+	first  = throttle.TokenBucket(50, time.Second, 10)
+	second = throttle.TokenBucket(100, time.Second, 10)
+)
+
+const (
+	workers = 32                    // that call, one call after the other
+	service = 30 * time.Millisecond // that an answer takes, as of an API nearby
+)
+
+// learn calls the vendor, and says a line a second how that goes. It ends early
+// when ctx does.
+func learn(ctx context.Context, o options, w io.Writer) (result, error) {
+	vendor := &testserver.Vendor{Limits: []testserver.Limit{accepts(first)}, Service: service}
+	server, err := testserver.Listen(vendor)
+	if err != nil {
+		return result{}, err
+	}
+	defer server.Close()
+	calls, cancel := context.WithCancel(ctx) // without a deadline, by which Weir would refuse the last calls
+	defer cancel()
+	var l load
+	wait := l.begin(calls, weirClient(server.Transport(), w), server.URL)
+	r := follow(ctx, vendor, o, w)
+	cancel()
+	wait()
+	r.failed, r.cause = l.failed, l.cause
+	return r, nil
+}
+
+func accepts(l throttle.Limit) testserver.Limit {
+	return testserver.TokenBucket(l.Permits, l.Per, l.Burst)
+}
+
+// follow changes the vendor's limit when that is due, and says what the vendor
+// sees until the time is over or ctx ends.
+func follow(ctx context.Context, vendor *testserver.Vendor, o options, w io.Writer) result {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	due := time.After(time.Until(vendor.Start().Add(o.change())))
+	over := time.After(time.Until(vendor.Start().Add(o.length)))
+	r := result{phases: []phase{{limit: first}}}
+	for {
+		select {
+		case <-due:
+			vendor.SetLimits(accepts(second))
+			r.phases = append(r.phases, phase{limit: second, from: time.Since(vendor.Start())})
+		case <-tick.C:
+			r.see(vendor)
+			fmt.Fprintln(w, r.lately())
+		case <-over:
+			r.see(vendor)
+			return r
+		case <-ctx.Done():
+			r.see(vendor)
+			return r
+		}
+	}
+}
+
+// A load is calls without end from a few workers.
+type load struct {
+	mu     sync.Mutex
+	failed int
+	cause  string // of the first failure
+}
+
+// begin makes calls until ctx ends. What it returns waits for the workers.
+func (l *load) begin(ctx context.Context, client *http.Client, url string) (wait func()) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				l.call(ctx, client, url)
+			}
+		})
+	}
+	return all.Wait
+}
+
+func (l *load) call(ctx context.Context, client *http.Client, url string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err == nil {
+		err = program.Send(client, req)
+	}
+	if err == nil || ctx.Err() != nil {
+		return // answered, or cut off by the end
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed++; l.failed == 1 {
+		l.cause = err.Error()
+	}
+}
