@@ -70,7 +70,7 @@ func newBar(w io.Writer, name string, calls int) *bar {
 func (b *bar) every() time.Duration { return 100 * time.Millisecond }
 
 func (b *bar) show(calls, refused int) {
-	b.bar.Describe(fmt.Sprintf("%-5s  %4d 429s ", b.name, refused))
+	b.bar.Describe(fmt.Sprintf("%-6s  %4d 429s ", b.name, refused))
 	_ = b.bar.Set(calls) // a terminal that is gone is no reason to stop
 }
 
@@ -90,7 +90,7 @@ type lines struct {
 func (l *lines) every() time.Duration { return time.Second }
 
 func (l *lines) show(calls, refused int) {
-	fmt.Fprintf(l.w, "%-5s  %5.1f s  %*d/%d calls  %d 429s\n",
+	fmt.Fprintf(l.w, "%-6s  %5.1f s  %*d/%d calls  %d 429s\n",
 		l.name, time.Since(l.start).Seconds(), len(fmt.Sprint(l.calls)), calls, l.calls, refused)
 }
 

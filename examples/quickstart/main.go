@@ -1,17 +1,18 @@
 // Quickstart shows what one line changes: it sends 500 calls from 32 workers to
 // a vendor of 50 calls a second with a burst of 10, first through a plain
-// http.Client and then through Weir. The vendor is part of the program and
-// listens on a loopback socket; nothing leaves the machine.
+// http.Client, then through Weir, which is told nothing, and then through Weir,
+// which is told the limit. The vendor is part of the program and listens on a
+// loopback socket; nothing leaves the machine.
 //
 //	go run ./quickstart
 //
 // It prints a live progress bar for each run (a line a second where stdout is
 // no terminal), then a table: calls, failed calls, requests sent, 429s among
 // them, wall time against the ideal, and the latency per call. It draws what
-// reached the vendor into arrivals.svg and arrivals.png, and takes 20 seconds.
+// reached the vendor into arrivals.svg and arrivals.png, and takes 30 seconds.
 //
 // With -url it calls an endpoint of yours instead, slowly unless told
-// otherwise, and through Weir only unless -plain is given; see -h.
+// otherwise, and only through Weir, told a limit, unless -plain is given; see -h.
 //
 // It exits with 0 when every call through Weir was answered, 1 when one failed
 // or a picture could not be written, 2 for a bad flag, and 130 after Ctrl-C,
@@ -22,8 +23,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/examples/internal/chart"
@@ -36,8 +39,14 @@ func plainClient(base http.RoundTripper) *http.Client {
 	return &http.Client{Transport: base}
 }
 
-// weirClient is the same client with one line changed.
-func weirClient(base http.RoundTripper, limit throttle.Limit) *http.Client {
+// untoldClient is the same client with one line changed. The log of what was
+// learned would run into the progress bar.
+func untoldClient(base http.RoundTripper) *http.Client {
+	return &http.Client{Transport: &weir.Transport{Base: base, Logger: slog.New(slog.DiscardHandler)}}
+}
+
+// toldClient is told the limit, too.
+func toldClient(base http.RoundTripper, limit throttle.Limit) *http.Client {
 	return &http.Client{Transport: &weir.Transport{Base: base, Limits: []throttle.Limit{limit}}}
 }
 
@@ -53,16 +62,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	results, err := compare(ctx, o, stdout)
 	if err != nil {
-		fmt.Fprintf(stderr, "quickstart: %v\n", err)
-		return program.ExitFailed
+		return program.Fail("quickstart", err, stderr)
 	}
 	writeTable(stdout, results)
 	if err := writePictures(o.out, results); err != nil {
-		fmt.Fprintf(stderr, "quickstart: %v\n", err)
-		return program.ExitFailed
+		return program.Fail("quickstart", err, stderr)
 	}
 	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
-	return exitCode(ctx, results)
+	return program.Code(ctx, failed(results))
 }
 
 // compare makes one run for each client and returns what happened. It stops
@@ -93,33 +100,28 @@ type contestant struct {
 	client func(base http.RoundTripper) *http.Client
 }
 
-// contestants returns the clients to run, Weir last. A user's own endpoint gets
-// the unlimited one only when asked to.
+// The names of the contestants.
+const (
+	plain  = "plain"
+	untold = "untold"
+	told   = "told"
+)
+
+// contestants returns the clients to run. A user's own endpoint gets the plain one
+// only when asked to, and none that finds the limit by exceeding it.
 func contestants(o options) []contestant {
-	var cs []contestant
-	if o.url == "" || o.plain {
-		cs = append(cs, contestant{
-			name:   "plain",
-			title:  "a plain http.Client",
-			about:  aboutPlain,
-			client: plainClient,
-		})
+	all := []contestant{
+		{plain, "a plain http.Client", aboutPlain, plainClient},
+		{untold, "through Weir, told nothing", aboutUntold, untoldClient},
+		{told, "through Weir, told the limit", aboutTold(o),
+			func(base http.RoundTripper) *http.Client { return toldClient(base, o.limit) }},
 	}
-	return append(cs, contestant{
-		name:   "weir",
-		title:  "through Weir",
-		about:  aboutWeir(o),
-		client: func(base http.RoundTripper) *http.Client { return weirClient(base, o.limit) },
+	return slices.DeleteFunc(all, func(c contestant) bool {
+		return o.url != "" && (c.name == untold || c.name == plain && !o.plain)
 	})
 }
 
-// exitCode judges the last run, which is Weir's unless ctx ended before.
-func exitCode(ctx context.Context, results []result) int {
-	switch {
-	case ctx.Err() != nil:
-		return program.ExitInterrupted
-	case results[len(results)-1].failed > 0:
-		return program.ExitFailed
-	}
-	return 0
+// failed reports whether a call through Weir failed.
+func failed(results []result) bool {
+	return slices.ContainsFunc(results, func(r result) bool { return r.client != plain && r.failed > 0 })
 }

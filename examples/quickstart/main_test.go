@@ -28,8 +28,10 @@ func TestSmallRunAgainstEmbeddedVendor(t *testing.T) {
 	if plain := rows["plain"]; len(plain) < 5 || plain[4] == "0" {
 		t.Errorf("plain row %v, want 429s: 25 calls at once meet a burst of 10", plain)
 	}
-	if weir := rows["weir"]; len(weir) < 5 || weir[1] != "25" || weir[2] != "0" {
-		t.Errorf("weir row %v, want 25 calls, 0 failed", weir)
+	for _, name := range []string{"untold", "told"} {
+		if row := rows[name]; len(row) < 5 || row[1] != "25" || row[2] != "0" {
+			t.Errorf("%s row %v, want 25 calls, 0 failed", name, row)
+		}
 	}
 	if !strings.Contains(stdout, "throttle.TokenBucket(50, time.Second, 8)") {
 		t.Error("the line that changed is not shown")
@@ -77,8 +79,8 @@ func TestOwnEndpointGetsWeirOnly(t *testing.T) {
 	if code != 0 || requests != 3 {
 		t.Errorf("exit %d, %d requests, want 0 and 3\n%s", code, requests, stdout)
 	}
-	if tableRows(stdout)["plain"] != nil || tableRows(stdout)["weir"] == nil {
-		t.Errorf("want a row for weir and none for plain\n%s", stdout)
+	if rows := tableRows(stdout); len(rows) != 1 || rows["told"] == nil {
+		t.Errorf("rows %v, want one, of Weir that is told a limit\n%s", rows, stdout)
 	}
 	if strings.Contains(stdout, "hunter2") {
 		t.Errorf("a secret is printed\n%s", stdout)

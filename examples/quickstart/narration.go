@@ -17,9 +17,14 @@ After a 429 the caller sleeps for as long as Retry-After says and tries again,
 three times in all, as many programs do.
 `
 
-// aboutWeir names the line that changed, and the reason for its numbers.
-func aboutWeir(o options) string {
-	return fmt.Sprintf(`weir: &http.Client{Transport: &weir.Transport{
+const aboutUntold = `untold: &http.Client{Transport: new(weir.Transport)}
+The caller's code is the same. Weir finds the limit by what the answers say is
+left; from bare 429s it finds one too, as "go run ./learning" shows.
+`
+
+// aboutTold names the line that changed, and the reason for its numbers.
+func aboutTold(o options) string {
+	return fmt.Sprintf(`told: &http.Client{Transport: &weir.Transport{
     Limits: []throttle.Limit{%s},
 }}
 The caller's code is the same.%s
@@ -45,7 +50,8 @@ more because a call may leave a moment after its instant (the permit tolerance).
 func introduce(w io.Writer, o options) {
 	if o.url == "" {
 		fmt.Fprintf(w, "An embedded vendor accepts %g calls/s with a burst of %d and answers the others\n"+
-			"with 429 and Retry-After. Each client sends it %d calls from %d workers.\n",
+			"with 429 and Retry-After. Each answer has RateLimit fields: what is left, and\n"+
+			"until when. Each client sends it %d calls from %d workers.\n",
 			perSecond(vendorLimit), vendorLimit.Burst, o.calls, o.workers)
 		return
 	}
