@@ -2,7 +2,6 @@ package shaping_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -29,10 +28,19 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 		var mu sync.Mutex
 		var left []throttle.Instant
 		var all sync.WaitGroup
-		random := rand.New(rand.NewPCG(1, 2))
+		lateness := func(group int) time.Duration {
+			switch {
+			case group == 15:
+				return 140 * time.Millisecond // too late: its permits are void
+			case group%2 == 1:
+				return 99 * time.Millisecond
+			default:
+				return 0
+			}
+		}
 		for i := range 20 * permits {
 			// It is granted after so many whole seconds, with nine others.
-			d := time.Duration(i/permits)*per + time.Duration(random.Int64N(int64(3*tolerance/2)))
+			d := time.Duration(i/permits)*per + lateness(i/permits)
 			all.Go(func() {
 				turn := shaping.Turn{N: 1}
 				if err := q.WaitTurn(context.WithValue(t.Context(), key{}, d), &turn); err != nil {
