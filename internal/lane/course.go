@@ -39,6 +39,7 @@ type Course struct {
 	plan    learn.Plan
 	pace    throttle.Limiter  // of the plan's rate; nil: it has none
 	flights map[uint64]flight // departed while the plan decides, by their call's ID
+	left    throttle.Instant  // when the last of them did
 	told    learn.Known       // as tell was told last
 	toldAt  throttle.Instant  // and when
 }
@@ -212,7 +213,7 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 	if c.flights == nil {
 		c.flights = make(map[uint64]flight)
 	}
-	c.flights[r.ID] = flight{v.ordinal(), v.flying(), now}
+	c.flights[r.ID], c.left = flight{v.ordinal(), v.flying(), now}, now
 	if c.plan.Told {
 		c.replan(now)
 	}
@@ -222,8 +223,8 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 // held returns since when, or until when, what was learned lets a call go. It is
 // the learner's guess.
 func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant {
-	if c.plan.Hold > now {
-		return c.plan.Hold
+	if hold := c.hold(); hold > now {
+		return hold
 	}
 	if r.ID == 0 {
 		return 0
@@ -240,6 +241,14 @@ func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant
 		due = max(due, c.pace.(throttle.Forecaster).Forecast(now, one).At)
 	}
 	return due
+}
+
+// hold returns before when nobody leaves. An answer is not waited for without end.
+func (c *Course) hold() throttle.Instant {
+	if c.plan.Asks {
+		return max(c.plan.Sure, c.left.Add(unanswered))
+	}
+	return c.plan.Hold
 }
 
 // crowded returns when fewer calls than the plan's bound will fly: when one
@@ -282,7 +291,7 @@ func (c *Course) Held(now throttle.Instant, r throttle.Request) (throttle.Instan
 	switch {
 	case at <= now:
 		return now, ""
-	case at > c.plan.Hold && c.crowded(now) > now:
+	case at > c.hold() && c.crowded(now) > now:
 		return at, throttle.ReasonConcurrency
 	default:
 		return at, throttle.ReasonRate
@@ -369,9 +378,13 @@ func (c *Course) down(now throttle.Instant, a *Answer) {
 // observe lets the learner learn from an answer.
 func (c *Course) observe(now throttle.Instant, a *Answer) {
 	c.mu.Lock()
+	_, unheard := c.flights[a.ID]
 	f := c.fact(now, a)
 	switch {
 	case !a.Served && !a.Refused:
+		if unheard {
+			c.state.Untold(f.Ordinal)
+		}
 	case c.begun || a.Refused || a.Waited || len(a.Quotas) > 0:
 		c.begin(&f)
 		c.state = learn.Observe(c.state, &f, now)

@@ -18,6 +18,8 @@ type Plan struct {
 	Most    int              // most calls in flight; zero: no bound
 	Since   int64            // Most concerns departures after this ordinal; zero: all
 	Hold    throttle.Instant // nothing departs before it
+	Sure    throttle.Instant // nor before that, though the call that Asks be never answered
+	Asks    bool             // Hold is later than Sure for want of the answer of the last departure
 	Probe   bool             // one call at a time until an answer
 	Told    bool             // told quotas count: the plan is asked anew after each departure
 	Bounded bool             // told quotas set the pace
@@ -25,7 +27,7 @@ type Plan struct {
 
 // Plan returns what is to be done now. granted is the lane's latest ordinal.
 func (s *State) Plan(now throttle.Instant, granted int64) Plan {
-	p := Plan{Hold: s.Until}
+	p := Plan{Hold: s.Until, Sure: s.Until}
 	if s.believes() {
 		return p
 	}
@@ -37,7 +39,7 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	}
 	if s.Episode && s.Probing {
 		p.Rate, p.Most, p.Since, p.Probe = s.RefR, 1, s.Cut, true
-		p.Hold = max(p.Hold, s.Next)
+		p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
 	}
 	for i := range s.Tracks {
 		if t := &s.Tracks[i]; t.binds(s) {
@@ -59,11 +61,16 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 		return
 	}
 	p.Told = true
-	rate, hold := t.pace(s, now, granted)
+	rate, hold, asks := t.pace(s, now, granted)
 	if rate > 0 && (p.Rate == 0 || rate < p.Rate) {
 		p.Rate, p.Bounded = rate, true
 	}
 	p.Hold = max(p.Hold, hold)
+	if asks {
+		p.Asks = true
+	} else {
+		p.Sure = max(p.Sure, hold)
+	}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }

@@ -17,37 +17,38 @@ func (t *Track) reserve(rtt float64) float64 {
 }
 
 // pace returns the rate that the track allows, zero for any, and the instant
-// before which nothing may leave.
-func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant) {
+// before which nothing may leave. If it asks, that is for want of the answer of a
+// call on its way, and is put off until it comes.
+func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
 	left, keep := t.left(now, granted), t.reserve(s.RTT)
 	if t.Slope > 0 {
 		rate = max(t.Slope/2, t.Slope+(left-keep)/max(0.05, 4*s.RTT))
 		if left < 1 {
 			hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
 		}
-		return rate, hold
+		return rate, hold, false
 	}
 	ahead := t.Reset.Sub(now).Seconds()
 	switch {
 	case s.Setting.Spread && left >= keep && ahead > 0:
-		return left / ahead, 0
+		return left / ahead, 0, false
 	case t.Reset == 0 || left >= keep:
-		return 0, 0
+		return 0, 0, false
 	case ahead <= 0 && left < 1: // an answer will tell
-		return 0, now.Add(seconds(2 * s.RTT))
+		return 0, now.Add(seconds(2 * s.RTT)), true
 	case ahead <= 0:
-		return 0, 0
+		return 0, 0, false
 	case left < 1 && !t.Whole && granted > t.Base: // one is asking
-		return 0, now.Add(seconds(max(0.1, 8*s.RTT)))
+		return 0, now.Add(seconds(max(0.1, 8*s.RTT))), true
 	case left < 1 && !t.Whole && ahead > t.patience(s.RTT): // perhaps it is no window
-		return 0, t.At.Add(seconds(t.patience(s.RTT)))
+		return 0, t.At.Add(seconds(t.patience(s.RTT))), false
 	case left < 1:
-		return 0, min(t.Reset.Add(seconds(max(0.020, s.RTT/2))), now.Add(seconds(3600)))
+		return 0, min(t.Reset.Add(seconds(max(0.020, s.RTT/2))), now.Add(seconds(3600))), false
 	case !t.Whole: // perhaps it is no window: each of the last tells more
 		gap := 8 * s.RTT * math.Pow(4, keep-left)
-		return 1 / min(gap, ahead/left), 0
+		return 1 / min(gap, ahead/left), 0, false
 	}
-	return left / ahead, 0
+	return left / ahead, 0, false
 }
 
 // patience returns the seconds after which a told end is doubted: eight round

@@ -105,6 +105,22 @@ func (s *State) read(f *Fact) {
 			s.track(trackKey(q)).read(s, f, q)
 		}
 	}
+	s.Untold(f.Ordinal)
+}
+
+// Untold notes that a departure was answered without a reading, by a track or by
+// all of them, or that it never will be. It is taken for one that the vendor did
+// not count there: it failed on the way, or another route's quota paid for it. If
+// the vendor did count it, the next reading says so.
+func (s *State) Untold(ordinal int64) {
+	for i := range s.Tracks {
+		if t := &s.Tracks[i]; t.Key != 0 && ordinal > t.Last.Ordinal {
+			t.V++
+			if ordinal > t.Base {
+				t.Base++
+			}
+		}
+	}
 }
 
 func (t *Track) read(s *State, f *Fact, q *Quota) {
