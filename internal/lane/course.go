@@ -107,6 +107,22 @@ func (c *Course) Follow(of *Course) {
 	c.count.Store(uint64(of.Look().ordinal()) << flightBits)
 }
 
+// Configure tells the course that other limits are configured now.
+func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setting, c.state.Setting = set, set
+	switch {
+	case c.begun:
+		c.replan(now)
+	case set.Configured == 0:
+		c.most.Store(max(1, int64(c.Look().flying())))
+	}
+	if set.Configured > 0 {
+		c.most.Store(0)
+	}
+}
+
 // Resume takes an operator's word that what the vendor told no longer holds.
 func (c *Course) Resume(now throttle.Instant) {
 	c.mu.Lock()
