@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -81,6 +82,32 @@ func Example_laneForEachAccount() {
 	// acme 200
 	// globex 200
 	// acme would wait: true
+}
+
+// What was learned of the servers' limits goes on after a restart: here a file
+// would keep it.
+func ExampleTransport_Learned() {
+	base, _, closeVendor := vendor()
+	defer closeVendor()
+
+	known := map[string]json.RawMessage{"api.example.com": json.RawMessage(`{"version":1,"rate":50,"width":0.02}`)}
+	transport := &weir.Transport{Base: base, Recall: func(key string) json.RawMessage { return known[key] }}
+	defer transport.Close()
+	client := &http.Client{Transport: transport}
+	resp, err := client.Get("http://api.example.com/")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+	for _, lane := range transport.Snapshot() {
+		fmt.Printf("%s: %.0f/s learned\n", lane.Key, lane.Learned.Rate)
+	}
+	known = transport.Learned()
+	fmt.Println(len(known), "lane to keep")
+	// Output:
+	// api.example.com: 50/s learned
+	// 1 lane to keep
 }
 
 // Two limits of different units. The cost in tokens is an estimate, which the

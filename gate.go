@@ -285,7 +285,21 @@ func (g *gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	if !ok {
 		return shaping.ErrNotTunable
 	}
-	return t.Tune(now, limits...)
+	if len(limits) == 0 { // calls are bound by one or the other at any time
+		g.configure(now, limits)
+	}
+	if err := t.Tune(now, limits...); err != nil {
+		return err
+	}
+	g.configure(now, limits)
+	return nil
+}
+
+// configure tells the learner of the configured limits.
+func (g *gate) configure(now throttle.Instant, limits []throttle.Limit) {
+	if g.course != nil {
+		g.course.Configure(now, settingOf(limits))
+	}
 }
 
 // Notify implements [throttle.Notifier].

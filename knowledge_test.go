@@ -1,7 +1,11 @@
 package weir_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,4 +97,119 @@ func TestForgetEndsPauses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// remembered returns what a lane of a hidden 50/s has learned, as a file would have
+// it.
+func remembered(t *testing.T) []byte {
+	t.Helper()
+	r := learning(pipeRig(t, fifty(), new(weir.Transport)))
+	drainBy(r, 1000)
+	text, err := json.Marshal(r.transport.Learned())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// recalls is a rig whose lanes go on with what the text says.
+func recalls(t *testing.T, vendor *testserver.Vendor, text []byte) *rig {
+	t.Helper()
+	known := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(text, &known); err != nil {
+		t.Fatal(err)
+	}
+	if len(known) != 1 {
+		t.Fatalf("Learned = %s, want one lane", text)
+	}
+	return learning(pipeRig(t, vendor, &weir.Transport{Recall: func(string) json.RawMessage {
+		for _, v := range known {
+			return v
+		}
+		return nil
+	}}))
+}
+
+func TestRestartKeepsWhatWasLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := recalls(t, fifty(), remembered(t))
+		got := drainBy(r, 500)
+		first := 0
+		for _, a := range r.vendor.Arrivals() {
+			if a.At < time.Second {
+				first++
+			}
+		}
+		if first < 47 || first > 65 || got.refused > 5 || got.wall > 10500*time.Millisecond || got.failed > 0 {
+			t.Errorf("%d in the first second; 500 took %v, %d refused, %d failed; want 47 to 65; 10.5s, 5, 0 at most",
+				first, got.wall, got.refused, got.failed)
+		}
+	})
+}
+
+func TestRestartIsToldByTheSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := recalls(t, fifty(), remembered(t))
+		r.want("GET", r.get(t.Context(), ""), 200)
+		if got := r.learned(); math.Abs(got.Rate-50) > 2.5 {
+			t.Errorf("learned after a restart = %+v, want 50 +- 5%%", got)
+		}
+		if err := r.transport.Forget(r.transport.Snapshot()[0].Key); err != nil || r.learned() != (weir.Learned{}) {
+			t.Errorf("after Forget, %v: learned = %+v, want nothing", err, r.learned())
+		}
+	})
+}
+
+// What Recall makes up is told once, and the lanes learn anew.
+func TestGarbageIsNotRecalled(t *testing.T) {
+	for _, text := range []string{`{"version":99,"rate":1}`, `{"version":1,"rate":-3}`, `[]`, `{`, ``} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			r := learning(pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+				Recall: func(string) json.RawMessage { return json.RawMessage(text) }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			}))
+			for _, host := range []string{"a.test", "b.test", "a.test"} {
+				r.want("GET", r.to(host), 200)
+			}
+			if n := strings.Count(log.String(), "learns anew"); n != 1 {
+				t.Errorf("%q is told in %d lines, want one: %s", text, n, &log)
+			}
+			for _, lane := range r.transport.Snapshot() {
+				if lane.Learned != (weir.Learned{}) {
+					t.Errorf("%q taught %+v", text, lane.Learned)
+				}
+			}
+		})
+	}
+}
+
+// A lane whose limits are taken away looks for the server's, and one that gets
+// some keeps to them.
+func TestLearnerFollowsSetLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits:  []testserver.Limit{testserver.TokenBucket(1000, time.Second, 20)},
+			Service: 5 * time.Millisecond,
+		}
+		r := learning(pipeRig(t, vendor, new(weir.Transport)))
+		set := func(limits ...throttle.Limit) {
+			if err := r.transport.SetLimits(limits...); err != nil {
+				t.Errorf("SetLimits = %v", err)
+			}
+		}
+		hundred := throttle.TokenBucket(100, time.Second, 1)
+		r.want("GET", r.get(t.Context(), ""), 200)
+		set(hundred)
+		if got := drainBy(r, 500); got.wall < 4990*time.Millisecond || got.wall > 5050*time.Millisecond || got.refused > 0 {
+			t.Errorf("500 at 100/s took %v, %d refused, want 5s, 0", got.wall, got.refused)
+		}
+		set()
+		if got := drainBy(r, 10000); got.wall > 13*time.Second || got.failed > 0 {
+			t.Errorf("10,000 at a hidden 1000/s took %v, %d failed, want 13s, 0 at most", got.wall, got.failed)
+		}
+		set(hundred)
+		if got := drainBy(r, 500); got.wall < 4990*time.Millisecond || got.wall > 5050*time.Millisecond {
+			t.Errorf("500 at 100/s once more took %v, want 5s", got.wall)
+		}
+	})
 }

@@ -100,27 +100,9 @@ func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
 	if l.home.settings.learn == LearnOff || !local && len(limits) > 0 {
 		return nil
 	}
-	return course.NewCourse(l.setting(limits), l.learned)
-}
-
-// setting returns what the learner is told of the configured limits: the slowest
-// rate of those of up to a minute, which is what a refusal concerns.
-func (l *lane) setting(limits []throttle.Limit) learn.Setting {
-	set := learn.Setting{Spread: l.home.settings.learn == LearnSpread}
-	if len(limits) > 0 {
-		set.Configured = math.Inf(1)
-	}
-	for _, limit := range limits {
-		rate := float64(limit.Permits) / limit.Per.Seconds()
-		if unitOf(limit) != "requests" || limit.Per > time.Minute || rate >= set.Configured {
-			continue
-		}
-		set.Configured, set.Burst = rate, float64(max(limit.Burst, 1))
-		if limit.Algorithm != throttle.AlgorithmTokenBucket && limit.Algorithm != throttle.AlgorithmGCRA && limit.Algorithm != throttle.AlgorithmLeakyBucket {
-			set.Burst = float64(limit.Permits)
-		}
-	}
-	return set
+	set := settingOf(limits)
+	set.Spread = l.home.settings.learn == LearnSpread
+	return course.NewCourse(set, l.learned)
 }
 
 // learned tells the operator what was learned.

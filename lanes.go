@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"weak"
 
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -18,12 +19,13 @@ import (
 // when nobody is in it, no pause runs and its limiter is as good as new, so that
 // nothing is granted twice for having been forgotten.
 type lanes struct {
-	settings settings
-	keyed    table
-	sublanes table
-	done     chan struct{}
-	changes  atomic.Int64 // of limits
-	rawKey   atomic.Bool  // one was reported
+	settings  settings
+	keyed     table
+	sublanes  table
+	done      chan struct{}
+	changes   atomic.Int64 // of limits
+	rawKey    atomic.Bool  // one was reported
+	forgotten atomic.Bool  // what Recall returned was none, and was reported
 
 	metering sync.Once
 	metrics  *telemetry.Metrics // nil: nobody collects them; made before the first lane
@@ -60,7 +62,8 @@ func (s *lanes) enter(key string) (*lane, error) {
 			name = ""
 		}
 		limits := s.settings.limits(name) // the user's function: not under the lock
-		if l, err = s.open(name, limits, shared, changes); l != nil || err != nil {
+		memory := s.recall(name)          // and so is this
+		if l, err = s.open(name, limits, memory, shared, changes); l != nil || err != nil {
 			return l, err
 		}
 	}
@@ -121,8 +124,8 @@ func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err erro
 
 // open makes a lane with the request counted in; nil where something has
 // changed since the limits were asked for.
-func (s *lanes) open(key string, limits []throttle.Limit, shared bool, changes int64) (*lane, error) {
-	l, err := s.add(key, limits, shared, changes)
+func (s *lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*lane, error) {
+	l, err := s.add(key, limits, memory, shared, changes)
 	if l == nil {
 		return nil, err
 	}
@@ -142,7 +145,7 @@ func (s *lanes) open(key string, limits []throttle.Limit, shared bool, changes i
 	return l, nil
 }
 
-func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes int64) (*lane, error) {
+func (s *lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*lane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -162,6 +165,9 @@ func (s *lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		return nil, err
 	}
 	l.shadow = shadow
+	if memory != nil && l.gate.course != nil {
+		l.gate.course.Recall(l.queue.Now(), *memory)
+	}
 	l.enter()
 	if l.shared = shared; shared {
 		s.overflow.Store(l) // not in the table: its keys have lanes again as soon as there is room

@@ -25,7 +25,8 @@ func (t *Transport) Resume(key string) error {
 
 // Forget makes the lane of a key one that has learned nothing: an operator knows
 // that the server's limit is another now. What its answers taught, of the lane,
-// of its routes and of its credentials, is forgotten, and pauses end as by Resume.
+// of its routes and of its credentials, is forgotten, as is what Recall told, and
+// pauses end as by Resume.
 // Configured limits stay, and what was used of them. The key "" is also that of
 // the lane that keys beyond MaxLanes share. The error says why there can be no
 // lane of that key: limits that do not validate, or shaping.ErrClosed. Forget is

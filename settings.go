@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -22,6 +23,7 @@ type settings struct {
 	maxPause   time.Duration
 	maxLanes   int
 	learn      Learning
+	recall     func(key string) json.RawMessage // what was learned before; nil: nothing
 	store      throttle.Store
 	shadow     []throttle.Limit
 	priced     bool                              // what a request costs differs from limit to limit

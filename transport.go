@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -108,6 +109,12 @@ type Transport struct {
 	// answers. The zero value learns.
 	Learn Learning
 
+	// Recall returns what a Transport before this one has learned of the lane of a
+	// key, as Learned tells it: the lane goes on with that. If it is nil, or
+	// returns nil, the lane learns anew; so it does, with a line of log for the
+	// first, where it returns what is none of Learned's, or of another version.
+	Recall func(key string) json.RawMessage
+
 	// Dialect reads the responses. If nil, the dialect of their host.
 	Dialect *headers.Dialect
 
@@ -163,6 +170,7 @@ func (t *Transport) settings() settings {
 		maxPause:   t.maxPause(),
 		maxLanes:   t.maxLanes(),
 		learn:      t.Learn,
+		recall:     t.Recall,
 		store:      t.Store,
 		shadow:     t.Shadow,
 		priced:     t.Cost != nil,

@@ -59,20 +59,11 @@ func (l *lane) tune(limits []throttle.Limit) error {
 	if err != nil || slices.Equal(*resolved, *old) {
 		return err
 	}
-	l.configure(*resolved) // first: Tune re-times the line
 	if err := l.queue.Tune(*resolved...); err != nil {
-		l.configure(*old)
 		return err
 	}
 	l.limits.Store(resolved)
 	return nil
-}
-
-// configure tells what learns which limits are configured.
-func (l *lane) configure(limits []throttle.Limit) {
-	if c := l.gate.course; c != nil {
-		c.Configure(l.queue.Now(), l.setting(limits))
-	}
 }
 
 // inPlace returns the limits in an order in which each unit stands where it

@@ -92,6 +92,54 @@ func (c *Course) Forget() {
 	c.reset()
 }
 
+// Recall makes a new course one that goes on with what was learned before.
+func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := learn.New(c.setting)
+	if s.Import(m); s.Mode == learn.Start {
+		return
+	}
+	c.begun, c.state = true, s
+	c.replan(now)
+	c.told = c.state.Known(c.plan)
+}
+
+// Export returns what was learned, for a course to come; false if nothing is sure.
+func (c *Course) Export() (learn.Memory, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.begun {
+		return learn.Memory{}, false
+	}
+	return c.state.Export()
+}
+
+// Configure tells the course that the configured limits are others now: those of
+// set, whose Spread stays as it was.
+func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if set.Spread = c.setting.Spread; set == c.setting {
+		return
+	}
+	c.setting, c.state.Setting = set, set
+	c.most.Store(0)
+	if set.Configured == 0 {
+		c.unbind()
+	}
+	if c.begun {
+		c.replan(now)
+	}
+}
+
+// unbind begins to look for the limit where none is configured any more, with as
+// many calls in flight as there are.
+func (c *Course) unbind() {
+	c.begin(&learn.Fact{})
+	c.state.Cap = max(c.state.Cap, float64(c.Look().flying()))
+}
+
 // Follow gives the course of a sub-lane that is being made for a refusal what its
 // lane knows of how fast calls leave: a share of that was refused.
 func (c *Course) Follow(of *Course) {
@@ -105,22 +153,6 @@ func (c *Course) Follow(of *Course) {
 	defer c.mu.Unlock()
 	c.first, c.marks = marks[0], marks
 	c.count.Store(uint64(of.Look().ordinal()) << flightBits)
-}
-
-// Configure tells the course that other limits are configured now.
-func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.setting, c.state.Setting = set, set
-	switch {
-	case c.begun:
-		c.replan(now)
-	case set.Configured == 0:
-		c.most.Store(max(1, int64(c.Look().flying())))
-	}
-	if set.Configured > 0 {
-		c.most.Store(0)
-	}
 }
 
 // Resume takes an operator's word that what the vendor told no longer holds.

@@ -40,9 +40,9 @@ func (s *State) nearConfigured(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
-// firstNear ends the first episode of a configured lane. Calls that left long ago
-// at another rate tell nothing of the limit; the burst is that of the
-// configured limits.
+// firstNear ends the first episode of a lane that is configured, or goes on with a
+// [Memory]. Calls that left long ago at another rate, or while the vendor's bucket
+// was full, tell nothing of the limit; the burst is that of the configured limits.
 func (s *State) firstNear(f *Fact) {
 	s.Silence = max(1e-9, f.Departed.Sub(s.Ref.At).Seconds())
 	s.B, s.Burst = s.Setting.Burst, s.Setting.Burst

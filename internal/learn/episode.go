@@ -84,7 +84,7 @@ func (s *State) end(f *Fact, now throttle.Instant) {
 	}
 	s.noteEarly()
 	s.X, s.Marked, s.Rise = 0, 0, 0
-	if s.Setting.Configured > 0 && s.Silence == 0 {
+	if s.presumed() {
 		s.firstNear(f)
 		return
 	}
@@ -96,6 +96,13 @@ func (s *State) end(f *Fact, now throttle.Instant) {
 	s.measure(f)
 	s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
 	s.R = s.W * (1 - s.U)
+}
+
+// presumed tells whether the estimate that was just refused was not measured here,
+// and may be right: that of configured limits or, unless it lay far below what was
+// refused, of a memory.
+func (s *State) presumed() bool {
+	return s.W > 0 && s.Silence == 0 && (s.Setting.Configured > 0 || s.RefR < 1.5*s.W)
 }
 
 // noteEarly notes whether the refusal came early in its search. Where that is

@@ -60,7 +60,8 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
-// sure tells whether the estimate of the rate was measured, and is narrow.
+// sure tells whether the estimate of the rate is narrow, and not that of a first
+// refusal beside configured limits, which nobody measured.
 func (s *State) sure() bool {
-	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && s.Silence > 0
+	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && (!s.Episode || s.Silence > 0)
 }

@@ -16,7 +16,7 @@ func TestKnownIsWhatIsSure(t *testing.T) {
 		"a trial":          {learn.State{Mode: learn.Trial, Cap: 9, Ceil: 16}, learn.Known{}},
 		"a rate":           {learn.State{Mode: learn.Rate, W: 50, U: 0.02, Silence: 1}, learn.Known{Rate: 50}},
 		"a wide estimate":  {learn.State{Mode: learn.Rate, W: 50, U: 0.3, Silence: 1}, learn.Known{}},
-		"never measured":   {learn.State{Mode: learn.Rate, W: 50, U: 0.02}, learn.Known{}},
+		"never measured":   {learn.State{Mode: learn.Rate, W: 50, U: 0.02, Episode: true}, learn.Known{}},
 		"a refusal":        {learn.State{Mode: learn.Rate, W: 50, U: 0.02, Silence: 1, Episode: true}, learn.Known{Rate: 50}},
 		"refusals, asking": {learn.State{Mode: learn.Rate, W: 50, U: 0.02, Silence: 1, Episode: true, Probing: true}, learn.Known{Rate: 50, Probing: true}},
 	}
