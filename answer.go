@@ -79,7 +79,7 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	if !alone {
 		l := c.concerned(status, signal)
 		a := c.answer(l, signal.Quotas)
-		c.paused = l.refused(&a, c.told)
+		c.paused = l.refused(c.ctx, &a, c.told)
 	}
 }
 
@@ -91,13 +91,13 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	}
 	a := c.answer(c.lane, quotas)
 	a.Served = served
-	c.lane.landed(&a)
+	c.lane.landed(c.ctx, &a)
 	for i := range c.visits {
 		if v := &c.visits[i]; v.passed {
 			a := c.answer(v.lane, nil)
 			a.Served = served
 			v.passed = false
-			v.lane.landed(&a)
+			v.lane.landed(c.ctx, &a)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"sync"
@@ -193,15 +194,15 @@ func (g *gate) learned() Learned {
 }
 
 // refused lets the lane learn from a refusal, whose call still is to land.
-func (g *gate) refused(now throttle.Instant, a *course.Answer) {
+func (g *gate) refused(ctx context.Context, now throttle.Instant, a *course.Answer) {
 	if g.course != nil {
-		g.course.Refused(now, a)
+		g.course.Refused(ctx, now, a)
 	}
 }
 
 // landed takes in that a call is no longer in flight, and what its answer was.
-func (g *gate) landed(now throttle.Instant, a *course.Answer) {
-	room := g.course != nil && g.course.Landed(now, a)
+func (g *gate) landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
+	room := g.course != nil && g.course.Landed(ctx, now, a)
 	if !room && !g.shut.Load() {
 		return
 	}

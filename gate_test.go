@@ -38,19 +38,19 @@ func TestGateCountsAProbeOnce(t *testing.T) {
 	}
 	take(one, true)
 	take(two, false)
-	g.landed(now, &course.Answer{ID: 3, Served: true}) // it was in flight before
+	g.landed(t.Context(), now, &course.Answer{ID: 3, Served: true}) // it was in flight before
 	take(two, false)
 	g.Refund(now, now, two) // it never went
 	take(two, false)
 	g.Refund(now, now, one)
 	take(two, true)
-	g.landed(now, &course.Answer{ID: 1, Served: true}) // it was taken back
+	g.landed(t.Context(), now, &course.Answer{ID: 1, Served: true}) // it was taken back
 	take(one, false)
-	g.landed(now, &course.Answer{ID: 2})
+	g.landed(t.Context(), now, &course.Answer{ID: 2})
 	take(one, true)
 	now = now.Add(unanswered)
 	take(two, true) // nobody knows whether the first will be answered
-	g.landed(now, &course.Answer{ID: 2, Served: true})
+	g.landed(t.Context(), now, &course.Answer{ID: 2, Served: true})
 	for id := range uint64(10) {
 		take(throttle.Request{N: 1, ID: 10 + id}, true)
 	}

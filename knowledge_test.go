@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
@@ -210,6 +213,40 @@ func TestLearnerFollowsSetLimits(t *testing.T) {
 		set(hundred)
 		if got := drainBy(r, 500); got.wall < 4990*time.Millisecond || got.wall > 5050*time.Millisecond {
 			t.Errorf("500 at 100/s once more took %v, want 5s", got.wall)
+		}
+	})
+}
+
+// What is learned is a metric, beside what is configured, and an event on the span
+// of the call that taught it.
+func TestTelemetryTellsWhatWasLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, meters := tracetest.NewSpanRecorder(), newMeterLog()
+		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
+		r := learning(pipeRig(t, fifty(), &weir.Transport{Limits: every(time.Second / 70), MeterProvider: meters}))
+		ctx, span := tracer.Start(t.Context(), "caller")
+		for range 20 {
+			for _, a := range r.callers(ctx, 50).wait() {
+				r.want("GET", a, 200)
+			}
+		}
+		span.End()
+		told := 0.0
+		for _, event := range recorder.Ended()[0].Events() {
+			for _, kv := range event.Attributes {
+				if event.Name == "weir.limit.learned" && kv.Key == "weir.limit.rate" {
+					told = kv.Value.AsFloat64()
+				}
+			}
+		}
+		if math.Abs(told-50) > 10 {
+			t.Errorf("event of a hidden 50/s = %v, want near 50", told)
+		}
+		points := meters.points(t)
+		wantSum(t, points, 1e9/float64(time.Second/70), "weir.limit.rate", "weir.limit.kind=configured")
+		wantSum(t, points, r.learned().Rate, "weir.limit.rate", "weir.limit.kind=learned")
+		if got := r.learned().Rate; math.Abs(got-50) > 5 {
+			t.Errorf("learned = %v, want near 50", got)
 		}
 	})
 }

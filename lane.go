@@ -105,8 +105,19 @@ func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
 	return course.NewCourse(set, l.learned)
 }
 
-// learned tells the operator what was learned.
-func (l *lane) learned(k learn.Known) {
+// observed returns the lane's state for metrics.
+func (l *lane) observed() telemetry.State {
+	s := telemetry.State{State: l.queue.State(), Learned: l.gate.learned().Rate}
+	if rate := settingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
+		s.Configured = rate
+	}
+	return s
+}
+
+// learned tells the operator, and the span of the call whose answer taught it, what
+// was learned.
+func (l *lane) learned(ctx context.Context, k learn.Known) {
+	telemetry.Learned(ctx, l.key, k.Rate, k.InFlight)
 	with := []any{"lane", l.key}
 	if k.Rate > 0 {
 		with = append(with, "per_second", math.Round(k.Rate*100)/100)
@@ -197,7 +208,7 @@ func (l *lane) close() error {
 
 // refused acts on a refusal: it pauses, closes or slows the lane. It reports
 // whether the lane is paused for a time that its callers wait through.
-func (l *lane) refused(a *course.Answer, told time.Duration) (paused bool) {
+func (l *lane) refused(ctx context.Context, a *course.Answer, told time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
 	fact := throttle.Fact{Departed: a.Departed, Refused: true}
@@ -213,7 +224,7 @@ func (l *lane) refused(a *course.Answer, told time.Duration) (paused bool) {
 		l.gate.closeTo(fact.Until)
 	}
 	a.Refused, a.Until = true, fact.Until
-	l.gate.refused(now, a)
+	l.gate.refused(ctx, now, a)
 	l.queue.Reconcile(fact)
 	if long && moved {
 		with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
@@ -241,8 +252,8 @@ func (l *lane) moved(now, until throttle.Instant) bool {
 }
 
 // landed says that the call is answered, or has failed.
-func (l *lane) landed(a *course.Answer) {
-	l.gate.landed(l.queue.Now(), a)
+func (l *lane) landed(ctx context.Context, a *course.Answer) {
+	l.gate.landed(ctx, l.queue.Now(), a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}

@@ -83,9 +83,9 @@ func (s *lanes) meter() {
 // Transport may be forgotten without having been closed.
 func observed(s *lanes) telemetry.Lanes {
 	lanes := weak.Make(s)
-	return func(yield func(*telemetry.Meter, shaping.State) bool) {
+	return func(yield func(*telemetry.Meter, telemetry.State) bool) {
 		if s := lanes.Value(); s != nil {
-			s.each(func(l *lane) bool { return yield(&l.meter, l.queue.State()) })
+			s.each(func(l *lane) bool { return yield(&l.meter, l.observed()) })
 		}
 	}
 }

@@ -32,6 +32,7 @@ var instruments = map[string]allowed{
 	"weir.queue.depth":    {"{request}", "updown", nil},
 	"weir.keys.active":    {"{key}", "updown", nil},
 	"weir.limit.headroom": {"1", "gauge", map[string]string{"weir.source": "local"}},
+	"weir.limit.rate":     {"{request}/s", "gauge", map[string]string{"weir.limit.kind": "configured learned"}},
 	"weir.responses.throttled": {"{response}", "counter", map[string]string{
 		"http.response.status_code": "403 429 503", "weir.hint": "retry_after ratelimit none invalid"}},
 	"weir.pause.duration": {"s", "histogram", map[string]string{"weir.clamped": "true false"}},

@@ -3,6 +3,7 @@
 package lane
 
 import (
+	"context"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,7 @@ import (
 // A Course is safe for concurrent use.
 type Course struct {
 	setting learn.Setting
-	tell    func(learn.Known) // told, under no lock, when what is known has changed; nil: nobody is
+	tell    func(context.Context, learn.Known) // told, under no lock, when what is known has changed; nil: nobody is
 
 	count  atomic.Uint64 // departures << flightBits | calls in flight
 	most   atomic.Int64  // calls in flight while nothing steers; zero: any number
@@ -68,7 +69,7 @@ const (
 )
 
 // NewCourse returns the course of a lane of which nothing is known.
-func NewCourse(set learn.Setting, tell func(learn.Known)) *Course {
+func NewCourse(set learn.Setting, tell func(context.Context, learn.Known)) *Course {
 	c := &Course{setting: set, tell: tell}
 	c.reset()
 	return c
@@ -390,13 +391,15 @@ type Answer struct {
 }
 
 // Refused takes in the refusal of a call, which Landed is told of afterwards.
-func (c *Course) Refused(now throttle.Instant, a *Answer) { c.observe(now, a) }
+func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
+	c.observe(ctx, now, a)
+}
 
 // Landed takes in an answer that is no refusal, or that there will be none. It
 // reports whether others may be let go now who could not before.
-func (c *Course) Landed(now throttle.Instant, a *Answer) (room bool) {
+func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
 	if c.steers.Load() || len(a.Quotas) > 0 {
-		c.observe(now, a) // a call flies until its answer is known
+		c.observe(ctx, now, a) // a call flies until its answer is known
 		c.down(now, a)
 		return true
 	}
@@ -405,12 +408,12 @@ func (c *Course) Landed(now throttle.Instant, a *Answer) (room bool) {
 	if most > 0 && a.Waited {
 		c.news.Store(int64(now))
 		if a.Served {
-			c.observe(now, a)
+			c.observe(ctx, now, a)
 		}
 		return true
 	}
 	if a.Served && a.Seen.ordinal()%sample == 0 {
-		c.observe(now, a)
+		c.observe(ctx, now, a)
 	}
 	return false
 }
@@ -424,7 +427,7 @@ func (c *Course) down(now throttle.Instant, a *Answer) {
 }
 
 // observe lets the learner learn from an answer.
-func (c *Course) observe(now throttle.Instant, a *Answer) {
+func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	c.mu.Lock()
 	_, unheard := c.flights[a.ID]
 	f := c.fact(now, a)
@@ -445,7 +448,7 @@ func (c *Course) observe(now throttle.Instant, a *Answer) {
 	changed, told := c.changed(now)
 	c.mu.Unlock()
 	if changed && c.tell != nil {
-		c.tell(told)
+		c.tell(ctx, told)
 	}
 }
 

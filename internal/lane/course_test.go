@@ -64,7 +64,7 @@ func TestCallsInFlightGrowFromOne(t *testing.T) {
 		flying := r.burst(now)
 		rounds = append(rounds, len(flying))
 		for i := range flying {
-			r.Landed(now+5_000_000, &flying[i])
+			r.Landed(r.Context(), now+5_000_000, &flying[i])
 		}
 	}
 	want := []int{1, 2, 4, 7, 9}
@@ -88,7 +88,7 @@ func TestFlightIsCountedOnce(t *testing.T) {
 		t.Error("no call goes after the first was taken back")
 	}
 	b.Served = false
-	r.Landed(dawn+1, &b)
+	r.Landed(r.Context(), dawn+1, &b)
 	if _, ok := r.depart(dawn + 1); !ok {
 		t.Error("no call goes after one that failed")
 	}
@@ -120,10 +120,10 @@ func TestToldTimeIsObeyed(t *testing.T) {
 		flying := r.burst(dawn)
 		a := flying[0]
 		a.Served, a.Refused, a.Until = false, true, dawn.Add(2*time.Second)
-		r.Refused(dawn+1, &a)
+		r.Refused(r.Context(), dawn+1, &a)
 		for i := range flying {
 			flying[i].Served = false
-			r.Landed(dawn+1, &flying[i])
+			r.Landed(r.Context(), dawn+1, &flying[i])
 		}
 		for at := dawn + 2; at < a.Until; at = at.Add(99 * time.Millisecond) {
 			if _, ok := r.depart(at); ok {
@@ -144,9 +144,9 @@ func TestForgetAndResumeLetGo(t *testing.T) {
 		r := rideOf(t, learn.Setting{})
 		a, _ := r.depart(dawn)
 		a.Served, a.Refused, a.Until = false, true, dawn.Add(time.Hour)
-		r.Refused(dawn+1, &a)
+		r.Refused(r.Context(), dawn+1, &a)
 		a.Refused = false
-		r.Landed(dawn+1, &a)
+		r.Landed(r.Context(), dawn+1, &a)
 		open(r)
 		if _, ok := r.depart(dawn + 3); !ok {
 			t.Errorf("nothing leaves after %s", name)
@@ -170,9 +170,9 @@ func TestCourseIsSafeForConcurrentUse(t *testing.T) {
 				if !a.Served {
 					refused := a
 					refused.Refused = true
-					r.Refused(now, &refused)
+					r.Refused(r.Context(), now, &refused)
 				}
-				r.Landed(now, &a)
+				r.Landed(r.Context(), now, &a)
 			}
 		})
 	}
@@ -194,6 +194,6 @@ func BenchmarkCourse(b *testing.B) {
 		now := dawn + throttle.Instant(i)*1000
 		_, _ = c.Take(now, throttle.Request{N: 1, ID: i + 1}, limiter)
 		a := lane.Answer{ID: i + 1, Seen: c.Look(), Departed: now, Served: true}
-		c.Landed(now, &a)
+		c.Landed(b.Context(), now, &a)
 	}
 }

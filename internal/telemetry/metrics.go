@@ -43,6 +43,7 @@ type Metrics struct {
 	depth    metric.Int64ObservableUpDownCounter
 	keys     metric.Int64ObservableUpDownCounter
 	headroom metric.Float64ObservableGauge
+	rate     metric.Float64ObservableGauge
 	fallback metric.Int64ObservableUpDownCounter
 
 	seen struct{ admissions, waits, throttled, pauses, retries series }
@@ -53,10 +54,18 @@ type Metrics struct {
 	groups map[string]*group // by their names
 }
 
+// A State is the state of a lane, and how many requests per second its limits let
+// out.
+type State struct {
+	shaping.State
+	Configured float64 // by the configured limits; zero: any number
+	Learned    float64 // by what was learned of the server's; zero: nothing was
+}
+
 // Lanes are the lanes there are, each with its meter and its state. They are gone
 // through at each collection, on any goroutine. A lane made or gone meanwhile may
 // be left out.
-type Lanes iter.Seq2[*Meter, shaping.State]
+type Lanes iter.Seq2[*Meter, State]
 
 // NewMetrics returns the metrics of lanes, made by the provider or, if that is
 // nil, by the global one. It returns nil if nobody collects any.
@@ -122,7 +131,7 @@ func (m *Metrics) collected() bool {
 
 // observe makes the instruments that are read when somebody collects.
 func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, error) {
-	var errs [4]error
+	var errs [5]error
 	m.depth, errs[0] = from.Int64ObservableUpDownCounter("weir.queue.depth", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests in the line of a lane."))
 	m.keys, errs[1] = from.Int64ObservableUpDownCounter("weir.keys.active", metric.WithUnit("{key}"),
@@ -131,13 +140,15 @@ func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, 
 		metric.WithDescription("Share of a limit that is left; of the lane's limits the least. Negative in debt."))
 	m.fallback, errs[3] = from.Int64ObservableUpDownCounter("weir.store.fallback.active", metric.WithUnit("{lane}"),
 		metric.WithDescription("Lanes whose store does not answer, so that the policy for its loss holds."))
+	m.rate, errs[4] = from.Float64ObservableGauge("weir.limit.rate", metric.WithUnit("{request}/s"),
+		metric.WithDescription("Requests per second that a lane's limits of up to a minute let out, or that it has learned of the server's; of several the least."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	return from.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		m.read(ctx, o, lanes)
 		return nil
-	}, m.depth, m.keys, m.headroom, m.fallback)
+	}, m.depth, m.keys, m.headroom, m.fallback, m.rate)
 }
 
 // read tells the observer of the lanes as they are. A name that no lane has any

@@ -28,13 +28,13 @@ type crowd struct {
 	metrics *Metrics
 	reader  *sdkmetric.ManualReader
 	meters  []*Meter
-	states  []shaping.State
+	states  []State
 }
 
 // newCrowd returns lanes of these keys.
 func newCrowd(keys ...string) *crowd {
-	c := &crowd{reader: sdkmetric.NewManualReader(), states: make([]shaping.State, len(keys))}
-	c.metrics = NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(c.reader)), func(yield func(*Meter, shaping.State) bool) {
+	c := &crowd{reader: sdkmetric.NewManualReader(), states: make([]State, len(keys))}
+	c.metrics = NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(c.reader)), func(yield func(*Meter, State) bool) {
 		for i, m := range c.meters {
 			if !yield(m, c.states[i]) {
 				return
@@ -89,7 +89,7 @@ func (c *crowd) want(t *testing.T, want map[string]float64) {
 	}
 }
 
-func limited(utilization ...float64) (s shaping.State) {
+func limited(utilization ...float64) (s State) {
 	for _, u := range utilization {
 		s.Limits = append(s.Limits, throttle.LimitState{Utilization: u})
 	}
@@ -101,12 +101,14 @@ func limited(utilization ...float64) (s shaping.State) {
 func TestLanesOfOneNameAreToldTogether(t *testing.T) {
 	c := newCrowd("a", "a", "b", "c")
 	c.states[0], c.states[1], c.states[2] = limited(0.25, 0.5), limited(1.5), limited(0)
+	c.states[0].Configured, c.states[1].Configured, c.states[2].Learned = 30, 20, 7
 	c.states[0].Waiting, c.states[1].Waiting = 2, 3
 	c.states[1].Store, c.states[2].Store = &throttle.StoreState{Lost: true}, new(throttle.StoreState)
 	c.want(t, map[string]float64{
 		"weir.keys.active a": 2, "weir.queue.depth a": 5, "weir.limit.headroom a": -0.5, "weir.store.fallback.active a": 1,
 		"weir.keys.active b": 1, "weir.queue.depth b": 0, "weir.limit.headroom b": 1, "weir.store.fallback.active b": 0,
 		"weir.keys.active c": 1, "weir.queue.depth c": 0,
+		"weir.limit.rate a": 20, "weir.limit.rate b": 7,
 	})
 	c.meters = nil
 	c.want(t, map[string]float64{

@@ -80,6 +80,24 @@ func (t Tracer) start(ctx context.Context, name string, attributes []attribute.K
 	}
 }
 
+// Learned adds an event to the caller's span: its answer taught the lane that the
+// server's limit is so many calls per second, or so many in flight; zero: it says
+// nothing of those.
+func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	with := []attribute.KeyValue{attribute.String("weir.lane", label(lane))}
+	if rate > 0 {
+		with = append(with, attribute.Float64("weir.limit.rate", rate))
+	}
+	if inFlight > 0 {
+		with = append(with, attribute.Int("weir.limit.in_flight", inFlight))
+	}
+	span.AddEvent("weir.limit.learned", trace.WithAttributes(with...))
+}
+
 // NotRetried adds an event to the caller's span: a call that failed after so many
 // attempts would have been tried again, if its body could be had again.
 func NotRetried(ctx context.Context, lane, failure string, attempts int) {
