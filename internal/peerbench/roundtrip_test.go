@@ -116,6 +116,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 		{"weir-no-retries", (&weir.Transport{Base: base, Limits: unlimited(), Retry: backoff.None}).RoundTrip},
 		{"weir-both-off", (&weir.Transport{Base: base, Limits: unlimited(), Retry: backoff.None, UnguardedResends: true}).RoundTrip},
 		{"weir-spans", (&weir.Transport{Base: base, Limits: unlimited(), TracerProvider: tracer()}).RoundTrip},
+		{"weir-no-learning", (&weir.Transport{Base: base, Limits: unlimited(), Learn: weir.LearnOff}).RoundTrip},
+		{"weir-no-learning-quotas", (&weir.Transport{Base: &stub{quotas()}, Limits: unlimited(), Learn: weir.LearnOff}).RoundTrip},
 		{"weir-nothing-set", (&weir.Transport{Base: base}).RoundTrip},
 	} {
 		b.Run("who="+who.name, func(b *testing.B) { roundTrips(b, who.send, requests(b, 1)) })
