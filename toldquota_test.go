@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,5 +146,73 @@ func TestRoutesSpendTheirOwnToldQuotas(t *testing.T) {
 				t.Errorf("call %d to the route that has 4,900 left took %v", i, took)
 			}
 		}
+	})
+}
+
+// The calls of a slow vendor that tells quotas become many as fast as those of one
+// that tells none.
+func TestSlowVendorThatTellsQuotasIsNotAskedOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, used := time.Now(), 0
+		var flying atomic.Int32
+		client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+			flying.Add(1)
+			defer flying.Add(-1)
+			time.Sleep(10 * time.Second)
+			used++
+			return told(10_000, 10_000-used, time.Until(began.Add(time.Hour))), 200, nil
+		})
+		for range 5 {
+			call(client, "http://vendor.example/", time.Hour)
+		}
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() { call(client, "http://vendor.example/", time.Hour) })
+		}
+		time.Sleep(3 * time.Second)
+		if n := flying.Load(); n < 100 {
+			t.Errorf("%d calls of 10 s each fly after 3 s, want 100", n)
+		}
+		wg.Wait()
+	})
+}
+
+// While it is tried whether calls in flight count, a few that hang stop nobody.
+func TestHangingCallsDoNotStopATrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var served atomic.Int32
+		var refuse atomic.Bool
+		client := learningFrom(t, func(req *http.Request) (http.Header, int, error) {
+			if req.URL.Path == "/events" {
+				time.Sleep(30 * time.Second)
+				return http.Header{}, 200, nil
+			}
+			time.Sleep(50 * time.Millisecond)
+			if refuse.CompareAndSwap(true, false) {
+				return http.Header{}, 429, nil
+			}
+			served.Add(1)
+			return http.Header{}, 200, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i := range 40 {
+			path := []string{"events", "things", "things", "things"}[i%4]
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					call(client, "http://vendor.example/"+path, time.Hour)
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		refuse.Store(true)
+		time.Sleep(2 * time.Second)
+		before := served.Load()
+		time.Sleep(time.Second)
+		if n := served.Load() - before; n < 270 {
+			t.Errorf("%d were served in the third second after a refusal, want half of 540", n)
+		}
+		cancel()
+		wg.Wait()
 	})
 }

@@ -231,9 +231,25 @@ func (c *Course) hurry(now throttle.Instant) {
 		return
 	}
 	c.begin(&learn.Fact{})
+	c.raise(now)
+}
+
+func (c *Course) raise(now throttle.Instant) {
 	c.state.Hurry()
 	c.news.Store(int64(now))
 	c.replan(now)
+}
+
+// slow tells whether the number of calls in flight still grows, as many fly as
+// may, and none of them has been answered for a while.
+func (c *Course) slow(now throttle.Instant) bool {
+	return c.grows() && c.Look().flying() >= c.plan.Most && throttle.Instant(c.news.Load()).Add(patience) <= now
+}
+
+// grows tells whether the plan's bound of calls in flight is the one that grows
+// until the first refusal.
+func (c *Course) grows() bool {
+	return c.state.Mode == learn.Start && c.plan.Most == max(1, int(c.state.Cap))
 }
 
 // steer is Take where the plan decides.
@@ -242,6 +258,9 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 	defer c.mu.Unlock()
 	if c.plan.Told {
 		c.replan(now)
+	}
+	if c.slow(now) {
+		c.raise(now)
 	}
 	due := c.held(now, r)
 	if due > now {
@@ -263,6 +282,9 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 		c.flights = make(map[uint64]flight)
 	}
 	c.flights[r.ID], c.left = flight{v.ordinal(), v.flying(), now}, now
+	if v.flying() == 1 {
+		c.news.Store(int64(now))
+	}
 	if c.plan.Told {
 		c.replan(now)
 	}
@@ -272,8 +294,9 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 // held returns since when, or until when, what was learned lets a call go. It is
 // the learner's guess.
 func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant {
-	if hold := c.hold(); hold > now {
-		return hold
+	due := c.hold()
+	if due > now {
+		return due
 	}
 	if r.ID == 0 {
 		return 0
@@ -281,7 +304,6 @@ func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant
 	if at := c.crowded(now); at > now {
 		return at
 	}
-	due := max(c.plan.Hold, 0)
 	if c.plan.Most > 0 {
 		due = max(due, throttle.Instant(c.freed.Load()))
 	}
@@ -307,15 +329,24 @@ func (c *Course) crowded(now throttle.Instant) throttle.Instant {
 	if c.plan.Most == 0 {
 		return now
 	}
+	lease := unanswered
 	if c.plan.Since == 0 {
 		if c.Look().flying() < c.plan.Most {
 			return now
 		}
-		return throttle.Never
+		switch {
+		case c.grows():
+			return throttle.Instant(c.news.Load()).Add(patience)
+		case c.state.Mode != learn.Trial:
+			return throttle.Never
+		}
+		// Nobody knows yet that calls in flight count: a call that takes much
+		// longer than others must not stop them.
+		lease = min(max(lease, time.Duration(4e9*c.state.RTT)), 10*unanswered)
 	}
 	n, next := 0, throttle.Never
 	for _, f := range c.flights {
-		if overdue := f.at.Add(unanswered); f.ordinal > c.plan.Since && overdue > now {
+		if overdue := f.at.Add(lease); f.ordinal > c.plan.Since && overdue > now {
 			n, next = n+1, min(next, overdue)
 		}
 	}
@@ -399,6 +430,9 @@ func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
 // reports whether others may be let go now who could not before.
 func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
 	if c.steers.Load() || len(a.Quotas) > 0 {
+		if a.Waited {
+			c.news.Store(int64(now))
+		}
 		c.observe(ctx, now, a) // a call flies until its answer is known
 		c.down(now, a)
 		return true
