@@ -66,7 +66,10 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 		}
 		switch left := t.left(now, f.Ordinal); {
 		case left <= max(2, float64(f.Flying)/4):
-			blamed, t.Strikes, t.Asked = true, 0, min(t.Asked+1, 10)
+			blamed, t.Strikes = true, 0
+			if t.Full > coarse || f.Flying <= 1 {
+				t.Asked = min(t.Asked+1, 10)
+			}
 			t.Slope *= 0.9
 		case left > max(3, float64(f.Flying), t.Limit/4):
 			t.Strikes++

@@ -43,6 +43,7 @@ type Track struct {
 
 const (
 	maxTracks  = 6 // bounds the state; vendors tell four windows at most
+	coarse     = 2 // seconds: gateways tell "1 s" on every answer, so an end told for so soon is doubted
 	leastLevel = 4 // permits: a level of fewer is too coarse to steer by
 )
 
@@ -181,9 +182,12 @@ func (t *Track) level(s *State, f *Fact, v, left float64) {
 			t.Slope = max(off/max(2*d, s.RTT), t.least())
 		}
 		if t.Slope == 0 {
-			t.Whole = left >= 0.9*t.Limit-float64(f.Flying)
+			t.Whole = t.Full > coarse && left >= 0.9*t.Limit-float64(f.Flying)
 		}
-		t.V, t.Since, t.Asked = v, 0, 0
+		t.V, t.Since = v, 0
+		if t.Full > coarse {
+			t.Asked = 0
+		}
 	default:
 		t.V += off / float64(min(8, max(1, f.Flying)))
 	}

@@ -83,11 +83,13 @@ func drains() []Row {
 		}),
 		drain("drain to-full", ToFull, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain coarse 0 left 1 s", Coarse, wall(1.35, 30), wall(1.1, 30)),
+		drain("drain gateway", Gateway, wall(1.35, 30), wall(1.1, 30)),
 		drain("drain told 250 bare", Bare, wall(1.10, 60), Goal{}).with(high),
 		drain("drain told 250 Retry-After s", RetrySecs, wall(1.35, 30), Goal{}).with(high),
 		drain("drain told 250 X-RateLimit", Epoch, wall(1.15, 12), Goal{}).with(high),
 		drain("drain told 250 IETF", IETF, wall(1.15, 12), Goal{}).with(high),
 		drain("drain told 250 coarse", Coarse, wall(1.35, 30), Goal{}).with(high),
+		drain("drain told 250 gateway", Gateway, wall(1.35, 30), Goal{}).with(high),
 		drain("drain told 250, rate told", Policy, wall(1.15, 12), Goal{}).with(high),
 	}
 }

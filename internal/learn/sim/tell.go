@@ -25,6 +25,7 @@ const (
 	LiarLow                  // remaining 0, reset in 60 s on every success
 	LiarHigh                 // remaining 5,000 of 5,000 always
 	NoReset                  // limit and remaining alone
+	Gateway                  // whole permits left, and at least one second until whole, of the tightest, and Retry-After
 	Policy                   // IETF, a bucket told as its rate: so many in one second
 	Garbage                  // a hostile value in each field
 	styles
@@ -32,7 +33,7 @@ const (
 
 var styleNames = [...]string{
 	"bare", "ra-s", "ra-ms", "x-epoch", "x-delta", "ietf", "coarse",
-	"to-full", "rolling", "liar-low", "liar-high", "no-reset", "policy", "garbage",
+	"to-full", "rolling", "liar-low", "liar-high", "no-reset", "gateway", "policy", "garbage",
 }
 
 func (s Style) String() string { return styleNames[s] }
@@ -112,6 +113,9 @@ func (d *door) quota(m *meter, s Style, now int64) learn.Quota {
 		if m.Kind == Bucket {
 			q.Limit, q.Window, q.HasWindow = math.Round(m.PerSecond()), time.Second, true
 		}
+	case Gateway:
+		q.Remaining = math.Floor(q.Remaining)
+		q.Reset = max(secs(q.Reset), time.Second)
 	case Coarse:
 		q.Remaining, q.Reset = 0, time.Second
 	case Rolling:
