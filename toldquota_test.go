@@ -97,10 +97,10 @@ func TestUntoldCallsSpendNoToldQuota(t *testing.T) {
 // While a call that asks whether a window has begun hangs, another asks.
 func TestHangingCallIsAskedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, used, hangs := time.Now(), 5, false
+		began, used := time.Now(), 5
+		var hangs atomic.Bool
 		client := learningFrom(t, func(req *http.Request) (http.Header, int, error) {
-			if hangs {
-				hangs = false
+			if hangs.CompareAndSwap(true, false) {
 				<-req.Context().Done()
 				return nil, 0, req.Context().Err()
 			}
@@ -110,7 +110,8 @@ func TestHangingCallIsAskedAfter(t *testing.T) {
 		for range 5 {
 			call(client, "http://vendor.example/", time.Minute)
 		}
-		used, hangs = 0, true
+		used = 0
+		hangs.Store(true)
 		var hanging sync.WaitGroup
 		hanging.Go(func() { call(client, "http://vendor.example/", time.Hour) })
 		defer hanging.Wait()
@@ -153,14 +154,13 @@ func TestRoutesSpendTheirOwnToldQuotas(t *testing.T) {
 // that tells none.
 func TestSlowVendorThatTellsQuotasIsNotAskedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, used := time.Now(), 0
-		var flying atomic.Int32
+		began := time.Now()
+		var flying, used atomic.Int32
 		client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
 			flying.Add(1)
 			defer flying.Add(-1)
 			time.Sleep(10 * time.Second)
-			used++
-			return told(10_000, 10_000-used, time.Until(began.Add(time.Hour))), 200, nil
+			return told(10_000, 10_000-int(used.Add(1)), time.Until(began.Add(time.Hour))), 200, nil
 		})
 		for range 5 {
 			call(client, "http://vendor.example/", time.Hour)
