@@ -26,7 +26,7 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	}
 	found := make(chan *lane)
 	go func() { found <- s.findSublane(of, "route GET /") }()
-	time.Sleep(20 * time.Millisecond) // it has found the lane, and waits for the lock
+	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
 	s.mu.Unlock()
 	if got := <-found; got != nil {
@@ -39,11 +39,19 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	s.mu.Lock()
 	leaving.retire(true)
 	go func() { found <- s.findSublane(of, "route GET /") }()
-	time.Sleep(20 * time.Millisecond)
+	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
 	next, _ := s.openLocked(of, "route GET /")
 	s.mu.Unlock()
 	if got := <-found; got != next || next.users.Load() != 2 {
 		t.Errorf("found %p with %d requests, want %p with 2", got, next.users.Load(), next)
+	}
+}
+
+// awaitEntry returns once somebody has found the lane, which is on its way out, and
+// tried to enter it: the lock of the lanes comes next.
+func awaitEntry(l *lane) {
+	for l.users.Load() == gone {
+		time.Sleep(time.Millisecond)
 	}
 }
