@@ -1,0 +1,152 @@
+package lane
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An Answer is what came of a call that left.
+type Answer struct {
+	ID       uint64 // of the call
+	Seen     Seen   // as the call left
+	Departed throttle.Instant
+	Waited   bool // it stood in line, or others do
+	Served   bool
+	Refused  bool             // for want of quota; neither served nor refused: it teaches nothing
+	Until    throttle.Instant // of a refusal: nothing departs before it; zero: no time was told
+	Quotas   []learn.Quota    // not kept
+}
+
+// Refused takes in the refusal of a call, which Landed is told of afterwards.
+func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
+	c.observe(ctx, now, a)
+}
+
+// Landed takes in an answer that is no refusal, or that there will be none. It
+// reports whether others may be let go now who could not before.
+func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
+	if c.steers.Load() || len(a.Quotas) > 0 {
+		if a.Waited {
+			c.news.Store(int64(now))
+		}
+		c.observe(ctx, now, a) // a call flies until its answer is known
+		c.down(now, a)
+		return true
+	}
+	c.down(now, a)
+	most := c.most.Load()
+	if most > 0 && a.Waited {
+		c.news.Store(int64(now))
+		if a.Served {
+			c.observe(ctx, now, a)
+		}
+		return true
+	}
+	if a.Served && a.Seen.ordinal()%sample == 0 {
+		c.observe(ctx, now, a)
+	}
+	return false
+}
+
+// observe lets the learner learn from an answer.
+func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
+	c.mu.Lock()
+	_, unheard := c.flights[a.ID]
+	f := c.fact(now, a)
+	switch {
+	case !a.Served && !a.Refused:
+		if unheard {
+			c.state.Untold(f.Ordinal)
+		}
+	case c.begun || a.Refused || a.Waited || len(a.Quotas) > 0:
+		c.begin(&f)
+		c.state = learn.Observe(c.state, &f, now)
+	default: // nobody needs a state yet: only how fast calls leave is noted
+		c.mark(&f)
+	}
+	if c.begun {
+		c.replan(now)
+	}
+	changed, told := c.changed(now)
+	c.mu.Unlock()
+	if changed && c.tell != nil {
+		c.tell(ctx, told)
+	}
+}
+
+// fact returns the answer as the learner wants it.
+func (c *Course) fact(now throttle.Instant, a *Answer) learn.Fact {
+	v := c.Look()
+	f := learn.Fact{
+		Departed: a.Departed, Landed: now, Ordinal: a.Seen.ordinal(), Flying: a.Seen.flying(), Granted: v.ordinal(),
+		Waited: a.Waited, Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
+	}
+	if flown, ok := c.flights[a.ID]; ok {
+		f.Ordinal, f.Flying, f.Departed = flown.ordinal, flown.flying, flown.at
+		delete(c.flights, a.ID)
+	}
+	if f.Ordinal == 0 { // the lane was made for this refusal
+		c.count.Add(1 << flightBits)
+		f.Ordinal, f.Flying = c.Look().ordinal(), 1
+		f.Granted = f.Ordinal
+	}
+	return f
+}
+
+func (c *Course) mark(f *learn.Fact) {
+	m := learn.Mark{Ordinal: f.Ordinal, At: f.Departed}
+	if c.first.Ordinal == 0 {
+		c.first, c.marks = m, [2]learn.Mark{m, m}
+		return
+	}
+	c.marks = [2]learn.Mark{c.marks[1], m}
+}
+
+// begin makes the state, with what was noted before.
+func (c *Course) begin(f *learn.Fact) {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	c.state = learn.New(c.setting)
+	if c.first.Ordinal > 0 {
+		c.state.Met(f.Landed.Sub(f.Departed), c.first, c.marks)
+	}
+}
+
+// replan asks the state for its plan, and puts that in force.
+func (c *Course) replan(now throttle.Instant) {
+	p := c.state.Plan(now, c.Look().ordinal())
+	if p.Changed(c.plan) {
+		c.retime(now, p.Rate)
+	} else {
+		p.Rate = c.plan.Rate
+	}
+	c.plan = p
+	switch {
+	case c.steers.Load():
+	case c.state.Mode != learn.Start || p.Told || p.Hold > now:
+		c.steers.Store(true)
+	case c.setting.Configured == 0:
+		c.most.Store(int64(p.Most))
+	}
+}
+
+// retime puts a rate in force. Departures are spaced evenly, and a cost of
+// several permits is one call to the vendor.
+func (c *Course) retime(now throttle.Instant, rate float64) {
+	if rate <= 0 {
+		c.pace = nil
+		return
+	}
+	per := time.Duration(min(max(1, math.Round(1e9/rate)), math.MaxInt64/4))
+	limit := throttle.LeakyBucket(1, per)
+	if c.pace != nil && c.pace.(throttle.Tuner).Tune(now, limit) == nil {
+		return
+	}
+	c.pace, _ = throttle.Local{}.Limiter("", limit) // it validates: per is positive
+}

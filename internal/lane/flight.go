@@ -1,0 +1,87 @@
+package lane
+
+import (
+	"github.com/weirgo/weir/throttle"
+)
+
+// flightBits hold the calls in flight in Course.count.
+const flightBits = 24
+
+// A flight is a call in flight.
+type flight struct {
+	ordinal int64
+	flying  int // calls in flight when it left, itself included
+	at      throttle.Instant
+}
+
+// A Seen is how the course stood when a call left. The zero value is of a call
+// that did not.
+type Seen uint64
+
+// Look returns how the course stands. A call looks as it leaves.
+func (c *Course) Look() Seen { return Seen(c.count.Load()) }
+
+func (s Seen) ordinal() int64 { return int64(s >> flightBits) }
+
+func (s Seen) flying() int { return int(s & (1<<flightBits - 1)) }
+
+func (c *Course) full() bool {
+	most := c.most.Load()
+	return most > 0 && int64(c.Look().flying()) >= most
+}
+
+// depart counts one more call in flight, unless as many fly as may.
+func (c *Course) depart(now throttle.Instant) bool {
+	for {
+		v := c.count.Load()
+		most := c.most.Load()
+		if most > 0 && int64(Seen(v).flying()) >= most {
+			return false
+		}
+		if c.count.CompareAndSwap(v, v+1<<flightBits+1) {
+			if most > 0 && Seen(v).flying() == 0 {
+				c.news.Store(int64(now))
+			}
+			return true
+		}
+	}
+}
+
+// Refund takes back a departure that did not take place.
+func (c *Course) Refund(now, at throttle.Instant, r throttle.Request) {
+	if r.ID == 0 {
+		return
+	}
+	c.land()
+	if !c.steers.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.flights, r.ID)
+	if c.pace != nil {
+		c.pace.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1, Since: r.Since})
+	}
+}
+
+// land counts one call in flight less, and returns how many were left.
+func (c *Course) land() int {
+	for {
+		v := c.count.Load()
+		n := Seen(v).flying()
+		if n == 0 {
+			return 0
+		}
+		if c.count.CompareAndSwap(v, v-1) {
+			return n - 1
+		}
+	}
+}
+
+// down counts a call that left as in flight no longer.
+func (c *Course) down(now throttle.Instant, a *Answer) {
+	if a.Seen != 0 {
+		c.land()
+		c.freed.Store(int64(now))
+	}
+}

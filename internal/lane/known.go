@@ -1,0 +1,62 @@
+package lane
+
+import (
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Recall makes a new course one that goes on with what was learned before.
+func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := learn.New(c.setting)
+	if s.Import(m); s.Mode == learn.Start {
+		return
+	}
+	c.begun, c.state = true, s
+	c.replan(now)
+	c.told = c.state.Known(c.plan)
+}
+
+// Export returns what was learned, for a course to come; false if nothing is sure.
+func (c *Course) Export() (learn.Memory, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.begun {
+		return learn.Memory{}, false
+	}
+	return c.state.Export()
+}
+
+// Known returns what was learned; the zero value says that nothing is sure.
+func (c *Course) Known() learn.Known {
+	if !c.steers.Load() {
+		return learn.Known{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.Known(c.plan)
+}
+
+// changed reports whether what is known differs by a tenth from what was told
+// last, and was told long enough ago.
+func (c *Course) changed(now throttle.Instant) (bool, learn.Known) {
+	k := learn.Known{}
+	if c.begun && now.Sub(c.toldAt) >= tellEvery {
+		k = c.state.Known(c.plan)
+	}
+	k.Probing = false // is no news
+	if k == (learn.Known{}) || math.Abs(k.Rate-c.told.Rate) <= c.told.Rate/10 && (k.InFlight == 0) == (c.told.InFlight == 0) &&
+		math.Abs(float64(k.InFlight-c.told.InFlight)) <= float64(c.told.InFlight)/10 {
+		return false, k
+	}
+	c.told, c.toldAt = k, now
+	return true, k
+}
+
+// tellEvery is how long lies between two reports of one lane: a limit that changes
+// is news, and the steps of a search are not.
+const tellEvery = 5 * time.Second
