@@ -64,6 +64,45 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
+// BenchmarkFullLog is what is asked of a log of a million permits, each spent at
+// an instant of its own.
+func BenchmarkFullLog(b *testing.B) {
+	const permits = 1_000_000
+	limit := throttle.SlidingLog(permits, time.Minute)
+	l := throttle.NewAt(limit).(interface {
+		throttle.Limiter
+		throttle.Reader
+		throttle.Settler
+		throttle.Tuner
+	})
+	now := epoch
+	fill := func() {
+		for at := now; at <= now; now += 1000 {
+			at, _ = l.Take(now, throttle.Request{N: 1})
+		}
+	}
+	fill()
+	b.Run("state", func(b *testing.B) {
+		for b.Loop() {
+			l.State(now)
+		}
+	})
+	b.Run("settle", func(b *testing.B) {
+		for b.Loop() {
+			now += 1000
+			l.Settle(now, now.Add(-500*time.Millisecond), throttle.Request{N: 1}, throttle.Request{N: 2})
+			l.Settle(now, now.Add(-500*time.Millisecond), throttle.Request{N: 2}, throttle.Request{N: 1})
+		}
+	})
+	b.Run("tune", func(b *testing.B) {
+		for b.Loop() {
+			if err := l.Tune(now, limit); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestTakeAllocatesNothing(t *testing.T) {
 	for _, c := range benchmarks {
 		l := throttle.NewAt(c.limits...)

@@ -131,12 +131,16 @@ func (s *set) Tune(now Instant, limits ...Limit) error {
 func (s *set) replace(now Instant, limits []Limit) {
 	old, oldLimits := s.rules, s.limits
 	s.install(now, limits)
-	for i, j := range Inherit(oldLimits, limits) {
-		var heir rule
+	from := Inherit(oldLimits, limits)
+	for i, j := range from {
+		var was rule
 		if j >= 0 {
-			heir = old[j]
+			was = old[j]
 		}
-		s.rules[i] = s.takeOver(now, limits[i], heir)
+		if slices.Contains(from[i+1:], j) {
+			was = apart(was)
+		}
+		s.rules[i] = s.takeOver(now, limits[i], was)
 	}
 }
 

@@ -235,7 +235,7 @@ func (f *fixed) adopt(now, _ Instant, old rule) {
 		f.charge(now, min(used, f.permits))
 	}
 	w := f.now(now)
-	f.spacing = spacedChange(spaced(now, w.end, f.permits-w.used), now, f.permits-w.used, old)
+	f.spacing = spacedChange(spaced(now, w.end, f.permits-w.used), now, f.permits-w.used, old.state(now))
 }
 
 func (f *fixed) state(now Instant) LimitState {

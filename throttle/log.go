@@ -9,12 +9,20 @@ import (
 // exactly. It remembers the last permits spent, as many as there are, in runs
 // that left at one instant: the next n may go when the n-th of them is older
 // than the span.
+//
+// A million permits may be a million runs, under a lock, so that nothing walks
+// them but to forget them. A run that was taken back stays, empty, until half of
+// them are; the first and the last are never empty.
 type log struct {
 	counting
-	runs []run // in order of their instants; those before head are forgotten
-	head int
-	kept int64   // permits in the runs
-	gone Instant // instant of the youngest permit forgotten
+	runs  []run // in order of their instants; those before head are forgotten
+	head  int
+	empty int     // runs that are
+	kept  int64   // permits in the runs
+	gone  Instant // instant of the youngest permit forgotten
+
+	past     int   // runs before it had left the span when used was last asked
+	pastKept int64 // permits in them
 }
 
 type run struct {
@@ -60,6 +68,9 @@ func (g *log) charge(now Instant, n int64) {
 	live := g.live()
 	if last := len(live) - 1; last >= 0 && live[last].at >= now {
 		live[last].n += n // a clock read out of order stays that long
+		if g.past == len(g.runs) {
+			g.pastKept += n
+		}
 	} else {
 		g.push(run{now, n})
 	}
@@ -71,7 +82,7 @@ func (g *log) charge(now Instant, n int64) {
 func (g *log) push(r run) {
 	if g.head > len(g.runs)/2 && len(g.runs) == cap(g.runs) {
 		g.runs = g.runs[:copy(g.runs, g.live())]
-		g.head = 0
+		g.past, g.head = g.past-g.head, 0
 	}
 	g.runs = append(g.runs, r)
 }
@@ -79,14 +90,49 @@ func (g *log) push(r run) {
 // trim forgets all but the last permits.
 func (g *log) trim() {
 	for g.kept > g.permits {
-		r := &g.runs[g.head]
-		drop := min(r.n, g.kept-g.permits)
-		g.gone = r.at
-		g.kept -= drop
-		if r.n -= drop; r.n == 0 {
-			g.head++
-		}
+		g.gone = g.runs[g.head].at
+		g.drop(g.head, g.kept-g.permits)
+		g.tidy()
 	}
+}
+
+// drop takes up to n permits out of run i, and returns how many it took.
+func (g *log) drop(i int, n int64) int64 {
+	r := &g.runs[i]
+	n = min(r.n, n)
+	if r.n -= n; r.n == 0 && n > 0 {
+		g.empty++
+	}
+	if i < g.past {
+		g.pastKept -= n
+	}
+	g.kept -= n
+	return n
+}
+
+// tidy forgets the first and the last runs that are empty, and all of them if
+// they are more than half.
+func (g *log) tidy() {
+	for len(g.live()) > 0 && g.runs[g.head].n == 0 {
+		g.head++
+		g.empty--
+	}
+	for len(g.live()) > 0 && g.runs[len(g.runs)-1].n == 0 {
+		g.runs = g.runs[:len(g.runs)-1]
+		g.empty--
+	}
+	g.past = min(max(g.past, g.head), len(g.runs))
+	if g.empty > len(g.live())/2 {
+		g.compact()
+	}
+}
+
+func (g *log) compact() {
+	isEmpty := func(r run) bool { return r.n == 0 }
+	past := slices.DeleteFunc(g.runs[g.head:g.past:g.past], isEmpty)
+	counting := slices.DeleteFunc(g.runs[g.past:], isEmpty)
+	g.runs = append(g.runs[:g.head+len(past)], counting...)
+	g.past, g.empty = g.head+len(past), 0
 }
 
 func (g *log) overspend(now Instant, n int64) { g.charge(now, n) }
@@ -100,19 +146,11 @@ func (g *log) relieve(_, at Instant, n int64) {
 		return
 	}
 	g.spacing.relieve(n)
-	live := g.live()
-	i, _ := slices.BinarySearchFunc(live, at, func(r run, at Instant) int { return cmp.Compare(r.at, at) })
-	from := i
-	for ; i < len(live) && n > 0; i++ {
-		back := min(live[i].n, n)
-		live[i].n -= back
-		g.kept -= back
-		n -= back
+	i, _ := slices.BinarySearchFunc(g.live(), at, func(r run, at Instant) int { return cmp.Compare(r.at, at) })
+	for i += g.head; i < len(g.runs) && n > 0; i++ {
+		n -= g.drop(i, n)
 	}
-	if i > from && live[i-1].n > 0 {
-		i--
-	}
-	g.runs = slices.Delete(g.runs, g.head+from, g.head+i)
+	g.tidy()
 }
 
 func (g *log) pause(_, until Instant) {
@@ -123,22 +161,27 @@ func (g *log) pause(_, until Instant) {
 
 func (g *log) whole(now Instant) bool { return g.used(now) == 0 && g.spacing.over(now) }
 
+// used moves past to the first run that counts now: back if it is asked about an
+// earlier instant, or of a longer span.
 func (g *log) used(now Instant) int64 {
-	used := int64(0)
-	for _, r := range slices.Backward(g.live()) {
-		if r.at.Add(g.limit.Per) <= now {
-			break
-		}
-		used += r.n
+	left := func(i int) bool { return g.runs[i].at.Add(g.limit.Per) <= now }
+	for ; g.past < len(g.runs) && left(g.past); g.past++ {
+		g.pastKept += g.runs[g.past].n
 	}
-	return used
+	for ; g.past > g.head && !left(g.past-1); g.past-- {
+		g.pastKept -= g.runs[g.past-1].n
+	}
+	return g.kept - g.pastKept
 }
 
 // adopt keeps what left in the last span, and counts as leaving now what
-// another rule had used.
+// another rule had used. The runs of a log are taken from it.
 func (g *log) adopt(now, _ Instant, old rule) {
+	before := old.state(now)
 	if was, ok := old.(*log); ok {
-		g.runs, g.kept = slices.Clone(was.live()), was.kept
+		g.runs, g.head, g.empty, g.kept = was.runs, was.head, was.empty, was.kept
+		g.past, g.pastKept = was.past, was.pastKept
+		was.runs = nil
 		// What had left the old span is not counted in a longer one.
 		if was.gone.Add(was.limit.Per) > now {
 			g.gone = was.gone
@@ -148,7 +191,18 @@ func (g *log) adopt(now, _ Instant, old rule) {
 		g.charge(now, used)
 	}
 	evenly := spaced(now, now.Add(g.limit.Per), g.permits)
-	g.spacing = spacedChange(evenly, now, g.permits-g.used(now), old)
+	g.spacing = spacedChange(evenly, now, g.permits-g.used(now), before)
+}
+
+// apart returns a rule that can be adopted while another one adopts r too.
+func apart(r rule) rule {
+	g, ok := r.(*log)
+	if !ok {
+		return r
+	}
+	other := *g
+	other.runs = slices.Clone(g.runs)
+	return &other
 }
 
 func (g *log) state(now Instant) LimitState {

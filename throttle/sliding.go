@@ -145,7 +145,7 @@ func (s *sliding) adopt(now, _ Instant, old rule) {
 		s.charge(now, min(old.used(now), s.permits))
 	}
 	evenly := spaced(now, now.Add(s.limit.Per), s.permits)
-	s.spacing = spacedChange(evenly, now, s.permits-s.used(now), old)
+	s.spacing = spacedChange(evenly, now, s.permits-s.used(now), old.state(now))
 }
 
 func (s *sliding) state(now Instant) LimitState {

@@ -19,13 +19,12 @@ func spaced(from, until Instant, permits int64) spacing {
 	return spacing{line, until}
 }
 
-// spacedChange returns the spacing of the permits at hand if the rule before left
+// spacedChange returns the spacing of the permits at hand if the state before left
 // fewer. What that left goes at once, for a change slows nothing; and nothing is
 // granted for a change, so the others are let out evenly, and then all is free.
 // If it left none, the first goes no later than that rule would have let it, so
 // that changing often never holds a line back.
-func spacedChange(evenly spacing, now Instant, hand int64, old rule) spacing {
-	before := old.state(now)
+func spacedChange(evenly spacing, now Instant, hand int64, before LimitState) spacing {
 	had := int64(max(before.Headroom, 0))
 	if hand <= had || evenly.line == nil {
 		return spacing{}
