@@ -38,6 +38,23 @@ func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
 	}
 }
 
+// Where clocks go back at a minute past midnight, a day begins, is left for an
+// hour, and begins again. Its window holds the first minute too.
+func TestWindowOfADayThatBeginsTwiceHoldsItsFirstMinute(t *testing.T) {
+	l := aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay("America/Moncton"))
+	first := time.Date(1993, 10, 31, 3, 0, 30, 0, time.UTC) // 00:00:30, before clocks go back
+	want := time.Date(1993, 11, 1, 4, 0, 0, 0, time.UTC)
+	if start, end := l.Window(first); start.After(first) || !end.Equal(want) {
+		t.Errorf("the window of %v is from %v to %v, want it until %v", first, start, end, want)
+	}
+	limiter, now := throttle.NewAt(l), throttle.InstantOf(first)
+	for i, want := range []throttle.Instant{now, throttle.InstantOf(want)} {
+		if at, err := limiter.Take(now, throttle.Request{N: 1}); at != want || err != nil {
+			t.Errorf("permit %d in the first minute = %d, %v, want %d", i+1, at, err, want)
+		}
+	}
+}
+
 // The longest pause there is holds no lock for ever, and everybody until it ends.
 func TestPauseWithoutEndReturns(t *testing.T) {
 	for _, l := range []throttle.Limit{

@@ -32,7 +32,8 @@ type quick struct {
 // frozen is the word while the state is with the bucket.
 const frozen = math.MinInt64
 
-// Half of the range for the clock, a quarter for the state ahead of it.
+// Half of the range for the clock, a quarter for the state ahead of it: no sum of
+// the two overflows, and a cost beyond goes the slow way.
 const (
 	clockRange = math.MaxInt64 / 2
 	stateRange = math.MaxInt64 / 4
@@ -55,7 +56,7 @@ func newQuick(s *set, b *bucket, now Instant) *quick {
 		burst:     burst,
 		leaky:     b.leaky(),
 		tolerance: int64(tolerance),
-		most:      min(stateRange/unit, burst),
+		most:      burst,
 		from:      max(now.Add(-span), paused, s.tunedAt),
 		to:        now.Add(span),
 		paused:    paused,
@@ -127,7 +128,7 @@ func (q *quick) take(now, since Instant, n int64) (at Instant, ok bool) {
 	line *= q.den
 	for {
 		tat := q.tat.Load()
-		if tat == frozen || tat > math.MaxInt64-stateRange {
+		if tat == frozen {
 			return 0, false
 		}
 		due := tat - (q.burst-need)*q.unit

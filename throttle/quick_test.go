@@ -1,6 +1,7 @@
 package throttle_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,38 @@ func TestReturnedPermitsHoldUpTheLockFreeFormNoLongerThanTheTolerance(t *testing
 	_, _ = l.Take(now, throttle.Request{N: 1})
 	if !throttle.LockFree(l) {
 		t.Fatal("20 ms later, twice the tolerance, the returned permit is still kept")
+	}
+}
+
+// What does not fit the word, a burst or a cost, is decided as the locked set
+// decides it.
+func TestBurstsAndCostsBeyondTheWordAreDecidedAsLocked(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		limit throttle.Limit
+		costs []int // one a day
+		left  int   // of them
+	}{
+		{throttle.LeakyBucket(1, day), []int{1, math.MaxInt32, 1, 1}, 2},
+		{throttle.LeakyBucket(1, day), []int{1, 213_504, 1, 1}, 2}, // as many days as are nearly the range
+		{throttle.TokenBucket(1, day, 200_000), []int{1, 1, 50_000, 1, 2}, 5},
+		{throttle.TokenBucket(1, day, math.MaxInt32), []int{1, 1, 50_000, 1, 2}, 5},
+	} {
+		a, b, left := throttle.NewAt(c.limit), throttle.NewLocked(c.limit), 0
+		for i, n := range c.costs {
+			now := epoch.Add(time.Duration(i) * day)
+			got, err := a.Take(now, throttle.Request{N: n})
+			want, _ := b.Take(now, throttle.Request{N: n})
+			if got != want || err != nil {
+				t.Errorf("%v: Take(%d) on day %d = %d, %v, want %d", c.limit, n, i, got, err, want)
+			}
+			if got <= now {
+				left++
+			}
+		}
+		if left != c.left {
+			t.Errorf("%v: %d of the costs %v left, want %d", c.limit, left, c.costs, c.left)
+		}
 	}
 }
 
