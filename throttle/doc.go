@@ -27,7 +27,8 @@
 // when it fell due, so a late timer does not slow a bucket; later it is void.
 // Windows count permits where they are granted, and a caller may wake up late, by
 // up to the tolerance: a [SlidingLog] lets out no more than its permits in any span
-// shorter than Per by the tolerance, and each late timer costs it its lateness.
+// shorter than Per by the tolerance, and each late timer costs it its lateness; what
+// a [FixedWindow] grants last may leave in the next window.
 //
 // A limiter's instants come from one clock; one read out of order is refused,
 // never granted too much.

@@ -34,7 +34,7 @@ type Algorithm uint8
 const (
 	AlgorithmTokenBucket   Algorithm = iota // at most Burst + T/i in any T
 	AlgorithmLeakyBucket                    // as a queue: evenly spaced, at most 1 + T/i in any T, even after idleness
-	AlgorithmFixedWindow                    // at most Permits in each window
+	AlgorithmFixedWindow                    // at most Permits granted in each window
 	AlgorithmSlidingLog                     // at most Permits granted in any Per, exactly
 	AlgorithmSlidingWindow                  // two counters, the previous one weighted
 	AlgorithmGCRA                           // the token bucket in one stored value
@@ -98,6 +98,10 @@ func LeakyBucket(permits int, per time.Duration) Limit {
 
 // FixedWindow returns a limit of permits in each window of length per. Up to
 // twice the permits leave in a span of per that is not aligned with the windows.
+// A permit counts in the window where it is granted. A caller may wake up late, by
+// up to the permit tolerance, so that what a window grants in its last moments may
+// leave in the next one, beside all that the next one grants, and twice the
+// permits is the bound of any span shorter than per by that.
 func FixedWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmFixedWindow, Permits: permits, Per: per}
 }
