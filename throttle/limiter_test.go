@@ -141,11 +141,11 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 	} {
 		limiter := throttle.NewAt(l).(exact)
 		for range 3 {
-			limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 1 << 60})
+			limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
 		}
 		at, err := limiter.Take(epoch, throttle.Request{N: 1})
 		if at <= epoch || at > epoch.Add(5*365*24*time.Hour) || err != nil {
-			t.Errorf("%v: after an overspend of 2^60 Take = %v later, %v, want within five years", l, at.Sub(epoch), err)
+			t.Errorf("%v: after the greatest overspend Take = %v later, %v, want within five years", l, at.Sub(epoch), err)
 		}
 		if got, _ := limiter.Take(at, throttle.Request{N: 1}); got > at {
 			t.Errorf("%v: told %v, and then %v more", l, at.Sub(epoch), got.Sub(at))
