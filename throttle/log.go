@@ -187,11 +187,20 @@ func (g *log) adopt(now, _ Instant, old rule) {
 			g.gone = was.gone
 		}
 		g.trim()
+		g.shrink()
 	} else if used := old.used(now); used > 0 {
 		g.charge(now, used)
 	}
 	evenly := spaced(now, now.Add(g.limit.Per), g.permits)
 	g.spacing = spacedChange(evenly, now, g.permits-g.used(now), before)
+}
+
+// shrink frees the room of many more runs than there are.
+func (g *log) shrink() {
+	if live := g.live(); len(live) < cap(g.runs)/8 {
+		g.past -= g.head
+		g.runs, g.head = slices.Clone(live), 0
+	}
 }
 
 // apart returns a rule that can be adopted while another one adopts r too.

@@ -135,6 +135,17 @@ func TestLogHoldsWhatOneThatWalksDoes(t *testing.T) {
 	}
 }
 
+func TestLogOfFewerPermitsFreesTheRoomOfMany(t *testing.T) {
+	many, few := newLog(SlidingLog(100_000, time.Second)), newLog(SlidingLog(10, time.Second))
+	for now := range Instant(100_000) {
+		many.charge(now, 1)
+	}
+	few.adopt(100_000, 100_000, many)
+	if live, room := len(few.live()), cap(few.runs); live != 10 || room > 100 {
+		t.Errorf("%d runs in room for %d, want 10 in at most 100", live, room)
+	}
+}
+
 // No copy of a log that two new limits take over reaches the other.
 func TestLogsFromOneLogAreApart(t *testing.T) {
 	s := NewAt(SlidingLog(100, time.Second)).(*set)
