@@ -110,11 +110,11 @@ func (e *bareError) Unwrap() error { return e.error }
 // bareText takes the URL of each [url.Error] in the tree of err out of a text:
 // all that such an error adds, and the URL where it stands otherwise.
 func bareText(text string, err error) string {
-	u, ok := err.(*url.Error)
+	u, ok := err.(*url.Error) //nolint:errorlint // the tree is walked here
 	if ok {
 		text = strings.ReplaceAll(text, u.Error(), u.Err.Error())
 	}
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // likewise
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
 			text = bareText(text, inner)

@@ -162,7 +162,7 @@ func (p *limitParser) span(count string) (string, error) {
 		word, _, err = p.word()
 		return word, err
 	}
-	if unit, ok := strings.CutPrefix(word, "rp"); ok && len(unit) == 1 && strings.Contains("smhd", unit) {
+	if unit, ok := strings.CutPrefix(word, "rp"); ok && len(unit) == 1 && strings.ContainsAny(unit, "smhd") {
 		return unit, nil
 	}
 	return "", p.fail("%q permits in what time? such as %s/s, %s per second or %s rps", count, count, count, count)

@@ -64,16 +64,12 @@ func (c *Course) Refund(now, at throttle.Instant, r throttle.Request) {
 	}
 }
 
-// land counts one call in flight less, and returns how many were left.
-func (c *Course) land() int {
+// land counts one call in flight less.
+func (c *Course) land() {
 	for {
 		v := c.count.Load()
-		n := Seen(v).flying()
-		if n == 0 {
-			return 0
-		}
-		if c.count.CompareAndSwap(v, v-1) {
-			return n - 1
+		if Seen(v).flying() == 0 || c.count.CompareAndSwap(v, v-1) {
+			return
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 			s.R *= 0.7
 		}
 	}
-	s.probeAfter(f, now)
+	s.probeAfter(now)
 }
 
 // probeRefused handles the refusal of a call that left after the episode began.
@@ -32,11 +32,11 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 	}
 	s.Probing = true
 	s.Asked = Mark{f.Ordinal, f.Departed}
-	s.probeAfter(f, now)
+	s.probeAfter(now)
 }
 
 // probeAfter dates the next probe.
-func (s *State) probeAfter(f *Fact, now throttle.Instant) {
+func (s *State) probeAfter(now throttle.Instant) {
 	if s.Gap == 0 {
 		s.Gap = max(s.RTT, 1/s.RefR)
 	} else {
@@ -73,7 +73,7 @@ func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
 }
 
 // end ends the episode with the service of f.
-func (s *State) end(f *Fact, now throttle.Instant) {
+func (s *State) end(f *Fact) {
 	s.Episode, s.Probing = false, false
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
 	if s.Mode == Trial {

@@ -108,7 +108,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 		return
 	}
 	if s.Episode {
-		s.end(f, now)
+		s.end(f)
 		return
 	}
 	s.Blamed = 0

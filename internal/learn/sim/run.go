@@ -101,16 +101,12 @@ type world struct {
 	head    int
 	flying  int
 	granted int64
-	probing int64 // ordinal of the unanswered departure since the plan's Since
 	limiter throttle.Limiter
 	state   learn.State
 	plan    learn.Plan
 	timerAt int64
-	timer   uint64
 	told    int64 // nothing may leave before it
-	lastAt  int64
 	heardAt int64 // when the first refusal was heard
-	firsts  bool
 	unans   map[int64]struct{}
 	strange float64
 	burst   int
@@ -379,7 +375,7 @@ func (w *world) learn(f *learn.Fact) {
 	}
 }
 
-// Trace, if set, sees each fact learned.
+// Trace is called with each fact that was learned; nil: nobody is.
 var Trace func(w *world, f *learn.Fact)
 
 func (w *world) replan() {
@@ -410,13 +406,14 @@ func (w *world) pump() {
 		// What is held by time passes by itself: the plan is asked anew.
 		at := int64(math.MaxInt64)
 		p := &w.plan
-		if int64(p.Hold) > w.now {
+		switch {
+		case int64(p.Hold) > w.now:
 			at, w.blocked = int64(p.Hold), true
-		} else if p.Most > 0 && w.flights() >= p.Most {
+		case p.Most > 0 && w.flights() >= p.Most:
 			w.blocked = true
 			w.arm(at, false)
 			return
-		} else {
+		default:
 			if w.blocked {
 				w.blocked, w.opened = false, w.now
 			}
