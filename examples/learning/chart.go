@@ -72,7 +72,7 @@ func (r *result) limitLine() *plotter.Line {
 
 // refusals returns a mark for each refused call, in a row at the height y.
 func (r *result) refusals(y float64) *plotter.Scatter {
-	marks := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: refusedColor, Radius: vg.Points(3.5), Shape: draw.CrossGlyph{}}}
+	marks := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: refusedColor, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}}
 	for _, a := range r.arrivals {
 		if !a.Granted {
 			marks.XYs = append(marks.XYs, plotter.XY{X: a.At.Seconds(), Y: y})

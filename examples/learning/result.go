@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weirgo/weir/internal/testserver"
@@ -45,7 +46,7 @@ func (r *result) could(i int) int {
 	if i == 0 {
 		calls += float64(p.limit.Burst)
 	}
-	return int(calls)
+	return int(math.Round(calls))
 }
 
 // between returns how many calls the vendor served and refused in a time.

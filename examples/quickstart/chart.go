@@ -20,7 +20,7 @@ var (
 // writePictures draws the runs into path.svg and path.png.
 func writePictures(path string, results []result) error {
 	panels, entries := drawPanels(results)
-	return chart.Picture{Panels: panels, PanelHeight: 2.2 * vg.Inch, Legend: entries}.Write(path)
+	return chart.Picture{Panels: panels, PanelHeight: 2.4 * vg.Inch, Legend: entries}.Write(path)
 }
 
 // drawPanels returns a panel for each run, all on the same axes, and the legend
