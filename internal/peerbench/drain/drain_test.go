@@ -11,7 +11,7 @@ import (
 
 // small asks for 40 calls where 20 pass at once.
 func small() drain {
-	return drain{calls: 40, workers: 8, vendorRate: 200, vendorBurst: 20, service: time.Millisecond}
+	return drain{calls: 40, workers: 8, vendorRate: 200, vendorBurst: 20, service: time.Millisecond, says: says["coarse"]}
 }
 
 func TestEveryContenderEnds(t *testing.T) {
