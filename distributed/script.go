@@ -13,47 +13,47 @@ var sources embed.FS
 // script decides for a lane. Redis runs it alone, so that all callers agree.
 var script = redis.NewScript(scriptText())
 
-// A part is files of the script, each of which uses those before it.
-type part struct {
-	function string // that holds them and is called where they are needed; "": they run at once
+// A module is files of the script. Each file uses the locals of those before it.
+type module struct {
+	function string // the Lua function that holds the files, called when they are needed; "": they run at once
 	files    []string
 }
 
-// layers are the parts of the script, the outer ones first. Lua looks for what a
-// function takes from the one around it among all that is taken from there, so
-// that a function costs less where the one around it is small.
-var layers = [][]part{
+// layers are the modules of the script, the outer ones first. What a Lua function
+// takes from the function around it is an upvalue, and Lua looks for one among all
+// upvalues of that function: a call costs less if each layer is small.
+var layers = [][]module{
 	{{"", []string{"arithmetic", "lane"}}},
 	{
 		{"", []string{"bucket", "claims"}},
-		{"makeWindows", []string{"spacing", "fixed", "log", "sliding"}},
-		{"makeSeldom", []string{"lanes", "slack", "buckets", "change", "contest", "echo", "reports"}},
+		{"makeWindows", []string{"spacing", "counting", "fixed", "log", "sliding"}},
+		{"makeRare", []string{"rare_lane", "slack", "rare_bucket", "change", "contest", "echo", "reports"}},
 		{"", []string{"run", "main"}},
 	},
 }
 
-// scriptText joins the parts, without comments and the space before lines: Redis
-// keeps the text, and a caller sends it whenever Redis has lost it.
+// scriptText joins the modules, without comments and the space before lines:
+// Redis keeps the text, and a caller sends it whenever Redis has lost it.
 func scriptText() string {
 	var b strings.Builder
 	for i, layer := range layers {
 		if i > 0 {
 			b.WriteString("return (function()\n")
 		}
-		for _, p := range layer {
-			p.write(&b)
+		for _, m := range layer {
+			m.write(&b)
 		}
 	}
 	b.WriteString(strings.Repeat("end)()\n", len(layers)-1))
 	return b.String()
 }
 
-func (p part) write(b *strings.Builder) {
-	if p.function != "" {
-		b.WriteString(p.function + " = function()\n")
+func (m module) write(b *strings.Builder) {
+	if m.function != "" {
+		b.WriteString(m.function + " = function()\n")
 		defer b.WriteString("end\n")
 	}
-	for _, file := range p.files {
+	for _, file := range m.files {
 		source, err := sources.ReadFile("lua/" + file + ".lua")
 		if err != nil {
 			panic("distributed: " + err.Error()) // it is part of the program

@@ -17,7 +17,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "3e236a1d69f3503162321ec54fd4843e5df4249e66258118e833835f525f446d"
+const scriptSum = "c68122baa6f4131d2c05595aed908e3b667e18162ba5d8c784c71858942571d8"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptText()))
@@ -29,13 +29,13 @@ func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	}
 }
 
-// Every file is part of the script.
-func TestScriptHasAllParts(t *testing.T) {
-	var parts []string
+// Every file stands in the script.
+func TestScriptHasAllFiles(t *testing.T) {
+	var joined []string
 	for _, layer := range layers {
-		for _, p := range layer {
-			for _, file := range p.files {
-				parts = append(parts, file+".lua")
+		for _, m := range layer {
+			for _, file := range m.files {
+				joined = append(joined, file+".lua")
 			}
 		}
 	}
@@ -44,16 +44,16 @@ func TestScriptHasAllParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if !slices.Contains(parts, f.Name()) {
-			t.Errorf("%s is no part of the script", f.Name())
+		if !slices.Contains(joined, f.Name()) {
+			t.Errorf("%s does not stand in the script", f.Name())
 		}
 		source, err := sources.ReadFile("lua/" + f.Name())
 		if err != nil || !strings.HasPrefix(string(source), "-- ") {
 			t.Errorf("%s does not begin with what it holds", f.Name())
 		}
 	}
-	if len(parts) != len(files) {
-		t.Errorf("the script is of %d parts, the directory of %d", len(parts), len(files))
+	if len(joined) != len(files) {
+		t.Errorf("the script joins %d files, the directory has %d", len(joined), len(files))
 	}
 }
 

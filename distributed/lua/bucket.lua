@@ -6,16 +6,16 @@
 --   read(text, from)    takes in the state from the lane's hash; false: it makes no sense
 --   section(tag, list)  takes in what stands there only at times
 --   text()              the inverse of both
---   earliest(at, line, n)  the instant, also a past one, since when n permits can be
---                       spent at the instant at by who is in line since line
---   room(at, line, charged, n, most)  how many costs of n, up to most, of which one
+--   earliest(at, arrived, n)  the instant, also a past one, since when n permits can be
+--                       spent at the instant at for a caller in line since arrived
+--   room(at, arrived, charged, n, most)  how many costs of n, up to most, of which one
 --                       may go, count at one instant
---   spend(at, line, charged, n, times)  spends that many costs of n, for a departure
+--   spend(at, arrived, charged, n, times)  spends that many costs of n, for a departure
 --                       at the instant at; charged, not after it, is since when all
 --                       limits allowed it; returns the instant they count at
 --   expiry()            when it is as good as new
 --
--- and, those of buckets once seldom was called,
+-- and, those of buckets once rare was called,
 --
 --   charge(n)           adds n permits now, whatever is at hand
 --   relieve(at, n)      takes back of what counts at an instant
@@ -49,7 +49,7 @@ local function ceil(at, frac)
   return at
 end
 
--- setPace makes unit/den the interval of b, a bucket or the line of a spacing.
+-- setPace makes unit/den the interval of b, a bucket or the pacer of a spacing.
 local function setPace(b, unit, den)
   b.unit, b.den = unit, den
   b.one, b.rest = divide(unit, den)
@@ -103,7 +103,7 @@ local function makeBuckets()
       end
       tail = sections
     end
-    return tail == "" or seldom().readSections(b, tail)
+    return tail == "" or rare().readSections(b, tail)
   end
 
   local function text(b)
@@ -113,18 +113,18 @@ local function makeBuckets()
     else
       core = ("%s;%.0f %.0f %.0f"):format(b.head, b.claimed, b.at, b.frac)
     end
-    if b.returned or b.slack then return core .. seldom().remembered(b) end
+    if b.returned or b.slack then return core .. rare().remembered(b) end
     return core
   end
 
-  local function earliest(b, _, line, n)
+  local function earliest(b, _, arrived, n)
     local whole, rest = spareFor(b, n)
-    if b.returned then return seldom().earliestReturned(b, line, n, whole, rest) end
+    if b.returned then return rare().earliestReturned(b, arrived, n, whole, rest) end
     return ceil(b.at - whole, b.frac - rest)
   end
 
-  local function room(b, _, line, charged, n)
-    if b.returned and seldom().firstReturned(b, line, n) then return 1 end
+  local function room(b, _, arrived, charged, n)
+    if b.returned and rare().firstReturned(b, arrived, n) then return 1 end
     local at, frac = b.at, b.frac
     if ceil(at, frac) < charged then at, frac = charged, 0 end
     local whole, rest = spareFor(b, n)
@@ -135,10 +135,10 @@ local function makeBuckets()
     return (muldiv(time - 1, b.den, each)) + 1
   end
 
-  local function spend(b, at, line, charged, n, times)
+  local function spend(b, at, arrived, charged, n, times)
     b.dirty = true
     if b.returned then
-      local back = seldom().takeReturned(b, line, n)
+      local back = rare().takeReturned(b, arrived, n)
       if back then return min(back, charged) end
     end
     if at > now and not b.sure then b.sure, b.sureFrac, b.most = b.at, b.frac, 0 end

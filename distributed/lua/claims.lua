@@ -37,7 +37,7 @@ local function newRule(field, claim, bounds, share)
   unit, den = tonumber(unit), tonumber(den)
   if share ~= 1000 then rule.head = claim .. "~" .. share end
   if kind == "b" or kind == "l" then
-    if share ~= 1000 then unit, den = seldom().cutPace(unit, den, share) end
+    if share ~= 1000 then unit, den = rare().cutPace(unit, den, share) end
     rule:set(unit, den, tonumber(burst))
   else
     rule.kind, rule.unit, rule.den = kind, unit, den
@@ -54,7 +54,7 @@ local function readRule(field, text, claim, bounds)
     rule, from = newRule(field, claim, bounds, 1000), #claim + 2
   else
     local held, share = text:match("^([^;~]*)~?(%d*);")
-    if not held or not seldom().claimNumbers(held) then return nil end
+    if not held or not rare().claimNumbers(held) then return nil end
     from = #held + 2 + (share ~= "" and 1 + #share or 0)
     share = share == "" and 1000 or tonumber(share)
     if share < 1 or share > 1000 then return nil end
@@ -63,9 +63,9 @@ local function readRule(field, text, claim, bounds)
   -- A key lives until all in it is as good as new. What lasts longer is none of ours.
   if not rule:read(text, from) or (rule.burst and rule.at or rule:expiry()) > lane.till and not lane.new then return nil end
   if lane.settled > 0 and rule.burst and not rule.slack then
-    rule.slack = seldom().newSlack(ceil(rule.at, rule.frac))
+    rule.slack = rare().newSlack(ceil(rule.at, rule.frac))
   end
-  if rule.slowed and rule.share ~= lane.share then return seldom().reshared(rule) end
+  if rule.slowed and rule.share ~= lane.share then return rare().reshared(rule) end
   return rule
 end
 
@@ -78,11 +78,11 @@ local function enforce(field, text, claim, bounds, heir)
     if text then lane.healed = true end
     rule = newRule(field, claim, bounds, lane.share)
     rule.dirty = true
-    if not lane.new then return seldom().join(rule, heir) end
+    if not lane.new then return rare().join(rule, heir) end
     return rule
   end
-  if rule.claimed > now then seldom().rewind(rule) end
-  if rule.claim ~= claim then return seldom().contest(rule, claim, bounds) end
+  if rule.claimed > now then rare().rewind(rule) end
+  if rule.claim ~= claim then return rare().contest(rule, claim, bounds) end
   if now - rule.claimed > 500000 or rule.claimed > now then -- contest.lua counts on it
     rule.claimed, rule.dirty = now, true
   end

@@ -29,10 +29,10 @@ local distrusted -- lists that make no sense, by key
 local rules -- the rules of the caller's limits, in order
 
 -- What few calls need is made by the first of a call that needs it.
-local makeSeldom, makeWindows -- of the files that follow
-local made -- what makeSeldom returned
-local function seldom()
-  made = made or makeSeldom()
+local makeRare, makeWindows -- of the files that follow
+local made -- what makeRare returned
+local function rare()
+  made = made or makeRare()
   return made
 end
 
@@ -52,7 +52,7 @@ local function readLane(text, at)
     return nil
   end
   if tail == "" then return l end
-  return seldom().readRare(l, tail)
+  return rare().readRare(l, tail)
 end
 
 -- countCaller takes a caller into account who was counted last in the period seen of

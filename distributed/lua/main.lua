@@ -68,11 +68,11 @@ local function save(seen, forgotten)
     local rule = rules[i]
     if rule.dirty then
       local text = rule:text()
-      if rule.others or rule.bounds ~= "" then text = text .. seldom().claimText(rule) end
+      if rule.others or rule.bounds ~= "" then text = text .. rare().claimText(rule) end
       write[n + 1], write[n + 2], n = rule.field, text, n + 2
     end
   end
-  if lane.dirty then write[n + 1], write[n + 2], n = "lane", seldom().laneText(), n + 2 end
+  if lane.dirty then write[n + 1], write[n + 2], n = "lane", rare().laneText(), n + 2 end
   redis.call("HSET", unpack(write, 1, n))
   if till then redis.call("PEXPIRE", KEYS[1], ("%.0f"):format((divide(lane.till - now, 1000)) + 10000)) end
   for i = 1, #rules do
@@ -82,7 +82,7 @@ local function save(seen, forgotten)
       redis.call("PEXPIRE", rule.key, ("%.0f"):format((divide(lane.till - now, 1000)) + 10000))
     end
   end
-  if forgotten then seldom().forget(forgotten) end
+  if forgotten then rare().forget(forgotten) end
 end
 
 local function decide()
@@ -93,12 +93,12 @@ local function decide()
   if ARGV[arg] == "0" then
     arg = arg + 1
   else
-    reports, tune, arg = seldom().readReports(arg, k, fields)
+    reports, tune, arg = rare().readReports(arg, k, fields)
   end
   local values, healed = stored(fields)
   lane = values[1] and readLane(values[1], values[2])
   if not lane then
-    lane = seldom().newLane()
+    lane = rare().newLane()
     lane.healed = values[1] and true
   end
   lane.healed = lane.healed or healed or distrusted
@@ -108,16 +108,16 @@ local function decide()
 
   rules = {}
   if tune then
-    forgotten = seldom().takeOver(tune, fields, values)
+    forgotten = rare().takeOver(tune, fields, values)
   else
     for i = 1, k do
       rules[i] = enforce(fields[i + 2], values[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i])
     end
   end
   if gen > 0 and (gen ~= lane.gen or epoch >= lane.epoch and (furthest > seen or epoch > lane.epoch)) then
-    alive = seldom().honour(gen, epoch, furthest, alive)
+    alive = rare().honour(gen, epoch, furthest, alive)
   end
-  if reports then seldom().takeReports(reports) end
+  if reports then rare().takeReports(reports) end
 
   local list = {
     now, lane.gen, lane.epoch, 0, lane.paused > now and lane.paused or 0, alive, lane.period, lane.share, 0, 0, 0,
@@ -130,7 +130,7 @@ local function decide()
     local due = rules[i]:earliest(now, 2^53, 1)
     list[11 + 2 * list[11] + i] = due > now and due or 0
   end
-  if ARGV[10] == "1" then seldom().answerState(list) end
+  if ARGV[10] == "1" then rare().answerState(list) end
   save(seen, forgotten)
   if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- who misses it learns with the next call
   list[9] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)

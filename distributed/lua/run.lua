@@ -2,33 +2,34 @@
 -- which all limits allow it.
 
 -- allowed returns the instant since when no limit and no pause holds costs that
--- are asked for at an instant, by who is in line since line, or when none will.
-local function allowed(at, line, costs)
+-- are asked for at an instant, for a caller in line since arrived. If one holds
+-- them, that is the instant at which none will.
+local function allowed(at, arrived, costs)
   while true do
     local due = lane.paused
     for i = 1, #rules do
       local n = costs[i]
       if n > 0 then
-        due = max(due, rules[i]:earliest(at, line, n))
+        due = max(due, rules[i]:earliest(at, arrived, n))
         if at < lane.tuned then due = max(due, lane.tuned) end -- the rules know of nothing before
       end
     end
     -- A returned permit that one limit counted on may be lost by then.
-    if due <= at or due - tolerance <= line then return due end
-    line = due - tolerance
+    if due <= at or due - tolerance <= arrived then return due end
+    arrived = due - tolerance
   end
 end
 
 -- firstFor returns the first instant from now on at which costs are allowed, since
--- when they are, and the line then; or only an instant before which they are not,
--- beyond bound.
+-- when they are allowed then, and the arrival to spend with. If that instant would
+-- be beyond bound it returns only a lower bound for it.
 local function firstFor(since, bound, costs)
   local at = now
   for _ = 1, 1000 do
-    local line = at -- nobody has waited for an instant to come
-    if at == now then line = max(min(since, now), now - tolerance) end
-    local due = allowed(at, line, costs)
-    if due <= at and at <= bound then return at, max(due, line), line end
+    local arrived = at -- nobody has waited for an instant to come
+    if at == now then arrived = max(min(since, now), now - tolerance) end
+    local due = allowed(at, arrived, costs)
+    if due <= at and at <= bound then return at, max(due, arrived), arrived end
     at = max(at, due)
     if at > bound then return at end
   end
@@ -37,16 +38,16 @@ end
 
 -- spend charges as many of one cost, up to most, as count at one instant with the
 -- first, for a departure at the instant at. It returns that instant, and how many.
-local function spend(at, line, charged, costs, most)
+local function spend(at, arrived, charged, costs, most)
   local k = #rules
   for i = 1, k do
     local n = costs[i]
-    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, line, charged, n, most)) end
+    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, arrived, charged, n, most)) end
   end
   local counts = charged
   for i = 1, k do
     local n = costs[i]
-    if n > 0 then counts = min(counts, rules[i]:spend(at, line, charged, n, most)) end
+    if n > 0 then counts = min(counts, rules[i]:spend(at, arrived, charged, n, most)) end
   end
   return counts, most
 end
@@ -62,15 +63,15 @@ local function grant(arg, list)
     local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
     arg = arg + 2 + k
-    if lane.settled == 0 and max(unpack(costs)) > 1 then seldom().remember() end -- it may be an estimate
+    if lane.settled == 0 and max(unpack(costs)) > 1 then rare().remember() end -- it may be an estimate
     local joins = false -- the pair before
     while count > 0 do
-      local at, charged, line = firstFor(since, bound, costs)
+      local at, charged, arrived = firstFor(since, bound, costs)
       if not charged or given == 128 or at > now and ahead < 1 or started and at - started > horizon then
         return given, max(at, 1)
       end
       started = started or at
-      local counts, times = spend(at, line, charged, costs, at > now and min(count, ahead) or count)
+      local counts, times = spend(at, arrived, charged, costs, at > now and min(count, ahead) or count)
       count = count - times
       if at > now then ahead = ahead - times end
       if at > lane.furthest then lane.furthest = at end

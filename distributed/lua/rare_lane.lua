@@ -1,4 +1,4 @@
--- Lanes, continued: what few calls need.
+-- The lane, continued: what only few calls need.
 
 -- numbers returns the integers that a text consists of, and nothing where one of
 -- its words is none in which this script counts.
@@ -38,9 +38,9 @@ end
 
 local function laneText()
   local list = { lane.gen, lane.epoch, lane.paused, lane.period, lane.this, lane.before, lane.till }
-  local rare = { lane.share, lane.cutAt, lane.shareAt, lane.settled, lane.tuned }
+  local tail = { lane.share, lane.cutAt, lane.shareAt, lane.settled, lane.tuned }
   if lane.share ~= 1000 or max(lane.cutAt, lane.shareAt, lane.settled, lane.tuned) > 0 then
-    for i = 1, #rare do list[#list + 1] = rare[i] end
+    for i = 1, #tail do list[#list + 1] = tail[i] end
   end
   return joined(list)
 end

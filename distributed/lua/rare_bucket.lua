@@ -1,4 +1,4 @@
--- Buckets, continued: what few calls need.
+-- Buckets, continued: what only few calls need.
 
 local MOST_RETURNED = 64 -- what comes back beyond it is lost
 
@@ -33,16 +33,16 @@ local function readReturned(b, list)
   return true
 end
 
--- firstReturned returns the first instant, not before the one in line since, at
--- which a cost of n came back, and its place; nothing where none did.
-local function firstReturned(b, line, n)
+-- firstReturned returns the first instant, not before arrived, of a cost of n that
+-- came back, and its place; nothing if none did.
+local function firstReturned(b, arrived, n)
   for i, back in ipairs(b.returned) do
-    if back.at >= line and back.n == n then return back.at, i end
+    if back.at >= arrived and back.n == n then return back.at, i end
   end
 end
 
-local function takeReturned(b, line, n)
-  local back, i = firstReturned(b, line, n)
+local function takeReturned(b, arrived, n)
+  local back, i = firstReturned(b, arrived, n)
   if i then table.remove(b.returned, i) end
   return back
 end
@@ -51,9 +51,9 @@ end
 -- back and may go so long before the state. They stand in the state, and go when
 -- they would, had they not been spent: what turned out to cost more since is paid
 -- before. What is promised for later is not in their way.
-local function earliestReturned(b, line, n, whole, rest)
+local function earliestReturned(b, arrived, n, whole, rest)
   local due = ceil(b.at - whole, b.frac - rest)
-  local back = firstReturned(b, line, n)
+  local back = firstReturned(b, arrived, n)
   if not back then return due end
   local more, part = intervals(b, n)
   local at, frac = b.at, b.frac
@@ -227,10 +227,10 @@ local function setOwed(b, at, permits, ticks, unit)
   if b.frac >= b.den then b.at, b.frac = b.at + 1, b.frac - b.den end
 end
 
--- rescale has line owe at an instant what another, of another pace, owes then.
-local function rescale(line, old, at)
+-- rescale makes b owe at an instant what old, a bucket of another pace, owes then.
+local function rescale(b, old, at)
   local permits, ticks = bucket.owed(old, at)
-  setOwed(line, at, permits, ticks, old.unit)
+  setOwed(b, at, permits, ticks, old.unit)
 end
 
 -- adopt takes over from the rule that enforced the limit until now: permits at
