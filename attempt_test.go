@@ -116,10 +116,10 @@ func TestChainOfShownContextsKeepsNothing(t *testing.T) {
 }
 
 // Our policy over our transport tries an empty 429 again.
-func TestRetryableOverTransport(t *testing.T) {
+func TestRetryableHTTPOverTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: 429}}}, &weir.Transport{Retry: backoff.None})
-		check, _ := new(backoff.Policy).Retryable()
+		check, _ := new(backoff.Policy).RetryableHTTP()
 		resp, err := r.client.Do(r.request(t.Context(), "a"))
 		if err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func TestTransportClosesRequestBodyOnce(t *testing.T) {
 		},
 		{
 			name:      "cancelled between attempts",
-			transport: &weir.Transport{Retry: &backoff.Policy{Delay: func(int) time.Duration { delayed.Store(true); return time.Hour }, BufferBody: 1 << 10}},
+			transport: &weir.Transport{Retry: &backoff.Policy{Delay: func(int, *http.Response) (time.Duration, bool) { delayed.Store(true); return time.Hour, true }, BufferBody: 1 << 10}},
 			faults:    []testserver.Fault{{Do: testserver.Answer, Status: 500}},
 			change:    cancelledWhen(func(*rig) bool { return delayed.Load() }), want: context.Canceled,
 		},
@@ -153,7 +153,7 @@ func TestTransportClosesRequestBodyOnce(t *testing.T) {
 			before:    func(r *rig) { r.server.Close() },
 		},
 		{
-			name: "attempts ran out", transport: &weir.Transport{Retry: &backoff.Policy{Delay: noDelay, BufferBody: 1 << 20}},
+			name: "attempts ran out", transport: &weir.Transport{Retry: &backoff.Policy{Delay: backoff.Constant(0), BufferBody: 1 << 20}},
 			faults: []testserver.Fault{{Do: testserver.Answer, Status: 500}},
 		},
 		{
@@ -200,8 +200,6 @@ func TestTransportClosesRequestBodyOnce(t *testing.T) {
 
 // errAny stands for an error that has no name.
 var errAny = errors.New("any error")
-
-func noDelay(int) time.Duration { return 0 }
 
 // spend takes the one permit that the limits have at hand.
 func (r *rig) spend() { r.want("first GET", r.get(r.Context(), "first"), 200) }

@@ -60,7 +60,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.rig = pipeRig(t, &testserver.Vendor{Service: time.Duration(random.IntN(200)) * time.Millisecond, Faults: c.faults()}, &weir.Transport{
 		Limits:         []throttle.Limit{c.limit},
 		TracerProvider: c.log,
-		Retry:          &backoff.Policy{AttemptTimeout: 2 * time.Second, BufferBody: 1 << 10, Base: time.Duration(1+random.IntN(1000)) * time.Millisecond},
+		Retry:          &backoff.Policy{AttemptTimeout: 2 * time.Second, BufferBody: 1 << 10, Delay: backoff.FullJitter(time.Duration(1+random.IntN(1000))*time.Millisecond, backoff.DefaultCap)},
 		MaxWaiting:     20 + random.IntN(200),
 	})
 	c.transport.Base = c.count(c.transport.Base)

@@ -181,7 +181,7 @@ func ExampleTransport_prepare() {
 	attempt := 0
 	transport := &weir.Transport{
 		Base:  base,
-		Retry: &backoff.Policy{Base: time.Millisecond},
+		Retry: &backoff.Policy{Delay: backoff.Constant(time.Millisecond)},
 		Prepare: func(req *http.Request) error {
 			attempt++
 			req.Header.Set("Authorization", fmt.Sprint("signature ", attempt))

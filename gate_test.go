@@ -82,8 +82,8 @@ func TestGateIsNeverClosedForLess(t *testing.T) {
 // A deadline that has passed bounds the wait, as zero would not.
 func TestPastDeadlineIsABound(t *testing.T) {
 	c := call{ctx: past{t.Context()}}
-	if within := c.within(); within != 1 {
-		t.Errorf("within = %v, want the least bound, 1ns", within)
+	if left := c.timeLeft(); left != 1 {
+		t.Errorf("timeLeft = %v, want the least bound, 1ns", left)
 	}
 }
 

@@ -234,7 +234,7 @@ func TestOuterRetriesOverNoneAreAllSent(t *testing.T) {
 func TestOldestFailureIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, endless500)
-		r.transport.Retry = &backoff.Policy{Delay: noDelay, BudgetPerSecond: 1e6}
+		r.transport.Retry = &backoff.Policy{Delay: backoff.Constant(0), BudgetPerSecond: 1e6}
 		const bound = 256
 		for i := range bound + 1 {
 			r.do(outerCall(t, strconv.Itoa(i)))
@@ -251,7 +251,7 @@ func TestOldestFailureIsForgotten(t *testing.T) {
 // takes a second at most.
 func TestCloseOfAKeptBodyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := &weir.Transport{Retry: &backoff.Policy{Attempts: 2, Delay: noDelay}, Base: baseFunc(func(*http.Request) (*http.Response, error) {
+		tr := &weir.Transport{Retry: &backoff.Policy{Attempts: 2, Delay: backoff.Constant(0)}, Base: baseFunc(func(*http.Request) (*http.Response, error) {
 			r, _ := io.Pipe()
 			return &http.Response{StatusCode: 500, Header: http.Header{}, ContentLength: -1, Body: struct {
 				io.Reader

@@ -60,7 +60,7 @@ func TestPanicClosesResponseInHand(t *testing.T) {
 		*weir.Transport
 	}{
 		"check":     {500, nil, &weir.Transport{Retry: &backoff.Policy{CheckRetry: func(context.Context, *http.Response, error) (bool, error) { panic("check") }}}},
-		"delay":     {500, nil, &weir.Transport{Retry: &backoff.Policy{Delay: func(int) time.Duration { panic("delay") }}}},
+		"delay":     {500, nil, &weir.Transport{Retry: &backoff.Policy{Delay: func(int, *http.Response) (time.Duration, bool) { panic("delay") }}}},
 		"logger":    {429, hints("3600"), &weir.Transport{Logger: slog.New(panicLog{})}},
 		"unwatched": {429, hints("3600"), &weir.Transport{Logger: slog.New(panicLog{}), UnguardedResends: true}},
 	} {

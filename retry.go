@@ -27,7 +27,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		Number:     c.earlier.sent + c.sent,
 		Throttled:  c.earlier.throttled + c.throttled,
 		Elapsed:    now.Sub(c.started),
-		Within:     c.within(),
+		TimeLeft:   c.timeLeft(),
 		MaxPause:   c.t.maxPause(),
 		Request:    c.req,
 		Response:   resp,
@@ -93,8 +93,8 @@ func (c *call) tellBodyLost(failure string, cause error) {
 	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not tried again: the body cannot be had again (set GetBody, or Retry.BufferBody to its length)", attrs...)
 }
 
-// within returns the longest wait worth beginning; zero: any.
-func (c *call) within() time.Duration {
+// timeLeft returns the time until the context's deadline, and zero if there is none.
+func (c *call) timeLeft() time.Duration {
 	deadline, ok := c.ctx.Deadline()
 	if !ok {
 		return 0
@@ -131,7 +131,7 @@ const drainTime = time.Second
 
 // delay waits out the delay before the next attempt, outside the line.
 func (c *call) delay(d backoff.Decision) error {
-	if d.Lane || d.Delay <= 0 {
+	if d.AfterPause || d.Delay <= 0 {
 		return nil
 	}
 	ended := c.t.tracer.Delay(c.ctx, c.lane.key, c.sent, d)

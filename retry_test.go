@@ -112,7 +112,7 @@ func TestRetryAfterIsFloorOfDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 3, Do: testserver.Answer, Status: 500, Header: hints("7")}}},
-			&weir.Transport{Retry: &backoff.Policy{Base: time.Nanosecond}})
+			&weir.Transport{Retry: &backoff.Policy{Delay: backoff.Constant(time.Nanosecond)}})
 		r.want("GET", r.get(t.Context(), "a"), 200)
 		for i, a := range r.vendor.Arrivals() {
 			if low := time.Duration(i) * 7 * time.Second; a.At < low || a.At > low+time.Microsecond {
@@ -145,7 +145,7 @@ func TestFailedDelayIsCappedFullJitter(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: 500}}},
-				&weir.Transport{Retry: &backoff.Policy{Cap: 500 * time.Millisecond}})
+				&weir.Transport{Retry: &backoff.Policy{Delay: backoff.FullJitter(backoff.DefaultBase, 500*time.Millisecond)}})
 			r.want("GET", r.get(t.Context(), "a"), 500)
 			at := instants(r.vendor.Arrivals())
 			for i := range longest {
@@ -246,7 +246,7 @@ func TestHopelessErrorsAreReturnedAtOnce(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			transport := &weir.Transport{Base: tt.base, Retry: &backoff.Policy{Delay: func(int) time.Duration { return math.MaxInt64 }}}
+			transport := &weir.Transport{Base: tt.base, Retry: &backoff.Policy{Delay: backoff.Constant(math.MaxInt64)}}
 			defer transport.Close()
 			req, _ := http.NewRequest(http.MethodGet, tt.url, nil)
 			if name == "bad header" {

@@ -176,7 +176,7 @@ func every(interval time.Duration) []throttle.Limit {
 
 // after returns a policy whose delays are all the same.
 func after(delay time.Duration) *backoff.Policy {
-	return &backoff.Policy{Delay: func(int) time.Duration { return delay }}
+	return &backoff.Policy{Delay: backoff.Constant(delay)}
 }
 
 // A storeFunc is a store made of a function.

@@ -8,52 +8,53 @@ import (
 )
 
 // An Attempt is what is known of a request when one of its attempts has ended.
+// Number and Request must be set, and Response or Err.
 type Attempt struct {
 	Number    int           // of this attempt; the first is 1
 	Throttled int           // attempts before this one that ended with [ReasonThrottled]
-	Elapsed   time.Duration // since the request was made, waits included
-	Within    time.Duration // longest wait worth beginning, by deadline; zero means no bound, less that nothing is left
-	MaxPause  time.Duration // longest wait that is heeded where the server asks for one; zero means no bound
+	Elapsed   time.Duration // since the request began, waits included
+	TimeLeft  time.Duration // until the request's deadline; zero means no deadline, less that it has passed
+	MaxPause  time.Duration // longest wait that a server is granted if it asks for one; zero means no bound
 
 	// Request is the caller's, not the copy that was sent: its context tells
 	// the end of the request from a timeout of the attempt.
 	Request  *http.Request
-	Response *http.Response // nil where Err is not
-	Err      error          // what the base answered in place of a response; see [Policy.Next]
-	Signal   headers.Signal // what Response says; [headers.Parse]
+	Response *http.Response // nil if Err is set
+	Err      error          // what the base returned in place of a response; see [Policy.Next]
+	Signal   headers.Signal // what Response says, from [headers.Parse]; the zero value says nothing
 
-	Replayable bool // the body can be had again
-	Paused     bool // the request's lane was paused for Response
+	Replayable bool // the body can be sent again
+	Paused     bool // the request's lane was paused because of Response
 }
 
 // A Decision says whether and when a request is sent again.
 type Decision struct {
-	Retry  bool
-	Reason Reason        // why, or why not; "" for an answer that needs no retry
-	Delay  time.Duration // least time until the request may stand in line again
-	Lane   bool          // it stands in line again at once: the lane's pause is its delay
+	Retry      bool
+	Reason     Reason        // why, or why not; "" after an answer that needs no retry
+	Delay      time.Duration // least time until the request may stand in line again
+	AfterPause bool          // its lane's pause is its delay: it stands in line again at once
 }
 
-// A Reason is why a request is sent again, or why not. It is one of the
-// constants below, fit for a label.
+// A Reason says why a request is sent again, or why not. It is one of the
+// constants below, so it is fit for a metric's label.
 type Reason string
 
 // The reasons to send a request again. A retry for [ReasonThrottled] counts in
-// MaxThrottled, every other in Attempts and in the [Budget].
+// MaxThrottled, every other one in Attempts and in the [Budget].
 const (
 	ReasonThrottled Reason = "throttled" // refused for now
 	ReasonUnsent    Reason = "unsent"    // nothing reached the server
 	ReasonFailed    Reason = "failed"    // a status, a broken connection or a timeout that may pass
 )
 
-// The reasons not to.
+// The reasons not to send it again.
 const (
-	ReasonFinal        Reason = "final"         // no attempt would change the outcome
+	ReasonFinal        Reason = "final"         // another attempt would end in the same way
 	ReasonCanceled     Reason = "canceled"      // the request's context has ended
 	ReasonMethod       Reason = "method"        // the request is not idempotent and may have been processed
-	ReasonBody         Reason = "body"          // the body cannot be had again
-	ReasonAttempts     Reason = "attempts"      // Attempts are used up
-	ReasonMaxThrottled Reason = "max_throttled" // MaxThrottled answers were throttled
-	ReasonDeadline     Reason = "deadline"      // the wait is longer than MaxElapsed, Within or MaxPause allows
-	ReasonBudget       Reason = "budget"        // for the caller to use where [Budget.Withdraw] refuses
+	ReasonBody         Reason = "body"          // the body cannot be sent again
+	ReasonAttempts     Reason = "attempts"      // Attempts are used up, or the Delay ended the request
+	ReasonMaxThrottled Reason = "max_throttled" // MaxThrottled answers were throttled, or the Delay ended the request
+	ReasonDeadline     Reason = "deadline"      // the wait is longer than MaxElapsed, TimeLeft or MaxPause allows
+	ReasonBudget       Reason = "budget"        // never from Next: for callers that [Budget.Withdraw] refuses
 )

@@ -11,19 +11,25 @@ import (
 const window = 10
 
 // A Budget bounds the retries of many requests together, so that a server in
-// trouble is not asked more for being in trouble. It is the RetryBudget of
-// Finagle: retries of the last ten seconds are at most a share of the requests
-// of those seconds plus a floor per second. So over any time they are at most
-// that share of the requests in it and in the ten seconds before, plus the
-// floor of its ten-second windows, begun ones counted whole.
+// trouble is not sent more requests because it is in trouble. It is the
+// RetryBudget of Finagle: the retries of the last ten seconds are at most a share
+// of the requests of those seconds, plus a number per second:
+//
+//	requests in 10 s   share   per second   retries in 10 s
+//	1000               0.2     10           at most 0.2 x 1000 + 10 x 10 = 300
+//	0                  0.2     10           at most 100
+//
+// So over a longer time the retries are at most the
+// share of the requests in it and in the ten seconds before, plus 10 x 10 for
+// each ten seconds of it, begun ones counted whole.
 //
 // The zero value has the defaults of [Policy]. A Budget must not be copied. It
 // is safe for concurrent use.
 type Budget struct {
 	share, floor float64 // as the fields of Policy
 
-	// requests[s%window] holds the second s in its upper half and the requests
-	// of that second in its lower half.
+	// requests[s%window] holds the number of the second s in its upper 32 bits,
+	// and how many requests came in it in its lower 32.
 	requests [window]atomic.Uint64
 
 	mu      sync.Mutex
@@ -39,8 +45,9 @@ func (p *Policy) NewBudget() *Budget {
 	return &Budget{share: p.BudgetShare, floor: p.BudgetPerSecond}
 }
 
-// Deposit counts one request, not its retries. The time is since a base of the
-// caller's that does not change, here and for Withdraw.
+// Deposit counts one request; its retries are not counted. The time now is
+// measured from an instant of the caller's choice, which must stay the same for
+// all calls of Deposit and Withdraw.
 func (b *Budget) Deposit(now time.Duration) {
 	s := second(now)
 	slot := &b.requests[s%window]
@@ -50,7 +57,7 @@ func (b *Budget) Deposit(now time.Duration) {
 		case old>>32 == s:
 			slot.Add(1)
 			return
-		case old>>32 > s: // late by a whole window
+		case old>>32 > s: // now is a window or more behind other callers
 			return
 		case slot.CompareAndSwap(old, s<<32|1):
 			return
@@ -58,8 +65,8 @@ func (b *Budget) Deposit(now time.Duration) {
 	}
 }
 
-// Withdraw reports whether there may be a retry, and counts it if so. It is
-// asked before the delay, which is then not slept in vain.
+// Withdraw reports whether there may be a retry at the time now, and counts it if
+// so. Ask it before the delay of the retry, which is not slept in vain then.
 func (b *Budget) Withdraw(now time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +79,7 @@ func (b *Budget) Withdraw(now time.Duration) bool {
 		retries += uint64(b.retries[i])
 	}
 	share, floor := orDefault(b.share, DefaultBudgetShare), orDefault(b.floor, DefaultBudgetPerSecond)
-	// No requests times no bound would be no number.
+	// 0 requests x +Inf would be NaN.
 	if math.IsInf(share, 1) || float64(retries+1) <= share*float64(requests)+floor*window {
 		b.retries[b.second%window]++
 		return true
@@ -80,7 +87,8 @@ func (b *Budget) Withdraw(now time.Duration) bool {
 	return false
 }
 
-// advance forgets the retries of the seconds that leave the window as s enters.
+// advance moves the window on to the second s, and forgets the retries of the
+// seconds that leave it.
 func (b *Budget) advance(s uint64) {
 	for i := uint64(0); b.second < s && i < window; i++ {
 		b.second++

@@ -6,45 +6,95 @@ import (
 	"time"
 
 	cenkalti "github.com/cenkalti/backoff/v4"
+	"github.com/hashicorp/go-retryablehttp"
 	"github.com/weirgo/weir/headers"
 )
 
-// delay returns the delay before a retry, the first of its kind being 1, and
-// false where there shall be none. The server's wish is not in it.
-func (p *Policy) delay(retry int, resp *http.Response) (d time.Duration, ok bool) {
-	switch {
-	case p.Delay != nil:
-		d = p.Delay(retry)
-	case p.NewBackOff != nil:
-		b := p.NewBackOff()
+// A Delay returns how long to wait before a retry, or false if there shall be no
+// retry. The first retry has the number 1. The response is that of the attempt
+// before, and nil if that ended with an error. A negative duration counts as
+// zero.
+//
+// A Delay need not know what the server asks for: [Policy.Next] waits for the
+// longer of the two. It must be safe for concurrent use.
+type Delay func(retry int, resp *http.Response) (d time.Duration, ok bool)
+
+// FullJitter draws each delay uniformly between zero and a bound, both
+// included. The bound of the first delay is base, each later one is twice the
+// one before, and none is greater than longest, the cap:
+//
+//	retry  FullJitter(200*time.Millisecond, time.Second)
+//	1      0 to 200 ms
+//	2      0 to 400 ms
+//	3      0 to 800 ms
+//	4, 5   0 to 1 s
+//
+// If base or longest is not positive, every delay is zero. The source is
+// "Exponential Backoff And Jitter" in the AWS Architecture Blog.
+func FullJitter(base, longest time.Duration) Delay {
+	return func(retry int, _ *http.Response) (time.Duration, bool) {
+		return fullJitter(base, longest, retry), true
+	}
+}
+
+// Constant waits d before each retry, without jitter.
+func Constant(d time.Duration) Delay {
+	return func(int, *http.Response) (time.Duration, bool) { return d, true }
+}
+
+// FromBackOff takes the delays of one request from a BackOff of
+// github.com/cenkalti/backoff. Its n-th delay is the one before retry n, and its
+// Stop ends the request.
+//
+// A BackOff keeps the state of one operation, so a new one is made for each
+// decision, and asked n times. Its MaxElapsedTime has no effect for that
+// reason; [Policy.MaxElapsed] is that bound.
+func FromBackOff(newBackOff func() cenkalti.BackOff) Delay {
+	return func(retry int, _ *http.Response) (d time.Duration, ok bool) {
+		b := newBackOff()
 		for range retry {
 			if d = b.NextBackOff(); d == cenkalti.Stop {
 				return 0, false
 			}
 		}
-	case p.Backoff != nil:
-		d = p.Backoff(p.base(), p.limit(), retry-1, resp)
-	default:
-		d = fullJitter(p.base(), p.limit(), retry)
+		return d, true
 	}
-	return max(d, 0), true
 }
 
-// fullJitter draws a delay uniform in [0, min(limit, base x 2^(retry-1))],
+// FromRetryable takes the delays from a Backoff of go-retryablehttp, which is
+// given waitMin and waitMax as a retryablehttp.Client gives it its RetryWaitMin
+// and RetryWaitMax.
+func FromRetryable(b retryablehttp.Backoff, waitMin, waitMax time.Duration) Delay {
+	return func(retry int, resp *http.Response) (time.Duration, bool) {
+		return b(waitMin, waitMax, retry-1, resp), true // they count from zero
+	}
+}
+
+// fullJitter draws a delay uniform in [0, min(longest, base x 2^(retry-1))],
 // bounds included.
-func fullJitter(base, limit time.Duration, retry int) time.Duration {
-	if base <= 0 || limit <= 0 {
+func fullJitter(base, longest time.Duration, retry int) time.Duration {
+	if base <= 0 || longest <= 0 {
 		return 0
 	}
-	bound := limit
-	if n := max(retry-1, 0); n < 63 && base <= limit>>n {
+	bound := longest
+	if n := max(retry-1, 0); n < 63 && base <= longest>>n {
 		bound = base << n
 	}
 	return time.Duration(rand.Uint64N(uint64(bound) + 1))
 }
 
-// hint returns the time that the server asks for, zero where it asks for none.
-// Quotas speak for a refusal only: ordinary servers say "none remaining" on
+// delay returns the policy's delay before a retry, and false if there shall be
+// none. The server's wish is not in it.
+func (p *Policy) delay(retry int, resp *http.Response) (time.Duration, bool) {
+	if p.Delay == nil {
+		return fullJitter(DefaultBase, DefaultCap, retry), true
+	}
+	d, ok := p.Delay(retry, resp)
+	return max(d, 0), ok
+}
+
+// hint returns the time that the server asks for, and zero if it asks for none.
+// Quotas count in a refusal only: ordinary servers say "none remaining" on
 // every answer at full speed.
 func hint(s *headers.Signal) time.Duration {
 	if !s.Throttled {
@@ -54,34 +104,21 @@ func hint(s *headers.Signal) time.Duration {
 	return told
 }
 
-func (p *Policy) base() time.Duration {
-	if p.Base == 0 {
-		return DefaultBase
-	}
-	return p.Base
-}
-
-func (p *Policy) limit() time.Duration {
-	if p.Cap == 0 {
-		return DefaultCap
-	}
-	return p.Cap
-}
-
-// Delays returns the policy's delays, without a server's wish, for use with
-// github.com/cenkalti/backoff: one for each retry that Attempts allows and then
-// Stop. They are of one operation: not for a second one before Reset, nor for
-// concurrent use.
-func (p *Policy) Delays() cenkalti.BackOff {
+// BackOff returns the policy's delays for github.com/cenkalti/backoff: one for
+// each retry that Attempts allows, and then Stop. A server's wish is not in
+// them. They serve one operation at a time, and the next one after Reset; they
+// are not safe for concurrent use.
+func (p *Policy) BackOff() cenkalti.BackOff {
 	if p == nil {
 		p = &defaults
 	}
 	return &delays{policy: p}
 }
 
+// delays is a policy seen as a cenkalti.BackOff.
 type delays struct {
 	policy *Policy
-	retry  int
+	retry  int // the last one asked for; the first is 1
 }
 
 func (d *delays) Reset() { d.retry = 0 }

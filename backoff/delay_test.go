@@ -52,33 +52,32 @@ func TestFullJitterReachesBothEnds(t *testing.T) {
 	}
 }
 
-func TestDelayTakesTheFirstSourceThatIsSet(t *testing.T) {
-	const base, limit = time.Second, time.Minute
-	byDelay := func(retry int) time.Duration { return time.Duration(retry) }
-	byBackOff := func() cenkalti.BackOff {
+func TestDelayIsTheOneSet(t *testing.T) {
+	doubling := func() cenkalti.BackOff {
 		return cenkalti.NewExponentialBackOff(
 			cenkalti.WithInitialInterval(time.Second), cenkalti.WithMultiplier(2), cenkalti.WithRandomizationFactor(0))
 	}
 	resp := new(http.Response)
 	byResponse := func(minimum, maximum time.Duration, attemptNum int, r *http.Response) time.Duration {
-		if minimum != base || maximum != limit || attemptNum != 2 || r != resp {
-			t.Errorf("Backoff(%v, %v, %d, %v), want Base, Cap, 2, the response", minimum, maximum, attemptNum, r)
+		if minimum != time.Second || maximum != time.Minute || attemptNum != 2 || r != resp {
+			t.Errorf("Backoff(%v, %v, %d, %v), want 1s, 1m0s, 2, the response", minimum, maximum, attemptNum, r)
 		}
 		return -1
 	}
 	tests := []struct {
-		name   string
-		policy Policy
-		want   time.Duration
+		name  string
+		delay Delay
+		want  time.Duration
 	}{
-		{"delay", Policy{Delay: byDelay, NewBackOff: byBackOff, Backoff: byResponse}, 3},
-		{"cenkalti's", Policy{NewBackOff: byBackOff, Backoff: byResponse}, 4 * time.Second},
-		{"go-retryablehttp's, negative", Policy{Base: base, Cap: limit, Backoff: byResponse}, 0},
+		{"a function", func(retry int, r *http.Response) (time.Duration, bool) { return time.Duration(retry), r == resp }, 3},
+		{"cenkalti's", FromBackOff(doubling), 4 * time.Second},
+		{"go-retryablehttp's, negative", FromRetryable(byResponse, time.Second, time.Minute), 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			p := &Policy{Delay: tt.delay}
 			for range 2 { // no request has a part in another's
-				if d, ok := tt.policy.delay(3, resp); d != tt.want || !ok {
+				if d, ok := p.delay(3, resp); d != tt.want || !ok {
 					t.Errorf("delay(3) = %v, %v, want %v", d, ok, tt.want)
 				}
 			}
@@ -86,9 +85,27 @@ func TestDelayTakesTheFirstSourceThatIsSet(t *testing.T) {
 	}
 }
 
-func TestDelaysEndAfterTheLastRetry(t *testing.T) {
-	p := &Policy{Attempts: 3, Delay: func(retry int) time.Duration { return time.Duration(retry) * time.Second }}
-	b := p.Delays()
+func TestNilDelayIsFullJitterOfTheDefaults(t *testing.T) {
+	for retry, bound := range map[int]time.Duration{1: DefaultBase, 3: 4 * DefaultBase, 50: DefaultCap} {
+		var longest time.Duration
+		for range 1000 {
+			d, ok := new(Policy).delay(retry, nil)
+			if !ok || d < 0 || d > bound {
+				t.Fatalf("delay(%d) = %v, %v, want at most %v", retry, d, ok, bound)
+			}
+			longest = max(longest, d)
+		}
+		if longest < bound*9/10 { // 0.9^1000 of all runs
+			t.Errorf("longest delay(%d) = %v, want near %v", retry, longest, bound)
+		}
+	}
+}
+
+func TestBackOffEndsAfterTheLastRetry(t *testing.T) {
+	p := &Policy{Attempts: 3, Delay: func(retry int, _ *http.Response) (time.Duration, bool) {
+		return time.Duration(retry) * time.Second, true
+	}}
+	b := p.BackOff()
 	for range 2 {
 		var got []time.Duration
 		for range 4 {
@@ -99,18 +116,18 @@ func TestDelaysEndAfterTheLastRetry(t *testing.T) {
 		}
 		b.Reset()
 	}
-	if d := None.Delays().NextBackOff(); d != cenkalti.Stop {
+	if d := None.BackOff().NextBackOff(); d != cenkalti.Stop {
 		t.Errorf("first delay of None = %v, want Stop", d)
 	}
-	if d := (*Policy)(nil).Delays().NextBackOff(); d < 0 || d > DefaultBase {
+	if d := (*Policy)(nil).BackOff().NextBackOff(); d < 0 || d > DefaultBase {
 		t.Errorf("first delay of nil = %v, want at most %v", d, DefaultBase)
 	}
 }
 
-func TestDelaysServeCenkaltisRetry(t *testing.T) {
-	p := &Policy{Attempts: 3, Delay: func(int) time.Duration { return 0 }}
+func TestBackOffServesCenkaltisRetry(t *testing.T) {
+	p := &Policy{Attempts: 3, Delay: Constant(0)}
 	calls := 0
-	err := cenkalti.Retry(func() error { calls++; return http.ErrServerClosed }, p.Delays())
+	err := cenkalti.Retry(func() error { calls++; return http.ErrServerClosed }, p.BackOff())
 	if calls != 3 || err != http.ErrServerClosed {
 		t.Errorf("%d calls, %v, want 3 and the last error", calls, err)
 	}

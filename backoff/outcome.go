@@ -14,16 +14,16 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// An audience is whose requests may be sent again after an outcome.
+// An audience says which requests may be sent again after an outcome.
 type audience uint8
 
 const (
 	nobody     audience = iota
-	idempotent          // those that may be processed twice
-	everybody           // all: nothing was processed
+	idempotent          // requests that may be processed twice
+	everybody           // all requests: the server processed nothing
 )
 
-// outcome names what came of an attempt.
+// outcome names the outcome of an attempt by what the attempt ended with.
 func outcome(a *Attempt) (Reason, audience) {
 	switch {
 	case a.Request.Context().Err() != nil:
@@ -40,8 +40,9 @@ func outcome(a *Attempt) (Reason, audience) {
 	return outcomeOfStatus(a.Response.StatusCode)
 }
 
-// outcomeOfStatus takes a 5xx that it does not know for a 500 (RFC 9110 section
-// 15). Of those it knows, 501 and 505 refuse the request as it is.
+// outcomeOfStatus names the outcome of an answer. An unknown 5xx counts as a 500
+// (RFC 9110 section 15). Among the known ones, 501 and 505 refuse the request as
+// it is.
 func outcomeOfStatus(code int) (Reason, audience) {
 	switch {
 	case code < http.StatusBadRequest:
@@ -54,8 +55,9 @@ func outcomeOfStatus(code int) (Reason, audience) {
 	return ReasonFinal, nobody
 }
 
-// outcomeOfError goes by types. What has none, such as a kept connection found
-// dead or an HTTP/2 GOAWAY, is left to go-retryablehttp's policy.
+// outcomeOfError names the outcome of an error by its type. An error without a
+// type of its own, such as that of a kept connection found dead or of an HTTP/2
+// GOAWAY, is left to go-retryablehttp's policy.
 func outcomeOfError(req *http.Request, err error) (Reason, audience) {
 	if e, ok := errors.AsType[retryable](err); ok {
 		if e.Retryable() {
@@ -77,15 +79,15 @@ func outcomeOfError(req *http.Request, err error) (Reason, audience) {
 	return ReasonFinal, nobody
 }
 
-// A retryable is an error that knows itself whether an attempt may follow.
-// A base, or what stands before it, may return one.
+// A retryable is an error that says itself whether another attempt may follow.
+// The base may return one.
 type retryable interface {
 	error
 	Retryable() bool
 }
 
-// hopeless reports errors that the next attempt would meet again: nobody to
-// trust, nobody of that name, no such address.
+// hopeless reports whether the next attempt would end with the same error: the
+// certificate is not trusted, the name or the address does not exist.
 func hopeless(err error) bool {
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		return e.IsNotFound && !e.IsTemporary
@@ -103,8 +105,8 @@ func hopeless(err error) bool {
 		is[*net.AddrError](err)
 }
 
-// unsent reports errors after which the server certainly has processed nothing:
-// no connection came about, or HTTP/2 says so (RFC 9113 section 8.7).
+// unsent reports whether the server certainly has processed nothing: there was
+// no connection, or HTTP/2 says so (RFC 9113 section 8.7).
 func unsent(err error) bool {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		switch e.Op {
@@ -118,8 +120,9 @@ func unsent(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || is[*net.DNSError](err)
 }
 
-// A streamError has the fields of net/http's error for an HTTP/2 stream, which
-// has no exported name but copies itself into any struct that has its fields.
+// A streamError has the fields of net/http's error for an HTTP/2 stream. That
+// error's type is not exported, but its method As copies it into any struct with
+// the same fields.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -131,14 +134,15 @@ func (e streamError) Error() string { return "http2: stream error" }
 // refusedStream is REFUSED_STREAM of RFC 9113 section 7.
 const refusedStream = 7
 
+// is reports whether err's chain has an error of type E.
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// clientError returns err as an http.Client would show it, which is what
-// policies made for a client look into. It leaves out what of the URL may be
-// secret: user and query.
+// clientError returns err as an http.Client would show it: inside a *url.Error.
+// Policies that were made for a client look for that. The URL's user and query
+// are left out, because they may be secret.
 func clientError(req *http.Request, err error) error {
 	if err == nil {
 		return nil

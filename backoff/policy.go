@@ -4,105 +4,94 @@ import (
 	"net/http"
 	"time"
 
-	cenkalti "github.com/cenkalti/backoff/v4"
 	"github.com/hashicorp/go-retryablehttp"
 )
 
 // The defaults of a [Policy].
 const (
 	DefaultAttempts        = 4                      // three retries ride out a deploy or a failover; more belongs to a job queue
-	DefaultBase            = 200 * time.Millisecond // about a round trip and a service time
-	DefaultCap             = 30 * time.Second       // longer than most failovers
+	DefaultBase            = 200 * time.Millisecond // of FullJitter: about a round trip and a service time
+	DefaultCap             = 30 * time.Second       // of FullJitter: longer than most failovers
 	DefaultMaxThrottled    = 10                     // refusals with a told time are cheap, but not for ever
 	DefaultBudgetShare     = 0.2                    // Finagle's RetryBudget
 	DefaultBudgetPerSecond = 10                     // Finagle's RetryBudget
 	DefaultBufferBody      = 64 << 10               // most calls of an API; few enough to keep for each in flight
 )
 
-// A Policy decides whether and when requests are tried again. It holds nothing
-// of any request. The zero value, and nil, have the defaults. It is safe for
-// concurrent use while its fields are not changed.
+// A Policy decides whether and when requests are tried again. It holds no state
+// of a request. The zero value has the defaults, and so has a nil pointer. It is
+// safe for concurrent use as long as nobody changes its fields.
 type Policy struct {
-	// Attempts is the most attempts of one request that count: all but those
-	// that ended throttled. Zero means DefaultAttempts.
+	// Attempts is the most attempts of one request, the first one included.
+	// Attempts that ended throttled do not count. Zero means DefaultAttempts.
 	Attempts int
 
-	// MaxThrottled is the most throttled answers after which one request is
-	// sent again. Zero means DefaultMaxThrottled; less means none.
+	// MaxThrottled is how many throttled answers of one request are followed by
+	// another attempt. Zero means DefaultMaxThrottled; less means none.
 	MaxThrottled int
 
-	// MaxElapsed is the total time of one request, from its beginning to the
-	// last moment at which an attempt may begin. Zero means no bound but the
-	// context.
+	// MaxElapsed is the longest time from the beginning of a request to the
+	// beginning of its last attempt. Zero means no bound but the context.
 	MaxElapsed time.Duration
 
-	// AttemptTimeout is the time that one attempt may take until its response
-	// begins. Next does not read it: who sends the attempt keeps it. Zero means
-	// no bound but the context.
+	// AttemptTimeout is the longest time from the sending of an attempt to the
+	// beginning of its response. Next does not read it: the sender of the
+	// attempt, such as weir.Transport, keeps it. Zero means no bound but the
+	// context.
 	AttemptTimeout time.Duration
 
-	// Base is the bound of the first delay; each later one has twice the bound
-	// of the one before. Zero means DefaultBase.
-	Base time.Duration
+	// Delay returns the delay before a retry, as [FullJitter] or a function of
+	// yours does; [FromBackOff] and [FromRetryable] take it from other
+	// libraries. Retries of throttled requests are numbered apart from the
+	// others. A server may ask for more. If nil, FullJitter(DefaultBase,
+	// DefaultCap) is used.
+	Delay Delay
 
-	// Cap is the greatest bound of a delay. A server may ask for more. Zero
-	// means DefaultCap.
-	Cap time.Duration
-
-	// Delay returns the delay before a retry; the first has the number 1, and
-	// retries of throttled requests are counted apart from the others. If nil,
-	// NewBackOff is asked.
-	Delay func(retry int) time.Duration
-
-	// NewBackOff makes the delays of one request, whose n-th is the one before
-	// retry n; Stop ends the request. It is called anew for each decision and
-	// asked n times, so a bound on the time since it was made has no effect:
-	// MaxElapsed is that bound. If nil, Backoff is asked.
-	NewBackOff func() cenkalti.BackOff
-
-	// Backoff returns the delay before a retry from Base, Cap, the number of
-	// the retry less one, and the response, which is nil after an error. If
-	// nil, the delay is drawn by full jitter.
-	Backoff retryablehttp.Backoff
-
-	// CheckRetry says which outcomes are retried, in place of the table and for
-	// every method: the caller answers for what is sent twice. It sees errors
-	// as an http.Client would show them, without the URL's query; the error it
-	// returns is ignored. It is not asked once the context has ended, nor where
-	// the server said that waiting will not help. If nil, the table decides.
+	// CheckRetry says which outcomes are retried, in place of the table. It
+	// decides for every method, so it must not let a request be sent twice that
+	// may be processed only once. It sees errors as an http.Client shows them,
+	// without the URL's query. The error that it returns is ignored. It is not
+	// asked if the context has ended, or if the server said that waiting will
+	// not help. If nil, the table of the package's documentation decides.
 	CheckRetry retryablehttp.CheckRetry
 
-	// Idempotent says of requests besides those with an idempotent method
-	// or an Idempotency-Key that they may be processed twice. If nil, none.
+	// Idempotent reports whether the server may process a request twice. It is
+	// asked for requests that have neither an idempotent method nor an
+	// Idempotency-Key. If nil, no such request may.
 	Idempotent func(*http.Request) bool
 
-	// BudgetShare is the retries allowed as a share of requests. Zero means
+	// BudgetShare is how many retries a [Budget] allows, as a share of the
+	// requests: 0.2 allows one retry for five requests. Zero means
 	// DefaultBudgetShare; less means none, +Inf no bound.
 	BudgetShare float64
 
-	// BudgetPerSecond is the retries allowed on top of BudgetShare. Zero means
-	// DefaultBudgetPerSecond; less means none.
+	// BudgetPerSecond is how many retries per second a [Budget] allows on top
+	// of BudgetShare. Zero means DefaultBudgetPerSecond; less means none.
 	BudgetPerSecond float64
 
-	// BufferBody is the most bytes kept of a body that can be had again in no
-	// other way. Next does not read it: who sends the attempts keeps the bytes.
-	// Zero means DefaultBufferBody; less means that such a body is sent once.
+	// BufferBody is the most bytes of a body that are kept for a retry. A body
+	// is kept only if it has no GetBody and cannot be rewound; a longer one is
+	// sent once. Next does not read it: the sender of the attempts keeps the
+	// bytes. Zero means DefaultBufferBody; less means that no body is kept.
 	BufferBody int64
 }
 
-// None never sends a request again.
+// None is the policy that never sends a request again. It must not be changed.
 var None = &Policy{Attempts: 1, MaxThrottled: -1}
 
 var defaults Policy
 
-// Next decides on what follows a. A response that is not to be retried is for
-// the caller to return, whatever it says. Of an error the type decides, and
-// go-retryablehttp's default policy where that tells nothing. One with a method
-// Retryable() bool in its chain says itself whether an attempt may follow, as
-// after a broken connection.
+// Next decides what follows attempt a. If it decides against a retry, the caller
+// returns the response, whatever its status.
 //
-// Who acts on a retry adds one to a.Throttled where its reason is
-// [ReasonThrottled], and else asks a [Budget] first.
+// An error is judged by its type. If its chain has a method Retryable() bool,
+// that decides whether another attempt may follow, as it may after a broken
+// connection. An error of unknown type is left to go-retryablehttp's default
+// policy.
+//
+// A caller that follows a decision to retry adds one to the next attempt's
+// Throttled if the reason is [ReasonThrottled], and asks its [Budget] first if it
+// is another.
 func (p *Policy) Next(a Attempt) Decision {
 	if a.Err == nil && a.Response.StatusCode < 400 && !a.Signal.Throttled && (p == nil || p.CheckRetry == nil) {
 		return Decision{}
@@ -130,8 +119,8 @@ func (p *Policy) decide(a *Attempt) Decision {
 	return p.afterFailed(a, reason)
 }
 
-// classify names the outcome and says whose requests may be sent again after
-// it. CheckRetry, where set, has the last word on that.
+// classify names the outcome of a, and says whose requests may be sent again
+// after it. CheckRetry, if set, overrules the second.
 func (p *Policy) classify(a *Attempt) (Reason, audience) {
 	reason, who := outcome(a)
 	if p.CheckRetry == nil || reason == ReasonCanceled || a.Signal.Permanent {
@@ -155,7 +144,7 @@ func (p *Policy) afterThrottled(a *Attempt) Decision {
 	}
 	told := hint(&a.Signal)
 	if told > 0 && a.Paused {
-		return p.inTime(a, told, Decision{Retry: true, Reason: ReasonThrottled, Lane: true})
+		return p.inTime(a, told, Decision{Retry: true, Reason: ReasonThrottled, AfterPause: true})
 	}
 	d, ok := p.delay(a.Throttled+1, a.Response)
 	if !ok {
@@ -178,20 +167,21 @@ func (p *Policy) afterFailed(a *Attempt, reason Reason) Decision {
 	return p.inTime(a, d, Decision{Retry: true, Reason: reason, Delay: d})
 }
 
-// inTime returns d if the bounds leave the time to wait, and else that they do
-// not: a wait that cannot end in time is not begun.
+// inTime returns d if the wait fits the time that is left, and else a decision
+// for [ReasonDeadline]: a wait that cannot end in time is not begun.
 func (p *Policy) inTime(a *Attempt, wait time.Duration, d Decision) Decision {
 	left := p.MaxElapsed - a.Elapsed
 	late := p.MaxElapsed > 0 && (left <= 0 || wait > left)
-	if late || a.Within != 0 && wait > a.Within {
+	if late || a.TimeLeft != 0 && wait > a.TimeLeft {
 		return Decision{Reason: ReasonDeadline}
 	}
 	return d
 }
 
-// idempotent reports whether the server may process req twice: RFC 9110
-// section 9.2.2, or the client gave it a key to find the second one by (the
-// Idempotency-Key draft). As in net/http the key may be present without values.
+// idempotent reports whether the server may process req twice. It may if the
+// method is idempotent (RFC 9110 section 9.2.2), or if the request has a key by
+// which the server recognises the second one (draft-ietf-httpapi-idempotency-key-header).
+// As in net/http the key may be present without a value.
 func (p *Policy) idempotent(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:

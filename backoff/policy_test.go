@@ -151,9 +151,9 @@ func throttled(told time.Duration) backoff.Attempt {
 }
 
 func TestThrottledWithATimeWaitsInLine(t *testing.T) {
-	p := &backoff.Policy{Attempts: 1, Delay: func(int) time.Duration { panic("no delay") }}
+	p := &backoff.Policy{Attempts: 1, Delay: func(int, *http.Response) (time.Duration, bool) { panic("no delay") }}
 	a := throttled(2 * time.Second)
-	want := backoff.Decision{Retry: true, Reason: backoff.ReasonThrottled, Lane: true}
+	want := backoff.Decision{Retry: true, Reason: backoff.ReasonThrottled, AfterPause: true}
 	if d := p.Next(a); d != want {
 		t.Errorf("Next = %+v, want %+v", d, want)
 	}
@@ -165,7 +165,9 @@ func TestThrottledWithATimeWaitsInLine(t *testing.T) {
 }
 
 func TestThrottledOutsideAPausedLaneIsDelayed(t *testing.T) {
-	p := &backoff.Policy{Delay: func(retry int) time.Duration { return time.Duration(retry) * time.Millisecond }}
+	p := &backoff.Policy{Delay: func(retry int, _ *http.Response) (time.Duration, bool) {
+		return time.Duration(retry) * time.Millisecond, true
+	}}
 	tests := []struct {
 		name   string
 		told   time.Duration
@@ -190,7 +192,7 @@ func TestThrottledOutsideAPausedLaneIsDelayed(t *testing.T) {
 }
 
 func TestQuotasOfAnErrorAreNoHint(t *testing.T) {
-	p := &backoff.Policy{Delay: func(int) time.Duration { return 0 }}
+	p := &backoff.Policy{Delay: backoff.Constant(0)}
 	a := attempt("GET", 500, nil)
 	a.Signal.Quotas = []headers.Quota{{HasRemaining: true, HasReset: true, Reset: time.Hour}}
 	if d := p.Next(a); d != (backoff.Decision{Retry: true, Reason: backoff.ReasonFailed}) {
@@ -246,9 +248,9 @@ func TestAttemptsAndThrottledAreCountedApart(t *testing.T) {
 		{"one attempt, throttled", &backoff.Policy{Attempts: 1}, refused, 11, backoff.ReasonMaxThrottled},
 		{"none", backoff.None, failed, 1, backoff.ReasonAttempts},
 		{"none, throttled", backoff.None, refused, 1, backoff.ReasonMaxThrottled},
-		{"delays that stop", &backoff.Policy{NewBackOff: func() cenkalti.BackOff {
+		{"delays that stop", &backoff.Policy{Delay: backoff.FromBackOff(func() cenkalti.BackOff {
 			return cenkalti.WithMaxRetries(&cenkalti.ZeroBackOff{}, 2)
-		}}, failed, 3, backoff.ReasonAttempts},
+		})}, failed, 3, backoff.ReasonAttempts},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,12 +282,12 @@ func TestWaitBeyondTheBoundsReturnsTheResponse(t *testing.T) {
 		{"292 years within", 0, 0, second, math.MaxInt64, true, false},
 		{"nothing left", 0, 0, -1, 0, false, false},
 	}
-	p := backoff.Policy{Delay: func(int) time.Duration { return 0 }}
+	p := backoff.Policy{Delay: backoff.Constant(0)}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p.MaxElapsed = tt.max
 			a := throttled(tt.told)
-			a.Elapsed, a.Within, a.Paused = tt.elapsed, tt.within, tt.paused
+			a.Elapsed, a.TimeLeft, a.Paused = tt.elapsed, tt.within, tt.paused
 			d := p.Next(a)
 			if d.Retry != tt.retried || !d.Retry && d != (backoff.Decision{Reason: backoff.ReasonDeadline}) {
 				t.Errorf("Next = %+v, want Retry %v", d, tt.retried)
@@ -314,7 +316,7 @@ func TestHintBeyondMaxPauseReturnsTheResponse(t *testing.T) {
 		{"429, in line", 429, headers.Signal{Throttled: true, RetryAfter: second + 1}, true, false},
 		{"no hint, a long delay", 500, headers.Signal{}, false, true},
 	}
-	p := backoff.Policy{Delay: func(int) time.Duration { return time.Minute }}
+	p := backoff.Policy{Delay: backoff.Constant(time.Minute)}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := attempt("GET", tt.code, nil)
@@ -338,15 +340,14 @@ func TestNeverEarlierThanAsked(t *testing.T) {
 			rapid.SampledFrom([]int64{0, 1, math.MaxInt64, math.MinInt64}),
 		)
 		draw := func(label string) time.Duration { return time.Duration(duration.Draw(t, label)) }
-		p := &backoff.Policy{Base: draw("base"), Cap: draw("cap"), MaxElapsed: draw("max elapsed")}
+		p := &backoff.Policy{Delay: backoff.FullJitter(draw("base"), draw("cap")), MaxElapsed: draw("max elapsed")}
 		if rapid.Bool().Draw(t, "custom delay") {
-			delay := draw("delay")
-			p.Delay = func(int) time.Duration { return delay }
+			p.Delay = backoff.Constant(draw("delay"))
 		}
 		a := attempt("GET", rapid.SampledFrom([]int{429, 500, 503}).Draw(t, "status"), nil)
 		a.Number = rapid.IntRange(-1, 14).Draw(t, "number")
 		a.Throttled = rapid.IntRange(-1, 10).Draw(t, "throttled so far")
-		a.Elapsed, a.Within = draw("elapsed"), draw("within")
+		a.Elapsed, a.TimeLeft = draw("elapsed"), draw("within")
 		a.Paused = rapid.Bool().Draw(t, "paused")
 		a.Signal = headers.Signal{
 			Throttled:  rapid.Bool().Draw(t, "throttled"),
@@ -356,18 +357,18 @@ func TestNeverEarlierThanAsked(t *testing.T) {
 		told := max(a.Signal.RetryAfter, 0)
 		switch {
 		case !d.Retry:
-			if d.Delay != 0 || d.Lane {
+			if d.Delay != 0 || d.AfterPause {
 				t.Fatalf("Next = %+v, a delay without a retry", d)
 			}
 			return
-		case d.Lane && (d.Delay != 0 || !a.Paused || told == 0):
+		case d.AfterPause && (d.Delay != 0 || !a.Paused || told == 0):
 			t.Fatalf("Next = %+v, in line without a pause", d)
-		case !d.Lane && d.Delay < told:
+		case !d.AfterPause && d.Delay < told:
 			t.Fatalf("Next = %+v, earlier than %v", d, told)
 		}
 		wait := max(d.Delay, told)
-		if a.Within != 0 && wait > a.Within {
-			t.Fatalf("Next = %+v, not within %v", d, a.Within)
+		if a.TimeLeft != 0 && wait > a.TimeLeft {
+			t.Fatalf("Next = %+v, not within %v", d, a.TimeLeft)
 		}
 		if p.MaxElapsed > 0 && a.Elapsed >= 0 && wait > p.MaxElapsed-a.Elapsed {
 			t.Fatalf("Next = %+v after %v, not within %v", d, a.Elapsed, p.MaxElapsed)

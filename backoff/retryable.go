@@ -13,22 +13,28 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// longestHint is the longest time a server may ask a retryablehttp.Client to
-// wait: longer than anybody will hold a connection's worth of work for.
+// longestHint is the longest wait that a retryablehttp.Client grants a server
+// that asks for one. It is weir's default MaxPause: few callers hold on to
+// their work for longer.
 const longestHint = 2 * time.Minute
 
-// Retryable returns the policy for a retryablehttp.Client:
+// RetryableHTTP returns the policy for a retryablehttp.Client:
 //
-//	client.CheckRetry, client.Backoff = policy.Retryable()
+//	client.CheckRetry, client.Backoff = policy.RetryableHTTP()
 //
-// The client counts the retries by its RetryMax and has the bodies again, so of
-// Attempts and MaxThrottled counts only whether they allow a retry at all, as
-// [None] does not; MaxElapsed bounds each wait, not their sum; RetryWaitMin and
-// RetryWaitMax bound nothing. Where NewBackOff answers Stop, Cap is waited for.
-// A hint of more than two minutes, or beyond the deadline, ends the request.
-// After an error the client shows the method but not the headers: an
-// Idempotency-Key is not seen there. Both functions are safe for concurrent use.
-func (p *Policy) Retryable() (retryablehttp.CheckRetry, retryablehttp.Backoff) {
+// Not all of a policy reaches such a client:
+//   - Its RetryMax counts the retries. Attempts and MaxThrottled only say
+//     whether there are any, and for [None] there are none.
+//   - MaxElapsed bounds each wait, not their sum.
+//   - RetryWaitMin and RetryWaitMax have no effect.
+//   - A Delay cannot end the request. If it wants to, DefaultCap is waited.
+//   - A server that asks for more than two minutes, or for more time than the
+//     context has left, ends the request.
+//   - After an error the client shows the method but no headers, so an
+//     Idempotency-Key is not seen.
+//
+// The client's context ends a wait. Both functions are safe for concurrent use.
+func (p *Policy) RetryableHTTP() (retryablehttp.CheckRetry, retryablehttp.Backoff) {
 	return p.checkRetry, p.backoff
 }
 
@@ -45,7 +51,7 @@ func (p *Policy) checkRetry(ctx context.Context, resp *http.Response, err error)
 		Replayable: true,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		a.Within = cmp.Or(time.Until(deadline), -1)
+		a.TimeLeft = cmp.Or(time.Until(deadline), -1)
 	}
 	if err == nil {
 		a.Signal = headers.Parse(resp, time.Now())
@@ -53,8 +59,8 @@ func (p *Policy) checkRetry(ctx context.Context, resp *http.Response, err error)
 	return p.Next(a).Retry, nil
 }
 
-// requestOf returns the request that the client would send again, or what is known
-// of it.
+// requestOf returns the request that the client would send again. After an
+// error only its method is known.
 func requestOf(resp *http.Response, err error) *http.Request {
 	if resp != nil && resp.Request != nil {
 		req := resp.Request
@@ -63,7 +69,7 @@ func requestOf(resp *http.Response, err error) *http.Request {
 		}
 		return req
 	}
-	req := &http.Request{Method: http.MethodPost} // the careful guess
+	req := &http.Request{Method: http.MethodPost} // a guess that repeats nothing
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		req.Method = strings.ToUpper(e.Op)
 	}
@@ -76,7 +82,7 @@ func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response
 	}
 	d, ok := p.delay(attemptNum+1, resp)
 	if !ok {
-		d = p.limit() // the client goes on: only CheckRetry could have stopped it
+		d = DefaultCap // the client goes on: only CheckRetry could have stopped it
 	}
 	if resp != nil {
 		s := headers.Parse(resp, time.Now())

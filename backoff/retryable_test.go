@@ -24,7 +24,7 @@ func newClient(t *testing.T, p *Policy) *retryablehttp.Client {
 	client := retryablehttp.NewClient()
 	client.Logger = nil
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	client.CheckRetry, client.Backoff = p.Retryable()
+	client.CheckRetry, client.Backoff = p.RetryableHTTP()
 	t.Cleanup(client.HTTPClient.CloseIdleConnections)
 	return client
 }
@@ -41,7 +41,7 @@ func drain(t *testing.T, resp *http.Response) {
 	}
 }
 
-func TestRetryableServesARetryableClient(t *testing.T) {
+func TestRetryableHTTPServesARetryableClient(t *testing.T) {
 	const text = "a body of some bytes"
 	tests := []struct {
 		name   string
@@ -52,12 +52,12 @@ func TestRetryableServesARetryableClient(t *testing.T) {
 		hint   string
 		sent   int32
 	}{
-		{"GET", &Policy{Base: 1}, "GET", "", 503, "", 3},
-		{"POST", &Policy{Base: 1}, "POST", "", 503, "", 1},
-		{"POST with a key", &Policy{Base: 1}, "POST", "3f1c", 503, "", 3},
-		{"POST refused", &Policy{Base: 1}, "POST", "", 429, "", 3},
-		{"refused for longer than anybody waits", &Policy{Base: 1}, "GET", "", 429, "9223372036854775807", 1},
-		{"final", &Policy{Base: 1}, "GET", "", 404, "", 1},
+		{"GET", &Policy{Delay: Constant(1)}, "GET", "", 503, "", 3},
+		{"POST", &Policy{Delay: Constant(1)}, "POST", "", 503, "", 1},
+		{"POST with a key", &Policy{Delay: Constant(1)}, "POST", "3f1c", 503, "", 3},
+		{"POST refused", &Policy{Delay: Constant(1)}, "POST", "", 429, "", 3},
+		{"refused for longer than anybody waits", &Policy{Delay: Constant(1)}, "GET", "", 429, "9223372036854775807", 1},
+		{"final", &Policy{Delay: Constant(1)}, "GET", "", 404, "", 1},
 		{"none", None, "GET", "", 503, "", 1},
 	}
 	for _, tt := range tests {
@@ -100,7 +100,7 @@ func TestRetryableServesARetryableClient(t *testing.T) {
 
 // A POST that was redirected by 303 ends as a GET, but the client would send the
 // POST again.
-func TestRetryableLooksAtWhatWouldBeSentAgain(t *testing.T) {
+func TestRetryableHTTPLooksAtWhatWouldBeSentAgain(t *testing.T) {
 	var posts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -115,7 +115,7 @@ func TestRetryableLooksAtWhatWouldBeSentAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := newClient(t, &Policy{Base: 1}).Do(req)
+	resp, err := newClient(t, &Policy{Delay: Constant(1)}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +125,8 @@ func TestRetryableLooksAtWhatWouldBeSentAgain(t *testing.T) {
 	}
 }
 
-func TestRetryableKnowsTheMethodOfAnError(t *testing.T) {
-	check, _ := new(Policy).Retryable()
+func TestRetryableHTTPKnowsTheMethodOfAnError(t *testing.T) {
+	check, _ := new(Policy).RetryableHTTP()
 	tests := []struct {
 		err  error
 		want bool
@@ -147,8 +147,8 @@ func TestRetryableKnowsTheMethodOfAnError(t *testing.T) {
 	}
 }
 
-func TestRetryableIsNeverEarly(t *testing.T) {
-	_, delay := (*Policy)(nil).Retryable()
+func TestRetryableHTTPIsNeverEarly(t *testing.T) {
+	_, delay := (*Policy)(nil).RetryableHTTP()
 	resp := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"61"}}}
 	for n := range 5 {
 		if d := delay(0, time.Second, n, resp); d < 61*time.Second {
@@ -161,8 +161,8 @@ func TestRetryableIsNeverEarly(t *testing.T) {
 }
 
 // The client drains the response before it asks for the delay.
-func TestRetryableKnowsAHintInADrainedBody(t *testing.T) {
-	check, delay := (*Policy)(nil).Retryable()
+func TestRetryableHTTPKnowsAHintInADrainedBody(t *testing.T) {
+	check, delay := (*Policy)(nil).RetryableHTTP()
 	resp := &http.Response{
 		StatusCode:    429,
 		Header:        http.Header{"Content-Type": {"application/json"}},
@@ -180,16 +180,16 @@ func TestRetryableKnowsAHintInADrainedBody(t *testing.T) {
 }
 
 // The client cannot be told to stop there, and must not be told to hurry.
-func TestRetryableAfterTheLastOfTheDelays(t *testing.T) {
-	p := &Policy{Base: time.Hour, Cap: time.Hour, NewBackOff: func() cenkalti.BackOff { return &cenkalti.StopBackOff{} }}
-	_, delay := p.Retryable()
-	if d := delay(0, time.Second, 3, nil); d != time.Hour {
-		t.Errorf("Backoff = %v, want Cap, %v", d, p.Cap)
+func TestRetryableHTTPAfterTheLastOfTheDelays(t *testing.T) {
+	p := &Policy{Delay: FromBackOff(func() cenkalti.BackOff { return &cenkalti.StopBackOff{} })}
+	_, delay := p.RetryableHTTP()
+	if d := delay(0, time.Second, 3, nil); d != DefaultCap {
+		t.Errorf("Backoff = %v, want DefaultCap, %v", d, DefaultCap)
 	}
 }
 
-func TestRetryableRefusesAHintBeyondTheDeadline(t *testing.T) {
-	check, _ := new(Policy).Retryable()
+func TestRetryableHTTPRefusesAHintBeyondTheDeadline(t *testing.T) {
+	check, _ := new(Policy).RetryableHTTP()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	resp := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"31"}}}
@@ -203,7 +203,7 @@ func TestRetryableRefusesAHintBeyondTheDeadline(t *testing.T) {
 }
 
 func TestTheirsPlugIn(t *testing.T) {
-	p := &Policy{CheckRetry: retryablehttp.ErrorPropagatedRetryPolicy, Backoff: retryablehttp.LinearJitterBackoff, Base: time.Millisecond, Cap: 2 * time.Millisecond}
+	p := &Policy{CheckRetry: retryablehttp.ErrorPropagatedRetryPolicy, Delay: FromRetryable(retryablehttp.LinearJitterBackoff, time.Millisecond, 2*time.Millisecond)}
 	a := Attempt{Number: 2, Request: httptest.NewRequest("POST", "http://vendor.example", http.NoBody), Response: &http.Response{StatusCode: 500}, Replayable: true}
 	d := p.Next(a)
 	if !d.Retry || d.Delay < 2*time.Millisecond || d.Delay > 4*time.Millisecond {
