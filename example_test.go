@@ -254,6 +254,39 @@ func ExampleByRoute() {
 	// api.example.com
 }
 
+// A tighter limit is tried out beside the one that is enforced. The snapshot
+// counts what it would have done with each call.
+func ExampleTransport_Snapshot() {
+	base, _, closeVendor := vendor()
+	defer closeVendor()
+
+	transport := &weir.Transport{
+		Base:   base,
+		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
+		Shadow: []throttle.Limit{throttle.TokenBucket(1, time.Hour, 2)},
+	}
+	defer transport.Close()
+	client := &http.Client{Transport: transport}
+	for range 5 {
+		resp, err := client.Get("http://api.example.com/")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp.Body.Close()
+	}
+	for _, lane := range transport.Snapshot() {
+		fmt.Println(lane.Key, lane.Waiting, "in line")
+		for _, count := range lane.Shadow {
+			fmt.Printf("%d requests: enforced %v, shadow %v\n", count.Requests, count.Live, count.Candidate)
+		}
+	}
+	// Output:
+	// api.example.com 0 in line
+	// 2 requests: enforced admit, shadow admit
+	// 3 requests: enforced admit, shadow wait
+}
+
 // New limits hold at once, for those in line too.
 func ExampleTransport_SetLimits() {
 	base, _, closeVendor := vendor()

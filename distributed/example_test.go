@@ -2,7 +2,9 @@ package distributed_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -46,4 +48,36 @@ func Example() {
 	// replica 1 sent, after a wait: false
 	// replica 0 sent, after a wait: false
 	// replica 1 sent, after a wait: true
+}
+
+// A quota that must never be overrun: while Redis does not answer, callers are
+// refused.
+func ExampleLoss() {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close()
+	store := distributed.New(rdb, "billing")
+	store.OnLoss = distributed.FailClosed
+	store.Logger = slog.New(slog.DiscardHandler)
+	defer store.Close()
+	limiter, err := store.Limiter("api.example.com", throttle.TokenBucket(10, time.Second, 3))
+	if err != nil {
+		panic(err)
+	}
+	queue := shaping.NewQueue(limiter)
+
+	fmt.Println("sent:", queue.Wait(context.Background()) == nil)
+	server.Close()
+	for {
+		if err := queue.Wait(context.Background()); err != nil {
+			fmt.Println("unavailable:", errors.Is(err, distributed.ErrUnavailable))
+			return
+		}
+	}
+	// Output:
+	// sent: true
+	// unavailable: true
 }

@@ -64,3 +64,89 @@ func ExampleQueue_Pause() {
 	fmt.Println(errors.Is(err, shaping.ErrDeadline), errors.Is(err, context.DeadlineExceeded))
 	// Output: true true
 }
+
+// New limits hold at once, for those in line too.
+func ExampleQueue_Tune() {
+	limiter, err := throttle.Local{}.Limiter("mail", throttle.TokenBucket(1, time.Hour, 1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue := shaping.NewQueue(limiter)
+	waits := make(chan time.Duration)
+	queue.Hook = &shaping.Hook{Wait: func(_ context.Context, w shaping.Wait) func(error) {
+		waits <- w.Planned
+		return nil
+	}}
+
+	sent := make(chan error)
+	go func() {
+		for range 2 {
+			sent <- queue.Wait(context.Background())
+		}
+	}()
+	fmt.Println("first:", <-sent)
+	fmt.Println("second waits", (<-waits).Round(time.Hour))
+	if err := queue.Tune(throttle.TokenBucket(1000, time.Second, 1)); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("second:", <-sent)
+	// Output:
+	// first: <nil>
+	// second waits 1h0m0s
+	// second: <nil>
+}
+
+// A call has a cost for each limit: here one request and an estimate of 600
+// tokens, which is corrected once the answer says what was used.
+func ExampleQueue_WaitTurn() {
+	tokens := throttle.TokenBucket(1000, 24*time.Hour, 1000)
+	tokens.Unit = "tokens"
+	limiter, err := throttle.Local{}.Limiter("model", throttle.TokenBucket(10, time.Second, 10), tokens)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue := shaping.NewQueue(limiter)
+
+	turn := shaping.Turn{Each: []int{1, 600}, MaxWait: time.Minute}
+	if err := queue.WaitTurn(context.Background(), &turn); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.0f tokens at hand\n", queue.State().Limits[1].Headroom)
+	queue.Settle(turn.Departure(), throttle.Request{Each: []int{1, 250}})
+	fmt.Printf("%.0f tokens at hand\n", queue.State().Limits[1].Headroom)
+	// Output:
+	// 400 tokens at hand
+	// 750 tokens at hand
+}
+
+// The vendor refused a call and asked for two minutes. Nobody departs before
+// they are over, and callers who cannot wait for so long are told so at once.
+func ExampleQueue_Reconcile() {
+	limiter, err := throttle.Local{}.Limiter("api", throttle.TokenBucket(10, time.Second, 5))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue := shaping.NewQueue(limiter)
+	queue.MaxWait = time.Minute
+
+	turn := shaping.Turn{N: 1}
+	if err := queue.WaitTurn(context.Background(), &turn); err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue.Reconcile(throttle.Fact{
+		Departed: turn.Departed(),
+		Refused:  true,
+		Until:    queue.Now().Add(2 * time.Minute),
+	})
+
+	var refused *shaping.Error
+	if errors.As(queue.Wait(context.Background()), &refused) {
+		fmt.Println(refused.Reason, refused.Wait.Round(time.Minute))
+	}
+	// Output: pause 2m0s
+}
