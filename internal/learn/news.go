@@ -1,0 +1,264 @@
+package learn
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Processes that share a lane tell each other facts and little else, in an order
+// that their store keeps. Each of them observes all of it in that order, so that
+// their states are the same.
+
+// The kinds of what is told.
+const (
+	newsFact = 1 + iota
+	newsMeeting
+	newsResume
+	newsForget
+	newsMemory
+)
+
+// mostQuotas bounds the quotas of a fact that are told.
+const mostQuotas = 8
+
+// A Meeting is what a process knew of a lane before its processes began to learn
+// together.
+type Meeting struct {
+	Took  time.Duration // from the departure of a call to its answer
+	First throttle.Instant
+	Pace  [2]throttle.Instant // when two calls left
+	Back  [2]int64            // how many of the lane's calls have left since
+	Cap   float64             // calls in flight that were let go; zero: any number
+}
+
+// AppendFact appends a fact to what is told. A fact of no Ordinal is of a call that
+// left before the processes began to learn together. Granted is not told: the store
+// counts.
+func AppendFact(b []byte, f *Fact) []byte {
+	b = append(b, newsFact, flags(f.Waited, f.Refused, f.Until > 0))
+	b = binary.AppendVarint(b, int64(f.Departed))
+	b = binary.AppendUvarint(b, uint64(max(0, f.Landed.Sub(f.Departed))))
+	b = binary.AppendUvarint(b, uint64(max(0, f.Ordinal)))
+	b = binary.AppendUvarint(b, uint64(max(0, f.Flying)))
+	if f.Until > 0 {
+		b = binary.AppendVarint(b, int64(f.Until))
+	}
+	quotas := f.Quotas[:min(len(f.Quotas), mostQuotas)]
+	b = binary.AppendUvarint(b, uint64(len(quotas)))
+	for i := range quotas {
+		b = appendQuota(b, &quotas[i])
+	}
+	return b
+}
+
+func appendQuota(b []byte, q *Quota) []byte {
+	b = append(b, flags(q.HasLimit, q.HasRemaining, q.HasReset, q.HasWindow, q.Advisory))
+	b = appendText(appendText(b, q.Name), q.Unit)
+	b = binary.BigEndian.AppendUint64(b, math.Float64bits(q.Limit))
+	b = binary.BigEndian.AppendUint64(b, math.Float64bits(q.Remaining))
+	return binary.AppendVarint(binary.AppendVarint(b, int64(q.Reset)), int64(q.Window))
+}
+
+// AppendMeeting appends what was known before.
+func AppendMeeting(b []byte, m *Meeting) []byte {
+	b = append(b, newsMeeting)
+	b = binary.AppendVarint(b, int64(m.Took))
+	for _, at := range [...]throttle.Instant{m.First, m.Pace[0], m.Pace[1]} {
+		b = binary.AppendVarint(b, int64(at))
+	}
+	b = binary.AppendVarint(binary.AppendVarint(b, m.Back[0]), m.Back[1])
+	return binary.BigEndian.AppendUint64(b, math.Float64bits(m.Cap))
+}
+
+// AppendResume appends an operator's word that what the vendor told no longer holds.
+func AppendResume(b []byte) []byte { return append(b, newsResume) }
+
+// AppendForget appends that all is to be learned anew.
+func AppendForget(b []byte) []byte { return append(b, newsForget) }
+
+// AppendMemory appends what is to be gone on with by who knows nothing.
+func AppendMemory(b []byte, m Memory) []byte {
+	b = append(b, newsMemory)
+	for _, v := range [...]float64{m.Rate, m.Width, m.Period, m.InFlight} {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return b
+}
+
+func flags(set ...bool) (b byte) {
+	for i, on := range set {
+		if on {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+// appendText appends a text of at most 64 bytes; names are no longer.
+func appendText(b []byte, text string) []byte {
+	text = text[:min(len(text), 64)]
+	return append(append(b, byte(len(text))), text...)
+}
+
+// Hear observes what a process told: granted is the latest ordinal that the store
+// gave when it took it, at when that was. What makes no sense ends it.
+func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
+	r := reader{left: told}
+	for len(r.left) > 0 && !r.bad {
+		switch r.byte() {
+		case newsFact:
+			f := r.fact()
+			if !r.bad {
+				s.hear(&f, granted, at)
+			}
+		case newsMeeting:
+			if m := r.meeting(); !r.bad {
+				s.meeting(&m, granted)
+			}
+		case newsResume:
+			s.Resume(at)
+		case newsForget:
+			*s = New(s.Setting)
+		case newsMemory:
+			m := Memory{Version: memoryVersion, Rate: r.float(), Width: r.float(), Period: r.float(), InFlight: r.float()}
+			if !r.bad && s.Mode == Start && m.Validate() == nil {
+				s.Import(m)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// hear observes a fact. A call without an ordinal left before any of that was
+// heard: if it is the first to be refused it counts as the latest of all, and
+// otherwise as old news.
+func (s *State) hear(f *Fact, granted int64, at throttle.Instant) {
+	f.Granted = granted
+	f.Ordinal = min(f.Ordinal, granted)
+	if f.Ordinal == 0 {
+		if f.Ordinal = granted; s.Cut > 0 {
+			f.Ordinal = min(s.Cut, granted)
+		}
+	}
+	f.Departed, f.Landed = min(f.Departed, at), min(f.Landed, at)
+	f.Flying = min(max(f.Flying, 1), 1<<20)
+	s.observe(f, at)
+}
+
+// meeting takes in what was known before, if nothing was learned yet.
+func (s *State) meeting(m *Meeting, granted int64) {
+	if s.RTT > 0 || s.Mode != Start || m.First == 0 {
+		return
+	}
+	pace := [2]Mark{{granted - m.Back[0], m.Pace[0]}, {granted - m.Back[1], m.Pace[1]}}
+	s.Met(m.Took, Mark{min(1, granted), m.First}, pace)
+	if m.Cap >= 1 && m.Cap <= 1<<20 {
+		s.Cap = m.Cap
+	}
+}
+
+// A reader reads what was told. Once something makes no sense it is bad, and reads
+// zeros.
+type reader struct {
+	left []byte
+	bad  bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n > len(r.left) {
+		r.bad, r.left = true, nil
+		return make([]byte, n)
+	}
+	b := r.left[:n]
+	r.left = r.left[n:]
+	return b
+}
+
+func (r *reader) byte() byte { return r.take(1)[0] }
+
+func (r *reader) uint() uint64 {
+	n, size := binary.Uvarint(r.left)
+	if size <= 0 {
+		r.bad, r.left = true, nil
+		return 0
+	}
+	r.left = r.left[size:]
+	return n
+}
+
+func (r *reader) int() int64 {
+	n, size := binary.Varint(r.left)
+	if size <= 0 {
+		r.bad, r.left = true, nil
+		return 0
+	}
+	r.left = r.left[size:]
+	return n
+}
+
+// count reads a number that is not negative.
+func (r *reader) count(most uint64) int64 {
+	n := r.uint()
+	if n > most {
+		r.bad = true
+	}
+	return int64(min(n, most))
+}
+
+// instant reads one of the years from 1970 to 2262.
+func (r *reader) instant() throttle.Instant {
+	n := r.int()
+	if n < 0 {
+		r.bad = true
+	}
+	return throttle.Instant(max(n, 0))
+}
+
+func (r *reader) float() float64 {
+	f := math.Float64frombits(binary.BigEndian.Uint64(r.take(8)))
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		r.bad = true
+		return 0
+	}
+	return f
+}
+
+func (r *reader) text() string { return string(r.take(int(r.byte()))) }
+
+func (r *reader) fact() (f Fact) {
+	set := r.byte()
+	f.Waited, f.Refused = set&1 != 0, set&2 != 0
+	f.Departed = r.instant()
+	f.Landed = f.Departed.Add(time.Duration(r.count(math.MaxInt64)))
+	f.Ordinal, f.Flying = r.count(1<<53), int(r.count(1<<30))
+	if set&4 != 0 {
+		f.Until = r.instant()
+	}
+	n := r.count(mostQuotas)
+	for range n {
+		f.Quotas = append(f.Quotas, r.quota())
+	}
+	return f
+}
+
+func (r *reader) quota() (q Quota) {
+	set := r.byte()
+	q.HasLimit, q.HasRemaining, q.HasReset = set&1 != 0, set&2 != 0, set&4 != 0
+	q.HasWindow, q.Advisory = set&8 != 0, set&16 != 0
+	q.Name, q.Unit = r.text(), r.text()
+	q.Limit, q.Remaining = r.float(), r.float()
+	q.Reset, q.Window = time.Duration(r.int()), time.Duration(r.int())
+	return q
+}
+
+func (r *reader) meeting() (m Meeting) {
+	m.Took = time.Duration(r.int())
+	m.First, m.Pace[0], m.Pace[1] = r.instant(), r.instant(), r.instant()
+	m.Back[0], m.Back[1] = r.int(), r.int()
+	m.Cap = r.float()
+	return m
+}

@@ -1,0 +1,176 @@
+package learn_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// learned returns a state after refusals and told quotas.
+func learned() learn.State {
+	s := learn.New(learn.Setting{})
+	for n := range int64(300) {
+		f := fact(n + 1)
+		f.Refused = n%17 == 16
+		f.Quotas = []learn.Quota{{Name: "day", Limit: 20, HasLimit: true, Remaining: float64(20 - n%17), HasRemaining: true, Reset: time.Second, HasReset: true}}
+		s = feed(s, f)
+	}
+	return s
+}
+
+func encode(t *testing.T, s learn.State) []byte {
+	t.Helper()
+	b, err := s.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestStateTravels(t *testing.T) {
+	for name, want := range map[string]learn.State{"new": learn.New(learn.Setting{}), "learned": learned()} {
+		b := encode(t, want)
+		if len(b) > 1500 {
+			t.Errorf("%s: the state takes %d bytes", name, len(b))
+		}
+		var got learn.State
+		if err := got.UnmarshalBinary(b); err != nil || got != want {
+			t.Errorf("%s: read %v (%v), want %v", name, &got, err, &want)
+		}
+	}
+}
+
+func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
+	good := encode(t, learned())
+	for name, b := range map[string][]byte{
+		"nothing": nil, "half": good[:len(good)/2], "more": append(append([]byte{}, good...), 0),
+		"another version": append([]byte{99}, good[1:]...), "another layout": append([]byte{good[0], 1, 2, 3, 4}, good[5:]...),
+	} {
+		kept := learned()
+		if err := kept.UnmarshalBinary(b); err == nil || kept != learned() {
+			t.Errorf("%s: error %v, and the state is %v", name, err, &kept)
+		}
+	}
+	for name, spoil := range map[string]func(*learn.State){
+		"mode": func(s *learn.State) { s.Mode = 9 }, "rate": func(s *learn.State) { s.Mode, s.R = learn.Rate, 0 },
+		"search": func(s *learn.State) { s.X = -1 }, "round trip": func(s *learn.State) { s.RTT = math.Inf(1) },
+	} {
+		s := learned()
+		spoil(&s)
+		if err := new(learn.State).UnmarshalBinary(encode(t, s)); err == nil {
+			t.Errorf("%s: a state that makes no sense was read", name)
+		}
+	}
+}
+
+// Processes that hear the same in the same order know the same, also one that
+// begins with the state of another in between.
+func TestWhoHearsTheSameKnowsTheSame(t *testing.T) {
+	first, second := learn.New(learn.Setting{}), learn.New(learn.Setting{})
+	third := learn.State{}
+	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{10, 1}, Cap: 8}
+	told := learn.AppendMeeting(nil, &met)
+	for n := range int64(400) {
+		f := fact(n + 1)
+		f.Refused, f.Until = n%40 == 39, 0
+		f.Quotas = []learn.Quota{{Name: "x", Limit: 90, HasLimit: true, Remaining: float64(90 - n%40), HasRemaining: true}}
+		told = learn.AppendFact(told, &f)
+		if n%7 != 0 {
+			continue
+		}
+		heard := f.Landed.Add(30 * time.Millisecond)
+		first.Hear(told, f.Ordinal+3, heard)
+		second.Hear(told, f.Ordinal+3, heard)
+		if n > 200 && third == (learn.State{}) {
+			if err := third.UnmarshalBinary(encode(t, first)); err != nil {
+				t.Fatal(err)
+			}
+		} else if n > 200 {
+			third.Hear(told, f.Ordinal+3, heard)
+		}
+		told = told[:0]
+	}
+	if first != second || first != third || first.Mode == learn.Start {
+		t.Errorf("they know %v, %v and %v", &first, &second, &third)
+	}
+}
+
+// The facts arrive as they were observed.
+func TestFactsTravel(t *testing.T) {
+	want, got := learn.New(learn.Setting{}), learn.New(learn.Setting{})
+	for n := range int64(200) {
+		f := fact(n + 1)
+		if f.Refused = n%50 == 49; f.Refused {
+			f.Until = f.Landed.Add(time.Second)
+		}
+		f.Granted = f.Ordinal + 2
+		f.Quotas = []learn.Quota{{Name: "n", Unit: "requests", Limit: 60, HasLimit: true, Remaining: float64(60 - n%50), HasRemaining: true, Reset: time.Minute, HasReset: true, Window: time.Minute, HasWindow: true}}
+		want = learn.Observe(want, &f, f.Landed)
+		got.Hear(learn.AppendFact(nil, &f), f.Granted, f.Landed)
+	}
+	if got != want {
+		t.Errorf("heard %v, want %v", &got, &want)
+	}
+}
+
+// A call of before they learned together is refused: the first such is the lane's
+// latest, the others are old news.
+func TestCallsOfBeforeAreOldNews(t *testing.T) {
+	s := learn.New(learn.Setting{})
+	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{30, 0}}
+	f := fact(0)
+	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
+	told := learn.AppendFact(learn.AppendMeeting(nil, &met), &f)
+	s.Hear(told, 40, at(0.21))
+	if s.Cut != 40 || s.Mode == learn.Start {
+		t.Fatalf("after the first refusal: %v, cut %d", &s, s.Cut)
+	}
+	before := s
+	s.Hear(told, 47, at(0.22))
+	if s.Cut != before.Cut || s.Mode != before.Mode || s.R != before.R {
+		t.Errorf("old news changed %v to %v", &before, &s)
+	}
+}
+
+func TestForgetAndMemoryTravel(t *testing.T) {
+	s := learned()
+	s.Hear(learn.AppendForget(nil), 300, at(4))
+	if s != learn.New(learn.Setting{}) {
+		t.Errorf("after forgetting: %v", &s)
+	}
+	s.Hear(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 50, Width: 0.05}), 300, at(4))
+	if s.Mode != learn.Rate || s.R != 50 {
+		t.Errorf("after a memory: %v", &s)
+	}
+	s.Hear(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 5, Width: 0.05}), 300, at(4))
+	if s.R != 50 {
+		t.Errorf("a memory took the place of what was known: %v", &s)
+	}
+}
+
+// Whatever is heard or read, the learner goes on.
+func FuzzHear(f *testing.F) {
+	fa := fact(3)
+	fa.Quotas = []learn.Quota{{Name: "a", HasLimit: true, Limit: 3}}
+	s := learned()
+	state, _ := s.AppendBinary(nil)
+	f.Add(learn.AppendFact(nil, &fa), state)
+	f.Add(learn.AppendMeeting(nil, &learn.Meeting{First: at(0)}), []byte{1})
+	f.Add(learn.AppendMemory(learn.AppendForget(learn.AppendResume(nil)), learn.Memory{Rate: 3}), []byte{})
+	f.Fuzz(func(t *testing.T, told, state []byte) {
+		s := learn.New(learn.Setting{})
+		_ = s.UnmarshalBinary(state)
+		s.Hear(told, 100, at(10))
+		for n := range int64(20) {
+			f := fact(n + 200)
+			f.Refused = n%5 == 0
+			s = learn.Observe(s, &f, f.Landed)
+			if p := s.Plan(f.Landed, f.Ordinal); p.Rate < 0 || math.IsNaN(p.Rate) {
+				t.Fatalf("the plan is %+v", p)
+			}
+		}
+	})
+}
