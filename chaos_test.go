@@ -170,7 +170,7 @@ func (c *chaos) judge() {
 		c.judgeCall(call, byID[call.id])
 	}
 	for _, lane := range c.transport.Snapshot() {
-		if lane.Users != 0 || lane.Waiting != 0 {
+		if lane.Requests != 0 || lane.Waiting != 0 {
 			c.Errorf("lane at rest = %+v, want nobody in it", lane)
 		}
 	}

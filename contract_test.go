@@ -158,8 +158,8 @@ func TestTransportRaisesPanicOfBaseAgain(t *testing.T) {
 		r.transport.RoundTrip(req)
 	}()
 	for _, lane := range r.transport.Snapshot() {
-		if lane.Users != 0 {
-			t.Errorf("users of lane %q after a panic = %d, want 0", lane.Key, lane.Users)
+		if lane.Requests != 0 {
+			t.Errorf("requests in lane %q after a panic = %d, want 0", lane.Key, lane.Requests)
 		}
 	}
 }

@@ -283,8 +283,8 @@ func ExampleTransport_Snapshot() {
 	}
 	// Output:
 	// api.example.com 0 in line
-	// 2 requests: enforced admit, shadow admit
-	// 3 requests: enforced admit, shadow wait
+	// 2 requests: enforced admitted, shadow admitted
+	// 3 requests: enforced admitted, shadow held
 }
 
 // New limits hold at once, for those in line too.

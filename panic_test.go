@@ -83,8 +83,8 @@ func TestPanicClosesResponseInHand(t *testing.T) {
 			if sent.Err() == nil && !tr.UnguardedResends {
 				t.Error("the attempt's context has not ended, want its end")
 			}
-			if users := tr.Snapshot()[0].Users; users != 0 {
-				t.Errorf("Users = %d, want 0", users)
+			if users := tr.Snapshot()[0].Requests; users != 0 {
+				t.Errorf("Requests = %d, want 0", users)
 			}
 		})
 	}
@@ -130,8 +130,8 @@ func TestPanicOfTracerLeavesNobodyInLine(t *testing.T) {
 				t.Error("GET did not panic")
 			}
 		}
-		if state := r.transport.Snapshot()[0]; state.Waiting != 0 || state.Users != 0 {
-			t.Errorf("%d wait and %d are in the lane, want none", state.Waiting, state.Users)
+		if state := r.transport.Snapshot()[0]; state.Waiting != 0 || state.Requests != 0 {
+			t.Errorf("%d wait and %d are in the lane, want none", state.Waiting, state.Requests)
 		}
 		time.Sleep(time.Second)
 		if got := r.get(t.Context(), "next"); got.at != time.Second || got.err != nil {
@@ -150,8 +150,8 @@ func TestPanicOfLoggerLeavesLaneEmpty(t *testing.T) {
 			t.Error("GET did not panic")
 		}
 		r.want("GET", r.get(t.Context(), "good"), 200)
-		if users := r.transport.Snapshot()[0].Users; users != 0 {
-			t.Errorf("Users = %d, want 0", users)
+		if users := r.transport.Snapshot()[0].Requests; users != 0 {
+			t.Errorf("Requests = %d, want 0", users)
 		}
 	})
 }

@@ -120,7 +120,7 @@ func TestPreparePanicLeavesLaneUsable(t *testing.T) {
 		if prepared.Err() == nil {
 			t.Error("the attempt's context lives on after the panic")
 		}
-		if got := r.transport.Snapshot()[0].Users; got != 0 {
+		if got := r.transport.Snapshot()[0].Requests; got != 0 {
 			t.Errorf("users = %d, want 0", got)
 		}
 	})

@@ -9,19 +9,19 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Outcome is what limits do with a request.
+// An Outcome is what limits do with a request, in the words of the metrics.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Admitted Outcome = iota // let it go at once
-	Held                    // let it wait
-	Refused                 // never let it go
+	Admitted Outcome = iota // it departed at once
+	Held                    // it had to wait
+	Rejected                // it never departed: the line was full, the wait too long or the cost too great
 )
 
-// String returns the outcome's word: "admit", "wait" or "reject".
+// String returns the outcome's word: "admitted", "held" or "rejected".
 func (o Outcome) String() string {
-	if words := [...]string{"admit", "wait", "reject"}; int(o) < len(words) {
+	if words := [...]string{"admitted", "held", "rejected"}; int(o) < len(words) {
 		return words[o]
 	}
 	return fmt.Sprintf("outcome(%d)", uint8(o))
@@ -92,14 +92,14 @@ func (s *shadow) decide(now throttle.Instant, r throttle.Request, live Outcome) 
 
 func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	if s.waiting(now) >= s.most {
-		return Refused
+		return Rejected
 	}
 	r.Since = now
 	at := max(now, s.last)
 	for {
 		next, err := s.limiter.Take(at, r)
 		if err != nil || next == throttle.Never {
-			return Refused
+			return Rejected
 		}
 		if next <= at {
 			break

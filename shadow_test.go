@@ -145,7 +145,7 @@ func TestShadowLimitsHaveTheirOwnCost(t *testing.T) {
 		r.wantCounted(
 			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 2},
 			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Held, Requests: 1},
-			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Refused, Requests: 1},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Rejected, Requests: 1},
 		)
 	})
 }
@@ -176,7 +176,7 @@ func TestShadowLineIsBounded(t *testing.T) {
 		r.wantCounted(
 			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
 			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Held, Requests: 5},
-			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Refused, Requests: 7},
+			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Rejected, Requests: 7},
 		)
 	})
 }
@@ -193,7 +193,7 @@ func TestShadowCountsEachRequestOnce(t *testing.T) {
 		}
 		r.wantCounted(
 			weir.ShadowCount{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
-			weir.ShadowCount{Live: weir.Refused, Candidate: weir.Refused, Requests: 1},
+			weir.ShadowCount{Live: weir.Rejected, Candidate: weir.Rejected, Requests: 1},
 		)
 	})
 }
@@ -229,7 +229,7 @@ func TestBadShadowIsAnErrorOfEveryRequest(t *testing.T) {
 
 func TestOutcomesAreWords(t *testing.T) {
 	for outcome, want := range map[weir.Outcome]string{
-		weir.Admitted: "admit", weir.Held: "wait", weir.Refused: "reject", 7: "outcome(7)",
+		weir.Admitted: "admitted", weir.Held: "held", weir.Rejected: "rejected", 7: "outcome(7)",
 	} {
 		if got := outcome.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)

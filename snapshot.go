@@ -8,26 +8,25 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A LaneState is the state of one lane at one instant: for metrics, and for a
-// caller who wants to know before asking.
+// A LaneState is the state of one lane at one instant.
 type LaneState struct {
-	Key     string        // "" for the lane that keys beyond MaxLanes share
-	Waiting int           // requests in line
-	Users   int           // requests in the lane: in line, in flight or between attempts
-	Paused  time.Duration // until the lane's pause ends; zero: it is not paused
-	Cut     float64       // share of the configured rate in force; 1 where nothing was cut
-	Stale   uint64        // permits that were void because their request woke too late
-	Limits  []LimitState
-	Learned Learned       // of the server's limit; the zero value where nothing is sure
-	Shadow  []ShadowCount // of Transport.Shadow; nil where there is none
+	Key      string        // "" for the lane that keys beyond MaxLanes share
+	Waiting  int           // requests in line
+	Requests int           // requests in the lane: in line, in flight or between attempts
+	Paused   time.Duration // until the lane's pause ends; zero: it is not paused
+	Cut      float64       // share of the configured rate in force; 1 if nothing was cut
+	Stale    uint64        // permits that were void because their request woke too late
+	Limits   []LimitState  // in the order in which they were configured
+	Learned  Learned       // of the server's limit; the zero value if nothing is sure
+	Shadow   []ShadowCount // of Transport.Shadow; nil if there are no shadow limits
 
-	// Store tells how the lane fares with Transport.Store: whether it answers,
-	// with how many processes its limits are shared, what was lost. Nil: the
-	// lane's limits are enforced in this process alone.
+	// Store tells how the lane fares with Transport.Store: whether the store
+	// answers, with how many processes the limits are shared, what was lost. It
+	// is nil if the lane's limits are enforced in this process alone.
 	Store *throttle.StoreState
 }
 
-// A Learned is what the answers have taught a lane of the server's limit. The zero
+// Learned is what the server's answers have taught a lane of its limit. The zero
 // value says that nothing is sure.
 type Learned struct {
 	Rate     float64 // calls per second; zero: not known
@@ -36,7 +35,7 @@ type Learned struct {
 	Probing  bool    // it refused, and one call at a time asks whether it serves again
 }
 
-// A LimitState is the state of one limit of a lane.
+// A LimitState is the state of one limit of a lane at one instant.
 type LimitState struct {
 	Limit       throttle.Limit
 	Headroom    float64       // permits that could be spent at once; negative: debt
@@ -59,15 +58,15 @@ func (t *Transport) Snapshot() []LaneState {
 func (l *lane) state() LaneState {
 	s := l.queue.State()
 	state := LaneState{
-		Key:     l.key,
-		Waiting: s.Waiting,
-		Users:   int(max(l.users.Load(), 0)),
-		Paused:  max(0, s.Paused.Sub(s.Now)),
-		Cut:     s.Cut,
-		Stale:   s.Stale,
-		Learned: l.gate.learned(),
-		Shadow:  l.shadow.counts(),
-		Store:   s.Store,
+		Key:      l.key,
+		Waiting:  s.Waiting,
+		Requests: int(max(l.users.Load(), 0)),
+		Paused:   max(0, s.Paused.Sub(s.Now)),
+		Cut:      s.Cut,
+		Stale:    s.Stale,
+		Learned:  l.gate.learned(),
+		Shadow:   l.shadow.counts(),
+		Store:    s.Store,
 	}
 	for _, limit := range s.Limits {
 		state.Limits = append(state.Limits, LimitState{

@@ -32,11 +32,11 @@ func TestSnapshotTellsStateOfEveryLane(t *testing.T) {
 			t.Fatalf("lanes = %d, want 2", len(states))
 		}
 		lane := states[0]
-		if lane.Key != "paused.test" || lane.Paused != 90*time.Second || lane.Users != 1 || lane.Waiting != 1 {
+		if lane.Key != "paused.test" || lane.Paused != 90*time.Second || lane.Requests != 1 || lane.Waiting != 1 {
 			t.Errorf("paused lane = %+v, want one waiting for 90s", lane)
 		}
 		lane = states[1]
-		if lane.Key != "vendor.test" || lane.Paused != 0 || lane.Users != 4 || lane.Waiting != 0 || lane.Cut != 1 || lane.Store != nil {
+		if lane.Key != "vendor.test" || lane.Paused != 0 || lane.Requests != 4 || lane.Waiting != 0 || lane.Cut != 1 || lane.Store != nil {
 			t.Errorf("lane = %+v, want four in flight", lane)
 		}
 		if got := lane.Limits[0]; got.Limit.Name != "per second" || got.Headroom != 0.5 || got.Next != 500*time.Millisecond || got.Utilization != 0.75 {
@@ -45,7 +45,7 @@ func TestSnapshotTellsStateOfEveryLane(t *testing.T) {
 		callers.wait()
 		<-paused
 		for _, lane := range r.transport.Snapshot() {
-			if lane.Users != 0 || lane.Waiting != 0 {
+			if lane.Requests != 0 || lane.Waiting != 0 {
 				t.Errorf("lane at rest = %+v, want nobody in it", lane)
 			}
 		}
@@ -82,7 +82,7 @@ func TestShadowCountsAndHoldsNothing(t *testing.T) {
 		want := []weir.ShadowCount{
 			{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},
 			{Live: weir.Admitted, Candidate: weir.Held, Requests: 2},
-			{Live: weir.Held, Candidate: weir.Refused, Requests: 1},
+			{Live: weir.Held, Candidate: weir.Rejected, Requests: 1},
 		}
 		if got := r.transport.Snapshot()[0].Shadow; !reflect.DeepEqual(got, want) {
 			t.Errorf("Shadow = %+v, want %+v", got, want)

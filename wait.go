@@ -78,7 +78,7 @@ func (c *call) countShadow(err error) {
 	case arrived == 0 && c.ctx.Err() != nil:
 		return // it gave up before anything was decided
 	case arrived == 0:
-		live, arrived = Refused, c.lane.queue.Now()
+		live, arrived = Rejected, c.lane.queue.Now()
 	case err != nil, c.turn.Departed() > arrived:
 		live = Held
 	}
