@@ -78,6 +78,9 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	}
 	c.lane = lane
 	c.turn.MaxWait = c.options.maxWait
+	if t.Tenant != nil {
+		c.turn.Tenant, c.turn.Weight = t.Tenant(req)
+	}
 	c.turn.ID = rand.Uint64() // a count would be one more line of memory that all processors write
 	return c.price()
 }

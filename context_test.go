@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,4 +163,76 @@ func TestMaxWaitingAdmitsRetries(t *testing.T) {
 			r.want("GET", got, 200)
 		}
 	})
+}
+
+// orderOf lets requests of the contexts come while all of them must wait, in this
+// order, and returns their ids in the order in which they arrived at the vendor.
+func orderOf(t *testing.T, transport *weir.Transport, come func(ctx context.Context, send func(context.Context, string))) (order []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		transport.Limits = []throttle.Limit{throttle.LeakyBucket(1, time.Second)}
+		r := pipeRig(t, &testserver.Vendor{}, transport)
+		r.want("GET", r.get(t.Context(), "at once"), 200)
+		var line sync.WaitGroup
+		come(t.Context(), func(ctx context.Context, id string) {
+			line.Go(func() { r.want("GET "+id, r.get(ctx, id), 200) })
+			synctest.Wait()
+		})
+		line.Wait()
+		order = ids(r.vendor.Arrivals())[1:]
+	})
+	return order
+}
+
+func TestUrgentRequestGoesNext(t *testing.T) {
+	order := orderOf(t, new(weir.Transport), func(ctx context.Context, send func(context.Context, string)) {
+		for range 30 {
+			send(weir.WithPriority(ctx, weir.PriorityLow), "bulk")
+		}
+		send(ctx, "receipt")
+		send(weir.WithPriority(ctx, weir.PriorityHigh), "password")
+	})
+	if want := []string{"password", "receipt", "bulk"}; !slices.Equal(order[:3], want) {
+		t.Errorf("the vendor saw first %v, want %v", order[:3], want)
+	}
+}
+
+func TestLowPriorityShareIsGuaranteed(t *testing.T) {
+	order := orderOf(t, &weir.Transport{LowPriorityShare: 0.25}, func(ctx context.Context, send func(context.Context, string)) {
+		for range 3 {
+			send(weir.WithPriority(ctx, weir.PriorityLow), "low")
+		}
+		for range 9 {
+			send(ctx, "normal")
+		}
+	})
+	if want := strings.Fields(strings.Repeat("normal normal normal low ", 3)); !slices.Equal(order, want) {
+		t.Errorf("the vendor saw %v, want %v", order, want)
+	}
+}
+
+func TestTenantsShareALane(t *testing.T) {
+	want := strings.Fields("a b b a b b a a")
+	flood := func(ctx context.Context, send func(context.Context, string), of func(context.Context, string, int) context.Context) {
+		for range 4 {
+			send(of(ctx, "a", 1), "a")
+		}
+		for range 4 {
+			send(of(ctx, "b", 2), "b")
+		}
+	}
+	order := orderOf(t, new(weir.Transport), func(ctx context.Context, send func(context.Context, string)) { flood(ctx, send, weir.WithTenant) })
+	if !slices.Equal(order, want) {
+		t.Errorf("tenants of contexts: the vendor saw %v, want %v", order, want)
+	}
+	byID := &weir.Transport{Tenant: func(r *http.Request) (string, int) {
+		id := r.Header.Get(testserver.DefaultIDHeader)
+		return id, map[string]int{"a": 1, "b": 2}[id]
+	}}
+	order = orderOf(t, byID, func(ctx context.Context, send func(context.Context, string)) {
+		flood(ctx, send, func(ctx context.Context, _ string, _ int) context.Context { return ctx })
+	})
+	if !slices.Equal(order, want) {
+		t.Errorf("tenants of Transport.Tenant: the vendor saw %v, want %v", order, want)
+	}
 }

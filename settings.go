@@ -20,6 +20,7 @@ const longestPause = time.Hour
 type settings struct {
 	maxWaiting int
 	maxWait    time.Duration
+	lowShare   float64 // of departures, guaranteed to the less urgent classes
 	maxPause   time.Duration
 	maxLanes   int
 	learn      Learning

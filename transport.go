@@ -67,6 +67,11 @@ type Transport struct {
 	// of each. It is an estimate where the response tells better: see Settle.
 	Cost func(*http.Request, throttle.Limit) int
 
+	// Tenant returns with whose requests a request shares its lane, and by what
+	// weight, as WithTenant does. If nil, or where it returns "", the context
+	// says.
+	Tenant func(*http.Request) (tenant string, weight int)
+
 	// Prepare is called for each attempt after its wait, on a copy of the
 	// request whose header may be changed: signatures and tokens that age are
 	// made here. Its error ends the request. It is not called for the hop of a
@@ -92,6 +97,11 @@ type Transport struct {
 	// MaxWait is the longest that a request waits in line at a time. Zero
 	// means no bound but the context.
 	MaxWait time.Duration
+
+	// LowPriorityShare is the share of a lane's departures, by cost, that the
+	// requests below the most urgent class in line are guaranteed together; see
+	// WithPriority. Zero means shaping.DefaultLowPriorityShare, negative none.
+	LowPriorityShare float64
 
 	// MaxPause is the longest pause, as the server asks for it, that requests
 	// wait through. A longer one returns its response and refuses requests of
@@ -166,6 +176,7 @@ func (t *Transport) init() {
 func (t *Transport) settings() settings {
 	s := settings{
 		maxWaiting: t.MaxWaiting,
+		lowShare:   t.LowPriorityShare,
 		maxWait:    t.MaxWait,
 		maxPause:   t.maxPause(),
 		maxLanes:   t.maxLanes(),

@@ -7,11 +7,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// enter puts w in line; the head then asks the limiter again at the instant
-// next.
-func (q *Queue) enter(w *waiter, next, now throttle.Instant) {
+// await lets w, who is in line, wait; the head asks the limiter again at the
+// instant next.
+func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 	w.ready = make(chan struct{})
-	heap.Push(&q.line, w)
 	if w.deadline != throttle.Never {
 		heap.Push(&q.expiring, w)
 	}
@@ -19,16 +18,28 @@ func (q *Queue) enter(w *waiter, next, now throttle.Instant) {
 	q.settle(now)
 }
 
-// drop takes w out of the line.
+// drop takes w, who does not depart, out of the line.
 func (q *Queue) drop(w *waiter) {
-	heap.Remove(&q.line, int(w.index)-1)
+	q.line.leave(w)
+	q.forgetDeadline(w)
+}
+
+func (q *Queue) forgetDeadline(w *waiter) {
 	if w.expiry > 0 {
 		heap.Remove(&q.expiring, int(w.expiry)-1)
 	}
 }
 
-// release lets w go: granted where err is nil.
-func (q *Queue) release(w *waiter, err error) {
+// letGo lets w depart, charged at an instant.
+func (q *Queue) letGo(w *waiter, charged throttle.Instant) {
+	w.charged = charged
+	q.line.depart(w)
+	q.forgetDeadline(w)
+	close(w.ready)
+}
+
+// sendAway takes w out of the line with an error.
+func (q *Queue) sendAway(w *waiter, err error) {
 	q.drop(w)
 	w.err = err
 	close(w.ready)
@@ -57,8 +68,8 @@ func (q *Queue) advance(now throttle.Instant) {
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	due := min(q.due, now) // of the head; those behind it were never told an instant
 	q.due = throttle.Never
-	for ; len(q.line) > 0; due = now {
-		w := q.line[0]
+	for ; q.line.count > 0; due = now {
+		w := q.line.first()
 		if w.ctx.Err() != nil {
 			q.drop(w) // its goroutine is on its way out
 			continue
@@ -68,17 +79,19 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			q.due = at
 			return true
 		}
-		if err == nil {
-			w.charged, w.granted, w.due = at, now, max(at, due)
+		if err != nil {
+			q.sendAway(w, err)
+			continue
 		}
-		q.release(w, err)
+		w.granted, w.due = now, max(at, due)
+		q.letGo(w, at)
 	}
 	return false
 }
 
 // expire sends away whose deadline has come, or cannot be met, in the order of
-// deadlines up to the first that can. It reports whether the head was among
-// them.
+// deadlines up to the first that can. It reports whether somebody else heads the
+// line now.
 func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 	for len(q.expiring) > 0 {
 		w := q.expiring[0]
@@ -86,23 +99,24 @@ func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 		if w.deadline > now && forecast.At <= w.deadline {
 			break
 		}
-		headGone = headGone || w == q.line[0]
+		head := q.line.first()
 		q.dismiss(w, forecast, now)
+		headGone = headGone || q.line.first() != head
 	}
 	return headGone
 }
 
 // dismiss sends w away for its deadline.
 func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
-	q.drop(w)
-	w.err = q.refusal(ErrDeadline, f, now)
-	close(w.ready)
+	err := q.refusal(ErrDeadline, f, now)
+	err.Waiting-- // the others
+	q.sendAway(w, err)
 }
 
 // settle sets the timer for the head's next question or the next deadline, and
 // tells a remote limiter who stands in line.
 func (q *Queue) settle(now throttle.Instant) {
-	waits := len(q.line) > 0
+	waits := q.line.count > 0
 	q.busy.Store(waits || q.closed || q.late > 0)
 	at := q.due
 	if len(q.expiring) > 0 {
@@ -120,7 +134,7 @@ func (q *Queue) settle(now throttle.Instant) {
 	}
 	if q.fetcher != nil && (waits || q.fetching) {
 		q.fetching = waits
-		q.fetcher.Fetch(now, len(q.line), q.line.requests())
+		q.fetcher.Fetch(now, q.line.count, q.line.requests())
 	}
 }
 
@@ -135,8 +149,8 @@ func (q *Queue) Close() error {
 	q.closed = true
 	now := q.Now()
 	refusal := q.refusal(ErrClosed, throttle.Forecast{}, now)
-	for len(q.line) > 0 {
-		q.release(q.line[0], refusal)
+	for q.line.count > 0 {
+		q.sendAway(q.line.first(), refusal)
 	}
 	q.settle(now)
 	return nil

@@ -57,6 +57,7 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	defer q.mu.Unlock()
 	now := q.Now()
 	q.readTolerance()
+	q.rates = nil
 	q.sift(now)
 	q.advance(now)
 	return nil
@@ -65,11 +66,11 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 // sift sends away who, whatever those before it do, can no longer be let go in
 // time, or at all.
 func (q *Queue) sift(now throttle.Instant) {
-	for _, w := range slices.Clone(q.line) {
+	for _, w := range slices.Collect(q.line.all()) {
 		forecast := q.forecast(now, w.Request)
 		if forecast.At == throttle.Never {
 			if _, err := q.limiter.Take(now, w.Request); err != nil {
-				q.release(w, err)
+				q.sendAway(w, err)
 				continue
 			}
 		}
@@ -101,7 +102,7 @@ type State struct {
 func (q *Queue) State() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := State{Now: q.Now(), Waiting: len(q.line), Stale: q.stale}
+	s := State{Now: q.Now(), Waiting: q.line.count, Stale: q.stale}
 	if r, ok := q.limiter.(throttle.Reader); ok {
 		s.State = r.State(s.Now)
 	}
@@ -115,5 +116,5 @@ func (q *Queue) Waiting() int {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.line)
+	return q.line.count
 }

@@ -19,8 +19,9 @@ func crowded(b *testing.B, n int) (*Queue, []*waiter) {
 	q := NewQueue(limiter)
 	all := make([]*waiter, n)
 	for i := range all {
-		all[i] = &waiter{ctx: b.Context(), deadline: throttle.Never, place: place{throttle.Instant(i), int64(i)}}
-		q.enter(all[i], throttle.Never, 0)
+		all[i] = &waiter{ctx: b.Context(), deadline: throttle.Never, place: place{throttle.Instant(i), int64(i)}, cost: 1}
+		q.line.enter(all[i], urgency{})
+		q.await(all[i], throttle.Never, 0)
 	}
 	return q, all
 }
@@ -46,7 +47,8 @@ func BenchmarkPlace(b *testing.B) {
 					w := all[c.leaves(i)]
 					q.drop(w)
 					w.place = place{throttle.Instant(c.comes(i)), int64(i + n)}
-					q.enter(w, throttle.Never, 0)
+					q.line.enter(w, urgency{})
+					q.await(w, throttle.Never, 0)
 				}
 			})
 		}

@@ -29,8 +29,11 @@ type event struct {
 	at   time.Duration
 	kind string // come, cancel, pause, tune, close
 
-	caller int           // of come and cancel
-	n      int           // cost of come
+	caller int // of come and cancel
+	n      int // cost of come
+	class  shaping.Priority
+	tenant string
+	cost   float64       // of come, as its tenant's share counts it
 	d      time.Duration // longest wait of come, zero: none; length of pause
 	limit  throttle.Limit
 }
@@ -44,6 +47,13 @@ func drawSchedule(t *rapid.T) schedule {
 		limit:      rapid.SampledFrom(limits).Draw(t, "limit"),
 		maxWaiting: rapid.IntRange(1, 20).Draw(t, "most waiting"),
 	}
+	classes, tenants := []shaping.Priority{0}, []string{""}
+	if rapid.Bool().Draw(t, "classes") {
+		classes = []shaping.Priority{shaping.PriorityLow, 0, shaping.PriorityHigh}
+	}
+	if rapid.Bool().Draw(t, "tenants") {
+		tenants = []string{"", "light", "heavy"}
+	}
 	instant := func(from time.Duration) time.Duration {
 		// The odd nanoseconds keep events off each other.
 		ms := rapid.IntRange(int(from/time.Millisecond)+1, 2000).Draw(t, "ms")
@@ -51,6 +61,8 @@ func drawSchedule(t *rapid.T) schedule {
 	}
 	for i := range rapid.IntRange(1, 30).Draw(t, "callers") {
 		come := event{at: instant(0), kind: "come", caller: i, n: rapid.IntRange(0, 3).Draw(t, "n")}
+		come.class = rapid.SampledFrom(classes).Draw(t, "class")
+		come.tenant = rapid.SampledFrom(tenants).Draw(t, "tenant")
 		if rapid.Bool().Draw(t, "bounded") {
 			come.d = time.Duration(rapid.IntRange(1, 1000).Draw(t, "longest wait")) * time.Millisecond
 		}
@@ -72,6 +84,9 @@ func drawSchedule(t *rapid.T) schedule {
 	slices.SortFunc(s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	return s
 }
+
+// weights of the tenants.
+var weights = map[string]int{"light": 1, "heavy": 3}
 
 // outcomes tells, of each caller, how and when it came out.
 type outcomes map[int]string
@@ -100,6 +115,7 @@ func (s schedule) play(t *testing.T) outcomes {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancels[e.caller] = cancel
 				wg.Go(func() {
+					ctx := shaping.WithTenant(shaping.WithPriority(ctx, e.class), e.tenant, weights[e.tenant])
 					err := q.WaitTurn(ctx, &shaping.Turn{N: e.n, MaxWait: e.d})
 					mu.Lock()
 					defer mu.Unlock()
@@ -135,15 +151,103 @@ type oracle struct {
 	base    throttle.Instant
 	most    int
 	line    []event // in order of arrival
+	classes map[shaping.Priority]*shares
+	owed    float64 // to the classes below the most urgent
+	rate    float64 // permits per second
 	closed  bool
 	got     outcomes
+}
+
+// shares are what the tenants of a class have had.
+type shares struct {
+	now  float64            // start of the last departure
+	ends map[string]float64 // of each tenant's last departure
+}
+
+func (o *oracle) class(p shaping.Priority) *shares {
+	if o.classes[p] == nil {
+		o.classes[p] = &shares{ends: make(map[string]float64)}
+	}
+	return o.classes[p]
+}
+
+// start of the departure of e, if it is its tenant's first.
+func (o *oracle) start(e event) float64 {
+	c := o.class(e.class)
+	return max(c.now, c.ends[e.tenant])
+}
+
+// first returns the index of who is next in a class.
+func (o *oracle) first(p shaping.Priority) int {
+	first, seen := -1, make(map[string]bool)
+	for i, e := range o.line {
+		if e.class != p || seen[e.tenant] {
+			continue
+		}
+		seen[e.tenant] = true
+		if first < 0 || o.start(e) < o.start(o.line[first]) {
+			first = i
+		}
+	}
+	return first
+}
+
+// head returns the index of who is next.
+func (o *oracle) head() int {
+	top, low := -1, -1
+	for _, p := range []shaping.Priority{shaping.PriorityHigh, 0, shaping.PriorityLow} {
+		switch first := o.first(p); {
+		case first < 0:
+		case top < 0:
+			top = first
+		case low < 0 || first < low:
+			low = first
+		}
+	}
+	if low >= 0 && o.line[low].cost*0.95 <= o.owed*(1+1e-9) {
+		return low
+	}
+	return top
+}
+
+// depart counts a departure, and takes it out of line.
+func (o *oracle) depart(i int) {
+	e := o.line[i]
+	several, urgent := false, true
+	for _, other := range o.line {
+		several = several || other.class != e.class
+		urgent = urgent && other.class <= e.class
+	}
+	switch {
+	case several && urgent:
+		o.owed += e.cost * 0.05
+	case several:
+		o.owed -= e.cost * 0.95
+	}
+	c, start := o.class(e.class), o.start(e)
+	c.now, c.ends[e.tenant] = start, start+e.cost/float64(max(1, weights[e.tenant]))
+	o.leave(i)
+}
+
+// leave takes a caller out of line. Where nobody is left nothing is remembered.
+func (o *oracle) leave(i int) {
+	o.line = slices.Delete(o.line, i, i+1)
+	left := make(map[shaping.Priority]bool)
+	for _, e := range o.line {
+		left[e.class] = true
+	}
+	maps.DeleteFunc(o.classes, func(p shaping.Priority, _ *shares) bool { return !left[p] })
+	if len(left) < 2 {
+		o.owed = 0
+	}
 }
 
 // foretell says what play must find. An event that shares an instant with what
 // the queue does by itself, such as a grant at a rate that was changed, would come
 // before or after it by chance: it comes a nanosecond later.
 func (s schedule) foretell(t testing.TB) outcomes {
-	o := oracle{limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)), most: s.maxWaiting, got: make(outcomes)}
+	o := oracle{limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)), most: s.maxWaiting, got: make(outcomes), classes: make(map[shaping.Priority]*shares)}
+	o.tune(s.limit)
 	for i := range s.events {
 		e := &s.events[i]
 		for o.runUntil(e.at) == e.at {
@@ -161,13 +265,13 @@ func (s schedule) foretell(t testing.TB) outcomes {
 func (o *oracle) runUntil(end time.Duration) time.Duration {
 	for {
 		next := time.Duration(throttle.Never)
-		for i, w := range o.line {
+		for _, w := range o.line {
 			if w.d > 0 {
 				next = min(next, w.at+w.d)
 			}
-			if i == 0 {
-				next = min(next, o.forecast(w))
-			}
+		}
+		if len(o.line) > 0 {
+			next = min(next, o.forecast(o.line[o.head()]))
 		}
 		if next >= end {
 			return next
@@ -184,13 +288,18 @@ func (o *oracle) forecast(w event) time.Duration {
 // look lets go and sends away who is due.
 func (o *oracle) look(now time.Duration) {
 	for len(o.line) > 0 {
-		head := o.line[0]
+		i := o.head()
+		head := o.line[i]
 		at, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
 		if err == nil && at > o.base.Add(now) {
 			break
 		}
 		o.got.note(head.caller, now, err)
-		o.line = o.line[1:]
+		if err != nil {
+			o.leave(i)
+			continue
+		}
+		o.depart(i)
 	}
 	if o.expire(now) {
 		o.look(now)
@@ -224,13 +333,13 @@ func (o *oracle) sift(now time.Duration) {
 }
 
 func (o *oracle) remove(caller int, now time.Duration, err error) {
-	o.line = slices.DeleteFunc(o.line, func(w event) bool {
-		if w.caller == caller {
-			o.got.note(caller, now, err)
-		}
-		return w.caller == caller
-	})
+	if i := slices.IndexFunc(o.line, func(w event) bool { return w.caller == caller }); i >= 0 {
+		o.got.note(caller, now, err)
+		o.leave(i)
+	}
 }
+
+func (o *oracle) tune(l throttle.Limit) { o.rate = float64(l.Permits) / l.Per.Seconds() }
 
 func (o *oracle) happen(e event) {
 	now := o.base.Add(e.at)
@@ -243,6 +352,7 @@ func (o *oracle) happen(e event) {
 		o.limiter.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(e.d)})
 	case "tune":
 		o.limiter.(throttle.Tuner).Tune(now, e.limit)
+		o.tune(e.limit)
 		o.sift(e.at)
 	case "close":
 		o.closed = true
@@ -253,16 +363,23 @@ func (o *oracle) happen(e event) {
 	}
 }
 
+// come puts e in line, unless it is refused. Whoever can go at once is not refused
+// for a full line.
 func (o *oracle) come(e event) {
-	switch late := e.d > 0 && o.forecast(e) > e.at+e.d; {
-	case o.closed:
+	if o.closed {
 		o.got.note(e.caller, e.at, shaping.ErrClosed)
+		return
+	}
+	e.cost = float64(e.n) / o.rate
+	last := len(o.line)
+	o.line = append(o.line, e)
+	goes := o.head() == last && o.forecast(e) <= e.at
+	switch late := e.d > 0 && o.forecast(e) > e.at+e.d; {
+	case goes:
 	case late:
-		o.got.note(e.caller, e.at, shaping.ErrDeadline)
-	case len(o.line) >= o.most:
-		o.got.note(e.caller, e.at, shaping.ErrQueueFull)
-	default:
-		o.line = append(o.line, e)
+		o.remove(e.caller, e.at, shaping.ErrDeadline)
+	case last >= o.most:
+		o.remove(e.caller, e.at, shaping.ErrQueueFull)
 	}
 }
 

@@ -3,7 +3,6 @@ package shaping
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -32,6 +31,12 @@ type Queue struct {
 	MaxWait    time.Duration // longest wait of a caller, also without a deadline; zero: none
 	Hook       *Hook         // told of waits; nil: nobody is
 
+	// LowPriorityShare is the share of departures, by cost, that the callers
+	// below the most urgent class in line are guaranteed together, so that none
+	// of them starves. It goes to the one of them that came first. Zero:
+	// DefaultLowPriorityShare; negative: nothing is guaranteed.
+	LowPriorityShare float64
+
 	limiter    throttle.Limiter
 	forecaster throttle.Forecaster // nil where the limiter is none
 	fetcher    throttle.Fetcher    // likewise
@@ -47,7 +52,8 @@ type Queue struct {
 	closed    bool
 	tolerance time.Duration // how late a permit may be spent
 	numbered  int64         // places that were given a number
-	line      byArrival
+	line      line
+	rates     []float64 // permits per second of each limit; nil: not read yet
 	expiring  byDeadline
 	timer     *time.Timer
 	due       throttle.Instant // when the head asks again; Never where only news can help
@@ -177,36 +183,61 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	if q.due <= now { // its timer is late
 		q.advance(now)
 	}
-	q.stand(w, t, now)
-	bound := q.forecast(now, w.Request).At
-	next, heads := q.due, q.line.heads(w.place)
-	// The head asks; and, for the error, who can never be granted.
-	if !q.closed && (heads || bound == throttle.Never) {
-		at, err := q.limiter.Take(now, w.Request)
-		if err != nil {
-			return nil, err
-		}
-		if at <= now {
-			q.caughtUp(at, w.Since)
-			t.depart(at, now)
-			return nil, nil
-		}
-		if heads {
-			next = at
-		}
+	if q.closed {
+		return nil, q.refusal(ErrClosed, throttle.Forecast{}, now)
 	}
-	switch {
-	case q.closed:
-		return nil, q.refuse(w, ErrClosed, now)
-	case bound > w.deadline:
-		return nil, q.refuse(w, ErrDeadline, now)
-	case t.arrived == 0 && len(q.line) >= q.maxWaiting():
-		return nil, q.refuse(w, ErrQueueFull, now)
+	q.stand(w, t, now)
+	q.line.share = q.lowPriorityShare()
+	q.line.enter(w, urgencyOf(w.ctx).of(t))
+	bound := q.forecast(now, w.Request).At
+	next, err := q.ask(w, bound, now)
+	if err == nil && next <= now {
+		q.line.depart(w)
+		q.caughtUp(next, w.Since)
+		t.depart(next, now)
+		if q.line.count > 0 { // it overtook them
+			q.advance(now)
+		}
+		return nil, nil
+	}
+	if err == nil {
+		err = q.admit(w, t, bound, now)
+	}
+	if err != nil {
+		q.line.leave(w)
+		return nil, err
 	}
 	begun = q.foretell(w, t, now)
 	t.arrived, t.number = w.arrived, w.number
-	q.enter(w, next, now)
+	q.await(w, next, now)
 	return begun, nil
+}
+
+// ask asks the limiter for w, who has just entered the line, if w heads it or, for
+// the error, can never be granted. It returns when the head asks again; an instant
+// not after now if w is granted.
+func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, error) {
+	heads := w == q.line.first()
+	if !heads && bound != throttle.Never {
+		return q.due, nil
+	}
+	at, err := q.limiter.Take(now, w.Request)
+	if err == nil && at > now && !heads {
+		return q.due, nil
+	}
+	return at, err
+}
+
+// admit returns the error that refuses w, who would have to wait until bound at
+// least; nil if it may.
+func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
+	switch {
+	case bound > w.deadline:
+		return q.refuse(w, ErrDeadline, now)
+	case t.arrived == 0 && q.line.count > q.maxWaiting():
+		return q.refuse(w, ErrQueueFull, now)
+	}
+	return nil
 }
 
 // foretell returns what the hook is told of a wait that begins; nil where there
@@ -219,7 +250,7 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	return &Wait{
 		Queue:   q,
 		Planned: max(0, f.At.Sub(now)),
-		Waiting: len(q.line),
+		Waiting: q.line.count - 1,
 		Visits:  t.visits,
 		Limit:   f.Limit,
 		Reason:  cmp.Or(f.Reason, throttle.ReasonRate),
@@ -231,6 +262,7 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 // passed.
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	w.Request = t.request(q.since(now))
+	w.cost, w.back = q.burden(w.Request), t.visits > 0
 	w.place = place{t.arrived, t.number}
 	q.numbered++
 	switch {
@@ -259,7 +291,7 @@ func (q *Queue) since(now throttle.Instant) throttle.Instant {
 func (q *Queue) caughtUp(charged, since throttle.Instant) {
 	if charged == since && q.late > 0 {
 		q.late = 0
-		q.busy.Store(len(q.line) > 0 || q.closed)
+		q.busy.Store(q.line.count > 0 || q.closed)
 	}
 }
 
@@ -293,16 +325,15 @@ func (q *Queue) maxWaiting() int {
 	return DefaultMaxWaiting
 }
 
-// refuse returns the error that sends w away, who is not in line.
+// refuse returns the error that sends w away, who has just entered the line.
 func (q *Queue) refuse(w *waiter, cause error, now throttle.Instant) error {
-	if errors.Is(cause, ErrClosed) {
-		return q.refusal(cause, throttle.Forecast{}, now)
-	}
-	return q.refusal(cause, q.forecast(now, w.Request), now)
+	err := q.refusal(cause, q.forecast(now, w.Request), now)
+	err.Waiting--
+	return err
 }
 
-func (q *Queue) refusal(cause error, f throttle.Forecast, now throttle.Instant) error {
-	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: len(q.line), Limit: f.Limit, Reason: f.Reason}
+func (q *Queue) refusal(cause error, f throttle.Forecast, now throttle.Instant) *Error {
+	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Limit: f.Limit, Reason: f.Reason}
 }
 
 // park waits until w is granted, sent away, or its caller gives up.
@@ -323,9 +354,9 @@ func (q *Queue) leave(w *waiter) error {
 	defer q.mu.Unlock()
 	switch {
 	case w.index > 0:
-		first := w.index == 1 || w.expiry == 1 // the others were measured against it
+		head, expires := q.line.first(), w.expiry == 1 // the others were measured against it
 		q.drop(w)
-		if first {
+		if expires || q.line.first() != head {
 			q.advance(q.Now())
 		}
 	case w.err != nil:

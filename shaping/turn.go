@@ -17,6 +17,10 @@ type Turn struct {
 	MaxWait time.Duration // longest wait each time it comes; zero: the queue's
 	ID      uint64        // of the call whose turn it is, for a limiter that counts calls in flight; zero: it has none
 
+	Priority Priority // class in which it waits; zero: what the context says
+	Tenant   string   // with whose callers it shares the class; "": what the context says
+	Weight   int      // of the Tenant; below one: one
+
 	arrived  throttle.Instant // first arrival; zero: not yet
 	number   int64            // among arrivals of the same instant; zero: it never stood in line
 	visits   int              // times it departed

@@ -1,0 +1,229 @@
+package shaping
+
+import (
+	"container/heap"
+	"iter"
+)
+
+// idleTenants is how many tenants of whom nobody waits a class remembers, at most,
+// for what they had. A tenant beyond them is as good as new: it departs earlier
+// than its share by one caller.
+const idleTenants = 1000
+
+// A class holds the callers of one priority. Its tenants share by start-time fair
+// queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each departure has a start, which
+// is the end of the tenant's last one or, if the tenant has been idle, the start of
+// the class's last; it ends cost/weight later; and the least start is next. So two
+// tenants that both wait differ, in any span of time, by no more than one departure
+// of each. Of
+//
+//	a, a, a, a (weight 1), b, b (weight 2), all of cost 1
+//
+// the starts are a 0 1 2 3 and b 0 0.5, and they depart as a b b a a a.
+//
+// The start is had when a caller becomes its tenant's first, not when it comes: one
+// that gives up costs its tenant nothing.
+type class struct {
+	priority Priority
+	tenants  byStart            // of whom somebody waits
+	named    map[string]*tenant // by name; nil: there are none
+	nameless tenant             // of the callers that name no tenant
+	now      float64            // start of the last departure
+}
+
+// A tenant is one of those who share a class.
+type tenant struct {
+	class   *class
+	weight  float64
+	waiting byPlace
+	index   int     // 1 + index in class.tenants; 0: nobody waits
+	start   float64 // of its first caller's departure
+	end     float64 // of its last departure
+}
+
+func (c *class) first() *waiter { return c.tenants[0].waiting[0] }
+
+// enter puts w behind its tenant's earlier callers.
+func (c *class) enter(w *waiter, u urgency) {
+	t := c.tenant(u)
+	w.tenant = t
+	heap.Push(&t.waiting, w)
+	c.order(t)
+}
+
+// order puts t where its first caller belongs now. A turn that comes back has paid
+// for its place and keeps it.
+func (c *class) order(t *tenant) {
+	if len(t.waiting) == 0 {
+		heap.Remove(&c.tenants, t.index-1)
+		return
+	}
+	if t.start = c.now; !t.waiting[0].back {
+		t.start = max(c.now, t.end)
+	}
+	switch {
+	case t.index == 0:
+		heap.Push(&c.tenants, t)
+	default:
+		heap.Fix(&c.tenants, t.index-1)
+	}
+}
+
+// charge counts the departure of w.
+func (c *class) charge(w *waiter) {
+	t := w.tenant
+	c.now = max(c.now, t.start)
+	t.end = max(t.end, t.start) + w.cost/t.weight
+}
+
+// leave takes w out of its tenant's line.
+func (c *class) leave(w *waiter) {
+	t := w.tenant
+	heap.Remove(&t.waiting, int(w.index)-1)
+	c.order(t)
+}
+
+// reset forgets what tenants had, because nobody waits.
+func (c *class) reset() {
+	c.named, c.now = nil, 0
+	c.nameless.start, c.nameless.end = 0, 0
+}
+
+// tenant returns whom the caller counts with, with the weight it was named with
+// last.
+func (c *class) tenant(u urgency) *tenant {
+	t := &c.nameless
+	if u.tenant != "" {
+		if t = c.named[u.tenant]; t == nil {
+			t = c.open(u.tenant)
+		}
+	}
+	t.class, t.weight = c, u.weightOrOne()
+	return t
+}
+
+func (c *class) open(name string) *tenant {
+	if c.named == nil {
+		c.named = make(map[string]*tenant)
+	}
+	if len(c.named) >= len(c.tenants)+idleTenants {
+		c.forget()
+	}
+	t := new(tenant)
+	c.named[name] = t
+	return t
+}
+
+// forget drops the idle tenants, unless enough of them have nothing that counts
+// any more.
+func (c *class) forget() {
+	idle := 0
+	for name, t := range c.named {
+		switch {
+		case t.index > 0:
+		case t.end <= c.now:
+			delete(c.named, name)
+		default:
+			idle++
+		}
+	}
+	if idle > idleTenants/2 {
+		for name, t := range c.named {
+			if t.index == 0 {
+				delete(c.named, name)
+			}
+		}
+	}
+}
+
+// byStart is a heap of tenants, the next to depart at its root.
+type byStart []*tenant
+
+func (l byStart) Len() int { return len(l) }
+func (l byStart) Less(i, j int) bool {
+	if l[i].start != l[j].start {
+		return l[i].start < l[j].start
+	}
+	return l[i].waiting[0].before(l[j].waiting[0].place)
+}
+func (l byStart) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].index, l[j].index = i+1, j+1
+}
+func (l *byStart) Push(x any) {
+	t := x.(*tenant)
+	*l = append(*l, t)
+	t.index = len(*l)
+}
+func (l *byStart) Pop() any {
+	old := *l
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*l = old[:len(old)-1]
+	t.index = 0
+	return t
+}
+
+// inOrder yields the class's callers as they will depart if nobody else comes.
+// Only what is looked at is sorted: the next is always the least of a small heap,
+// which holds the tenants looked at so far and the children of those in the heap
+// of tenants.
+func (c *class) inOrder() iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		tenants := cursors{c.cursor(0)}
+		for len(tenants) > 0 {
+			t := tenants[0]
+			w := t.next()
+			if !yield(w) {
+				return
+			}
+			t.start = max(t.start, t.tenant.end) + w.cost/t.tenant.weight
+			if t.done() {
+				heap.Pop(&tenants)
+			} else {
+				heap.Fix(&tenants, 0)
+			}
+			if t.index < 0 {
+				continue
+			}
+			for _, child := range [...]int{2*t.index + 1, 2*t.index + 2} {
+				if child < len(c.tenants) {
+					heap.Push(&tenants, c.cursor(child))
+				}
+			}
+			t.index = -1
+		}
+	}
+}
+
+// A cursor looks at one tenant's callers in the order of their places.
+type cursor struct {
+	tenant *tenant
+	index  int     // of the tenant in the class; below zero: its children are known
+	start  float64 // of the next one's departure
+	candidates
+}
+
+func (c *class) cursor(i int) *cursor {
+	t := c.tenants[i]
+	return &cursor{tenant: t, index: i, start: t.start, candidates: candidates{line: t.waiting, at: []int{0}}}
+}
+
+// cursors is a heap of cursors, the next to depart at its root.
+type cursors []*cursor
+
+func (l cursors) Len() int { return len(l) }
+func (l cursors) Less(i, j int) bool {
+	if l[i].start != l[j].start {
+		return l[i].start < l[j].start
+	}
+	return l[i].peek().before(l[j].peek().place)
+}
+func (l cursors) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l *cursors) Push(x any)   { *l = append(*l, x.(*cursor)) }
+func (l *cursors) Pop() any {
+	old := *l
+	c := old[len(old)-1]
+	*l = old[:len(old)-1]
+	return c
+}

@@ -1,0 +1,204 @@
+package shaping
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// stood returns a waiter who entered the line, of a cost.
+func stood(l *line, u urgency, arrived throttle.Instant, cost float64) *waiter {
+	w := &waiter{place: place{arrived, 1}, cost: cost, deadline: throttle.Never}
+	w.N = int(cost)
+	l.enter(w, u)
+	return w
+}
+
+// departures lets everybody go and returns their tenants in that order.
+func departures(l *line, names map[*waiter]string) string {
+	var order []string
+	for w := l.first(); w != nil; w = l.first() {
+		l.depart(w)
+		order = append(order, names[w])
+	}
+	return strings.Join(order, " ")
+}
+
+func TestTenantsDepartByTheirStarts(t *testing.T) {
+	l := &line{share: DefaultLowPriorityShare}
+	names := make(map[*waiter]string)
+	for i, name := range strings.Fields("a a a a b b") {
+		u := urgency{tenant: name, weight: map[string]int{"a": 1, "b": 2}[name]}
+		names[stood(l, u, throttle.Instant(i), 1)] = name
+	}
+	if got, want := departures(l, names), "a b b a a a"; got != want {
+		t.Errorf("departed as %s, want %s", got, want)
+	}
+}
+
+// Of tenants that all wait all the time each has had its share of cost at any
+// time, within the largest cost of one departure of each of two.
+func TestTenantsShareByWeight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &line{}
+		tenants := make(map[string]int)
+		for i := range rapid.IntRange(2, 6).Draw(t, "tenants") {
+			tenants[fmt.Sprint(i)] = rapid.IntRange(1, 10).Draw(t, "weight")
+		}
+		largest := rapid.IntRange(1, 20).Draw(t, "largest")
+		cost := rapid.IntRange(1, largest)
+		names, had, arrived := make(map[*waiter]string), make(map[string]float64), throttle.Instant(0)
+		come := func(name string) {
+			arrived++
+			names[stood(l, urgency{tenant: name, weight: tenants[name]}, arrived, float64(cost.Draw(t, "cost")))] = name
+		}
+		for name := range tenants {
+			for range 2 {
+				come(name)
+			}
+		}
+		for range 300 {
+			w := l.first()
+			l.depart(w)
+			had[names[w]] += w.cost / float64(tenants[names[w]])
+			come(names[w])
+			for one := range tenants {
+				for other := range tenants {
+					bound := float64(largest)/float64(tenants[one]) + float64(largest)/float64(tenants[other])
+					if math.Abs(had[one]-had[other]) > bound+1e-9 {
+						t.Fatalf("tenants %s and %s had %g and %g of cost by weight, more than %g apart", one, other, had[one], had[other], bound)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestFloodDelaysAnotherTenantByOneTurn(t *testing.T) {
+	l := &line{}
+	for i := range 100_000 {
+		stood(l, urgency{tenant: "flood"}, throttle.Instant(i), 1)
+	}
+	for range 1000 {
+		l.depart(l.first())
+	}
+	other := stood(l, urgency{tenant: "other"}, 200_000, 1)
+	for turns := 0; l.first() != other; turns++ {
+		if turns == 1 {
+			t.Fatal("another tenant's caller waits for more than one turn of the flood")
+		}
+		l.depart(l.first())
+	}
+}
+
+// While all wait the less urgent classes have their share of every span of
+// departures, within one of them, and the one of them that came first has it.
+func TestLessUrgentClassesKeepTheirShare(t *testing.T) {
+	for _, share := range []float64{0.01, 0.05, 0.3} {
+		l := &line{share: share}
+		arrived := throttle.Instant(0)
+		come := func(p Priority) { arrived++; stood(l, urgency{priority: p}, arrived, 1) }
+		for range 50 {
+			come(PriorityLow)
+			come(PriorityNormal)
+		}
+		come(PriorityHigh)
+		less, longest := 0, throttle.Instant(0)
+		for n := 1; n <= 1000; n++ {
+			w := l.first()
+			p := w.tenant.class.priority
+			if p != PriorityHigh {
+				if less++; w.arrived < longest {
+					t.Fatalf("share %g: departure %d went to one who came later than another", share, n)
+				}
+				longest = w.arrived
+			}
+			come(p)
+			l.depart(w)
+			if want := share * float64(n); math.Abs(float64(less)-want) > 1 {
+				t.Fatalf("share %g: %d of %d departures were of less urgent classes, want %g", share, less, n, want)
+			}
+		}
+	}
+}
+
+func TestNothingIsOwedForATimeInWhichNobodyWaited(t *testing.T) {
+	l := &line{share: 0.05}
+	for i := range 100 {
+		stood(l, urgency{priority: PriorityHigh}, throttle.Instant(i), 1)
+	}
+	for range 50 {
+		l.depart(l.first())
+	}
+	low := stood(l, urgency{priority: PriorityLow}, 1000, 1)
+	for n := range 19 {
+		if l.first() == low {
+			t.Fatalf("the less urgent caller went after %d departures of the urgent, want 19", n)
+		}
+		l.depart(l.first())
+	}
+	if l.first() != low {
+		t.Error("the less urgent caller did not go after 19 departures of the urgent")
+	}
+}
+
+// A line tells in what order its callers would depart without being changed.
+func TestLineTellsItsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &line{}
+		var all []*waiter
+		for i := range rapid.IntRange(1, 40).Draw(t, "callers") {
+			u := urgency{
+				priority: Priority(rapid.IntRange(-1, 1).Draw(t, "class")),
+				tenant:   rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "tenant"),
+			}
+			// The tenant's weight must not change on the way.
+			u.weight = map[string]int{"": 1, "a": 1, "b": 2, "c": 5}[u.tenant]
+			all = append(all, stood(l, u, throttle.Instant(i), float64(rapid.IntRange(1, 5).Draw(t, "cost"))))
+			switch rapid.IntRange(0, 4).Draw(t, "then") {
+			case 0:
+				l.depart(l.first())
+			case 1:
+				if w := rapid.SampledFrom(all).Draw(t, "who leaves"); w.index > 0 {
+					l.leave(w)
+				}
+			}
+		}
+		var told []int
+		for r := range l.requests() {
+			told = append(told, r.N)
+		}
+		var departed []int
+		for l.count > 0 {
+			w := l.classes[0].first() // what is owed to the others is not told
+			departed = append(departed, w.N)
+			l.depart(w)
+		}
+		if !slices.Equal(told, departed) {
+			t.Fatalf("told %v, departed %v", told, departed)
+		}
+	})
+}
+
+func TestTenantsAreForgotten(t *testing.T) {
+	l := &line{}
+	stays := stood(l, urgency{tenant: "stays"}, 0, 1)
+	stays.back = true // it keeps its place before everybody who comes, so the line is never empty
+	for i := range 10 * idleTenants {
+		w := stood(l, urgency{tenant: fmt.Sprint("t", i)}, throttle.Instant(i+1), 1)
+		l.depart(w)
+	}
+	if n := len(l.normal.named); n > 2*idleTenants {
+		t.Errorf("%d tenants are remembered, want at most %d", n, 2*idleTenants)
+	}
+	l.depart(stays)
+	if l.normal.named != nil || l.normal.now != 0 || len(l.classes) != 0 {
+		t.Error("an empty line remembers")
+	}
+}

@@ -1,0 +1,162 @@
+package shaping_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A departed is who left a queue, in order.
+type departed struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (d *departed) note(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.names = append(d.names, name)
+}
+
+// wait lets callers wait in the queue under a name, once they have all come.
+func (d *departed) wait(ctx context.Context, q *shaping.Queue, name string, n int) {
+	for range n {
+		go func() {
+			if q.Wait(ctx) == nil {
+				d.note(name)
+			}
+		}()
+	}
+	synctest.Wait()
+}
+
+func TestUrgentCallerGoesNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		var d departed
+		low := shaping.WithPriority(t.Context(), shaping.PriorityLow)
+		d.wait(low, q, "bulk", 10_000)
+		time.Sleep(100*time.Second + 500*time.Millisecond)
+		began := time.Now()
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != 500*time.Millisecond {
+			t.Errorf("an urgent caller waited %v behind 9,899 of bulk, want 500ms", waited)
+		}
+		q.Close()
+	})
+}
+
+func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		turn := shaping.Turn{N: 1, Tenant: "first"}
+		if err := q.WaitTurn(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		var d departed
+		d.wait(shaping.WithTenant(t.Context(), "second", 1), q, "second", 3)
+		d.wait(shaping.WithPriority(t.Context(), shaping.PriorityHigh), q, "urgent", 1)
+		go func() {
+			if err := q.WaitTurn(t.Context(), &turn); err != nil {
+				t.Error(err)
+			}
+			d.note("again")
+		}()
+		time.Sleep(10 * time.Second)
+		if want := []string{"urgent", "again", "second", "second", "second"}; !slices.Equal(d.names, want) {
+			t.Errorf("departed %v, want %v", d.names, want)
+		}
+	})
+}
+
+// A tenant whose calls cost more of the limit that is scarce gets fewer of them.
+func TestTenantsShareTheLimitThatTheyBurden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := throttle.LeakyBucket(1000, time.Second)
+		tokens.Unit = "tokens"
+		q := newQueue(t, throttle.LeakyBucket(100, time.Second), tokens)
+		var d departed
+		for name, each := range map[string][]int{"large": {1, 900}, "small": {1, 100}} {
+			for range 100 {
+				go func() {
+					if q.WaitTurn(t.Context(), &shaping.Turn{Each: each, Tenant: name}) == nil {
+						d.note(name)
+					}
+				}()
+			}
+		}
+		synctest.Wait()
+		time.Sleep(18 * time.Second) // 18,000 tokens
+		large := 0
+		for _, name := range d.names {
+			if name == "large" {
+				large++
+			}
+		}
+		if small := len(d.names) - large; large < 9 || large > 11 || small < 89 || small > 91 {
+			t.Errorf("%d large and %d small calls departed, want 10 and 90: 9,000 tokens each", large, small)
+		}
+		q.Close()
+	})
+}
+
+func TestUrgentArrivalEndsAWaitThatItMakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 2))
+		if err := q.WaitN(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		patient, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		refused := make(chan error, 1)
+		go func() { refused <- q.WaitN(patient, 2) }()
+		time.Sleep(1200 * time.Millisecond)
+		if err := q.Wait(shaping.WithPriority(t.Context(), shaping.PriorityHigh)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		select {
+		case err := <-refused:
+			if err == nil {
+				t.Error("a caller departed on permits that an urgent one took")
+			}
+		default:
+			t.Error("the caller whose permits are due after its deadline still waits")
+		}
+	})
+}
+
+func ExampleWithPriority() {
+	limiter, err := throttle.Local{}.Limiter("sms", throttle.LeakyBucket(5, time.Second))
+	if err != nil {
+		panic(err)
+	}
+	q := shaping.NewQueue(limiter)
+	var line sync.WaitGroup
+	send := func(ctx context.Context, what string) {
+		line.Go(func() {
+			if err := q.Wait(ctx); err == nil {
+				fmt.Println(what)
+			}
+		})
+		time.Sleep(time.Millisecond) // the next one comes later
+	}
+	ctx := context.Background()
+	send(ctx, "the first departs at once")
+	send(shaping.WithPriority(ctx, shaping.PriorityLow), "bulk")
+	send(shaping.WithPriority(ctx, shaping.PriorityHigh), "one-time password")
+	line.Wait()
+	// Output:
+	// the first departs at once
+	// one-time password
+	// bulk
+}
