@@ -1,10 +1,10 @@
-// Package readable writes numbers in errors and logs as people read them.
+// Package readable writes numbers as people read them, for errors and logs.
 package readable
 
 import "time"
 
-// Wait returns a wait with three or four digits, not longer than it is: what
-// "58.52615056s or more" says is also true of 58.5s.
+// Wait returns d cut to three or four digits. It never returns more than d, so
+// that a text such as "58.5s or more" stays true of 58.52615056s.
 func Wait(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Minute:

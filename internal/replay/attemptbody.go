@@ -9,17 +9,19 @@ import (
 	"time"
 )
 
-// letGoTime is how long a base may keep the body of an attempt that is over: one
-// that was told of its end needs a moment, and one that breaks its contract must
-// not hold up the next attempt for ever.
+// letGoTime is how long a base may keep the body of an attempt that is over. A
+// base that learns of the end needs a moment. A base that breaks its contract
+// must not hold up the next attempt for ever.
 const letGoTime = time.Second
 
+// errBodyHeld says that a Read of the attempt before still blocks.
 var errBodyHeld = errors.New("body is still read by the attempt before")
 
-// An attemptBody is the body as the base of one attempt has it. A base may read
-// and close it on goroutines of its own, also after its RoundTrip returned.
+// An attemptBody is the body as the base of one attempt sees it. A base may
+// read and close it on goroutines of its own, also after its RoundTrip has
+// returned.
 type attemptBody struct {
-	from   io.Reader // what Read reads: source, or what keeps and rewinds it
+	from   io.Reader // what Read reads: source, or the rewinder that reads source
 	source io.Closer
 
 	mu      sync.Mutex
@@ -39,6 +41,7 @@ func (a *attemptBody) open(body io.ReadCloser, r rewinder) {
 	}
 }
 
+// Read reads the body. Once the attempt is over, its base reads nothing more.
 func (a *attemptBody) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	if a.ended {
@@ -57,8 +60,8 @@ func (a *attemptBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is the base's. It closes source also while that is read, which is how a
-// base ends a Read that blocks.
+// Close is called by the base. It closes source even while source is read,
+// because that is how a base ends a Read that blocks.
 func (a *attemptBody) Close() error {
 	a.mu.Lock()
 	a.ended, a.left = true, true
@@ -66,15 +69,16 @@ func (a *attemptBody) Close() error {
 	return a.unlock(a.claim())
 }
 
-// release makes the base's Close, past or to come, close source.
+// release leaves source to the base: the base's Close closes it, at once if
+// that was called before.
 func (a *attemptBody) release() {
 	a.mu.Lock()
 	a.keep = false
 	_ = a.unlock(a.claim())
 }
 
-// shut closes source whether or not the base has closed a, but not under a Read
-// of a base that has not: then the end of that closes it.
+// shut ends the attempt and closes source. If the base has not closed its body
+// and one of its Reads is on its way, the end of that Read closes source.
 func (a *attemptBody) shut() {
 	a.mu.Lock()
 	a.ended, a.keep = true, false
@@ -82,8 +86,8 @@ func (a *attemptBody) shut() {
 	_ = a.unlock((!a.reading || a.left) && a.claim())
 }
 
-// wait returns when the base has let go: closed a, and no Read is on its way. A
-// base that does not close in time reads no more.
+// wait returns when the base has let go: it has closed its body, and none of
+// its Reads is on its way. After letGoTime it may read no more.
 func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Lock()
 	idle := make(chan struct{})
@@ -102,7 +106,7 @@ func (a *attemptBody) wait(ctx context.Context) error {
 	}
 }
 
-// end lets the base read no more, and fails if a Read is on its way.
+// end lets the base read no more, and fails if one of its Reads is on its way.
 func (a *attemptBody) end() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,7 +118,7 @@ func (a *attemptBody) end() error {
 	return nil
 }
 
-// settle tells who waits that the base has let go. a.mu is held.
+// settle wakes the goroutine in wait if the base has let go. a.mu is held.
 func (a *attemptBody) settle() {
 	if a.idle != nil && a.ended && !a.reading {
 		close(a.idle)
@@ -122,7 +126,8 @@ func (a *attemptBody) settle() {
 	}
 }
 
-// claim reports whether it is time to close source, once. a.mu is held.
+// claim reports whether source is to be closed now, and does so once. a.mu is
+// held.
 func (a *attemptBody) claim() bool {
 	if !a.ended || a.keep || a.closed {
 		return false
@@ -131,8 +136,8 @@ func (a *attemptBody) claim() bool {
 	return true
 }
 
-// unlock unlocks a.mu, and closes source where that was claimed: not under the
-// lock, for the caller's Close may take its time.
+// unlock unlocks a.mu, and then closes source if that was claimed. The caller's
+// Close may take its time, so it is not called under the lock.
 func (a *attemptBody) unlock(claimed bool) error {
 	a.mu.Unlock()
 	if !claimed {

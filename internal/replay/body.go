@@ -1,5 +1,5 @@
-// Package replay has the body of a request again for each of its attempts, and
-// drains the response that is thrown away for the next.
+// Package replay reads the body of a request again for each of its attempts,
+// and drains the response that is thrown away for the next one.
 package replay
 
 import (
@@ -9,33 +9,42 @@ import (
 	"net/http"
 )
 
-// A Body is one request's body over all its attempts. It is had again, in this
-// order, from GetBody; from the memory that a bytes.Buffer, bytes.Reader or
-// strings.Reader behind [io.NopCloser] reads; from the body itself if it can
-// seek, beginning where it stood; from a copy of what was read of it, within a
-// bound; or not at all.
+// A Body holds one request's body over all its attempts. For an attempt after
+// the first, the body comes from the first of these that it has:
 //
-// The way of use: Open takes the caller's body over. Next gives it to each
-// attempt, and Renew may be called before that, while the response in hand can
-// still be returned. Release is called if the last response goes to the caller:
-// its base may still be sending. Close is deferred in every case, and ends what
-// nobody else will. The caller's body is then closed once, and neither it nor
-// the request is touched after that. The zero value is the body of a request
-// without one. A Body is not safe for concurrent use; what Next returns is.
+//   - its GetBody;
+//   - the memory that a bytes.Buffer, bytes.Reader or strings.Reader behind
+//     [io.NopCloser] reads;
+//   - the body itself, if it can seek, from where it stood at first;
+//   - a copy of what was read of it, up to a bound.
+//
+// If it has none of them, the request is sent once.
+//
+// Use it in this order. Open takes the caller's body over. Next returns the
+// body for each attempt. Renew may be called before Next, while the response in
+// hand can still be returned. Release is called if the last response goes to
+// the caller, because the base may still be sending. Close is deferred in every
+// case. The caller's body is closed exactly once; after that, neither the body
+// nor the request is touched.
+//
+// The zero value is the body of a request that has none. A Body is not safe for
+// concurrent use. What Next returns is.
 type Body struct {
 	caller   io.ReadCloser
 	getBody  func() (io.ReadCloser, error)
-	renewed  io.ReadCloser // the body of the next attempt; nil: not yet had
-	rewinder rewinder      // reads caller anew; nil: it cannot be
+	renewed  io.ReadCloser // the body of the next attempt; nil: Renew was not called
+	rewinder rewinder      // reads caller again; nil: caller cannot be rewound
 	first    attemptBody   // the first attempt's, kept here to save an allocation
-	current  *attemptBody  // the last attempt's; nil: none yet
+	current  *attemptBody  // the last attempt's; nil: there was none
 	released bool
 }
 
+// errBodySent says that the body was consumed by the attempt before.
 var errBodySent = errors.New("body was sent and cannot be had again")
 
-// Open takes over the body of req, which is not changed. Of a body that can be
-// had again in no other way at most keep bytes are kept; zero means none.
+// Open takes over the body of req, which is not changed. If a copy is the only
+// way to read the body again, at most keep bytes of it are kept; zero means
+// none.
 func (b *Body) Open(req *http.Request, keep int64) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return
@@ -53,17 +62,19 @@ func (b *Body) Open(req *http.Request, keep int64) {
 	}
 }
 
-// Replayable reports whether Next would have the body again.
+// Replayable reports whether Next would return the body once more.
 func (b *Body) Replayable() bool {
 	return b.caller == nil || b.getBody != nil || b.rewinder != nil && b.rewinder.rewindable()
 }
 
-// Renew has the body anew for the next attempt, before the response in hand is
-// thrown away. An error says that the body cannot be had again. If the body has
-// to be rewound, Renew waits until the base of the attempt before has let go of
-// it, no longer than a second; a base that has not closed the body by then reads
-// no more of it, and one whose Read still blocks keeps it. The wait ends with
-// ctx and its error. Before the first attempt Renew does nothing.
+// Renew gets the body for the next attempt, before the response in hand is
+// thrown away. The error says that the body cannot be read again. Before the
+// first attempt Renew does nothing.
+//
+// A body that is rewound must not be read by the base of the attempt before.
+// Renew waits until that base has closed it, but no longer than a second. After
+// that second the base reads no more of the body; if one of its Reads still
+// blocks, Renew returns an error. The wait ends with ctx and its error.
 func (b *Body) Renew(ctx context.Context) (err error) {
 	switch {
 	case b.current == nil || b.renewed != nil:
@@ -84,8 +95,9 @@ func (b *Body) Renew(ctx context.Context) (err error) {
 	return nil
 }
 
-// Next returns the body for the next attempt, whose base closes it. It renews
-// the body if Renew was not called before.
+// Next returns the body for the next attempt; the base of that attempt closes
+// it. Next renews the body if Renew was not called before. The errors are those
+// of Renew.
 func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
 	if b.caller == nil {
 		return http.NoBody, nil
@@ -109,8 +121,8 @@ func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
 	return b.current, nil
 }
 
-// Release says that no attempt follows and leaves the body to the base of the
-// last one, which closes it when it is done.
+// Release says that no attempt follows. The base of the last attempt closes the
+// body when it is done.
 func (b *Body) Release() {
 	if b.current == nil {
 		return
@@ -119,8 +131,8 @@ func (b *Body) Release() {
 	b.current.release()
 }
 
-// Close closes the caller's body now, unless it is closed or released, and what
-// Renew made for an attempt that never was.
+// Close closes the caller's body, unless it is closed or released, and a body
+// that Renew got for an attempt that was not made.
 func (b *Body) Close() {
 	if b.renewed != nil && b.getBody != nil {
 		_ = b.renewed.Close()

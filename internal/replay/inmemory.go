@@ -10,11 +10,11 @@ import (
 // The types that [io.NopCloser] returns.
 var nopCloser, nopCloserWriterTo = reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(new(bytes.Reader)))
 
-// inMemory returns the reader behind a body that lies in memory whole; nil for
-// other bodies. Such a body is given to the base as it is: net/http knows the
-// type, and writes header and body in one write, where it would write the
-// header first for a body that may block. Nobody has to watch it, because
-// closing it does nothing.
+// inMemory returns the reader behind a body that lies in memory whole, and nil
+// for other bodies. Such a body goes to the base as it is. net/http knows its
+// type, and writes header and body in one write; for a body that may block it
+// would write the header first. The body needs no attemptBody around it,
+// because to close it does nothing.
 func inMemory(body io.ReadCloser) io.Reader {
 	if t := reflect.TypeOf(body); t != nopCloser && t != nopCloserWriterTo {
 		return nil
@@ -31,7 +31,7 @@ func inMemory(body io.ReadCloser) io.Reader {
 }
 
 // snapshot returns a GetBody for what a reader in memory has not read yet, as
-// [net/http.NewRequest] makes it.
+// [net/http.NewRequest] makes it. It returns nil for other readers.
 func snapshot(memory io.Reader) func() (io.ReadCloser, error) {
 	switch r := memory.(type) {
 	case *bytes.Buffer:

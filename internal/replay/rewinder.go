@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A rewinder is a reader that can begin anew.
+// A rewinder is a reader that can begin again.
 type rewinder interface {
 	io.Reader
-	// rewind fails if what was read is lost.
+	// rewind begins again. It fails if what was read is lost.
 	rewind() error
 	// rewindable reports whether rewind would succeed, as far as is known.
 	rewindable() bool
@@ -18,10 +18,11 @@ type rewinder interface {
 // A seek is a body that can seek.
 type seek struct {
 	io.ReadSeeker
-	start int64
+	start int64 // where it stood at first
 }
 
-// newSeek returns false if body cannot seek, such as an *os.File of a pipe.
+// newSeek returns a rewinder of body, from where body stands. It returns false
+// if body cannot seek, as an *os.File of a pipe cannot.
 func newSeek(body io.Reader) (*seek, bool) {
 	s, ok := body.(io.ReadSeeker)
 	if !ok {
@@ -40,18 +41,20 @@ func (s *seek) rewind() error {
 	return nil
 }
 
-// A spool keeps what was read of a body, within a bound, and reads it anew
-// before the rest. It reads no more ahead than its reader does, so that a body
-// which is written while it is sent stays one.
+// A spool keeps a copy of what was read of a body, up to a bound. After a
+// rewind it reads the copy before the rest of the body. It never reads ahead of
+// its own reader, so a body that is written while it is sent can still be sent
+// that way.
 type spool struct {
 	from  io.Reader
 	bound int64
 	kept  []byte
-	at    int   // what of kept was read since the last rewind
-	err   error // how from ended
-	lost  atomic.Bool
+	at    int         // bytes of kept that were read since the last rewind
+	err   error       // with which from ended
+	lost  atomic.Bool // more than bound was read, and nothing is kept
 }
 
+// Read reads the copy first, and then the body.
 func (s *spool) Read(p []byte) (int, error) {
 	if s.at < len(s.kept) {
 		n := copy(p, s.kept[s.at:])
@@ -67,7 +70,8 @@ func (s *spool) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep appends p, or drops everything if that is more than the bound.
+// keep appends p to the copy, or drops the whole copy if it would exceed the
+// bound.
 func (s *spool) keep(p []byte) {
 	switch {
 	case s.lost.Load():

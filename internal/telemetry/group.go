@@ -7,20 +7,22 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A group is the lanes of one name.
+// A group counts for all lanes of one name. The lanes that metrics do not tell
+// apart are one group.
 type group struct {
 	*Metrics
 	name     string
-	here     metric.MeasurementOption        // the name alone
-	source   metric.MeasurementOption        // and that what is told of limits is known here
-	kinds    [kinds]metric.MeasurementOption // and where a rate comes from
-	admitted [stores]atomic.Pointer[[]metric.AddOption]
-	shared   atomic.Bool // a lane of it has, or had, a store
+	here     metric.MeasurementOption                   // attributes: the name alone
+	source   metric.MeasurementOption                   // attributes: the name, and that limits are known in this process
+	kinds    [kinds]metric.MeasurementOption            // attributes: the name, and where a rate comes from
+	admitted [stores]atomic.Pointer[[]metric.AddOption] // attributes of an admission, made once for each store; nil: not made yet
+	shared   atomic.Bool                                // a lane of the group has, or had, a store
 }
 
-// kinds is how many kinds of rates there are: configured, learned.
+// kinds is the number of kinds of rates: configured and learned.
 const kinds = 2
 
+// newGroup returns the group of a name, with the attributes that do not change.
 func newGroup(m *Metrics, name string) *group {
 	lane := attribute.String("weir.lane", name)
 	return &group{
@@ -35,7 +37,7 @@ func newGroup(m *Metrics, name string) *group {
 	}
 }
 
-// tell tells the observer of the lanes of that name.
+// tell reports the state of the group's lanes to the observer.
 func (g *group) tell(o metric.Observer, r *reading) {
 	o.ObserveInt64(g.depth, r.depth, g.here)
 	o.ObserveInt64(g.keys, r.keys, g.here)
@@ -52,16 +54,17 @@ func (g *group) tell(o metric.Observer, r *reading) {
 	}
 }
 
-// A reading is the state of the lanes of one name.
+// A reading sums up the states of a group's lanes at one collection.
 type reading struct {
 	depth, keys, fallback int64
 
-	left    float64 // of the limit of which the least is left
-	limited bool    // there is one
+	left    float64 // share of the limit of which the least is left
+	limited bool    // there is a limit
 
-	rates [kinds]float64 // the least of each kind; zero: there is none
+	rates [kinds]float64 // the least rate of each kind; zero: there is none
 }
 
+// add adds the state of one lane.
 func (r *reading) add(s *State) {
 	r.keys++
 	for kind, rate := range [kinds]float64{s.Configured, s.Learned} {

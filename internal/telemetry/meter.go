@@ -16,28 +16,30 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Meter counts for one lane. The zero Meter counts nothing. It is safe for
-// concurrent use, and is not copied after its first use.
+// A Meter counts the events of one lane. The zero Meter counts nothing. A Meter
+// is safe for concurrent use, and must not be copied after its first use.
 type Meter struct {
 	group *group // nil: nobody collects
 
-	// What was counted of the lane's store, under the lock of the metrics.
+	// Counts of the lane's store that have been reported. The lock of the Metrics
+	// guards them.
 	unknown, void uint64
 }
 
-// A result is how a turn in the line ended, in the words of the telemetry.
+// A result says how a turn in the line ended, in the words of the metrics.
 type result string
 
 // The results.
 const (
 	resultAdmitted result = "admitted"
-	resultRejected result = "rejected" // sent away, at once or from the line
-	resultCanceled result = "canceled" // by the caller
+	resultRejected result = "rejected" // the lane sent it away, at once or out of the line
+	resultCanceled result = "canceled" // the caller gave up
 	resultExpired  result = "expired"  // its deadline came, or could no longer be met
-	resultClosed   result = "closed"   // with the transport
+	resultClosed   result = "closed"   // the transport was closed
 )
 
-// resultOf returns how a turn ended, which stood in line before or did not.
+// resultOf returns how a turn ended with err. The turn stood in line, or was
+// sent away at once.
 func resultOf(err error, stood bool) result {
 	switch {
 	case err == nil:
@@ -53,8 +55,9 @@ func resultOf(err error, stood bool) result {
 	}
 }
 
-// Turn counts a turn in the line that has ended with err. What one that was
-// granted needs is made once.
+// Turn counts a turn in the line that has ended with err; nil: it departed. The
+// attributes of an admission are made once, so that counting it allocates
+// nothing.
 func (m *Meter) Turn(ctx context.Context, turn *shaping.Turn, store Store, err error) {
 	g := m.group
 	if g == nil {
@@ -75,8 +78,8 @@ func (m *Meter) Turn(ctx context.Context, turn *shaping.Turn, store Store, err e
 	g.admissions.Add(ctx, 1, with...)
 }
 
-// Wait begins a wait in line that really waits. What it returns counts the wait,
-// and then calls ended.
+// Wait begins to measure a wait in line that really waits. The function that it
+// returns records the wait, and then calls ended.
 func (m *Meter) Wait(ctx context.Context, w *shaping.Wait, ended func(error)) func(error) {
 	g := m.group
 	if g == nil {
@@ -90,8 +93,9 @@ func (m *Meter) Wait(ctx context.Context, w *shaping.Wait, ended func(error)) fu
 	}
 }
 
-// Refusal counts a refusal. Of the status codes, those are told that usually
-// refuse: servers may make up others.
+// Refusal counts a response with which the server refused. Its status is an
+// attribute only if it is 403, 429 or 503, because a server may make up any
+// number of others.
 func (m *Meter) Refusal(ctx context.Context, resp *http.Response, signal *headers.Signal) {
 	g := m.group
 	if g == nil {
@@ -105,7 +109,7 @@ func (m *Meter) Refusal(ctx context.Context, resp *http.Response, signal *header
 	g.throttled.Add(ctx, 1, g.seen.throttled.of(g.name, with...))
 }
 
-// hintOf returns what told when to come back.
+// hintOf returns which header told when to come back.
 func hintOf(resp *http.Response, signal *headers.Signal) string {
 	_, told := signal.Wait()
 	switch {
@@ -120,7 +124,8 @@ func hintOf(resp *http.Response, signal *headers.Signal) string {
 	}
 }
 
-// Pause counts a pause that the server asked for, of which so much was held.
+// Pause counts a pause that the server asked for. It asked for told, and the
+// lane is paused for held.
 func (m *Meter) Pause(told, held time.Duration) {
 	g := m.group
 	if g == nil {
@@ -129,7 +134,8 @@ func (m *Meter) Pause(told, held time.Duration) {
 	g.pauses.Record(context.Background(), held.Seconds(), g.seen.pauses.of(g.name, attribute.Bool("weir.clamped", told > held)))
 }
 
-// Retry counts a retry, or why there is none of what may be tried again.
+// Retry counts a retry, or the reason why an attempt that could be repeated was
+// not. An outcome that needs no retry is not counted.
 func (m *Meter) Retry(ctx context.Context, d backoff.Decision, resp *http.Response, err error) {
 	g := m.group
 	if g == nil {
@@ -146,8 +152,9 @@ func (m *Meter) Retry(ctx context.Context, d backoff.Decision, resp *http.Respon
 		attribute.String("weir.retry.outcome", outcome), attribute.String("error.type", FailureOf(resp, err))))
 }
 
-// FailureOf returns the class of the status of a failed attempt, or a word: an
-// error's text may say anything.
+// FailureOf returns a word for how an attempt failed: the class of its status,
+// "timeout", or "_OTHER". An error's own text may hold anything, so it is not
+// used.
 func FailureOf(resp *http.Response, err error) string {
 	var t interface{ Timeout() bool }
 	switch {
@@ -160,9 +167,9 @@ func FailureOf(resp *http.Response, err error) string {
 	}
 }
 
-// Lost counts the permits that may have been lost in calls to the lane's store,
-// and those that were void, since the last time. A nil state is that of a limiter
-// without a store.
+// Lost counts what the lane's store has lost since the last call: permits asked
+// for in calls without an answer, and void permits. If s is nil, the lane has
+// no store, and nothing is counted.
 func (m *Meter) Lost(ctx context.Context, s *throttle.StoreState) {
 	g := m.group
 	if g == nil || s == nil {
@@ -180,8 +187,9 @@ func (m *Meter) Lost(ctx context.Context, s *throttle.StoreState) {
 	}
 }
 
-// grown returns by how much a count has grown, and keeps it. One that has not is
-// of a limiter that began anew.
+// grown returns by how much a count has grown since kept, and advances kept. A
+// count that is smaller than kept comes from a limiter that was made anew; it
+// adds nothing until it has caught up.
 func grown(kept *uint64, count uint64) uint64 {
 	more := max(count, *kept) - *kept
 	*kept += more

@@ -1,6 +1,6 @@
-// Package telemetry tells of waits, delays and lanes: spans and metrics, in the
-// API of OpenTelemetry. What happens it is told of when it happens; the lanes'
-// states it pulls when somebody collects.
+// Package telemetry tells of waits, delays and lanes in spans and metrics of
+// OpenTelemetry. Its callers report events as they happen. The states of the
+// lanes are read when metrics are collected.
 package telemetry
 
 import (
@@ -18,19 +18,20 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// The bounds of what metrics cost whoever stores them. A lane's key may be made
-// of what somebody else controls.
+// The bounds of what the metrics of one transport cost their reader. They are
+// needed because a lane's key may come from somebody else.
 const (
 	maxNamed  = 50  // lanes that metrics tell apart
 	maxSeries = 200 // attribute sets of one instrument
-	maxRest   = 50  // of those, as many as the lanes without a name need
+	maxRest   = 50  // of those, the sets kept free for the lanes that are not told apart
 )
 
-// rest is the name of the lanes beyond those that metrics tell apart.
+// rest is the name of all lanes that metrics do not tell apart.
 const rest = "other"
 
-// Metrics are the instruments of a transport. What happens is counted when it
-// happens; what is there is read when somebody collects. Nil Metrics do nothing.
+// Metrics are the instruments of one transport. Counters and histograms are
+// written when something happens; the others are read when metrics are
+// collected. A nil *Metrics does nothing. It is safe for concurrent use.
 type Metrics struct {
 	admissions metric.Int64Counter
 	waits      metric.Float64Histogram
@@ -51,24 +52,25 @@ type Metrics struct {
 	unregister func()
 
 	mu     sync.Mutex
-	groups map[string]*group // by their names
+	groups map[string]*group // by name
 }
 
-// A State is the state of a lane, and how many requests per second its limits let
-// out.
+// A State is the state of a lane, with the requests per second that its limits
+// allow.
 type State struct {
 	shaping.State
 	Configured float64 // by the configured limits; zero: any number
-	Learned    float64 // by what was learned of the server's; zero: nothing was
+	Learned    float64 // by what was learned of the server's limit; zero: nothing was
 }
 
-// Lanes are the lanes there are, each with its meter and its state. They are gone
-// through at each collection, on any goroutine. A lane made or gone meanwhile may
-// be left out.
+// Lanes goes through the lanes of a transport, each with its meter and state.
+// It is called at each collection, on any goroutine. It may leave out a lane
+// that is made or removed meanwhile.
 type Lanes iter.Seq2[*Meter, State]
 
-// NewMetrics returns the metrics of lanes, made by the provider or, if that is
-// nil, by the global one. It returns nil if nobody collects any.
+// NewMetrics returns the metrics of lanes, made by provider. If provider is
+// nil, the global one is used. NewMetrics returns nil if nobody collects
+// metrics. Errors of the provider go to the handler of package otel.
 func NewMetrics(provider metric.MeterProvider, lanes Lanes) *Metrics {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -101,7 +103,7 @@ var (
 	pauseBounds = metric.WithExplicitBucketBoundaries(.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 )
 
-// make makes the instruments that events are counted with.
+// make makes the counters and histograms.
 func (m *Metrics) make(from metric.Meter) error {
 	var errs [7]error
 	m.admissions, errs[0] = from.Int64Counter("weir.admissions", metric.WithUnit("{request}"),
@@ -121,15 +123,15 @@ func (m *Metrics) make(from metric.Meter) error {
 	return errors.Join(errs[:]...)
 }
 
-// collected reports whether anybody collects what is counted. The global
-// provider does not before one is set, nor does one that is told to do nothing.
+// collected reports whether anybody collects the metrics. Nobody does if the
+// global provider is not set yet, or is one that does nothing.
 func (m *Metrics) collected() bool {
 	ctx := context.Background()
 	return m.admissions.Enabled(ctx) || m.waits.Enabled(ctx) || m.throttled.Enabled(ctx) ||
 		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.losses.Enabled(ctx) || m.voids.Enabled(ctx)
 }
 
-// observe makes the instruments that are read when somebody collects.
+// observe makes the instruments that are read at each collection.
 func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, error) {
 	var errs [5]error
 	m.depth, errs[0] = from.Int64ObservableUpDownCounter("weir.queue.depth", metric.WithUnit("{request}"),
@@ -151,8 +153,8 @@ func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, 
 	}, m.depth, m.keys, m.headroom, m.fallback, m.rate)
 }
 
-// read tells the observer of the lanes as they are. A name that no lane has any
-// more has nothing.
+// read reports the lanes as they are now. A name that no lane has any more is
+// reported as zero.
 func (m *Metrics) read(ctx context.Context, o metric.Observer, lanes Lanes) {
 	readings := make(map[*group]*reading)
 	for meter, s := range lanes {
@@ -176,15 +178,16 @@ func (m *Metrics) read(ctx context.Context, o metric.Observer, lanes Lanes) {
 	}
 }
 
-// Close ends the observation. Events are counted all the same. Calling it again
-// does nothing.
+// Close ends the reading of lanes at collections. Events are still counted.
+// Calling it again does nothing.
 func (m *Metrics) Close() {
 	if m != nil {
 		m.unregister()
 	}
 }
 
-// Meter returns what counts for a lane of the key.
+// Meter returns a meter for the lane of a key. The first maxNamed names are
+// told apart, and all others share one.
 func (m *Metrics) Meter(key string) Meter {
 	if m == nil {
 		return Meter{}
@@ -201,14 +204,14 @@ func (m *Metrics) Meter(key string) Meter {
 	return Meter{group: m.groups[name]}
 }
 
-// A series bounds the attribute sets of an instrument.
+// A series bounds the number of attribute sets of one instrument.
 type series struct {
 	mu    sync.Mutex
 	known map[attribute.Distinct]bool
 }
 
-// of returns the attributes with the lane's name or, where there are too many
-// sets with one, as of the rest.
+// of returns the attributes with the lane's name. If the instrument has too
+// many sets already, the lane is counted as one of the rest.
 func (s *series) of(lane string, with ...attribute.KeyValue) metric.MeasurementOption {
 	named := setOf(lane, with)
 	s.mu.Lock()
@@ -226,6 +229,7 @@ func (s *series) of(lane string, with ...attribute.KeyValue) metric.MeasurementO
 	return metric.WithAttributeSet(named)
 }
 
+// setOf returns the attributes with a lane's name.
 func setOf(lane string, with []attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(append(slices.Clone(with), attribute.String("weir.lane", lane))...)
 }

@@ -16,16 +16,18 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// instrumentation names the scope of spans and metrics.
+// instrumentation is the instrumentation scope of all spans and metrics.
 const instrumentation = "github.com/weirgo/weir"
 
-// maxLabel bounds a lane's name in telemetry.
+// maxLabel bounds a lane's name in telemetry, in bytes.
 const maxLabel = 128
 
-// A Tracer makes the spans of waits and of delays.
+// A Tracer makes the spans of waits and of delays. It is safe for concurrent
+// use.
 type Tracer struct{ trace.Tracer }
 
-// NewTracer returns the tracer of a provider; of the global one if it is nil.
+// NewTracer returns the tracer of a provider. If provider is nil, the global
+// one is used.
 func NewTracer(provider trace.TracerProvider) Tracer {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
@@ -33,8 +35,8 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 	return Tracer{provider.Tracer(instrumentation)}
 }
 
-// Wait begins the span of a wait in the line of a lane whose limits are enforced
-// by that store. What it returns ends the span.
+// Wait begins the span of a wait in a lane's line. Store says who enforces the
+// lane's limits. The function that it returns ends the span.
 func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait) (ended func(error)) {
 	attributes := append(make([]attribute.KeyValue, 0, 8),
 		attribute.String("weir.lane", label(lane)),
@@ -53,8 +55,8 @@ func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.W
 	return t.start(ctx, "weir.wait", attributes)
 }
 
-// Delay begins the span of the delay that follows so many attempts. What it
-// returns ends the span.
+// Delay begins the span of the delay before a retry, after that many attempts.
+// The function that it returns ends the span.
 func (t Tracer) Delay(ctx context.Context, lane string, attempts int, d backoff.Decision) (ended func(error)) {
 	return t.start(ctx, "weir.backoff", []attribute.KeyValue{
 		attribute.String("weir.lane", label(lane)),
@@ -65,6 +67,8 @@ func (t Tracer) Delay(ctx context.Context, lane string, attempts int, d backoff.
 	})
 }
 
+// start begins a span. The function that it returns ends the span, with the
+// error of what it measured.
 func (t Tracer) start(ctx context.Context, name string, attributes []attribute.KeyValue) (ended func(error)) {
 	started := time.Now()
 	_, span := t.Start(ctx, name, trace.WithAttributes(attributes...))
@@ -80,9 +84,9 @@ func (t Tracer) start(ctx context.Context, name string, attributes []attribute.K
 	}
 }
 
-// Learned adds an event to the caller's span: its answer taught the lane that the
-// server's limit is so many calls per second, or so many in flight; zero: it says
-// nothing of those.
+// Learned adds an event to the caller's span: its answer taught the lane that
+// the server allows rate calls per second, or inFlight calls at a time. Zero
+// means that nothing was learned of the one or the other.
 func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -98,8 +102,9 @@ func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
 	span.AddEvent("weir.limit.learned", trace.WithAttributes(with...))
 }
 
-// NotRetried adds an event to the caller's span: a call that failed after so many
-// attempts would have been tried again, if its body could be had again.
+// NotRetried adds an event to the caller's span: the call failed after that
+// many attempts, and would have been tried again if its body could be read
+// again.
 func NotRetried(ctx context.Context, lane, failure string, attempts int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -113,7 +118,8 @@ func NotRetried(ctx context.Context, lane, failure string, attempts int) {
 	))
 }
 
-// errorType returns a word of ours: an error's text may say anything.
+// errorType returns a word for an error. Its own text may hold anything, so it
+// is not used.
 func errorType(err error) string {
 	for _, known := range [...]struct {
 		err  error
@@ -134,8 +140,8 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
-// label returns a lane's name as telemetry may have it: an exporter drops a
-// whole batch for what is not UTF-8.
+// label returns a lane's name as telemetry may have it: bounded, and valid
+// UTF-8, because an exporter drops a whole batch for one string that is not.
 func label(lane string) string {
 	if len(lane) > maxLabel {
 		lane = lane[:maxLabel]
