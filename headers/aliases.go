@@ -1,7 +1,7 @@
 package headers
 
-// aliases are the other names, in lower case, by which [Lookup] finds a vendor's
-// dialect.
+// aliases are further names, in small letters, by which [Lookup] finds a
+// vendor's dialect.
 var aliases = map[string]string{
 	"amazon s3":              "AWS",
 	"amazon web services":    "AWS",

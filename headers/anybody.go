@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxTelling bounds a text that may say, whoever the vendor is, that a request was
-// refused.
+// maxTelling bounds, in bytes, a text of a body that is looked through for a
+// refusal or a wait if the dialect says nothing of it.
 const maxTelling = 256
 
-// refusingFields are the header fields of software that stands before the interfaces of
-// many vendors, under hosts of theirs, and refuses under 400, 403 or 503.
+// refusingFields are header fields of gateways that many vendors use under
+// hosts of their own. They refuse with 400, 403 or 503.
 var refusingFields = [...]Field{
 	{Name: "X-Amzn-Errortype", Tells: FactRefusal, Words: awsRefusals},
 	{Name: "X-Envoy-Ratelimited", Tells: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
@@ -20,8 +20,8 @@ var refusingFields = [...]Field{
 	{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: masheryRefusals},
 }
 
-// asksAnybody reports whether the body of any vendor may tell a refusal, or how long
-// one lasts.
+// asksAnybody reports whether the body may tell that the request was refused,
+// or for how long, by the rules for all vendors.
 func (r *reader) asksAnybody() bool {
 	if r.sig.Throttled {
 		_, told := r.sig.Wait()
@@ -30,8 +30,8 @@ func (r *reader) asksAnybody() bool {
 	return r.mayRefuse()
 }
 
-// mayRefuse reports whether the status is one under which vendors refuse for now by
-// the body alone.
+// mayRefuse reports whether vendors refuse for now under this status by the
+// body alone.
 func (r *reader) mayRefuse() bool {
 	switch r.resp.StatusCode {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusServiceUnavailable:
@@ -40,7 +40,8 @@ func (r *reader) mayRefuse() bool {
 	return false
 }
 
-// anybody reads a value of the body by its key, as many vendors write it.
+// anybody reads a value of the body by the rules for all vendors, which go by
+// the value's key.
 func (r *reader) anybody(at path, value string) {
 	key, told := at.toldByError()
 	if !told || len(value) > maxTelling {
@@ -70,8 +71,9 @@ func (r *reader) anybody(at path, value string) {
 	}
 }
 
-// heal notes a wait that anybody's body tells, where nothing else does. More than an
-// hour may be a number of another unit.
+// heal notes a wait that the body tells by the rules for all vendors. It counts
+// only if nothing else tells one. More than an hour may be a number in another
+// unit, and is left out.
 func (r *reader) heal(value string, per time.Duration) {
 	wait, ok := r.delay(value, per)
 	if ok && wait <= time.Hour {
@@ -79,8 +81,8 @@ func (r *reader) heal(value string, per time.Duration) {
 	}
 }
 
-// settleAnybody takes the wait that anybody's body tells for the one of a refusal. A
-// 403 or 503 that tells one is a refusal.
+// settleAnybody makes the wait that heal noted the one of the refusal. A 403 or
+// 503 with such a wait is a refusal.
 func (r *reader) settleAnybody() {
 	if status := r.resp.StatusCode; r.healing > 0 && !r.sig.HasRetryAfter &&
 		(r.sig.Throttled || status == http.StatusForbidden || status == http.StatusServiceUnavailable) {
@@ -89,16 +91,16 @@ func (r *reader) settleAnybody() {
 	}
 }
 
-// refuse notes a refusal that anybody's body tells.
+// refuse notes a refusal that the body tells by the rules for all vendors.
 func (r *reader) refuse() {
 	if r.mayRefuse() && r.refusal == "" {
 		r.refusal = ReasonBody
 	}
 }
 
-// toldByError returns the key of the value in small letters, without what divides its
-// words. Told says that all that the value stands in is an error, and not what the
-// request had sent.
+// toldByError returns the key of the value at the path, in small letters and
+// without what divides its words. Told is true if everything around the value
+// is an error; otherwise the value may be what the request had sent.
 func (p path) toldByError() (key string, told bool) {
 	for _, step := range p {
 		if !step.object {
@@ -115,14 +117,14 @@ func (p path) toldByError() (key string, told bool) {
 	return key, true
 }
 
-// errorKeys are what errors stand in.
+// errorKeys are the keys of objects that hold an error.
 var errorKeys = [...]string{
 	"error", "errors", "fault", "exception", "innererror", "extensions", "response", "errorresponse", "status", "meta",
 }
 
-// isRefusalCode reports whether a word without spaces is the name of a refusal for
-// now: rate_limit_exceeded, TooManyRequests, ThrottlingException. A name of something
-// wrong with a limit that the request was about is none.
+// isRefusalCode reports whether a word without spaces is the name of a refusal
+// for now: rate_limit_exceeded, TooManyRequests, ThrottlingException. The name
+// of a mistake in a request about a limit is not one.
 func isRefusalCode(word string) bool {
 	if len(word) > maxName || strings.ContainsAny(word, " \t\r\n/") {
 		return false
@@ -138,15 +140,16 @@ func isRefusalCode(word string) bool {
 		strings.Contains(word, "throttl") || isRateLimited(word)
 }
 
-// isRateLimited reports whether a squeezed word is of a rate limit that was met:
+// isRateLimited reports whether a squeezed word says that a rate limit was met:
 // ratelimit, ratelimited, ratelimitexceeded.
 func isRateLimited(word string) bool {
 	_, rest, ok := strings.Cut(word, "ratelimit")
 	return ok && (rest == "" || strings.HasPrefix(rest, "e") || strings.HasPrefix(rest, "reach") || rest == "hit")
 }
 
-// isRefusalText reports whether a sentence begins as one that refuses for now. A 400
-// also tells of a batch that holds too many requests.
+// isRefusalText reports whether a sentence begins like one that refuses for
+// now. Under a 400 fewer beginnings count, because it may tell of a batch that
+// holds too many requests.
 func (r *reader) isRefusalText(text string) bool {
 	if len(text) > maxTelling {
 		return false

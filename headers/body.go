@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxBody bounds what is read of a body.
+// maxBody bounds, in bytes, what is read of a body.
 const maxBody = 64 << 10
 
-// body reads the hints in the body.
+// body reads what the body tells, and judges the response anew.
 func (r *reader) body() {
 	r.asks = r.asksAnybody()
 	text, whole := peek(r.resp)
@@ -27,17 +27,18 @@ func (r *reader) body() {
 	r.settleAnybody()
 }
 
-// unmeasured reports whether the body is that of a success of unknown length. What is
-// too long or too slow to be seen whole is then no refusal.
+// unmeasured reports whether the body is that of a success whose length is not
+// known. If such a body is too long or too slow to be seen whole, it is no
+// refusal.
 func (r *reader) unmeasured() bool {
 	return r.resp.StatusCode < http.StatusBadRequest && r.resp.ContentLength < 0
 }
 
-// awaitsBody reports whether a body that may be read could tell more.
+// awaitsBody reports whether the body may be read and could tell more.
 func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksAnybody()) && r.mayReadBody() }
 
-// needsBody reports whether a hint could tell more than the header did: a body that
-// cannot is left alone, for it may come slowly.
+// needsBody reports whether the dialect's hints could tell more than the header
+// did. If they cannot, the body is left alone, because it may come slowly.
 func (r *reader) needsBody() bool {
 	for f := range r.hints {
 		needed := true
@@ -66,10 +67,11 @@ func (f *Field) tellsScope() bool {
 	return false
 }
 
-// mayReadBody keeps to the bodies that end soon: those of an error, and of a success
-// only where the dialect says so and its type is JSON. What net/http unpacked, or
-// came in chunks, has no length: JSON that is stated as such is read all the same.
-// It never touches a stream, nor what is not text in the clear.
+// mayReadBody reports whether the body may be read. The body of an error may,
+// because it ends soon. That of a success may only if the dialect says so and
+// it is JSON. A body that net/http has unzipped, or that came in chunks, has no
+// known length; it may be read if its type is stated to be JSON. Streams, and
+// whatever is not plain text, are never touched.
 func (r *reader) mayReadBody() bool {
 	resp := r.resp
 	if resp.Body == nil || resp.Body == http.NoBody ||
@@ -110,6 +112,7 @@ func isJSON(mediaType string) bool {
 		strings.HasSuffix(mediaType, "+json") && !strings.Contains(mediaType, "stream")
 }
 
+// isXML reports whether a media type is XML.
 func isXML(mediaType string) bool {
 	return mediaType == "application/xml" || mediaType == "text/xml" || strings.HasSuffix(mediaType, "+xml")
 }

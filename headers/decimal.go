@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// maxWait bounds every wait that is read: a longer one is cut to it. No
-	// quota that a client would stand in line for is longer than a month.
+	// maxWait bounds every wait: a longer one is cut to it. No client would stand
+	// in line for a quota that is longer than a month.
 	maxWait = 31 * 24 * time.Hour
-	// maxWindow bounds a quota's window: a longer one is left out, for cut to
-	// the bound it would make the rate look higher than it is.
+	// maxWindow bounds a quota's window: a longer one is left out. If it were cut
+	// to the bound, the rate would look higher than it is.
 	maxWindow = 10 * 366 * 24 * time.Hour
-	// maxCount bounds limit and remaining: above it a float64 no longer holds
-	// every integer, and no vendor grants that much (2^53 - 1).
+	// maxCount bounds limit and remaining. Above it, 2^53 - 1, a float64 no longer
+	// holds every integer, and no vendor grants that much.
 	maxCount = 1<<53 - 1
 )
 
-// A decimal is a number without a sign as it stands in a field. Times are kept
-// in integers, so that no rounding ends a wait before the vendor's time.
+// A decimal is a number without a sign as it is written in a field. It is kept
+// in integers, so that rounding never ends a wait before the vendor's time.
 type decimal struct {
-	whole uint64 // saturates
-	nanos uint64 // billionths, rounded up; 1e9 where that carries
+	whole uint64 // 2^64 - 1 if it is more
+	nanos uint64 // billionths, rounded up; 1e9 if that carries
 }
 
-// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ] and nothing else: no sign, exponent,
-// hexadecimal, underscore, NaN or Inf, all of which package strconv accepts.
+// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ] and nothing else. Package strconv
+// would also accept signs, exponents, hexadecimals, underscores, NaN and Inf.
 func parseDecimal(s string) (decimal, bool) {
 	var d decimal
 	i := 0
@@ -65,8 +65,8 @@ func parseDecimal(s string) (decimal, bool) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// times returns d units, rounded up to a nanosecond and cut to bound, and whether
-// that was without a cut.
+// times returns d units, rounded up to a nanosecond and cut to bound. The
+// second result is false if it was cut.
 func (d decimal) times(unit, bound time.Duration) (time.Duration, bool) {
 	if d.whole > uint64(bound/unit) {
 		return bound, false
@@ -83,7 +83,8 @@ func (d decimal) times(unit, bound time.Duration) (time.Duration, bool) {
 	return time.Duration(sum), true
 }
 
-// instant reads d as time since the Unix epoch, in the unit that its size tells.
+// instant returns d as time since the Unix epoch. The unit, from seconds to
+// nanoseconds, follows from its size.
 func (d decimal) instant() time.Time {
 	unit := time.Second
 	switch {
@@ -99,8 +100,9 @@ func (d decimal) instant() time.Time {
 	return time.Unix(int64(d.whole/perSecond), int64(part))
 }
 
-// parseCount reads a limit or a count of what remains. A number that is too high
-// to be meant is refused, never cut: cut it would still allow everything.
+// parseCount reads a limit, or how much of one remains. A number that is too
+// high to be meant is left out. It must not be cut to a bound, because the
+// bound would still allow everything.
 func parseCount(s string) (float64, bool) {
 	if _, ok := parseDecimal(s); !ok {
 		return 0, false
@@ -109,7 +111,7 @@ func parseCount(s string) (float64, bool) {
 	return n, err == nil && n <= maxCount
 }
 
-// parseRemaining is parseCount where a number below zero means none: a quota that
+// parseRemaining is parseCount, but a number below zero means zero: the quota
 // was overdrawn.
 func parseRemaining(s string) (float64, bool) {
 	if digits, negative := strings.CutPrefix(s, "-"); negative {

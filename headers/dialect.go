@@ -1,64 +1,67 @@
 package headers
 
-// A Dialect is one vendor's way to speak of its quotas. It is data: what it does
-// not say is read by the rules that hold for everybody. The zero value is the
-// generic dialect. A Dialect must not be changed while it is in use; it is then
-// safe for concurrent use.
+// A Dialect says how one vendor tells of its quotas. It is data: whatever it
+// does not say is read by the rules for all vendors. The zero value is the
+// generic dialect. A Dialect is safe for concurrent use, and must not be
+// changed while it is in use.
 type Dialect struct {
 	// Vendor is the name that Lookup finds.
 	Vendor string
 
-	// Source is the address of the vendor's own words about its limits, from which
-	// the dialect was made. Several have spaces between them. It is for people.
+	// Source is the address of the vendor's own text about its limits, from which
+	// the dialect was made. Several addresses have spaces between them. It is for
+	// people.
 	Source string
 
-	// Hosts are the hosts whose responses Parse reads in this dialect: names,
-	// such as "api.example.com", or "*.example.com" for all hosts below one. If
-	// empty, the dialect is only had by name.
+	// Hosts are the hosts whose responses Parse reads in this dialect. A host is a
+	// name such as "api.example.com", or "*.example.com" for all hosts below one.
+	// If empty, the dialect is found by its name only.
 	Hosts []string
 
-	// Refuses are the statuses that refuse for now whatever else the response says,
-	// besides 429.
+	// Refuses are the statuses that always refuse for now, whatever else the
+	// response says. 429 is one without being listed.
 	Refuses []int
 
 	// RefusesWithWait are the statuses that refuse for now if the response asks for
-	// a wait, besides 403 and 503.
+	// a wait. 403 and 503 are among them without being listed.
 	RefusesWithWait []int
 
 	// RefusesByQuota are the statuses that refuse for now if a quota has none
-	// remaining. 403 does so too if that quota's reset is more than two seconds
-	// away: many vendors tell quotas that hold for one second on every response, a
-	// 403 for want of a permission among them.
+	// remaining. A 403 that is not listed does so if that quota's reset is more
+	// than two seconds away. Many vendors tell a quota of one second on every
+	// response, so a 403 for want of a permission may have it too.
 	RefusesByQuota []int
 
 	// NotProcessed are the statuses of a refusal after which the vendor has
-	// certainly done nothing, besides 429.
+	// certainly done nothing. 429 is one without being listed.
 	NotProcessed []int
 
-	// Scope is whom a refusal concerns, where the response does not say.
+	// Scope says whom a refusal concerns if the response does not say it.
 	Scope Scope
 
-	// Reset is what the reset of a quota means, where the response does not say.
+	// Reset says what the reset of a quota means if the response does not say it.
 	Reset ResetKind
 
-	// Advisory says that a quota with none remaining does not refuse.
+	// Advisory says that the vendor does not refuse when a quota has none
+	// remaining.
 	Advisory bool
 
-	// MillisecondsOnce says that an old version of the interface tells Retry-After in
-	// milliseconds: it does if a thousandth of it is within a second of a reset.
-	MillisecondsOnce bool
+	// MaybeMilliseconds says that old versions of the vendor's interface send
+	// Retry-After in milliseconds. A value is taken for milliseconds if a
+	// thousandth of it is within a second of a quota's reset.
+	MaybeMilliseconds bool
 
-	// Fields are the header fields that the vendor writes in its own way. They
-	// are not read by the general rules; where several tell the same fact, the
-	// first that is valid wins.
+	// Fields are the header fields that the vendor writes in its own way. The rules
+	// for all vendors do not apply to them. If several tell the same fact, the
+	// first valid one counts.
 	Fields []Field
 
-	// Body are the hints that stand in the body of an error status.
+	// Body are the places in the body of an error that tell something.
 	Body []Field
 
-	// BodyOfSuccess says that Body is read from a success as well, if its type is JSON
-	// and it is at most 64 KiB long. If its length is not known, as of what net/http
-	// unzipped or what came in chunks, its type has to be stated. A stream of events
-	// is left alone.
+	// BodyOfSuccess says that Body is also read in the body of a success. That body
+	// must be JSON of at most 64 KiB. If its length is not known, because net/http
+	// has unzipped it or because it came in chunks, its type must be stated as
+	// well. Streams of events are never read.
 	BodyOfSuccess bool
 }

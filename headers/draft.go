@@ -7,13 +7,14 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// maxSeparators bounds the members and parameters of a structured field: each costs
-// the parser a hundred bytes and more, where it may take the sender two.
+// maxSeparators bounds the members and parameters of a structured field. Each
+// may take the sender two bytes and cost the parser a hundred or more.
 const maxSeparators = 512
 
-// draft reads the field RateLimit: from draft-ietf-httpapi-ratelimit-headers-08 on
-// a list of named items, in 07 a dictionary. The list has to be tried first: what
-// 07 sends never is one, while a list may pass for a dictionary.
+// draft reads the field RateLimit. It is a list of named items from
+// draft-ietf-httpapi-ratelimit-headers-08 on, and a dictionary in 07. The list
+// is tried first, because a list may also parse as a dictionary, while what 07
+// sends never parses as a list.
 func (r *reader) draft(lines []string) {
 	if !parsable(lines) {
 		return
@@ -29,8 +30,8 @@ func (r *reader) draft(lines []string) {
 	}
 }
 
-// draftItem reads `"name";r=50;t=30`. An item with a wrong type in it is left out.
-// The drafts' own examples lack r, and name the item by a token.
+// draftItem reads `"name";r=50;t=30`. An item with a value of a wrong type is
+// left out. The drafts' own examples lack r, and name the item by a token.
 func (r *reader) draftItem(member httpsfv.Member) {
 	item, name, ok := namedItem(member)
 	remaining, hasRemaining, okRemaining := count(item.Params, "r")
@@ -47,8 +48,8 @@ func (r *reader) draftItem(member httpsfv.Member) {
 	}
 }
 
-// draftDictionary reads "limit=100, remaining=50, reset=5". A member of a wrong type
-// is left out.
+// draftDictionary reads "limit=100, remaining=50, reset=5". A member of a wrong
+// type is left out.
 func (r *reader) draftDictionary(d *httpsfv.Dictionary) {
 	member := func(key string) (int64, bool) {
 		m, _ := d.Get(key)
@@ -67,8 +68,8 @@ func (r *reader) draftDictionary(d *httpsfv.Dictionary) {
 	}
 }
 
-// draftPolicy reads the field RateLimit-Policy: from draft 08 on items with the
-// names of RateLimit, from 04 to 07 integers.
+// draftPolicy reads the field RateLimit-Policy. Its items are named as those of
+// RateLimit from draft 08 on, and integers from 04 to 07.
 func (r *reader) draftPolicy(lines []string) {
 	if !parsable(lines) {
 		return
@@ -122,7 +123,7 @@ func namedItem(member httpsfv.Member) (item httpsfv.Item, name string, ok bool) 
 	return item, clean(name), ok && isWord
 }
 
-// quotaUnit returns the unit that a policy names, "" where it names none.
+// quotaUnit returns the unit that a policy names, or "" if it names none.
 func quotaUnit(parameters *httpsfv.Params) (unit string, ok bool) {
 	value, has := parameter(parameters, "qu")
 	if !has {
@@ -143,8 +144,8 @@ func word(value any) (string, bool) {
 	return "", false
 }
 
-// count returns an integer parameter; it is not ok where it is there and is not an
-// integer, or below zero.
+// count returns an integer parameter. It is not ok if the parameter is there
+// and is not an integer, or is below zero.
 func count(parameters *httpsfv.Params, key string) (n int64, has, ok bool) {
 	value, has := parameter(parameters, key)
 	if !has {
@@ -154,6 +155,7 @@ func count(parameters *httpsfv.Params, key string) (n int64, has, ok bool) {
 	return max(n, 0), true, ok && n >= 0
 }
 
+// parameter returns a parameter of an item, which may have none.
 func parameter(parameters *httpsfv.Params, key string) (any, bool) {
 	if parameters == nil {
 		return nil, false
@@ -161,13 +163,14 @@ func parameter(parameters *httpsfv.Params, key string) (any, bool) {
 	return parameters.Get(key)
 }
 
+// seconds returns n seconds, cut to maxWait.
 func seconds(n int64) time.Duration {
 	wait, _ := decimal{whole: uint64(n)}.times(time.Second, maxWait)
 	return wait
 }
 
-// parsable reports whether there is a structured field that is not out of all
-// proportion.
+// parsable reports whether a structured field is there and is not too large to
+// be parsed cheaply.
 func parsable(lines []string) bool {
 	separators := 0
 	for _, line := range lines {
@@ -178,10 +181,10 @@ func parsable(lines []string) bool {
 	return len(lines) > 0 && separators+len(lines) <= maxSeparators
 }
 
-// parseStructured parses a structured field (RFC 9651), all lines of it or nothing.
-// A vendor must not be able to crash the client, whatever the parser has overlooked:
-// this is the one call that hands what came over the wire to code not in this
-// package, so a panic ends here.
+// parseStructured parses all lines of a structured field (RFC 9651), or
+// nothing. It recovers from panics of the parser: no other call hands a
+// vendor's bytes to code outside this package, and a vendor must not be able to
+// crash the client by what that code overlooked.
 func parseStructured[T any](lines []string, parse func([]string) (T, error)) (field T, ok bool) {
 	defer func() {
 		if recover() != nil {

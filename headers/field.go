@@ -7,94 +7,100 @@ import (
 	"time"
 )
 
-// A Field is one header field, or one place in a body, and what it tells.
+// A Field is one header field, or one place in a body, and the fact that it
+// tells.
 type Field struct {
-	// Name is the name of the header field; with "*" at its end, all whose names begin
-	// so, each of a quota that the rest names. In Dialect.Body it is the path of the
-	// value in JSON or XML: keys or elements with dots between them, "*" for any of
-	// them and for any element of an array ("error.details.*.retryDelay",
-	// "Error.Code"). An empty path is the text of the body itself.
+	// Name is the name of the header field. With "*" at its end it stands for all
+	// fields whose names begin so, each of them of the quota that the rest of the
+	// name names.
+	//
+	// In Dialect.Body, Name is the path of the value in JSON or XML: keys or
+	// elements with dots between them. A "*" stands for any key, element or index
+	// of an array ("error.details.*.retryDelay", "Error.Code"). An empty path is
+	// the text of the body itself.
 	Name string
 
-	// Tells is the fact that the value tells. Zero tells nothing: the field is
-	// not read.
+	// Tells is the fact that the value tells. A field with the zero value is not
+	// read.
 	Tells Fact
 
 	// Syntax is how the value is written. Zero is one value, or several of which
 	// the most cautious counts.
 	Syntax Syntax
 
-	// After is the text that the value stands behind, in a sentence: with
-	// "try again in " the value of "Please try again in 20 seconds." is 20 s. If it
-	// is empty, the value is the whole text.
+	// After is the text that the value stands behind, in a sentence. After "try
+	// again in " the value of "Please try again in 20 seconds." is 20 s. If empty,
+	// the value is the whole text.
 	After string
 
-	// Member is the place, from 1, of the value among those that commas separate,
-	// for a vendor that lists several quotas in one field. Zero is all of them.
+	// Member picks one of several values with commas between them, counted from 1,
+	// for a vendor that lists several quotas in one field. Zero means all of them.
 	Member int
 
-	// Quota, Unit and Window are of the quota that the fact is of. Zero is a
-	// quota without a name, of requests, whose window is not known.
+	// Quota, Unit and Window describe the quota that the fact belongs to. If zero,
+	// it has no name, counts requests, and its window is not known.
 	Quota  string
 	Unit   string
 	Window time.Duration
 
-	// Per is the unit of a number that is a time. Zero is seconds, if the number is
-	// not so large that it must be an instant.
+	// Per is the unit of a number that is a time. Zero means seconds, or an instant
+	// if the number is too large to be a wait.
 	Per time.Duration
 
-	// NegativeUnknown says that of a number below zero what remains is not known. Else
-	// it means none: a quota that was overdrawn.
+	// NegativeUnknown says that a number below zero does not tell what remains. If
+	// false, such a number means that none remains, because the quota was
+	// overdrawn.
 	NegativeUnknown bool
 
-	// Words are the values of FactRefusal, FactNoRefusal, FactPermanent and
-	// FactScope that count, and whom the refusal then concerns. A "*" in a word
-	// stands for any text.
+	// Words are the values that count, for FactRefusal, FactNoRefusal,
+	// FactPermanent and FactScope, each with whom the refusal then concerns. A "*"
+	// in a word stands for any text.
 	Words map[string]Scope
 
-	// NotProcessed says that a refusal by Words is the vendor's promise that it has
-	// done nothing. FactRefusal and FactScope use it.
+	// NotProcessed says that the vendor has certainly done nothing if one of Words
+	// stands there. FactRefusal and FactScope use it.
 	NotProcessed bool
 
-	// Statuses are the statuses under which the field is read. Empty is all.
+	// Statuses are the statuses under which the field is read. If empty, it is read
+	// under all.
 	Statuses []int
 
-	// If are conditions, all of which have to hold for the field to be read: the
-	// name of another header field of the response, or ":path" for the path of the
-	// request, and the value that it must have, with "*" for any text. Thus a unit
-	// may depend on the version of an interface. A field whose conditions do not
-	// hold is left to the rows after it, and then to the general rules.
+	// If holds conditions for reading the field, all of which must hold. A key is
+	// the name of another header field of the response, or ":path" for the path of
+	// the request. Its value is what must stand there, with "*" for any text. So a
+	// unit may depend on the version of an interface. If a condition does not hold,
+	// the rows after this one and the rules for all vendors may read the field.
 	If map[string]string
 }
 
-// A Fact is what a field tells.
+// A Fact says what a field tells.
 type Fact uint8
 
 // The facts.
 const (
 	factNone       Fact = iota
-	FactLimit           // most that is granted in a window
-	FactRemaining       // what remains of it
-	FactUsed            // what is used of it
+	FactLimit           // the most that is granted in a window
+	FactRemaining       // how much of the limit remains
+	FactUsed            // how much of the limit is used
 	FactReset           // when there is more: a wait or an instant
 	FactWindow          // the length of the window
-	FactName            // the name of the quota that has none
+	FactName            // the name of the quota that has none remaining
 	FactRetryAfter      // the wait that the response asks for, or its end
 	FactRefusal         // that the request was refused for now, by Words
-	FactNoRefusal       // that it was not, whatever the status, by Words
+	FactNoRefusal       // that the request was not refused, whatever the status, by Words
 	FactPermanent       // that waiting will not help, by Words
 	FactScope           // whom the refusal concerns, by Words
-	FactCost            // what the request needs of the quota
-	FactRate            // what comes back to the quota in a second
+	FactCost            // how much of the quota the request needs
+	FactRate            // how much of the quota comes back in a second
 
 	lastFact = FactRate
 )
 
-// A Syntax is the way a value is written.
+// A Syntax says how a value is written.
 type Syntax uint8
 
-// The syntaxes. All but the first may tell of several quotas; Tells is then said
-// by the syntax, but where it is named here.
+// The syntaxes. All but the first may tell of several quotas. They imply what
+// is told, except for those whose comment names Tells.
 const (
 	SyntaxValue       Syntax = iota
 	SyntaxUsedOfLimit        // "32/40", "api-usage=18/5000; other=17/250"
@@ -108,8 +114,8 @@ const (
 	lastSyntax = SyntaxStructured
 )
 
-// names reports whether the field is the one of that name in a header, and what of it
-// "*" stands for.
+// names reports whether the field is the header field of that name. If the
+// field ends with "*", rest is what the "*" stands for.
 func (f *Field) names(name string) (rest string, ok bool) {
 	prefix, wild := strings.CutSuffix(f.Name, "*")
 	if !wild {

@@ -211,7 +211,7 @@ func TestWaitForWhatComesBack(t *testing.T) {
 }
 
 // In a dialect that once had milliseconds, a reset in whole seconds is enough.
-func TestRetryAfterInMillisecondsOnce(t *testing.T) {
+func TestRetryAfterInMaybeMilliseconds(t *testing.T) {
 	for _, c := range []struct {
 		retry, reset string
 		once         bool
@@ -226,7 +226,7 @@ func TestRetryAfterInMillisecondsOnce(t *testing.T) {
 		{"3", "1", true, 3 * time.Second},
 		{"3", "0", true, 3 * time.Second},
 	} {
-		d := &headers.Dialect{MillisecondsOnce: c.once}
+		d := &headers.Dialect{MaybeMilliseconds: c.once}
 		got := d.Parse(response(429, "Retry-After", c.retry, "X-RateLimit-Reset", c.reset), received)
 		if got.RetryAfter != c.want {
 			t.Errorf("Retry-After %s, reset %s, %v: RetryAfter = %v, want %v", c.retry, c.reset, c.once, got.RetryAfter, c.want)

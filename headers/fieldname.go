@@ -17,8 +17,8 @@ const (
 	kindRateLimit   // the words "rate limit" stand in the name
 )
 
-// kindOf tells the kind of a field by its name. It runs for every field of every
-// response, so most names have to fall out after a look at a few bytes.
+// kindOf tells the kind of a field by its name. It runs for every field of
+// every response, so it must dismiss most names after a look at a few bytes.
 func kindOf(name string) kind {
 	switch {
 	case isShort(name):
@@ -38,7 +38,8 @@ func kindOf(name string) kind {
 	return kindNone
 }
 
-// isShort reports whether a name is too short to be of interest: Date, Etag, Server.
+// isShort reports whether a name is too short to be of interest, as Date, Etag
+// and Server are.
 func isShort(name string) bool { return len(name) < len("Ratelimit") && len(name) != len("Age") }
 
 // mayBeRetry reports whether a name has the length and the ends of Retry-After,
@@ -53,6 +54,7 @@ func mayBeRetry(name string) bool {
 	return false
 }
 
+// isRetryAfter reports whether a field asks for a wait.
 func isRetryAfter(name string) bool {
 	for i := range retryAfterFields {
 		if strings.EqualFold(name, retryAfterFields[i].name) {
@@ -62,12 +64,14 @@ func isRetryAfter(name string) bool {
 	return false
 }
 
+// isShouldRetry reports whether a field may forbid another attempt.
 func isShouldRetry(name string) bool {
 	return strings.EqualFold(name, "X-Should-Retry") || strings.EqualFold(name, "Stripe-Should-Retry")
 }
 
-// mayHoldLimit reports whether the word "limit" may stand in a name. It has five
-// letters, so one of them is at an index of 4, 9, 14, ... with its neighbour.
+// mayHoldLimit reports whether the word "limit" may stand in a name. The word
+// has five letters, so one of them, with its neighbour, is at an index of 4, 9,
+// 14 and so on.
 func mayHoldLimit(name string) bool {
 	for i := 4; i < len(name); i += 5 {
 		var neighbour int
@@ -87,8 +91,8 @@ func mayHoldLimit(name string) bool {
 	return false
 }
 
-// retryAfterFields are the fields that ask for a wait, and the unit of a number in
-// them; the first with a valid value wins.
+// retryAfterFields are the fields that ask for a wait, with the unit of a
+// number in them. The first with a valid value wins.
 var retryAfterFields = [...]struct {
 	name string
 	unit time.Duration // zero: Retry-After itself, seconds or an instant
@@ -104,8 +108,8 @@ var retryAfterFields = [...]struct {
 	{"X-Ratelimit-Retry-After-Ms", time.Millisecond},
 }
 
-// retryAfterOf returns the index in retryAfterFields of a field of which rest follows
-// the word "ratelimit", or -1.
+// retryAfterOf returns the index in retryAfterFields of a field in whose name
+// rest follows the word "ratelimit", or -1.
 func retryAfterOf(rest string) int {
 	if len(rest) < len("Retryafter") || rest[0]|0x20 != 'r' {
 		return -1
@@ -118,8 +122,8 @@ func retryAfterOf(rest string) int {
 	return -1
 }
 
-// cutRateLimit returns what follows the word "ratelimit" or "rate-limit" in a field
-// name, and whether it stands there as a word.
+// cutRateLimit returns what follows the word "ratelimit" or "rate-limit" in a
+// field's name. It is not ok if the name does not hold it as a word.
 func cutRateLimit(name string) (rest string, ok bool) {
 	for i := 4; i+5 <= len(name); i++ {
 		if name[i]|0x20 != 'l' || !strings.EqualFold(name[i:i+5], "limit") {
@@ -140,21 +144,21 @@ func cutRateLimit(name string) (rest string, ok bool) {
 	return "", false
 }
 
-// A quotaName is what the rest of a field name says, after "ratelimit": the fact
-// that the field tells, and the quota that it tells it of.
+// A quotaName is what a field's name says after "ratelimit": the fact that the
+// field tells, and the quota that the fact belongs to.
 type quotaName struct {
 	fact   Fact
-	window time.Duration // where a word names it; else zero
+	window time.Duration // if a word names it; else zero
 	unit   string
 	size   int
 	text   [maxName]byte
 }
 
-// maxName bounds the name of a quota; the rest is cut off.
+// maxName bounds the name of a quota, in bytes. The rest is cut off.
 const maxName = 64
 
-// parse reads the words of rest. Those that name the fact are left out of the
-// name; what is left, in lower case, is the name.
+// parse reads the words of rest. Words that name a fact are left out of the
+// quota's name. The others, in small letters, are the name.
 func (n *quotaName) parse(rest string) {
 	n.unit = unitRequests
 	for rest != "" {
@@ -195,7 +199,7 @@ func (n *quotaName) add(c byte) {
 
 func (n *quotaName) bytes() []byte { return n.text[:n.size] }
 
-// String returns the name, without an allocation where it is a usual one.
+// String returns the name. It allocates nothing for the names that are usual.
 func (n *quotaName) String() string {
 	switch string(n.bytes()) {
 	case "":
@@ -218,6 +222,7 @@ func (n *quotaName) String() string {
 	return string(n.bytes())
 }
 
+// factOf returns the fact that a word names, if it names one.
 func factOf(word string) Fact {
 	switch {
 	case strings.EqualFold(word, "limit"):
@@ -232,6 +237,7 @@ func factOf(word string) Fact {
 	return factNone
 }
 
+// windowOf returns the window that a word names, or zero.
 func windowOf(word string) time.Duration {
 	switch {
 	case strings.EqualFold(word, "second"), strings.EqualFold(word, "secondly"):
@@ -246,8 +252,8 @@ func windowOf(word string) time.Duration {
 	return 0
 }
 
-// clean copies a vendor's word, cut to maxName bytes and to printable ASCII: it may
-// reach logs, and must not keep a whole header alive.
+// clean copies a vendor's word, cut to maxName bytes and to printable ASCII.
+// The word may reach logs. The copy does not keep the whole header in memory.
 func clean(word string) string {
 	text := []byte(word[:min(len(word), maxName)])
 	for i, c := range text {

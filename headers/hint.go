@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the nesting of a body that is looked into.
+// maxDepth bounds how deep a body may be nested before the reading stops.
 const maxDepth = 32
 
-// problems are the hints that anybody's body may hold: the problem types of
-// draft-ietf-httpapi-ratelimit-headers-10. A capacity that is reduced for a while is
-// shown there with a 503 and no wait.
+// problems are hints that any vendor's body may hold: the problem types of
+// draft-ietf-httpapi-ratelimit-headers-10. That draft shows a capacity that is
+// reduced for a while with a 503 and no wait.
 var problems = []Field{
 	{Name: "type", Tells: FactRefusal, Words: map[string]Scope{
 		"*/http-problem-types#quota-exceeded":             ScopeUnknown,
@@ -22,7 +22,8 @@ var problems = []Field{
 	}, Statuses: []int{403, 503}, If: map[string]string{"Content-Type": "application/problem+json*"}},
 }
 
-// hints yields the hints that the body may hold: those of the dialect, and anybody's.
+// hints yields the hints that the body may hold: those of the dialect, and
+// problems.
 func (r *reader) hints(yield func(*Field) bool) {
 	for _, fields := range [...][]Field{r.dialect.Body, problems} {
 		for i := range fields {
@@ -33,7 +34,7 @@ func (r *reader) hints(yield func(*Field) bool) {
 	}
 }
 
-// text reads the text of the body itself.
+// text reads the hints that stand in the text of the body itself.
 func (r *reader) text(text []byte) {
 	for f := range r.hints {
 		if f.Name == "" {
@@ -45,8 +46,8 @@ func (r *reader) text(text []byte) {
 	}
 }
 
-// members reads the hints from a JSON text, which may be cut off: what stands before
-// the cut counts.
+// members reads the hints in a JSON text. The text may be cut off; what stands
+// before the cut counts.
 func (r *reader) members(text []byte) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -70,8 +71,8 @@ func (r *reader) members(text []byte) {
 	}
 }
 
-// elements reads the hints from an XML text, which may be cut off as well. A path is
-// of the names of elements, without their name spaces.
+// elements reads the hints in an XML text, which may be cut off as well. A path
+// consists of the names of elements, without their name spaces.
 func (r *reader) elements(text []byte) {
 	decoder := xml.NewDecoder(bytes.NewReader(text))
 	decoder.Strict = false
@@ -106,17 +107,20 @@ func (r *reader) hint(at path, value string) {
 	}
 }
 
-// A path is where a decoder stands: the objects and arrays that it is in.
+// A path is where a decoder stands: the objects and arrays around its next
+// value.
 type path []step
 
-// A step is an object with the key of its next value, or an array, or an element.
+// A step is an object with the key of its next value, or an array, or an
+// element.
 type step struct {
 	object bool
-	key    string // of the value in the object that is next
-	keyed  bool
+	key    string // of the next value in the object
+	keyed  bool   // the key was read, and its value comes next
 }
 
-// next takes a token, and reports whether that was structure rather than a value.
+// next takes a token into the path. It reports whether the token was structure
+// rather than a value.
 func (p *path) next(token json.Token) bool {
 	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
 		*p = (*p)[:len(*p)-1]
@@ -137,7 +141,7 @@ func (p *path) next(token json.Token) bool {
 	return false
 }
 
-// matches compares the path with a pattern of keys.
+// matches reports whether the path fits a pattern of keys.
 func (p path) matches(pattern string) bool {
 	if pattern == "" {
 		return false // the text of the body itself

@@ -2,11 +2,11 @@ package headers
 
 import "strings"
 
-// maxField bounds the bytes of one field, over all its lines; a longer one is not
-// read at all. net/http lets ten megabytes of headers through.
+// maxField bounds the bytes of one field, over all its lines. A longer field is
+// not read at all. net/http lets ten megabytes of headers through.
 const maxField = 16 << 10
 
-// bounded returns the lines of a field, or none where they are too long together.
+// bounded returns the lines of a field, or none if they are too long together.
 func bounded(lines []string) []string {
 	size := 0
 	for _, line := range lines {
@@ -18,8 +18,8 @@ func bounded(lines []string) []string {
 	return lines
 }
 
-// A members walks over the values of a field: several lines of it and one line with
-// commas are the same (RFC 9110 section 5.3).
+// A members walks over the values of a field. Several lines, and one line with
+// commas, are the same (RFC 9110 section 5.3).
 type members struct {
 	lines []string
 	rest  string
@@ -63,6 +63,8 @@ func commaIn(s string) int {
 	return len(s)
 }
 
+// isWeekday reports whether s is the name of a day as an HTTP-date has it
+// before its comma.
 func isWeekday(s string) bool {
 	if len(s) < 3 || strings.IndexByte("MTWFS", s[0]) < 0 {
 		return false

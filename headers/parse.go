@@ -7,21 +7,25 @@ import (
 	"time"
 )
 
-// generic is the dialect of a vendor that none is known for.
+// generic is the dialect of a vendor whose own dialect is not known.
 var generic = new(Dialect)
 
-// Parse reads what a response says about quotas, in the dialect of the host that
-// its Request was sent to; if there is none, in the generic one. Now is when the
-// response was received. Parse never fails: what it cannot trust it leaves out.
+// Parse reads what a response says about quotas, in the dialect of the host
+// that its Request was sent to. If the host has none, the generic dialect is
+// used. Now is the time at which the response was received. Parse never fails:
+// it leaves out what it cannot trust. If resp is nil, the signal is the zero
+// one.
 //
-// Waits lie between zero and 31 days, counts are finite and not below zero.
+// Waits lie between zero and 31 days. Counts are finite and not below zero.
 //
-// The response is left as it is, unless its body may tell more: its dialect has hints
-// there, or it is an error in JSON, XML or plain text that may be a refusal (400, 403,
-// 503) or a refusal that tells no wait. Parse then waits for the first 64 KiB of it, for five seconds or until the request's
-// context ends; what has come by then counts. Body has another value afterwards,
-// which reads and closes as before. A body that stood still is read by a goroutine
-// until more of it comes, or it is closed.
+// Parse reads the body only if it may tell more than the header. That is so if
+// the dialect has hints there, and for an error in JSON, XML or plain text that
+// either may be a refusal (400, 403, 503) or is a refusal without a wait. Parse
+// then waits for the first 64 KiB of the body. The wait ends after five seconds
+// or when the request's context ends, and what has come by then counts.
+// Afterwards resp.Body has another value, which reads and closes as before. If
+// the body had stood still, a goroutine reads it until more of it comes or
+// until it is closed.
 //
 // Parse is safe for concurrent use with different responses.
 func Parse(resp *http.Response, now time.Time) Signal {
@@ -31,8 +35,8 @@ func Parse(resp *http.Response, now time.Time) Signal {
 	return DialectOf(resp.Request).Parse(resp, now)
 }
 
-// Parse is [Parse] in the dialect d, whatever the host. If d is nil, the generic
-// dialect is used.
+// Parse is [Parse] in the dialect d, whatever the host. If d is nil, the
+// generic dialect is used.
 func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 	r, ok := d.reader(resp, now)
 	if !ok {
@@ -45,9 +49,9 @@ func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 	return r.sig
 }
 
-// ParseHeader is [Dialect.Parse] without a wait: it reads the status and the header
-// and leaves the body alone. More says that the body may tell more, which Parse
-// would wait for.
+// ParseHeader is [Dialect.Parse] without a wait: it reads the status and the
+// header, and leaves the body alone. If more is true, the body may tell more,
+// and Parse would wait for it.
 func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
 	r, ok := d.reader(resp, now)
 	if !ok {
@@ -57,7 +61,8 @@ func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal
 	return r.sig, r.awaitsBody()
 }
 
-// reader returns a reader of the response; ok is false if there is nothing to read.
+// reader returns a reader of the response. If ok is false, there is nothing to
+// read.
 func (d *Dialect) reader(resp *http.Response, now time.Time) (r reader, ok bool) {
 	if resp == nil {
 		return reader{}, false
@@ -72,7 +77,8 @@ func (d *Dialect) reader(resp *http.Response, now time.Time) (r reader, ok bool)
 	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: d}, true
 }
 
-// judge decides what the response means. It may be called again when more is known.
+// judge decides what the response means. It is called again when the body has
+// told more.
 func (r *reader) judge() {
 	s := &r.sig
 	for i := range r.quotas {
@@ -99,7 +105,7 @@ func (r *reader) judge() {
 	}
 }
 
-// reason returns why the response is a refusal for now, or "".
+// reason returns why the response refuses for now, or "" if it does not.
 func (r *reader) reason() Reason {
 	status, d := r.resp.StatusCode, r.dialect
 	waits := r.sig.HasRetryAfter
@@ -123,7 +129,8 @@ func (r *reader) reason() Reason {
 	return ""
 }
 
-// shortestReset is the least reset of a used-up quota that makes a refusal of a 403.
+// shortestReset returns how far away the reset of a used-up quota must be for a
+// 403 to be a refusal.
 func (r *reader) shortestReset() time.Duration {
 	if slices.Contains(r.dialect.RefusesByQuota, http.StatusForbidden) {
 		return 0
@@ -131,17 +138,18 @@ func (r *reader) shortestReset() time.Duration {
 	return 2*time.Second + 1
 }
 
-// exhausted reports whether a quota has none remaining, for a time at least.
+// exhausted reports whether a quota has none remaining, with a reset no earlier
+// than least.
 func (r *reader) exhausted(least time.Duration) bool {
 	return !r.dialect.Advisory && slices.ContainsFunc(r.quotas, func(q Quota) bool {
 		return q.HasRemaining && q.Remaining == 0 && q.Reset >= least
 	})
 }
 
-// zeroQuota reports whether a quota grants nothing at all: one of which something
-// remains does not mean its limit of zero. Where the response tells
-// a time as well, that is a pause: draft-ietf-httpapi-ratelimit-headers pushes
-// clients back with a limit of zero until the reset.
+// zeroQuota reports whether a quota grants nothing at all. A quota of which
+// something remains does not mean its limit of zero. Nor does a response that
+// tells a time: with a limit of zero and a reset,
+// draft-ietf-httpapi-ratelimit-headers pushes clients back until the reset.
 func (r *reader) zeroQuota() bool {
 	if _, told := r.sig.Wait(); told {
 		return false
@@ -151,8 +159,9 @@ func (r *reader) zeroQuota() bool {
 	})
 }
 
-// CanRefuse reports whether a response with this status may be a refusal. Where it may
-// not, a caller who is not interested in quotas can do without Parse.
+// CanRefuse reports whether a response with this status may be a refusal. If it
+// cannot be one, a caller who is not interested in quotas need not call Parse.
+// A nil Dialect is the generic one.
 func (d *Dialect) CanRefuse(status int) bool {
 	if status >= http.StatusBadRequest {
 		return true
@@ -162,8 +171,8 @@ func (d *Dialect) CanRefuse(status int) bool {
 		slices.ContainsFunc(d.Fields, func(f Field) bool { return f.Tells == FactRefusal }))
 }
 
-// DialectOf returns the dialect in which [Parse] reads the response to a request: that
-// of its host, nil where none is known.
+// DialectOf returns the dialect in which [Parse] reads the response to a
+// request: that of the request's host, or nil if none is known.
 func DialectOf(req *http.Request) *Dialect {
 	if req == nil || req.URL == nil {
 		return nil

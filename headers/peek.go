@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// maxBodyWait bounds the wait for a body: the time for which a success that may hide
-// a refusal is kept from its caller.
+// maxBodyWait bounds the wait for a body. A success that may hide a refusal is
+// kept from its caller for so long at most.
 const maxBodyWait = 5 * time.Second
 
-// peek reads the beginning of a body and puts it back; whole says that it is all of
-// it. What was read once is known even when the body has been read or closed since.
+// peek reads the beginning of a body and puts it back. If whole is true, that
+// was all of it. What was read once stays known after the body has been read or
+// closed.
 func peek(resp *http.Response) (text []byte, whole bool) {
 	b, ok := resp.Body.(*peeked)
 	if !ok {
@@ -33,7 +34,8 @@ func peek(resp *http.Response) (text []byte, whole bool) {
 	return b.text[:len(b.text):len(b.text)], errors.Is(b.err, io.EOF)
 }
 
-// A peeked is a body whose beginning was read: it reads that first, then the rest.
+// A peeked is a body whose beginning was read. It reads that beginning first,
+// and then the rest.
 type peeked struct {
 	rest   io.ReadCloser
 	closed atomic.Bool   // a body may be closed while it is read
@@ -41,14 +43,15 @@ type peeked struct {
 
 	mu     sync.Mutex
 	text   []byte // what fill has read
-	at     int    // what of text was read since
+	at     int    // bytes of text that Read has returned
 	err    error  // how the body ended, if fill saw it
-	fault  any    // what a Read of the body panicked with
+	fault  any    // with what a Read of the body panicked
 	handed bool   // nobody waits for more of text
 }
 
-// fill reads the beginning of the body. It ends with the Read that is under way when
-// the body is handed over: closing the body ends that.
+// fill reads the beginning of the body, on a goroutine of its own. When the
+// body is handed over, fill ends with the Read under way; to close the body
+// ends that Read.
 func (b *peeked) fill() {
 	defer close(b.filled)
 	defer func() {
@@ -72,7 +75,7 @@ func (b *peeked) fill() {
 	}
 }
 
-// await waits until fill has ended, for some seconds at most.
+// await waits until fill has ended, for maxBodyWait at most.
 func (b *peeked) await(ctx context.Context) {
 	timer := time.NewTimer(maxBodyWait)
 	defer timer.Stop()
@@ -111,7 +114,7 @@ func (b *peeked) Read(p []byte) (int, error) {
 	return b.rest.Read(p)
 }
 
-// readText reads from what fill has read.
+// readText reads from what fill has read so far.
 func (b *peeked) readText(p []byte) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

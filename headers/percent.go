@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A usage is what Meta tells of one use: percentages, and minutes to wait. Of an
-// account for advertisements it tells seconds until the reset instead.
+// A usage is what Meta tells of one kind of use: percentages, and minutes to
+// wait. For an account of advertisements it tells seconds until the reset
+// instead.
 type usage struct {
 	Type    string
 	Calls   *float64 `json:"call_count"`
@@ -36,6 +37,7 @@ func (r *reader) percent(f *Field, lines []string) {
 	}
 }
 
+// usage makes a quota of each percentage.
 func (r *reader) usage(f *Field, u *usage) {
 	for _, metric := range [...]struct {
 		name    string

@@ -2,8 +2,8 @@ package headers
 
 import "strings"
 
-// behind returns the values that stand behind a text in sentences: of "Please try
-// again in 20 seconds." behind "again in " it is "20s".
+// behind returns the values that stand behind a text in sentences. Behind
+// "again in ", the value of "Please try again in 20 seconds." is "20s".
 func behind(lines []string, after string) []string {
 	var values []string
 	for _, line := range lines {
@@ -14,8 +14,8 @@ func behind(lines []string, after string) []string {
 	return values
 }
 
-// phrase returns the first word of a text, without the full stop behind it. A bare
-// number gets the unit that follows it.
+// phrase returns the first word of a text, without the full stop behind it. A
+// bare number gets the unit that follows it.
 func phrase(text string) string {
 	word, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\"'`"), " ")
 	if end := strings.IndexAny(word, ",;)\"'`\r\n<"); end >= 0 {

@@ -12,7 +12,7 @@ const (
 	unitTokens   = "tokens"
 )
 
-// A reader reads one response, in one dialect.
+// A reader reads one response in one dialect.
 type reader struct {
 	clock
 	tally
@@ -20,20 +20,20 @@ type reader struct {
 	sig     Signal
 
 	scope        Scope         // whom the refusal concerns, as the response says
-	refusal      Reason        // of a refusal that a field or the body tells
+	refusal      Reason        // why a field or the body says that the request was refused
 	notProcessed bool          // the vendor says that it has done nothing
 	served       bool          // the vendor says that it has not refused
 	forbidden    bool          // the vendor says not to try again
-	asks         bool          // what anybody may write in a body counts
-	healing      time.Duration // the wait that such a body tells
+	asks         bool          // the rules for all vendors are applied to the body
+	healing      time.Duration // the wait that the body tells by those rules
 	bare         bool          // RetryAfter was a number without a unit
-	waitOf       *Field        // of the dialect, that told RetryAfter
-	cost         float64       // what the request needs of the quota earned
-	rate         float64       // what comes back to it in a second
-	earned       string
+	waitOf       *Field        // the field of the dialect that told RetryAfter
+	cost         float64       // how much of the quota earned the request needs
+	rate         float64       // how much of it comes back in a second
+	earned       string        // the name of that quota
 }
 
-// header reads all but the body.
+// header reads everything but the body.
 func (r *reader) header() {
 	r.standard()
 	for i := range r.dialect.Fields {
@@ -61,7 +61,8 @@ func (r *reader) vendorField(f *Field) {
 	}
 }
 
-// vendorFields reads the fields that "*" stands for, each of its own quota.
+// vendorFields reads all fields that a name with "*" stands for, each for a
+// quota of its own.
 func (r *reader) vendorFields(f *Field) {
 	for name, lines := range r.resp.Header {
 		rest, ok := f.names(name)
@@ -74,14 +75,15 @@ func (r *reader) vendorFields(f *Field) {
 	}
 }
 
-// checkUnit takes a Retry-After that is a thousand times the reset of a quota for
-// milliseconds, which old versions of some interfaces send. If the dialect says so, a
-// reset in whole seconds is near enough; numbers that may be seconds stay seconds.
+// checkUnit finds a Retry-After that is in milliseconds, as old versions of
+// some interfaces send it: it is about a thousand times the reset of a quota.
+// If the dialect has MaybeMilliseconds, a reset in whole seconds is near
+// enough. A number that may be seconds stays seconds.
 func (r *reader) checkUnit() {
 	for i := range r.quotas {
 		reset := r.quotas[i].Reset
 		near := reset / 100
-		if r.dialect.MillisecondsOnce && r.sig.RetryAfter >= 100*time.Second {
+		if r.dialect.MaybeMilliseconds && r.sig.RetryAfter >= 100*time.Second {
 			near = time.Second
 		}
 		if wait := r.sig.RetryAfter / 1000; r.bare && reset > 0 && (wait-reset).Abs() < near {
@@ -90,8 +92,8 @@ func (r *reader) checkUnit() {
 	}
 }
 
-// lines returns the lines of a field. A header map that was built by hand may hold
-// its name in any case.
+// lines returns the lines of a field. A header map that was built by hand may
+// hold the name in any case.
 func (r *reader) lines(name string) []string {
 	if lines := r.resp.Header.Values(name); len(lines) > 0 {
 		return lines
@@ -143,7 +145,7 @@ func (r *reader) standard() {
 	r.draft(draft)
 }
 
-// claimed reports whether the dialect reads the field itself.
+// claimed reports whether the dialect has a row of its own for the field.
 func (r *reader) claimed(name string) bool {
 	for i := range r.dialect.Fields {
 		f := &r.dialect.Fields[i]
@@ -154,8 +156,9 @@ func (r *reader) claimed(name string) bool {
 	return false
 }
 
-// retryAfter reads the lines of one of the fields that ask for a wait. Of several
-// values the longest counts: each was asked for by somebody on the way.
+// retryAfter reads the lines of one of the fields that ask for a wait. The
+// longest of several values counts, because each was asked for by a server on
+// the way.
 func (r *reader) retryAfter(lines []string, unit time.Duration) {
 	if r.sig.HasRetryAfter {
 		return
@@ -171,9 +174,9 @@ func (r *reader) retryAfter(lines []string, unit time.Duration) {
 	}
 }
 
-// named reads a field whose name says, after "ratelimit", what it tells of which
-// quota. The most cautious of several values counts, of several fields too: the
-// least limit, the least that remains, the latest reset.
+// named reads a field whose name says, after "ratelimit", which fact of which
+// quota it tells. The most cautious of several values counts, and of several
+// fields too: the least limit, the least that remains, the latest reset.
 func (r *reader) named(rest string, lines []string) {
 	var name quotaName
 	name.parse(rest)
@@ -191,8 +194,8 @@ func (r *reader) named(rest string, lines []string) {
 	}
 }
 
-// limit reads a limit field. Up to draft 03 it may hold policies too, which are told
-// by their window: "100, 100;w=60".
+// limit reads a limit field. Up to draft 03 it may also hold policies, which
+// have a window: "100, 100;w=60".
 func (r *reader) limit(name *quotaName, lines []string) {
 	var limit, policyLimit float64
 	var has, hasPolicy bool
@@ -240,7 +243,7 @@ func windowParameter(parameters string) time.Duration {
 }
 
 // least returns the least number among the values of a field, without their
-// parameters; member is the only one to be read, or zero.
+// parameters. If member is not zero, only that value is read.
 func least(lines []string, member int, parse func(string) (float64, bool)) (n float64, ok bool) {
 	m := members{lines: lines}
 	for place := 1; ; place++ {
@@ -264,7 +267,8 @@ func most(lines []string, member int) (n float64, ok bool) {
 	return -n, ok
 }
 
-// latest returns the longest wait among the values of a field.
+// latest returns the longest wait among the values of a field. Member is as in
+// least.
 func (r *reader) latest(lines []string, member int, per time.Duration) (wait time.Duration, ok bool) {
 	m := members{lines: lines}
 	for place := 1; ; place++ {
@@ -279,6 +283,8 @@ func (r *reader) latest(lines []string, member int, per time.Duration) (wait tim
 	}
 }
 
+// concat joins the lines of fields of the same meaning, within the bound of
+// one.
 func concat(lines, more []string) []string {
 	if len(lines) == 0 {
 		return more
@@ -292,7 +298,7 @@ func isDigits(s string) bool {
 
 func isFalse(line string) bool { return strings.EqualFold(trim(line), "false") }
 
-// scan tells what a header holds: whether anything that needs a closer look, and
+// scan reports whether a header holds a field that needs a closer look, and
 // whether a cache answered.
 func scan(header http.Header) (telling, aged bool) {
 	for name := range header {

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 )
 
-// Lookup returns the dialect of a vendor by its name ("GitHub", "Azure OpenAI"), in
-// upper or lower case, or by another that it goes by ("Twitter", "Kong"), and whether
-// there is one. The dialect must not be changed.
+// Lookup returns the dialect of a vendor, and whether there is one. Names
+// ("GitHub", "Azure OpenAI") are found in any case, and so are some other names
+// of a vendor ("Twitter", "Kong"). The dialect must not be changed.
 func Lookup(vendor string) (*Dialect, bool) {
 	names := registered.Load().vendors
 	name := strings.ToLower(vendor)
@@ -25,13 +25,13 @@ func Lookup(vendor string) (*Dialect, bool) {
 	return d, ok
 }
 
-// Register makes a dialect known to [Lookup] by its name and to [Parse] by its hosts,
-// in the place of any that had them before. The error says what is wrong with a
-// dialect that cannot be registered. Register copies the dialect. It is safe for
-// concurrent use with everything in this package.
+// Register makes a dialect known to [Lookup] by its name and to [Parse] by its
+// hosts. It takes the place of any dialect that had them before. The error says
+// why a dialect cannot be registered. Register copies the dialect. It is safe
+// for concurrent use with everything in this package.
 //
-// To read the responses of one client in a dialect, no registration is needed: call
-// its Parse.
+// No registration is needed to read the responses of one client in a dialect:
+// call the dialect's Parse.
 func Register(d *Dialect) error {
 	if err := d.validate(); err != nil {
 		return err
@@ -45,14 +45,16 @@ func Register(d *Dialect) error {
 	return nil
 }
 
-// A registry is never changed once it is stored, so that reading takes no lock.
+// A registry holds the dialects that are known. It is never changed once it is
+// stored, so that reading it takes no lock.
 type registry struct {
 	vendors map[string]*Dialect   // by name in lower case
 	domains map[string][]hostRule // by the last two labels of the host
 }
 
+// A hostRule says which dialect a host has.
 type hostRule struct {
-	host    string // "api.example.com", or ".example.com" for all below
+	host    string // "api.example.com", or ".example.com" for all hosts below that
 	dialect *Dialect
 }
 
@@ -69,6 +71,7 @@ func init() {
 	registered.Store(r)
 }
 
+// add adds a dialect, in the place of any with its name or its hosts.
 func (r *registry) add(d *Dialect) {
 	r.vendors[strings.ToLower(d.Vendor)] = d
 	for _, host := range d.Hosts {
@@ -79,8 +82,8 @@ func (r *registry) add(d *Dialect) {
 	}
 }
 
-// host returns the dialect of the host of a URL: that of its own name, else that of
-// the longest domain it is below, else nil.
+// host returns the dialect of a URL's host. It is that of the host's own name,
+// else that of the longest domain above it, else nil.
 func (r *registry) host(u *url.URL) *Dialect {
 	rules := r.domains[domainOf(u.Host)]
 	if len(rules) == 0 {
@@ -99,8 +102,9 @@ func (r *registry) host(u *url.URL) *Dialect {
 	return best.dialect
 }
 
-// domainOf returns the last two labels of a host, without its port, in lower case: one
-// look-up by them settles it for nearly every host that no dialect is known for.
+// domainOf returns the last two labels of a host, without its port, in small
+// letters. A single look-up of them shows for nearly every host that no dialect
+// is known.
 func domainOf(host string) string {
 	dots, upper := 0, false
 labels:
@@ -127,6 +131,7 @@ func hasSuffixFold(s, suffix string) bool {
 	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
 }
 
+// validate returns what is wrong with a dialect.
 func (d *Dialect) validate() error {
 	if d == nil || d.Vendor == "" {
 		return errors.New("headers: dialect without a vendor's name")
@@ -155,6 +160,8 @@ func (d *Dialect) validate() error {
 	return nil
 }
 
+// clone returns a copy that shares nothing with d, with names as net/http
+// writes them.
 func (d *Dialect) clone() *Dialect {
 	c := *d
 	c.Hosts = slices.Clone(d.Hosts)

@@ -5,25 +5,25 @@ import "time"
 // A Signal is what one response says about the caller's quotas. The zero value
 // says nothing.
 type Signal struct {
-	Throttled     bool          // refused for now: 429, and the vendors' other ways
-	NotProcessed  bool          // the vendor certainly did nothing: 429, and where its dialect says so
+	Throttled     bool          // refused for now, by a 429 or in another way of the vendor's
+	NotProcessed  bool          // the vendor certainly did nothing: a 429, or the vendor's dialect says so
 	Permanent     bool          // waiting will not help: the vendor says do not retry, or the quota is zero
 	Scope         Scope         // whom the refusal concerns
 	Reason        Reason        // a word of ours, never the vendor's text; "" if the response neither refuses nor forbids
-	RetryAfter    time.Duration // wait the response itself asks for, from now
+	RetryAfter    time.Duration // the wait that the response itself asks for, from its receipt; set if HasRetryAfter
 	HasRetryAfter bool
-	Quotas        []Quota
+	Quotas        []Quota // in the order of their names
 }
 
 // A Reason says what made a response a refusal.
 type Reason string
 
-// The reasons. The last two are of responses that are Permanent.
+// The reasons. A response with one of the last two is Permanent.
 const (
-	Reason429       Reason = "status_429"
+	Reason429       Reason = "status_429" // RFC 6585 section 4
 	Reason503       Reason = "status_503" // with a Retry-After
-	Reason403       Reason = "status_403" // with a Retry-After, or a quota that has none remaining
-	ReasonStatus    Reason = "status"     // another that refuses in the vendor's dialect
+	Reason403       Reason = "status_403" // with a Retry-After, or with a quota that has none remaining
+	ReasonStatus    Reason = "status"     // another status that refuses in the vendor's dialect
 	ReasonField     Reason = "field"      // a header field says so
 	ReasonBody      Reason = "body"       // the body says so
 	ReasonZeroQuota Reason = "zero_quota" // the quota is zero
@@ -32,17 +32,17 @@ const (
 
 // A Quota is one quota as a response tells it. The zero value says nothing.
 type Quota struct {
-	Name      string        // policy, resource or window name; "" where the vendor names none
-	Unit      string        // "requests" unless the vendor counts something else ("tokens", "complexity", ...)
-	Limit     float64       // finite, where HasLimit
-	Remaining float64       // finite, not negative, where HasRemaining
-	Reset     time.Duration // from now, not negative, where HasReset
-	Window    time.Duration // positive, where HasWindow
+	Name      string        // of the policy, resource or window; "" if the vendor names none
+	Unit      string        // "requests", unless the vendor counts something else ("tokens", "complexity", ...)
+	Limit     float64       // most that is granted in a window; finite; set if HasLimit
+	Remaining float64       // finite, not negative; set if HasRemaining
+	Reset     time.Duration // from the response's receipt, not negative; set if HasReset
+	Window    time.Duration // positive; set if HasWindow
 
 	HasLimit, HasRemaining, HasReset, HasWindow bool
 
 	ResetKind ResetKind // what Reset means
-	Advisory  bool      // none remaining does not refuse
+	Advisory  bool      // the vendor does not refuse when none remains
 }
 
 // A Scope says whom a refusal concerns.
@@ -50,11 +50,11 @@ type Scope uint8
 
 // The scopes of a refusal.
 const (
-	ScopeUnknown    Scope = iota // the response does not say; treated as the lane
+	ScopeUnknown    Scope = iota // the response does not say; weir treats it as ScopeLane
 	ScopeRequest                 // this request alone
 	ScopeRoute                   // this route or method
 	ScopeCredential              // this user, key or token
-	ScopeLane                    // everything in the lane
+	ScopeLane                    // everything in the lane of the request
 	ScopeGlobal                  // everything sent to the vendor
 )
 
@@ -64,16 +64,22 @@ type ResetKind uint8
 // The kinds of reset.
 const (
 	ResetUnknown ResetKind = iota // the response does not say
-	ResetFull                     // the quota is whole again
-	ResetNext                     // there is more of it
-	ResetWindow                   // a window ends
+	ResetFull                     // the whole quota is there again
+	ResetNext                     // the next permit comes, or a part of the quota
+	ResetWindow                   // the window ends
 )
 
-// Wait returns the time this signal tells a refused caller to wait from its
-// receipt, and whether it tells one at all: RetryAfter where that is above zero,
-// else the latest reset among the quotas that have none remaining, else that among
-// those of which a refusal does not tell what remains. An Advisory quota tells none.
-// The wait is above zero where the second result is true.
+// Wait returns how long the signal tells a refused caller to wait from its
+// receipt, and whether it tells that at all. The wait is the first of these
+// that is there:
+//
+//   - RetryAfter, if it is above zero;
+//   - the latest reset among the quotas that have none remaining;
+//   - for a refusal, the latest reset among the quotas that do not say what
+//     remains.
+//
+// Advisory quotas do not count. If the second result is true, the wait is above
+// zero.
 func (s Signal) Wait() (time.Duration, bool) {
 	if s.RetryAfter > 0 {
 		return s.RetryAfter, true

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// field reads a field of the dialect. What an earlier one has told, it leaves.
+// field reads a field of the dialect. It leaves alone what an earlier field has
+// told.
 func (r *reader) field(f *Field, lines []string) {
 	switch f.Syntax {
 	case SyntaxValue:
@@ -32,7 +33,8 @@ func (r *reader) field(f *Field, lines []string) {
 	}
 }
 
-// value reads a field of one value. Reason is the one of a refusal by it.
+// value reads a field of one value. If it tells a refusal, that has the reason
+// given.
 func (r *reader) value(f *Field, lines []string, reason Reason) {
 	if f.After != "" {
 		if lines = behind(lines, f.After); len(lines) == 0 {
@@ -82,7 +84,7 @@ func (r *reader) value(f *Field, lines []string, reason Reason) {
 	}
 }
 
-// parseRemaining reads what remains of a quota.
+// parseRemaining reads how much of a quota remains.
 func (f *Field) parseRemaining(s string) (float64, bool) {
 	if f.NegativeUnknown {
 		return parseCount(s)
@@ -90,7 +92,7 @@ func (f *Field) parseRemaining(s string) (float64, bool) {
 	return parseRemaining(s)
 }
 
-// words looks for the words of a field among its values.
+// words looks for the field's Words among its values.
 func (r *reader) words(f *Field, lines []string, reason Reason) {
 	for _, line := range lines {
 		scope, ok := f.word(trim(line))
@@ -110,7 +112,7 @@ func (r *reader) words(f *Field, lines []string, reason Reason) {
 	}
 }
 
-// word returns the widest scope of the words that match text.
+// word returns the widest scope of the Words that match text.
 func (f *Field) word(text string) (scope Scope, ok bool) {
 	if scope, ok = f.Words[text]; ok {
 		return scope, true
@@ -123,8 +125,9 @@ func (f *Field) word(text string) (scope Scope, ok bool) {
 	return scope, ok
 }
 
-// matches compares text with a pattern in which "*" stands for any text. Taking the
-// first place for each part is enough: a later one leaves less for the next.
+// matches reports whether text fits a pattern in which "*" stands for any text.
+// It takes the first place of each part, which is enough: a later place leaves
+// less text for the next part.
 func matches(pattern, text string) bool {
 	part, pattern, wild := strings.Cut(pattern, "*")
 	if !wild {
@@ -156,8 +159,8 @@ func (r *reader) earn(f *Field, n float64) {
 	}
 }
 
-// awaitRate takes the time in which a quota earns what the request lacks for the
-// wait that the vendor asks for, unless it asks for another.
+// awaitRate sets the wait to the time in which a quota earns what the request
+// lacks, unless the vendor asks for another.
 func (r *reader) awaitRate() {
 	if r.sig.HasRetryAfter || r.rate <= 0 {
 		return
@@ -173,7 +176,8 @@ func (r *reader) awaitRate() {
 	}
 }
 
-// quotaIn returns the quota of a name, with what the field knows of it.
+// quotaIn returns the quota of a name, with what the field knows of its unit
+// and window.
 func (r *reader) quotaIn(f *Field, name string) *Quota {
 	q := r.quota(name)
 	if f.Unit != "" {
@@ -276,8 +280,8 @@ func (r *reader) windows(f *Field, lines []string) {
 	}
 }
 
-// exhaustedNames reads "60:name;name:scope": quotas of which nothing is left for
-// some seconds.
+// exhaustedNames reads "60:name;name:scope": quotas that have none remaining
+// for some seconds.
 func (r *reader) exhaustedNames(f *Field, lines []string) {
 	for part := range parts(lines, ",") {
 		length, rest, _ := strings.Cut(part, ":")
@@ -296,7 +300,7 @@ func (r *reader) exhaustedNames(f *Field, lines []string) {
 	}
 }
 
-// parseWindow reads the length of a window, above zero.
+// parseWindow reads the length of a window, which is above zero.
 func parseWindow(s string, per time.Duration) (time.Duration, bool) {
 	if per <= 0 {
 		per = time.Second
@@ -308,7 +312,7 @@ func parseWindow(s string, per time.Duration) (time.Duration, bool) {
 	return window, ok && 0 < window && window <= maxWindow
 }
 
-// parts walks over the parts of all lines between any of the separators.
+// parts yields the parts of all lines that stand between separators.
 func parts(lines []string, separators string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, line := range lines {

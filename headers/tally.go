@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// maxQuotas bounds the quotas of one signal. Beyond it those stay whose names sort
-// first, in whatever order they came.
+// maxQuotas bounds the quotas of one signal. Of more, those stay whose names
+// sort first, in whatever order they came.
 const maxQuotas = 64
 
-// A tally gathers the quotas of one response, of which each field tells a part.
+// A tally gathers the quotas of one response. Each field tells a part of one.
 type tally struct {
 	quotas   []Quota
 	policies []policy
 	used     []used
-	name     string // of the quota that has none
-	surplus  Quota  // what does not fit goes here
+	name     string // of the quota that has none remaining
+	surplus  Quota  // takes what there is no place for
 }
 
-// A policy is a limit with its window. Up to draft 07 policies stand beside the
-// quota that is in force, which may be one of them.
+// A policy is a limit with its window. Up to draft 07, policies stand beside
+// the quota in force, which may be one of them.
 type policy struct {
 	name, unit string
 	limit      float64
 	window     time.Duration
 }
 
-// A used is what was used of a quota, whose limit may be read later.
+// A used is how much of a quota was used. The quota's limit may be read later.
 type used struct {
 	name   string
 	window time.Duration
 	count  float64
 }
 
-// quota returns the quota of a name, which is new where there is none.
+// quota returns the quota of a name, and makes it if there is none.
 func (t *tally) quota(name string) *Quota {
 	for i := range t.quotas {
 		if t.quotas[i].Name == name {
@@ -44,7 +44,8 @@ func (t *tally) quota(name string) *Quota {
 	return t.add(Quota{Name: name, Unit: unitRequests})
 }
 
-// quotaOf returns the quota of a name and a window.
+// quotaOf returns the quota of a name and a window, and makes it if there is
+// none.
 func (t *tally) quotaOf(name string, window time.Duration) *Quota {
 	for i := range t.quotas {
 		if q := &t.quotas[i]; q.Name == name && q.Window == window {
@@ -69,7 +70,8 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 	return q
 }
 
-// nameOf returns a name as a string, the one in use where there is one.
+// nameOf returns a name as a string. It returns the string that is in use for
+// it already, if there is one.
 func (t *tally) nameOf(name *quotaName) string {
 	for i := range t.quotas {
 		if t.quotas[i].Name == string(name.bytes()) {
@@ -79,8 +81,8 @@ func (t *tally) nameOf(name *quotaName) string {
 	return name.String()
 }
 
-// isSurplus reports whether there is no place for a name, without making a string of
-// it: a header may hold a hundred thousand names.
+// isSurplus reports whether there is no place for a name. It makes no string of
+// the name, because a header may hold a hundred thousand of them.
 func (t *tally) isSurplus(name *quotaName) bool {
 	return len(t.quotas) == maxQuotas && string(name.bytes()) > t.quotas[t.last()].Name
 }
@@ -96,6 +98,8 @@ func (t *tally) last() int {
 	return last
 }
 
+// add adds a quota. If there is no place, it takes that of the quota whose name
+// sorts last, or goes into surplus.
 func (t *tally) add(q Quota) *Quota {
 	if len(t.quotas) < maxQuotas {
 		t.quotas = append(t.quotas, q)
@@ -121,8 +125,8 @@ func (t *tally) addUsed(u used) {
 	}
 }
 
-// settle joins what was read apart, and puts the quotas in order: the fields of a
-// response come in any.
+// settle joins what was read in parts, and sorts the quotas, because fields
+// come in any order.
 func (t *tally) settle() {
 	for _, u := range t.used {
 		t.settleUsed(u)
@@ -145,6 +149,7 @@ func (t *tally) settle() {
 	})
 }
 
+// settleUsed computes what remains of a quota from its limit and what was used.
 func (t *tally) settleUsed(u used) {
 	for i := range t.quotas {
 		q := &t.quotas[i]
@@ -154,8 +159,8 @@ func (t *tally) settleUsed(u used) {
 	}
 }
 
-// settlePolicy gives a policy's window to the quota with the same limit. Any other
-// policy is a quota of its own.
+// settlePolicy gives a policy's window to the quota with the same limit. Any
+// other policy becomes a quota of its own.
 func (t *tally) settlePolicy(p policy) {
 	for i := range t.quotas {
 		q := &t.quotas[i]
@@ -194,7 +199,7 @@ func (q *Quota) delayReset(wait time.Duration, kind ResetKind) {
 	}
 }
 
-// lower lowers a number that may not have been set.
+// lower lowers a number, or sets it if it was not set.
 func lower(n *float64, has *bool, to float64) {
 	if !*has || to < *n {
 		*n, *has = to, true

@@ -7,9 +7,9 @@ import (
 
 const day = 24 * time.Hour
 
-// vendors are the dialects that this package knows. If a vendor keeps to the general
-// rules, its row only says what its words mean. Field names stand as net/http writes
-// them, which saves a conversion for each response.
+// vendors are the dialects that this package knows. If a vendor keeps to the
+// rules for all vendors, its row only says what its words mean. Field names are
+// written as net/http writes them, which saves a conversion for each response.
 var vendors = slices.Concat(
 	modelVendors,
 	inferenceVendors,

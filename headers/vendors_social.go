@@ -5,12 +5,12 @@ import "time"
 // socialVendors are the dialects of vendors for talk, music and film.
 var socialVendors = []Dialect{
 	{
-		Vendor:           "Discord", // up to version 7 waits in milliseconds
-		Source:           "https://discord.com/developers/docs/topics/rate-limits https://discord.com/developers/docs/change-log#api-v8",
-		Hosts:            []string{"discord.com", "*.discord.com", "discordapp.com", "*.discordapp.com"},
-		Scope:            ScopeRoute,
-		Reset:            ResetWindow,
-		MillisecondsOnce: true,
+		Vendor:            "Discord", // up to version 7 waits in milliseconds
+		Source:            "https://discord.com/developers/docs/topics/rate-limits https://discord.com/developers/docs/change-log#api-v8",
+		Hosts:             []string{"discord.com", "*.discord.com", "discordapp.com", "*.discordapp.com"},
+		Scope:             ScopeRoute,
+		Reset:             ResetWindow,
+		MaybeMilliseconds: true,
 		Fields: []Field{
 			{Name: "Retry-After", Tells: FactRetryAfter, Per: time.Millisecond, If: discordBefore8("6")},
 			{Name: "Retry-After", Tells: FactRetryAfter, Per: time.Millisecond, If: discordBefore8("7")},

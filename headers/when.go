@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// yearTwoThousand is the least number that is read as an instant: as a delay it
+// yearTwoThousand is the least number that is read as an instant. As a delay it
 // would be thirty years.
 const yearTwoThousand = 946_684_800
 
@@ -15,16 +15,16 @@ const yearTwoThousand = 946_684_800
 type clock struct {
 	now  time.Time // when the response was received, by the local clock
 	resp *http.Response
-	aged bool // a cache answered: Date is the origin's, of long ago
+	aged bool // a cache answered, so Date is that of the origin, long ago
 
-	ref    time.Time // what an instant is taken against
+	ref    time.Time // the instant against which others are taken
 	hasRef bool
 }
 
-// reference returns the vendor's clock where the response shows it, so that a
-// local clock that is wrong does no harm; else the local clock. The Date header
-// (RFC 9110 section 6.6.1) counts where there is just one, it is valid, no cache
-// answered, and it is within a day of the local clock.
+// reference returns the vendor's clock if the response shows it, so that a
+// wrong local clock does no harm; else the local clock. The Date header (RFC
+// 9110 section 6.6.1) shows it if there is exactly one, if it is valid, if no
+// cache answered, and if it is within a day of the local clock.
 func (c *clock) reference() time.Time {
 	if c.hasRef {
 		return c.ref
@@ -41,14 +41,15 @@ func (c *clock) reference() time.Time {
 	return c.ref
 }
 
-// until returns the wait until t: none where it is past, a month at most.
+// until returns the wait until t. It is zero if t has passed, and maxWait at
+// most.
 func (c *clock) until(t time.Time) time.Duration {
 	return min(max(t.Sub(c.reference()), 0), maxWait)
 }
 
-// delay reads one value of Retry-After (RFC 9110 section 10.2.3): seconds, which
-// vendors send with fractions, or an instant. Where per is above zero it reads a
-// number of it and nothing else.
+// delay reads one value of Retry-After (RFC 9110 section 10.2.3): a number of
+// seconds, to which vendors add fractions, or an instant. If per is above zero,
+// it reads only a number, in that unit.
 func (c *clock) delay(s string, per time.Duration) (time.Duration, bool) {
 	if d, ok := parseDecimal(s); ok {
 		return c.number(d, per), true
@@ -60,7 +61,8 @@ func (c *clock) delay(s string, per time.Duration) (time.Duration, bool) {
 }
 
 // reset reads one value of a reset field: what delay reads, and durations with
-// units. Per is the unit of a bare number; zero tells it by its size.
+// units. Per is the unit of a bare number; if it is zero, the number's size
+// tells the unit.
 func (c *clock) reset(s string, per time.Duration) (time.Duration, bool) {
 	if d, ok := parseDecimal(s); ok {
 		return c.number(d, per), true
@@ -77,7 +79,8 @@ func (c *clock) reset(s string, per time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// number reads a bare number: of per, or without one seconds or an instant.
+// number reads a bare number in the unit per. If per is zero, the number is
+// seconds or an instant.
 func (c *clock) number(d decimal, per time.Duration) time.Duration {
 	if per <= 0 {
 		if d.whole >= yearTwoThousand {
@@ -89,8 +92,8 @@ func (c *clock) number(d decimal, per time.Duration) time.Duration {
 	return wait
 }
 
-// parseInstant reads an HTTP-date or an RFC 3339 timestamp, whose seconds may be
-// missing.
+// parseInstant reads an HTTP-date or an RFC 3339 timestamp, whose seconds may
+// be missing.
 func parseInstant(s string, now time.Time) (time.Time, bool) {
 	// No form is longer; package time quotes in its errors what it could not read.
 	if len(s) < len("2006-01-02T15:04Z") || len(s) > 64 {
@@ -107,8 +110,9 @@ func parseInstant(s string, now time.Time) (time.Time, bool) {
 	return t, err == nil
 }
 
-// parseHTTPDate reads the three forms of RFC 9110 section 5.6.7. They are always
-// in GMT; package time would take any other zone of the RFC 850 form as GMT.
+// parseHTTPDate reads the three forms of RFC 9110 section 5.6.7. They are
+// always in GMT. Package time would read any other zone in the RFC 850 form as
+// GMT, so the layout names it.
 func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	if len(s) > 64 {
 		return time.Time{}, false
@@ -123,8 +127,9 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	return t, err == nil
 }
 
-// century gives a two-digit year its century: the current one, but the past one
-// where that would be more than fifty years ahead (RFC 9110 section 5.6.7).
+// century gives a two-digit year its century. It is the current one, unless the
+// date would be more than fifty years ahead; then it is the one before (RFC
+// 9110 section 5.6.7).
 func century(t, now time.Time) time.Time {
 	now = now.UTC()
 	year := now.Year() - now.Year()%100 + t.Year()%100
@@ -149,7 +154,7 @@ func parseScriptDate(s string) (time.Time, bool) {
 }
 
 // parseDuration reads a duration with units, as package time writes it ("6m0s",
-// "2m52.8s"), with days too ("1d12h"), or as hh:mm:ss. It has no sign.
+// "2m52.8s"), also with days ("1d12h"), or as hh:mm:ss. A sign is not accepted.
 func parseDuration(s string, bound time.Duration) (time.Duration, bool) {
 	if strings.IndexByte(s, ':') >= 0 {
 		return parseHours(s, bound)
@@ -175,7 +180,8 @@ func parseDuration(s string, bound time.Duration) (time.Duration, bool) {
 	return sum, true
 }
 
-// unitOf returns the unit that s begins with, and its length.
+// unitOf returns the unit that s begins with, and the length of its name. The
+// unit is zero if there is none.
 func unitOf(s string) (unit time.Duration, size int) {
 	for _, u := range [...]struct {
 		name string
@@ -197,8 +203,8 @@ func unitOf(s string) (unit time.Duration, size int) {
 	return 0, 0
 }
 
-// parseHours reads hh:mm:ss; the seconds may have a fraction, and days with a point
-// may stand before it, as .NET writes them: "5.01:23:45".
+// parseHours reads hh:mm:ss. The seconds may have a fraction. Days with a point
+// behind them may come first, as .NET writes them: "5.01:23:45".
 func parseHours(s string, bound time.Duration) (time.Duration, bool) {
 	hours, rest, _ := strings.Cut(s, ":")
 	minutes, seconds, _ := strings.Cut(rest, ":")
@@ -222,6 +228,6 @@ func parseHours(s string, bound time.Duration) (time.Duration, bool) {
 	return sum, true
 }
 
-// trim removes optional white space (RFC 9110 section 5.6.3) and no other: a
+// trim removes optional white space (RFC 9110 section 5.6.3) and no other. A
 // no-break space stays, and spoils the value.
 func trim(s string) string { return strings.Trim(s, " \t") }
