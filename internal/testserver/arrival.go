@@ -11,15 +11,15 @@ type Arrival struct {
 	Key     string // what Vendor.Key returned
 	ID      string // the field that Vendor.IDHeader names
 	Conn    int    // the server's number of the connection, from 1; zero: unknown
-	Cost    int    // permits asked for
-	Granted bool   // the limits let it pass and it spent its cost
-	Status  int    // the status sent; zero: none, or none yet
+	Cost    int    // permits that it asked for
+	Granted bool   // the limits let it pass, and its cost was spent
+	Status  int    // the status sent; zero: none yet, or never one
 }
 
-// Arrivals are requests in the order in which they arrived.
+// Arrivals are requests in the order of their arrival.
 type Arrivals []Arrival
 
-// Filter returns those for which keep holds, in the same order.
+// Filter returns the arrivals for which keep is true, in the same order.
 func (as Arrivals) Filter(keep func(Arrival) bool) Arrivals {
 	var kept Arrivals
 	for _, a := range as {
@@ -30,13 +30,13 @@ func (as Arrivals) Filter(keep func(Arrival) bool) Arrivals {
 	return kept
 }
 
-// Granted returns those that passed the limits.
+// Granted returns the arrivals that passed the limits.
 func (as Arrivals) Granted() Arrivals {
 	return as.Filter(func(a Arrival) bool { return a.Granted })
 }
 
-// Count returns how many were answered with the status; with zero, how many
-// were not answered.
+// Count returns how many arrivals were answered with the status, and for zero
+// how many were not answered.
 func (as Arrivals) Count(status int) int { return as.Statuses()[status] }
 
 // Statuses counts the arrivals by the status sent.
@@ -48,7 +48,7 @@ func (as Arrivals) Statuses() map[int]int {
 	return counts
 }
 
-// Conns returns the number of connections that they came over.
+// Conns returns the number of connections over which the arrivals came.
 func (as Arrivals) Conns() int {
 	conns := make(map[int]bool)
 	for _, a := range as {
@@ -57,7 +57,7 @@ func (as Arrivals) Conns() int {
 	return len(conns)
 }
 
-// Span returns the time from the first to the last.
+// Span returns the time from the first arrival to the last.
 func (as Arrivals) Span() time.Duration {
 	if len(as) == 0 {
 		return 0
@@ -65,7 +65,7 @@ func (as Arrivals) Span() time.Duration {
 	return as[len(as)-1].At - as[0].At
 }
 
-// MaxIn returns the most arrivals in any half-open window [t, t+w); zero
+// MaxIn returns the most arrivals in any half-open window [t, t+w), and zero
 // unless w is positive.
 func (as Arrivals) MaxIn(w time.Duration) int {
 	if w <= 0 {
@@ -81,8 +81,8 @@ func (as Arrivals) MaxIn(w time.Duration) int {
 	return most
 }
 
-// MinGap returns the shortest time between two neighbours; zero where there
-// are fewer than two.
+// MinGap returns the shortest time between two neighbours, and zero if there
+// are fewer than two arrivals.
 func (as Arrivals) MinGap() time.Duration {
 	var least time.Duration
 	for i := 1; i < len(as); i++ {
@@ -94,9 +94,9 @@ func (as Arrivals) MinGap() time.Duration {
 }
 
 // BurstAt returns the smallest burst with which a token bucket of permits in
-// each per, full at the start, would have let every arrival pass: no window W
-// holds more than permits*W/per + BurstAt of them, and some window does hold
-// more than with one less. Costs are not counted.
+// each per, full at the start, would have let every arrival pass. So no window
+// W holds more than permits x W/per + BurstAt of them, and with one less some
+// window would hold too many. Costs are not counted.
 func (as Arrivals) BurstAt(permits int, per time.Duration) int {
 	var owed, most int64 // in parts of 1/per of a permit
 	var last time.Duration

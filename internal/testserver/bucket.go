@@ -2,11 +2,12 @@ package testserver
 
 import "time"
 
-// bucket counts in parts of 1/Per of a permit, so that each nanosecond adds
-// exactly Permits parts and a permit costs exactly Per.
+// A bucket is the state of a token bucket. It counts in parts of 1/Per of a
+// permit, so that each nanosecond adds exactly Permits parts, and a permit
+// costs exactly Per parts.
 type bucket struct {
 	limit Limit
-	level int64
+	level int64 // parts at hand at the time at
 	at    time.Duration
 }
 
@@ -16,8 +17,10 @@ func newBucket(l Limit) *bucket {
 	return b
 }
 
+// full returns the parts in a full bucket.
 func (b *bucket) full() int64 { return int64(b.limit.Burst) * int64(b.limit.Per) }
 
+// refill adds the parts gained since the last call.
 func (b *bucket) refill(now time.Duration) {
 	gained := b.full() - b.level
 	if past := int64(now - b.at); past <= gained/int64(b.limit.Permits) {
@@ -27,6 +30,7 @@ func (b *bucket) refill(now time.Duration) {
 	b.at = now
 }
 
+// until returns the time in which the bucket reaches a level.
 func (b *bucket) until(level int64) time.Duration {
 	if level <= b.level {
 		return 0

@@ -11,12 +11,12 @@ type call struct {
 	index    int // in the vendor's arrivals
 	key      string
 	cost     int
-	fault    *Fault   // nil: none hit
-	decision Decision // zero if the fault stands before the limits
+	fault    *Fault   // the fault that hits it; nil: none
+	decision Decision // zero if the fault keeps it from the limits
 }
 
-// arrive records a request and decides about it in one go, under the lock, so
-// that record and decisions have one order and one instant for each request.
+// arrive records a request and decides about it under one lock. So the record
+// and the decisions have the same order, and the same instant for each request.
 func (v *Vendor) arrive(r *http.Request) *call {
 	a := v.describe(r)
 	faults := v.faultsFor(r)
@@ -40,6 +40,7 @@ func (v *Vendor) arrive(r *http.Request) *call {
 	return c
 }
 
+// describe returns what is recorded of a request before it is decided.
 func (v *Vendor) describe(r *http.Request) Arrival {
 	a := Arrival{Method: r.Method, Path: r.URL.Path, Conn: wireOf(r).number(), Cost: 1}
 	if v.Key != nil {
@@ -56,8 +57,8 @@ func (v *Vendor) describe(r *http.Request) Arrival {
 	return a
 }
 
-// faultsFor returns the faults that the request may meet. It is called without
-// the lock, since Match is the user's.
+// faultsFor returns the faults whose kind of request this is. It is called
+// without the lock, because Match is the user's function.
 func (v *Vendor) faultsFor(r *http.Request) []*Fault {
 	v.mu.Lock()
 	faults := v.Faults
@@ -71,8 +72,8 @@ func (v *Vendor) faultsFor(r *http.Request) []*Fault {
 	return met
 }
 
-// decide asks all limits and spends from each if all grant. The caller holds
-// the lock.
+// decide asks all limits, and spends from each if all of them grant. The caller
+// holds the lock.
 func (v *Vendor) decide(a Arrival) Decision {
 	meters, ok := v.accounts[a.Key]
 	if !ok {
@@ -97,7 +98,7 @@ func (v *Vendor) decide(a Arrival) Decision {
 	return d
 }
 
-// done gives back what a granted request held while it was answered.
+// done gives back what a granted request held while it was being answered.
 func (c *call) done() {
 	c.vendor.mu.Lock()
 	defer c.vendor.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// ownCertificate returns this process' certificate, signed by itself. It holds
-// from 1999 on because a testing/synctest bubble begins in the year 2000.
+// ownCertificate returns this process's certificate, signed by itself. It is
+// valid from 1999 on, because a testing/synctest bubble begins in the year
+// 2000.
 var ownCertificate = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

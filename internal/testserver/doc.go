@@ -4,10 +4,10 @@
 // # Vendors
 //
 // A [Vendor] is an [http.Handler] that enforces its [Limit]s, tells of them in
-// its [Style]s, breaks as its [Fault]s say and records every [Arrival] before
-// anything else happens to it, so that a test judges a client by what reached
-// the vendor and never by the client's own counters. Its arithmetic is its own
-// on purpose: it shares nothing with the code it judges.
+// its [Style]s, and breaks as its [Fault]s say. It records every [Arrival]
+// before it does anything else with it. So a test judges a client by what
+// reached the vendor, and never by the client's own counters. The vendor's
+// arithmetic shares nothing with the code that it judges, on purpose.
 //
 // # Servers
 //
@@ -20,8 +20,8 @@
 // # What an ordinary handler cannot do
 //
 // [Frames] answers HTTP/2 requests with frames that net/http's server does not
-// send on demand, and [Quirks] is a handler for the rarer corners of HTTP/1.
+// send on demand. [Quirks] is a handler for the rarer corners of HTTP/1.
 //
-// The package is for tests and for the examples' embedded vendor. It is slow
+// The package is for tests and for the vendor inside the examples. It is slow
 // and simple where a limiter would be fast: do not limit a service with it.
 package testserver

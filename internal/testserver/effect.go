@@ -12,10 +12,10 @@ import (
 // pieces is the number of writes of a slow body.
 const pieces = 16
 
-// standsBefore reports whether the effect keeps the request from the limits.
+// standsBefore reports whether the fault keeps the request from the limits.
 func (f *Fault) standsBefore() bool { return f != nil && f.Do < SlowHeaders }
 
-// strike does an effect that stands before the limits.
+// strike does the effect of a fault that keeps the request from the limits.
 func (f *Fault) strike(w http.ResponseWriter, r *http.Request) {
 	switch f.Do {
 	case Hang:
@@ -35,8 +35,8 @@ func (f *Fault) strike(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer gives the answer of a request that the limits let pass; next is the
-// ordinary one.
+// answer answers a request that the limits let pass. Next gives the ordinary
+// answer.
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if f == nil {
 		next.ServeHTTP(w, r)
@@ -55,6 +55,7 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
+// hang says nothing, and then ends the connection.
 func (f *Fault) hang(r *http.Request) {
 	// The server notices that the client left only once the body is read.
 	io.Copy(io.Discard, r.Body)
@@ -66,6 +67,7 @@ func (f *Fault) hang(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
+// slowBody sends the body in pieces, with a delay after each but the last.
 func (f *Fault) slowBody(w http.ResponseWriter, r *http.Request) {
 	body := filler(f.size())
 	f.header(w, len(body))
@@ -81,6 +83,7 @@ func (f *Fault) slowBody(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// resetMidBody promises a body, sends half of it, and resets the connection.
 func (f *Fault) resetMidBody(w http.ResponseWriter, r *http.Request) {
 	f.header(w, f.size())
 	w.WriteHeader(f.status(http.StatusOK))
@@ -90,8 +93,8 @@ func (f *Fault) resetMidBody(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// closeAfter needs the answer's length told, so that the client has the whole
-// of it although the connection then ends.
+// closeAfter answers, and then closes the connection. The answer has its length
+// in its header, so that the client has all of it although the connection ends.
 func (f *Fault) closeAfter(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	held := &heldAnswer{ResponseWriter: w, status: http.StatusOK}
 	next.ServeHTTP(held, r)
@@ -103,6 +106,7 @@ func (f *Fault) closeAfter(w http.ResponseWriter, r *http.Request, next http.Han
 	panic(http.ErrAbortHandler)
 }
 
+// header sets the fault's fields and the length of the body.
 func (f *Fault) header(w http.ResponseWriter, size int) {
 	w.Header().Set("Content-Length", strconv.Itoa(size))
 	for field, values := range f.Header {
@@ -110,7 +114,7 @@ func (f *Fault) header(w http.ResponseWriter, size int) {
 	}
 }
 
-// heldAnswer keeps an answer back until its length is known.
+// A heldAnswer keeps an answer back until its length is known.
 type heldAnswer struct {
 	http.ResponseWriter
 	status int
@@ -133,4 +137,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
+// filler returns a body of size bytes.
 func filler(size int) []byte { return bytes.Repeat([]byte("."), size) }

@@ -5,39 +5,40 @@ import (
 	"time"
 )
 
-// A Fault says for which requests a [Vendor] breaks, and how. All of its bounds
-// must hold; the zero bounds are no bounds.
+// A Fault says which requests a [Vendor] breaks, and how. A request is hit if
+// it lies within all bounds; a bound of zero bounds nothing.
 type Fault struct {
 	From  time.Duration            // since the vendor's start, inclusive
 	Until time.Duration            // since the vendor's start, exclusive; zero: no end
 	First int                      // number of the first request, the vendor's first being 1
 	Last  int                      // number of the last, inclusive; zero: no last
-	Every int                      // of those, the first and every n-th after it; zero: all
-	Match func(*http.Request) bool // which requests; nil: all
+	Every int                      // of those, the first and every n-th after it; zero: all of them
+	Match func(*http.Request) bool // reports whether a request is of the kind that is hit; nil: all are
 
 	Do     Effect
 	Status int           // of Answer; zero: 429. Of ResetMidBody and SlowBody; zero: 200
-	Header http.Header   // added to the answer, such as Retry-After; nil: nothing
-	Size   int           // bytes of the body; zero: 0 for Answer, 64 KiB where it breaks or is slow
+	Header http.Header   // added to the answer, such as Retry-After; nil: nothing is
+	Size   int           // bytes of the body; zero: 0 for Answer, 64 KiB for SlowBody and ResetMidBody
 	Delay  time.Duration // see the Effects
 }
 
 // An Effect is what a [Fault] does.
 type Effect uint8
 
-// The effects. The first four stand before the limits and spend no permit; the
-// others act on requests that the limits let pass, while a refused one is
-// refused as ever. By HTTP/2, what ends a connection ends all of its streams.
+// The effects. The first four come before the limits and spend no permit. The
+// others act on requests that the limits let pass; a refused request is refused
+// as usual. Over HTTP/2, an effect that ends a connection ends all of its
+// streams.
 const (
 	Answer      Effect = iota // answer with Status, Header and a body of Size bytes, after Delay
 	ResetEarly                // reset the connection before any header, after Delay
 	Hang                      // say nothing for Delay, then close; zero: until the client leaves or the server closes
 	CloseReused               // close the connection without an answer unless this is its first request
 
-	SlowHeaders  // answer as ever after Delay
+	SlowHeaders  // answer as usual after Delay
 	SlowBody     // send a body of Size bytes in 16 pieces, Delay after each but the last
 	ResetMidBody // promise a body of Size bytes, reset the connection after half of it
-	CloseAfter   // answer as ever, then close the connection without having said so
+	CloseAfter   // answer as usual, then close the connection without having said so
 )
 
 // matches reports whether the request is of the kind that the fault hits.
@@ -45,7 +46,7 @@ func (f *Fault) matches(r *http.Request) bool {
 	return (f.Do != CloseReused || wireOf(r).reused()) && (f.Match == nil || f.Match(r))
 }
 
-// covers reports whether a request of that number and instant is hit.
+// covers reports whether a request with that number and instant is hit.
 func (f *Fault) covers(number int, at time.Duration) bool {
 	first := max(f.First, 1)
 	return at >= f.From && (f.Until == 0 || at < f.Until) &&
@@ -53,6 +54,7 @@ func (f *Fault) covers(number int, at time.Duration) bool {
 		(f.Every == 0 || (number-first)%f.Every == 0)
 }
 
+// status returns the status of the answer; zero is its default.
 func (f *Fault) status(zero int) int {
 	if f.Status == 0 {
 		return zero
@@ -60,6 +62,7 @@ func (f *Fault) status(zero int) int {
 	return f.Status
 }
 
+// size returns the bytes of a body that is broken or slow.
 func (f *Fault) size() int {
 	if f.Size == 0 {
 		return 64 << 10

@@ -2,7 +2,8 @@ package testserver
 
 import "time"
 
-// flight counts the permits of the requests being answered.
+// A flight is the state of a limit of concurrency: the permits of the requests
+// that are being answered.
 type flight struct {
 	limit Limit
 	used  int
@@ -17,7 +18,8 @@ func (f *flight) wait(_ time.Duration, cost int) time.Duration {
 
 func (f *flight) spend(_ time.Duration, cost int) { f.used += cost }
 
-// done also sees requests that a limit set while they flew has not counted.
+// done is also called for requests that the limit has not counted, because it
+// was set while they were being answered.
 func (f *flight) done(cost int) { f.used = max(0, f.used-cost) }
 
 func (f *flight) standing(time.Duration) Standing {

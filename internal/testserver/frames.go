@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// A Refusal is how [Frames] turns a stream away.
+// A Refusal says how [Frames] refuses a stream.
 type Refusal uint8
 
 // The refusals, with their error codes (RFC 9113 section 7).
@@ -22,11 +22,11 @@ const (
 	CalmStream                     // RST_STREAM, ENHANCE_YOUR_CALM
 )
 
-// Frames is an HTTP/2 server of bare frames that turns request streams away
-// before it answers them with an empty 200, and counts them as they come over
-// the wire. Open it with [ListenFrames]; set the fields before.
+// Frames is an HTTP/2 server of bare frames. It refuses some request streams
+// before it answers the others with an empty 200, and counts streams as they
+// come over the wire. Set the fields, and then open it with [ListenFrames].
 type Frames struct {
-	Refusals int     // streams turned away before the first 200; negative: all
+	Refusals int     // streams refused before the first 200; negative: all
 	How      Refusal // zero: GoAway
 
 	streams atomic.Int64
@@ -35,7 +35,8 @@ type Frames struct {
 // Streams returns how many request streams clients have opened so far.
 func (f *Frames) Streams() int { return int(f.streams.Load()) }
 
-// ListenFrames serves f on a free loopback port by TLS, speaking HTTP/2 only.
+// ListenFrames serves f on a free loopback port over TLS, with HTTP/2 only. The
+// error says that there is no port or no certificate.
 func ListenFrames(f *Frames) (*Server, error) {
 	s, err := listenTCP("https")
 	if err != nil {
@@ -100,8 +101,8 @@ type frame struct {
 	payload     []byte
 }
 
-// serve speaks to one client until either side closes. Header blocks are not
-// decoded: a stream counts when its HEADERS frame comes.
+// serve speaks to one client until either side closes. It does not decode
+// header blocks: a stream counts when its HEADERS frame comes.
 func (f *Frames) serve(ctx context.Context, conn *tls.Conn) {
 	if conn.HandshakeContext(ctx) != nil {
 		return
@@ -119,6 +120,7 @@ func (f *Frames) serve(ctx context.Context, conn *tls.Conn) {
 	}
 }
 
+// reply answers one frame, if that needs an answer.
 func (f *Frames) reply(conn net.Conn, in frame) error {
 	switch {
 	case in.kind == frameSettings && in.flags&flagAck == 0:
@@ -132,6 +134,7 @@ func (f *Frames) reply(conn net.Conn, in frame) error {
 	return nil
 }
 
+// answer returns the frame that answers the stream of that number.
 func (f *Frames) answer(number int, stream uint32) frame {
 	if f.Refusals >= 0 && number > f.Refusals {
 		flags := byte(flagEndStream | flagEndHeaders)
@@ -148,6 +151,7 @@ func (f *Frames) answer(number int, stream uint32) frame {
 	return goAway(codeNoError)
 }
 
+// rstStream returns a RST_STREAM.
 func rstStream(stream, code uint32) frame {
 	return frame{kind: frameRSTStream, stream: stream, payload: binary.BigEndian.AppendUint32(nil, code)}
 }

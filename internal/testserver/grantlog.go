@@ -2,12 +2,14 @@ package testserver
 
 import "time"
 
-// grantLog holds the instant of every permit of the last Per.
+// A grantLog is the state of a sliding log: the instant of every permit of the
+// last Per.
 type grantLog struct {
 	limit  Limit
 	grants []time.Duration
 }
 
+// forget drops permits older than Per.
 func (g *grantLog) forget(now time.Duration) {
 	old := 0
 	for old < len(g.grants) && g.grants[old]+g.limit.Per <= now {

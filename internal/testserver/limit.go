@@ -10,13 +10,14 @@ import (
 // [FixedWindow], [SlidingLog] or [Concurrency]; the zero Limit is not valid.
 type Limit struct {
 	Name    string        // what headers call it; if empty, the algorithm's name
-	Permits int           // permits granted in each Per, or most requests at once
+	Permits int           // permits granted in each Per; for Concurrency, most requests at once
 	Per     time.Duration // zero for Concurrency
 	Burst   int           // most permits at once, for TokenBucket
 
 	kind kind
 }
 
+// A kind is a limit's algorithm.
 type kind uint8
 
 const (
@@ -29,7 +30,7 @@ const (
 var kindNames = [...]string{"invalid", "token-bucket", "fixed-window", "sliding-log", "concurrency"}
 
 // TokenBucket returns a bucket that begins full with burst permits and gains
-// permits in each per, evenly. It panics unless all three are positive.
+// permits evenly in each per. It panics unless all three are positive.
 func TokenBucket(permits int, per time.Duration, burst int) Limit {
 	l := Limit{Permits: permits, Per: per, Burst: burst, kind: tokenBucket}
 	l.mustBeValid()
@@ -45,17 +46,17 @@ func FixedWindow(permits int, per time.Duration) Limit {
 	return l
 }
 
-// SlidingLog returns a bound on every window (t-per, t], whatever t. It panics
-// unless both are positive.
+// SlidingLog returns a bound on the permits in every window (t-per, t]. It
+// panics unless both are positive.
 func SlidingLog(permits int, per time.Duration) Limit {
 	l := Limit{Permits: permits, Per: per, kind: slidingLog}
 	l.mustBeValid()
 	return l
 }
 
-// Concurrency returns a bound on the requests being answered at one time. A
-// refusal by it alone tells no wait, since nobody knows it. It panics unless n
-// is positive.
+// Concurrency returns a bound on the requests that are being answered at one
+// time. If it alone refuses, the answer tells no wait, because nobody knows it.
+// It panics unless n is positive.
 func Concurrency(n int) Limit {
 	l := Limit{Permits: n, kind: concurrency}
 	l.mustBeValid()
@@ -73,6 +74,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s %d/%v", l.name(), l.Permits, l.Per)
 }
 
+// name returns what headers call the limit.
 func (l Limit) name() string {
 	if l.Name != "" {
 		return l.Name
@@ -80,7 +82,7 @@ func (l Limit) name() string {
 	return kindNames[l.kind]
 }
 
-// quota is the most that can remain.
+// quota returns the most permits that can remain.
 func (l Limit) quota() int {
 	if l.kind == tokenBucket {
 		return l.Burst
@@ -88,6 +90,7 @@ func (l Limit) quota() int {
 	return l.Permits
 }
 
+// mustBeValid panics for a limit that cannot be counted.
 func (l Limit) mustBeValid() {
 	timed := l.kind != concurrency
 	if l.Permits <= 0 || timed && l.Per <= 0 || l.kind == tokenBucket && l.Burst <= 0 {

@@ -2,8 +2,8 @@ package testserver
 
 import "time"
 
-// untold is the wait of a request that does not fit when nobody can say when
-// it will.
+// untold is the wait of a request that does not fit, if nobody can say when it
+// will.
 const untold time.Duration = -1
 
 // A meter is the state of one limit for one key. Instants are times since the
@@ -11,17 +11,17 @@ const untold time.Duration = -1
 type meter interface {
 	// wait returns the time until cost permits are free: zero if they are now.
 	wait(now time.Duration, cost int) time.Duration
-	// spend takes cost permits, which wait has said are free.
+	// spend takes cost permits. The caller knows from wait that they are free.
 	spend(now time.Duration, cost int)
 	// done says that a request which spent cost has been answered.
 	done(cost int)
-	// standing tells the state.
+	// standing returns the state for the vendor's answer.
 	standing(now time.Duration) Standing
-	// resume takes over what an older meter of the same place has counted.
+	// resume takes over the count of the meter that stood in the same place before.
 	resume(old meter)
 }
 
-// A Standing is what a vendor knows of one limit at the time of an answer.
+// A Standing is the state of one limit when a vendor answers.
 type Standing struct {
 	Limit     Limit
 	Remaining int           // whole permits left

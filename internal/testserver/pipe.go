@@ -17,6 +17,7 @@ type pipes struct {
 	once  sync.Once
 }
 
+// newPipes returns a listener without connections.
 func newPipes() *pipes {
 	return &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 }
@@ -31,13 +32,13 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and dialling; open pipes stay open.
+// Close ends Accept and dialling. Open pipes stay open.
 func (p *pipes) Close() error {
 	p.once.Do(func() { close(p.done) })
 	return nil
 }
 
-// Addr returns an address by name only.
+// Addr returns an address that is no more than a name.
 func (p *pipes) Addr() net.Addr { return pipeAddr{} }
 
 // dial returns the client's end of a new pipe, whatever the address.
@@ -60,13 +61,13 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "pipe" }
 
-// A pipeEnd is one end of a pipe that fails as a TCP connection does. Its
-// methods are safe for concurrent use.
+// A pipeEnd is one end of a pipe that fails in the ways of a TCP connection.
+// Its methods are safe for concurrent use.
 type pipeEnd struct {
 	net.Conn
-	broken    *atomic.Bool // by a reset; shared by both ends
-	closed    atomic.Bool  // this end
-	swallowed atomic.Bool  // a write that the other end will never read
+	broken    *atomic.Bool // the connection was reset; shared by both ends
+	closed    atomic.Bool  // this end was closed
+	swallowed atomic.Bool  // a write succeeded that the other end will never read
 }
 
 func newPipe() (a, b *pipeEnd) {
@@ -75,7 +76,7 @@ func newPipe() (a, b *pipeEnd) {
 	return &pipeEnd{Conn: connA, broken: broken}, &pipeEnd{Conn: connB, broken: broken}
 }
 
-// Read reports a reset by the other end as such.
+// Read returns ECONNRESET after a reset by the other end.
 func (p *pipeEnd) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
 	if errors.Is(err, io.EOF) && p.broken.Load() {
@@ -84,9 +85,9 @@ func (p *pipeEnd) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write succeeds once after the other end has closed, as TCP does by its
-// buffer. A client then learns of the end by reading, which is what decides
-// whether net/http sends the request again.
+// Write succeeds once after the other end has closed, as it does over TCP
+// because of the buffer. The client then learns of the end by reading, and that
+// decides whether net/http sends the request again.
 func (p *pipeEnd) Write(b []byte) (int, error) {
 	n, err := p.Conn.Write(b)
 	if !errors.Is(err, io.ErrClosedPipe) || p.closed.Load() {

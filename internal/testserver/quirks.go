@@ -51,6 +51,7 @@ func Quirks() http.Handler {
 	})
 }
 
+// switchProtocols answers 101 and echoes.
 func switchProtocols(w http.ResponseWriter, r *http.Request) {
 	answer := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + r.Header.Get("Upgrade") + "\r\n\r\n"
 	tunnel(w, http.StatusSwitchingProtocols, answer)
@@ -67,6 +68,7 @@ func tunnel(w http.ResponseWriter, status int, answer string) {
 	io.Copy(conn, rw)
 }
 
+// headerLines answers with header lines as they stand in the query.
 func headerLines(w http.ResponseWriter, r *http.Request) {
 	status := number(r, "status", http.StatusOK)
 	lines := []string{fmt.Sprintf("HTTP/1.1 %d %s", status, http.StatusText(status)), "Content-Length: 0", "Connection: close"}
@@ -79,8 +81,8 @@ func headerLines(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(conn, strings.Join(lines, "\r\n")+"\r\n\r\n")
 }
 
-// takeOver hijacks the connection, and tells a vendor the status that its
-// record would otherwise miss.
+// takeOver hijacks the connection. It notes the status in the vendor's record,
+// which would miss it otherwise.
 func takeOver(w http.ResponseWriter, status int) (net.Conn, *bufio.ReadWriter, bool) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -161,7 +163,7 @@ func redirect(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, r.URL.Query().Get("to"), number(r, "status", http.StatusFound))
 }
 
-// number returns a query parameter, or zero where it is none.
+// number returns a query parameter, or zero if it is not a number.
 func number(r *http.Request, name string, zero int) int {
 	if n, err := strconv.Atoi(r.URL.Query().Get(name)); err == nil {
 		return n

@@ -6,7 +6,8 @@ import (
 	"net/http"
 )
 
-// A recorder notes the status in the record before the client can see it.
+// A recorder notes the status in the vendor's record before the client can see
+// it.
 type recorder struct {
 	http.ResponseWriter
 	call     *call
@@ -14,7 +15,7 @@ type recorder struct {
 	hijacked bool
 }
 
-// Unwrap lets an http.ResponseController through.
+// Unwrap gives an http.ResponseController the writer below.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *recorder) WriteHeader(status int) {
@@ -30,26 +31,28 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Flush sends what is written so far.
 func (r *recorder) Flush() { r.FlushError() }
 
-// FlushError is Flush for an http.ResponseController.
+// FlushError is Flush as an http.ResponseController calls it.
 func (r *recorder) FlushError() error {
 	r.note(http.StatusOK)
 	return http.NewResponseController(r.ResponseWriter).Flush()
 }
 
-// Hijack leaves the status to the handler, whose words are its own from now on.
+// Hijack gives the connection to the handler. The handler writes a status of
+// its own, which the recorder does not see.
 func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(r.ResponseWriter).Hijack()
 	r.hijacked = err == nil
 	return conn, rw, err
 }
 
-// finish notes the 200 that net/http sends for a handler which wrote nothing.
+// finish notes the 200 that net/http sends if the handler wrote nothing.
 func (r *recorder) finish() {
 	if !r.hijacked {
 		r.note(http.StatusOK)
 	}
 }
 
+// note notes the first status that is not an interim one.
 func (r *recorder) note(status int) {
 	interim := status < 200 && status != http.StatusSwitchingProtocols
 	if interim || r.noted {

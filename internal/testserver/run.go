@@ -2,7 +2,7 @@ package testserver
 
 import "net/http"
 
-// TB is what [Run] needs of a testing.TB, named here so that a program which
+// TB has the methods of testing.TB that [Run] needs. With it, a program that
 // embeds a vendor does not link the testing package.
 type TB interface {
 	Helper()
@@ -10,15 +10,16 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Run opens a server by [Listen], [ListenTLS] or [Pipe] and closes it when the
-// test ends.
+// Run opens a server with [Listen], [ListenTLS] or [Pipe], and closes it when
+// the test ends. If it cannot be opened, the test fails.
 func Run(tb TB, open func(http.Handler) (*Server, error), h http.Handler) *Server {
 	tb.Helper()
 	s, err := open(h)
 	return closedBy(tb, s, err)
 }
 
-// RunFrames opens a server by [ListenFrames] and closes it when the test ends.
+// RunFrames opens a server with [ListenFrames], and closes it when the test
+// ends.
 func RunFrames(tb TB, f *Frames) *Server {
 	tb.Helper()
 	s, err := ListenFrames(f)

@@ -15,9 +15,9 @@ import (
 // PipeURL is the [Server.URL] of every server opened by [Pipe].
 const PipeURL = "http://vendor.test"
 
-// A Server serves until it is closed. Its methods are safe for concurrent use.
+// A Server serves until it is closed. It is safe for concurrent use.
 type Server struct {
-	URL string // of the root, without a slash at its end
+	URL string // of the root, without a slash at the end
 
 	wires *wires
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
@@ -28,7 +28,8 @@ type Server struct {
 	transports []*http.Transport
 }
 
-// Listen serves h on a free loopback port, by HTTP/1.1.
+// Listen serves h on a free loopback port, over HTTP/1.1. The error says that
+// there is no port.
 func Listen(h http.Handler) (*Server, error) {
 	s, err := listenTCP("http")
 	if err != nil {
@@ -38,8 +39,9 @@ func Listen(h http.Handler) (*Server, error) {
 	return s, nil
 }
 
-// ListenTLS serves h on a free loopback port by TLS, with HTTP/2 and HTTP/1.1.
-// The certificate is made for this process; [Server.Transport] trusts it.
+// ListenTLS serves h on a free loopback port over TLS, with HTTP/2 and
+// HTTP/1.1. The certificate is made for this process, and [Server.Transport]
+// trusts it.
 func ListenTLS(h http.Handler) (*Server, error) {
 	s, err := listenTCP("https")
 	if err != nil {
@@ -54,8 +56,8 @@ func ListenTLS(h http.Handler) (*Server, error) {
 	return s, nil
 }
 
-// Pipe serves h over in-memory pipes, by HTTP/1.1, and never fails. In a
-// testing/synctest bubble, open and close it inside.
+// Pipe serves h over in-memory pipes, with HTTP/1.1. The error is always nil.
+// In a testing/synctest bubble, open and close it inside.
 func Pipe(h http.Handler) (*Server, error) {
 	p := newPipes()
 	s := &Server{URL: PipeURL, wires: newWires(p), dial: p.dial}
@@ -63,6 +65,7 @@ func Pipe(h http.Handler) (*Server, error) {
 	return s, nil
 }
 
+// listenTCP returns a server with a loopback port that serves nothing yet.
 func listenTCP(scheme string) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,6 +78,8 @@ func listenTCP(scheme string) (*Server, error) {
 	return &Server{URL: scheme + "://" + address, wires: newWires(listener), dial: dial}, nil
 }
 
+// useTLS returns the configuration of TLS, and makes transports trust its
+// certificate.
 func (s *Server) useTLS(protocols ...string) (*tls.Config, error) {
 	certificate, err := ownCertificate()
 	if err != nil {
@@ -85,6 +90,7 @@ func (s *Server) useTLS(protocols ...string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: protocols}, nil
 }
 
+// serve begins to serve h on a goroutine of its own.
 func (s *Server) serve(h http.Handler, l net.Listener) {
 	if v, ok := h.(*Vendor); ok {
 		v.Start()
@@ -110,8 +116,9 @@ func (s *Server) serve(h http.Handler, l net.Listener) {
 }
 
 // countConns counts the goroutines that serve connections. They must end before
-// a bubble's main goroutine does: net/http sleeps half a second where it closes
-// on a client that still writes, and nobody would move the clock.
+// a bubble's main goroutine does: net/http sleeps for half a second when it
+// closes a connection whose client still writes, and then nobody would move the
+// clock.
 func countConns(running *sync.WaitGroup) func(net.Conn, http.ConnState) {
 	return func(_ net.Conn, state http.ConnState) {
 		switch state {
@@ -124,8 +131,8 @@ func countConns(running *sync.WaitGroup) func(net.Conn, http.ConnState) {
 }
 
 // Transport returns a new transport all of whose connections lead to the
-// server, whatever host a request names. It keeps up to 1,024 idle connections,
-// asks no proxy, and is the caller's to change.
+// server, whatever host a request names. It keeps up to 1,024 idle connections
+// and asks no proxy. The caller may change it.
 func (s *Server) Transport() *http.Transport {
 	t := &http.Transport{DialContext: s.dial, MaxIdleConnsPerHost: 1024}
 	if s.roots != nil {
@@ -144,9 +151,9 @@ func (s *Server) Client() *http.Client { return &http.Client{Transport: s.Transp
 // Conns returns how many connections clients have opened so far.
 func (s *Server) Conns() int { return s.wires.count() }
 
-// Close closes the server, all of its connections and the idle connections of
-// its transports, and returns when the goroutines that serve them have ended.
-// Requests being answered are cut off: their contexts are cancelled.
+// Close closes the server, all of its connections, and the idle connections of
+// its transports. It cancels the contexts of requests that are being answered.
+// It returns when the goroutines that serve connections have ended.
 func (s *Server) Close() {
 	s.mu.Lock()
 	transports := s.transports

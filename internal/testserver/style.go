@@ -9,20 +9,21 @@ import (
 )
 
 // A Style writes what a vendor tells of a decision into the header of its
-// answer. Told times are rounded up to the style's unit, counts down. Styles
-// that write different fields combine: see [Vendor].
+// answer. Times are rounded up to the style's unit, counts down. Styles that
+// write different fields may be combined: see [Vendor].
 type Style func(h http.Header, d Decision)
 
 // A Decision is what a vendor decided about one request.
 type Decision struct {
 	Granted   bool
-	Wait      time.Duration // until it would be granted; zero: granted, or nobody knows
-	Now       time.Time     // by the vendor's own clock
-	Standings []Standing    // one for each limit, after the decision; empty: no limits
+	Wait      time.Duration // until the request would be granted; zero: it was, or nobody knows
+	Now       time.Time     // by the vendor's wall clock
+	Standings []Standing    // one for each limit, after the decision; empty: there are no limits
 }
 
 // tightest returns the standing that a vendor with a single set of fields
-// tells: of the limit longest in the way, else of the fewest permits left.
+// tells. It is that of the limit with the longest wait, or of the fewest
+// permits left.
 func (d Decision) tightest() (s Standing, ok bool) {
 	for i, other := range d.Standings {
 		if i == 0 || other.Wait > s.Wait || other.Wait == s.Wait && other.Remaining < s.Remaining {
@@ -33,7 +34,7 @@ func (d Decision) tightest() (s Standing, ok bool) {
 }
 
 // RetryAfterSeconds writes Retry-After in seconds on a refusal (RFC 9110
-// section 10.2.3), unless nobody knows when.
+// section 10.2.3), unless nobody knows the wait.
 func RetryAfterSeconds(h http.Header, d Decision) {
 	if d.Wait > 0 {
 		h.Set("Retry-After", inUnits(d.Wait, time.Second))
@@ -70,6 +71,7 @@ func XRateLimitDelta(h http.Header, d Decision) {
 	xRateLimit(h, d, func(s Standing) string { return inUnits(s.Reset, time.Second) })
 }
 
+// xRateLimit writes the three fields of the tightest limit.
 func xRateLimit(h http.Header, d Decision, reset func(Standing) string) {
 	s, ok := d.tightest()
 	if !ok {
@@ -82,7 +84,7 @@ func xRateLimit(h http.Header, d Decision, reset func(Standing) string) {
 	}
 }
 
-// RateLimit writes RateLimit-Policy and RateLimit as the IETF draft
+// RateLimit writes RateLimit-Policy and RateLimit as
 // draft-ietf-httpapi-ratelimit-headers has them since version 08: structured
 // lists with a member for each limit.
 func RateLimit(h http.Header, d Decision) {
@@ -103,8 +105,8 @@ func RateLimit(h http.Header, d Decision) {
 }
 
 // RateLimitLegacy writes RateLimit-Limit, -Remaining and -Reset of the tightest
-// limit as the same draft had them in version 03, with every timed limit's
-// policy behind the quota.
+// limit as the same draft had them in version 03. The policies of all timed
+// limits stand behind the quota.
 func RateLimitLegacy(h http.Header, d Decision) {
 	s, ok := d.tightest()
 	if !ok {
@@ -124,11 +126,11 @@ func RateLimitLegacy(h http.Header, d Decision) {
 	}
 }
 
-// Coarse writes what many gateways do: Retry-After in seconds on a refusal, and
-// on every answer the bare RateLimit-Limit, -Remaining and -Reset, whole
-// permits rounded down and whole seconds rounded up. A vendor of 200/s says "0
-// remaining, reset 1" on nearly every success at full speed: a client that
-// obeys it loses most of the rate.
+// Coarse writes what many gateways write. On a refusal that is Retry-After in
+// seconds. On every answer it is the bare RateLimit-Limit, -Remaining and
+// -Reset, with whole permits rounded down and whole seconds rounded up. A
+// vendor of 200/s then says "0 remaining, reset 1" on nearly every success at
+// full speed, and a client that obeys it loses most of the rate.
 func Coarse(h http.Header, d Decision) {
 	RetryAfterSeconds(h, d)
 	s, ok := d.tightest()
@@ -148,6 +150,7 @@ func perSeconds(l Limit) (quota, seconds int64) {
 	return int64(float64(l.Permits) * float64(seconds) / l.Per.Seconds()), seconds
 }
 
+// inUnits returns d in whole units, rounded up.
 func inUnits(d, unit time.Duration) string {
 	return strconv.FormatInt(ceil(int64(d), int64(unit)), 10)
 }
@@ -155,6 +158,7 @@ func inUnits(d, unit time.Duration) string {
 // epoch returns t in seconds since 1970, rounded up.
 func epoch(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 
+// setList writes a list, unless it is empty.
 func setList(h http.Header, field string, members []string) {
 	if len(members) > 0 {
 		h.Set(field, strings.Join(members, ", "))

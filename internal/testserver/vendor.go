@@ -14,16 +14,16 @@ const DefaultIDHeader = "X-Request-Id"
 // A Vendor is an API with limits. It grants a request if all of its limits do,
 // and refuses it otherwise. The zero Vendor has no limits and answers 200.
 //
-// Set the fields before the first request; [Vendor.SetLimits] and
+// Set the fields before the first request. [Vendor.SetLimits] and
 // [Vendor.SetFaults] change them later. A Vendor is safe for concurrent use.
 type Vendor struct {
 	Limits  []Limit       // all must grant; empty: no limit
 	Styles  []Style       // what answers tell; empty: nothing
-	Service time.Duration // time that a granted request takes; zero: none
-	Faults  []Fault       // the first that hits a request acts; empty: none
+	Service time.Duration // time that it takes to answer a granted request; zero: none
+	Faults  []Fault       // the first one that hits a request acts; empty: none does
 
-	// Key says on whose account a request goes: each key has limits of its
-	// own. If nil, all share one account.
+	// Key returns the account of a request. Each account has limits of its own. If
+	// nil, all requests share one.
 	Key func(*http.Request) string
 
 	// Cost returns the permits that a request needs. If nil, each needs one.
@@ -36,7 +36,7 @@ type Vendor struct {
 	RefusalStatus int           // zero: 429
 	RefusalBody   string        // empty: a short text
 	IDHeader      string        // empty: DefaultIDHeader
-	Skew          time.Duration // how far the vendor's wall clock is ahead of ours; zero: not
+	Skew          time.Duration // how far the vendor's wall clock is ahead of this machine's
 
 	mu       sync.Mutex
 	start    time.Time
@@ -44,15 +44,15 @@ type Vendor struct {
 	arrivals Arrivals
 }
 
-// KeyHeader returns a [Vendor.Key] that reads a request field, such as
-// "Authorization".
+// KeyHeader returns a function for [Vendor.Key] that reads a request field,
+// such as "Authorization".
 func KeyHeader(field string) func(*http.Request) string {
 	return func(r *http.Request) string { return r.Header.Get(field) }
 }
 
-// Start begins the vendor's clock unless it runs, and returns the instant from
-// which [Arrival.At] counts. A server that is opened on the Vendor itself
-// begins it, otherwise the first request does.
+// Start begins the vendor's clock, unless it runs, and returns the instant from
+// which [Arrival.At] counts. Servers call it when they are opened on the Vendor
+// itself; otherwise the first request begins the clock.
 func (v *Vendor) Start() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -68,7 +68,7 @@ func (v *Vendor) Arrivals() Arrivals {
 }
 
 // SetLimits replaces the limits. A limit takes over the count of the one that
-// stood in its place if the algorithm is the same; otherwise it begins anew.
+// stood in its place, if that has the same algorithm. Otherwise it begins anew.
 func (v *Vendor) SetLimits(limits ...Limit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,8 +79,8 @@ func (v *Vendor) SetLimits(limits ...Limit) {
 	}
 }
 
-// SetFaults replaces the faults. Their instants and numbers count from the
-// vendor's start as ever.
+// SetFaults replaces the faults. Their instants and numbers still count from
+// the vendor's start.
 func (v *Vendor) SetFaults(faults ...Fault) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,6 +96,7 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec.finish()
 }
 
+// answer breaks, refuses or answers a request that has been decided.
 func (v *Vendor) answer(w http.ResponseWriter, r *http.Request, call *call) {
 	if v.Skew != 0 {
 		w.Header().Set("Date", time.Now().Add(v.Skew).UTC().Format(http.TimeFormat))
@@ -146,8 +147,8 @@ func (v *Vendor) begin() {
 	}
 }
 
-// newMeters returns the meters of one account, which resume the old ones. The
-// caller holds the lock.
+// newMeters returns the meters of one account. They resume what the old ones
+// have counted. The caller holds the lock.
 func (v *Vendor) newMeters(old []meter) []meter {
 	meters := make([]meter, len(v.Limits))
 	for i, limit := range v.Limits {

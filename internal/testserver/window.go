@@ -2,14 +2,16 @@ package testserver
 
 import "time"
 
-// window counts the permits of the window that now lies in.
+// A window is the state of a fixed window: the permits of the window that holds
+// the present.
 type window struct {
 	limit Limit
 	start int64 // the vendor's start, in nanoseconds of its wall clock
-	index int64
+	index int64 // of the window, counted from the epoch
 	used  int
 }
 
+// enter begins a new window if now lies in another one.
 func (w *window) enter(now time.Duration) {
 	index := (w.start + int64(now)) / int64(w.limit.Per)
 	if index != w.index {
@@ -17,6 +19,7 @@ func (w *window) enter(now time.Duration) {
 	}
 }
 
+// left returns the time until the window ends.
 func (w *window) left(now time.Duration) time.Duration {
 	return w.limit.Per - time.Duration((w.start+int64(now))%int64(w.limit.Per))
 }

@@ -8,16 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// A wire is one connection as the server sees it, beneath TLS. A nil wire is
-// that of a handler which another server serves: nothing is known of it.
+// A wire is one connection as the server sees it, below TLS. If a handler runs
+// under another server, its wire is nil, and nothing is known of the
+// connection.
 type wire struct {
 	net.Conn
 	wires    *wires
-	id       int
+	id       int // its number at the server, from 1
 	requests atomic.Int64
 }
 
-// reset closes the connection so that the client sees a reset and not an end.
+// reset closes the connection so that the client sees a reset, not an end.
 func (w *wire) reset() {
 	if w == nil {
 		return
@@ -31,7 +32,7 @@ func (w *wire) reset() {
 	w.Close()
 }
 
-// Close closes the connection without a word.
+// Close closes the connection without sending anything.
 func (w *wire) Close() error {
 	if w == nil {
 		return nil
@@ -40,6 +41,7 @@ func (w *wire) Close() error {
 	return w.Conn.Close()
 }
 
+// addRequest counts a request on the connection.
 func (w *wire) addRequest() {
 	if w != nil {
 		w.requests.Add(1)
@@ -49,6 +51,8 @@ func (w *wire) addRequest() {
 // reused reports whether the connection carries more than its first request.
 func (w *wire) reused() bool { return w != nil && w.requests.Load() > 1 }
 
+// number returns the number of the connection at the server, and zero if it is
+// not known.
 func (w *wire) number() int {
 	if w == nil {
 		return 0
@@ -58,7 +62,8 @@ func (w *wire) number() int {
 
 type wireKey struct{}
 
-// withWire is the ConnContext of our servers.
+// withWire is the ConnContext of the servers: it puts the wire into the
+// contexts of requests.
 func withWire(ctx context.Context, conn net.Conn) context.Context {
 	if tls, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = tls.NetConn()
@@ -66,13 +71,14 @@ func withWire(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, wireKey{}, conn)
 }
 
+// wireOf returns the wire that a request came over.
 func wireOf(r *http.Request) *wire {
 	w, _ := r.Context().Value(wireKey{}).(*wire)
 	return w
 }
 
-// wires is a listener that knows its open connections, those too that a
-// handler has taken out of the server's hands.
+// A wires is a listener that knows its open connections. It also knows those
+// that a handler has hijacked.
 type wires struct {
 	net.Listener
 
