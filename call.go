@@ -63,6 +63,7 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	if req.Body != nil && req.Body != http.NoBody {
 		c.body = new(replay.Body)
 		c.body.Open(req, bufferBody(c.policy))
+		c.turn.Bytes = req.ContentLength
 	}
 	if req.URL == nil {
 		return c.fail(errors.New("request has no URL"))
@@ -152,7 +153,8 @@ func (c *call) fail(err error) error {
 	e := &Error{Lane: c.key, Attempts: c.sent, Status: c.status, Header: c.header, Err: bare(err)}
 	var refused *shaping.Error
 	if errors.As(err, &refused) {
-		e.Wait, e.Reason, e.Err = refused.Wait, refused.Reason, refused.Err
+		e.Wait, e.Forecast, e.Before = refused.Wait, refused.Forecast, refused.Before
+		e.Reason, e.Err = refused.Reason, refused.Err
 		if e.Limit = refused.Limit; c.lane != nil {
 			e.Limit = labelOf(*c.lane.limits.Load(), refused.Limit)
 		}

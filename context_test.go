@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -235,4 +236,55 @@ func TestTenantsShareALane(t *testing.T) {
 	if !slices.Equal(order, want) {
 		t.Errorf("tenants of Transport.Tenant: the vendor saw %v, want %v", order, want)
 	}
+}
+
+func TestOverflowShedsTheLeastUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits:     []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
+			MaxWaiting: 2,
+			Overflow:   shaping.OverflowShedLeastUrgent,
+		})
+		r.want("GET", r.get(t.Context(), "at once"), 200)
+		var line sync.WaitGroup
+		shed := make(chan error, 1)
+		for i := range 2 {
+			line.Go(func() {
+				if got := r.get(weir.WithPriority(t.Context(), weir.PriorityLow), strconv.Itoa(i)); got.err != nil {
+					shed <- got.err
+				}
+			})
+			synctest.Wait()
+		}
+		r.want("the urgent GET", r.get(t.Context(), "urgent"), 200)
+		line.Wait()
+		const text = `weir: lane "vendor.test": held back by this client's own limiter, not by the server: wait of 1s or more for rate: limit "leaky 1/1s": 2 before it in line, about 3s: queue is full`
+		if err := <-shed; err.Error() != text {
+			t.Errorf("the error is\n%v, want\n%v", err, text)
+		}
+		wantEqual(t, "ids", ids(r.vendor.Arrivals()), []string{"at once", "urgent", "0"})
+	})
+}
+
+func TestWaitingBytesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits:          []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
+			MaxWaitingBytes: 100,
+		})
+		post := func(bytes int) answer {
+			req := r.request(t.Context(), strconv.Itoa(bytes))
+			req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader(strings.Repeat("x", bytes))), int64(bytes)
+			return r.do(req)
+		}
+		r.want("POST", post(500), 200)
+		var line sync.WaitGroup
+		line.Go(func() { r.want("POST in line", post(60), 200) })
+		synctest.Wait()
+		if got := post(41); !errors.Is(got.err, shaping.ErrQueueFull) {
+			t.Errorf("POST of 41 bytes behind 60 = %d, %v, want ErrQueueFull", got.status, got.err)
+		}
+		r.want("POST of 40 bytes behind 60", post(40), 200)
+		line.Wait()
+	})
 }

@@ -23,6 +23,8 @@ type Error struct {
 	Reason   throttle.Reason // what held the request back here: the rate of a limit, a pause that the server asked for, ...; "" if nothing did
 	Limit    string          // the limit that held the request: its name or, without one, the limit as throttle.ParseLimit reads it; "" if none did
 	Wait     time.Duration   // how long the wait would have been at least; zero if unknown, or not the cause
+	Forecast time.Duration   // how long it would have been with those before it in line; a guess, zero if there is none
+	Before   int             // requests that were before it in line
 	Attempts int             // that were sent
 	Elapsed  time.Duration   // since the request was made
 	Status   int             // of the last response that was thrown away for another attempt; zero: there was none
@@ -49,6 +51,12 @@ func (e *Error) Error() string {
 	}
 	if e.Limit != "" {
 		fmt.Fprintf(&b, ": limit %q", e.Limit)
+	}
+	if e.Before > 0 {
+		fmt.Fprintf(&b, ": %d before it in line", e.Before)
+	}
+	if e.Before > 0 && e.Forecast > 0 {
+		fmt.Fprintf(&b, ", about %v", readable.Wait(e.Forecast))
 	}
 	if e.Attempts > 0 {
 		fmt.Fprintf(&b, ": after %d sent in %v", e.Attempts, readable.Wait(e.Elapsed))

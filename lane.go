@@ -82,7 +82,7 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	_, local := store.(throttle.Local)
 	l.gate = newGate(limiter, l.newCourse(local, limits), t.maxPause)
 	l.queue = shaping.NewQueue(l.gate)
-	l.queue.MaxWaiting, l.queue.MaxWait, l.queue.LowPriorityShare = t.maxWaiting, t.maxWait, t.lowShare
+	t.setQueue(l.queue)
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
 	l.meter = home.metrics.Meter(key)

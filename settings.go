@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -19,8 +20,7 @@ const longestPause = time.Hour
 // settings are what lanes need to know of their Transport.
 type settings struct {
 	maxWaiting int
-	maxWait    time.Duration
-	lowShare   float64 // of departures, guaranteed to the less urgent classes
+	setQueue   func(*shaping.Queue)
 	maxPause   time.Duration
 	maxLanes   int
 	learn      Learning

@@ -15,6 +15,7 @@ import (
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -98,6 +99,20 @@ type Transport struct {
 	// means no bound but the context.
 	MaxWait time.Duration
 
+	// Overflow says who goes when a lane's line is full: when MaxWaiting requests
+	// wait, or their bodies are more than MaxWaitingBytes. Zero: who comes.
+	Overflow shaping.Overflow
+
+	// MaxWaitingBytes is the most that the bodies of the requests waiting in one
+	// lane may hold, by their Content-Length; one request alone may hold more.
+	// Zero means no bound.
+	MaxWaitingBytes int64
+
+	// MaxForecast refuses a request at once that is expected to wait longer,
+	// with those before it in line. It is a guess. Zero means that nobody is
+	// refused for a guess.
+	MaxForecast time.Duration
+
 	// LowPriorityShare is the share of a lane's departures, by cost, that the
 	// requests below the most urgent class in line are guaranteed together; see
 	// WithPriority. Zero means shaping.DefaultLowPriorityShare, negative none.
@@ -176,8 +191,7 @@ func (t *Transport) init() {
 func (t *Transport) settings() settings {
 	s := settings{
 		maxWaiting: t.MaxWaiting,
-		lowShare:   t.LowPriorityShare,
-		maxWait:    t.MaxWait,
+		setQueue:   t.setQueue,
 		maxPause:   t.maxPause(),
 		maxLanes:   t.maxLanes(),
 		learn:      t.Learn,
@@ -259,3 +273,9 @@ func (t *Transport) Close() error {
 // ErrPaused is matched by the error for a request whose lane is closed: the
 // server asked for a pause longer than [Transport.MaxPause].
 var ErrPaused = errors.New("lane is paused")
+
+// setQueue sets the fields of a lane's queue.
+func (t *Transport) setQueue(q *shaping.Queue) {
+	q.MaxWaiting, q.MaxWait, q.MaxForecast = t.MaxWaiting, t.MaxWait, t.MaxForecast
+	q.Overflow, q.MaxWaitingBytes, q.LowPriorityShare = t.Overflow, t.MaxWaitingBytes, t.LowPriorityShare
+}

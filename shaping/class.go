@@ -39,6 +39,8 @@ type tenant struct {
 	index   int     // 1 + index in class.tenants; 0: nobody waits
 	start   float64 // of its first caller's departure
 	end     float64 // of its last departure
+	cost    float64 // of all its callers in line
+	last    place   // the last one that any of them had
 }
 
 func (c *class) first() *waiter { return c.tenants[0].waiting[0] }
@@ -48,6 +50,10 @@ func (c *class) enter(w *waiter, u urgency) {
 	t := c.tenant(u)
 	w.tenant = t
 	heap.Push(&t.waiting, w)
+	t.cost += w.cost
+	if t.last.before(w.place) {
+		t.last = w.place
+	}
 	c.order(t)
 }
 
@@ -80,6 +86,9 @@ func (c *class) charge(w *waiter) {
 func (c *class) leave(w *waiter) {
 	t := w.tenant
 	heap.Remove(&t.waiting, int(w.index)-1)
+	if t.cost -= w.cost; len(t.waiting) == 0 {
+		t.cost = 0 // the sums are rounded
+	}
 	c.order(t)
 }
 

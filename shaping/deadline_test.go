@@ -28,7 +28,7 @@ func TestQueueRefusesOnDeadlineBeforeSleeping(t *testing.T) {
 		if !errors.Is(err, shaping.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) {
 			t.Fatalf("Wait() = %v, want ErrDeadline", err)
 		}
-		want := shaping.Error{Err: shaping.ErrDeadline, Wait: 10 * time.Second, Limit: "mail", Reason: throttle.ReasonRate}
+		want := shaping.Error{Err: shaping.ErrDeadline, Wait: 10 * time.Second, Forecast: 10 * time.Second, Limit: "mail", Reason: throttle.ReasonRate}
 		if *refused != want || !refused.Timeout() {
 			t.Errorf("refused: %+v, want %+v", *refused, want)
 		}

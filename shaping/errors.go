@@ -16,7 +16,8 @@ var (
 	// ErrDeadline: the wait would end, or ended, after the caller's deadline
 	// or the queue's longest wait. It matches [context.DeadlineExceeded] too.
 	ErrDeadline error = deadlineError{}
-	// ErrQueueFull: the most callers that may wait are waiting.
+	// ErrQueueFull: the line is full, or longer than a newcomer may be expected to
+	// wait in, and this caller was the one to go: see [Queue].Overflow.
 	ErrQueueFull = errors.New("queue is full")
 	// ErrClosed: the queue was closed.
 	ErrClosed = errors.New("queue is closed")
@@ -31,11 +32,13 @@ func (deadlineError) Is(target error) bool { return target == context.DeadlineEx
 // An Error says why a caller was refused or sent away. It unwraps to
 // [ErrDeadline], [ErrQueueFull] or [ErrClosed].
 type Error struct {
-	Err     error
-	Wait    time.Duration   // how long the wait would have been at least; zero where that is unknown
-	Waiting int             // callers in line
-	Limit   string          // the name of the limit that held the caller; "" where none did
-	Reason  throttle.Reason // what the caller would have waited for; "" where nothing held it
+	Err      error
+	Wait     time.Duration   // how long the wait would have been at least; zero where that is unknown
+	Forecast time.Duration   // how long it would have been if nobody else had come or left; a guess, zero where there is none
+	Waiting  int             // other callers in line
+	Before   int             // of those, how many would have gone before this one
+	Limit    string          // the name of the limit that held the caller; "" where none did
+	Reason   throttle.Reason // what the caller would have waited for; "" where nothing held it
 }
 
 // Error returns the cause with its numbers.

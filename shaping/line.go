@@ -18,6 +18,7 @@ type waiter struct {
 	// Under the queue's lock, until ready is closed.
 	tenant  *tenant
 	cost    float64 // what its departure counts in its tenant's share
+	bytes   int64   // that it holds while it waits
 	back    bool    // its turn departed before
 	index   int32   // 1 + index among its tenant's; 0: not in line
 	expiry  int32   // 1 + index among the expiring; 0: not among them
@@ -46,6 +47,7 @@ type line struct {
 	classes []*class // in which somebody waits, the most urgent first
 	normal  class    // of PriorityNormal; most lines have no other
 	count   int      // callers in line
+	bytes   int64    // that they hold
 	owed    float64  // cost that the classes below may spend before the most urgent
 }
 
@@ -86,6 +88,7 @@ func (l *line) enter(w *waiter, u urgency) {
 	}
 	l.classes[i].enter(w, u)
 	l.count++
+	l.bytes += w.bytes
 }
 
 // depart takes w out of line because it departs, and counts that.
@@ -106,6 +109,7 @@ func (l *line) leave(w *waiter) {
 	c := w.tenant.class
 	c.leave(w)
 	l.count--
+	l.bytes -= w.bytes
 	if len(c.tenants) > 0 {
 		return
 	}

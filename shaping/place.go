@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"cmp"
 	"container/heap"
 
 	"github.com/weirgo/weir/throttle"
@@ -11,6 +12,10 @@ import (
 type place struct {
 	arrived throttle.Instant
 	number  int64
+}
+
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.arrived, o.arrived), cmp.Compare(p.number, o.number))
 }
 
 func (p place) before(o place) bool {

@@ -31,6 +31,17 @@ type Queue struct {
 	MaxWait    time.Duration // longest wait of a caller, also without a deadline; zero: none
 	Hook       *Hook         // told of waits; nil: nobody is
 
+	// Overflow says who goes when the line is full: when MaxWaiting callers
+	// wait, or what they hold is more than MaxWaitingBytes. Zero: who comes.
+	Overflow Overflow
+	// MaxWaitingBytes is the most that those in line may hold, as their
+	// [Turn].Bytes say; one caller alone may hold more. Zero: any number.
+	MaxWaitingBytes int64
+	// MaxForecast is the longest that a newcomer may be expected to wait, with
+	// those before it at the configured rates. It is a guess, and may refuse
+	// somebody who would have been in time. Zero: nobody is refused for a guess.
+	MaxForecast time.Duration
+
 	// LowPriorityShare is the share of departures, by cost, that the callers
 	// below the most urgent class in line are guaranteed together, so that none
 	// of them starves. It goes to the one of them that came first. Zero:
@@ -61,6 +72,7 @@ type Queue struct {
 	pausedAt  throttle.Instant // when a pause was told last
 	late      time.Duration    // how late after it was due the last late one left the line
 	lateTo    throttle.Instant // and until when that counts
+	shed      uint64           // callers sent away for want of room
 	stale     uint64           // permits that were void when their caller woke
 }
 
@@ -200,6 +212,7 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 		}
 		return nil, nil
 	}
+	shed := q.shed
 	if err == nil {
 		err = q.admit(w, t, bound, now)
 	}
@@ -210,6 +223,9 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	begun = q.foretell(w, t, now)
 	t.arrived, t.number = w.arrived, w.number
 	q.await(w, next, now)
+	if q.shed > shed { // the head may be among them
+		q.advance(now)
+	}
 	return begun, nil
 }
 
@@ -226,18 +242,6 @@ func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, e
 		return q.due, nil
 	}
 	return at, err
-}
-
-// admit returns the error that refuses w, who would have to wait until bound at
-// least; nil if it may.
-func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
-	switch {
-	case bound > w.deadline:
-		return q.refuse(w, ErrDeadline, now)
-	case t.arrived == 0 && q.line.count > q.maxWaiting():
-		return q.refuse(w, ErrQueueFull, now)
-	}
-	return nil
 }
 
 // foretell returns what the hook is told of a wait that begins; nil where there
@@ -262,7 +266,7 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 // passed.
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	w.Request = t.request(q.since(now))
-	w.cost, w.back = q.burden(w.Request), t.visits > 0
+	w.cost, w.back, w.bytes = q.burden(w.Request), t.visits > 0, max(t.Bytes, 0)
 	w.place = place{t.arrived, t.number}
 	q.numbered++
 	switch {
@@ -325,10 +329,13 @@ func (q *Queue) maxWaiting() int {
 	return DefaultMaxWaiting
 }
 
-// refuse returns the error that sends w away, who has just entered the line.
+// refuse returns the error that sends w away, who is in line.
 func (q *Queue) refuse(w *waiter, cause error, now throttle.Instant) error {
-	err := q.refusal(cause, q.forecast(now, w.Request), now)
-	err.Waiting--
+	f := q.forecast(now, w.Request)
+	err := q.refusal(cause, f, now)
+	err.Waiting-- // the others
+	err.Before, _ = q.line.ahead(w)
+	err.Forecast = max(0, q.expected(w, f.At, now))
 	return err
 }
 

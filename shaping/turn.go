@@ -20,6 +20,7 @@ type Turn struct {
 	Priority Priority // class in which it waits; zero: what the context says
 	Tenant   string   // with whose callers it shares the class; "": what the context says
 	Weight   int      // of the Tenant; below one: one
+	Bytes    int64    // that the caller holds while it waits, such as its body's; see [Queue].MaxWaitingBytes
 
 	arrived  throttle.Instant // first arrival; zero: not yet
 	number   int64            // among arrivals of the same instant; zero: it never stood in line

@@ -1,0 +1,133 @@
+package shaping
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// An Overflow says who goes when a line is full.
+type Overflow uint8
+
+// The zero Overflow refuses the newcomer.
+const (
+	// OverflowRefuse refuses who comes.
+	OverflowRefuse Overflow = iota
+	// OverflowShedLeastUrgent sends away, of the least urgent class in line, the
+	// newest caller of the tenant with the most in line for its weight. That may
+	// be who comes.
+	OverflowShedLeastUrgent
+	// OverflowShedOldest sends away who came first: for calls that are worth
+	// less the longer they wait.
+	OverflowShedOldest
+)
+
+// admit returns the error that refuses w, who has just entered the line and would
+// have to wait until bound at least; nil if it may. A turn that comes back was
+// admitted before.
+func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
+	switch {
+	case bound > w.deadline:
+		return q.refuse(w, ErrDeadline, now)
+	case t.arrived != 0:
+		return nil
+	case q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast:
+		return q.refuse(w, ErrQueueFull, now)
+	}
+	return q.makeRoom(w, now)
+}
+
+// makeRoom sends callers away until the line is within its bounds with w in it. It
+// returns the error that refuses w if w is the one to go. One caller alone is
+// never too many.
+func (q *Queue) makeRoom(w *waiter, now throttle.Instant) error {
+	for q.line.count > 1 && q.overfull() {
+		victim := q.line.victim(q.Overflow)
+		if victim == nil || victim == w {
+			return q.refuse(w, ErrQueueFull, now)
+		}
+		err := q.refuse(victim, ErrQueueFull, now)
+		q.sendAway(victim, err)
+		q.shed++
+	}
+	return nil
+}
+
+func (q *Queue) overfull() bool {
+	return q.line.count > q.maxWaiting() || q.MaxWaitingBytes > 0 && q.line.bytes > q.MaxWaitingBytes
+}
+
+// victim returns who is sent away for want of room; nil for the newcomer.
+func (l *line) victim(o Overflow) *waiter {
+	switch o {
+	case OverflowShedLeastUrgent:
+		most := slices.MaxFunc(l.classes[len(l.classes)-1].tenants, func(a, b *tenant) int {
+			return cmp.Or(cmp.Compare(a.cost/a.weight, b.cost/b.weight), a.last.compare(b.last))
+		})
+		return slices.MaxFunc(most.waiting, func(a, b *waiter) int { return a.compare(b.place) })
+	case OverflowShedOldest:
+		var oldest *waiter
+		for _, c := range l.classes {
+			for _, t := range c.tenants {
+				if first := t.waiting[0]; oldest == nil || first.before(oldest.place) {
+					oldest = first
+				}
+			}
+		}
+		return oldest
+	default:
+		return nil
+	}
+}
+
+// expected returns how long w is expected to wait, who could go at the instant
+// bound if nobody were before it. Others who come and go may change it.
+func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
+	wait := bound.Sub(now)
+	if len(q.rates) == 0 || bound == throttle.Never {
+		return wait
+	}
+	_, cost := q.line.ahead(w)
+	if cost *= float64(time.Second); cost >= float64(math.MaxInt64-wait) {
+		return math.MaxInt64
+	}
+	return wait + time.Duration(cost)
+}
+
+// ahead returns how many callers will go before w if nobody comes or leaves, and
+// their cost. Inside a tenant it is exact; other tenants are taken to be as costly
+// in all of their callers.
+func (l *line) ahead(w *waiter) (n int, cost float64) {
+	own := w.tenant
+	if w.place == own.last { // as with every newcomer
+		n, cost = len(own.waiting)-1, own.cost-w.cost
+	} else {
+		for _, other := range own.waiting {
+			if other.before(w.place) {
+				n, cost = n+1, cost+other.cost
+			}
+		}
+	}
+	start := own.start + cost/own.weight
+	for _, t := range own.class.tenants {
+		if t != own {
+			part := min(max(0, start-t.start)*t.weight, t.cost)
+			if t.cost > 0 {
+				n += int(math.Ceil(float64(len(t.waiting)) * part / t.cost))
+			}
+			cost += part
+		}
+	}
+	for _, c := range l.classes {
+		if c == own.class {
+			break
+		}
+		for _, t := range c.tenants {
+			n, cost = n+len(t.waiting), cost+t.cost
+		}
+	}
+	return n, cost
+}

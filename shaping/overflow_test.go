@@ -1,0 +1,157 @@
+package shaping_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A rush is a queue of one departure a second, none at hand, and what became of
+// its callers, who are known by number.
+type rush struct {
+	t    *testing.T
+	q    *shaping.Queue
+	n    int
+	full []string // who was refused for want of room, with the error
+	errs []*shaping.Error
+	left departed
+}
+
+func newRush(t *testing.T, set func(*shaping.Queue)) *rush {
+	c := &rush{t: t, q: newQueue(t, throttle.LeakyBucket(1, time.Second))}
+	set(c.q)
+	if err := c.q.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// come lets a caller come and stand in line, or be refused, before it returns.
+func (c *rush) come(ctx context.Context, turn shaping.Turn) {
+	name := strconv.Itoa(c.n)
+	c.n++
+	turn.N = 1
+	go func() {
+		err := c.q.WaitTurn(ctx, &turn)
+		var e *shaping.Error
+		switch {
+		case err == nil:
+			c.left.note(name)
+		case errors.Is(err, shaping.ErrQueueFull) && errors.As(err, &e):
+			c.full, c.errs = append(c.full, name), append(c.errs, e)
+		default:
+			c.t.Errorf("caller %s: %v", name, err)
+		}
+	}()
+	synctest.Wait()
+}
+
+// end lets everybody go, and compares who was refused and who left, in order.
+func (c *rush) end(full, left []string) {
+	c.t.Helper()
+	time.Sleep(time.Minute)
+	if !slices.Equal(c.full, full) || !slices.Equal(c.left.names, left) {
+		c.t.Errorf("refused %v and left %v, want %v and %v", c.full, c.left.names, full, left)
+	}
+}
+
+func TestFullLineRefusesWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRush(t, func(q *shaping.Queue) { q.MaxWaiting = 2 })
+		for range 3 {
+			c.come(t.Context(), shaping.Turn{})
+		}
+		if e := c.errs[0]; e.Waiting != 2 || e.Before != 2 || e.Wait != time.Second || e.Forecast != 3*time.Second || e.Limit == "" {
+			t.Errorf("the third is refused with %+v, want 2 before it, a second at least and 3 as it looks", *e)
+		}
+		c.end([]string{"2"}, []string{"0", "1"})
+	})
+}
+
+func TestFullLineShedsTheLeastUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRush(t, func(q *shaping.Queue) { q.MaxWaiting, q.Overflow = 4, shaping.OverflowShedLeastUrgent })
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "small"})
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "flood"})
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "flood"})
+		c.come(t.Context(), shaping.Turn{})
+		// The newest of the flood goes, also if it is who comes.
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "flood"})
+		// And an urgent line refuses who is less urgent than all.
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow})
+		if e := c.errs[0]; e.Waiting != 4 || e.Before != 4 {
+			t.Errorf("the first one is sent away with %+v, want 4 of 4 before it", *e)
+		}
+		c.end([]string{"2", "5", "1", "0", "8"}, []string{"4", "6", "7", "3"})
+	})
+}
+
+func TestFullLineShedsTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRush(t, func(q *shaping.Queue) { q.MaxWaiting, q.Overflow = 2, shaping.OverflowShedOldest })
+		for range 4 {
+			c.come(t.Context(), shaping.Turn{})
+		}
+		c.end([]string{"0", "1"}, []string{"2", "3"})
+	})
+}
+
+// The head is sent away, and the next one asks for less: it goes at once.
+func TestShedHeadMakesWayAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 10))
+		q.MaxWaiting, q.Overflow = 2, shaping.OverflowShedOldest
+		if err := q.WaitN(t.Context(), 9); err != nil {
+			t.Fatal(err)
+		}
+		shed := make(chan error, 1)
+		go func() { shed <- q.WaitN(t.Context(), 10) }()
+		synctest.Wait()
+		var d departed
+		d.wait(t.Context(), q, "small", 2)
+		if err := <-shed; !errors.Is(err, shaping.ErrQueueFull) {
+			t.Errorf("the oldest got %v, want ErrQueueFull", err)
+		}
+		synctest.Wait()
+		if len(d.names) != 1 {
+			t.Errorf("%d of two small callers left on the permit at hand, want 1", len(d.names))
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+func TestLineIsBoundedByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRush(t, func(q *shaping.Queue) { q.MaxWaitingBytes = 100 })
+		for _, bytes := range []int64{1000, 1, 60} { // alone it may hold more
+			c.come(t.Context(), shaping.Turn{Bytes: bytes})
+		}
+		time.Sleep(time.Second)
+		for _, bytes := range []int64{60, 41, 40, -5} {
+			c.come(t.Context(), shaping.Turn{Bytes: bytes})
+		}
+		c.end([]string{"1", "2", "4"}, []string{"0", "3", "5", "6"})
+	})
+}
+
+func TestLineIsBoundedByForecast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRush(t, func(q *shaping.Queue) { q.MaxForecast = 3 * time.Second })
+		for range 4 {
+			c.come(t.Context(), shaping.Turn{})
+		}
+		// Nobody is before the urgent one.
+		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
+		c.end([]string{"3"}, []string{"4", "0", "1", "2"})
+	})
+}
