@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"io"
 	"iter"
 	"slices"
 	"sync"
@@ -123,11 +124,7 @@ const newsLag = time.Second
 // the gate where the limiter is paused for longer than callers wait, and reports
 // whether it is.
 func (g *gate) hear(now throttle.Instant) (closed bool) {
-	r, ok := g.Limiter.(throttle.Reader)
-	if !ok {
-		return false
-	}
-	s := r.State(now)
+	s := g.Limiter.State(now)
 	g.store.Store(int32(storeWordOf(s.Store)))
 	if s.Paused.Sub(now) <= g.longest {
 		return false
@@ -157,7 +154,7 @@ func (g *gate) resume() {
 	g.closedTo = 0
 }
 
-// Reconcile implements [throttle.Reconciler]. Where answers teach, what follows a
+// Reconcile implements [throttle.Limiter]. Where answers teach, what follows a
 // refusal is learned: the limiter is told only how long to pause.
 func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if f.Resumed {
@@ -172,9 +169,7 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 		}
 		f.Departed = 0 // it pauses and slows nothing
 	}
-	if r, ok := g.Limiter.(throttle.Reconciler); ok {
-		r.Reconcile(now, f)
-	}
+	g.Limiter.Reconcile(now, f)
 }
 
 // seen returns how the lane stands, for a call that leaves.
@@ -228,13 +223,10 @@ func (g *gate) down(id uint64) bool {
 	return true
 }
 
-// Forecast implements [throttle.Forecaster]. What was learned is a guess, and that
+// Forecast implements [throttle.Limiter]. What was learned is a guess, and that
 // calls in flight end is no certainty, so they hold nobody by a bound.
 func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	forecast := throttle.Forecast{At: now, Reason: throttle.ReasonRate}
-	if f, ok := g.Limiter.(throttle.Forecaster); ok {
-		forecast = f.Forecast(now, r)
-	}
+	forecast := g.Limiter.Forecast(now, r)
 	if g.course != nil && forecast.At <= now {
 		if at, reason := g.course.Held(now, r); at > now {
 			forecast.Reason, forecast.Limit = reason, learnedLimit
@@ -257,11 +249,9 @@ func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 // learnedLimit is the name of the limit that was learned.
 const learnedLimit = "learned"
 
-// Refund implements [throttle.Refunder].
+// Refund implements [throttle.Limiter].
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
-	if f, ok := g.Limiter.(throttle.Refunder); ok {
-		f.Refund(now, at, r)
-	}
+	g.Limiter.Refund(now, at, r)
 	if g.course != nil {
 		g.course.Refund(now, at, r)
 	}
@@ -273,23 +263,12 @@ func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
 	g.down(r.ID)
 }
 
-// Settle implements [throttle.Settler].
-func (g *gate) Settle(now, at throttle.Instant, r, actual throttle.Request) {
-	if s, ok := g.Limiter.(throttle.Settler); ok {
-		s.Settle(now, at, r, actual)
-	}
-}
-
-// Tune implements [throttle.Tuner].
+// Tune implements [throttle.Limiter].
 func (g *gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
-	t, ok := g.Limiter.(throttle.Tuner)
-	if !ok {
-		return shaping.ErrNotTunable
-	}
 	if len(limits) == 0 { // calls are bound by one or the other at any time
 		g.configure(now, limits)
 	}
-	if err := t.Tune(now, limits...); err != nil {
+	if err := g.Limiter.Tune(now, limits...); err != nil {
 		return err
 	}
 	g.configure(now, limits)
@@ -303,12 +282,12 @@ func (g *gate) configure(now throttle.Instant, limits []throttle.Limit) {
 	}
 }
 
-// Notify implements [throttle.Notifier].
+// Notify implements [throttle.Remote].
 func (g *gate) Notify(wake func()) {
 	g.mu.Lock()
 	g.wake = wake
 	g.mu.Unlock()
-	if n, ok := g.Limiter.(throttle.Notifier); ok {
+	if n, ok := g.Limiter.(throttle.Remote); ok {
 		n.Notify(func() {
 			g.hear(g.now())
 			wake()
@@ -316,18 +295,24 @@ func (g *gate) Notify(wake func()) {
 	}
 }
 
-// Fetch implements [throttle.Fetcher].
+// Fetch implements [throttle.Remote].
 func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	if f, ok := g.Limiter.(throttle.Fetcher); ok {
-		f.Fetch(now, n, line)
+	if r, ok := g.Limiter.(throttle.Remote); ok {
+		r.Fetch(now, n, line)
 	}
 }
 
-// Tolerance implements [throttle.Tolerant].
-func (g *gate) Tolerance() (tolerance time.Duration) {
-	if t, ok := g.Limiter.(throttle.Tolerant); ok {
-		tolerance = t.Tolerance()
+// Close implements [throttle.Remote].
+func (g *gate) Close() error {
+	if c, ok := g.Limiter.(io.Closer); ok {
+		return c.Close()
 	}
+	return nil
+}
+
+// Tolerance implements [throttle.Limiter].
+func (g *gate) Tolerance() time.Duration {
+	tolerance := g.Limiter.Tolerance()
 	if g.course == nil {
 		return tolerance
 	}
@@ -337,12 +322,9 @@ func (g *gate) Tolerance() (tolerance time.Duration) {
 	return tolerance
 }
 
-// State implements [throttle.Reader].
+// State implements [throttle.Limiter].
 func (g *gate) State(now throttle.Instant) throttle.State {
-	s := throttle.State{Whole: true, Cut: 1}
-	if r, ok := g.Limiter.(throttle.Reader); ok {
-		s = r.State(now)
-	}
+	s := g.Limiter.State(now)
 	s.Whole = s.Whole && g.learned() == Learned{}
 	if !g.shut.Load() {
 		return s

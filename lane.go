@@ -3,7 +3,6 @@ package weir
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"sync/atomic"
 	"time"
@@ -200,10 +199,7 @@ func (l *lane) whole(old bool) bool {
 func (l *lane) close() error {
 	l.queue.Close()
 	l.meter.Lost(context.Background(), l.queue.State().Store)
-	if c, ok := l.gate.Limiter.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
+	return l.gate.Close()
 }
 
 // refused acts on a refusal: it pauses, closes or slows the lane. It reports

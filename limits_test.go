@@ -9,7 +9,6 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/internal/testserver"
-	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -69,11 +68,11 @@ func TestSetLimitsNamesLaneThatCannotBeTuned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: every(time.Second),
-			Store:  storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return new(once), nil }),
+			Store:  storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return once(), nil }),
 		})
 		r.spend()
-		if err := r.transport.SetLimits(every(time.Minute)...); !errors.Is(err, shaping.ErrNotTunable) {
-			t.Errorf("SetLimits = %v, want ErrNotTunable", err)
+		if err := r.transport.SetLimits(every(time.Minute)...); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("SetLimits = %v, want errors.ErrUnsupported", err)
 		}
 	})
 }

@@ -25,14 +25,14 @@ import (
 // A watched limiter is whole until a call has gone through it, and calls a
 // function when its state is read.
 type watched struct {
-	free
+	throttle.Limiter
 	taken, closed atomic.Int64
 	read          func()
 }
 
 func (w *watched) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	w.taken.Add(1)
-	return w.free.Take(now, r)
+	return w.Limiter.Take(now, r)
 }
 
 func (w *watched) State(throttle.Instant) throttle.State {
@@ -52,7 +52,7 @@ func (w *watched) Close() error {
 func watchedRig(t *testing.T, maxLanes int) (*rig, map[string]*watched) {
 	limiters := map[string]*watched{}
 	return pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxLanes: maxLanes, Store: storeFunc(func(key string, _ ...throttle.Limit) (throttle.Limiter, error) {
-		limiters[key] = new(watched)
+		limiters[key] = &watched{Limiter: free()}
 		return limiters[key], nil
 	})}), limiters
 }

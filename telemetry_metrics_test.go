@@ -176,7 +176,7 @@ func TestWaitThatExpiresInLineIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newMeterLog()
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MeterProvider: log,
-			Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return new(once), nil })})
+			Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return once(), nil })})
 		r.spend()
 		r.get(weir.WithMaxWait(t.Context(), time.Second), "expires")
 		points := log.points(t)
@@ -350,7 +350,7 @@ func TestMetricsTellOfTheStore(t *testing.T) {
 func TestMetricsOfLanesThatWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newMeterLog()
-		lost := &loser{}
+		lost := &loser{Limiter: free()}
 		keys := []string{"a", "b"}
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			MeterProvider: log, MaxLanes: 1, Key: func(req *http.Request) string { return keys[0] },
@@ -380,10 +380,9 @@ func TestMetricsOfLanesThatWent(t *testing.T) {
 }
 
 // A loser lets everything pass and tells of permits lost in its store and void.
-type loser struct{ unknown, void atomic.Uint64 }
-
-func (*loser) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
-	return now, nil
+type loser struct {
+	throttle.Limiter
+	unknown, void atomic.Uint64
 }
 
 func (l *loser) State(throttle.Instant) throttle.State {

@@ -216,7 +216,7 @@ func TestSpanStatusTellsOurErrorsByAWord(t *testing.T) {
 		{"cancelled in delay", &weir.Transport{Retry: after(time.Hour)}, []testserver.Fault{{First: 2, Do: testserver.Answer, Status: 500}}, cancelled, "weir.backoff", ""},
 		{"closed in line", &weir.Transport{Limits: every(time.Hour)}, nil, closed, "weir.wait", "closed"},
 		{"closed in delay", &weir.Transport{Retry: after(time.Hour)}, []testserver.Fault{{First: 2, Do: testserver.Answer, Status: 500}}, closed, "weir.backoff", "closed"},
-		{"expired in line", &weir.Transport{Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return new(once), nil })}, nil,
+		{"expired in line", &weir.Transport{Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return once(), nil })}, nil,
 			func(r *rig, ctx context.Context) { r.get(weir.WithMaxWait(ctx, time.Second), "a") }, "weir.wait", "deadline_too_short"},
 		{"paused in line", &weir.Transport{Limits: every(time.Second)}, []testserver.Fault{{Last: 1, Do: testserver.Answer, Delay: 500 * time.Millisecond, Header: hints("600")}},
 			func(r *rig, ctx context.Context) { r.get(ctx, "a") }, "weir.wait", "paused"},
@@ -256,14 +256,15 @@ func closed(r *rig, ctx context.Context) {
 }
 
 // A once limiter grants one permit and tells nothing.
-type once struct{ spent bool }
-
-func (o *once) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
-	if o.spent {
-		return throttle.Never, nil
-	}
-	o.spent = true
-	return now, nil
+func once() throttle.Limiter {
+	spent := false
+	return throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
+		if spent {
+			return throttle.Never, nil
+		}
+		spent = true
+		return now, nil
+	})
 }
 
 // A lane's name is bounded, and stays text: an exporter drops what is not UTF-8.

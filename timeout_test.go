@@ -99,7 +99,7 @@ func TestClientTimeoutEndsWaitOfUnknownLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: every(time.Second),
-			Store:  storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return silent{}, nil }),
+			Store:  storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return silent(), nil }),
 		})
 		r.client.Timeout = 2500 * time.Millisecond
 		_, err := r.client.Get(r.server.URL)
@@ -111,10 +111,8 @@ func TestClientTimeoutEndsWaitOfUnknownLength(t *testing.T) {
 }
 
 // A silent limiter never grants anything, and tells nothing.
-type silent struct{}
-
-func (silent) Take(throttle.Instant, throttle.Request) (throttle.Instant, error) {
-	return throttle.Never, nil
+func silent() throttle.Limiter {
+	return throttle.LimiterFunc(func(throttle.Instant, throttle.Request) (throttle.Instant, error) { return throttle.Never, nil })
 }
 
 func TestClientTimeoutEndsAttempt(t *testing.T) {

@@ -115,7 +115,7 @@ func TestReloadChangesTheOthersWhereOneIsBad(t *testing.T) {
 // One error does not name a million lanes.
 func TestErrorOfReloadIsShort(t *testing.T) {
 	const lanes = 100
-	transport := &weir.Transport{Base: stub{}, Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return new(free), nil })}
+	transport := &weir.Transport{Base: stub{}, Store: storeFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return free(), nil })}
 	defer transport.Close()
 	for i := range lanes {
 		if _, err := transport.RoundTrip(getOf(fmt.Sprintf("h%d.test", i))); err != nil {
@@ -123,16 +123,14 @@ func TestErrorOfReloadIsShort(t *testing.T) {
 		}
 	}
 	err := transport.SetLimits(every(time.Second)...)
-	if !errors.Is(err, shaping.ErrNotTunable) || len(err.Error()) > 2000 || !strings.Contains(err.Error(), "90 lanes more") {
-		t.Errorf("SetLimits = %v, want ErrNotTunable of ten lanes and of 90 lanes more", err)
+	if !errors.Is(err, errors.ErrUnsupported) || len(err.Error()) > 2000 || !strings.Contains(err.Error(), "90 lanes more") {
+		t.Errorf("SetLimits = %v, want errors.ErrUnsupported of ten lanes and of 90 lanes more", err)
 	}
 }
 
 // A free limiter grants all, and cannot be tuned.
-type free struct{}
-
-func (*free) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
-	return now, nil
+func free() throttle.Limiter {
+	return throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) { return now, nil })
 }
 
 func getOf(host string) *http.Request {

@@ -110,7 +110,7 @@ func testOneSlot(t *testing.T, given redis.UniversalClient, namespace, lane stri
 	if err := shaping.NewQueue(l).Wait(t.Context()); err != nil {
 		t.Errorf("%q, %q: %v", namespace, lane, err)
 	}
-	if s := l.(throttle.Reader).State(now()).Store; s.Failures > 0 || s.Local > 0 {
+	if s := l.State(now()).Store; s.Failures > 0 || s.Local > 0 {
 		t.Errorf("%q, %q: %d calls of %d failed: %s", namespace, lane, s.Failures, s.Calls, s.Cause)
 	}
 }

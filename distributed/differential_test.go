@@ -145,7 +145,7 @@ func (h *twin) live() {
 			i := len(held) - 1 - min(h.random.IntN(len(held)), h.random.IntN(len(held)))
 			g := held[i]
 			held = append(held[:i], held[i+1:]...)
-			tolerance := h.local.(throttle.Tolerant).Tolerance()
+			tolerance := h.local.Tolerance()
 			switch {
 			case h.settles && h.chance(60):
 				h.settle(g.at, g.r, h.other(g.r), g.move)
@@ -199,7 +199,7 @@ func (h *twin) goTo(at throttle.Instant) {
 // avoid waits until the answer does not hang on how an instant is rounded.
 func (h *twin) avoid(r throttle.Request) {
 	for range 100 {
-		at := h.local.(throttle.Forecaster).Forecast(h.now, r).At
+		at := h.local.Forecast(h.now, r).At
 		if d := at.Sub(h.now); h.slop == 0 || d > h.slop || d < -h.slop {
 			return
 		}
@@ -254,7 +254,7 @@ func (h *twin) take(r throttle.Request) answer {
 func (h *twin) refund(at throttle.Instant, r throttle.Request, move int) {
 	now := h.now
 	h.note(fmt.Sprintf("Refund(%v, %d, %v)", at.Sub(now), r.N, r.Each), func(l throttle.Limiter, instants []throttle.Instant) answer {
-		l.(throttle.Refunder).Refund(now, instants[move], r)
+		l.Refund(now, instants[move], r)
 		return answer{}
 	})
 }
@@ -266,7 +266,7 @@ func (h *twin) settle(at throttle.Instant, r, actual throttle.Request, move int)
 		if move >= 0 {
 			when = instants[move]
 		}
-		l.(throttle.Settler).Settle(now, when, r, actual)
+		l.Settle(now, when, r, actual)
 		return answer{}
 	})
 }
@@ -275,13 +275,13 @@ func (h *twin) pause() {
 	now := h.now
 	until := now.Add(time.Duration(1+h.random.Int64N(int64(min(h.limits[0].Per, time.Minute)/time.Microsecond))) * time.Microsecond)
 	h.note(fmt.Sprintf("pause for %v", until.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: until})
+		l.Reconcile(now, throttle.Fact{Refused: true, Until: until})
 		return answer{}
 	})
 	h.paused = max(h.paused, until)
 	if h.chance(30) {
 		h.note("resume", func(l throttle.Limiter, _ []throttle.Instant) answer {
-			l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Resumed: true})
+			l.Reconcile(now, throttle.Fact{Resumed: true})
 			return answer{}
 		})
 		h.paused = max(h.now, 0)
@@ -295,7 +295,7 @@ func (h *twin) pause() {
 func (h *twin) reconcile(refused bool) {
 	now := h.now
 	h.note(fmt.Sprintf("refused %v", refused), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: now, Refused: refused})
+		l.Reconcile(now, throttle.Fact{Departed: now, Refused: refused})
 		return answer{}
 	})
 	if refused || h.tuned {
@@ -320,7 +320,7 @@ func (h *twin) tune() {
 		}
 	}
 	h.note(fmt.Sprintf("Tune(%v)", limits), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		if err := l.(throttle.Tuner).Tune(now, limits...); err != nil {
+		if err := l.Tune(now, limits...); err != nil {
 			panic(err)
 		}
 		return answer{}
@@ -333,7 +333,7 @@ func (h *twin) state() {
 	now := h.now
 	h.note("State()", func(l throttle.Limiter, _ []throttle.Instant) answer {
 		var a answer
-		for _, s := range l.(throttle.Reader).State(now).Limits {
+		for _, s := range l.State(now).Limits {
 			a.headroom = append(a.headroom, s.Headroom)
 		}
 		return a

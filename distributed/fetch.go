@@ -12,7 +12,7 @@ import (
 // wait for turns.
 const atHand = 256
 
-// Fetch implements [throttle.Fetcher]. Once what is in hand is about to run out
+// Fetch implements [throttle.Remote]. Once what is in hand is about to run out
 // it calls for more.
 func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.mu.Lock()

@@ -81,15 +81,8 @@ type flight struct {
 }
 
 var (
-	_ throttle.Forecaster = (*limiter)(nil)
-	_ throttle.Refunder   = (*limiter)(nil)
-	_ throttle.Reconciler = (*limiter)(nil)
-	_ throttle.Tuner      = (*limiter)(nil)
-	_ throttle.Settler    = (*limiter)(nil)
-	_ throttle.Notifier   = (*limiter)(nil)
-	_ throttle.Fetcher    = (*limiter)(nil)
-	_ throttle.Reader     = (*limiter)(nil)
-	_ throttle.Tolerant   = (*limiter)(nil)
+	_ throttle.Limiter = (*limiter)(nil)
+	_ throttle.Remote  = (*limiter)(nil)
 )
 
 func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
@@ -117,12 +110,8 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	if err != nil {
 		return err
 	}
-	like, err := throttle.Local{}.Limiter("", resolved...)
-	if err != nil {
-		return err
-	}
 	l.limits, l.encoded, l.keys = resolved, encoded, encoded.keys(l.key)
-	l.tolerance = like.(throttle.Tolerant).Tolerance()
+	l.tolerance = throttle.Tolerance(resolved...)
 	l.rates, l.counts = make([]float64, len(resolved)), false
 	for i, limit := range resolved {
 		l.rates[i] = float64(limit.Permits) / limit.Per.Seconds()
@@ -206,7 +195,7 @@ func (l *limiter) drop(permits []permit) {
 	}
 }
 
-// Forecast implements [throttle.Forecaster]. Until the store has answered
+// Forecast implements [throttle.Limiter]. Until the store has answered
 // nothing is certain, and a while later nothing is any more: who comes then is
 // not refused, but asks.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
@@ -243,7 +232,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 
 func (l *limiter) forecastLocal(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	f := throttle.Forecast{At: now}
-	if gate, ok := l.out.gate.(throttle.Forecaster); ok {
+	if gate := l.out.gate; gate != nil {
 		f = gate.Forecast(now, r)
 	}
 	if f.At > now && f.At != throttle.Never {
@@ -264,7 +253,7 @@ func (l *limiter) slowest(c costs) string {
 	return name
 }
 
-// Refund implements [throttle.Refunder]: the permit is in hand again, with its
+// Refund implements [throttle.Limiter]: the permit is in hand again, with its
 // instant.
 func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.mu.Lock()
@@ -274,7 +263,7 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 		return
 	}
 	if isLocal(at) {
-		if gate, ok := l.out.gate.(throttle.Refunder); ok {
+		if gate := l.out.gate; gate != nil {
 			gate.Refund(now, at, r)
 		}
 		for i := range l.out.spent {
@@ -293,7 +282,7 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.hand.hold(p)
 }
 
-// Settle implements [throttle.Settler].
+// Settle implements [throttle.Limiter].
 func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -302,14 +291,14 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 		return
 	}
 	estimated, real := costs{&r, len(l.limits)}, costs{&actual, len(l.limits)}
-	if gate, ok := l.out.gate.(throttle.Settler); ok && l.out.lost {
+	if gate := l.out.gate; gate != nil && l.out.lost {
 		gate.Settle(now, at, r, actual)
 	}
 	then, _ := l.clock.there(at) // zero: too long ago to give anything back
 	l.report(pending{report: report{kind: reportSettle, at: then, costs: l.encoded.clamp(estimated.list()), actual: l.encoded.clamp(real.list())}})
 }
 
-// Reconcile implements [throttle.Reconciler]. A pause holds here at once, and
+// Reconcile implements [throttle.Limiter]. A pause holds here at once, and
 // elsewhere when the news has come.
 func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.mu.Lock()
@@ -318,7 +307,7 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if l.closed {
 		return
 	}
-	if gate, ok := l.out.gate.(throttle.Reconciler); ok {
+	if gate := l.out.gate; gate != nil {
 		gate.Reconcile(now, f)
 	}
 	if !f.Refused && f.Departed > l.slowedAt {
@@ -366,7 +355,7 @@ func (l *limiter) pausing() bool {
 	return false
 }
 
-// Tune implements [throttle.Tuner]. Limits that are looser than those that
+// Tune implements [throttle.Limiter]. Limits that are looser than those that
 // another replica claims hold once nobody has claimed the stricter ones for
 // five seconds.
 func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
@@ -395,14 +384,14 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	return nil
 }
 
-// Notify implements [throttle.Notifier].
+// Notify implements [throttle.Remote].
 func (l *limiter) Notify(wake func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wake = wake
 }
 
-// Tolerance implements [throttle.Tolerant].
+// Tolerance implements [throttle.Limiter].
 func (l *limiter) Tolerance() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

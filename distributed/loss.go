@@ -31,8 +31,8 @@ func (l *limiter) lose(cause string) {
 	if l.store.set.onLoss != FailClosed {
 		l.regate()
 	}
-	if r, ok := l.out.gate.(throttle.Reconciler); ok && l.paused > 0 {
-		r.Reconcile(l.clock.now(), throttle.Fact{Refused: true, Until: l.paused})
+	if l.out.gate != nil && l.paused > 0 {
+		l.out.gate.Reconcile(l.clock.now(), throttle.Fact{Refused: true, Until: l.paused})
 	}
 }
 
@@ -60,10 +60,10 @@ func (l *limiter) regate() {
 		if l.store.set.onLoss == FailOpen {
 			// What was saved, the fleet has spent.
 			now := l.clock.now()
-			gate.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now})
+			gate.Reconcile(now, throttle.Fact{Refused: true, Until: now})
 		}
 	case l.out.replicas != replicas || l.retuned:
-		_ = l.out.gate.(throttle.Tuner).Tune(l.clock.now(), limits...) // likewise
+		_ = l.out.gate.Tune(l.clock.now(), limits...) // likewise
 	}
 	l.out.replicas, l.retuned = replicas, false
 }

@@ -105,7 +105,7 @@ func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	if until > l.paused {
 		l.paused = until
 		clear(l.next)
-		if gate, ok := l.out.gate.(throttle.Reconciler); ok {
+		if gate := l.out.gate; gate != nil {
 			gate.Reconcile(now, throttle.Fact{Refused: true, Until: until})
 		}
 	}

@@ -190,7 +190,7 @@ func (r *replica) refuse(err error) {
 
 // state tells how the replica fares with its store.
 func (r *replica) state() throttle.StoreState {
-	return *r.limiter.(throttle.Reader).State(r.queue.Now()).Store
+	return *r.limiter.State(r.queue.Now()).Store
 }
 
 // halt sends the callers away and returns when they have gone.

@@ -88,16 +88,6 @@ type scripted struct {
 	last      reply
 }
 
-var (
-	_ throttle.Forecaster = (*scripted)(nil)
-	_ throttle.Refunder   = (*scripted)(nil)
-	_ throttle.Reconciler = (*scripted)(nil)
-	_ throttle.Tuner      = (*scripted)(nil)
-	_ throttle.Settler    = (*scripted)(nil)
-	_ throttle.Reader     = (*scripted)(nil)
-	_ throttle.Tolerant   = (*scripted)(nil)
-)
-
 // limiter makes one of a new lane.
 func (b *bench) limiter(limits ...throttle.Limit) throttle.Limiter {
 	s := &scripted{bench: b, lane: b.lane(), epochs: make(map[throttle.Instant]int64)}
@@ -116,12 +106,8 @@ func (s *scripted) install(limits []throttle.Limit) error {
 	if err != nil {
 		return err
 	}
-	local, err := throttle.Local{}.Limiter("", resolved...)
-	if err != nil {
-		return err
-	}
 	s.limits, s.encoded = resolved, encoded
-	s.tolerance = local.(throttle.Tolerant).Tolerance()
+	s.tolerance = throttle.Tolerance(resolved...)
 	return nil
 }
 

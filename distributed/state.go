@@ -6,7 +6,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// State implements [throttle.Reader], by what the store told last: at most a
+// State implements [throttle.Limiter], by what the store told last: at most a
 // second before the last call.
 func (l *limiter) State(now throttle.Instant) throttle.State {
 	l.mu.Lock()

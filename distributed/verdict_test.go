@@ -25,7 +25,7 @@ func (f *fleet) judge(spells ...spell) {
 	}
 	at := f.journal.instants(func(d departure) bool { return !d.Local || d.foreseen(spells) })
 	x := f.x()
-	if late, most := f.journal.most(departure.late, shared), tolerance(f.t, f.plan.Limits); late > most {
+	if late, most := f.journal.most(departure.late, shared), throttle.Tolerance(f.plan.Limits...); late > most {
 		f.t.Errorf("a departure %v after the instant of its permit, want at most the tolerance of %v", late, most)
 	}
 	for _, l := range f.plan.Limits {
@@ -40,16 +40,7 @@ func (f *fleet) judge(spells ...spell) {
 // where this machine was slower. The clock of Redis is that of the replicas, so
 // that it can be told.
 func (f *fleet) x() time.Duration {
-	return tolerance(f.t, f.plan.Limits) + max(spread, f.journal.most(departure.behind, shared))
-}
-
-func tolerance(t *testing.T, limits []throttle.Limit) time.Duration {
-	t.Helper()
-	l, err := throttle.Local{}.Limiter("", limits...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.(throttle.Tolerant).Tolerance()
+	return throttle.Tolerance(f.plan.Limits...) + max(spread, f.journal.most(departure.behind, shared))
 }
 
 // judgePromises judges when the permits of what left were due, by the clock of
@@ -60,7 +51,7 @@ func (f *fleet) judgePromises(spells []spell) {
 	const tick = 10 * time.Microsecond
 	due := f.journal.dues(shared)
 	spells = slices.DeleteFunc(slices.Clone(spells), func(s spell) bool { return s.below > 0 })
-	late := tolerance(f.t, f.plan.Limits)
+	late := throttle.Tolerance(f.plan.Limits...)
 	counted := make([]throttle.Instant, len(due))
 	for i, at := range due {
 		counted[i] = at.Add(late)

@@ -95,7 +95,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 	for len(q.expiring) > 0 {
 		w := q.expiring[0]
-		forecast := q.forecast(now, w.Request)
+		forecast := q.limiter.Forecast(now, w.Request)
 		if w.deadline > now && forecast.At <= w.deadline {
 			break
 		}
@@ -132,9 +132,9 @@ func (q *Queue) settle(now throttle.Instant) {
 	default:
 		q.timer.Reset(at.Sub(now))
 	}
-	if q.fetcher != nil && (waits || q.fetching) {
+	if q.remote != nil && (waits || q.fetching) {
 		q.fetching = waits
-		q.fetcher.Fetch(now, q.line.count, q.line.requests())
+		q.remote.Fetch(now, q.line.count, q.line.requests())
 	}
 }
 

@@ -60,7 +60,7 @@ func BenchmarkWait(b *testing.B) {
 // Everybody stands in line, and leaves it at each wake-up.
 func BenchmarkLine(b *testing.B) {
 	const waiters = 64
-	limiter := new(door)
+	limiter := newDoor()
 	q := shaping.NewQueue(limiter)
 	b.ReportAllocs()
 	var wg sync.WaitGroup
@@ -93,17 +93,20 @@ func BenchmarkLine(b *testing.B) {
 
 // A door lets everybody pass while it is open.
 type door struct {
+	throttle.Limiter
+	silent
 	open atomic.Bool
-	wake func()
 }
 
-func (d *door) Notify(wake func()) { d.wake = wake }
-
-func (d *door) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
-	if d.open.Load() {
-		return now, nil
-	}
-	return throttle.Never, nil
+func newDoor() *door {
+	d := new(door)
+	d.Limiter = throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
+		if d.open.Load() {
+			return now, nil
+		}
+		return throttle.Never, nil
+	})
+	return d
 }
 
 // One worker over a rate that it must wait for each time: the rate it reaches.

@@ -159,14 +159,14 @@ func (c *cancelling) Take(now throttle.Instant, r throttle.Request) (throttle.In
 }
 
 func (c *cancelling) Refund(now, at throttle.Instant, r throttle.Request) {
-	c.Limiter.(throttle.Refunder).Refund(now, at, r)
+	c.Limiter.Refund(now, at, r)
 }
 
 // A caller who has gone is passed over, though it had no time to leave the line.
 // What it was granted would be lost to a limiter that takes nothing back.
 func TestGoneCallerIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := new(told)
+		limiter := newTold()
 		q := shaping.NewQueue(limiter)
 		j := newJournal(t, q)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,6 @@
 package shaping
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -9,8 +8,7 @@ import (
 )
 
 // Pause lets nobody depart for d from now, not those in line either. It never
-// shortens a pause. Afterwards callers depart spaced, without saved burst. A
-// limiter that is no [throttle.Reconciler] is not paused.
+// shortens a pause. Afterwards callers depart spaced, without saved burst.
 func (q *Queue) Pause(d time.Duration) {
 	now := q.Now()
 	q.Reconcile(throttle.Fact{Refused: true, Until: now.Add(max(d, 1))})
@@ -21,11 +19,7 @@ func (q *Queue) Pause(d time.Duration) {
 // before a pause to callers who have not woken yet are void. Instants are by
 // [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
-	r, ok := q.limiter.(throttle.Reconciler)
-	if !ok {
-		return
-	}
-	r.Reconcile(q.Now(), f)
+	q.limiter.Reconcile(q.Now(), f)
 	if !f.Refused && !q.busy.Load() {
 		return
 	}
@@ -38,19 +32,11 @@ func (q *Queue) Reconcile(f throttle.Fact) {
 	q.advance(now)
 }
 
-// ErrNotTunable is returned by [Queue.Tune] where the limiter is no
-// [throttle.Tuner].
-var ErrNotTunable = errors.New("shaping: the limiter's limits cannot be changed")
-
-// Tune replaces the limits and re-times everybody in line. Where the error is
-// not nil nothing has changed; it is [ErrNotTunable], or the limiter's for
-// limits that do not validate.
+// Tune replaces the limits and re-times everybody in line. If the error is not
+// nil nothing has changed; it is the limiter's, for limits that do not validate or
+// because it cannot replace them, which matches [errors.ErrUnsupported].
 func (q *Queue) Tune(limits ...throttle.Limit) error {
-	t, ok := q.limiter.(throttle.Tuner)
-	if !ok {
-		return ErrNotTunable
-	}
-	if err := t.Tune(q.Now(), limits...); err != nil {
+	if err := q.limiter.Tune(q.Now(), limits...); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -67,7 +53,7 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 // time, or at all.
 func (q *Queue) sift(now throttle.Instant) {
 	for _, w := range slices.Collect(q.line.all()) {
-		forecast := q.forecast(now, w.Request)
+		forecast := q.limiter.Forecast(now, w.Request)
 		if forecast.At == throttle.Never {
 			if _, err := q.limiter.Take(now, w.Request); err != nil {
 				q.sendAway(w, err)
@@ -82,12 +68,10 @@ func (q *Queue) sift(now throttle.Instant) {
 
 // Settle states what a departure should have been charged: what goes beyond it
 // is charged now, and what is given back goes to those in line. See
-// [throttle.Settler]; a limiter that is none ignores it.
+// [throttle.Limiter].
 func (q *Queue) Settle(d Departure, actual throttle.Request) {
-	if s, ok := q.limiter.(throttle.Settler); ok {
-		s.Settle(q.Now(), d.Charged, d.Request, actual)
-		q.wake()
-	}
+	q.limiter.Settle(q.Now(), d.Charged, d.Request, actual)
+	q.wake()
 }
 
 // A State is a queue's state at one instant.
@@ -98,15 +82,12 @@ type State struct {
 	Stale   uint64 // permits that were void because their caller woke too late
 }
 
-// State returns the state of the queue and, where it tells, of its limiter.
+// State returns the state of the queue and of its limiter.
 func (q *Queue) State() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := State{Now: q.Now(), Waiting: q.line.count, Stale: q.stale}
-	if r, ok := q.limiter.(throttle.Reader); ok {
-		s.State = r.State(s.Now)
-	}
-	return s
+	now := q.Now()
+	return State{State: q.limiter.State(now), Now: now, Waiting: q.line.count, Stale: q.stale}
 }
 
 // Waiting returns the number of callers in line, without a lock if there is none.

@@ -74,7 +74,7 @@ func TestQueueEndsWaitsAMillisecondBeforeTheContexts(t *testing.T) {
 // Nothing is certain over a limiter that forecasts nothing.
 func TestQueueEndsWaitsAtTheirDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := newJournal(t, shaping.NewQueue(bare{new(throttle.Instant)}))
+		j := newJournal(t, shaping.NewQueue(everyMillisecond()))
 		j.come(t.Context(), "a", one())
 		j.come(t.Context(), "b", one())
 		ctx, cancel := context.WithTimeout(t.Context(), 2700*time.Microsecond)

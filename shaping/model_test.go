@@ -282,7 +282,7 @@ func (o *oracle) runUntil(end time.Duration) time.Duration {
 
 func (o *oracle) forecast(w event) time.Duration {
 	r := throttle.Request{N: w.n, Since: o.base.Add(w.at)}
-	return o.limiter.(throttle.Forecaster).Forecast(o.base.Add(w.at), r).At.Sub(o.base)
+	return o.limiter.Forecast(o.base.Add(w.at), r).At.Sub(o.base)
 }
 
 // look lets go and sends away who is due.
@@ -349,9 +349,9 @@ func (o *oracle) happen(e event) {
 	case "cancel":
 		o.remove(e.caller, e.at, context.Canceled)
 	case "pause":
-		o.limiter.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(e.d)})
+		o.limiter.Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(e.d)})
 	case "tune":
-		o.limiter.(throttle.Tuner).Tune(now, e.limit)
+		o.limiter.Tune(now, e.limit)
 		o.tune(e.limit)
 		o.sift(e.at)
 	case "close":

@@ -13,16 +13,32 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
+// A silent part of a remote limiter has nothing to fetch and nothing to close.
+type silent struct{ wake func() }
+
+func (s *silent) Notify(wake func()) { s.wake = wake }
+
+func (*silent) Fetch(throttle.Instant, int, iter.Seq[throttle.Request]) {}
+
+func (*silent) Close() error { return nil }
+
 // told is a limiter that lets callers go when it is told to, and fetches.
 type told struct {
+	throttle.Limiter
+	silent
 	mu      sync.Mutex
 	permits int
-	wake    func()
 	fetched [][]int
 	granted func() // called when somebody was let go; nil: nothing is
 }
 
-func (l *told) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func newTold() *told {
+	l := new(told)
+	l.Limiter = throttle.LimiterFunc(l.take)
+	return l
+}
+
+func (l *told) take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.permits < r.N {
@@ -34,8 +50,6 @@ func (l *told) Take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 	}
 	return now, nil
 }
-
-func (l *told) Notify(wake func()) { l.wake = wake }
 
 // Tolerance is long: a machine at its limit must not make permits void here.
 func (l *told) Tolerance() time.Duration { return time.Hour }
@@ -61,7 +75,7 @@ func (l *told) tell(permits int) {
 
 func TestQueueWaitsForNewsWhereOnlyNewsCanTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := new(told)
+		limiter := newTold()
 		q := shaping.NewQueue(limiter)
 		j := newJournal(t, q)
 		j.come(t.Context(), "a", one())
@@ -84,7 +98,7 @@ func TestQueueWaitsForNewsWhereOnlyNewsCanTell(t *testing.T) {
 
 // No wake-up falls between a caller's question and its place in line.
 func TestQueueLosesNoWakeUp(t *testing.T) {
-	limiter := new(told)
+	limiter := newTold()
 	q := shaping.NewQueue(limiter)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -106,7 +120,7 @@ func TestQueueLosesNoWakeUp(t *testing.T) {
 
 func TestFetchIsToldTheLineInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := new(told)
+		limiter := newTold()
 		q := shaping.NewQueue(limiter)
 		j := newJournal(t, q)
 		first := &shaping.Turn{N: 7}
@@ -137,7 +151,7 @@ func (l never) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	if r.N == 5 {
 		return throttle.Forecast{At: throttle.Never}
 	}
-	return l.Limiter.(throttle.Forecaster).Forecast(now, r)
+	return l.Limiter.Forecast(now, r)
 }
 
 // An unbounded context ends without having said when.

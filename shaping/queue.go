@@ -48,9 +48,8 @@ type Queue struct {
 	// DefaultLowPriorityShare; negative: nothing is guaranteed.
 	LowPriorityShare float64
 
-	limiter    throttle.Limiter
-	forecaster throttle.Forecaster // nil where the limiter is none
-	fetcher    throttle.Fetcher    // likewise
+	limiter throttle.Limiter
+	remote  throttle.Remote // the limiter; nil if it is none
 
 	started time.Time        // where the queue's clock was read
 	base    throttle.Instant // and what it said
@@ -68,7 +67,7 @@ type Queue struct {
 	expiring  byDeadline
 	timer     *time.Timer
 	due       throttle.Instant // when the head asks again; Never where only news can help
-	fetching  bool             // the fetcher was told of somebody in line
+	fetching  bool             // the remote was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
 	late      time.Duration    // how late after it was due the last late one left the line
 	lateTo    throttle.Instant // and until when that counts
@@ -89,26 +88,18 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 		due:     throttle.Never,
 	}
 	q.readTolerance()
-	q.forecaster, _ = limiter.(throttle.Forecaster)
-	q.fetcher, _ = limiter.(throttle.Fetcher)
-	if n, ok := limiter.(throttle.Notifier); ok {
-		n.Notify(q.wake)
+	if remote, ok := limiter.(throttle.Remote); ok {
+		q.remote = remote
+		remote.Notify(q.wake)
 	}
 	return q
 }
 
-// leastTolerance is the permit tolerance of a limiter that states none.
-const leastTolerance = 10 * time.Millisecond
-
 func (q *Queue) readTolerance() {
-	tolerance := time.Duration(0)
-	if t, ok := q.limiter.(throttle.Tolerant); ok {
-		tolerance = t.Tolerance()
+	q.tolerance = q.limiter.Tolerance()
+	if q.tolerance <= 0 {
+		q.tolerance = throttle.Tolerance()
 	}
-	if tolerance <= 0 {
-		tolerance = leastTolerance
-	}
-	q.tolerance = tolerance
 }
 
 // Now returns the instant by the queue's clock, in which all its instants are.
@@ -201,7 +192,7 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	q.stand(w, t, now)
 	q.line.share = q.lowPriorityShare()
 	q.line.enter(w, urgencyOf(w.ctx).of(t))
-	bound := q.forecast(now, w.Request).At
+	bound := q.limiter.Forecast(now, w.Request).At
 	next, err := q.ask(w, bound, now)
 	if err == nil && next <= now {
 		q.line.depart(w)
@@ -250,7 +241,7 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	if q.Hook == nil {
 		return nil
 	}
-	f := q.forecast(now, w.Request)
+	f := q.limiter.Forecast(now, w.Request)
 	return &Wait{
 		Queue:   q,
 		Planned: max(0, f.At.Sub(now)),
@@ -313,15 +304,6 @@ func (q *Queue) deadline(ctx context.Context, t *Turn, came throttle.Instant) th
 	return deadline
 }
 
-// forecast returns the lower bound of the wait for r, where the limiter knows
-// one.
-func (q *Queue) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	if q.forecaster == nil {
-		return throttle.Forecast{At: now}
-	}
-	return q.forecaster.Forecast(now, r)
-}
-
 func (q *Queue) maxWaiting() int {
 	if q.MaxWaiting > 0 {
 		return q.MaxWaiting
@@ -331,7 +313,7 @@ func (q *Queue) maxWaiting() int {
 
 // refuse returns the error that sends w away, who is in line.
 func (q *Queue) refuse(w *waiter, cause error, now throttle.Instant) error {
-	f := q.forecast(now, w.Request)
+	f := q.limiter.Forecast(now, w.Request)
 	err := q.refusal(cause, f, now)
 	err.Waiting-- // the others
 	err.Before, _ = q.line.ahead(w)
@@ -399,8 +381,6 @@ func (q *Queue) missed(w *waiter) bool {
 // giveBack returns permits that were granted and never left, and lets others
 // have them.
 func (q *Queue) giveBack(now, charged throttle.Instant, r throttle.Request) {
-	if f, ok := q.limiter.(throttle.Refunder); ok {
-		f.Refund(now, charged, r)
-	}
+	q.limiter.Refund(now, charged, r)
 	q.advance(now)
 }

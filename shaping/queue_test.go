@@ -166,7 +166,7 @@ func (c certain) Forecast(now throttle.Instant, r throttle.Request) throttle.For
 	if r.N > c.most {
 		return throttle.Forecast{At: throttle.Never}
 	}
-	return c.Limiter.(throttle.Forecaster).Forecast(now, r)
+	return c.Limiter.Forecast(now, r)
 }
 
 func TestQueueReturnsTheContextsErrorBeforeAnything(t *testing.T) {
@@ -190,20 +190,21 @@ func TestNewQueuePanicsWithoutALimiter(t *testing.T) {
 	shaping.NewQueue(nil)
 }
 
-// bare is a limiter with no further ability: one call per millisecond.
-type bare struct{ next *throttle.Instant }
-
-func (b bare) Take(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
-	if *b.next > now {
-		return *b.next, nil
-	}
-	*b.next = now.Add(time.Millisecond)
-	return now, nil
+// everyMillisecond lets one call go in each millisecond.
+func everyMillisecond() throttle.Limiter {
+	var next throttle.Instant
+	return throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
+		if next > now {
+			return next, nil
+		}
+		next = now.Add(time.Millisecond)
+		return now, nil
+	})
 }
 
-func TestQueueWorksOverALimiterWithNoOtherAbility(t *testing.T) {
+func TestQueueWorksOverAFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shaping.NewQueue(bare{new(throttle.Instant)})
+		q := shaping.NewQueue(everyMillisecond())
 		q.MaxWait = 1500 * time.Microsecond
 		j := newJournal(t, q)
 		turn := one()
@@ -211,11 +212,9 @@ func TestQueueWorksOverALimiterWithNoOtherAbility(t *testing.T) {
 			j.come(t.Context(), name, turn)
 			turn = one()
 		}
-		q.Pause(time.Hour) // nothing that it could do
 		q.Reconcile(throttle.Fact{Refused: true})
-		q.Charge(shaping.Departure{Request: throttle.Request{N: 1}, Charged: q.Now()})
-		if err := q.Tune(throttle.LeakyBucket(1, time.Second)); !errors.Is(err, shaping.ErrNotTunable) {
-			t.Errorf("Tune() = %v, want ErrNotTunable", err)
+		if err := q.Tune(throttle.LeakyBucket(1, time.Second)); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("Tune() = %v, want one that matches errors.ErrUnsupported", err)
 		}
 		if s := q.State(); s.Waiting != 2 {
 			t.Errorf("State() = %+v, want 2 in line", s)
@@ -225,5 +224,23 @@ func TestQueueWorksOverALimiterWithNoOtherAbility(t *testing.T) {
 		}
 		q.Return(turn) // it never departed
 		j.want("a 0s", "b 1ms", "c 1.5ms deadline")
+	})
+}
+
+// A pause holds a function too, and what is charged beyond the estimates is taken
+// from it before the next permits.
+func TestQueuePausesAndChargesAFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shaping.NewQueue(everyMillisecond())
+		j := newJournal(t, q)
+		q.Pause(time.Hour)
+		turn := one()
+		j.come(t.Context(), "a", turn)
+		j.come(t.Context(), "in time", &shaping.Turn{N: 1, MaxWait: time.Minute})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		q.Charge(turn.Departure())
+		j.come(t.Context(), "b", one())
+		j.want("in time 0s deadline", "a 1h0m0s", "b 1h0m0.002s")
 	})
 }

@@ -80,20 +80,15 @@ func (q *Queue) Return(t *Turn) {
 }
 
 // Charge charges the departure once more, although nobody waited for it: what
-// was let go once was sent twice. The next departures pay for it. A limiter that
-// is no [throttle.Settler] is not charged.
+// was let go once was sent twice. The next departures pay for it.
 func (q *Queue) Charge(d Departure) {
-	s, ok := q.limiter.(throttle.Settler)
-	if !ok {
-		return
-	}
 	twice := d.Request
 	twice.N *= 2
 	twice.Each = slices.Clone(twice.Each)
 	for i := range twice.Each {
 		twice.Each[i] *= 2
 	}
-	s.Settle(q.Now(), d.Charged, d.Request, twice)
+	q.limiter.Settle(q.Now(), d.Charged, d.Request, twice)
 }
 
 // CheckWait returns the error with which WaitTurn would refuse the turn at once
@@ -107,7 +102,7 @@ func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) err
 		return q.refusal(ErrClosed, throttle.Forecast{}, now)
 	}
 	then := now.Add(max(delay, 0))
-	forecast := q.forecast(now, t.request(now))
+	forecast := q.limiter.Forecast(now, t.request(now))
 	forecast.At = max(forecast.At, then)
 	if forecast.At > q.deadline(ctx, t, then) {
 		return q.refusal(ErrDeadline, forecast, now)

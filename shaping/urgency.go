@@ -94,11 +94,7 @@ func of(r throttle.Request, i int) int {
 // readRates reads how many permits each limit grants in a second.
 func (q *Queue) readRates() {
 	q.rates = []float64{}
-	r, ok := q.limiter.(throttle.Reader)
-	if !ok {
-		return
-	}
-	for _, l := range r.State(q.Now()).Limits {
+	for _, l := range q.limiter.State(q.Now()).Limits {
 		q.rates = append(q.rates, float64(l.Limit.Permits)/l.Limit.Per.Seconds())
 	}
 }

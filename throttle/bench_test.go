@@ -69,12 +69,7 @@ func BenchmarkTake(b *testing.B) {
 func BenchmarkFullLog(b *testing.B) {
 	const permits = 1_000_000
 	limit := throttle.SlidingLog(permits, time.Minute)
-	l := throttle.NewAt(limit).(interface {
-		throttle.Limiter
-		throttle.Reader
-		throttle.Settler
-		throttle.Tuner
-	})
+	l := throttle.NewAt(limit)
 	now := epoch
 	fill := func() {
 		for at := now; at <= now; now += 1000 {

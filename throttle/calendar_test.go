@@ -63,7 +63,7 @@ func TestPauseWithoutEndReturns(t *testing.T) {
 		aligned(throttle.FixedWindow(10, 24*time.Hour), throttle.AlignDay("Europe/Berlin")),
 		aligned(throttle.FixedWindow(10, 31*24*time.Hour), throttle.AlignMonth("Asia/Tokyo")),
 	} {
-		limiter := throttle.NewAt(l).(exact)
+		limiter := throttle.NewAt(l)
 		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: math.MaxInt64})
 		year := 365 * 24 * time.Hour
 		for _, now := range []throttle.Instant{epoch, epoch.Add(49 * year)} {

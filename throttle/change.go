@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reconcile implements [Reconciler].
+// Reconcile implements [Limiter].
 func (s *set) Reconcile(now Instant, f Fact) {
 	if !f.Refused && !f.Resumed && !s.cut.Load() {
 		return
@@ -114,7 +114,7 @@ func (s *set) takeOver(now Instant, l Limit, old rule) rule {
 	return rule
 }
 
-// Tune implements [Tuner].
+// Tune implements [Limiter].
 func (s *set) Tune(now Instant, limits ...Limit) error {
 	resolved, err := Resolve(limits...)
 	if err != nil {

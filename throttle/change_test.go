@@ -40,8 +40,8 @@ func TestResumedLimiterGoesOnAsAfterThePause(t *testing.T) {
 }
 
 // paused returns a limiter that is paused from the epoch until an instant.
-func paused(l throttle.Limit, until throttle.Instant) exact {
-	limiter := throttle.NewAt(l).(exact)
+func paused(l throttle.Limit, until throttle.Instant) throttle.Limiter {
+	limiter := throttle.NewAt(l)
 	limiter.Reconcile(epoch, throttle.Fact{Refused: true, Until: until})
 	return limiter
 }
@@ -65,7 +65,7 @@ func TestResumedLimiterKeepsItsCut(t *testing.T) {
 		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),
 		throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
 	} {
-		limiter := throttle.NewAt(l).(exact)
+		limiter := throttle.NewAt(l)
 		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true})
 		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: epoch.Add(time.Hour)})
 		now := epoch.Add(time.Second)

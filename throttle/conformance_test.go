@@ -16,29 +16,17 @@ func TestDecisions(t *testing.T) {
 // charges at exact instants and rounds what it tells.
 func TestDecisionsOfACoarserTick(t *testing.T) {
 	coarsely := func(limits ...throttle.Limit) throttle.Limiter {
-		return coarse{throttle.NewAt(limits...).(exact), t}
+		return coarse{throttle.NewAt(limits...), t}
 	}
 	limitertest.Suite{Make: coarsely, Histories: 300, Tick: time.Duration(tick)}.Decisions(t)
 }
 
 const tick = throttle.Instant(time.Microsecond)
 
-// An exact limiter has all that the suite asks for.
-type exact interface {
-	throttle.Limiter
-	throttle.Forecaster
-	throttle.Refunder
-	throttle.Reconciler
-	throttle.Tuner
-	throttle.Settler
-	throttle.Reader
-	throttle.Tolerant
-}
-
 // A coarse limiter tells instants rounded up to the tick, and may be asked at
 // whole ticks only.
 type coarse struct {
-	exact
+	throttle.Limiter
 	t *testing.T
 }
 
@@ -59,40 +47,40 @@ func (c coarse) whole(instants ...throttle.Instant) {
 
 func (c coarse) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	c.whole(now, r.Since)
-	at, err := c.exact.Take(now, r)
+	at, err := c.Limiter.Take(now, r)
 	return roundUp(at), err
 }
 
 func (c coarse) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	c.whole(now, r.Since)
-	f := c.exact.Forecast(now, r)
+	f := c.Limiter.Forecast(now, r)
 	f.At = roundUp(f.At)
 	return f
 }
 
 func (c coarse) Refund(now, at throttle.Instant, r throttle.Request) {
 	c.whole(now, at)
-	c.exact.Refund(now, at, r)
+	c.Limiter.Refund(now, at, r)
 }
 
 func (c coarse) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	c.whole(now, at)
-	c.exact.Settle(now, at, r, actual)
+	c.Limiter.Settle(now, at, r, actual)
 }
 
 func (c coarse) Reconcile(now throttle.Instant, f throttle.Fact) {
 	c.whole(now, f.Departed, f.Until)
-	c.exact.Reconcile(now, f)
+	c.Limiter.Reconcile(now, f)
 }
 
 func (c coarse) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	c.whole(now)
-	return c.exact.Tune(now, limits...)
+	return c.Limiter.Tune(now, limits...)
 }
 
 func (c coarse) State(now throttle.Instant) throttle.State {
 	c.whole(now)
-	s := c.exact.State(now)
+	s := c.Limiter.State(now)
 	for i := range s.Limits {
 		s.Limits[i].Next = roundUp(s.Limits[i].Next)
 	}

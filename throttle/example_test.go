@@ -63,7 +63,27 @@ func ExampleRequest() {
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	call := throttle.Request{Each: []int{1, 600}} // one request of an estimated 600 tokens
 	at, _ := limiter.Take(now, call)
-	limiter.(throttle.Settler).Settle(now, at, call, throttle.Request{Each: []int{1, 250}})
-	fmt.Println(limiter.(throttle.Reader).State(now).Limits[1].Headroom)
+	limiter.Settle(now, at, call, throttle.Request{Each: []int{1, 250}})
+	fmt.Println(limiter.State(now).Limits[1].Headroom)
 	// Output: 750
+}
+
+// A function decides: one call at a time.
+func ExampleLimiterFunc() {
+	flying := false
+	limiter := throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
+		if flying {
+			return now.Add(10 * time.Millisecond), nil // ask again then
+		}
+		flying = true
+		return now, nil
+	})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	for range 2 {
+		at, _ := limiter.Take(now, throttle.Request{N: 1})
+		fmt.Println(at.Sub(now))
+	}
+	// Output:
+	// 0s
+	// 10ms
 }

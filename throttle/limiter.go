@@ -14,7 +14,7 @@ type Instant int64
 
 // Never is the instant that [Limiter.Take] answers where only news can change
 // the answer: a permit that comes back, a run that is fetched. Whoever waits
-// for it is woken through [Notifier].
+// for it is woken through [Remote].
 const Never Instant = math.MaxInt64
 
 // InstantOf returns t as an Instant, and the last or first one, [Never] the last,
@@ -65,17 +65,14 @@ type Request struct {
 	N     int
 	Each  []int
 	Since Instant // in line since; a permit that fell due in this time may be spent late; zero: now
-	Until Instant // who asks leaves the line then; zero: it has no deadline. Only a [Fetcher] reads it.
+	Until Instant // who asks leaves the line then; zero: it has no deadline. Only a [Remote] reads it.
 	ID    uint64  // of the call that it is for, the same at Take and Refund; zero: it has none
 }
 
 // A Limiter decides when permits may be spent. It never sleeps and does no I/O
-// in the call. Limiters are safe for concurrent use.
-//
-// More ability is a second interface of one method, found by type assertion:
-// [Forecaster], [Refunder], [Reconciler], [Tuner], [Settler], [Notifier],
-// [Fetcher], [Reader], [Tolerant], and [io.Closer]. What [Local] makes has all
-// but Notifier, Fetcher and Closer.
+// in the call. Limiters are safe for concurrent use. [Local] makes them,
+// [LimiterFunc] makes one of a function, and one that enforces its limits
+// together with other processes is a [Remote] too.
 type Limiter interface {
 	// Take spends what r asks and returns an instant not after now, the one
 	// at which the permits were charged; or it spends nothing and returns
@@ -84,6 +81,76 @@ type Limiter interface {
 	// The error is for what can never be granted, [ErrExceedsBurst], or what
 	// makes no sense, a negative number of permits.
 	Take(now Instant, r Request) (at Instant, err error)
+
+	// Forecast returns a lower bound of the wait, now if nothing is certain. It
+	// is a bound for r alone, as if nobody stood in line before it, and never a
+	// guess: a request is refused on it.
+	Forecast(now Instant, r Request) Forecast
+
+	// Refund takes back permits that were spent but never left: the caller
+	// went away just as they were granted. The instant at is the one that Take
+	// answered, and what was taken is given back once. A bucket moves back if
+	// all that was charged since some instant has come back. Otherwise the
+	// permits keep their instant: who stood in line then may still have them,
+	// within the tolerance after it, at the same cost, once what went over since
+	// is earned back; else they are lost. Windows count them no longer.
+	Refund(now, at Instant, r Request)
+
+	// Settle corrects an estimate: the request r, charged at the instant at,
+	// really cost actual. Overspend is always charged, now. Underspend is given
+	// back as far as the limiter would now hold no more than if actual had been
+	// charged at the departure; what can no longer be told is dropped, such as,
+	// in a limiter of one bucket, what was charged before the first Settle that
+	// was no overspend.
+	Settle(now, at Instant, r, actual Request)
+
+	// Reconcile believes the vendor. A refusal cuts the rate by [Cut]; calls
+	// served afterwards restore it step by step. A refusal with a time cuts it
+	// only if calls were served since the last cut: if nobody is served, the
+	// rate is not the reason. A refusal with a time pauses too: permits dated
+	// before its end are void, saved burst with them, and from then on departures
+	// are spaced at the interval of limits of up to a minute; longer limits are
+	// neither spaced nor cut.
+	Reconcile(now Instant, f Fact)
+
+	// Tune replaces the limits while running. What was used under the old
+	// limits counts as used under the new ones, in permits and fractions of one;
+	// nothing is granted for the change itself, and what was at hand stays so: a
+	// larger burst is earned, and what a larger or another window has more at
+	// hand is let out evenly. An instant before the change, read out of order,
+	// waits for it. The error is for limits that do not validate, and matches
+	// [errors.ErrUnsupported] if limits cannot be replaced; the old ones stay.
+	Tune(now Instant, limits ...Limit) error
+
+	// Tolerance returns the permit tolerance: how long after its instant a
+	// permit may still be spent, as the function [Tolerance] has it of limits.
+	// Zero or less means that of no limits.
+	Tolerance() time.Duration
+
+	// State returns the state at an instant. It spends nothing.
+	State(now Instant) State
+}
+
+// A Remote is a [Limiter] that enforces its limits together with others, such as
+// other processes, so that it learns from elsewhere. It is found by type
+// assertion.
+type Remote interface {
+	// Notify has wake called, from any goroutine, whenever what Take answered no
+	// longer holds: permits came, a pause or other limits were learned from
+	// elsewhere. The limiter holds no lock then, and does not call it from inside
+	// one of its own methods: the queue that calls those holds its lock. The last
+	// wake registered is the one called.
+	Notify(wake func())
+
+	// Fetch is told of the n requests that stand in line, first to last, and may
+	// start one call for them in the background; and once, with none, when nobody
+	// stands there any more. The sequence is valid during the call only, and
+	// costs what is looked at of it.
+	Fetch(now Instant, n int, line iter.Seq[Request])
+
+	// Close ends what the limiter does in the background and gives back what it
+	// holds. It does not wait for that. Nothing is granted afterwards.
+	Close() error
 }
 
 // ErrExceedsBurst is matched by the error for a request of more permits than
@@ -108,24 +175,6 @@ const (
 	ReasonStore       Reason = "store"       // the store to answer
 )
 
-// A Forecaster knows a lower bound of the wait. It is a bound for r alone, as
-// if nobody stood in line before it, and never a guess: a request is refused
-// on it.
-type Forecaster interface {
-	Forecast(now Instant, r Request) Forecast
-}
-
-// A Refunder takes back permits that were spent but never left: the caller
-// went away just as they were granted. The instant at is the one that Take
-// answered, and what was taken is given back once. A bucket moves back where all
-// that was charged since some instant has come back. Otherwise the permits keep
-// their instant: who stood in line then may still have them, within the tolerance
-// after it, at the same cost, once what went over since is earned back; else
-// they are lost. Windows count them no longer.
-type Refunder interface {
-	Refund(now, at Instant, r Request)
-}
-
 // A Fact is the vendor's word about one answered call, in the limiter's terms.
 type Fact struct {
 	Departed Instant // when the call left; a refusal of a call older than the last cut is old news; zero: no call, only a pause
@@ -143,66 +192,6 @@ type Fact struct {
 // no call was told cuts nothing.
 func (f Fact) Slows() bool {
 	return f.Refused && !f.Resumed && (f.Until == 0 || f.Departed != 0)
-}
-
-// A Reconciler believes the vendor. A refusal cuts the rate by [Cut]; calls
-// served afterwards restore it step by step. One with a time cuts it only if calls
-// were served since the last cut: who serves nobody does not do so for the rate.
-// It pauses too: permits
-// dated before it are void, saved burst with them, and from it on departures
-// are spaced at the interval of limits of up to a minute; longer limits are
-// neither spaced nor cut.
-type Reconciler interface {
-	Reconcile(now Instant, f Fact)
-}
-
-// A Tuner replaces the limits while running. What was used under the old
-// limits counts as used under the new ones, in permits and fractions of one;
-// nothing is granted for the change itself, and what was at hand stays so: a
-// larger burst is earned, and what a larger or another window has more at hand is
-// let out evenly.
-// An instant before the change, read out of order, waits for it. An error is
-// for limits that do not validate; the old ones stay.
-type Tuner interface {
-	Tune(now Instant, limits ...Limit) error
-}
-
-// A Settler corrects an estimate: the request r, charged at the instant at,
-// really cost actual. Overspend is always charged, now. Underspend is given
-// back as far as the limiter would now hold no more than if actual had been
-// charged at the departure; what can no longer be told is dropped, such as, in a
-// limiter of one bucket, what was charged before the first Settle that was no
-// overspend.
-type Settler interface {
-	Settle(now, at Instant, r, actual Request)
-}
-
-// A Notifier calls wake, from any goroutine, whenever what Take answered no
-// longer holds: permits came, a pause or other limits were learned from
-// elsewhere. It holds no lock then, and does not call from inside one of its
-// own methods: the queue that calls those holds its lock. The last wake
-// registered is the one called.
-type Notifier interface {
-	Notify(wake func())
-}
-
-// A Fetcher is told of the n requests that stand in line, first to last, and
-// may start one call for them in the background; and once, with none, when
-// nobody stands there any more. The sequence is valid during the call only, and
-// costs what is looked at of it.
-type Fetcher interface {
-	Fetch(now Instant, n int, line iter.Seq[Request])
-}
-
-// A Tolerant limiter states the permit tolerance: how long after its instant a
-// permit may still be spent.
-type Tolerant interface {
-	Tolerance() time.Duration
-}
-
-// A Reader tells the state of a limiter at an instant, spending nothing.
-type Reader interface {
-	State(now Instant) State
 }
 
 // A State is a limiter's state at one instant.

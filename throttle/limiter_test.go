@@ -55,9 +55,9 @@ func TestHugeLimitsDoNotOverflow(t *testing.T) {
 					if l.Algorithm != throttle.AlgorithmLeakyBucket && at <= epoch || err != nil {
 						t.Errorf("%v: Take of one more = %d, %v, want a wait", l, at, err)
 					}
-					limiter.(throttle.Settler).Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
+					limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
 				}
-				if s := limiter.(throttle.Reader).State(epoch).Limits[0]; s.Headroom > 0 || s.Utilization < 0 {
+				if s := limiter.State(epoch).Limits[0]; s.Headroom > 0 || s.Utilization < 0 {
 					t.Errorf("%v: after all and more the state is %+v", l, s)
 				}
 			}
@@ -68,7 +68,7 @@ func TestHugeLimitsDoNotOverflow(t *testing.T) {
 // What went over may be more than all windows since could be counted to pay.
 func TestDebtOfManyWindowsDoesNotOverflow(t *testing.T) {
 	l := throttle.NewAt(throttle.FixedWindow(1_000_000_000, 1))
-	l.(throttle.Settler).Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 2_000_000_001})
+	l.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 2_000_000_001})
 	if at, _ := l.Take(epoch, throttle.Request{N: 1}); at != epoch+2 {
 		t.Errorf("Take at once = %d, want 2", at-epoch)
 	}
@@ -82,7 +82,7 @@ func TestForecastTellsWhy(t *testing.T) {
 	l := throttle.NewAt(throttle.TokenBucket(10, time.Second, 1), throttle.FixedWindow(1, time.Hour))
 	forecast := func(want throttle.Forecast) {
 		t.Helper()
-		if got := l.(throttle.Forecaster).Forecast(epoch, throttle.Request{N: 1}); got != want {
+		if got := l.Forecast(epoch, throttle.Request{N: 1}); got != want {
 			t.Errorf("Forecast = %+v, want %+v", got, want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestForecastTellsWhy(t *testing.T) {
 	hour := throttle.Instant(time.Hour)
 	forecast(throttle.Forecast{At: epoch/hour*hour + hour, Limit: "requests-fixed-1", Reason: throttle.ReasonRate})
 	until := epoch.Add(3 * time.Hour)
-	l.(throttle.Reconciler).Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: until})
+	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: until})
 	forecast(throttle.Forecast{At: until, Reason: throttle.ReasonPause})
 }
 
@@ -106,9 +106,19 @@ func TestToleranceIsTwoIntervalsWithinItsBounds(t *testing.T) {
 		{throttle.LeakyBucket(1, time.Hour), 100 * time.Millisecond},
 		{throttle.LeakyBucket(1, math.MaxInt64), 100 * time.Millisecond},
 	} {
-		if got := throttle.NewAt(c.limit).(throttle.Tolerant).Tolerance(); got != c.want {
+		if got := throttle.NewAt(c.limit).Tolerance(); got != c.want {
 			t.Errorf("%v: Tolerance() = %v, want %v", c.limit, got, c.want)
 		}
+	}
+	both := []throttle.Limit{throttle.LeakyBucket(1, time.Hour), throttle.LeakyBucket(100, time.Second)}
+	if got, want := throttle.Tolerance(both...), throttle.NewAt(both...).Tolerance(); got != want || got != 20*time.Millisecond {
+		t.Errorf("Tolerance of both = %v, a limiter's %v, want 20ms", got, want)
+	}
+	if got, want := throttle.Tolerance(), throttle.NewAt().Tolerance(); got != want || got != 100*time.Millisecond {
+		t.Errorf("Tolerance of no limits = %v, a limiter's %v, want 100ms", got, want)
+	}
+	if got := throttle.Tolerance(throttle.Limit{Per: time.Millisecond}); got != 10*time.Millisecond {
+		t.Errorf("Tolerance of a limit that does not validate = %v, want the least, 10ms", got)
 	}
 }
 
@@ -128,7 +138,7 @@ func TestForecastOfWhatIsNeverGrantedIsNever(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := throttle.InstantOf(time.Unix(1, 0))
-	if f := limiter.(throttle.Forecaster).Forecast(now, throttle.Request{N: 6}); f.At != throttle.Never {
+	if f := limiter.Forecast(now, throttle.Request{N: 6}); f.At != throttle.Never {
 		t.Errorf("Forecast(6 of a burst of 5).At = %v, want Never", f.At)
 	}
 }
@@ -139,7 +149,7 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(1, time.Hour), throttle.FixedWindow(10, time.Second),
 		aligned(throttle.FixedWindow(10, time.Second), throttle.AlignFirstUse), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
 	} {
-		limiter := throttle.NewAt(l).(exact)
+		limiter := throttle.NewAt(l)
 		for range 3 {
 			limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
 		}

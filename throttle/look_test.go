@@ -16,7 +16,7 @@ func TestLookAheadMovesNothing(t *testing.T) {
 		{throttle.SlidingLog(10, time.Second)}, {throttle.SlidingWindow(10, time.Second)},
 		{throttle.TokenBucket(10, time.Second, 5), throttle.FixedWindow(20, time.Minute)},
 	} {
-		looked, left := throttle.NewAt(limits...).(exact), throttle.NewAt(limits...).(exact)
+		looked, left := throttle.NewAt(limits...), throttle.NewAt(limits...)
 		granted := 0
 		for now := epoch; now < epoch.Add(3*time.Second); now = now.Add(30 * time.Millisecond) {
 			look(t, looked, now.Add(time.Hour))
@@ -35,7 +35,7 @@ func TestLookAheadMovesNothing(t *testing.T) {
 	}
 }
 
-func look(t *testing.T, l exact, ahead throttle.Instant) {
+func look(t *testing.T, l throttle.Limiter, ahead throttle.Instant) {
 	t.Helper()
 	if s := l.State(ahead); !s.Whole {
 		t.Errorf("an hour ahead the state is %+v, want a whole one", s)

@@ -68,7 +68,7 @@ func TestReturnedPermitsHoldUpTheLockFreeFormNoLongerThanTheTolerance(t *testing
 		_, _ = l.Take(now, throttle.Request{N: 1})
 		now = now.Add(time.Millisecond)
 	}
-	l.(throttle.Refunder).Refund(now, epoch.Add(time.Millisecond), throttle.Request{N: 1})
+	l.Refund(now, epoch.Add(time.Millisecond), throttle.Request{N: 1})
 	if throttle.LockFree(l) {
 		t.Fatal("a returned permit is not kept")
 	}
@@ -121,19 +121,19 @@ func randomBucket(random *rand.Rand) throttle.Limit {
 
 func refundBoth(now, at throttle.Instant, a, b throttle.Limiter) {
 	for _, l := range []throttle.Limiter{a, b} {
-		l.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1})
+		l.Refund(now, at, throttle.Request{N: 1})
 	}
 }
 
 func reconcileBoth(now throttle.Instant, f throttle.Fact, a, b throttle.Limiter) {
 	for _, l := range []throttle.Limiter{a, b} {
-		l.(throttle.Reconciler).Reconcile(now, f)
+		l.Reconcile(now, f)
 	}
 }
 
 func tuneBoth(t *testing.T, now throttle.Instant, limit throttle.Limit, a, b throttle.Limiter) {
 	for _, l := range []throttle.Limiter{a, b} {
-		if err := l.(throttle.Tuner).Tune(now, limit); err != nil {
+		if err := l.Tune(now, limit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,10 +185,10 @@ func TestConcurrentUseKeepsTheBound(t *testing.T) {
 					}
 					switch random.IntN(20) {
 					case 0, 1:
-						l.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1})
+						l.Refund(now, at, throttle.Request{N: 1})
 						continue
 					case 2:
-						l.(throttle.Settler).Settle(now, at, throttle.Request{N: 1}, throttle.Request{})
+						l.Settle(now, at, throttle.Request{N: 1}, throttle.Request{})
 						continue
 					}
 					granted.Add(1)
@@ -210,18 +210,18 @@ func TestConcurrentUseKeepsTheBound(t *testing.T) {
 func disturb(l throttle.Limiter, now throttle.Instant, random *rand.Rand, limits []throttle.Limit) {
 	switch random.IntN(200) {
 	case 0:
-		_ = l.(throttle.Tuner).Tune(now, limits...)
+		_ = l.Tune(now, limits...)
 	case 1:
-		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: epoch, Refused: true})
+		l.Reconcile(now, throttle.Fact{Departed: epoch, Refused: true})
 	case 2:
-		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Departed: now})
+		l.Reconcile(now, throttle.Fact{Departed: now})
 	case 3:
-		l.(throttle.Reader).State(now)
+		l.State(now)
 	case 4:
-		l.(throttle.Forecaster).Forecast(now, throttle.Request{N: 1})
+		l.Forecast(now, throttle.Request{N: 1})
 	case 5:
-		l.(throttle.Reconciler).Reconcile(now, throttle.Fact{Refused: true, Until: now + 1})
+		l.Reconcile(now, throttle.Fact{Refused: true, Until: now + 1})
 	case 6:
-		l.(throttle.Settler).Settle(now, now, throttle.Request{N: 1}, throttle.Request{N: 3})
+		l.Settle(now, now, throttle.Request{N: 1}, throttle.Request{N: 3})
 	}
 }

@@ -51,22 +51,24 @@ func (s *set) install(now Instant, limits []Limit) {
 		s.rules[i] = newRule(l, s.share, s.wall)
 		s.most[i] = int64(l.most())
 	}
-	s.tolerance = toleranceOf(limits)
+	s.tolerance = Tolerance(limits...)
 }
 
-// The permit tolerance is how long after its instant a permit may be spent:
-// two intervals, so that a late timer never slows the schedule, and at least
-// the 10 ms that a garbage collection or a busy machine takes.
 const (
 	minTolerance = 10 * time.Millisecond
 	maxTolerance = 100 * time.Millisecond
 )
 
-// toleranceOf returns the tolerance that keeps the bound of every limit.
-func toleranceOf(limits []Limit) time.Duration {
+// Tolerance returns the permit tolerance of limits that are enforced together:
+// how long after its instant a permit may still be spent. It is two intervals of
+// the limit whose interval is the shortest, so that a late timer never slows the
+// schedule; at least the 10 ms that a garbage collection or a busy machine takes,
+// and at most 100 ms, which is the tolerance of no limits too. A limit of 100
+// permits per second has one of 20 ms.
+func Tolerance(limits ...Limit) time.Duration {
 	tolerance := maxTolerance
 	for _, l := range limits {
-		two := 2 * min(l.Per/time.Duration(l.Permits), maxTolerance)
+		two := 2 * min(l.Per/time.Duration(max(l.Permits, 1)), maxTolerance)
 		tolerance = min(tolerance, max(two, minTolerance))
 	}
 	return tolerance
@@ -214,7 +216,7 @@ func (s *set) thaw(b *bucket, now Instant) {
 	}
 }
 
-// Forecast implements [Forecaster].
+// Forecast implements [Limiter].
 func (s *set) Forecast(now Instant, r Request) Forecast {
 	if r.Since == 0 {
 		r.Since = now
@@ -247,14 +249,14 @@ func (s *set) latest(at Instant, r *Request) int {
 	return 0
 }
 
-// Tolerance implements [Tolerant].
+// Tolerance implements [Limiter].
 func (s *set) Tolerance() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tolerance
 }
 
-// Refund implements [Refunder].
+// Refund implements [Limiter].
 func (s *set) Refund(now, at Instant, r Request) {
 	s.lock()
 	defer s.unlock(now)
@@ -276,7 +278,7 @@ func (s *set) void(at Instant) bool {
 	return at < Instant(s.pausedTo.Load()) || at <= s.tunedAt
 }
 
-// Settle implements [Settler].
+// Settle implements [Limiter].
 func (s *set) Settle(now, at Instant, r, actual Request) {
 	s.lock()
 	defer s.unlock(now)
@@ -293,7 +295,7 @@ func (s *set) Settle(now, at Instant, r, actual Request) {
 	}
 }
 
-// State implements [Reader].
+// State implements [Limiter].
 func (s *set) State(now Instant) State {
 	s.lock()
 	defer s.unlockAsFound()

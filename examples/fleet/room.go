@@ -36,12 +36,7 @@ func roomFor(limit throttle.Limit, replicas int, events []event) room {
 
 // late returns how many permits fall due within the tolerance.
 func late(limit throttle.Limit) int {
-	l, err := throttle.Local{}.Limiter("", limit)
-	if err != nil {
-		return 0 // it was parsed before
-	}
-	tolerance := l.(throttle.Tolerant).Tolerance()
-	return int(math.Ceil(perSecond(limit) * tolerance.Seconds()))
+	return int(math.Ceil(perSecond(limit) * throttle.Tolerance(limit).Seconds()))
 }
 
 func burstOf(l throttle.Limit) int { return max(1, l.Burst) }

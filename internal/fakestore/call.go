@@ -12,7 +12,7 @@ import (
 // most bounds a run, whatever the line.
 const most = 128
 
-// Fetch implements [throttle.Fetcher]. Once what is in hand is about to run out
+// Fetch implements [throttle.Remote]. Once what is in hand is about to run out
 // it calls for more, for at most half of the line.
 func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.mu.Lock()
@@ -140,7 +140,7 @@ func (l *limiter) hear(n news) {
 	})
 }
 
-// Reconcile implements [throttle.Reconciler]. A pause holds here at once, and
+// Reconcile implements [throttle.Limiter]. A pause holds here at once, and
 // elsewhere when the news has come.
 func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.mu.Lock()
@@ -164,7 +164,7 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	})
 }
 
-// Tune implements [throttle.Tuner]. The error tells of the limits; they hold
+// Tune implements [throttle.Limiter]. The error tells of the limits; they hold
 // once the server has them.
 func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	resolved, err := throttle.Resolve(limits...)
@@ -177,7 +177,7 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	return nil
 }
 
-// Settle implements [throttle.Settler].
+// Settle implements [throttle.Limiter].
 func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

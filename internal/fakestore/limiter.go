@@ -179,7 +179,7 @@ func (l *limiter) now() throttle.Instant {
 	return l.asked.Add(time.Since(l.sent))
 }
 
-// Forecast implements [throttle.Forecaster]. Until a first run has come nothing
+// Forecast implements [throttle.Limiter]. Until a first run has come nothing
 // is certain.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	l.mu.Lock()
@@ -203,7 +203,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	return throttle.Forecast{At: at, Reason: throttle.ReasonRate}
 }
 
-// Refund implements [throttle.Refunder]: the permit is in hand again, with its
+// Refund implements [throttle.Limiter]: the permit is in hand again, with its
 // instant.
 func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.mu.Lock()
@@ -218,21 +218,21 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.hold(permit{at, r})
 }
 
-// Notify implements [throttle.Notifier].
+// Notify implements [throttle.Remote].
 func (l *limiter) Notify(wake func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wake = wake
 }
 
-// Tolerance implements [throttle.Tolerant].
+// Tolerance implements [throttle.Limiter].
 func (l *limiter) Tolerance() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tolerance
 }
 
-// State implements [throttle.Reader]. What the replicas have used is with the
+// State implements [throttle.Limiter]. What the replicas have used is with the
 // server, and outlives the limiter.
 func (l *limiter) State(now throttle.Instant) throttle.State {
 	l.mu.Lock()

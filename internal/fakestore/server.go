@@ -144,7 +144,7 @@ func (s *Server) reserve(key string, asked []throttle.Request) (run, error) {
 }
 
 func (k *shared) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	return k.limiter.(throttle.Forecaster).Forecast(now, r)
+	return k.limiter.Forecast(now, r)
 }
 
 // settle forgets what may have been spent by now.
@@ -164,7 +164,7 @@ func (k *shared) void(now throttle.Instant) {
 	k.settle(now)
 	for i := len(k.granted) - 1; i >= 0; i-- {
 		p := k.granted[i]
-		k.limiter.(throttle.Refunder).Refund(p.at, p.at, p.request)
+		k.limiter.Refund(p.at, p.at, p.request)
 	}
 	k.granted, k.ahead = nil, now
 	k.epoch++
@@ -192,7 +192,7 @@ func (s *Server) reconcile(key string, f throttle.Fact) error {
 			return err
 		}
 	}
-	k.limiter.(throttle.Reconciler).Reconcile(now, f)
+	k.limiter.Reconcile(now, f)
 	if pauses {
 		k.publish(news{now: now, epoch: k.epoch, paused: k.paused})
 	}
@@ -204,11 +204,11 @@ func (s *Server) tune(key string, limits []throttle.Limit) error {
 	defer s.mu.Unlock()
 	k, now := s.shared[key], s.now()
 	k.void(now)
-	if err := k.limiter.(throttle.Tuner).Tune(now, limits...); err != nil {
+	if err := k.limiter.Tune(now, limits...); err != nil {
 		return err
 	}
 	k.limits = limits
-	tolerance := k.limiter.(throttle.Tolerant).Tolerance()
+	tolerance := k.limiter.Tolerance()
 	k.publish(news{now: now, epoch: k.epoch, limits: limits, tolerance: tolerance})
 	return nil
 }
@@ -216,7 +216,7 @@ func (s *Server) tune(key string, limits []throttle.Limit) error {
 func (s *Server) correct(key string, at throttle.Instant, r, actual throttle.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shared[key].limiter.(throttle.Settler).Settle(s.now(), at, r, actual)
+	s.shared[key].limiter.Settle(s.now(), at, r, actual)
 }
 
 // news is what a server tells every replica.

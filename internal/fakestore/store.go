@@ -34,11 +34,7 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	if err != nil {
 		return nil, err
 	}
-	made, err := throttle.Local{}.Limiter(key, limits...)
-	if err != nil {
-		return nil, err
-	}
-	l := &limiter{store: s, key: key, limits: resolved, tolerance: made.(throttle.Tolerant).Tolerance()}
+	l := &limiter{store: s, key: key, limits: resolved, tolerance: throttle.Tolerance(resolved...)}
 	if err := s.server.join(l); err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func (c *Course) retime(now throttle.Instant, rate float64) {
 	}
 	per := time.Duration(min(max(1, math.Round(1e9/rate)), math.MaxInt64/4))
 	limit := throttle.LeakyBucket(1, per)
-	if c.pace != nil && c.pace.(throttle.Tuner).Tune(now, limit) == nil {
+	if c.pace != nil && c.pace.Tune(now, limit) == nil {
 		return
 	}
 	c.pace, _ = throttle.Local{}.Limiter("", limit) // it validates: per is positive

@@ -130,5 +130,5 @@ func (c *Course) Tolerance() time.Duration {
 	if c.pace == nil {
 		return 0
 	}
-	return c.pace.(throttle.Tolerant).Tolerance()
+	return c.pace.Tolerance()
 }

@@ -60,7 +60,7 @@ func (c *Course) Refund(now, at throttle.Instant, r throttle.Request) {
 	defer c.mu.Unlock()
 	delete(c.flights, r.ID)
 	if c.pace != nil {
-		c.pace.(throttle.Refunder).Refund(now, at, throttle.Request{N: 1, Since: r.Since})
+		c.pace.Refund(now, at, throttle.Request{N: 1, Since: r.Since})
 	}
 }
 

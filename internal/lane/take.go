@@ -39,9 +39,7 @@ func (c *Course) Take(now throttle.Instant, r throttle.Request, limiter throttle
 	if err != nil || at > now || c.depart(now) {
 		return at, err
 	}
-	if f, ok := limiter.(throttle.Refunder); ok {
-		f.Refund(now, at, r)
-	}
+	limiter.Refund(now, at, r)
 	return now.Add(patience), nil
 }
 
@@ -131,7 +129,7 @@ func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant
 	}
 	if c.pace != nil {
 		one := throttle.Request{N: 1, Since: max(r.Since, due)}
-		due = max(due, c.pace.(throttle.Forecaster).Forecast(now, one).At)
+		due = max(due, c.pace.Forecast(now, one).At)
 	}
 	return due
 }

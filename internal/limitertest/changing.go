@@ -92,7 +92,7 @@ var changing = []rule{
 	}},
 	{"a refusal without a time cuts the rate, and served calls restore it", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
-		r := optional[throttle.Reconciler](f)
+		r := f.limiter
 		f.grants(0, 1)
 		r.Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
 		r.Reconcile(after(ms), throttle.Fact{Departed: after(0), Refused: true}) // in flight when it was cut
@@ -114,7 +114,7 @@ var changing = []rule{
 	}},
 	{"a refusal with a time cuts the rate too, once for all calls in flight", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(70, 1))
-		r := optional[throttle.Reconciler](f)
+		r := f.limiter
 		f.grants(0, 1)
 		for i := range 5 {
 			now := time.Duration(1+i) * ms
@@ -129,7 +129,7 @@ var changing = []rule{
 	}},
 	{"refusals with a time slow no more while nothing is served", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(70, 1))
-		r := optional[throttle.Reconciler](f)
+		r := f.limiter
 		refuse := func(at time.Duration) {
 			r.Reconcile(after(at), throttle.Fact{Departed: after(at), Refused: true, Until: after(at + ms)})
 		}
@@ -147,7 +147,7 @@ var changing = []rule{
 		f := begin(t, s, bucket(100, 1))
 		for i := range 50 {
 			now := after(time.Duration(i) * ms)
-			optional[throttle.Reconciler](f).Reconcile(now, throttle.Fact{Departed: now, Refused: true})
+			f.limiter.Reconcile(now, throttle.Fact{Departed: now, Refused: true})
 		}
 		f.grants(time.Minute, 1)
 		f.refuses(time.Minute, 1, time.Minute+500*ms)
@@ -162,7 +162,7 @@ var changing = []rule{
 	{"the state tells what is left and when", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
 			f := begin(t, s, l)
-			reader := optional[throttle.Reader](f)
+			reader := f.limiter
 			if st := reader.State(after(0)); !st.Whole || st.Cut != 1 || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
 				t.Errorf("limit %v: a new limiter's state is %+v", l, st)
 			}
@@ -269,7 +269,7 @@ var changing = []rule{
 		f.grants(0, 10)
 		f.settle(0, 0, 10, 60)
 		f.tune(1500*ms, throttle.FixedWindow(100, time.Second))
-		if used := optional[throttle.Reader](f).State(after(1500 * ms)).Limits[0].Utilization; used != 0.5 {
+		if used := f.limiter.State(after(1500 * ms)).Limits[0].Utilization; used != 0.5 {
 			t.Fatalf("%g of the window is used, want the 50 still owed of 100", used)
 		}
 	}},

@@ -33,8 +33,7 @@ type Suite struct {
 }
 
 // Decisions tests that the limiters decide by the rules, each limiter of an
-// algorithm alone and random sets together. The limiters need throttle's
-// Refunder, Settler, Reconciler, Tuner, Reader, Forecaster and Tolerant too.
+// algorithm alone and random sets together.
 func (s Suite) Decisions(t *testing.T) {
 	s.Tick = max(s.Tick, 1)
 	for _, r := range slices.Concat(granting, returning, changing, slowing, edges) {

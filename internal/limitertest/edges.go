@@ -54,7 +54,7 @@ var edges = []rule{
 		f := begin(t, s)
 		f.pause(0, time.Second)
 		f.whole(999*ms, false)
-		if st := optional[throttle.Reader](f).State(after(999 * ms)); st.Paused != after(time.Second) {
+		if st := f.limiter.State(after(999 * ms)); st.Paused != after(time.Second) {
 			t.Errorf("in a pause of a second the state is %+v", st)
 		}
 		f.whole(time.Second, true)
@@ -113,7 +113,7 @@ var edges = []rule{
 		f.refuses(600*ms, 1, 680*ms)
 		f.grants(960*ms, 1)
 		f.refuses(960*ms, 1, time.Second)
-		if hand := optional[throttle.Reader](f).State(after(time.Second)).Limits[0].Headroom; hand != 5 {
+		if hand := f.limiter.State(after(time.Second)).Limits[0].Headroom; hand != 5 {
 			t.Errorf("at the end of a spacing %g are at hand, want 5", hand)
 		}
 		f.grants(time.Second, 5)
@@ -174,7 +174,7 @@ var edges = []rule{
 // whole fails unless the limiter is as good as new, or not, at a time.
 func (f fixture) whole(at time.Duration, want bool) {
 	f.Helper()
-	if st := optional[throttle.Reader](f).State(after(at)); st.Whole != want {
+	if st := f.limiter.State(after(at)); st.Whole != want {
 		f.Errorf("at %v the state is %+v, want whole %v", at, st, want)
 	}
 }

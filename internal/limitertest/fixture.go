@@ -75,40 +75,30 @@ func (f fixture) line(now, since time.Duration) int {
 // pause has nothing depart, though no call was refused.
 func (f fixture) pause(now, until time.Duration) {
 	f.Helper()
-	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Refused: true, Until: after(until)})
+	f.limiter.Reconcile(after(now), throttle.Fact{Refused: true, Until: after(until)})
 }
 
 // cut has the rate cut, by a refusal without a time.
 func (f fixture) cut(now time.Duration) {
 	f.Helper()
-	optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true})
+	f.limiter.Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true})
 }
 
 func (f fixture) tune(now time.Duration, limits ...throttle.Limit) {
 	f.Helper()
-	if err := optional[throttle.Tuner](f).Tune(after(now), limits...); err != nil {
+	if err := f.limiter.Tune(after(now), limits...); err != nil {
 		f.Fatalf("Tune(%v) = %v", limits, err)
 	}
 }
 
 func (f fixture) refund(now, at time.Duration, n int) {
 	f.Helper()
-	optional[throttle.Refunder](f).Refund(after(now), after(at), throttle.Request{N: n})
+	f.limiter.Refund(after(now), after(at), throttle.Request{N: n})
 }
 
 func (f fixture) settle(now, at time.Duration, n, actual int) {
 	f.Helper()
-	optional[throttle.Settler](f).Settle(after(now), after(at), throttle.Request{N: n}, throttle.Request{N: actual})
-}
-
-// optional returns the limiter's further ability.
-func optional[T any](f fixture) T {
-	f.Helper()
-	more, ok := f.limiter.(T)
-	if !ok {
-		f.Fatalf("the limiter has no %T", &more)
-	}
-	return more
+	f.limiter.Settle(after(now), after(at), throttle.Request{N: n}, throttle.Request{N: actual})
 }
 
 const ms = time.Millisecond

@@ -89,7 +89,7 @@ func (s Suite) run(draw source, limits []throttle.Limit, m moves, told bool) str
 	start := s.first(origin)
 	h := &history{suite: s, draw: draw, limits: limits, start: start, now: start, paused: -1 << 62, plain: true, moves: m, told: told}
 	h.limiter = s.Make(limits...)
-	h.ledger = ledger{limits: limits, tick: s.Tick, tolerance: toleranceOf(h.limiter)}
+	h.ledger = ledger{limits: limits, tick: s.Tick, tolerance: h.limiter.Tolerance()}
 	for range 32 {
 		if h.step(); h.broken != "" {
 			break
@@ -102,13 +102,6 @@ func (s Suite) run(draw source, limits []throttle.Limit, m moves, told bool) str
 		return ""
 	}
 	return h.broken + "\n" + strings.Join(h.trace, "\n")
-}
-
-func toleranceOf(l throttle.Limiter) time.Duration {
-	if t, ok := l.(throttle.Tolerant); ok {
-		return t.Tolerance()
-	}
-	return 100 * time.Millisecond
 }
 
 // note adds to what is told. Callers look at told before: to make the arguments
@@ -314,11 +307,10 @@ func (h *history) allStrictly(r throttle.Request, now throttle.Instant) bool {
 }
 
 func (h *history) forecast(r throttle.Request) {
-	f, ok := h.limiter.(throttle.Forecaster)
-	if !ok || !h.draw.chance(20) {
+	if !h.draw.chance(20) {
 		return
 	}
-	told := f.Forecast(h.now, r)
+	told := h.limiter.Forecast(h.now, r)
 	h.whole(max(told.At, h.now))
 	at, _ := h.limiter.Take(h.now, r)
 	switch {

@@ -17,7 +17,7 @@ func (s Suite) liveness(t *testing.T) {
 		draw := generator(uint64(seed))
 		l := draw.limit(algorithms[draw(int64(len(algorithms)))])
 		limiter := s.Make(l)
-		late := lateness(l, toleranceOf(limiter))
+		late := lateness(l, limiter.Tolerance())
 		asked, now := draw.between(300, 600), start
 		for n := int64(0); n < asked; {
 			at, err := limiter.Take(now, throttle.Request{N: 1, Since: start})

@@ -27,9 +27,8 @@ func (d departure) request() throttle.Request {
 
 // refund gives one back: it never left.
 func (h *history) refund() {
-	refunder, ok := h.limiter.(throttle.Refunder)
 	i, found := h.pick()
-	if !ok || !found {
+	if !found {
 		return
 	}
 	h.plain = false
@@ -37,10 +36,10 @@ func (h *history) refund() {
 	if h.told {
 		h.note("Refund(%d, %v)", d.charged-h.start, d.n)
 	}
-	refunder.Refund(h.now, d.charged, d.request())
+	h.limiter.Refund(h.now, d.charged, d.request())
 	h.ledger.untold = true
 	h.ledger.departures[i].n = make([]int64, len(d.n))
-	if age := h.now.Sub(d.charged); age >= 0 && age <= toleranceOf(h.limiter) && d.charged >= h.paused {
+	if age := h.now.Sub(d.charged); age >= 0 && age <= h.limiter.Tolerance() && d.charged >= h.paused {
 		asked := slices.Clone(d.asked)
 		for k, n := range d.n {
 			if n > 0 {
@@ -53,9 +52,8 @@ func (h *history) refund() {
 
 // settle tells that one cost less, or more, which counts from now on.
 func (h *history) settle() {
-	settler, ok := h.limiter.(throttle.Settler)
 	i, found := h.pick()
-	if !ok || !found {
+	if !found {
 		return
 	}
 	h.plain = false
@@ -75,45 +73,33 @@ func (h *history) settle() {
 	if h.told {
 		h.note("Settle(%d, %v, %v)", d.charged-h.start, r.Each, actual.Each)
 	}
-	settler.Settle(h.now, d.charged, r, actual)
+	h.limiter.Settle(h.now, d.charged, r, actual)
 	h.ledger.departures[i] = d
 	h.ledger.departures = append(h.ledger.departures, more)
 }
 
 func (h *history) pause() {
-	reconciler, ok := h.limiter.(throttle.Reconciler)
-	if !ok {
-		return
-	}
 	h.plain = false
 	until := h.now.Add(h.upTo(2 * h.limits[0].Per))
 	if h.told {
 		h.note("pause until %d", until-h.start)
 	}
-	reconciler.Reconcile(h.now, throttle.Fact{Departed: h.now, Refused: true, Until: until})
+	h.limiter.Reconcile(h.now, throttle.Fact{Departed: h.now, Refused: true, Until: until})
 	h.paused = max(h.paused, until)
 }
 
 // reconcile cuts the rate, or tells that a call was served.
 func (h *history) reconcile() {
-	reconciler, ok := h.limiter.(throttle.Reconciler)
-	if !ok {
-		return
-	}
 	h.plain = false
 	f := throttle.Fact{Departed: h.now, Refused: h.draw.chance(30)}
 	if h.told {
 		h.note("Reconcile(refused %v)", f.Refused)
 	}
-	reconciler.Reconcile(h.now, f)
+	h.limiter.Reconcile(h.now, f)
 }
 
 // tune replaces the limits by others of the same algorithms.
 func (h *history) tune() {
-	tuner, ok := h.limiter.(throttle.Tuner)
-	if !ok {
-		return
-	}
 	h.plain = false
 	limits := slices.Clone(h.limits)
 	for i := range limits {
@@ -127,7 +113,7 @@ func (h *history) tune() {
 		h.note("Tune(%v)", limits)
 	}
 	hands := h.hands()
-	if err := tuner.Tune(h.now, limits...); err != nil {
+	if err := h.limiter.Tune(h.now, limits...); err != nil {
 		h.fail("limits that validate may be tuned: %v", err)
 		return
 	}
@@ -141,7 +127,7 @@ func (h *history) tune() {
 	}
 	h.era++
 	h.limits = limits
-	h.ledger.tolerance = max(h.ledger.tolerance, toleranceOf(h.limiter))
+	h.ledger.tolerance = max(h.ledger.tolerance, h.limiter.Tolerance())
 }
 
 func (h *history) failIf(rule, what string) {
@@ -153,26 +139,20 @@ func (h *history) failIf(rule, what string) {
 // hands returns how many permits of each limit could go at once.
 func (h *history) hands() []float64 {
 	hands := make([]float64, len(h.limits))
-	if reader, ok := h.limiter.(throttle.Reader); ok {
-		for i, s := range reader.State(h.now).Limits {
-			hands[i] = s.Headroom
-		}
+	for i, s := range h.limiter.State(h.now).Limits {
+		hands[i] = s.Headroom
 	}
 	return hands
 }
 
 // look reads the state and asks with a probe, which spends nothing.
 func (h *history) look() {
-	reader, ok := h.limiter.(throttle.Reader)
-	if !ok {
-		return
-	}
-	before := reader.State(h.now)
+	before := h.limiter.State(h.now)
 	at, err := h.limiter.Take(h.now, throttle.Request{})
 	if paused := h.now < h.paused; err != nil || paused != (at > h.now) {
 		h.fail("a probe passes unless paused: %d, %v, paused %v", at-h.start, err, paused)
 	}
-	after := reader.State(h.now)
+	after := h.limiter.State(h.now)
 	for i, s := range after.Limits {
 		if b := before.Limits[i]; s.Headroom != b.Headroom || max(s.Next, h.now) != max(b.Next, h.now) {
 			h.fail("a probe spends nothing: %+v became %+v", b, s)

@@ -50,7 +50,7 @@ var slowing = []rule{
 			f.grants(0, 1)
 			n := 1
 			for now := time.Second; now <= 8*time.Second; now += 100 * ms {
-				optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now)})
+				f.limiter.Reconcile(after(now), throttle.Fact{Departed: after(now)})
 				n += f.take1(now)
 			}
 			if n < 4 {
@@ -65,7 +65,7 @@ var slowing = []rule{
 			f.cut(0)
 			for second := 1; second <= 6; second++ {
 				now := time.Duration(second) * time.Second
-				optional[throttle.Reconciler](f).Reconcile(after(now), throttle.Fact{Departed: after(now)})
+				f.limiter.Reconcile(after(now), throttle.Fact{Departed: after(now)})
 			}
 			if n := f.line(6*time.Second, 6*time.Second); n != 90 {
 				t.Errorf("limit %v: %d left of 90 once the rate was whole again", l, n)

@@ -363,7 +363,7 @@ func (w *world) learn(f *learn.Fact) {
 	f.Granted = w.granted
 	if f.Until > 0 {
 		told := throttle.Fact{Refused: true, Until: f.Until} // it pauses, and slows nothing
-		w.limiter.(throttle.Reconciler).Reconcile(throttle.Instant(w.now), told)
+		w.limiter.Reconcile(throttle.Instant(w.now), told)
 	}
 	w.state = learn.Observe(w.state, f, throttle.Instant(w.now))
 	w.replan()

@@ -1,0 +1,89 @@
+package throttle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// LimiterFunc returns a limiter that decides by a function, for tests and for
+// limiters that no limits describe. The function is asked as [Limiter.Take] is,
+// and by one goroutine at a time.
+//
+// The rest is done for it, as far as that can be done without knowing what the
+// function counts. A pause holds everybody until its end. What a call cost beyond
+// its estimate is taken from the function, before any other permits. What was
+// given back is lost. Nothing is forecast but the end of a pause, the rate is not
+// cut, and [Limiter.Tune] returns an error that matches [errors.ErrUnsupported].
+//
+// It panics if take is nil.
+func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limiter {
+	if take == nil {
+		panic("throttle: LimiterFunc of nil")
+	}
+	return &function{set: newSet(nil, nil), take: take}
+}
+
+// A function is the limiter that LimiterFunc returns: a set without limits, which
+// knows pauses, and the function behind it.
+type function struct {
+	*set
+	mu   sync.Mutex
+	take func(now Instant, r Request) (Instant, error)
+	owed []Request // spent beyond the estimates and not taken yet
+}
+
+// Take implements [Limiter].
+func (f *function) Take(now Instant, r Request) (Instant, error) {
+	if at, err := f.set.Take(now, r); err != nil || at > now {
+		return at, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := f.pay(now); at > now {
+		return at, nil
+	}
+	return f.take(now, r)
+}
+
+// pay takes what is owed, and returns when to ask again for what the function does
+// not grant yet. What it never grants is owed no longer.
+func (f *function) pay(now Instant) Instant {
+	for len(f.owed) > 0 {
+		if at, err := f.take(now, f.owed[0]); err == nil && at > now {
+			return at
+		}
+		f.owed = f.owed[1:]
+	}
+	return now
+}
+
+// Settle implements [Limiter].
+func (f *function) Settle(now, _ Instant, r, actual Request) {
+	more := Request{N: max(actual.N-r.N, 0)}
+	for i := range max(len(r.Each), len(actual.Each)) {
+		more.Each = append(more.Each, max(int(actual.permits(i)-r.permits(i)), 0))
+	}
+	if more.N == 0 && !slices.ContainsFunc(more.Each, func(n int) bool { return n > 0 }) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.owed = append(f.owed, more)
+	f.pay(now)
+}
+
+// Reconcile implements [Limiter].
+func (f *function) Reconcile(now Instant, fact Fact) {
+	if fact.Until == 0 && !fact.Resumed {
+		return
+	}
+	fact.Departed = 0 // it pauses and cuts nothing
+	f.set.Reconcile(now, fact)
+}
+
+// Tune implements [Limiter].
+func (f *function) Tune(Instant, ...Limit) error {
+	return fmt.Errorf("throttle: a function's limits cannot be changed: %w", errors.ErrUnsupported)
+}

@@ -1,0 +1,118 @@
+package throttle_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// tenth lets one permit go in each tenth of a second, and never more than three at
+// once.
+func tenth() throttle.Limiter {
+	next := epoch
+	return throttle.LimiterFunc(func(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+		switch {
+		case r.N > 3:
+			return 0, throttle.ErrExceedsBurst
+		case now < next:
+			return next, nil
+		}
+		next = now.Add(time.Duration(r.N) * 100 * time.Millisecond)
+		return now, nil
+	})
+}
+
+// takesAt fails unless one permit goes so long after the epoch, and none a
+// nanosecond before.
+func takesAt(t *testing.T, l throttle.Limiter, want time.Duration) {
+	t.Helper()
+	one, at := throttle.Request{N: 1}, epoch.Add(want)
+	if got, err := l.Take(at-1, one); got != at || err != nil {
+		t.Errorf("Take a nanosecond before %v = %v, %v, want to ask again then", want, got.Sub(epoch), err)
+	}
+	if got, err := l.Take(at, one); got != at || err != nil {
+		t.Errorf("Take at %v = %v, %v, want a permit", want, got.Sub(epoch), err)
+	}
+}
+
+func TestFunctionIsPaused(t *testing.T) {
+	l := tenth()
+	until := epoch.Add(time.Minute)
+	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: until})
+	if f := l.Forecast(epoch, throttle.Request{N: 1}); f.At != until || f.Reason != throttle.ReasonPause {
+		t.Errorf("Forecast = %+v, want the end of the pause", f)
+	}
+	if s := l.State(epoch); s.Paused != until || s.Cut != 1 || s.Whole {
+		t.Errorf("State = %+v, want a pause and no cut", s)
+	}
+	takesAt(t, l, time.Minute)
+	now := epoch.Add(2 * time.Minute)
+	l.Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(time.Hour)})
+	now = now.Add(time.Second)
+	l.Reconcile(now, throttle.Fact{Resumed: true})
+	if at, err := l.Take(now, throttle.Request{N: 1}); at != now || err != nil {
+		t.Errorf("Take after the pause was ended = %v, %v, want a permit", at.Sub(epoch), err)
+	}
+}
+
+// A refusal that tells no time has nothing to cut.
+func TestFunctionIsNotCut(t *testing.T) {
+	l := tenth()
+	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true})
+	if s := l.State(epoch); s.Cut != 1 || !s.Whole {
+		t.Errorf("State = %+v, want a whole one", s)
+	}
+}
+
+func TestFunctionIsChargedMoreThanEstimated(t *testing.T) {
+	l := tenth()
+	takesOne := func(at time.Duration) {
+		t.Helper()
+		if got, err := l.Take(epoch.Add(at), throttle.Request{N: 1}); got != epoch.Add(at) || err != nil {
+			t.Fatalf("Take at %v = %v, %v, want a permit", at, got.Sub(epoch), err)
+		}
+	}
+	takesOne(0)
+	l.Settle(epoch, epoch, throttle.Request{N: 1}, throttle.Request{N: 3}) // two more, due at 100ms
+	if at, _ := l.Take(epoch, throttle.Request{N: 1}); at != epoch.Add(100*time.Millisecond) {
+		t.Errorf("Take = %v, want to ask again when what is owed can be taken", at.Sub(epoch))
+	}
+	if at, _ := l.Take(epoch.Add(100*time.Millisecond), throttle.Request{N: 1}); at != epoch.Add(300*time.Millisecond) {
+		t.Errorf("Take = %v, want 300ms: what was owed has gone before", at.Sub(epoch))
+	}
+	takesOne(300 * time.Millisecond)
+	l.Settle(epoch, epoch, throttle.Request{N: 3}, throttle.Request{N: 1})    // lost
+	l.Settle(epoch, epoch, throttle.Request{N: 1}, throttle.Request{N: 1000}) // can never be taken
+	l.Settle(epoch, epoch, throttle.Request{Each: []int{1}}, throttle.Request{Each: []int{1}})
+	takesAt(t, l, 400*time.Millisecond)
+}
+
+func TestFunctionKeepsNothingThatIsGivenBack(t *testing.T) {
+	l := tenth()
+	if _, err := l.Take(epoch, throttle.Request{N: 1}); err != nil {
+		t.Fatal(err)
+	}
+	l.Refund(epoch, epoch, throttle.Request{N: 1})
+	takesAt(t, l, 100*time.Millisecond)
+}
+
+func TestFunctionRefusesLimits(t *testing.T) {
+	l := tenth()
+	if err := l.Tune(epoch, throttle.LeakyBucket(1, time.Second)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Tune = %v, want one that matches errors.ErrUnsupported", err)
+	}
+	if got, want := l.Tolerance(), throttle.Tolerance(); got != want {
+		t.Errorf("Tolerance = %v, want that of no limits, %v", got, want)
+	}
+	if _, err := l.Take(epoch, throttle.Request{N: -1}); err == nil {
+		t.Error("Take of -1 permits = nil, want an error")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("LimiterFunc(nil) returned")
+		}
+	}()
+	throttle.LimiterFunc(nil)
+}
