@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// hear reads what the answer says and lets the lane believe it.
+// hear reads what the answer says, and lets the lane believe it.
 func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	c.paused, c.told, c.inHand = false, 0, resp
 	if err != nil {
@@ -32,9 +32,9 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	return signal
 }
 
-// read reads what an answer says of quotas, if it may be a refusal. The body may come
-// slowly: a time that the header tells is heeded before it is waited for. Heeded says
-// that the body had nothing to add to that.
+// read reads what an answer says of quotas, if it may be a refusal. The body
+// may come slowly, so a time that the header tells is acted on before the body
+// is waited for. Heeded is true if the body then had nothing to add.
 func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	dialect := c.t.Dialect
 	if dialect == nil {
@@ -60,8 +60,9 @@ func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	return signal, heeded
 }
 
-// believed takes a second 403 that only a quota made a refusal for what it is: the
-// request is forbidden, and the quota is told on every response.
+// believed returns the signal as it is believed. A second 403 that is a refusal
+// only because of a quota is none: the request is forbidden, and the server
+// tells the quota on every response.
 func (c *call) believed(signal headers.Signal) headers.Signal {
 	if c.forbidden && signal.Reason == headers.Reason403 && !signal.HasRetryAfter {
 		signal.Throttled, signal.NotProcessed, signal.Reason, signal.Scope = false, false, "", headers.ScopeUnknown
@@ -69,7 +70,8 @@ func (c *call) believed(signal headers.Signal) headers.Signal {
 	return signal
 }
 
-// refused acts on a refusal of the call, in the lane or sub-lane that it concerns.
+// refused acts on a refusal of the call, in the lane or the sub-lane that the
+// refusal concerns.
 func (c *call) refused(status int, signal *headers.Signal) {
 	c.told, _ = signal.Wait()
 	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.alone(c.refusedAt)
@@ -83,7 +85,8 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	}
 }
 
-// landed says that the attempt is no longer in flight, and whether it was served.
+// landed says that the attempt is no longer in flight, and whether the server
+// served it.
 func (c *call) landed(served bool, quotas []headers.Quota) {
 	c.flying = false
 	if !served {
@@ -102,8 +105,9 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	}
 }
 
-// answer returns what a lane may learn from the attempt: the lane that the call is
-// in, or a sub-lane that it has passed, or that was made for its refusal.
+// answer returns what a lane may learn from the attempt. The lane is that of
+// the call, a sub-lane that the call has passed, or one that was made for its
+// refusal.
 func (c *call) answer(l *lane, quotas []headers.Quota) course.Answer {
 	turn, seen := &c.turn, c.seen
 	for i := range c.visits {
@@ -119,7 +123,7 @@ func (c *call) answer(l *lane, quotas []headers.Quota) course.Answer {
 	return a
 }
 
-// quotaOf returns a quota as the learner reads it.
+// quotaOf returns a quota in the learner's terms.
 func quotaOf(q *headers.Quota) learn.Quota {
 	return learn.Quota{
 		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining, Reset: q.Reset, Window: q.Window,

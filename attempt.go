@@ -12,61 +12,62 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// An attempt watches one send: it is the context of the request that is sent,
-// counts what is written for it on the wire, and is the body of the response,
-// with whose end it ends.
+// An attempt watches one send. It has three parts: it is the context of the
+// request that is sent; it counts what is written on the wire for it; and it is
+// the body of the response. When that body ends, the attempt ends.
 type attempt struct {
 	context.Context
 	cancel        context.CancelCauseFunc
 	trace         httptrace.ClientTrace
 	out           http.Request // what is sent
-	shown         http.Request // what the response shows as its request
+	shown         http.Request // the request that the response shows
 	io.ReadCloser              // the body of the response
 
-	caller context.Context
-	values context.Context // of the request as the base shows it
+	caller context.Context // the caller's context
+	values context.Context // of the request that the base shows
 
 	lane      *lane
-	departure shaping.Departure // its request becomes what was settled
+	departure shaping.Departure // its request is what was settled so far
 	secure    bool
-	idle      http.RoundTripper
+	idle      http.RoundTripper // the base, whose idle connections may have to be closed
 
 	written atomic.Int32 // requests on the wire
-	unheard atomic.Int32 // of those, since a response began
+	unheard atomic.Int32 // of those, the requests since a response began
 	state   atomic.Int32
 	done    atomic.Bool // the response has ended, and the context with it
 	kept    bool        // a response was obtained
 
-	mu      sync.Mutex // also of departure
+	mu      sync.Mutex // also guards departure
 	cause   error      // why it was stopped; nil: it was not
 	settled []string   // units
 }
 
-// attemptKey finds the attempt among the values of its context.
+// attemptKey is the key of the attempt among the values of its context.
 type attemptKey struct{}
 
-// traceKey is the key under which net/http looks for a client trace, found out
-// by asking it to look. A trace put there by httptrace itself costs a context
-// more for each attempt.
+// traceKey is the key under which net/http looks for a client trace. It is
+// found by letting net/http look. If httptrace itself put the trace there, each
+// attempt would cost one more context.
 var traceKey = keyOf(func(ctx context.Context) { httptrace.ContextClientTrace(ctx) })
 
-// cancelKey is the key under which a context finds what cancels it, found out in
-// the same way.
+// cancelKey is the key under which package context finds the function that
+// cancels a context. It is found in the same way.
 var cancelKey = keyOf(func(ctx context.Context) { _ = context.Cause(ctx) })
 
-// keyOf returns the key of the value that a function asks a context for.
+// keyOf returns the key for which a function asks a context.
 func keyOf(ask func(context.Context)) any {
 	asked := keyAsked{Context: context.Background()}
 	ask(&asked)
 	return asked.key
 }
 
+// A keyAsked is a context that notes the key it is asked for.
 type keyAsked struct {
 	context.Context
 	key any
 }
 
-// Err says that the context has ended: only then is it asked why.
+// Err says that the context has ended. Only then is it asked for the cause.
 func (k *keyAsked) Err() error { return context.Canceled }
 
 func (k *keyAsked) Value(key any) any {
@@ -74,8 +75,9 @@ func (k *keyAsked) Value(key any) any {
 	return nil
 }
 
-// context returns the attempt as a context. A trace that the caller has put in
-// its own is called too: composing changes the attempt's in place.
+// context returns the attempt as a context. If the caller's context has a
+// client trace, composing it with the attempt's changes that in place, and both
+// are called.
 func (a *attempt) context() context.Context {
 	if httptrace.ContextClientTrace(a.Context) != nil {
 		httptrace.WithClientTrace(a.Context, &a.trace)
@@ -101,7 +103,7 @@ const (
 	ended
 )
 
-// stop ends the attempt for a cause, unless it has ended.
+// stop ends the attempt with a cause, unless the base has returned.
 func (a *attempt) stop(cause error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,8 +113,8 @@ func (a *attempt) stop(cause error) {
 	}
 }
 
-// end says that the base has returned, and returns why the attempt was stopped
-// before; nil where it was not, and will not be.
+// end says that the base has returned. It returns the cause if the attempt was
+// stopped before; if it returns nil, the attempt will not be stopped any more.
 func (a *attempt) end() error {
 	if a.state.CompareAndSwap(sending, ended) {
 		return nil
@@ -122,8 +124,9 @@ func (a *attempt) end() error {
 	return a.cause
 }
 
-// answered ties the attempt's end to the response's: its context must live
-// while the body is read and no longer. What was upgraded is the caller's.
+// answered binds the attempt to the response: its context lives until the body
+// is read or closed, and no longer. A connection that was upgraded belongs to
+// the caller.
 func (a *attempt) answered(resp *http.Response) {
 	a.kept = true
 	if resp.Request == nil {
@@ -143,11 +146,12 @@ func (a *attempt) answered(resp *http.Response) {
 	}
 }
 
-// A shownContext is the context of the request that a response shows. It lives
-// as long as the caller's, for callers go on with it after the response: it has
-// the caller's deadline and end, the values that the base saw or added, and the
-// attempt, for Settle. What ends the attempt is none of its values, and nor is
-// the attempt's client trace, which counts what is sent for the attempt alone.
+// A shownContext is the context of the request that a response shows. Callers
+// go on with it after the response, so it lives as long as the caller's own. It
+// has the caller's deadline and end, the values that the base saw or added, and
+// the attempt, for Settle. It has neither the function that cancels the
+// attempt, nor the attempt's client trace, which counts only what is sent for
+// the attempt.
 type shownContext attempt
 
 // Deadline implements [context.Context].
@@ -167,8 +171,9 @@ func (s *shownContext) Value(key any) any {
 	return s.values.Value(key)
 }
 
-// outlived returns the context without that of a response before it: calls that
-// go on one from another must not keep all that were.
+// outlived returns the context below a shownContext. Without it, a call that
+// goes on with the context of an earlier response would keep all attempts
+// before it in memory.
 func outlived(ctx context.Context) context.Context {
 	if s, ok := ctx.(*shownContext); ok {
 		return s.caller
@@ -176,7 +181,7 @@ func outlived(ctx context.Context) context.Context {
 	return ctx
 }
 
-// A duplex is the body of a response that can be written to.
+// A duplex is the body of a response that can also be written to.
 type duplex struct {
 	*attempt
 	io.Writer
@@ -198,7 +203,8 @@ func (a *attempt) Close() error {
 	return err
 }
 
-// finish ends the context, once: it takes locks of the caller's context.
+// finish ends the context. It does so once, because that takes locks of the
+// caller's context.
 func (a *attempt) finish() {
 	if a.done.CompareAndSwap(false, true) {
 		a.cancel(nil)

@@ -18,42 +18,43 @@ import (
 type call struct {
 	t       *Transport
 	req     *http.Request
-	ctx     context.Context // the request's
+	ctx     context.Context // the request's context
 	options options
 	policy  *backoff.Policy
 	body    *replay.Body // nil: the request has none
 
 	key    string
 	lane   *lane   // nil until it is entered
-	visits []visit // sub-lanes entered
+	visits []visit // sub-lanes that it has entered
 	turn   shaping.Turn
-	seen   course.Seen // the lane, as the turn came
+	seen   course.Seen // state of the lane when the turn came
 
 	started   throttle.Instant // arrival in the first lane; zero: not yet
 	sent      int              // attempts
 	throttled int              // attempts that were refused
-	refusedAt throttle.Instant // when the first of them was
-	paused    bool             // the lane is paused for the last answer
-	told      time.Duration    // by the last answer
-	forbidden bool             // a quota made a 403 a refusal before
-	watched   *attempt         // the last one; nil: none was watched
+	refusedAt throttle.Instant // when the first of them was refused; zero: none was
+	paused    bool             // the lane is paused because of the last answer
+	told      time.Duration    // the wait that the last answer told, if it refused
+	forbidden bool             // a quota made an earlier 403 a refusal
+	watched   *attempt         // the last attempt that was watched; nil: none was
 	granted   bool             // its turn has come, and nothing is sent yet
-	flying    bool             // it is unanswered
-	inHand    *http.Response   // neither returned nor thrown away yet
+	flying    bool             // an attempt is sent, and not answered yet
+	inHand    *http.Response   // a response neither returned nor thrown away yet
 	over      bool             // nothing more can be sent
 
-	earlier     failure        // of the calls before this one in an outer client's loop
-	verdict     backoff.Reason // on the last attempt
-	refusedLast bool           // it was throttled, and is the last
-	asked       time.Duration  // by the last answer, whatever it was
+	earlier     failure        // what came of the calls before this one in an outer client's loop
+	verdict     backoff.Reason // why the last attempt was, or was not, followed by another
+	refusedLast bool           // the last attempt was throttled, and none follows
+	asked       time.Duration  // the wait that the last answer told, refused or not
 	kept        *keptResponse  // the answer, if an outer client may get it again
 	failed      error
 
-	status int // of the last response that was thrown away
-	header http.Header
+	status int         // of the last response that was thrown away; zero: there was none
+	header http.Header // of that response
 }
 
-// begin enters the request's lane. Its body is the call's from here on.
+// begin enters the request's lane. From here on the call closes the request's
+// body.
 func (c *call) begin(t *Transport, req *http.Request) error {
 	c.t, c.req, c.ctx = t, req, outlived(req.Context())
 	c.options = optionsOf(c.ctx)
@@ -86,7 +87,7 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	return c.price()
 }
 
-// run sends the request, and sends it again, until it has its answer.
+// run sends the request until it has an answer to return.
 func (c *call) run() (*http.Response, error) {
 	if resp, err, answered := c.countOn(); answered {
 		return resp, err
@@ -108,8 +109,8 @@ func (c *call) run() (*http.Response, error) {
 	}
 }
 
-// end leaves everything as if the call had not been: it is deferred, and runs
-// also where the base, or a function of the user, panics.
+// end releases whatever the call still holds. It is deferred, so that it also
+// runs if the base, or a function of the user, panics.
 func (c *call) end() {
 	c.noteFailure()
 	if c.flying {
@@ -148,7 +149,7 @@ func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// fail returns the error of a call that got no response.
+// fail returns the error for a call that got no response.
 func (c *call) fail(err error) error {
 	e := &Error{Lane: c.key, Attempts: c.sent, Status: c.status, Header: c.header, Err: bare(err)}
 	var refused *shaping.Error

@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// options are what a context says of its requests. One value holds them all,
-// so that a request looks once.
+// options are what a context says about its requests. They are one value, so
+// that a request looks only once.
 type options struct {
 	cost    int // zero: not set
 	maxWait time.Duration
@@ -18,6 +18,7 @@ type options struct {
 
 type optionsKey struct{}
 
+// optionsOf returns the options of a context, or the zero options.
 func optionsOf(ctx context.Context) options {
 	o, _ := ctx.Value(optionsKey{}).(*options)
 	if o == nil {
@@ -26,6 +27,7 @@ func optionsOf(ctx context.Context) options {
 	return *o
 }
 
+// with returns a context whose options differ from ctx's by set.
 func with(ctx context.Context, set func(*options)) context.Context {
 	o := optionsOf(ctx)
 	set(&o)
@@ -33,8 +35,7 @@ func with(ctx context.Context, set func(*options)) context.Context {
 }
 
 // WithCost returns a context whose requests cost n permits of every limit,
-// in place of one or of what Transport.Cost says. It panics if n is not
-// positive.
+// whatever Transport.Cost says. It panics if n is not positive.
 func WithCost(ctx context.Context, n int) context.Context {
 	if n <= 0 {
 		panic("weir: WithCost of a cost that is not positive")
@@ -43,7 +44,8 @@ func WithCost(ctx context.Context, n int) context.Context {
 }
 
 // WithMaxWait returns a context whose requests wait in line no longer than d
-// at a time, in place of Transport.MaxWait. It panics if d is not positive.
+// before one attempt, whatever Transport.MaxWait says. It panics if d is not
+// positive.
 func WithMaxWait(ctx context.Context, d time.Duration) context.Context {
 	if d <= 0 {
 		panic("weir: WithMaxWait of a wait that is not positive")
@@ -51,8 +53,8 @@ func WithMaxWait(ctx context.Context, d time.Duration) context.Context {
 	return with(ctx, func(o *options) { o.maxWait = d })
 }
 
-// WithRetry returns a context whose requests are tried again as p says, in
-// place of Transport.Retry; nil is a policy with the defaults.
+// WithRetry returns a context whose requests are tried again as p says,
+// whatever Transport.Retry says. If p is nil, the defaults hold.
 func WithRetry(ctx context.Context, p *backoff.Policy) context.Context {
 	if p == nil {
 		p = new(backoff.Policy)

@@ -6,18 +6,19 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A doubt is the refusal of one route of a key that may concern the whole lane.
+// A doubt is the refusal of one route of a key, while it is unclear whether the
+// refusal concerns the whole lane.
 type doubt struct {
 	key, route string
 	until      throttle.Instant
 }
 
-// doubts hold the last doubt of a lane. The zero value holds none. They are safe
-// for concurrent use.
+// doubts remember the last doubt of a lane. The zero value remembers none. They
+// are safe for concurrent use.
 type doubts struct{ last atomic.Pointer[doubt] }
 
-// agreed reports whether another route of the same key was refused like this one
-// and still is. If none was, it remembers this one.
+// agreed reports whether another route of the same key was refused in the same
+// way and still is. If none was, it remembers this one.
 func (d *doubts) agreed(now throttle.Instant, this *doubt) bool {
 	for {
 		was := d.last.Load()

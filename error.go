@@ -14,26 +14,33 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Error says why a request got no response. It unwraps to the cause:
-// throttle.ErrExceedsBurst, shaping.ErrQueueFull, shaping.ErrDeadline (which
-// matches context.DeadlineExceeded), shaping.ErrClosed, ErrPaused, the
-// context's error, or the network's. Its text carries no URL.
+// An Error says why a request got no response. It unwraps to the cause, which
+// is one of these, the context's error, or the network's:
+//
+//   - throttle.ErrExceedsBurst: it costs more than a limit ever grants;
+//   - shaping.ErrQueueFull: too many requests wait;
+//   - shaping.ErrDeadline, which matches context.DeadlineExceeded: it would
+//     wait too long;
+//   - shaping.ErrClosed: the Transport was closed;
+//   - ErrPaused: the server closed the lane.
+//
+// Its text carries no URL.
 type Error struct {
 	Lane     string          // the lane's key
-	Reason   throttle.Reason // what held the request back here: the rate of a limit, a pause that the server asked for, ...; "" if nothing did
-	Limit    string          // the limit that held the request: its name or, without one, the limit as throttle.ParseLimit reads it; "" if none did
-	Wait     time.Duration   // how long the wait would have been at least; zero if unknown, or not the cause
-	Forecast time.Duration   // how long it would have been with those before it in line; a guess, zero if there is none
+	Reason   throttle.Reason // what held the request back in this client: the rate of a limit, a pause that the server asked for, ...; "" if nothing did
+	Limit    string          // the limit that held the request: its name or, if it has none, the limit as throttle.ParseLimit reads it; "" if none did
+	Wait     time.Duration   // how long the wait would have been at least; zero if that is unknown, or was not the cause
+	Forecast time.Duration   // how long it would have been behind those before it in line: a guess; zero if there is none
 	Before   int             // requests that were before it in line
 	Attempts int             // that were sent
-	Elapsed  time.Duration   // since the request was made
+	Elapsed  time.Duration   // since the request arrived in its lane
 	Status   int             // of the last response that was thrown away for another attempt; zero: there was none
 	Header   http.Header     // of that response
 	Err      error           // the cause
 }
 
-// Error returns the cause with the numbers. It tells apart what this client's
-// own limiter did from what the network did.
+// Error returns the cause with its numbers. It says whether this client's own
+// limiter or the network was the cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "weir: lane %q", e.Lane)
@@ -67,13 +74,13 @@ func (e *Error) Error() string {
 	return b.String() + ": " + e.Err.Error()
 }
 
-// asked reports whether the request was held back because the server asked for a
-// pause.
+// asked reports whether the request was held back because the server had asked
+// for a pause.
 func (e *Error) asked() bool {
 	return errors.Is(e.Err, ErrPaused) || e.Reason == throttle.ReasonPause && errors.Is(e.Err, shaping.ErrDeadline)
 }
 
-// own reports whether the request was held back here.
+// own reports whether the request was held back by this client.
 func (e *Error) own() bool {
 	for _, cause := range [...]error{throttle.ErrExceedsBurst, shaping.ErrQueueFull, shaping.ErrDeadline, shaping.ErrClosed, ErrPaused} {
 		if errors.Is(e.Err, cause) {
@@ -86,15 +93,16 @@ func (e *Error) own() bool {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout reports whether a deadline is the cause, the request's own or the
-// network's.
+// Timeout reports whether a deadline is the cause: the request's own, or one of
+// the network.
 func (e *Error) Timeout() bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(e.Err, context.DeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
 }
 
-// bare returns err with the URLs taken out of its text, of each client on the
-// way if one is behind another. The chain stays as it is.
+// bare returns err without URLs in its text. There may be one for each client
+// on the way, if one client is behind another. The chain of errors stays as it
+// is.
 func bare(err error) error {
 	text := bareText(err.Error(), err)
 	if text == err.Error() {
@@ -115,8 +123,9 @@ func (e *bareError) Error() string { return e.text }
 // Unwrap returns the error.
 func (e *bareError) Unwrap() error { return e.error }
 
-// bareText takes the URL of each [url.Error] in the tree of err out of a text:
-// all that such an error adds, and the URL where it stands otherwise.
+// bareText takes the URLs of each [url.Error] in the tree of err out of a text:
+// all that such an error adds to its cause, and the URL wherever else it
+// stands.
 func bareText(text string, err error) string {
 	u, ok := err.(*url.Error) //nolint:errorlint // the tree is walked here
 	if ok {

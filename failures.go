@@ -8,7 +8,7 @@ import (
 
 // The bounds of what a Transport remembers of calls that failed.
 const (
-	maxFailures = 256 // at a time
+	maxFailures = 256 // calls remembered at a time
 
 	// An outer client waits no longer than this before it tries again, and
 	// twice as long each time: twice what the clients that we know wait.
@@ -16,33 +16,35 @@ const (
 	maxOuterWait = 30 * time.Second
 )
 
-// failures are the calls that failed lately, by their identity.
+// failures remember the calls that failed lately, by their identity.
 type failures struct {
 	began time.Time
-	until atomic.Int64 // when the last of them is forgotten, since began; zero: there are none
+	until atomic.Int64 // when the last of them is forgotten, since began; zero: none is remembered
 
 	mu    sync.Mutex
 	known map[identity]failure
-	order []identity // of known, in a ring; some may be gone from there
-	next  int        // the oldest, once the ring is full
+	order []identity // known in the order they came, as a ring; an entry may be gone from known
+	next  int        // index of the oldest, once the ring is full
 }
 
-// A failure is what came of the calls of one outer client's loop.
+// A failure is what came of the calls in one outer client's loop.
 type failure struct {
-	calls     int // which all failed
-	sent      int // attempts of all of them
-	throttled int // of these
-	spent     bool
-	until     time.Duration // when it is forgotten, since the failures' beginning
+	calls     int           // calls of the loop, all of which failed
+	sent      int           // attempts of all these calls
+	throttled int           // attempts that were throttled
+	spent     bool          // the last call failed as often as its policy allows
+	until     time.Duration // when it is forgotten, since failures.began
 
-	resp *keptResponse // what the last call got; nil: an error
+	resp *keptResponse // the response of the last call; nil: it ended with err
 	err  error
 }
 
+// now returns the time since began.
 func (f *failures) now() time.Duration { return time.Since(f.began) }
 
-// find returns the failure that a call with the identity goes on from. try is
-// the number that the outer client gives to the call; zero: it gives none.
+// find returns the failure that a call with this identity continues. Try is the
+// number that the outer client gives to the call; zero means that it gives
+// none.
 func (f *failures) find(id identity, try int) (failure, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +52,8 @@ func (f *failures) find(id identity, try int) (failure, bool) {
 	return known, ok && try != 1 && f.now() <= known.until
 }
 
-// add remembers a failure, in place of the oldest if there are too many.
+// add remembers a failure until the outer client must have tried again. If
+// there are too many, it takes the place of the oldest.
 func (f *failures) add(id identity, failed failure, told time.Duration) {
 	wait := min(outerWait<<min(failed.calls-1, 10), maxOuterWait)
 	f.mu.Lock()
@@ -66,7 +69,7 @@ func (f *failures) add(id identity, failed failure, told time.Duration) {
 	f.until.Store(max(f.until.Load(), int64(failed.until)))
 }
 
-// enter gives an identity its place in the ring. f.mu is held.
+// enter puts an identity into the ring. f.mu is held.
 func (f *failures) enter(id identity) {
 	if len(f.order) < maxFailures {
 		f.order = append(f.order, id)
@@ -84,8 +87,8 @@ func (f *failures) remove(id identity) {
 	delete(f.known, id)
 }
 
-// some reports whether any failure is remembered. It is all that a call pays
-// while none is: one load.
+// some reports whether any failure is remembered. While none is, this is one
+// atomic load, and all that a call pays.
 func (f *failures) some() bool {
 	until := f.until.Load()
 	if until == 0 || int64(f.now()) <= until {

@@ -11,16 +11,18 @@ import (
 	"strings"
 )
 
-// An identity tells one caller's call from all others, over the tries of the
-// client that it goes through. It compares by what the pointers in it point at,
-// and keeps that alive, so that no other call can come to have the same.
+// An identity tells one caller's call from all others, and is the same for all
+// tries of that call. It compares by what its pointers point at. It keeps those
+// values in memory, so no other call can come to have the same identity.
 type identity struct {
-	name  string        // by a header, with method, URL and credentials; "" if there is none
-	value reflect.Value // of the request's GetBody or Header, which the tries have in common
-	url   *url.URL      // of the request, where value is its Header
+	name  string        // made of a header, method, URL and credentials; "" if there is no such header
+	value reflect.Value // the request's GetBody or Header, which the tries have in common
+	url   *url.URL      // of the request, if value is its Header
 }
 
-// callMarks are header fields that tell one call from all others.
+// callMarks are header fields that tell one call from all others. If a mark is
+// not unique the world over, the credentials count too. They must not count
+// otherwise, because they may be a signature of one try.
 var callMarks = [...]struct {
 	field  string
 	unique bool // the world over: credentials, which may be a signature of the try, do not count
@@ -31,15 +33,15 @@ var callMarks = [...]struct {
 	{"X-Idempotency-Key", false},
 }
 
-// retryCount is the field in which the SDKs that Stainless makes (of OpenAI,
-// Anthropic and others) count their retries, from 0.
+// retryCount is the field in which SDKs made by Stainless (of OpenAI, Anthropic
+// and others) count their retries, from 0.
 const retryCount = "X-Stainless-Retry-Count"
 
-// identityOf returns the identity of the request's call, and the number of this
-// try of it if the client tells: the first is 1.
+// identityOf returns the identity of the request's call. Try is the number of
+// this try, from 1, and zero if the client does not tell it.
 //
-// Clients that leave no mark mostly send the same request value again, or a
-// shallow copy of it: go-retryablehttp, stripe-go, loops of a user's own.
+// Clients that leave no mark usually send the same request value again, or a
+// shallow copy of it: go-retryablehttp, stripe-go, loops in a user's own code.
 func identityOf(req *http.Request) (id identity, try int) {
 	try = tryOf(req.Header)
 	for _, mark := range callMarks {
@@ -64,17 +66,17 @@ func identityOf(req *http.Request) (id identity, try int) {
 	return id, try
 }
 
-// isResty reports whether the request is one of resty's, which makes a new one
-// for each try and leaves nothing in it. What its tries have in common is the
-// goroutine that it makes them on, and all that is sent.
+// isResty reports whether the request is one of resty's. Resty makes a new
+// request for each try and leaves nothing in it. Its tries have in common the
+// goroutine on which they are made, and all that is sent.
 func isResty(req *http.Request) bool {
 	agent := req.Header["User-Agent"]
 	return len(agent) > 0 && strings.HasPrefix(agent[0], "go-resty/") &&
 		(req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
 }
 
-// goroutine returns the number of this goroutine, which is never another's. The
-// runtime tells it in the first line of a stack alone: "goroutine 7 [running]:".
+// goroutine returns the number of this goroutine, which no other ever has. Only
+// the first line of a stack tells it: "goroutine 7 [running]:".
 func goroutine() string {
 	var line [40]byte
 	_, number, _ := strings.Cut(string(line[:runtime.Stack(line[:], false)]), " ")
@@ -98,8 +100,8 @@ func contentOf(req *http.Request) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// tryOf returns the number of the try that the header tells; zero: it tells
-// none.
+// tryOf returns the number of the try that the header tells, and zero if it
+// tells none.
 func tryOf(h http.Header) int {
 	if v := h[retryCount]; len(v) > 0 {
 		if n, err := strconv.Atoi(v[0]); err == nil && n >= 0 {

@@ -8,23 +8,24 @@ import (
 	"time"
 )
 
-// maxKept is the most bytes kept of a response's body. Refusals and errors are
-// shorter.
+// maxKept is the most bytes of a response's body that are kept. Refusals and
+// errors are shorter.
 const maxKept = 16 << 10
 
-// A keptResponse is a response that is with its caller, and whose body is kept
-// as it is read, so that the same can be answered again.
+// A keptResponse is a response that its caller has, and whose body is copied as
+// the caller reads it. The same response can then be given to another try of
+// the call.
 type keptResponse struct {
 	io.ReadCloser
 	resp http.Response
 
 	mu   sync.Mutex
 	body []byte
-	end  bool // body is the whole
-	lost bool // it is longer than maxKept, or broke off
+	end  bool // body is complete
+	lost bool // the body is longer than maxKept, or broke off
 }
 
-// keepResponse begins to keep resp, and takes the place of its body.
+// keepResponse begins to keep resp, whose body it replaces.
 func keepResponse(resp *http.Response) *keptResponse {
 	k := &keptResponse{ReadCloser: resp.Body, resp: *resp}
 	k.resp.Header = resp.Header.Clone()
@@ -53,8 +54,8 @@ func (k *keptResponse) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [io.Closer]. It reads the rest first: clients that try again
-// close the body of an error unread.
+// Close implements [io.Closer]. It reads the rest first, because clients that
+// try again close the body of an error unread.
 func (k *keptResponse) Close() error {
 	still := time.AfterFunc(drainTime, func() { k.ReadCloser.Close() })
 	defer still.Stop()
@@ -64,7 +65,8 @@ func (k *keptResponse) Close() error {
 
 type onlyReader struct{ io.Reader }
 
-// again returns the response once more, for req; false if it is not whole.
+// again returns the response once more, for req. It returns false if the
+// response is not complete.
 func (k *keptResponse) again(req *http.Request) (*http.Response, bool) {
 	if k == nil {
 		return nil, false

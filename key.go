@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// ByHost keys requests by the host they are sent to, in lower case, without the
-// port that the scheme implies and without the dot that may end a name; an IPv6
-// address stands in its shortest form.
+// ByHost keys requests by the host that they are sent to. The key is in lower
+// case, without the port that the scheme implies and without a dot at the end;
+// an IPv6 address is in its shortest form.
 func ByHost(req *http.Request) string { return hostOf(req.URL) }
 
+// hostOf returns the key of a URL's host.
 func hostOf(u *url.URL) string {
 	if u == nil {
 		return ""
@@ -34,8 +35,8 @@ func hostOf(u *url.URL) string {
 	return shortest(strings.TrimSuffix(strings.ToLower(host), ".")) + port
 }
 
-// plain reports whether a host is as it should be already: lower case, without a
-// port and without a dot at its end.
+// plain reports whether a host needs no change to be a key: it is in lower
+// case, without a port and without a dot at its end.
 func plain(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; c == ':' || 'A' <= c && c <= 'Z' || c >= 0x80 {
@@ -57,10 +58,10 @@ func shortest(host string) string {
 	return host
 }
 
-// ByRoute returns a key function that keys requests by host and by the first
-// of the patterns that they match, in the syntax of [http.ServeMux]: "GET
-// /users/{id}". Requests that match none share their host's lane, so that no
-// path parameter ever becomes part of a key. It panics where ServeMux would.
+// ByRoute returns a key function that keys requests by host and by the pattern
+// that they match, in the syntax of [http.ServeMux]: "GET /users/{id}".
+// Requests that match none share their host's lane, so no path parameter ever
+// becomes part of a key. It panics if ServeMux would.
 func ByRoute(patterns ...string) func(*http.Request) string {
 	mux := http.NewServeMux()
 	for _, pattern := range patterns {
@@ -83,8 +84,8 @@ func ByRoute(patterns ...string) func(*http.Request) string {
 }
 
 // ByHeader returns a key function that keys requests by host and by the values
-// of the header fields, which stand in the key as a hash only: for an API key
-// or an account, each with a quota of its own.
+// of header fields, such as an API key or an account with a quota of its own.
+// The key holds only a hash of the values.
 func ByHeader(names ...string) func(*http.Request) string {
 	names = slices.Clone(names)
 	for i, name := range names {

@@ -6,11 +6,12 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// Learned returns what the lanes have learned of their servers' limits, by their
-// keys, for the Recall of a Transport to come: a map that marshals to JSON. Its
-// values are those of this version of the package, or of one near it. Lanes that
-// are sure of nothing are left out, as are routes and credentials that were refused
-// alone. It is safe for concurrent use, and takes each lane's lock for a moment.
+// Learned returns what the lanes have learned of their servers' limits, by key,
+// for the Recall of a later Transport. The map marshals to JSON. Its values can
+// be read by this version of the package, and by versions near it. Lanes that
+// are sure of nothing are left out. So is what was learned of single routes and
+// credentials. Learned is safe for concurrent use, and takes each lane's lock
+// for a moment.
 func (t *Transport) Learned() map[string]json.RawMessage {
 	t.once.Do(t.init)
 	all := make(map[string]json.RawMessage)
@@ -25,8 +26,8 @@ func (t *Transport) Learned() map[string]json.RawMessage {
 	return all
 }
 
-// recall returns what the lane of a key is to go on with; nil if it is to learn
-// anew.
+// recall returns what the lane of a key goes on with, and nil if it learns from
+// the beginning.
 func (s *lanes) recall(key string) *learn.Memory {
 	if s.settings.recall == nil || s.settings.learn == LearnOff {
 		return nil

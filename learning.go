@@ -8,24 +8,25 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Learning says whether a lane learns its vendor's limit from the answers.
+// Learning says whether a lane learns its server's limit from the answers.
 type Learning uint8
 
 // The ways to learn.
 const (
-	// LearnOn finds the limit of a lane for which none is configured, or too high
-	// a one, and holds calls to it. A window that the vendor tells is spent as
-	// calls come.
+	// LearnOn finds a limit that nobody configured, or that was configured too
+	// high, and holds the lane's calls to it. A window that the server tells is
+	// spent as calls come.
 	LearnOn Learning = iota
-	// LearnSpread is LearnOn, but spreads calls over what is left of such a window.
+	// LearnSpread is LearnOn, but calls are spread evenly over the rest of such a
+	// window.
 	LearnSpread
-	// LearnOff learns nothing: a refusal pauses the lane for the time it tells,
-	// and slows the configured limits for a while.
+	// LearnOff learns nothing. A refusal pauses the lane for the time that it
+	// tells, and slows the configured limits for a while.
 	LearnOff
 )
 
-// settingOf returns what the learner is told of the configured limits: the slowest
-// rate of those of up to a minute, which is what a refusal concerns.
+// settingOf returns what the learner needs of the configured limits: the
+// slowest of those of up to a minute. Refusals concern that one.
 func settingOf(limits []throttle.Limit) learn.Setting {
 	var set learn.Setting
 	if len(limits) > 0 {

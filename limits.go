@@ -7,13 +7,15 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// SetLimits replaces Limits while running, in every lane and for lanes to
-// come. Everybody in line is timed anew, faster or slower; what was used stays
-// used, and nothing is granted for the change. Where LimitsFor names limits of
-// its own for a key, they stay. With Cost set every unit that was limited must
-// go on to be, for requests in line were priced in it. The error says what does
-// not validate, and then nothing has changed, or which lane's limiter cannot be
-// tuned.
+// SetLimits replaces Limits while running, in every lane and for lanes to come.
+// Everybody in line is timed anew, faster or slower. What was used stays used,
+// and nothing is granted for the change. If LimitsFor returns limits for a key,
+// those stay. If Cost is set, every unit that was limited must still be
+// limited, because requests in line were priced in it.
+//
+// If limits do not validate, the error says why, and nothing has changed. If a
+// lane's limiter cannot be tuned, the error names the lane. SetLimits is safe
+// for concurrent use.
 func (t *Transport) SetLimits(limits ...throttle.Limit) error {
 	t.once.Do(t.init)
 	limits = slices.Clone(limits) // the caller may change theirs
@@ -27,9 +29,9 @@ func (t *Transport) SetLimits(limits ...throttle.Limit) error {
 	return t.lanes.retune()
 }
 
-// Reload asks LimitsFor again for every lane, and tunes those whose limits
-// have changed. A lane whose new limits do not validate keeps its own; the
-// error names it.
+// Reload asks LimitsFor again for every lane, and tunes the lanes whose limits
+// have changed. A lane whose new limits do not validate keeps its old ones; the
+// error names it. Reload is safe for concurrent use.
 func (t *Transport) Reload() error {
 	t.once.Do(t.init)
 	return t.lanes.retune()

@@ -8,25 +8,28 @@ import (
 )
 
 const (
-	// longWait is the shortest wait that an operator is told of.
+	// longWait is the shortest wait that is logged.
 	longWait = 30 * time.Second
-	// longWaitEvery is how often a lane tells of the same cause.
+	// longWaitEvery is the shortest time between two lines of log for the same
+	// cause in a lane.
 	longWaitEvery = time.Minute
 )
 
-// A waitCause is what holds a wait.
+// A waitCause says what holds a waiting request.
 type waitCause struct {
 	reason throttle.Reason
-	limit  string // its name
+	limit  string // the limit's name
 }
 
-// longWaits are the causes of long waits that a lane has told of.
+// longWaits remember when a lane has logged a long wait, by cause. They are
+// safe for concurrent use.
 type longWaits struct {
 	mu   sync.Mutex
 	told map[waitCause]time.Time
 }
 
-// due reports whether the cause is to be told of again.
+// due reports whether a wait with this cause is to be logged now, and remembers
+// that it was.
 func (l *longWaits) due(cause waitCause, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,8 +43,9 @@ func (l *longWaits) due(cause waitCause, now time.Time) bool {
 	return true
 }
 
-// lineTime returns how long a line of so many takes at least to pass the limits,
-// each request at a cost of one: 100 before a limit of 20/s burst 20 take 4 s.
+// lineTime returns how long a line of waiting requests takes at least to pass
+// the limits, if each costs one permit. 100 requests before a limit of 20/s
+// with a burst of 20 take 4 s.
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 	for _, limit := range limits {
 		atHand := limit.Permits // of a window

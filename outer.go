@@ -17,8 +17,9 @@ import (
 // third and fourth are tries that were made already: they get the answer of the
 // first again, and nothing is sent. The fifth is sent once.
 
-// countOn finds out whether the call is an outer client's next try of one that
-// failed. If that try was made already it returns the answer again.
+// countOn finds out whether the call is the next try of a call that failed,
+// made by an outer client. If that try was made already, it returns the answer
+// again.
 func (c *call) countOn() (resp *http.Response, err error, answered bool) {
 	failures := &c.t.failures
 	if !failures.some() {
@@ -39,13 +40,13 @@ func (c *call) countOn() (resp *http.Response, err error, answered bool) {
 	}
 	failed.calls = c.earlier.calls + 1
 	failures.add(id, failed, 0)
-	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not sent: a client around this one tries again what was tried as often already",
+	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not sent: an outer client tries again what this Transport has tried already",
 		slog.String("lane", c.key), slog.Int("calls", failed.calls), slog.Int("attempts", failed.sent))
 	return resp, failed.err, true
 }
 
-// noteFailure remembers a call that failed, or forgets the failures that it has
-// made good.
+// noteFailure remembers a call that failed. If the call did not fail, it
+// forgets the failures before it.
 func (c *call) noteFailure() {
 	switch c.verdict {
 	case "", backoff.ReasonFinal, backoff.ReasonCanceled:
@@ -77,8 +78,8 @@ func (c *call) spent() bool {
 	return c.verdict == backoff.ReasonAttempts || c.verdict == backoff.ReasonMaxThrottled
 }
 
-// keep keeps the answer of a call that failed as often as it may, for the tries
-// of an outer client that were made with it.
+// keep keeps the answer of a call that has used up its attempts, for the outer
+// client's tries that those attempts stand for.
 func (c *call) keep(resp *http.Response, err error) {
 	switch {
 	case !c.spent() || c.earlier.sent+c.sent == 1:

@@ -4,18 +4,18 @@ import "fmt"
 
 // What net/http may send again behind one attempt.
 const (
-	// maxStreamResends is for HTTP/2: a server that answers GOAWAY or
-	// REFUSED_STREAM to everything was once sent 1,970 requests in 4 s.
+	// maxStreamResends bounds the resends over HTTP/2. A server that answered
+	// GOAWAY or REFUSED_STREAM to everything was sent 1,970 requests in 4 s.
 	maxStreamResends = 2
-	// maxDeadResends is for connections found dead. The last is sent on a
-	// new connection, on which net/http does not try again.
+	// maxDeadResends bounds the resends on connections found dead. The last one
+	// goes over a new connection, after which net/http does not send again.
 	maxDeadResends = 8
 )
 
-// A ResendError says that an attempt was stopped because net/http had sent it
-// again behind the caller's back as often as it may.
+// A ResendError says that an attempt was stopped, because net/http had sent it
+// again by itself as often as it may.
 type ResendError struct {
-	Sent int // requests on the wire since a response began, if one did
+	Sent int // requests on the wire since the last response began, if one did
 }
 
 // Error returns the cause with its number.
@@ -23,10 +23,10 @@ func (e *ResendError) Error() string {
 	return fmt.Sprintf("stopped after %d sends of one attempt, none of them answered", e.Sent)
 }
 
-// Retryable reports true: another attempt may be sent.
+// Retryable returns true: another attempt may be sent.
 func (e *ResendError) Retryable() bool { return true }
 
-// getConn is called before each send. It stops those beyond the bound.
+// getConn is called before each send, and stops those beyond the bound.
 func (a *attempt) getConn(string) {
 	unheard, http2 := int(a.unheard.Load()), a.lane.server.http2(a.secure)
 	switch resends := maxDeadResends; {
@@ -43,7 +43,7 @@ func (a *attempt) getConn(string) {
 }
 
 // wroteHeaders is called for each request on the wire. All but the first are
-// charged to the lane: nobody waited for them.
+// charged to the lane, because they did not wait in line.
 func (a *attempt) wroteHeaders() {
 	a.unheard.Add(1)
 	if a.written.Add(1) > 1 {
@@ -53,7 +53,7 @@ func (a *attempt) wroteHeaders() {
 	}
 }
 
-// heard is called when a response begins. What is sent after it is no resend of
-// net/http: the base itself goes on, as one that authenticates, follows a
-// redirect or tries again does. It is charged, and not bounded.
+// heard is called when a response begins. What is sent after that is no resend
+// of net/http: the base itself authenticates, follows a redirect or tries
+// again. Such requests are charged, and not bounded.
 func (a *attempt) heard() { a.unheard.Store(0) }

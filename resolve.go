@@ -8,26 +8,26 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// maxKnown is how many lists of limits are known at a time: as many as there
-// are tiers, usually.
+// maxKnown is how many lists of limits a resolver remembers. There are rarely
+// more tiers.
 const maxKnown = 16
 
-// A resolved is a list of limits as it was given, and resolved.
+// A resolved is a list of limits as it was given, with the same list resolved.
 type resolved struct {
 	given  []throttle.Limit
-	limits *[]throttle.Limit // nil: nothing is known
+	limits *[]throttle.Limit // nil: the place is free
 }
 
-// A resolver resolves lists of limits. The zero value knows none. It is safe for
-// concurrent use.
+// A resolver resolves lists of limits. The zero value is ready to use. It is
+// safe for concurrent use.
 type resolver struct {
 	mu    sync.Mutex
 	known [maxKnown]resolved
-	next  int // of known: the next to be replaced
+	next  int // index in known of the entry that is replaced next
 }
 
-// resolve returns the limits resolved. Lanes of the same limits share one list:
-// a million lanes need not have a million.
+// resolve returns the resolved limits. Lanes with the same limits share one
+// list, because there may be a million such lanes.
 func (r *resolver) resolve(given []throttle.Limit) (*[]throttle.Limit, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,8 @@ func (r *resolver) resolve(given []throttle.Limit) (*[]throttle.Limit, error) {
 // unitOf returns the unit of a limit; the zero unit is "requests".
 func unitOf(l throttle.Limit) string { return cmp.Or(l.Unit, "requests") }
 
-// labelOf returns what a user calls the limit that has the name.
+// labelOf returns the label, for users, of the limit with that name. It returns
+// the name itself if the limits have changed meanwhile, or if it is empty.
 func labelOf(limits []throttle.Limit, name string) string {
 	for _, limit := range limits {
 		if limit.Name == name {

@@ -7,15 +7,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Resume opens the lane of a key: an operator knows that what the server asked
-// for no longer holds. Pauses of the lane, of its routes and of its credentials
-// end at once, those longer than MaxPause too, also in the other processes that
-// share the lane's limits through a Store that can tell them. Where the
-// lane was closed one call goes first, and the others after its good answer. A
-// lane that is not paused stays as it is. The key "" is also that of the lane
-// that keys beyond MaxLanes share. The error says why there can be no lane of
-// that key: limits that do not validate, or shaping.ErrClosed. Resume is safe
-// for concurrent use.
+// Resume opens the lane of a key, for an operator who knows that the pause no
+// longer holds for which the server asked. The pauses of the lane, of its
+// routes and of its credentials end at once, even those longer than MaxPause.
+// They end, too, in the other processes that share the lane's limits, if the
+// Store can tell those. If the lane was closed, one call goes first, and the
+// others follow its good answer. A lane that is not paused stays as it is.
+//
+// The key "" is also that of the lane that keys beyond MaxLanes share. The
+// error says why there can be no lane of that key: limits that do not validate,
+// or shaping.ErrClosed. Resume is safe for concurrent use.
 func (t *Transport) Resume(key string) error {
 	if err := t.relieve(key, (*lane).open); err != nil {
 		return fmt.Errorf("weir: resuming lane %q: %w", key, err)
@@ -23,14 +24,15 @@ func (t *Transport) Resume(key string) error {
 	return nil
 }
 
-// Forget makes the lane of a key one that has learned nothing: an operator knows
-// that the server's limit is another now. What its answers taught, of the lane,
-// of its routes and of its credentials, is forgotten, as is what Recall told, and
-// pauses end as by Resume.
-// Configured limits stay, and what was used of them. The key "" is also that of
-// the lane that keys beyond MaxLanes share. The error says why there can be no
-// lane of that key: limits that do not validate, or shaping.ErrClosed. Forget is
-// safe for concurrent use.
+// Forget makes the lane of a key learn from the beginning, for an operator who
+// knows that the server's limit has changed. The lane forgets what the answers
+// have taught it, and its routes and credentials, and what Recall returned. Its
+// pauses end as by Resume. Configured limits stay, and so does what was used of
+// them.
+//
+// The key "" is also that of the lane that keys beyond MaxLanes share. The
+// error says why there can be no lane of that key: limits that do not validate,
+// or shaping.ErrClosed. Forget is safe for concurrent use.
 func (t *Transport) Forget(key string) error {
 	if err := t.relieve(key, (*lane).forget); err != nil {
 		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
@@ -38,7 +40,7 @@ func (t *Transport) Forget(key string) error {
 	return nil
 }
 
-// relieve does something to the lane of a key, and to its sub-lanes.
+// relieve calls do for the lane of a key and for its sub-lanes.
 func (t *Transport) relieve(key string, do func(*lane)) error {
 	t.once.Do(t.init)
 	l, err := t.lanes.enter(key)
@@ -53,8 +55,9 @@ func (t *Transport) relieve(key string, do func(*lane)) error {
 	return nil
 }
 
-// relieve does something to the lane and to its sub-lanes; in the overflow lane to
-// those that concern the key, and to all of them if it is "".
+// relieve calls do for the lane and for its sub-lanes. In the lane that many
+// keys share, it calls do for the sub-lanes of this key, or for all if the key
+// is "".
 func (l *lane) relieve(key string, do func(*lane)) {
 	l.doubts.forget()
 	for _, sublane := range l.home.sublanesOf(l) {
@@ -65,7 +68,7 @@ func (l *lane) relieve(key string, do func(*lane)) {
 	do(l)
 }
 
-// forget forgets what the lane has learned, and ends its own pause.
+// forget makes the lane forget what it has learned, and ends its own pause.
 func (l *lane) forget() {
 	if l.gate.course != nil {
 		l.gate.course.Forget()

@@ -13,9 +13,9 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// decide says whether the request is sent again: whether the policy wants it,
-// the budget has it, and the lane could let it go in time. It is asked before
-// anything is thrown away.
+// decide says whether the request is sent again. The policy must want it, the
+// budget must allow it, and the lane must be able to let it go in time. All of
+// that is asked before the response is thrown away.
 func (c *call) decide(resp *http.Response, err error, signal headers.Signal) backoff.Decision {
 	plain := err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled
 	if c.over || plain && (c.policy == nil || c.policy.CheckRetry == nil) {
@@ -57,8 +57,8 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 	return d
 }
 
-// bufferBody returns how many bytes are kept of a body that can be had again in
-// no other way: none if no attempt may follow the first.
+// bufferBody returns how many bytes of a body are kept if there is no other way
+// to read it again. It returns none if no attempt may follow the first.
 func bufferBody(p *backoff.Policy) int64 {
 	switch {
 	case p == nil:
@@ -69,12 +69,13 @@ func bufferBody(p *backoff.Policy) int64 {
 	return cmp.Or(p.BufferBody, backoff.DefaultBufferBody)
 }
 
-// never reports whether the policy sends no request again, as [backoff.None].
+// never reports whether the policy never sends a request again, as
+// [backoff.None].
 func never(p *backoff.Policy) bool {
 	return (p.Attempts < 0 || p.Attempts == 1) && p.MaxThrottled < 0
 }
 
-// renewBody has the body of the next attempt, or says why not.
+// renewBody gets the body of the next attempt. If it cannot, lost says why.
 func (c *call) renewBody(lost *error) bool {
 	if c.body != nil {
 		*lost = c.body.Renew(c.ctx)
@@ -83,14 +84,14 @@ func (c *call) renewBody(lost *error) bool {
 }
 
 // tellBodyLost tells, in the caller's span and in a line of debug log, that the
-// call would have been tried again if its body could be had again.
+// call was not tried again because its body cannot be read again.
 func (c *call) tellBodyLost(failure string, cause error) {
 	telemetry.NotRetried(c.ctx, c.key, failure, c.sent)
 	attrs := []slog.Attr{slog.String("lane", c.key), slog.String("failure", failure), slog.Int("attempts", c.sent)}
 	if cause != nil {
 		attrs = append(attrs, slog.String("cause", bare(cause).Error()))
 	}
-	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not tried again: the body cannot be had again (set GetBody, or Retry.BufferBody to its length)", attrs...)
+	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not tried again: the body cannot be read again (set GetBody, or Retry.BufferBody to its length)", attrs...)
 }
 
 // timeLeft returns the time until the context's deadline, and zero if there is none.
@@ -102,8 +103,8 @@ func (c *call) timeLeft() time.Duration {
 	return max(time.Until(deadline), 1)
 }
 
-// couldGo reports whether, after a delay, no lane is certain to hold the
-// request for too long.
+// couldGo reports whether the request could go again after a delay. It could
+// not if some lane is certain to hold it for too long.
 func (c *call) couldGo(delay time.Duration) bool {
 	could := c.lane.couldTake(c.ctx, &c.turn, delay)
 	for _, v := range c.visits {
@@ -112,7 +113,8 @@ func (c *call) couldGo(delay time.Duration) bool {
 	return could
 }
 
-// discard throws a response away, so that its connection is used again.
+// discard throws a response away in a way that lets its connection be used
+// again.
 func (c *call) discard(resp *http.Response) {
 	if resp == nil {
 		return
@@ -125,11 +127,12 @@ func (c *call) discard(resp *http.Response) {
 	c.inHand = nil
 }
 
-// drainTime bounds the draining of a discarded response: a new connection costs
-// less.
+// drainTime bounds the time for which a discarded response is read. A new
+// connection costs less than that.
 const drainTime = time.Second
 
-// delay waits out the delay before the next attempt, outside the line.
+// delay waits for the time before the next attempt. The call is not in line
+// meanwhile.
 func (c *call) delay(d backoff.Decision) error {
 	if d.AfterPause || d.Delay <= 0 {
 		return nil

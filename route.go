@@ -8,10 +8,12 @@ import (
 	"time"
 )
 
-// seed keys the hashes of credentials: they mean nothing outside this process.
+// seed is the key of the hashes of credentials, so that they mean nothing
+// outside this process.
 var seed = maphash.MakeSeed()
 
-// routeOf returns the path with what looks like an identifier left out.
+// routeOf returns the request's path, with "*" for what looks like an
+// identifier.
 func routeOf(req *http.Request) string {
 	if req.URL == nil {
 		return ""
@@ -19,8 +21,8 @@ func routeOf(req *http.Request) string {
 	return template(req.URL.Path)
 }
 
-// template returns a path with "*" for each segment that looks like an
-// identifier, and without a query.
+// template returns a path without its query, and with "*" for each segment that
+// looks like an identifier.
 func template(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	segments := strings.Split(path, "/")
@@ -38,16 +40,17 @@ func raw(key string) bool {
 	return strings.Contains(path, "/") && template(path) != path
 }
 
-// identifies reports whether a path segment looks like an identifier: it has
-// a digit, unless it is a version such as v1, v1beta1 or 2010-04-01, or is
-// longer than words are.
+// identifies reports whether a path segment looks like an identifier. It does
+// if it has a digit, unless it is a version such as v1, v1beta1 or 2010-04-01,
+// and if it is longer than words are.
 func identifies(segment string) bool {
 	return !version(segment) && (len(segment) > 32 || strings.ContainsAny(segment, "0123456789@"))
 }
 
-// maxVersion is as long as versions get: v2.10beta1.
+// maxVersion is the length of the longest versions, such as v2.10beta1.
 const maxVersion = 10
 
+// version reports whether a path segment is a version or a date.
 func version(segment string) bool {
 	if _, err := time.Parse(time.DateOnly, segment); err == nil {
 		return true
@@ -55,7 +58,8 @@ func version(segment string) bool {
 	return len(segment) > 1 && len(segment) <= maxVersion && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9'
 }
 
-// credentialOf returns a hash of what usually carries a credential.
+// credentialOf returns a hash of the header fields that usually carry a
+// credential.
 func credentialOf(req *http.Request) string {
 	var h maphash.Hash
 	h.SetSeed(seed)

@@ -13,6 +13,7 @@ import (
 // errAttemptTimeout ends an attempt whose response did not begin in time.
 var errAttemptTimeout error = attemptTimeoutError{}
 
+// An attemptTimeoutError is a net.Error, so that it is classified as a timeout.
 type attemptTimeoutError struct{}
 
 func (attemptTimeoutError) Error() string   { return "no response within the attempt's timeout" }
@@ -51,7 +52,8 @@ func (c *call) send() (*http.Response, error) {
 	return resp, nil
 }
 
-// attemptTimeout is how long until an attempt's response begins; zero: any time.
+// attemptTimeout returns the time within which an attempt's response must
+// begin; zero means any.
 func (c *call) attemptTimeout() time.Duration {
 	if c.policy == nil {
 		return 0
@@ -59,7 +61,8 @@ func (c *call) attemptTimeout() time.Duration {
 	return c.policy.AttemptTimeout
 }
 
-// conform holds a base to the contract of http.RoundTripper.
+// conform makes a base keep the contract of http.RoundTripper: a response or an
+// error, and a body that is not nil.
 func conform(resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil:
@@ -76,8 +79,8 @@ func conform(resp *http.Response, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// attempt returns what is sent: the caller's request, or a copy where anything
-// in it differs. a is nil where nobody watches it.
+// attempt returns the request to send: the caller's own, or a copy if anything
+// in it differs. If nobody watches the attempt, a is nil.
 func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	var body io.ReadCloser
 	if c.body != nil {
@@ -106,7 +109,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	return out, a, nil
 }
 
-// newAttempt returns the watch over the next send.
+// newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
 	a := &attempt{caller: c.ctx, lane: c.lane, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", idle: c.t.base}
 	a.Context, a.cancel = context.WithCancelCause(c.ctx)
@@ -116,7 +119,7 @@ func newAttempt(c *call) *attempt {
 	return a
 }
 
-// prepare lets the user change the header and the URL of what is sent.
+// prepare lets the user change the header and the URL of the request to send.
 func (c *call) prepare(out *http.Request) error {
 	if c.t.Prepare == nil || !c.t.PrepareRedirects && strayed(c.req) {
 		return nil
@@ -132,9 +135,9 @@ func (c *call) prepare(out *http.Request) error {
 	return nil
 }
 
-// strayed reports whether http.Client has followed a redirect to another host on
-// the way to the request. One that leads back counts too: the other host chose
-// what is asked there.
+// strayed reports whether http.Client has followed a redirect to another host
+// on its way to the request. A redirect that leads back counts too, because the
+// other host chose what is asked for.
 func strayed(req *http.Request) bool {
 	for hop := req; hop.Response != nil && hop.Response.Request != nil; {
 		hop = hop.Response.Request

@@ -13,22 +13,23 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// longestPause is the most that a lane stays closed without asking: a vendor
-// cannot pin its clients for longer by one wrong header.
+// longestPause is the longest time for which a lane stays closed without asking
+// again. A server with one wrong header must not keep its clients away for
+// longer.
 const longestPause = time.Hour
 
-// settings are what lanes need to know of their Transport.
+// settings are the fields of a Transport that its lanes need.
 type settings struct {
 	maxWaiting int
 	setQueue   func(*shaping.Queue)
 	maxPause   time.Duration
 	maxLanes   int
 	learn      Learning
-	recall     func(key string) json.RawMessage // what was learned before; nil: nothing
+	recall     func(key string) json.RawMessage // returns what was learned before; nil: nothing was
 	store      throttle.Store
 	shadow     []throttle.Limit
-	priced     bool                              // what a request costs differs from limit to limit
-	limits     func(key string) []throttle.Limit // as they are now
+	priced     bool                              // a request may cost differently for each limit
+	limits     func(key string) []throttle.Limit // returns the limits of a key as they are now
 	budget     func() *backoff.Budget            // makes the budget of one lane
 	logger     func() *slog.Logger
 	tracer     telemetry.Tracer

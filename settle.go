@@ -9,16 +9,19 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Settle states, once for each unit, what the call behind a response really
-// cost: tokens of a language model, points of a query. The limits of that unit
-// in its lane are corrected from what Transport.Cost, or WithCost, estimated.
-// Overspend is always charged; underspend is given back as far as the limits
-// can still tell that nobody has gone beyond them. The zero unit is "requests".
-// The error says that the response is of no Transport with a limit of that
-// unit, that the cost is negative, or that the unit was settled before.
+// Settle states what the call behind a response really cost in a unit, such as
+// the tokens of a language model or the points of a query. It corrects, in the
+// call's lane, the limits of that unit from the estimate of Transport.Cost or
+// WithCost. If the call cost more than estimated, the difference is always
+// charged. If it cost less, the difference is given back as far as the limits
+// can still tell that nobody has gone beyond them. An empty unit means
+// "requests". Each unit can be settled once.
 //
-// The response may have gone through an [http.Client]; its body need not be
-// open. Settle is safe for concurrent use.
+// The error says that the response did not come from a Transport with a limit
+// of that unit, that the cost is negative, or that the unit was settled before.
+//
+// The response may have gone through an [http.Client], and its body may be
+// closed. Settle is safe for concurrent use.
 func Settle(resp *http.Response, unit string, cost int) error {
 	if cost < 0 {
 		return fmt.Errorf("weir: settled cost %d of %q is negative", cost, unit)
@@ -33,6 +36,7 @@ func Settle(resp *http.Response, unit string, cost int) error {
 	return a.settle(cmp.Or(unit, "requests"), cost)
 }
 
+// settle corrects what the attempt was charged in a unit.
 func (a *attempt) settle(unit string, cost int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,8 +66,8 @@ func (a *attempt) settle(unit string, cost int) error {
 	return nil
 }
 
-// actual returns what the attempt cost of each limit where it cost so much of
-// the unit; ok is false where there is no limit of that.
+// actual returns what the attempt cost of each limit, given what it cost in a
+// unit. Ok is false if no limit has that unit.
 func (a *attempt) actual(limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
 	charged := a.departure.Request
 	actual = throttle.Request{N: charged.N, Since: charged.Since, Each: make([]int, len(limits))}
@@ -84,8 +88,8 @@ func estimate(r throttle.Request, i int) int {
 	return r.N
 }
 
-// again counts a request in whose call is over: in its lane or, where that has
-// gone meanwhile, in the one that its key has now.
+// again enters the lane once more for a call that is over. If the lane is gone,
+// it enters the one that its key has now.
 func (l *lane) again() (*lane, error) {
 	if l.enter() {
 		return l, nil

@@ -16,8 +16,8 @@ import (
 type visit struct {
 	lane   *lane
 	turn   shaping.Turn
-	seen   course.Seen // the sub-lane, as the turn came
-	passed bool        // it has departed, and nothing has landed or been given back since
+	seen   course.Seen // state of the sub-lane when the turn came
+	passed bool        // it has departed, and neither landed nor was given back since
 }
 
 // passSublanes waits for the call's turn in every sub-lane that concerns it.
@@ -36,7 +36,7 @@ func (c *call) passSublanes() error {
 	return nil
 }
 
-// enterSublanes enters the sub-lanes that there are by now.
+// enterSublanes enters the sub-lanes that concern the call and exist by now.
 func (c *call) enterSublanes() {
 	if c.lane.sublanes.Load() == 0 {
 		return
@@ -51,7 +51,8 @@ func (c *call) enterSublanes() {
 	}
 }
 
-// enterSublane keeps a sub-lane in which the call is counted, once.
+// enterSublane adds a sub-lane to the visits, once. The caller has entered it
+// already.
 func (c *call) enterSublane(l *lane) {
 	for _, v := range c.visits {
 		if v.lane == l {
@@ -64,8 +65,8 @@ func (c *call) enterSublane(l *lane) {
 	c.visits = append(c.visits, visit{lane: l, turn: turn})
 }
 
-// sublanePaused reports whether a sub-lane was paused since the call has passed
-// it.
+// sublanePaused reports whether a sub-lane is paused that the call had passed,
+// or that was made since.
 func (c *call) sublanePaused() bool {
 	c.enterSublanes()
 	for _, v := range c.visits {
@@ -76,7 +77,7 @@ func (c *call) sublanePaused() bool {
 	return false
 }
 
-// concerned returns the lane that the last refusal concerns.
+// concerned returns the lane or sub-lane that the last refusal concerns.
 func (c *call) concerned(status int, signal *headers.Signal) *lane {
 	part := c.part(signal.Scope)
 	if c.doubtful(status, signal) {
@@ -96,10 +97,10 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane {
 	return l
 }
 
-// doubtful reports whether it is in doubt that a refusal concerns the whole
-// lane: it closes the lane, does not say whom it concerns, and no other route of
-// the key is closed so. One route may be in maintenance, or forbidden to one
-// credential, while all others serve.
+// doubtful reports whether it is unclear that a refusal concerns the whole
+// lane. That is so if it closes the lane, does not say whom it concerns, and no
+// other route of the key is closed in the same way. One route may be in
+// maintenance, or forbidden to one credential, while all others are served.
 func (c *call) doubtful(status int, signal *headers.Signal) bool {
 	if signal.Scope != headers.ScopeUnknown || c.told <= c.t.maxPause() ||
 		status != http.StatusServiceUnavailable && status != http.StatusForbidden {
@@ -109,13 +110,14 @@ func (c *call) doubtful(status int, signal *headers.Signal) bool {
 	return !c.lane.doubts.agreed(now, &doubt{key: c.key, route: routeOf(c.req), until: now.Add(min(c.told, longestPause))})
 }
 
-// parts returns the parts of the lane that the request belongs to.
+// parts returns the names of all sub-lanes that the request may pass.
 func (c *call) parts() [4]string {
 	return [...]string{c.part(headers.ScopeRoute), c.part(headers.ScopeCredential), c.routeAndCredential(), c.part(headers.ScopeLane)}
 }
 
-// part returns the part of the lane that a refusal of the request concerns; "" if
-// it is the whole lane. In the overflow lane refusals concern one key.
+// part returns the name of the sub-lane that a refusal of the request concerns,
+// and "" if it concerns the whole lane. In the lane that many keys share, a
+// refusal concerns one key.
 func (c *call) part(of headers.Scope) string {
 	key := ""
 	if c.lane.shared {
@@ -131,11 +133,12 @@ func (c *call) part(of headers.Scope) string {
 	}
 }
 
-// partOfKey is how the parts of a key begin in the overflow lane.
+// partOfKey returns how the names of a key's sub-lanes begin, in the lane that
+// many keys share.
 func partOfKey(key string) string { return "key " + key + "\x00" }
 
-// routeAndCredential returns the part that a refusal of one route to one
-// credential concerns.
+// routeAndCredential returns the name of the sub-lane for one route with one
+// credential.
 func (c *call) routeAndCredential() string {
 	return c.part(headers.ScopeRoute) + " credential " + credentialOf(c.req)
 }

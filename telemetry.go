@@ -10,12 +10,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// WaitHook returns a hook for a queue of one's own. It makes each wait that
+// WaitHook returns a hook for a queue of your own. It makes each wait that
 // really waits a span "weir.wait", as a [Transport] does:
 //
 //	queue.Hook = weir.WaitHook("jobs", nil)
 //
-// The lane's name becomes an attribute, so it must not be one of many. If
+// The lane's name becomes an attribute, so there must be few of them. If
 // provider is nil, the global one is used. One hook may serve several queues.
 func WaitHook(lane string, provider trace.TracerProvider) *shaping.Hook {
 	tracer := telemetry.NewTracer(provider)
@@ -24,7 +24,7 @@ func WaitHook(lane string, provider trace.TracerProvider) *shaping.Hook {
 	}}
 }
 
-// A storeWord says in telemetry where a lane's limits are enforced.
+// A storeWord says in telemetry who enforces a lane's limits.
 type storeWord = telemetry.Store
 
 func storeWordOf(s *throttle.StoreState) storeWord { return telemetry.StoreOf(s) }

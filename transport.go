@@ -21,51 +21,54 @@ import (
 
 // The defaults of a Transport.
 const (
-	// DefaultMaxPause is longer than most callers hold a connection's worth
-	// of work.
+	// DefaultMaxPause is two minutes. Few callers hold on to their work for longer.
 	DefaultMaxPause = 2 * time.Minute
-	// DefaultMaxLanes bounds what keys that somebody else controls can take.
+	// DefaultMaxLanes bounds the memory that keys take if somebody else controls
+	// them.
 	DefaultMaxLanes = 10_000
 )
 
 // A Transport is an [http.RoundTripper] that makes calls wait their turn,
 // believes what the server answers, and tries again what may be tried again.
-// The zero value works: no limit, default retries. Set the fields before first
-// use; a Transport must not be copied after it. It is safe for concurrent use,
-// and the functions among its fields must be, too.
+// The zero value works: it has no limit, learns, and has the default retries.
+// Set the fields before first use. A Transport must not be copied after first
+// use. It is safe for concurrent use, and the functions in its fields must be,
+// too.
 //
-// It keeps the contract of RoundTripper: the caller's request is not changed
-// and its body always closed; a response that was obtained is returned with a
-// nil error, also one that says 429 or 500 when attempts ran out. Where none
-// was obtained the error is an [*Error].
+// It keeps the contract of RoundTripper. The caller's request is not changed,
+// and its body is always closed. A response that was obtained is returned with
+// a nil error, even if it says 429 or 500 when the attempts have run out. If
+// there is no response, the error is an [*Error].
 //
-// The context of a request and [http.Client.Timeout] bound everything: waits,
-// attempts, delays. A wait that cannot end in time is not begun.
+// The context of a request and [http.Client.Timeout] bound all waits, attempts
+// and delays. A wait that cannot end in time is not begun.
 type Transport struct {
-	// Base sends the attempts. If nil, http.DefaultTransport is used. With
-	// http.Transport.MaxConnsPerHost set, a call may wait there once more,
-	// after its permit.
+	// Base sends the attempts. If nil, http.DefaultTransport is used. If its
+	// MaxConnsPerHost is set, a call may wait there a second time, after its
+	// permit.
 	Base http.RoundTripper
 
-	// Limits are enforced together in every lane for which LimitsFor names
-	// none. If both are empty, lanes are paused by refusals only. Where they do
-	// not validate, the requests of those lanes fail until SetLimits mends it.
+	// Limits are enforced together in every lane for which LimitsFor returns none.
+	// If a lane has no limits of either kind, only the server's refusals and what
+	// was learned hold its calls. If limits do not validate, the requests of their
+	// lanes fail until SetLimits replaces them.
 	Limits []throttle.Limit
 
-	// LimitsFor returns the limits of the lane of a key, such as those of the
-	// tier it has paid for, and of "" for the lane that keys beyond MaxLanes
-	// share. If nil, Limits holds for all.
+	// LimitsFor returns the limits of the lane of a key, such as those of the tier
+	// that a customer has paid for. It is asked for "" too, which is the lane that
+	// keys beyond MaxLanes share. If nil, Limits holds for all lanes.
 	LimitsFor func(key string) []throttle.Limit
 
-	// Key returns the lane of a request. If nil, ByHost.
+	// Key returns the key of a request's lane. If nil, ByHost is used.
 	Key func(*http.Request) string
 
-	// Shadow limits decide beside the enforced ones, in every lane, and enforce
-	// nothing: Snapshot counts how often they agree. If empty, none do.
+	// Shadow limits decide beside the enforced ones in every lane, and enforce
+	// nothing. Snapshot counts how often both agree. If empty, nothing is counted.
 	Shadow []throttle.Limit
 
-	// Cost returns how many permits of a limit a request costs. If nil, one
-	// of each. It is an estimate where the response tells better: see Settle.
+	// Cost returns how many permits of a limit a request costs; a negative cost is
+	// an error. It may be an estimate that Settle corrects later. If nil, a request
+	// costs one permit of each limit.
 	Cost func(*http.Request, throttle.Limit) int
 
 	// Tenant returns with whose requests a request shares its lane, and by what
@@ -73,30 +76,31 @@ type Transport struct {
 	// says.
 	Tenant func(*http.Request) (tenant string, weight int)
 
-	// Prepare is called for each attempt after its wait, on a copy of the
-	// request whose header may be changed: signatures and tokens that age are
-	// made here. Its error ends the request. It is not called for the hop of a
-	// redirect to another host, nor for those after it: see PrepareRedirects. If
-	// nil, nothing is done.
+	// Prepare is called for each attempt after its wait, with a copy of the request
+	// whose header and URL it may change. Make signatures and tokens that age here.
+	// An error of Prepare ends the request. If http.Client has followed a redirect
+	// to another host, Prepare is not called from there on: see PrepareRedirects.
+	// If nil, nothing is done.
 	Prepare func(*http.Request) error
 
-	// PrepareRedirects calls Prepare also where http.Client follows a redirect
-	// to another host. That host then gets what Prepare adds, where http.Client
-	// strips credentials of its own. If false, it gets nothing of it.
+	// PrepareRedirects calls Prepare also after a redirect to another host. That
+	// host then gets what Prepare adds, although http.Client withholds its own
+	// credentials from it. If false, it gets nothing of that.
 	PrepareRedirects bool
 
-	// Store makes the limiters. If nil, those of this process.
+	// Store makes the limiters. If nil, limits are enforced in this process alone.
 	Store throttle.Store
 
-	// Retry decides what is tried again. If nil, a policy with the defaults.
+	// Retry decides what is tried again. If nil, a policy with the defaults is
+	// used.
 	Retry *backoff.Policy
 
 	// MaxWaiting is the most requests that wait in one lane. Zero means
 	// shaping.DefaultMaxWaiting.
 	MaxWaiting int
 
-	// MaxWait is the longest that a request waits in line at a time. Zero
-	// means no bound but the context.
+	// MaxWait is the longest time that a request waits in line before one attempt.
+	// Zero means no bound but the context.
 	MaxWait time.Duration
 
 	// Overflow says who goes when a lane's line is full: when MaxWaiting requests
@@ -118,50 +122,51 @@ type Transport struct {
 	// WithPriority. Zero means shaping.DefaultLowPriorityShare, negative none.
 	LowPriorityShare float64
 
-	// MaxPause is the longest pause, as the server asks for it, that requests
-	// wait through. A longer one returns its response and refuses requests of
-	// its lane with ErrPaused until it ends, an hour at most; so do the other
-	// processes that share the lane's limits through a Store, as soon as they
-	// hear of it. Zero means DefaultMaxPause.
+	// MaxPause is the longest pause that requests wait through if the server asks
+	// for one. If it asks for more, the response is returned, and the lane's
+	// requests are rejected with ErrPaused until the pause ends, or for an hour at
+	// most. Other processes that share the lane's limits through a Store do the
+	// same as soon as they hear of it. Zero means DefaultMaxPause.
 	MaxPause time.Duration
 
-	// MaxLanes is the most lanes. Beyond it the least recently used idle lane
-	// goes; where none may go, further keys share one lane. Zero means
+	// MaxLanes is the most lanes. Beyond it, the idle lane that was used least
+	// recently is removed. If none is idle, further keys share one lane. Zero means
 	// DefaultMaxLanes.
 	MaxLanes int
 
-	// Learn says whether the limits that nobody configured are learned from the
-	// answers. The zero value learns.
+	// Learn says whether a lane learns its server's limit from the answers. Zero
+	// means LearnOn.
 	Learn Learning
 
-	// Recall returns what a Transport before this one has learned of the lane of a
-	// key, as Learned tells it: the lane goes on with that. If it is nil, or
-	// returns nil, the lane learns anew; so it does, with a line of log for the
-	// first, where it returns what is none of Learned's, or of another version.
+	// Recall returns what an earlier Transport has learned of the lane of a key: a
+	// value of its Learned. The lane goes on with that. If Recall is nil, or
+	// returns nil, the lane learns from the beginning. It does so, too, if the
+	// value is not one of Learned's, or is of another version; the first such value
+	// is logged.
 	Recall func(key string) json.RawMessage
 
-	// Dialect reads the responses. If nil, the dialect of their host.
+	// Dialect reads the responses. If nil, it is the dialect of their host.
 	Dialect *headers.Dialect
 
-	// UnguardedResends leaves alone what net/http sends again behind a call:
-	// on connections found dead and on HTTP/2 streams refused. If false, each
-	// such send is charged to the lane, and their number is bounded. If Base
-	// itself sends a call again after an answer, as one that authenticates or
-	// tries again does, those sends are charged, and not bounded.
+	// UnguardedResends leaves alone what net/http sends again by itself behind one
+	// call: on connections found dead, and on HTTP/2 streams that were refused. If
+	// false, each such request is charged to the lane, and their number is bounded.
+	// A Base that itself sends a call again after an answer, because it
+	// authenticates or tries again, is charged but not bounded.
 	UnguardedResends bool
 
-	// TracerProvider makes the tracer of the spans. If nil, the global one.
+	// TracerProvider makes the tracer of the spans. If nil, the global one is used.
 	TracerProvider trace.TracerProvider
 
-	// MeterProvider makes the meter of the metrics. If nil, the global one. One
-	// that collects nothing when the first request comes, such as the global one
-	// before any is set, is not asked again, and metrics then cost nothing.
+	// MeterProvider makes the meter of the metrics. If nil, the global one is used.
+	// If it collects nothing when the first request comes, as the global one before
+	// any is set, it is not asked again, and metrics cost nothing.
 	MeterProvider metric.MeterProvider
 
-	// Logger is told what an operator should know: a lane closed for longer
-	// than MaxPause, a wait of more than 30 s (a line a minute at most for each
-	// lane and cause), more keys than MaxLanes, keys that look like raw paths.
-	// If nil, slog.Default().
+	// Logger is told what an operator should know: that a lane is closed for longer
+	// than MaxPause, that a request waits for more than 30 s (at most a line a
+	// minute for each lane and cause), that there are more keys than MaxLanes, that
+	// keys look like raw paths. If nil, slog.Default() is used.
 	Logger *slog.Logger
 
 	once   sync.Once
@@ -170,12 +175,13 @@ type Transport struct {
 	lanes  *lanes
 	limits atomic.Pointer[[]throttle.Limit] // as they are now
 
-	spoken   atomic.Pointer[spoken] // by the host looked up last
-	failures failures               // of the calls that an outer client may try again
+	spoken   atomic.Pointer[spoken] // dialect of the host that any lane has looked up last
+	failures failures               // of calls that an outer client may try again
 }
 
 var _ http.RoundTripper = (*Transport)(nil)
 
+// init reads the fields, once.
 func (t *Transport) init() {
 	t.base = t.Base
 	if t.base == nil {
@@ -187,7 +193,7 @@ func (t *Transport) init() {
 	t.failures.began = time.Now()
 }
 
-// settings returns what the lanes need to know.
+// settings returns the fields that the lanes need.
 func (t *Transport) settings() settings {
 	s := settings{
 		maxWaiting: t.MaxWaiting,
@@ -211,7 +217,7 @@ func (t *Transport) settings() settings {
 	return s
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.once.Do(t.init)
 	var c call
@@ -261,17 +267,17 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// Close sends everybody in line away with an error that matches
-// shaping.ErrClosed, refuses later requests, closes the limiters, and ends the
-// metrics of the lanes. Calls in flight end by themselves. It does not close the
-// Store, nor Base. Calling it again does nothing.
+// Close rejects everybody in line, and all later requests, with an error that
+// matches shaping.ErrClosed. It closes the limiters and ends the metrics of the
+// lanes. Calls in flight end by themselves. It does not close the Store, nor
+// Base. Calling it again does nothing.
 func (t *Transport) Close() error {
 	t.once.Do(t.init)
 	return t.lanes.close()
 }
 
-// ErrPaused is matched by the error for a request whose lane is closed: the
-// server asked for a pause longer than [Transport.MaxPause].
+// ErrPaused is matched by the error for a request whose lane is closed, because
+// the server asked for a pause longer than [Transport.MaxPause].
 var ErrPaused = errors.New("lane is paused")
 
 // setQueue sets the fields of a lane's queue.

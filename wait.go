@@ -22,7 +22,7 @@ func (c *call) wait() error {
 	return nil
 }
 
-// arrive notes that the call has waited for the first time.
+// arrive takes note of the call's first wait, which has ended with err.
 func (c *call) arrive(err error) {
 	if arrived := c.turn.Arrived(); arrived != 0 {
 		c.started = cmp.Or(c.started, arrived)
@@ -33,9 +33,9 @@ func (c *call) arrive(err error) {
 	}
 }
 
-// turnCome waits in the sub-lanes that concern the call, and then in its lane. A
-// sub-lane that was paused while the call stood in the lane's line holds it after
-// all.
+// turnCome waits in the sub-lanes that concern the call, and then in its lane.
+// If a sub-lane was paused while the call stood in the lane's line, the call
+// gives its permits back and waits there again.
 func (c *call) turnCome() error {
 	for {
 		if err := c.passSublanes(); err != nil {
@@ -54,8 +54,8 @@ func (c *call) turnCome() error {
 	}
 }
 
-// giveBack returns the permits of a departure that does not take place: those
-// of the sub-lanes and, if it was granted, of the lane.
+// giveBack returns the permits of a departure that does not take place, those
+// of the sub-lanes too.
 func (c *call) giveBack() {
 	if c.granted {
 		c.granted = false
@@ -69,9 +69,9 @@ func (c *call) giveBack() {
 	}
 }
 
-// countShadow lets the lane's shadow decide on the call too, which the lane's own
-// limits have just done. A call that stood in line was held, whatever became of
-// it.
+// countShadow lets the lane's shadow decide on the call too. The lane's own
+// limits have just decided. A call that stood in line was held, whatever became
+// of it.
 func (c *call) countShadow(err error) {
 	live, arrived := Admitted, c.turn.Arrived()
 	switch {
@@ -88,7 +88,7 @@ func (c *call) countShadow(err error) {
 	}
 }
 
-// price sets the cost of the call.
+// price sets what the call costs.
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
 	if c.turn.Each, err = c.costs(*c.lane.limits.Load()); err != nil {
@@ -97,7 +97,8 @@ func (c *call) price() (err error) {
 	return nil
 }
 
-// costs returns what the call costs of each limit; nil where that is N.
+// costs returns what the call costs of each limit, and nil if that is N for
+// all.
 func (c *call) costs(limits []throttle.Limit) ([]int, error) {
 	if c.t.Cost == nil || c.options.cost > 0 {
 		return nil, nil

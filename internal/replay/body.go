@@ -40,7 +40,7 @@ type Body struct {
 }
 
 // errBodySent says that the body was consumed by the attempt before.
-var errBodySent = errors.New("body was sent and cannot be had again")
+var errBodySent = errors.New("body was sent and cannot be read again")
 
 // Open takes over the body of req, which is not changed. If a copy is the only
 // way to read the body again, at most keep bytes of it are kept; zero means
