@@ -33,7 +33,7 @@ func settingOf(limits []throttle.Limit) learn.Setting {
 		set.Configured = math.Inf(1)
 	}
 	for _, limit := range limits {
-		rate := float64(limit.Permits) / limit.Per.Seconds()
+		rate := limit.PerSecond()
 		if unitOf(limit) != "requests" || limit.Per > time.Minute || rate >= set.Configured {
 			continue
 		}

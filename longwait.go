@@ -52,8 +52,7 @@ func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 		if limit.Burst > 0 {
 			atHand = limit.Burst
 		}
-		interval := limit.Per.Seconds() / float64(limit.Permits)
-		seconds := min(interval*float64(waiting-atHand), (365 * 24 * time.Hour).Seconds())
+		seconds := min(float64(waiting-atHand)/limit.PerSecond(), (365 * 24 * time.Hour).Seconds())
 		longest = max(longest, time.Duration(seconds*float64(time.Second)))
 	}
 	return longest

@@ -58,7 +58,7 @@ func (a *attempt) settle(unit string, cost int) error {
 		// and only what comes on top still counts.
 		charged.Each = slices.Clone(actual.Each)
 		for i, n := range charged.Each {
-			charged.Each[i] = max(n, estimate(a.departure.Request, i))
+			charged.Each[i] = max(n, a.departure.Request.Of(i))
 		}
 	}
 	l.queue.Settle(a.departure, charged)
@@ -72,20 +72,12 @@ func (a *attempt) actual(limits []throttle.Limit, unit string, cost int) (actual
 	charged := a.departure.Request
 	actual = throttle.Request{N: charged.N, Since: charged.Since, Each: make([]int, len(limits))}
 	for i, limit := range limits {
-		actual.Each[i] = estimate(charged, i)
+		actual.Each[i] = charged.Of(i)
 		if limit.Unit == unit {
 			actual.Each[i], ok = cost, true
 		}
 	}
 	return actual, ok
-}
-
-// estimate returns what a request was taken to cost of limit i.
-func estimate(r throttle.Request, i int) int {
-	if i < len(r.Each) {
-		return r.Each[i]
-	}
-	return r.N
 }
 
 // again enters the lane once more for a call that is over. If the lane is gone,

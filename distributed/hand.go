@@ -79,10 +79,7 @@ type costs struct {
 }
 
 func (c costs) of(i int) int64 {
-	if i < len(c.r.Each) {
-		return int64(c.r.Each[i])
-	}
-	return int64(c.r.N)
+	return int64(c.r.Of(i))
 }
 
 func (c costs) nothing() bool {

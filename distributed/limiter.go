@@ -114,7 +114,7 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	l.tolerance = throttle.Tolerance(resolved...)
 	l.rates, l.counts = make([]float64, len(resolved)), false
 	for i, limit := range resolved {
-		l.rates[i] = float64(limit.Permits) / limit.Per.Seconds()
+		l.rates[i] = limit.PerSecond()
 		l.counts = l.counts || l.counting(i)
 	}
 	l.next = make([]throttle.Instant, len(resolved))

@@ -76,7 +76,7 @@ func (q *Queue) burden(r throttle.Request) float64 {
 	}
 	burden := float64(0)
 	for i, rate := range q.rates {
-		burden = max(burden, float64(of(r, i))/rate)
+		burden = max(burden, float64(r.Of(i))/rate)
 	}
 	if len(q.rates) == 0 {
 		burden = float64(r.N)
@@ -84,18 +84,11 @@ func (q *Queue) burden(r throttle.Request) float64 {
 	return burden
 }
 
-func of(r throttle.Request, i int) int {
-	if i < len(r.Each) {
-		return r.Each[i]
-	}
-	return r.N
-}
-
 // readRates reads how many permits each limit grants in a second.
 func (q *Queue) readRates() {
 	q.rates = []float64{}
 	for _, l := range q.limiter.State(q.Now()).Limits {
-		q.rates = append(q.rates, float64(l.Limit.Permits)/l.Limit.Per.Seconds())
+		q.rates = append(q.rates, l.Limit.PerSecond())
 	}
 }
 

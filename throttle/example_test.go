@@ -17,7 +17,10 @@ func ExampleLimit() {
 	limits[1].Align = throttle.AlignDay("America/New_York")
 	text, _ := json.Marshal(limits)
 	fmt.Println(string(text))
-	// Output: ["10/1s burst 5","fixed 20000/24h align day@America/New_York"]
+	fmt.Println(limits[0].PerSecond(), "per second in the long run")
+	// Output:
+	// ["10/1s burst 5","fixed 20000/24h align day@America/New_York"]
+	// 10 per second in the long run
 }
 
 func ExampleParseLimit() {

@@ -63,7 +63,7 @@ func (f *function) pay(now Instant) Instant {
 func (f *function) Settle(now, _ Instant, r, actual Request) {
 	more := Request{N: max(actual.N-r.N, 0)}
 	for i := range max(len(r.Each), len(actual.Each)) {
-		more.Each = append(more.Each, max(int(actual.permits(i)-r.permits(i)), 0))
+		more.Each = append(more.Each, max(actual.Of(i)-r.Of(i), 0))
 	}
 	if more.N == 0 && !slices.ContainsFunc(more.Each, func(n int) bool { return n > 0 }) {
 		return

@@ -215,6 +215,10 @@ func (l Limit) Window(at time.Time) (start, end time.Time) {
 	return time.Unix(0, int64(from)), time.Unix(0, int64(to))
 }
 
+// PerSecond returns the limit's rate, in permits per second: 1.5 for 90 a minute.
+// It is the long-run rate; Burst is not in it.
+func (l Limit) PerSecond() float64 { return float64(l.Permits) / l.Per.Seconds() }
+
 // unit returns what a permit counts.
 func (l Limit) unit() string {
 	if l.Unit == "" {

@@ -69,6 +69,14 @@ type Request struct {
 	ID    uint64  // of the call that it is for, the same at Take and Refund; zero: it has none
 }
 
+// Of returns how many permits of limit i the request asks for.
+func (r Request) Of(i int) int {
+	if i < len(r.Each) {
+		return r.Each[i]
+	}
+	return r.N
+}
+
 // A Limiter decides when permits may be spent. It never sleeps and does no I/O
 // in the call. Limiters are safe for concurrent use. [Local] makes them,
 // [LimiterFunc] makes one of a function, and one that enforces its limits

@@ -112,7 +112,7 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 	charged := max(allowed, a.line)
 	at = charged
 	for i, rule := range s.rules {
-		if n := r.permits(i); n > 0 {
+		if n := int64(r.Of(i)); n > 0 {
 			at = min(at, rule.spend(a, charged, n))
 			spent = true
 		}
@@ -134,7 +134,7 @@ func (s *set) allowed(a asking, r *Request) Instant {
 	for {
 		allowed := Instant(s.pausedTo.Load())
 		for i, rule := range s.rules {
-			if n := r.permits(i); n > 0 {
+			if n := int64(r.Of(i)); n > 0 {
 				allowed = max(allowed, from, rule.earliest(a, n))
 			}
 		}
@@ -147,20 +147,12 @@ func (s *set) allowed(a asking, r *Request) Instant {
 	}
 }
 
-// permits returns how many permits of limit i are asked for.
-func (r *Request) permits(i int) int64 {
-	if i < len(r.Each) {
-		return int64(r.Each[i])
-	}
-	return int64(r.N)
-}
-
 func (s *set) check(r *Request) error {
 	if r.N < 0 {
 		return fmt.Errorf("throttle: %d permits are negative", r.N)
 	}
 	for i, most := range s.most {
-		n := r.permits(i)
+		n := int64(r.Of(i))
 		if n < 0 {
 			return fmt.Errorf("throttle: %d permits are negative", n)
 		}
@@ -242,7 +234,7 @@ func (s *set) Forecast(now Instant, r Request) Forecast {
 func (s *set) latest(at Instant, r *Request) int {
 	a := asking{now: at, line: at.Add(-s.tolerance)}
 	for i, rule := range s.rules {
-		if n := r.permits(i); n > 0 && rule.earliest(a, n) >= at {
+		if n := int64(r.Of(i)); n > 0 && rule.earliest(a, n) >= at {
 			return i
 		}
 	}
@@ -265,7 +257,7 @@ func (s *set) Refund(now, at Instant, r Request) {
 		return
 	}
 	for i, rule := range s.rules {
-		if n := r.permits(i); n > 0 {
+		if n := int64(r.Of(i)); n > 0 {
 			rule.refund(oldest, at, n)
 		}
 	}
@@ -283,7 +275,7 @@ func (s *set) Settle(now, at Instant, r, actual Request) {
 	s.lock()
 	defer s.unlock(now)
 	for i, rule := range s.rules {
-		switch more := max(actual.permits(i), 0) - max(r.permits(i), 0); {
+		switch more := int64(max(actual.Of(i), 0)) - int64(max(r.Of(i), 0)); {
 		case more > 0:
 			rule.overspend(now, more)
 		default:

@@ -35,7 +35,7 @@ func writePicture(path string, r result) error {
 func drawPanel(r result) (*plot.Plot, []chart.Entry) {
 	width := binWidth(r)
 	right := max(r.length, width).Seconds()
-	atLimit := perSecond(r.room.limit) * width.Seconds()
+	atLimit := r.room.limit.PerSecond() * width.Seconds()
 	line := chart.LimitLine(atLimit, right)
 	bars, highest := stack(r, width)
 	marks := newMarks(r.happened, right)

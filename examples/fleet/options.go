@@ -70,7 +70,7 @@ func (o options) check() error {
 		return fmt.Errorf("-for %v: want 1s to %v", o.length, maxLength)
 	case !isRate(o.limit):
 		return fmt.Errorf(`-limit %q: want a rate and a burst, as in "100/s burst 10"`, o.limit)
-	case o.limit.Burst > maxCalls || perSecond(o.limit)*o.length.Seconds() > maxCalls:
+	case o.limit.Burst > maxCalls || o.limit.PerSecond()*o.length.Seconds() > maxCalls:
 		return fmt.Errorf("-limit %q for %v: more than %d calls", o.limit, o.length, maxCalls)
 	case o.chaos && o.length < leastChaos:
 		return fmt.Errorf("-chaos needs -for %v at least", leastChaos)
@@ -95,5 +95,3 @@ func isRate(l throttle.Limit) bool {
 		return false
 	}
 }
-
-func perSecond(l throttle.Limit) float64 { return float64(l.Permits) / l.Per.Seconds() }

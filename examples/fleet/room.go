@@ -27,7 +27,7 @@ const findWithin = time.Second
 func roomFor(limit throttle.Limit, replicas int, events []event) room {
 	m := room{limit: limit, late: late(limit)}
 	if count(events, killRedis, stopRedis) > 0 {
-		alone := distributed.DefaultShare * perSecond(limit) * findWithin.Seconds()
+		alone := distributed.DefaultShare * limit.PerSecond() * findWithin.Seconds()
 		m.cutOff = int(math.Ceil(alone)) + replicas
 	}
 	m.lost = count(events, killRedis, flushRedis) * burstOf(limit)
@@ -36,7 +36,7 @@ func roomFor(limit throttle.Limit, replicas int, events []event) room {
 
 // late returns how many permits fall due within the tolerance.
 func late(limit throttle.Limit) int {
-	return int(math.Ceil(perSecond(limit) * throttle.Tolerance(limit).Seconds()))
+	return int(math.Ceil(limit.PerSecond() * throttle.Tolerance(limit).Seconds()))
 }
 
 func burstOf(l throttle.Limit) int { return max(1, l.Burst) }
@@ -44,11 +44,11 @@ func burstOf(l throttle.Limit) int { return max(1, l.Burst) }
 func (m room) burst() int { return burstOf(m.limit) + m.late + m.cutOff + m.lost }
 
 // inSecond returns the most calls in any second.
-func (m room) inSecond() int { return int(perSecond(m.limit)) + m.burst() }
+func (m room) inSecond() int { return int(m.limit.PerSecond()) + m.burst() }
 
 // ideal returns how many calls a run of such a length can make at best.
 func (m room) ideal(length time.Duration) float64 {
-	return perSecond(m.limit)*length.Seconds() + float64(burstOf(m.limit))
+	return m.limit.PerSecond()*length.Seconds() + float64(burstOf(m.limit))
 }
 
 // String tells what the burst is made of.

@@ -66,4 +66,4 @@ The burst is %v.
 `, o.replicas, o.limit, server.about(), o.length, o.workers, program.Constructor(o.limit), rateOf(o.limit), m.burst(), m)
 }
 
-func rateOf(l throttle.Limit) string { return fmt.Sprintf("%.4g/s", perSecond(l)) }
+func rateOf(l throttle.Limit) string { return fmt.Sprintf("%.4g/s", l.PerSecond()) }

@@ -31,7 +31,7 @@ func (w *watcher) look(at time.Duration) sight {
 		at:       at,
 		length:   w.length,
 		replicas: make([]replicaSight, len(w.fleet.replicas)),
-		limit:    perSecond(w.room.limit),
+		limit:    w.room.limit.PerSecond(),
 		total:    len(arrivals),
 		worst:    arrivals.MaxIn(time.Second),
 		bound:    w.room.inSecond(),

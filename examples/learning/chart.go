@@ -64,7 +64,7 @@ func (r *result) counts() []int {
 func (r *result) limitLine() *plotter.Line {
 	var points plotter.XYs
 	for i, p := range r.phases {
-		y := perSecond(p.limit) * barWidth.Seconds()
+		y := p.limit.PerSecond() * barWidth.Seconds()
 		points = append(points, plotter.XY{X: p.from.Seconds(), Y: y}, plotter.XY{X: r.until(i).Seconds(), Y: y})
 	}
 	return chart.LimitSteps(points)

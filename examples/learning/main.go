@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stdout, `%d workers call through &http.Client{Transport: new(weir.Transport)}. The embedded
 vendor accepts %.0f/s and a burst of %d, from %v on %.0f/s, and says nothing but 429.
 
-`, workers, perSecond(first), first.Burst, o.change(), perSecond(second))
+`, workers, first.PerSecond(), first.Burst, o.change(), second.PerSecond())
 	r, err := learn(ctx, o, &lockedWriter{w: stdout})
 	if err != nil {
 		return program.Fail("learning", err, stderr)

@@ -42,7 +42,7 @@ func (r *result) until(i int) time.Duration {
 // and the burst once.
 func (r *result) could(i int) int {
 	p := r.phases[i]
-	calls := perSecond(p.limit) * (r.until(i) - p.from).Seconds()
+	calls := p.limit.PerSecond() * (r.until(i) - p.from).Seconds()
 	if i == 0 {
 		calls += float64(p.limit.Burst)
 	}
@@ -67,7 +67,5 @@ func (r *result) between(from, until time.Duration) (served, refused int) {
 func (r *result) lately() string {
 	served, refused := r.between(r.length-time.Second, r.length)
 	return fmt.Sprintf("%5.1f s  served %3d/s of %.0f/s  %d 429s",
-		r.length.Seconds(), served, perSecond(r.phases[len(r.phases)-1].limit), refused)
+		r.length.Seconds(), served, r.phases[len(r.phases)-1].limit.PerSecond(), refused)
 }
-
-func perSecond(l throttle.Limit) float64 { return float64(l.Permits) / l.Per.Seconds() }

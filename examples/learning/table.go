@@ -18,7 +18,7 @@ func writeTable(w io.Writer, r result) {
 		could := r.could(i)
 		all += could
 		fmt.Fprintf(tw, "%.1f to %.1f\t%.0f/s\t%d\t%d\t%s\t%d\t\n",
-			p.from.Seconds(), r.until(i).Seconds(), perSecond(p.limit), served, could, share(served, could), refused)
+			p.from.Seconds(), r.until(i).Seconds(), p.limit.PerSecond(), served, could, share(served, could), refused)
 	}
 	served, refused := r.between(0, r.length)
 	fmt.Fprintf(tw, "all\t\t%d\t%d\t%s\t%d\t\n", served, all, share(served, all), refused)

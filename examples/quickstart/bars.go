@@ -17,7 +17,7 @@ const mostBars = 600
 func binWidth(results []result) time.Duration {
 	width := 100 * time.Millisecond
 	for _, r := range results {
-		for r.span()/width > mostBars || perSecond(r.limit)*width.Seconds() < 1 {
+		for r.span()/width > mostBars || r.limit.PerSecond()*width.Seconds() < 1 {
 			width *= 10
 		}
 	}

@@ -28,7 +28,7 @@ func writePictures(path string, results []result) error {
 func drawPanels(results []result) ([]*plot.Plot, []chart.Entry) {
 	width := binWidth(results)
 	panels := make([]*plot.Plot, len(results))
-	right, top := width.Seconds(), perSecond(results[0].limit)*width.Seconds()
+	right, top := width.Seconds(), results[0].limit.PerSecond()*width.Seconds()
 	for _, r := range results {
 		right = max(right, (r.span() + width).Seconds())
 		top = max(top, highest(r, width))
@@ -49,8 +49,8 @@ func drawPanel(r result, width time.Duration, right float64) (*plot.Plot, []char
 		fmt.Sprintf("requests per %s\n%s", chart.Spaced(width), seenBy(r)))
 	all := bars(r, width, refusedColor, func(arrival) bool { return true })
 	accepted := bars(r, width, acceptedColor, func(a arrival) bool { return !a.refused })
-	line := chart.LimitLine(perSecond(r.limit)*width.Seconds(), right) // as high as bars that use the rate to the last permit
-	p.Add(all, accepted, line)                                         // what stands out above the accepted ones was refused
+	line := chart.LimitLine(r.limit.PerSecond()*width.Seconds(), right) // as high as bars that use the rate to the last permit
+	p.Add(all, accepted, line)                                          // what stands out above the accepted ones was refused
 	return p, []chart.Entry{
 		{Name: acceptedName(r), Thumb: accepted},
 		{Name: "refused (429)", Thumb: all},

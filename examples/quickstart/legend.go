@@ -19,7 +19,7 @@ func limitName(r result, width time.Duration) string {
 	if r.remote {
 		whose = "Weir's limit"
 	}
-	rate := perSecond(r.limit)
+	rate := r.limit.PerSecond()
 	return fmt.Sprintf("%s: %.3g/s, which is %.3g per %s, and a burst of %d",
 		whose, rate, rate*width.Seconds(), chart.Spaced(width), r.limit.Burst)
 }

@@ -37,13 +37,13 @@ func why(o options) string {
 		return " In any W seconds Weir sends at most\nrate x W + burst calls, and two more: keep that below what the vendor accepts."
 	}
 	l := o.limit
-	if perSecond(l) > perSecond(vendorLimit) || l.Burst+lateCalls > vendorLimit.Burst {
+	if l.PerSecond() > vendorLimit.PerSecond() || l.Burst+lateCalls > vendorLimit.Burst {
 		return " Its limit is above what the vendor\naccepts for sure, so expect some 429s."
 	}
 	return fmt.Sprintf(` Why a burst of %d: in any W seconds the
 vendor accepts %g x W + %d calls. Weir sends at most %g x W + %d, and up to %d
 more because a call may leave a moment after its instant (the permit tolerance).`,
-		l.Burst, perSecond(vendorLimit), vendorLimit.Burst, perSecond(l), l.Burst, lateCalls)
+		l.Burst, vendorLimit.PerSecond(), vendorLimit.Burst, l.PerSecond(), l.Burst, lateCalls)
 }
 
 // introduce says what is about to happen.
@@ -52,7 +52,7 @@ func introduce(w io.Writer, o options) {
 		fmt.Fprintf(w, "An embedded vendor accepts %g calls/s with a burst of %d and answers the others\n"+
 			"with 429 and Retry-After. Each answer has RateLimit fields: what is left, and\n"+
 			"until when. Each client sends it %d calls from %d workers.\n",
-			perSecond(vendorLimit), vendorLimit.Burst, o.calls, o.workers)
+			vendorLimit.PerSecond(), vendorLimit.Burst, o.calls, o.workers)
 		return
 	}
 	fmt.Fprintf(w, "%d calls from %d workers to %s. Ctrl-C ends this with what it has.\n", o.calls, o.workers, hostOf(o.url))

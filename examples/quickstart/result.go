@@ -61,5 +61,3 @@ func (r result) ideal() time.Duration {
 	later := max(0, r.calls()-r.limit.Burst)
 	return time.Duration(float64(later)*float64(r.limit.Per)/float64(r.limit.Permits)) + r.service
 }
-
-func perSecond(l throttle.Limit) float64 { return float64(l.Permits) / l.Per.Seconds() }

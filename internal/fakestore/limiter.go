@@ -80,7 +80,7 @@ func (l *limiter) spend(i int, r throttle.Request) throttle.Instant {
 	p := l.hand[i]
 	rest := throttle.Request{Each: make([]int, len(l.limits))}
 	for k := range rest.Each {
-		rest.Each[k] = cost(p.request, k) - cost(r, k)
+		rest.Each[k] = p.request.Of(k) - r.Of(k)
 	}
 	if l.hand[i].request = rest; asksNothing(rest) {
 		l.hand = slices.Delete(l.hand, i, i+1)
@@ -101,7 +101,7 @@ func (l *limiter) check(r throttle.Request) error {
 		return errEnded
 	}
 	for i, limit := range l.limits {
-		n, most := cost(r, i), limit.Permits
+		n, most := r.Of(i), limit.Permits
 		switch limit.Algorithm {
 		case throttle.AlgorithmLeakyBucket:
 			most = n
@@ -122,13 +122,6 @@ func asksNothing(r throttle.Request) bool {
 	return r.N == 0 && !slices.ContainsFunc(r.Each, func(n int) bool { return n != 0 })
 }
 
-func cost(r throttle.Request, i int) int {
-	if i < len(r.Each) {
-		return r.Each[i]
-	}
-	return r.N
-}
-
 // find returns the first permit in hand that covers r, and came while r was in
 // line or is still to come; -1 where none does.
 func (l *limiter) find(now throttle.Instant, r throttle.Request) int {
@@ -138,7 +131,7 @@ func (l *limiter) find(now throttle.Instant, r throttle.Request) int {
 	}
 	return slices.IndexFunc(l.hand, func(p permit) bool {
 		for i := range l.limits {
-			if cost(p.request, i) < cost(r, i) {
+			if p.request.Of(i) < r.Of(i) {
 				return false
 			}
 		}

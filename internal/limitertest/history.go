@@ -213,13 +213,6 @@ func most(l throttle.Limit) int64 {
 	}
 }
 
-func needs(r throttle.Request, i int) int64 {
-	if i < len(r.Each) {
-		return int64(r.Each[i])
-	}
-	return int64(r.N)
-}
-
 func (h *history) take() {
 	r := h.request()
 	h.forecast(r)
@@ -255,7 +248,7 @@ func (h *history) granted(r throttle.Request, at throttle.Instant) {
 	}
 	d := departure{at: h.now, charged: at, era: h.era}
 	for i := range h.limits {
-		n := needs(r, i)
+		n := int64(r.Of(i))
 		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n, h.suite.Tick) {
 			h.fail("limit %v: %d permits left at %d, before they were due", h.limits[i], n, h.now-h.start)
 		}
@@ -299,7 +292,7 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 
 func (h *history) allStrictly(r throttle.Request, now throttle.Instant) bool {
 	for i := range h.limits {
-		if n := needs(r, i); n > 0 && !h.ledger.allows(i, now, n, -h.suite.Tick) {
+		if n := int64(r.Of(i)); n > 0 && !h.ledger.allows(i, now, n, -h.suite.Tick) {
 			return false
 		}
 	}

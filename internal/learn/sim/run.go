@@ -170,7 +170,7 @@ func Run(s Scenario, seed uint64) Result {
 func (s *Scenario) setting() learn.Setting {
 	set := learn.Setting{Spread: s.Spread}
 	for _, l := range s.Configured {
-		rate := float64(l.Permits) / l.Per.Seconds()
+		rate := l.PerSecond()
 		if set.Configured == 0 || rate < set.Configured {
 			set.Configured, set.Burst = rate, float64(l.Burst)
 		}
