@@ -57,6 +57,7 @@ func (c *rush) come(ctx context.Context, turn shaping.Turn) {
 func (c *rush) end(full, left []string) {
 	c.t.Helper()
 	time.Sleep(time.Minute)
+	synctest.Wait()
 	if !slices.Equal(c.full, full) || !slices.Equal(c.left.names, left) {
 		c.t.Errorf("refused %v and left %v, want %v and %v", c.full, c.left.names, full, left)
 	}

@@ -72,6 +72,7 @@ func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
 			d.note("again")
 		}()
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if want := []string{"urgent", "again", "second", "second", "second"}; !slices.Equal(d.names, want) {
 			t.Errorf("departed %v, want %v", d.names, want)
 		}
@@ -84,6 +85,9 @@ func TestTenantsShareTheLimitThatTheyBurden(t *testing.T) {
 		tokens := throttle.LeakyBucket(1000, time.Second)
 		tokens.Unit = "tokens"
 		q := newQueue(t, throttle.LeakyBucket(100, time.Second), tokens)
+		if err := q.WaitTurn(t.Context(), &shaping.Turn{Each: []int{1, 1000}}); err != nil {
+			t.Fatal(err)
+		}
 		var d departed
 		for name, each := range map[string][]int{"large": {1, 900}, "small": {1, 100}} {
 			for range 100 {
@@ -95,15 +99,17 @@ func TestTenantsShareTheLimitThatTheyBurden(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		time.Sleep(18 * time.Second) // 18,000 tokens
+		time.Sleep(19 * time.Second) // 18,000 tokens after the first call's
+		synctest.Wait()
 		large := 0
 		for _, name := range d.names {
 			if name == "large" {
 				large++
 			}
 		}
-		if small := len(d.names) - large; large < 9 || large > 11 || small < 89 || small > 91 {
-			t.Errorf("%d large and %d small calls departed, want 10 and 90: 9,000 tokens each", large, small)
+		small := len(d.names) - large
+		if apart := large*900 - small*100; apart < -1000 || apart > 1000 || large+small < 90 {
+			t.Errorf("%d large and %d small calls departed, of tokens %d apart, want 9,000 tokens each, a call of each apart at most", large, small, apart)
 		}
 		q.Close()
 	})
