@@ -13,7 +13,7 @@ type alignment struct {
 	first bool   // windows begin with their first permit
 	span  string // "day" or "month" of the zone; "": multiples of per since the epoch
 	zone  *time.Location
-	wall  func() Instant // reads the wall clock; nil: instants are the wall clock
+	wall  func(Instant) Instant // reads the wall clock at an instant
 }
 
 // A mark is the end of a window, as the wall clock shows it, and how far the
@@ -29,7 +29,7 @@ type mark struct {
 // was stepped between.
 func (m mark) same(o mark) bool { return m.set && o.set && m.end == o.end }
 
-func newAlignment(l Limit, wall func() Instant) alignment {
+func newAlignment(l Limit, wall func(Instant) Instant) alignment {
 	al := alignment{per: l.Per, first: l.Align == AlignFirstUse, wall: wall}
 	if span, zone, calendar := strings.Cut(string(l.Align), "@"); calendar {
 		al.span = span
@@ -60,10 +60,7 @@ func (al alignment) around(now Instant, ahead time.Duration) (start, end Instant
 // it was last. The way from the caller's reading of the clock to ours is no
 // step.
 func (al alignment) ahead(now Instant, last time.Duration) time.Duration {
-	if al.wall == nil {
-		return 0
-	}
-	ahead := al.wall().Sub(now)
+	ahead := al.wall(now).Sub(now)
 	if d := ahead - last; d > -minTolerance && d < minTolerance {
 		return last
 	}

@@ -3,11 +3,7 @@ package throttle
 // NewAt returns the limiter that Local makes, but instants are its wall clock:
 // tests give them.
 func NewAt(limits ...Limit) Limiter {
-	resolved, err := Resolve(limits...)
-	if err != nil {
-		panic(err)
-	}
-	return newSet(resolved, nil)
+	return NewWall(func(now Instant) Instant { return now }, limits...)
 }
 
 // NewLocked is NewAt without the lock-free form.
@@ -18,11 +14,12 @@ func NewLocked(limits ...Limit) Limiter {
 }
 
 // NewWall is NewAt with a wall clock of its own.
-func NewWall(wall func() Instant, limits ...Limit) Limiter {
-	s := NewAt(limits...).(*set)
-	s.wall = wall
-	s.install(minInstant, s.limits)
-	return s
+func NewWall(wall func(Instant) Instant, limits ...Limit) Limiter {
+	l, err := Local{Wall: wall}.Limiter("", limits...)
+	if err != nil {
+		panic(err)
+	}
+	return l
 }
 
 // LockFree reports whether the next Take may decide without the lock.

@@ -21,7 +21,7 @@ type window struct {
 	usedBefore int64
 }
 
-func newFixed(l Limit, wall func() Instant) *fixed {
+func newFixed(l Limit, wall func(Instant) Instant) *fixed {
 	return &fixed{
 		counting: countingOf(l),
 		align:    newAlignment(l, wall),

@@ -82,7 +82,7 @@ func TestCalendarWindowsFollowTheZone(t *testing.T) {
 // clock is stepped beside it.
 func TestAlignedWindowsFollowAWallClockThatIsStepped(t *testing.T) {
 	var now, wall throttle.Instant
-	limiter := throttle.NewWall(func() throttle.Instant { return wall }, throttle.FixedWindow(1, time.Minute))
+	limiter := throttle.NewWall(func(throttle.Instant) throttle.Instant { return wall }, throttle.FixedWindow(1, time.Minute))
 	pass := func(d time.Duration) { now, wall = now.Add(d), wall.Add(d) }
 	take := func(want time.Duration) {
 		t.Helper()

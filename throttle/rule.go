@@ -59,9 +59,9 @@ const longestOwed = 1 << 47 * time.Microsecond
 type asking struct{ now, line Instant }
 
 // newRule returns the rule of a resolved limit. A bucket is at a share of its rate
-// in thousandths, if it is slowed; a window is at the whole of it. Windows that follow the wall clock read it through wall; nil:
-// instants are the wall clock.
-func newRule(l Limit, share int64, wall func() Instant) rule {
+// in thousandths, if it is slowed; a window is at the whole of it. Windows that
+// follow the wall clock read it through wall.
+func newRule(l Limit, share int64, wall func(Instant) Instant) rule {
 	if !l.slowed() {
 		share = fullCut
 	}

@@ -16,7 +16,7 @@ type set struct {
 	quick atomic.Pointer[quick] // the lock-free form of a set of one bucket; nil: locked only
 	free  atomic.Bool           // there are no limits
 	cut   atomic.Bool           // the rate is cut, so that served calls matter
-	wall  func() Instant        // reads the wall clock; nil: instants are the wall clock
+	wall  func(Instant) Instant // reads the wall clock at an instant
 
 	mu        sync.Mutex
 	word      int64 // of the lock-free form, as the lock found it
@@ -33,7 +33,7 @@ type set struct {
 	tunedAt   Instant      // when the rules were made; nothing is granted at an instant before it
 }
 
-func newSet(limits []Limit, wall func() Instant) *set {
+func newSet(limits []Limit, wall func(Instant) Instant) *set {
 	s := &set{wall: wall, share: fullCut, cutAt: minInstant, shareAt: minInstant, tunedAt: minInstant}
 	s.pausedTo.Store(int64(minInstant))
 	s.install(minInstant, limits)

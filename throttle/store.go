@@ -14,15 +14,24 @@ type Store interface {
 // Local is the store of this process. The zero value works. Every limiter it
 // makes has a state of its own, whole at first, also for a key it was asked
 // for before.
-type Local struct{}
+type Local struct {
+	// Wall reads the wall clock at the instant now, for windows that are aligned
+	// to it. It must be safe for concurrent use. A simulation, whose instants are
+	// its wall clock, returns now. Nil: time.Now.
+	Wall func(now Instant) Instant
+}
 
 // Limiter implements [Store].
-func (Local) Limiter(_ string, limits ...Limit) (Limiter, error) {
+func (l Local) Limiter(_ string, limits ...Limit) (Limiter, error) {
 	resolved, err := Resolve(limits...)
 	if err != nil {
 		return nil, err
 	}
-	return newSet(resolved, readWall), nil
+	wall := l.Wall
+	if wall == nil {
+		wall = readWall
+	}
+	return newSet(resolved, wall), nil
 }
 
-func readWall() Instant { return InstantOf(time.Now()) }
+func readWall(Instant) Instant { return InstantOf(time.Now()) }

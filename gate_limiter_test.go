@@ -1,0 +1,43 @@
+package weir
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/fakestore"
+	"github.com/weirgo/weir/internal/limitertest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// openGates makes gates in front of the limiters of a store, of lanes that learn
+// nothing and whose callers wait through every pause: each decides as its limiter.
+type openGates struct{ throttle.Store }
+
+func (g openGates) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
+	inner, err := g.Store.Limiter(key, limits...)
+	if err != nil {
+		return nil, err
+	}
+	return newGate(inner, nil, math.MaxInt64-newsLag), nil
+}
+
+func TestGateDecides(t *testing.T) {
+	gates := openGates{throttle.Local{Wall: func(now throttle.Instant) throttle.Instant { return now }}}
+	gateOf := func(limits ...throttle.Limit) throttle.Limiter {
+		g, err := gates.Limiter("", limits...)
+		if err != nil {
+			panic(err)
+		}
+		return g
+	}
+	limitertest.Suite{Make: gateOf, Histories: 300, Tick: time.Nanosecond}.Decisions(t)
+}
+
+func TestWaitingOverAGate(t *testing.T) {
+	limitertest.Waiting(t, func() throttle.Store { return openGates{throttle.Local{}} })
+}
+
+func TestWaitingOverAGateOfARemoteStore(t *testing.T) {
+	limitertest.Waiting(t, func() throttle.Store { return openGates{fakestore.NewServer(0).Store()} })
+}
