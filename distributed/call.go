@@ -15,14 +15,20 @@ func (l *limiter) call(groups []group) {
 	l.link.subscribe()
 	done, wait := l.breaker().allow()
 	if done == nil {
-		l.finish(func() { l.fail("open", wait) })
+		l.finish(func() { l.fail("open", wait) }, func() {})
 		return
 	}
-	req, deadline := l.prepare(groups)
+	lesson := l.confer()
+	req, deadline := l.prepare(groups, lesson)
 	v, took, read, err := l.exchange(req, deadline)
 	var got reply
+	var said heard
+	if err == nil && lesson != nil {
+		v, said, err = split(v)
+	}
 	if err == nil {
 		got, err = decode(v, len(req.limits.limits), req.state)
+		got.ordinal = said.first
 	}
 	late := took > deadline+max(deadline/2, 20*time.Millisecond)
 	cause := causeOf(err)
@@ -44,6 +50,10 @@ func (l *limiter) call(groups []group) {
 			l.miss(req, cause)
 			l.fail(cause, 0)
 		}
+	}, func() {
+		if err == nil && lesson != nil {
+			l.heed(said, got.count())
+		}
 	})
 	for _, event := range events {
 		l.store.logger().Warn(event, "lane", l.name, "namespace", l.store.namespace)
@@ -64,6 +74,7 @@ func (l *limiter) breaker() *breaker {
 // is on the strict side: what gives permits back is not.
 func (l *limiter) miss(req *request, cause string) {
 	l.stats.Failures++
+	l.learning.missed(executed(cause))
 	told := l.flight.reports
 	if executed(cause) {
 		for _, g := range req.groups {
@@ -79,7 +90,7 @@ func (l *limiter) miss(req *request, cause string) {
 }
 
 // prepare makes the request of a call that leaves now.
-func (l *limiter) prepare(groups []group) (req *request, deadline time.Duration) {
+func (l *limiter) prepare(groups []group, lesson *lesson) (req *request, deadline time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.now()
@@ -88,7 +99,7 @@ func (l *limiter) prepare(groups []group) (req *request, deadline time.Duration)
 	req.tolerance = max(l.tolerance/2-l.trip.usual(), 0)
 	req.horizon, req.bounded = max(l.store.set.horizon, l.trip.lead()), true
 	req.seen, req.period, req.alive = l.seen, l.period, l.alive
-	req.channel, req.lane = channelName(l.store.namespace), l.lane
+	req.channel, req.lane, req.lesson = channelName(l.store.namespace), l.lane, lesson
 	if l.flight.limits != l.encoded {
 		groups = nil // they were replaced before it left
 	}
@@ -141,16 +152,19 @@ func (l *limiter) exchange(req *request, deadline time.Duration) (v any, took ti
 	return v, read.Sub(sent), read, err
 }
 
-// finish ends a call: it takes in what came of it, wakes the queue, and calls
-// again where there is something to tell.
-func (l *limiter) finish(take func()) {
+// finish ends a call: it takes in what came of it, and then, with no lock held, what
+// was learned; it wakes the queue, and calls again where there is something to tell.
+func (l *limiter) finish(take, heed func()) {
 	l.mu.Lock()
-	l.flight.underway = false
 	if l.slow != nil {
 		l.slow.Stop()
 		l.slow = nil
 	}
 	take()
+	l.mu.Unlock()
+	heed()
+	l.mu.Lock()
+	l.flight.underway = false
 	if !l.waiting && len(l.hand) > 0 {
 		l.surrender() // those it was for have gone
 	}
@@ -166,7 +180,7 @@ func (l *limiter) finish(take func()) {
 		wake()
 	}
 	l.mu.Lock()
-	if len(l.reports) > 0 && !l.out.lost && !l.closed {
+	if (len(l.reports) > 0 || l.hurries()) && !l.out.lost && !l.closed {
 		l.start(nil)
 	}
 	l.mu.Unlock()

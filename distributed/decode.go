@@ -20,6 +20,7 @@ type reply struct {
 	lost    bool  // the store had less than this caller had seen
 	differs bool  // other limits than the caller's are in force
 	healed  bool  // something in the keys made no sense, and is as new
+	ordinal int64 // that the store gave last before these permits; zero: not told
 	first   int64 // a lower bound for the first that was not granted; zero: all were
 	permits []granted
 	next    []int64      // of each limit: when one permit could be spent; zero: now
@@ -30,6 +31,14 @@ type reply struct {
 type granted struct {
 	at    int64
 	count int
+}
+
+// count returns how many permits were granted.
+func (r *reply) count() (n int64) {
+	for _, p := range r.permits {
+		n += int64(p.count)
+	}
+	return n
 }
 
 // A limitReply is the state of a limit in force. Of a bucket owed, unit, den and

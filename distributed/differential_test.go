@@ -222,7 +222,7 @@ func (h *twin) request() throttle.Request {
 func (h *twin) other(r throttle.Request) throttle.Request {
 	actual := throttle.Request{N: r.N, Each: make([]int, len(h.limits))}
 	for i := range actual.Each {
-		actual.Each[i] = h.random.IntN(2*int(costs{&r, len(h.limits)}.of(i)) + 2)
+		actual.Each[i] = h.random.IntN(2*int(costs{&r, len(h.limits), false}.of(i)) + 2)
 	}
 	return actual
 }

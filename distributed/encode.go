@@ -29,6 +29,7 @@ type request struct {
 	limits    *encodedLimits
 	reports   []report
 	groups    []group
+	lesson    *lesson // nil: the caller learns nothing
 }
 
 // An echo is how far a caller has seen the state of a lane. Sent back, it
@@ -103,7 +104,11 @@ func (r *request) args(buf []any) []any {
 		g := &r.groups[i]
 		buf = appendNumbers(append(buf, g.count, micros(g.age)), g.costs)
 	}
-	return append(buf, r.alive)
+	buf = append(buf, r.alive)
+	if r.lesson != nil {
+		buf = r.lesson.args(buf)
+	}
+	return buf
 }
 
 // clock returns the argument "now": nothing but in tests.
@@ -152,8 +157,9 @@ func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
 
 // encodedLimits are resolved limits as the script reads them.
 type encodedLimits struct {
-	limits []encodedLimit
-	logs   []string // names of the sliding logs, in order
+	limits  []encodedLimit
+	logs    []string // names of the sliding logs, in order
+	learned bool     // the last one is the pace that was learned
 }
 
 type encodedLimit struct {

@@ -75,7 +75,7 @@ func TestCostsThatCannotBeCountedAreErrors(t *testing.T) {
 		ok bool
 	}{{0, true}, {1_628, true}, {1_629, false}, {-1, false}, {1<<31 - 1, false}} {
 		r := throttle.Request{N: c.n}
-		if err := e.check(costs{&r, 1}); (err == nil) != c.ok {
+		if err := e.check(costs{&r, 1, false}); (err == nil) != c.ok {
 			t.Errorf("check(%d) = %v", c.n, err)
 		}
 	}

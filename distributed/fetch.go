@@ -28,7 +28,11 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	// Who has just departed may be back in a moment: the line is as long as it
 	// was at its longest since the last run.
 	l.peak = max(l.peak, n)
-	if l.closed || l.flight.underway || l.out.lost || len(l.limits) == 0 {
+	if l.closed || l.flight.underway || l.out.lost || len(l.limits) == 0 && !l.unborn() {
+		return
+	}
+	if l.unborn() && len(l.limits) == 0 {
+		l.start(nil)
 		return
 	}
 	if now < l.paused {
@@ -60,7 +64,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 // covers reports whether the first in line has a permit in hand.
 func (l *limiter) covers(line iter.Seq[throttle.Request]) bool {
 	for r := range line {
-		return l.hand.find(costs{&r, len(l.limits)}) >= 0
+		return l.hand.find(l.costs(&r)) >= 0
 	}
 	return false
 }
@@ -74,7 +78,7 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 	asked, most, until := 0, 0, throttle.Instant(0)
 	groups := l.flight.request.groups[:0]
 	for r := range line {
-		c := costs{&r, len(l.limits)}
+		c := l.costs(&r)
 		if c.nothing() {
 			continue
 		}

@@ -11,6 +11,7 @@ type permit struct {
 	at    throttle.Instant // by the queue's clock
 	count int
 	costs []int64 // of one, of each limit; shared, never written
+	first int64   // the ordinal of the first of them; zero: none was told
 	of    int64   // the generation of the state that counts it; zero: one that was lost
 }
 
@@ -42,6 +43,9 @@ func (h *hand) take(i int) permit {
 	p := (*h)[i]
 	if p.count--; p.count > 0 {
 		(*h)[i].count = p.count
+		if p.first > 0 {
+			(*h)[i].first++
+		}
 	} else {
 		*h = slices.Delete(*h, i, i+1)
 	}
@@ -72,13 +76,37 @@ func (h *hand) before(at throttle.Instant) []permit {
 	return out
 }
 
-// costs reads what a request asks of each limit.
+// until takes out the permits up to an ordinal.
+func (h *hand) until(ordinal int64) (out []permit) {
+	*h = slices.DeleteFunc(*h, func(p permit) bool {
+		past := p.first > 0 && p.first <= ordinal
+		if past {
+			out = append(out, p)
+		}
+		return past
+	})
+	return out
+}
+
+// costs reads what a request asks of each limit. What was learned is a limit of
+// calls: each takes one permit of it, whatever it costs.
 type costs struct {
-	r      *throttle.Request
-	limits int
+	r       *throttle.Request
+	limits  int
+	learned bool // the last limit
+}
+
+func (l *limiter) costs(r *throttle.Request) costs {
+	return costs{r, len(l.limits), l.encoded.learned}
 }
 
 func (c costs) of(i int) int64 {
+	if c.learned && i == c.limits-1 {
+		if c.r.N > 0 || slices.ContainsFunc(c.r.Each, func(n int) bool { return n > 0 }) {
+			return 1
+		}
+		return 0
+	}
 	return int64(c.r.Of(i))
 }
 

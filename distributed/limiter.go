@@ -48,6 +48,7 @@ type limiter struct {
 	slowedAt throttle.Instant   // when a refusal slowed; zero: a call that departed since then was served
 	voided   int                // grows when a pause told here makes a run under way void
 	reports  []pending
+	learning *learning // nil: the lane learns nothing
 	failures int
 	out      outage
 	retuned  bool // the limits changed since the gate was made
@@ -112,6 +113,11 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	}
 	l.limits, l.encoded, l.keys = resolved, encoded, encoded.keys(l.key)
 	l.tolerance = throttle.Tolerance(resolved...)
+	if l.learning != nil && l.learning.counted {
+		l.limits = append(resolved, learnedLimit(l.learning.pace.Interval))
+		l.encoded = encoded.learning()
+		resolved, l.tolerance = l.limits, toleranceOf(l.limits)
+	}
 	l.rates, l.counts = make([]float64, len(resolved)), false
 	for i, limit := range resolved {
 		l.rates[i] = limit.PerSecond()
@@ -134,7 +140,13 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	if now < l.paused {
 		return l.paused, nil
 	}
-	c := costs{&r, len(l.limits)}
+	c := l.costs(&r)
+	if l.unborn() {
+		return throttle.Never, nil
+	}
+	if l.learning != nil {
+		l.learning.spent = 0
+	}
 	if c.nothing() {
 		return now, nil
 	}
@@ -158,8 +170,11 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 // spend takes a permit in hand for c. What it holds beyond is given back.
 func (l *limiter) spend(i int, c costs) throttle.Instant {
 	p := l.hand.take(i)
+	if l.learning != nil {
+		l.learning.spent = p.first
+	}
 	if !c.equal(p.costs) {
-		l.credit(permit{p.at, 1, c.rest(p.costs), p.of})
+		l.credit(permit{at: p.at, count: 1, costs: c.rest(p.costs), of: p.of})
 	}
 	return p.at
 }
@@ -168,7 +183,7 @@ func (l *limiter) check(r *throttle.Request) error {
 	if l.closed {
 		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
 	}
-	c := costs{r, len(l.limits)}
+	c := l.costs(r)
 	if r.N < 0 {
 		return fmt.Errorf("distributed: %d permits are negative", r.N)
 	}
@@ -207,7 +222,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	if now < l.paused {
 		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
 	}
-	c := costs{&r, len(l.limits)}
+	c := l.costs(&r)
 	if c.nothing() {
 		return throttle.Forecast{At: now}
 	}
@@ -226,6 +241,9 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	if i >= 0 && l.hand[i].at < f.At || i >= 0 && f.At <= now {
 		f = throttle.Forecast{At: l.hand[i].at, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
+	}
+	if l.encoded.learned && f.Limit == learnedName {
+		f.At = now // it may be wrong: nobody is refused for it
 	}
 	return f
 }
@@ -258,7 +276,7 @@ func (l *limiter) slowest(c costs) string {
 func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := costs{&r, len(l.limits)}
+	c := l.costs(&r)
 	if c.nothing() || at > now || l.closed || l.check(&r) != nil {
 		return
 	}
@@ -271,7 +289,7 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 		}
 		return
 	}
-	p := permit{at, 1, c.list(), l.seen.generation}
+	p := permit{at: at, count: 1, costs: c.list(), of: l.seen.generation}
 	if at <= l.begun {
 		p.of = 0
 	}
@@ -290,7 +308,7 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	if len(l.limits) == 0 || l.closed {
 		return
 	}
-	estimated, real := costs{&r, len(l.limits)}, costs{&actual, len(l.limits)}
+	estimated, real := l.costs(&r), l.costs(&actual)
 	if gate := l.out.gate; gate != nil && l.out.lost {
 		gate.Settle(now, at, r, actual)
 	}
@@ -365,7 +383,7 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
 	}
 	l.clock.anchor(now)
-	old := l.limits
+	old := l.own()
 	if err := l.install(limits); err != nil {
 		return err
 	}
@@ -375,7 +393,7 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		l.regate()
 	}
 	heirs := make([]string, len(l.limits))
-	for i, j := range throttle.Inherit(old, l.limits) {
+	for i, j := range throttle.Inherit(old, l.own()) {
 		if j >= 0 {
 			heirs[i] = old[j].Name
 		}

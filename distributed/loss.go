@@ -105,7 +105,7 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	if err != nil || at > now {
 		return at, err
 	}
-	c := costs{&r, len(l.limits)}
+	c := l.costs(&r)
 	for i := range l.out.spent {
 		l.out.spent[i] += c.of(i)
 	}

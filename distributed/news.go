@@ -90,9 +90,12 @@ const longestPause = time.Hour
 // hear takes in that the lane is paused from now on.
 func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	l.mu.Lock()
-	if epoch <= l.seen.epoch && l.met || l.closed {
+	if epoch <= l.seen.epoch && l.met || l.closed || l.learning != nil && l.learning.roused {
 		l.mu.Unlock()
 		return
+	}
+	if l.learning != nil && !(l.waiting && l.learning.counted) && !l.out.lost {
+		l.start(nil)
 	}
 	now := l.clock.now()
 	until := now.Add(remaining)

@@ -103,7 +103,7 @@ const (
 // granted returns the permits of a reply by the queue's clock.
 func (l *limiter) granted(req *request, got reply) []permit {
 	var out []permit
-	g, left := 0, 0
+	g, left, ordinal := 0, 0, got.ordinal
 	for _, p := range got.permits {
 		for count := p.count; count > 0; {
 			if left == 0 {
@@ -114,7 +114,12 @@ func (l *limiter) granted(req *request, got reply) []permit {
 				g++
 			}
 			n := min(count, left)
-			out = append(out, permit{l.clock.here(p.at), n, req.groups[g-1].costs, got.seen.generation})
+			granted := permit{at: l.clock.here(p.at), count: n, costs: req.groups[g-1].costs, of: got.seen.generation}
+			if req.lesson != nil {
+				granted.first = ordinal + 1
+				ordinal += int64(n)
+			}
+			out = append(out, granted)
 			count, left = count-n, left-n
 		}
 	}

@@ -27,6 +27,7 @@ var layers = [][]module{
 	{
 		{"", []string{"bucket", "claims"}},
 		{"makeWindows", []string{"spacing", "counting", "fixed", "log", "sliding"}},
+		{"makeLearned", []string{"learned"}},
 		{"makeRare", []string{"rare_lane", "slack", "rare_bucket", "change", "contest", "echo", "reports"}},
 		{"", []string{"run", "main"}},
 	},

@@ -130,14 +130,14 @@ func (s *scripted) report(now throttle.Instant, p report) { s.call(now, request{
 
 func (s *scripted) check(r throttle.Request) error {
 	for i, l := range s.limits {
-		if err := l.Check(int(costs{&r, len(s.limits)}.of(i))); err != nil {
+		if err := l.Check(int(costs{&r, len(s.limits), false}.of(i))); err != nil {
 			return err
 		}
 	}
 	if r.N < 0 {
 		return fmt.Errorf("%d permits are negative", r.N)
 	}
-	return s.encoded.check(costs{&r, len(s.limits)})
+	return s.encoded.check(costs{&r, len(s.limits), false})
 }
 
 func (s *scripted) group(now throttle.Instant, r throttle.Request) []group {
@@ -145,7 +145,7 @@ func (s *scripted) group(now throttle.Instant, r throttle.Request) []group {
 	if r.Since != 0 {
 		age = max(now.Sub(r.Since), 0)
 	}
-	return []group{{count: 1, age: age, costs: costs{&r, len(s.limits)}.list()}}
+	return []group{{count: 1, age: age, costs: costs{&r, len(s.limits), false}.list()}}
 }
 
 func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
@@ -171,7 +171,7 @@ func (s *scripted) Forecast(now throttle.Instant, r throttle.Request) throttle.F
 
 func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
 	if s.check(r) == nil {
-		s.report(now, report{kind: reportRefund, at: wire(at), epoch: s.epochs[at], costs: costs{&r, len(s.limits)}.list()})
+		s.report(now, report{kind: reportRefund, at: wire(at), epoch: s.epochs[at], costs: costs{&r, len(s.limits), false}.list()})
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
 
 func (s *scripted) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	n := len(s.limits)
-	s.report(now, report{kind: reportSettle, at: wire(at), costs: costs{&r, n}.list(), actual: costs{&actual, n}.list()})
+	s.report(now, report{kind: reportSettle, at: wire(at), costs: costs{&r, n, false}.list(), actual: costs{&actual, n, false}.list()})
 }
 
 func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {

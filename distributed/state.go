@@ -18,7 +18,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 		// What the replicas have used is with the store, and outlives this.
 		Whole:  now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.out.lost && len(l.reports) == 0,
 		Cut:    1,
-		Limits: make([]throttle.LimitState, len(l.limits)),
+		Limits: make([]throttle.LimitState, len(l.own())),
 		Store:  &store,
 	}
 	if now < l.paused {
@@ -27,7 +27,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	if l.share > 0 {
 		s.Cut = float64(l.share) / fullShare
 	}
-	for i, limit := range l.limits {
+	for i, limit := range l.own() {
 		s.Limits[i] = l.limitState(now, i, limit)
 	}
 	return s

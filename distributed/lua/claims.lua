@@ -69,10 +69,13 @@ local function readRule(field, text, claim, bounds)
   return rule
 end
 
+local LEARNED = "~" -- the field of what was learned: no claim of a caller
+
 -- enforce returns the rule in force of a limit that the caller claims. text is
 -- its field in the lane's hash. Where there is none the limit is new, and takes
 -- over from the rule that heir returns, if there is one.
 local function enforce(field, text, claim, bounds, heir)
+  if field == LEARNED then return learning().pace(field, text, claim) end
   local rule = text and readRule(field, text, claim, bounds)
   if not rule then
     if text then lane.healed = true end

@@ -24,9 +24,9 @@ end
 
 -- honour takes in the furthest instant that the caller has seen granted, and how
 -- many it knew. It returns how many callers there are.
-local function honour(gen, epoch, furthest, alive)
+local function honour(gen, epoch, furthest, alive, knew)
   if lane.new then
-    lane.before = tonumber(ARGV[#ARGV])
+    lane.before = knew
     alive = max(alive, lane.before)
   end
   -- Also in a lane that is new: the news of an epoch that was before is no news.

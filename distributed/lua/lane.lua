@@ -25,15 +25,21 @@ local lane -- its state:
 --   forced    limits take over whole lists, which may trade places
 --   news      what those who wait are told
 --   back      the clock moved back
+--   known     what the callers learn together; hold: nothing departs before it
 local distrusted -- lists that make no sense, by key
 local rules -- the rules of the caller's limits, in order
 
 -- What few calls need is made by the first of a call that needs it.
-local makeRare, makeWindows -- of the files that follow
+local makeRare, makeWindows, makeLearned -- of the files that follow
 local made -- what makeRare returned
 local function rare()
   made = made or makeRare()
   return made
+end
+local learnt -- what makeLearned returned
+local function learning()
+  learnt = learnt or makeLearned()
+  return learnt
 end
 
 -- readLane returns the state that the two fields hold, and nothing where they
@@ -46,6 +52,7 @@ local function readLane(text, at)
     gen = tonumber(gen), epoch = tonumber(epoch), paused = tonumber(paused),
     period = tonumber(period), this = tonumber(this), before = tonumber(before), till = tonumber(till),
     share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = tonumber(at and at:match("^%d+$")),
+    known = false, hold = 0,
   }
   if not l.furthest or l.furthest > latest or l.gen > latest or l.epoch > 2^51
     or max(l.paused, l.furthest) > l.till or l.period > 2^51 or l.this > 2^51 or l.before > 2^51 or l.till > latest then

@@ -28,11 +28,18 @@
 --   then the number of groups in line, then of each count, age in line, and the
 --      costs of one in permits of each limit
 --   then how many callers this one knows of; 0: it was never told
+--   then, where callers learn together, the place up to which this one has heard, the
+--      latest ordinal it knows, how many departed without a permit, "1" to rouse the
+--      others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
+--      for how long to keep it all, what it tells, and what it knows at its place
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, share, flags, first, the number of pairs, the pairs of instant
 -- and count, then when each limit has one permit, 0 for now, and where it was
--- asked for the state of each limit: whole, and five numbers.
+-- asked for the state of each limit: whole, and five numbers. Where callers learn
+-- together: the ordinal before the first permit, the places from and to which the
+-- store holds what was told, 1 if it took what the caller told, what somebody knew at
+-- the first of these places, and what was told since the caller's.
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
 -- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.
@@ -56,6 +63,7 @@ local function save(seen, forgotten)
     till = max(till, rules[i]:expiry())
     changed = changed or rules[i].dirty
   end
+  if lane.known then till, changed = max(till, now + lane.known.keep), true end
   if not changed then return end
   if lane.share < 1000 then till = max(till, lane.shareAt + 600000000) end -- as long as an idle lane is kept here
   if till > lane.till or lane.new then
@@ -73,6 +81,11 @@ local function save(seen, forgotten)
     end
   end
   if lane.dirty then write[n + 1], write[n + 2], n = "lane", rare().laneText(), n + 2 end
+  if lane.known then
+    write[n + 1], write[n + 2], n = "learned", learning().text(), n + 2
+    if lane.known.writes then write[n + 1], write[n + 2], n = "told", lane.known.told, n + 2 end
+    if lane.known.mind then write[n + 1], write[n + 2], n = "mind", lane.known.mind, n + 2 end
+  end
   redis.call("HSET", unpack(write, 1, n))
   if till then redis.call("PEXPIRE", KEYS[1], ("%.0f"):format((divide(lane.till - now, 1000)) + 10000)) end
   for i = 1, #rules do
@@ -85,6 +98,17 @@ local function save(seen, forgotten)
   if forgotten then rare().forget(forgotten) end
 end
 
+-- rouse has those who hold permits hear at once what the caller told: the permits are
+-- void.
+local function rouse()
+  rare()
+  for i = 1, #rules do
+    if rules[i].burst then rules[i]:unpromise() end
+  end
+  lane.epoch, lane.dirty = lane.epoch + 1, true
+  if ARGV[11] ~= "" and lane.paused <= now then lane.news = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
+end
+
 local function decide()
   local k = tonumber(ARGV[13])
   local arg = 14 + 3 * k -- the reports
@@ -95,6 +119,8 @@ local function decide()
   else
     reports, tune, arg = rare().readReports(arg, k, fields)
   end
+  local tail = arg + 1 + tonumber(ARGV[arg]) * (2 + k) -- how many callers it knows
+  if ARGV[tail + 1] then fields[#fields + 1] = "learned" end
   local values, healed = stored(fields)
   lane = values[1] and readLane(values[1], values[2])
   if not lane then
@@ -105,6 +131,7 @@ local function decide()
   local gen, epoch, furthest = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
   local alive = countCaller(gen, tonumber(ARGV[9]))
   local seen, forgotten = lane.furthest, nil
+  lane.known = ARGV[tail + 1] and learning().learn(tail + 1, values[#fields]) or false
 
   rules = {}
   if tune then
@@ -115,9 +142,13 @@ local function decide()
     end
   end
   if gen > 0 and (gen ~= lane.gen or epoch >= lane.epoch and (furthest > seen or epoch > lane.epoch)) then
-    alive = rare().honour(gen, epoch, furthest, alive)
+    alive = rare().honour(gen, epoch, furthest, alive, tonumber(ARGV[tail]))
   end
   if reports then rare().takeReports(reports) end
+  if lane.known then
+    if lane.known.rouse then rouse() end
+    lane.hold = learning().hold()
+  end
 
   local list = {
     now, lane.gen, lane.epoch, 0, lane.paused > now and lane.paused or 0, alive, lane.period, lane.share, 0, 0, 0,
@@ -131,6 +162,7 @@ local function decide()
     list[11 + 2 * list[11] + i] = due > now and due or 0
   end
   if ARGV[10] == "1" then rare().answerState(list) end
+  if lane.known then learning().answer(list) end
   save(seen, forgotten)
   if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- who misses it learns with the next call
   list[9] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)

@@ -133,7 +133,7 @@ end
 -- state would be the one before the first of it, or where that was earned back
 -- meanwhile what departed up to now left: no more than a burst owed, or in a
 -- leaky bucket one cost.
-local function unpromise(b)
+function bucket.unpromise(b)
   if not b.sure then return end
   local whole, rest = intervals(b, b.leaky and max(b.most, 1) or b.burst)
   local at, frac = now + whole, rest
@@ -150,7 +150,7 @@ function bucket.hold(b, at)
 end
 
 function bucket.pause(b, at)
-  unpromise(b)
+  b:unpromise()
   b:hold(at)
 end
 
@@ -261,6 +261,22 @@ function bucket.adopt(b, old)
     -- nothing back of what was owed before.
     b.sure, b.sureFrac, b.most = b.at, b.frac, old.most
   end
+end
+
+-- retime has what is owed take another time.
+function bucket.retime(b, unit, den)
+  local at = max(now, lane.paused)
+  local function scale(from, frac)
+    if ceil(from, frac) <= at then return from, 0 end
+    local old, new = { at = from, frac = frac, unit = b.unit, den = b.den }, {}
+    setPace(new, unit, den)
+    rescale(new, old, at)
+    return new.at, new.frac
+  end
+  local owed, frac = scale(b.at, b.frac)
+  if b.sure then b.sure, b.sureFrac = scale(b.sure, b.sureFrac) end
+  b.at, b.frac = owed, frac
+  b:set(unit, den, b.burst)
 end
 
 function bucket.whole(b) return ceil(b.at, b.frac) <= now end

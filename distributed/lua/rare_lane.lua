@@ -23,6 +23,7 @@ local function newLane()
   return {
     gen = now, epoch = 0, paused = 0, period = 0, this = 0, before = 0, till = 0,
     share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = 0,
+    known = false, hold = 0,
     new = true, dirty = true,
   }
 end

@@ -6,7 +6,7 @@
 -- them, that is the instant at which none will.
 local function allowed(at, arrived, costs)
   while true do
-    local due = lane.paused
+    local due = max(lane.paused, lane.hold)
     for i = 1, #rules do
       local n = costs[i]
       if n > 0 then
@@ -67,11 +67,16 @@ local function grant(arg, list)
     local joins = false -- the pair before
     while count > 0 do
       local at, charged, arrived = firstFor(since, bound, costs)
-      if not charged or given == 128 or at > now and ahead < 1 or started and at - started > horizon then
+      local alone = lane.known and lane.known.alone == 1
+      if not charged or given == 128 or at > now and (alone or ahead < 1) or started and at - started > horizon then
         return given, max(at, 1)
       end
       started = started or at
-      local counts, times = spend(at, arrived, charged, costs, at > now and min(count, ahead) or count)
+      local counts, times = spend(at, arrived, charged, costs, alone and 1 or at > now and min(count, ahead) or count)
+      if lane.known then
+        learning().count(at, times)
+        lane.hold = learning().hold()
+      end
       count = count - times
       if at > now then ahead = ahead - times end
       if at > lane.furthest then lane.furthest = at end

@@ -1,0 +1,331 @@
+package distributed
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A learning is what a limiter's lane learns together with those of other replicas.
+// They tell each other of the vendor's answers through the store, which keeps what
+// they tell in one order: a replica that has heard all of it up to a place, the number
+// of bytes before it, knows what every other one knew there.
+//
+// Nobody asks for it: what there is to tell travels with the calls for permits, and
+// their replies bring what others told. No call is ever tried again because
+// another was faster, as it would be if each swapped a value of its own for that of the
+// store: eight replicas at 200/s would lose nearly every swap.
+type learning struct {
+	learner throttle.Learner
+	place   int64         // up to which it has heard
+	ordinal int64         // the latest that is known
+	from    int64         // what the store holds begins there
+	word    throttle.Word // to be told, or under way
+	pace    throttle.Pace // in force here
+	counted bool          // the pace is the last of the limiter's limits
+	begun   bool          // the store has told what others have learned
+	wanted  bool          // the store has less than was heard here
+	hurry   bool          // there is something to tell at once
+	roused  bool          // the call under way rouses others
+	spent   int64         // ordinal of the permit that Take spent last; zero: none of the store's
+}
+
+const (
+	// condense is how many bytes of what was told the store holds until who calls
+	// puts all that was learned in their place: some fifty calls.
+	condense = 4 << 10
+
+	// mostTold bounds what waits to be told, in bytes, and mostMind what is read of
+	// what another knew.
+	mostTold = 16 << 10
+	mostMind = 64 << 10
+
+	learnedField = "~"
+	learnedClaim = "b 1 1 1 1 1 -"
+	learnedName  = "learned"
+)
+
+var _ throttle.Sharer = (*limiter)(nil)
+
+// Share implements [throttle.Sharer].
+func (l *limiter) Share(learner throttle.Learner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.learning = &learning{learner: learner}
+}
+
+// Hurry implements [throttle.Sharer].
+func (l *limiter) Hurry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.learning == nil || l.closed {
+		return
+	}
+	l.learning.hurry = true
+	if !l.out.lost {
+		l.start(nil)
+	}
+}
+
+// Ordinal implements [throttle.Sharer].
+func (l *limiter) Ordinal() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.learning == nil {
+		return 0
+	}
+	return l.learning.spent
+}
+
+// unborn reports whether the store has not yet told what others have learned.
+func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.out.lost }
+
+// missed takes in that a call was not answered. Where the store may have taken what it
+// told, that is not told again: facts count once.
+func (s *learning) missed(executed bool) {
+	if s == nil {
+		return
+	}
+	s.roused = false
+	if executed {
+		s.word = throttle.Word{}
+	}
+}
+
+// hurries reports whether there is something to tell at once.
+func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
+
+func (l *limiter) view() throttle.View {
+	ahead := -time.Duration(l.clock.inForce())
+	return throttle.View{Now: l.clock.now().Add(ahead), Ahead: ahead, Ordinal: l.learning.ordinal, Replicas: l.replicas()}
+}
+
+// A lesson is what a call tells of what is learned together, as the script reads it.
+type lesson struct {
+	place, ordinal int64
+	word           throttle.Word
+	pace           throttle.Pace
+	mind           []byte
+}
+
+// confer returns what a call that leaves now tells; nil if the lane learns nothing.
+// No lock is held.
+func (l *limiter) confer() *lesson {
+	l.mu.Lock()
+	s := l.learning
+	if s == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	v, wanted := l.view(), s.wanted || s.place-s.from > condense
+	s.hurry = false
+	l.mu.Unlock()
+	w := s.learner.Tell(v)
+	t := &lesson{pace: s.learner.Pace(v)}
+	if wanted && s.place > 0 {
+		t.mind = s.learner.Learned()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(s.word.Told)+len(w.Told) <= mostTold {
+		s.word.Told = append(s.word.Told, w.Told...)
+	}
+	s.word.Free += w.Free
+	s.word.Rouse = s.word.Rouse || w.Rouse
+	s.roused = s.word.Rouse
+	t.place, t.ordinal, t.word = s.place, s.ordinal, s.word
+	return t
+}
+
+// args appends the arguments of the script.
+func (t *lesson) args(buf []any) []any {
+	unit, den := interval(t.pace.Interval)
+	return append(buf, t.place, t.ordinal, t.word.Free, asFlag(t.word.Rouse), unit, den,
+		max(int64(t.pace.Hold)/1000, 0), asNumber(t.pace.Alone), max(t.pace.Since, 0),
+		max(micros(t.pace.Keep), 0), t.word.Told, t.mind)
+}
+
+func asNumber(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// interval returns an interval as unit/den µs, at most a month.
+func interval(d time.Duration) (unit, den int64) {
+	if d <= 0 {
+		return 1, 1
+	}
+	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
+}
+
+// A heard is what a reply tells of what is learned together.
+type heard struct {
+	first    int64 // the ordinal before the first permit of the reply
+	from, to int64
+	took     bool
+	mind     []byte // what somebody knew at from, for who has not heard so far
+	told     []byte // what was told since, in frames
+}
+
+// lessonWords is how many elements of a reply tell of it, after all others.
+const lessonWords = 6
+
+// split takes what a reply tells of a lesson from it.
+func split(v any) (rest any, h heard, err error) {
+	list, ok := v.([]any)
+	n := len(list) - lessonWords
+	if !ok || n < 0 {
+		return nil, h, senseless("a %T without what was told", v)
+	}
+	numbers, err := integers(list[n : n+4])
+	if err != nil {
+		return nil, h, err
+	}
+	mind, ok := list[n+4].(string)
+	told, also := list[n+5].(string)
+	if !ok || !also || len(mind) > mostMind || numbers[1] > numbers[2] {
+		return nil, h, senseless("%T and %T from %d to %d", list[n+4], list[n+5], numbers[1], numbers[2])
+	}
+	h = heard{first: numbers[0], from: numbers[1], to: numbers[2], took: numbers[3] == 1, mind: []byte(mind), told: []byte(told)}
+	return list[:n], h, nil
+}
+
+// heed has the learner take in a reply with so many permits. No lock is held.
+func (l *limiter) heed(h heard, granted int64) {
+	l.mu.Lock()
+	s := l.learning
+	place := s.place
+	s.from = h.from
+	if h.took || len(s.word.Told) == 0 {
+		s.word = throttle.Word{}
+	}
+	s.word.Free, s.word.Rouse = 0, s.word.Rouse && len(s.word.Told) > 0
+	s.roused = false
+	s.wanted = h.to < place
+	l.mu.Unlock()
+	switch {
+	case h.to < place: // it was lost there, and is told again
+	case h.from > place:
+		s.learner.Restore(h.mind)
+		place = h.from
+		fallthrough
+	default:
+		place += frames(h.told, s.learner.Hear)
+	}
+	l.mu.Lock()
+	s.place, s.begun = max(s.place, place), true
+	s.hurry = s.hurry || s.wanted
+	s.ordinal = max(s.ordinal, h.first+granted)
+	v := l.view()
+	l.mu.Unlock()
+	p := s.learner.Pace(v)
+	l.mu.Lock()
+	l.obey(p)
+	l.mu.Unlock()
+}
+
+// frames calls hear with what each frame holds, and returns how many bytes made sense.
+func frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64) {
+	for len(told) > 0 {
+		var head [3]int64
+		rest := told
+		for i := range head {
+			word, after, ok := bytes.Cut(rest, []byte(" "))
+			n, err := strconv.ParseInt(string(word), 10, 64)
+			if !ok || err != nil || n < 0 || n > largest {
+				return read
+			}
+			head[i], rest = n, after
+		}
+		if head[2] > int64(len(rest)) {
+			return read
+		}
+		hear(rest[:head[2]], head[0], instantOf(head[1]))
+		rest = rest[head[2]:]
+		read += int64(len(told) - len(rest))
+		told = rest
+	}
+	return read
+}
+
+// obey puts a pace in force here.
+func (l *limiter) obey(p throttle.Pace) {
+	s := l.learning
+	old := s.pace
+	s.pace = p
+	if p.Counted != s.counted {
+		s.counted = p.Counted
+		l.reinstall()
+		return
+	}
+	if !p.Counted {
+		return
+	}
+	if p.Alone {
+		l.drop(l.hand.until(p.Since))
+	}
+	if p.Interval != old.Interval {
+		l.limits[len(l.limits)-1] = learnedLimit(p.Interval)
+		l.repace()
+	}
+}
+
+// learnedLimit returns the limit of an interval.
+func learnedLimit(d time.Duration) throttle.Limit {
+	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1)
+	limit.Name = learnedName
+	return limit
+}
+
+// reinstall puts the limits in force here once more, with or without what was
+// learned.
+func (l *limiter) reinstall() {
+	l.drop(l.hand.before(throttle.Never)) // its costs are of the old limits
+	if l.install(l.own()) != nil {
+		return // they were in force before
+	}
+	l.reports, l.retuned = keepTimed(l.reports), true
+	if l.out.gate != nil {
+		l.regate()
+	}
+}
+
+// own returns the limits that were configured.
+func (l *limiter) own() []throttle.Limit {
+	if n := len(l.limits); l.encoded != nil && l.encoded.learned {
+		return slices.Clone(l.limits[:n-1])
+	}
+	return l.limits
+}
+
+// repace follows another interval.
+func (l *limiter) repace() {
+	limit := l.limits[len(l.limits)-1]
+	l.rates[len(l.rates)-1] = 1 / limit.Per.Seconds()
+	l.tolerance = toleranceOf(l.limits)
+	if l.out.gate != nil && l.out.lost {
+		l.retuned = true
+		l.regate()
+	}
+}
+
+// learning returns the limits with what was learned as the last. Its interval stands
+// in lessons, so that the limits stay as they are when it changes.
+func (e *encodedLimits) learning() *encodedLimits {
+	learned := encodedLimit{limit: learnedLimit(0), field: learnedField, claim: learnedClaim, unit: 1, den: 1}
+	return &encodedLimits{append(slices.Clip(e.limits), learned), e.logs, true}
+}
+
+// toleranceOf returns the permit tolerance of limits; a learned one that lets
+// everything go has none.
+func toleranceOf(limits []throttle.Limit) time.Duration {
+	if n := len(limits) - 1; n >= 0 && limits[n].Name == learnedName && limits[n].Per <= time.Microsecond {
+		limits = limits[:n]
+	}
+	return throttle.Tolerance(limits...)
+}

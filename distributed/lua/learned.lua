@@ -1,0 +1,133 @@
+-- What the callers learn together of the vendor's limit. They tell each other of
+-- its answers, in bytes that are not looked into here, and this keeps the order: each
+-- hears all, and so knows the same. A place in it is the number of bytes before it.
+-- Who has heard most says what holds for the lane: the pace of the rule LEARNED,
+-- before when nobody departs, and whether they go one by one.
+--
+-- In the lane's hash: "learned", numbers as in WORDS; "told", what was told from one
+-- place to another, each in a frame "ordinal now length "; and "mind", what
+-- somebody knew at the first of these places.
+
+local WORDS = {
+  "ordinal", -- of the last departure that was let go
+  "from", "to", -- the places of what was told
+  "heard", -- the place at which it was said what holds
+  "unit", "den", -- interval of the pace
+  "hold", "alone", "since", -- nobody departs before; 1: one by one after an ordinal
+  "lease", -- until when the last of those one by one has its answer
+  "keep", -- all this lives for so long
+}
+local PATTERN = "^" .. ("(%d+) "):rep(#WORDS - 1) .. "(%d+)$"
+local MOST = 65536 -- bytes that are kept of what was told
+
+local known
+
+-- readKnown returns what a field holds, as new where it makes no sense.
+local function readKnown(text)
+  local k, values = {}, { (text or ""):match(PATTERN) }
+  for i, word in ipairs(WORDS) do
+    k[word] = tonumber(values[i] or 0)
+    if k[word] > 2^52 then return readKnown() end
+  end
+  if k.from > k.to or min(k.unit, k.den) < 1 then
+    k.unit, k.den, k.from, k.to = 1, 1, 0, 0
+  end
+  return k
+end
+
+local function held(field) return redis.call("HMGET", KEYS[1], field)[1] or "" end
+
+-- keep has what was told begin at a later place, where somebody knew mind.
+local function keep(place, mind)
+  known.told = place < known.to and known.told:sub(place - known.from + 1) or ""
+  known.from, known.to = place, max(place, known.to)
+  known.mind, known.writes = mind, true
+end
+
+local function say(told)
+  local frame = ("%.0f %.0f %d "):format(known.ordinal, now, #told)
+  known.told = known.told .. frame .. told
+  known.to, known.writes = known.to + #frame + #told, true
+end
+
+-- learn takes in the caller's words, what it tells, and what it knows: "" each where
+-- it says none. It says how the lane stands.
+local function learn(i, text)
+  known = readKnown(text)
+  local place, ordinal, free, rouse = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
+  local told, mind = ARGV[i + 10], ARGV[i + 11]
+  known.ordinal = max(known.ordinal, ordinal) + free
+  if place < known.to or told ~= "" or mind ~= "" then
+    known.told = held("told")
+    if #known.told ~= known.to - known.from then known.from, known.to, known.told, known.writes = 0, 0, "", true end
+  end
+  if mind ~= "" and place > known.from then keep(place, mind) end
+  if place <= known.to and told ~= "" and known.to - known.from < MOST then
+    say(told)
+    known.took = true
+  end
+  if place >= known.heard or known.heard > known.to then
+    known.heard, known.unit, known.den = place, tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+    known.hold, known.alone, known.since = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
+    known.keep = tonumber(ARGV[i + 9])
+  end
+  known.place, known.first, known.rouse = place, known.ordinal, rouse and known.took
+  return known
+end
+
+-- pace returns the rule of what was learned.
+local function pace(field, text, claim)
+  local claimed, from = (text or ""):match("^(b 1 1 %d+ %d+ 1 %-);()")
+  local rule = newRule(field, claimed and rare().claimNumbers(claimed) and claimed or claim, "", 1000)
+  rule.slowed = false
+  if not (claimed and rule.head == claimed and rule:read(text, from)) then
+    rule = newRule(field, claim, "", 1000)
+    rule.slowed, rule.dirty = false, true
+    if not lane.new then rule = rare().join(rule) end
+  end
+  if rule.claimed > now then rare().rewind(rule) end
+  if now - rule.claimed > 500000 then rule.claimed, rule.dirty = now, true end
+  if rule.unit ~= known.unit or rule.den ~= known.den then
+    rare()
+    rule:retime(known.unit, known.den)
+    rule.claim = ("b 1 1 %.0f %.0f 1 -"):format(known.unit, known.den)
+    rule.head, rule.dirty = rule.claim, true
+  end
+  return rule
+end
+
+-- hold returns before when nobody departs.
+local function hold()
+  if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
+  return known.hold
+end
+
+-- count takes in that so many were let go at an instant.
+local function count(at, n)
+  known.ordinal = known.ordinal + n
+  if known.alone == 1 then known.lease = max(at, now) + 1000000 end
+end
+
+-- uncount takes in that so many never left.
+local function uncount(n) known.ordinal = max(known.ordinal - n, 0) end
+
+-- text returns the field of what is known.
+local function text()
+  local words = {}
+  for i, word in ipairs(WORDS) do words[i] = ("%.0f"):format(known[word]) end
+  return table.concat(words, " ")
+end
+
+-- answer appends what the caller has not heard to the reply.
+local function answer(list)
+  local n, told, mind = #list, "", ""
+  if known.place < known.from then
+    mind, told = known.mind or held("mind"), known.told
+  elseif known.place < known.to then
+    told = known.told:sub(known.place - known.from + 1)
+  end
+  list[n + 1], list[n + 2], list[n + 3], list[n + 4] = known.first, known.from, known.to, known.took and 1 or 0
+  list[n + 5], list[n + 6] = mind, told
+end
+
+return { learn = learn, pace = pace, hold = hold, count = count, uncount = uncount, text = text, answer = answer }
