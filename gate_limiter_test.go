@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/fakestore"
-	"github.com/weirgo/weir/internal/limitertest"
 	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/throttle/limitertest"
 )
 
 // openGates makes gates in front of the limiters of a store, of lanes that learn

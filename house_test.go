@@ -42,19 +42,20 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                          {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/telemetry"},
-		module + "/internal/lane":       {"throttle", "shaping", "backoff", "internal/learn"},
-		module + "/internal/learn":      {"throttle"},
-		module + "/internal/learn/sim":  {"throttle", "internal/learn"},
-		module + "/throttle":            {},
-		module + "/headers":             {},
-		module + "/backoff":             {"headers"},
-		module + "/shaping":             {"throttle", "internal/readable"},
-		module + "/distributed":         {"throttle"},
-		module + "/internal/readable":   {},
-		module + "/internal/replay":     {},
-		module + "/internal/telemetry":  {"throttle", "shaping", "headers", "backoff"},
-		module + "/internal/testserver": {},
+		module:                           {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/telemetry"},
+		module + "/internal/lane":        {"throttle", "shaping", "backoff", "internal/learn"},
+		module + "/internal/learn":       {"throttle"},
+		module + "/internal/learn/sim":   {"throttle", "internal/learn"},
+		module + "/throttle":             {},
+		module + "/throttle/limitertest": {"throttle", "shaping"},
+		module + "/headers":              {},
+		module + "/backoff":              {"headers"},
+		module + "/shaping":              {"throttle", "internal/readable"},
+		module + "/distributed":          {"throttle"},
+		module + "/internal/readable":    {},
+		module + "/internal/replay":      {},
+		module + "/internal/telemetry":   {"throttle", "shaping", "headers", "backoff"},
+		module + "/internal/testserver":  {},
 	}
 	for _, p := range list(t) {
 		allowed, ok := may[p.ImportPath]
@@ -116,7 +117,7 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 	}
 	for _, p := range list(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		testing := strings.HasPrefix(name, "/internal/")
+		testing := strings.HasPrefix(name, "/internal/") || name == "/throttle/limitertest"
 		for _, imported := range p.Imports {
 			may := under(imported, run[name]) && !under(imported, tests) || testing && under(imported, tests)
 			if foreign(imported) && !may {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirgo/weir/internal/limitertest"
+	"github.com/weirgo/weir/throttle/limitertest"
 )
 
 var histories = flag.Int("histories", 150, "random histories of the script for each algorithm")

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/internal/fakestore"
-	"github.com/weirgo/weir/internal/limitertest"
 	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/throttle/limitertest"
 )
 
 func TestWaitingOverLocal(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirgo/weir/internal/limitertest"
 	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/throttle/limitertest"
 )
 
 func TestDecisions(t *testing.T) {

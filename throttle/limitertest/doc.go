@@ -1,4 +1,13 @@
-// Package limitertest holds the rules that every limiter keeps, as tests.
+// Package limitertest holds the rules that every [throttle.Limiter] keeps, as
+// tests: for those of this module and for stores of your own.
+//
+//	func TestDecisions(t *testing.T) {
+//		limitertest.Suite{Make: mine, Histories: 300}.Decisions(t)
+//	}
+//
+//	func TestWaiting(t *testing.T) {
+//		limitertest.Waiting(t, func() throttle.Store { return new(myStore) })
+//	}
 //
 // [Suite.Decisions] tests what a limiter decides: the test gives the instants,
 // so a limiter in this process and one in a remote store, which may be of a
