@@ -126,10 +126,10 @@ const newsLag = time.Second
 func (g *gate) hear(now throttle.Instant) (closed bool) {
 	s := g.Limiter.State(now)
 	g.store.Store(int32(storeWordOf(s.Store)))
-	if s.Paused.Sub(now) <= g.longest {
+	if s.Paused <= g.longest {
 		return false
 	}
-	g.closeTo(s.Paused)
+	g.closeTo(now.Add(s.Paused))
 	return true
 }
 
@@ -333,7 +333,7 @@ func (g *gate) State(now throttle.Instant) throttle.State {
 	defer g.mu.Unlock()
 	s.Whole = false
 	if g.closedTo > now {
-		s.Paused = max(s.Paused, g.closedTo)
+		s.Paused = max(s.Paused, g.closedTo.Sub(now))
 	}
 	return s
 }

@@ -184,7 +184,7 @@ func (l *lane) retire(old bool) bool {
 
 func (l *lane) whole(old bool) bool {
 	s := l.queue.State()
-	if s.Whole || !old || s.Paused > s.Now {
+	if s.Whole || !old || s.Paused > 0 {
 		return s.Whole
 	}
 	for _, limit := range s.Limits {

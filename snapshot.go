@@ -10,15 +10,15 @@ import (
 
 // A LaneState is the state of one lane at one instant.
 type LaneState struct {
-	Key      string        // "" for the lane that keys beyond MaxLanes share
-	Waiting  int           // requests in line
-	Requests int           // requests in the lane: in line, in flight or between attempts
-	Paused   time.Duration // until the lane's pause ends; zero: it is not paused
-	Cut      float64       // share of the configured rate in force; 1 if nothing was cut
-	Stale    uint64        // permits that were void because their request woke too late
-	Limits   []LimitState  // in the order in which they were configured
-	Learned  Learned       // of the server's limit; the zero value if nothing is sure
-	Shadow   []ShadowCount // of Transport.Shadow; nil if there are no shadow limits
+	Key      string                // "" for the lane that keys beyond MaxLanes share
+	Waiting  int                   // requests in line
+	Requests int                   // requests in the lane: in line, in flight or between attempts
+	Paused   time.Duration         // until the lane's pause ends; zero: it is not paused
+	Cut      float64               // share of the configured rate in force; 1 if nothing was cut
+	Stale    uint64                // permits that were void because their request woke too late
+	Limits   []throttle.LimitState // in the order in which they were configured
+	Learned  Learned               // of the server's limit; the zero value if nothing is sure
+	Shadow   []ShadowCount         // of Transport.Shadow; nil if there are no shadow limits
 
 	// Store tells how the lane fares with Transport.Store: whether the store
 	// answers, with how many processes the limits are shared, what was lost. It
@@ -35,14 +35,6 @@ type Learned struct {
 	Probing  bool    // it refused, and one call at a time asks whether it serves again
 }
 
-// A LimitState is the state of one limit of a lane at one instant.
-type LimitState struct {
-	Limit       throttle.Limit
-	Headroom    float64       // permits that could be spent at once; negative: debt
-	Next        time.Duration // until one permit could be spent; zero: at once
-	Utilization float64       // share of the burst or window that is used
-}
-
 // Snapshot returns the state of every lane, in the order of their keys. It is
 // safe for concurrent use, and takes each lane's lock for a moment.
 func (t *Transport) Snapshot() []LaneState {
@@ -57,24 +49,16 @@ func (t *Transport) Snapshot() []LaneState {
 
 func (l *lane) state() LaneState {
 	s := l.queue.State()
-	state := LaneState{
+	return LaneState{
 		Key:      l.key,
 		Waiting:  s.Waiting,
 		Requests: int(max(l.users.Load(), 0)),
-		Paused:   max(0, s.Paused.Sub(s.Now)),
+		Paused:   s.Paused,
 		Cut:      s.Cut,
 		Stale:    s.Stale,
 		Learned:  l.gate.learned(),
 		Shadow:   l.shadow.counts(),
+		Limits:   s.Limits,
 		Store:    s.Store,
 	}
-	for _, limit := range s.Limits {
-		state.Limits = append(state.Limits, LimitState{
-			Limit:       limit.Limit,
-			Headroom:    limit.Headroom,
-			Next:        max(0, limit.Next.Sub(s.Now)),
-			Utilization: limit.Utilization,
-		})
-	}
-	return state
 }

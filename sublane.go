@@ -70,7 +70,7 @@ func (c *call) enterSublane(l *lane) {
 func (c *call) sublanePaused() bool {
 	c.enterSublanes()
 	for _, v := range c.visits {
-		if s := v.lane.queue.State(); s.Paused > s.Now {
+		if v.lane.queue.State().Paused > 0 {
 			return true
 		}
 	}

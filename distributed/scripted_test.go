@@ -223,13 +223,13 @@ func (s *scripted) Tolerance() time.Duration { return s.tolerance }
 func (s *scripted) State(now throttle.Instant) throttle.State {
 	got := s.call(now, request{state: true})
 	st := throttle.State{
-		Paused: unwire(got.paused), Cut: float64(got.share) / 1000,
+		Paused: max(unwire(got.paused).Sub(now), 0), Cut: float64(got.share) / 1000,
 		Whole: got.paused == 0 && got.share == 1000, Limits: make([]throttle.LimitState, len(s.limits)),
 	}
 	for i, l := range s.limits {
 		told := got.limits[i]
 		st.Whole = st.Whole && told.whole
-		one := throttle.LimitState{Limit: l, Next: unwire(got.next[i])}
+		one := throttle.LimitState{Limit: l, Next: max(unwire(got.next[i]).Sub(now), 0)}
 		if told.den > 0 {
 			owed := (float64(told.owedMicros)*float64(told.den) + float64(told.owedFrac)) / float64(told.unit)
 			one.Headroom, one.Utilization = float64(told.burst)-owed, owed/float64(told.burst)

@@ -22,7 +22,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 		Store:  &store,
 	}
 	if now < l.paused {
-		s.Paused = l.paused
+		s.Paused = l.paused.Sub(now)
 	}
 	if l.share > 0 {
 		s.Cut = float64(l.share) / fullShare
@@ -34,7 +34,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 }
 
 func (l *limiter) limitState(now throttle.Instant, i int, limit throttle.Limit) throttle.LimitState {
-	s := throttle.LimitState{Limit: limit, Next: l.next[i], Headroom: float64(burstOf(limit))}
+	s := throttle.LimitState{Limit: limit, Next: max(l.next[i].Sub(now), 0), Headroom: float64(burstOf(limit))}
 	if l.told == nil {
 		return s
 	}

@@ -77,7 +77,6 @@ func (q *Queue) Settle(d Departure, actual throttle.Request) {
 // A State is a queue's state at one instant.
 type State struct {
 	throttle.State
-	Now     throttle.Instant
 	Waiting int    // callers in line
 	Stale   uint64 // permits that were void because their caller woke too late
 }
@@ -86,8 +85,7 @@ type State struct {
 func (q *Queue) State() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.Now()
-	return State{State: q.limiter.State(now), Now: now, Waiting: q.line.count, Stale: q.stale}
+	return State{State: q.limiter.State(q.Now()), Waiting: q.line.count, Stale: q.stale}
 }
 
 // Waiting returns the number of callers in line, without a lock if there is none.

@@ -176,7 +176,7 @@ func (b *bucket) adopt(now, paused Instant, old rule) {
 		hand := int64(max(min(before.Headroom, float64(b.burst())), 0))
 		b.tat = point{at: now}.after(b.pace.times(b.burst()-hand), b.pace.den)
 		// Who was next under the old rule is not held back by changing often.
-		if next := (point{at: before.Next}).after(b.spare, b.pace.den); hand == 0 && next.at < b.tat.at {
+		if next := (point{at: now.Add(before.Next)}).after(b.spare, b.pace.den); hand == 0 && next.at < b.tat.at {
 			b.tat = next
 		}
 		return
@@ -211,7 +211,7 @@ func (b *bucket) state(now Instant) LimitState {
 	return LimitState{
 		Limit:       b.limit,
 		Headroom:    headroom,
-		Next:        b.earliest(asking{now: now, line: Never}, 1),
+		Next:        b.earliest(asking{now: now, line: Never}, 1).Sub(now),
 		Utilization: owed / burst,
 	}
 }

@@ -82,7 +82,7 @@ func (c coarse) State(now throttle.Instant) throttle.State {
 	c.whole(now)
 	s := c.Limiter.State(now)
 	for i := range s.Limits {
-		s.Limits[i].Next = roundUp(s.Limits[i].Next)
+		s.Limits[i].Next = roundUp(now.Add(s.Limits[i].Next)).Sub(now)
 	}
 	return s
 }

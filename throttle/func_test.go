@@ -44,7 +44,7 @@ func TestFunctionIsPaused(t *testing.T) {
 	if f := l.Forecast(epoch, throttle.Request{N: 1}); f.At != until || f.Reason != throttle.ReasonPause {
 		t.Errorf("Forecast = %+v, want the end of the pause", f)
 	}
-	if s := l.State(epoch); s.Paused != until || s.Cut != 1 || s.Whole {
+	if s := l.State(epoch); s.Paused != until.Sub(epoch) || s.Cut != 1 || s.Whole {
 		t.Errorf("State = %+v, want a pause and no cut", s)
 	}
 	takesAt(t, l, time.Minute)

@@ -204,11 +204,11 @@ func (f Fact) Slows() bool {
 
 // A State is a limiter's state at one instant.
 type State struct {
-	Paused Instant      // nothing departs before it; zero, or past: not paused
-	Whole  bool         // as good as new: it could be forgotten and made again
-	Cut    float64      // share in force of the configured rate of limits of up to a minute; 1 where nothing was cut
-	Limits []LimitState // in the order the limits were given
-	Store  *StoreState  // nil: the limits are enforced in this process alone
+	Paused time.Duration // until the pause ends; zero: it is not paused
+	Whole  bool          // as good as new: it could be forgotten and made again
+	Cut    float64       // share in force of the configured rate of limits of up to a minute; 1 where nothing was cut
+	Limits []LimitState  // in the order the limits were given
+	Store  *StoreState   // nil: the limits are enforced in this process alone
 }
 
 // A StoreState tells how a limiter fares with the store through which it shares
@@ -228,7 +228,7 @@ type StoreState struct {
 // A LimitState is the state of one limit at one instant.
 type LimitState struct {
 	Limit       Limit
-	Headroom    float64 // permits that could be spent at once; negative: debt
-	Next        Instant // when one permit could be spent; not after now: at once
-	Utilization float64 // share of the burst or of the window's permits that is used, 0 to 1; above it in debt
+	Headroom    float64       // permits that could be spent at once; negative: debt
+	Next        time.Duration // until one permit could be spent; zero: at once
+	Utilization float64       // share of the burst or of the window's permits that is used, 0 to 1; above it in debt
 }

@@ -40,6 +40,8 @@ type rule interface {
 	// adopt takes over what was used from the rule it replaces, in a pause
 	// until paused where that is later than now.
 	adopt(now, paused Instant, old rule)
+	// state returns the state, whose Next is negative if one permit could be spent
+	// since some time ago.
 	state(now Instant) LimitState
 }
 
@@ -139,7 +141,7 @@ func (c *counting) tell(now, next Instant, used int64) LimitState {
 	return LimitState{
 		Limit:       c.limit,
 		Headroom:    float64(c.spacing.hand(now, c.permits-used)),
-		Next:        next,
+		Next:        next.Sub(now),
 		Utilization: float64(used) / float64(c.limit.Permits),
 	}
 }

@@ -298,10 +298,11 @@ func (s *set) State(now Instant) State {
 		Limits: make([]LimitState, len(s.rules)),
 	}
 	if paused > now {
-		st.Paused = paused
+		st.Paused = paused.Sub(now)
 	}
 	for i, rule := range s.rules {
 		st.Limits[i] = rule.state(now)
+		st.Limits[i].Next = max(st.Limits[i].Next, 0)
 		st.Whole = st.Whole && rule.whole(now)
 	}
 	return st

@@ -34,8 +34,8 @@ func spacedChange(evenly spacing, now Instant, hand int64, before LimitState) sp
 	line.tat = point{at: now}
 	if had == 0 {
 		line.charge(now, 1)
-		if before.Next < line.tat.at {
-			line.tat = point{at: before.Next}
+		if next := now.Add(before.Next); next < line.tat.at {
+			line.tat = point{at: next}
 		}
 	}
 	return spacing{line, point{at: now}.after(p.times(hand-had), p.den).ceil()}

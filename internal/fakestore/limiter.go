@@ -244,10 +244,10 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 		},
 	}
 	if now < l.paused {
-		s.Paused = l.paused
+		s.Paused = l.paused.Sub(now)
 	}
 	for _, limit := range l.limits {
-		s.Limits = append(s.Limits, throttle.LimitState{Limit: limit, Next: l.next})
+		s.Limits = append(s.Limits, throttle.LimitState{Limit: limit, Next: max(l.next.Sub(now), 0)})
 	}
 	return s
 }

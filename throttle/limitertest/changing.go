@@ -172,7 +172,7 @@ var changing = []rule{
 			}
 			f.grants(0, 6)
 			next := f.take(0, throttle.Request{N: 1})
-			if st := reader.State(after(0)); st.Limits[0].Next != next || st.Limits[0].Headroom != 0 {
+			if st := reader.State(after(0)); st.Limits[0].Next != next.Sub(after(0)) || st.Limits[0].Headroom != 0 {
 				t.Errorf("limit %v: after 10 permits the state is %+v, want next %d", l, st, next)
 			}
 			if st := reader.State(after(5 * time.Second)); !st.Whole {

@@ -54,7 +54,7 @@ var edges = []rule{
 		f := begin(t, s)
 		f.pause(0, time.Second)
 		f.whole(999*ms, false)
-		if st := f.limiter.State(after(999 * ms)); st.Paused != after(time.Second) {
+		if st := f.limiter.State(after(999 * ms)); st.Paused != ms {
 			t.Errorf("in a pause of a second the state is %+v", st)
 		}
 		f.whole(time.Second, true)

@@ -154,7 +154,7 @@ func (h *history) look() {
 	}
 	after := h.limiter.State(h.now)
 	for i, s := range after.Limits {
-		if b := before.Limits[i]; s.Headroom != b.Headroom || max(s.Next, h.now) != max(b.Next, h.now) {
+		if b := before.Limits[i]; s.Headroom != b.Headroom || s.Next != b.Next {
 			h.fail("a probe spends nothing: %+v became %+v", b, s)
 		}
 		if s.Utilization < 0 {
