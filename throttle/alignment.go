@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// An alignment says where the windows of a fixed-window limit lie. Those of the
-// wall clock are found anew at each window, for a step of it moves them: an
-// Instant is carried by the monotonic clock, and a process may live for months.
+// An alignment says where the windows of a fixed-window limit lie. A window of
+// the wall clock is found anew each time, because a step of the clock moves it:
+// an Instant follows the monotonic clock, and a process may live for months.
 type alignment struct {
 	per   time.Duration
 	first bool   // windows begin with their first permit
-	span  string // "day" or "month" of the zone; "": multiples of per since the epoch
+	span  string // "day" or "month" in the zone; "": multiples of per since the epoch
 	zone  *time.Location
 	wall  func(Instant) Instant // reads the wall clock at an instant
 }
 
-// A mark is the end of a window, as the wall clock shows it, and how far the
-// wall clock was ahead of instants when it was read. The zero mark is of no
-// window.
+// A mark is the end of a window by the wall clock, and how far the wall clock
+// was ahead of instants when it was read. The zero mark belongs to no window.
 type mark struct {
 	end   Instant
 	ahead time.Duration
 	set   bool
 }
 
-// same reports whether both end the same window of the wall clock, however it
-// was stepped between.
+// same reports whether both marks end the same window of the wall clock,
+// however the clock was stepped between them.
 func (m mark) same(o mark) bool { return m.set && o.set && m.end == o.end }
 
+// newAlignment returns the alignment of a limit that validates.
 func newAlignment(l Limit, wall func(Instant) Instant) alignment {
 	al := alignment{per: l.Per, first: l.Align == AlignFirstUse, wall: wall}
 	if span, zone, calendar := strings.Cut(string(l.Align), "@"); calendar {
@@ -42,8 +42,8 @@ func newAlignment(l Limit, wall func(Instant) Instant) alignment {
 	return al
 }
 
-// around returns the window that holds now, and the mark of its end, with the
-// wall clock so far ahead of instants.
+// around returns the window that holds now, and the mark of its end, if the
+// wall clock is that far ahead of instants.
 func (al alignment) around(now Instant, ahead time.Duration) (start, end Instant, m mark) {
 	if al.first {
 		return minInstant, now.Add(al.per), mark{}
@@ -56,9 +56,9 @@ func (al alignment) around(now Instant, ahead time.Duration) (start, end Instant
 	return from.Add(-ahead), to.Add(-ahead), mark{to, ahead, true}
 }
 
-// ahead returns how far the wall clock is ahead of the instant now, given what
-// it was last. The way from the caller's reading of the clock to ours is no
-// step.
+// ahead returns how far the wall clock is ahead of the instant now. If that
+// differs little from the last value, there was no step: the caller read its
+// clock a moment before, and the last value is kept.
 func (al alignment) ahead(now Instant, last time.Duration) time.Duration {
 	ahead := al.wall(now).Sub(now)
 	if d := ahead - last; d > -minTolerance && d < minTolerance {
@@ -77,7 +77,7 @@ func (al alignment) multiple(wall Instant) (from, to Instant) {
 	return from, from.Add(al.per)
 }
 
-// calendar returns the day or the month that holds the instant.
+// calendar returns the day or the month that holds an instant.
 func (al alignment) calendar(wall Instant) (from, to Instant) {
 	y, m, d := al.date(wall)
 	months, days := 0, 1
@@ -93,8 +93,8 @@ func (al alignment) calendar(wall Instant) (from, to Instant) {
 	return from, to
 }
 
-// begin returns the instant at which a day begins in the zone. It is searched
-// for: midnight may not exist, or exist twice.
+// begin returns the instant at which a day begins in the zone. It searches for
+// it, because midnight may not exist, or exist twice.
 func (al alignment) begin(y int, m time.Month, d int) Instant {
 	noon := time.Date(y, m, d, 12, 0, 0, 0, al.zone)
 	y, m, d = noon.Date()
@@ -110,6 +110,7 @@ func (al alignment) begin(y int, m time.Month, d int) Instant {
 	return high
 }
 
+// date returns the date of an instant in the zone.
 func (al alignment) date(wall Instant) (year int, month time.Month, day int) {
 	return time.Unix(0, int64(wall)).In(al.zone).Date()
 }

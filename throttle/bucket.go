@@ -7,24 +7,28 @@ import (
 )
 
 // A bucket enforces a token bucket or a leaky bucket as the generic cell rate
-// algorithm: one value, the theoretical arrival time (ITU-T I.371, annex A,
-// virtual scheduling). tat is when the permits spent so far are earned back;
-// a leaky bucket is the bucket of burst 1 whose cost is paid after departure.
+// algorithm, with one value, the theoretical arrival time (ITU-T I.371, annex
+// A, virtual scheduling). That value, tat, is when all permits spent so far are
+// earned back. A leaky bucket is a bucket of burst 1 that pays for a request's
+// cost after its departure.
 type bucket struct {
 	limit Limit // resolved
 	pace  pace
-	one   span // between permits
-	spare span // how long before the tat a request of one may go
+	one   span // interval between permits
+	spare span // how long before the tat a request of one permit may go
 	tat   point
 
 	returned returned // permits that came back and keep their instants
 	slack    slack    // what settling must know of the charges so far
 }
 
+// newBucket returns the bucket of a limit at a share of its rate, in
+// thousandths.
 func newBucket(l Limit, share int64) *bucket {
 	return bucketOf(l, paceOf(l, share))
 }
 
+// bucketOf returns the bucket of a limit at a pace.
 func bucketOf(l Limit, p pace) *bucket {
 	b := &bucket{limit: l, pace: p, tat: point{at: minInstant}, slack: slack{from: minInstant}}
 	b.one = b.pace.times(1)
@@ -79,8 +83,9 @@ func (b *bucket) charge(at Instant, n int64) {
 	b.tat = b.tat.after(b.intervals(n), b.pace.den)
 }
 
-// lift raises the tat to an instant, but not if that is only the tat rounded up:
-// the fraction would be dropped each time, and 7,777/s would be 7,754/s.
+// lift raises the tat to an instant. It leaves a tat alone that is that instant
+// but for a fraction. Otherwise the fraction would be dropped each time, and
+// 7,777/s would be 7,754/s.
 func (b *bucket) lift(at Instant) {
 	if b.tat.ceil() < at {
 		b.tat = point{at: at}
@@ -98,10 +103,10 @@ func (b *bucket) overspend(now Instant, n int64) {
 	}
 }
 
-// refund takes back permits that were charged at the instant at. Where all that
-// was charged since some instant came back, the state moves back; otherwise they
-// keep their instants, for moving back would let two leave in the place of a
-// later one.
+// refund takes back permits that were charged at the instant at. If everything
+// that was charged since some instant has come back, the state moves back to
+// there. Otherwise the permits keep their instants: if the state moved back,
+// two requests could leave in the place of a later one.
 func (b *bucket) refund(oldest, at Instant, n int64) {
 	b.returned.expire(oldest)
 	b.returned.add(at, n)
@@ -114,8 +119,8 @@ func (b *bucket) refund(oldest, at Instant, n int64) {
 	b.returned = b.returned[:all]
 }
 
-// relieve takes back n permits of a charge at the instant at that turned out
-// too high, as far as the charges since would have left the tat lower.
+// relieve takes back n permits of a charge at the instant at that was too high,
+// as far as the charges since leave room: see slack.
 func (b *bucket) relieve(_, at Instant, n int64) {
 	back := b.intervals(n)
 	if least := b.slack.after(at); back.whole >= least {
@@ -154,7 +159,8 @@ func (b *bucket) slow(now, paused Instant, share int64) {
 
 func (b *bucket) whole(now Instant) bool { return b.tat.ceil() <= now }
 
-// used returns the permits not yet earned back, and any begun one.
+// used returns the permits that are not earned back yet. A begun permit counts
+// whole.
 func (b *bucket) used(now Instant) int64 {
 	owed := b.owed(now)
 	whole, rest := new(big.Int).QuoRem(owed.Num(), owed.Denom(), new(big.Int))
@@ -164,9 +170,9 @@ func (b *bucket) used(now Instant) int64 {
 	return whole.Int64() + int64(rest.Sign())
 }
 
-// adopt takes over from the rule that enforced the limit until now: permits at
-// hand stay at hand, up to the new burst, with their fraction; a debt stays a
-// debt. Nothing is granted for the change.
+// adopt takes over from the rule that enforced the limit until now. Permits at
+// hand stay at hand with their fraction, up to the new burst. What is owed
+// stays owed. Nothing is granted for the change.
 func (b *bucket) adopt(now, paused Instant, old rule) {
 	// What a pause holds back is time, not permits.
 	now = max(now, paused)
@@ -190,8 +196,8 @@ func (b *bucket) adopt(now, paused Instant, old rule) {
 	b.tat = point{at: now}.afterExactly(b.pace, owed)
 }
 
-// owed returns the intervals from now to the tat, with their fraction; zero
-// where the bucket is whole.
+// owed returns the intervals from now to the tat, with their fraction. It
+// returns zero if the bucket is whole.
 func (b *bucket) owed(now Instant) *big.Rat {
 	if b.whole(now) {
 		return new(big.Rat)

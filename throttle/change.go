@@ -28,9 +28,10 @@ func (s *set) Reconcile(now Instant, f Fact) {
 	}
 }
 
-// longestPause bounds what is told. Beyond it instants end, and calendars.
+// longestPause bounds what is told. Beyond it, instants and calendars end.
 const longestPause = 50 * 365 * 24 * time.Hour
 
+// pause lets nothing depart before until, unless a longer pause runs.
 func (s *set) pause(now, until Instant) {
 	until = min(until, now.Add(longestPause))
 	if until <= Instant(s.pausedTo.Load()) {
@@ -97,8 +98,8 @@ func (s *set) retime(now Instant, share int64) {
 	}
 }
 
-// takeOver returns the rule of a limit in the place of an old one, nil where
-// there was none.
+// takeOver returns the rule of a limit in the place of an old one; nil means
+// that there was none.
 func (s *set) takeOver(now Instant, l Limit, old rule) rule {
 	rule := newRule(l, s.share, s.wall)
 	paused := Instant(s.pausedTo.Load())
@@ -126,7 +127,7 @@ func (s *set) Tune(now Instant, limits ...Limit) error {
 	return nil
 }
 
-// replace puts new limits in the place of the old ones; what was used stays
+// replace puts new limits in the place of the old ones. What was used stays
 // used.
 func (s *set) replace(now Instant, limits []Limit) {
 	old, oldLimits := s.rules, s.limits
@@ -144,11 +145,13 @@ func (s *set) replace(now Instant, limits []Limit) {
 	}
 }
 
-// Inherit returns for each of the new limits which of the old ones, all resolved,
-// it takes over from; -1 if nothing was counted in its unit. A name that was given
-// decides. Names made of places move when a list changes: limits without a given
-// one take over by length and algorithm, then by place, first from those that no
-// name claims.
+// Inherit returns, for each of the new limits, the index of the old one from
+// which it takes over what was used, or -1 if nothing was counted in its unit.
+// Both lists must be resolved.
+//
+// A name that a user gave decides. Names made of places change when a list
+// changes, so limits without a given name take over by length and algorithm,
+// and then by place; first from old limits that no given name claims.
 func Inherit(old, limits []Limit) []int {
 	claimed := make([]bool, len(old))
 	for j, o := range old {
@@ -161,9 +164,10 @@ func Inherit(old, limits []Limit) []int {
 	return heirs
 }
 
-// named reports whether limit i of a list has a name that was given.
+// named reports whether limit i of a list has a name that a user gave.
 func named(l Limit, i int) bool { return l.Name != l.placeName(i) }
 
+// heir returns the index of the old limit from which limit i takes over, or -1.
 func heir(old []Limit, claimed []bool, l Limit, i int) int {
 	same := func(o Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm }
 	for _, like := range []func(j int, o Limit) bool{

@@ -2,7 +2,8 @@ package throttle
 
 import "time"
 
-// A fixed enforces a fixed window: so many permits in each window.
+// A fixed enforces a fixed window: it grants a number of permits in each
+// window.
 type fixed struct {
 	counting
 	align  alignment
@@ -13,11 +14,11 @@ type fixed struct {
 // back.
 type window struct {
 	start, end Instant
-	mark       mark  // of the end, as the wall clock showed it
+	mark       mark  // its end by the wall clock
 	used       int64 // permits, at most those of the limit
-	debt       int64 // permits beyond, which later windows pay
+	debt       int64 // permits beyond those, which later windows pay
 
-	before     Instant // start of the window before; with nothing between, usedBefore of it were used
+	before     Instant // start of the window before; if nothing lies between the two, usedBefore were used in it
 	usedBefore int64
 }
 
@@ -29,8 +30,8 @@ func newFixed(l Limit, wall func(Instant) Instant) *fixed {
 	}
 }
 
-// ahead returns how far the wall clock is ahead of the instant now, read anew
-// at each new window.
+// ahead returns how far the wall clock is ahead of the instant now. The clock
+// is read once in each window.
 func (f *fixed) ahead(now Instant) time.Duration {
 	if now < f.window.end {
 		return f.window.mark.ahead
@@ -38,10 +39,11 @@ func (f *fixed) ahead(now Instant) time.Duration {
 	return f.align.ahead(now, f.window.mark.ahead)
 }
 
+// now returns the window that holds an instant.
 func (f *fixed) now(now Instant) window { return f.at(now, f.ahead(now)) }
 
-// at returns the window at an instant, and the one in force where that is
-// earlier.
+// at returns the window that holds an instant, or the window in force if that
+// is later.
 func (f *fixed) at(now Instant, ahead time.Duration) window {
 	w := f.window
 	if now < w.end {
@@ -66,9 +68,10 @@ func (f *fixed) at(now Instant, ahead time.Duration) window {
 	return next
 }
 
-// paying returns the window at an instant after w, whose debt is paid by
-// windows of first use: they follow each other, for no permit would begin one.
-// If one leaves in it, the window that pays the rest begins there.
+// paying returns the window that holds an instant after w, if windows begin
+// with their first use and w has a debt. Windows that pay follow each other
+// without a gap, because no permit would begin one. When all of them are past,
+// the next window begins with its first permit, and pays the rest.
 func (f *fixed) paying(w window, now Instant) (start, end Instant) {
 	windows := (w.debt-1)/f.permits + 1
 	past := min(int64(now.Sub(w.end)/f.limit.Per), windows)
@@ -79,8 +82,9 @@ func (f *fixed) paying(w window, now Instant) (start, end Instant) {
 	return start, start.Add(f.limit.Per)
 }
 
-// owed returns the debt of w that the windows between it and the one that begins
-// at an instant leave. Those of a calendar are not of one length.
+// owed returns what is left of w's debt when a later window begins at an
+// instant: each window between the two has paid. Windows of a calendar differ
+// in length.
 func (f *fixed) owed(w window, start Instant) int64 {
 	if f.align.span == "" {
 		between := int64(start.Sub(w.end) / f.limit.Per)
@@ -96,7 +100,7 @@ func (f *fixed) owed(w window, start Instant) int64 {
 	return max(debt, 0)
 }
 
-// settle lets the window pay of the debt what it can.
+// settle lets the window pay as much of the debt as it can.
 func (w *window) settle(permits int64) {
 	pay := min(w.debt, max(permits-w.used, 0))
 	w.used, w.debt = w.used+pay, w.debt-pay
@@ -106,6 +110,7 @@ func (f *fixed) earliest(a asking, n int64) Instant {
 	return max(f.opens(a.now, n), f.spacing.earliest())
 }
 
+// opens returns since when the window has room for n permits.
 func (f *fixed) opens(now Instant, n int64) Instant {
 	n = min(n, f.permits) // of more than is counted, one request has all
 	w := &f.window
@@ -123,7 +128,8 @@ func (f *fixed) opens(now Instant, n int64) Instant {
 	}
 }
 
-// paid returns when a window after w has room for n, the debt paid before.
+// paid returns when a window after w has room for n permits, after the debt is
+// paid.
 func (f *fixed) paid(w *window, n int64) Instant {
 	if w.debt == 0 {
 		return w.end
@@ -167,8 +173,9 @@ func (f *fixed) overspend(now Instant, n int64) {
 	}
 }
 
-// refund takes back what never left. A window of first use that it began was not
-// begun; where others left since, one of those began it, within the tolerance.
+// refund takes back permits that were not used. If they had begun a window of
+// first use, that window has not begun. If others left since, one of them began
+// it, so its end moves on by the tolerance.
 func (f *fixed) refund(_, at Instant, n int64) {
 	f.relieve(at, at, n)
 	w := &f.window
@@ -181,8 +188,7 @@ func (f *fixed) refund(_, at Instant, n int64) {
 	}
 }
 
-// relieve takes back where the permits left in the window in force, as they did
-// if they count from its start on.
+// relieve takes permits back if they count in the window in force.
 func (f *fixed) relieve(now, at Instant, n int64) {
 	w := &f.window
 	if at < w.start || now >= w.end {
@@ -194,8 +200,8 @@ func (f *fixed) relieve(now, at Instant, n int64) {
 	f.spacing.relieve(n)
 }
 
-// pause spaces what is left of the window at the instant until over the rest
-// of it; where nothing is left, what the next one has.
+// pause spaces what is left of the window that holds the instant until over the
+// rest of it. If nothing is left, it spaces the permits of the next window.
 func (f *fixed) pause(now, until Instant) {
 	if !f.limit.slowed() {
 		return
@@ -218,8 +224,8 @@ func (f *fixed) used(now Instant) int64 {
 	return w.used + w.debt
 }
 
-// adopt keeps the count where the windows are the same, and counts in this
-// window what another rule had used.
+// adopt keeps the count if the windows are the same. Otherwise it counts, in
+// this window, what the other rule had used.
 func (f *fixed) adopt(now, _ Instant, old rule) {
 	if was, ok := old.(*fixed); ok && was.limit.Per == f.limit.Per && was.limit.Align == f.limit.Align {
 		f.window = was.window

@@ -8,14 +8,15 @@ import (
 )
 
 // LimiterFunc returns a limiter that decides by a function, for tests and for
-// limiters that no limits describe. The function is asked as [Limiter.Take] is,
-// and by one goroutine at a time.
+// limiters that no limits describe. The function has the contract of
+// [Limiter.Take]. It is called by one goroutine at a time.
 //
-// The rest is done for it, as far as that can be done without knowing what the
-// function counts. A pause holds everybody until its end. What a call cost beyond
-// its estimate is taken from the function, before any other permits. What was
-// given back is lost. Nothing is forecast but the end of a pause, the rate is not
-// cut, and [Limiter.Tune] returns an error that matches [errors.ErrUnsupported].
+// The other methods do what can be done without knowing what the function
+// counts. A pause holds everybody until its end. What a call cost beyond its
+// estimate is taken from the function before any other permits. Permits that
+// are given back are lost. Nothing is forecast but the end of a pause, a
+// refusal does not slow the function, and [Limiter.Tune] returns an error that
+// matches [errors.ErrUnsupported].
 //
 // It panics if take is nil.
 func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limiter {
@@ -25,13 +26,13 @@ func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limi
 	return &function{set: newSet(nil, nil), take: take}
 }
 
-// A function is the limiter that LimiterFunc returns: a set without limits, which
-// knows pauses, and the function behind it.
+// A function is the limiter that LimiterFunc returns. It is a set without
+// limits, which knows pauses, in front of the user's function.
 type function struct {
 	*set
 	mu   sync.Mutex
 	take func(now Instant, r Request) (Instant, error)
-	owed []Request // spent beyond the estimates and not taken yet
+	owed []Request // spent beyond the estimates, and not taken yet
 }
 
 // Take implements [Limiter].
@@ -47,8 +48,9 @@ func (f *function) Take(now Instant, r Request) (Instant, error) {
 	return f.take(now, r)
 }
 
-// pay takes what is owed, and returns when to ask again for what the function does
-// not grant yet. What it never grants is owed no longer.
+// pay takes what is owed from the function. If the function does not grant it
+// yet, pay returns when to ask again. If the function never grants it, it is
+// owed no longer.
 func (f *function) pay(now Instant) Instant {
 	for len(f.owed) > 0 {
 		if at, err := f.take(now, f.owed[0]); err == nil && at > now {

@@ -8,40 +8,41 @@ import (
 	"time"
 )
 
-// A Limit is data: how many permits may be spent in how much time, and by
-// which algorithm that is enforced. Limits can be compared, printed, parsed
-// and stand in JSON, YAML, flags and environment variables. The zero Limit
-// does not validate.
+// A Limit says how many permits may be spent in how much time, and which
+// algorithm enforces that. It is data: it can be compared, printed and parsed,
+// and put into JSON, YAML, flags and environment variables. The zero Limit does
+// not validate.
 //
 // To stay below a vendor's limit of L in any window W, choose Permits, Per and
-// Burst so that Permits/Per x W + Burst <= L: a bucket of rate L/W and burst L
+// Burst so that Permits/Per x W + Burst <= L. A bucket of rate L/W and burst L
 // lets out almost 2L in a window.
 type Limit struct {
 	Algorithm Algorithm     // zero: token bucket
-	Permits   int           // permits granted in each Per; must be positive
+	Permits   int           // granted in each Per; must be positive
 	Per       time.Duration // must be positive
-	Burst     int           // token bucket and GCRA: most permits at once; zero: 1
-	Unit      string        // what a permit counts: zero means "requests"; "tokens", ...
+	Burst     int           // token bucket and GCRA: the most permits at once; zero: 1
+	Unit      string        // what a permit counts: "tokens", ...; zero: "requests"
 	Align     Align         // fixed window: where windows begin; zero: the epoch in UTC
 	Name      string        // in telemetry and store keys; zero: made of unit, algorithm and place in the list, never of the numbers
 }
 
-// An Algorithm enforces a limit. The zero value is the token bucket.
+// An Algorithm says how a limit is enforced. The zero value is the token
+// bucket.
 type Algorithm uint8
 
-// The algorithms. i is Per/Permits, and T any interval of time, measured where
-// requests depart.
+// The algorithms, with the most permits that depart in any interval of length
+// T, where i is Per/Permits.
 const (
-	AlgorithmTokenBucket   Algorithm = iota // at most Burst + T/i in any T
-	AlgorithmLeakyBucket                    // as a queue: evenly spaced, at most 1 + T/i in any T, even after idleness
-	AlgorithmFixedWindow                    // at most Permits granted in each window
-	AlgorithmSlidingLog                     // at most Permits granted in any Per, exactly
-	AlgorithmSlidingWindow                  // two counters, the previous one weighted
-	AlgorithmGCRA                           // the token bucket in one stored value
+	AlgorithmTokenBucket   Algorithm = iota // Burst + T/i
+	AlgorithmLeakyBucket                    // 1 + T/i, even after idleness: evenly spaced, as a queue
+	AlgorithmFixedWindow                    // Permits in each window; 2 x Permits in an interval of Per that spans two
+	AlgorithmSlidingLog                     // Permits in any Per, exactly
+	AlgorithmSlidingWindow                  // about Permits in any Per, estimated from two counters
+	AlgorithmGCRA                           // Burst + T/i: the token bucket in one stored value
 )
 
-// The words of the algorithms as ParseLimit reads them. The token bucket has
-// none in String: it is what a bare "100/1s" means.
+// algorithmWords are the algorithms' words as ParseLimit reads them. String
+// leaves out that of the token bucket, which a bare "100/1s" means.
 var algorithmWords = [...]string{
 	AlgorithmTokenBucket:   "bucket",
 	AlgorithmLeakyBucket:   "leaky",
@@ -63,17 +64,18 @@ func (a Algorithm) String() string {
 // An Align says where the windows of a fixed-window limit begin.
 type Align string
 
-// AlignFirstUse begins a window with the first permit spent after the last
-// window ended. The zero Align aligns windows to the Unix epoch in UTC.
+// AlignFirstUse begins a window with the first permit that is spent after the
+// window before has ended. The zero Align aligns windows to the Unix epoch in
+// UTC.
 const AlignFirstUse Align = "first"
 
-// AlignDay begins windows at midnight in the time zone, "" for UTC, an IANA
-// name or "Local"; a day has 23 or 25 hours where the zone says so. Per must
-// be 24 hours.
+// AlignDay begins windows at midnight in a time zone: an IANA name, "Local", or
+// "" for UTC. A day has 23 or 25 hours if the zone says so. Per must be 24
+// hours.
 func AlignDay(zone string) Align { return alignCalendar("day", zone) }
 
-// AlignMonth begins windows at midnight of the first day of each month in the
-// time zone, named as for [AlignDay]. Per must be 31 days.
+// AlignMonth begins windows at midnight of the first day of each month, in a
+// time zone named as for [AlignDay]. Per must be 31 days.
 func AlignMonth(zone string) Align { return alignCalendar("month", zone) }
 
 func alignCalendar(span, zone string) Align {
@@ -83,50 +85,54 @@ func alignCalendar(span, zone string) Align {
 	return Align(span + "@" + zone)
 }
 
-// TokenBucket returns a limit of permits per time that saves up to burst
-// unspent permits: at most burst + T/i leave in any interval T, i = per/permits.
+// TokenBucket returns a limit that grants permits in each per, and saves up to
+// burst unspent ones. At most burst + T/i permits depart in any interval T,
+// where i is per/permits.
 func TokenBucket(permits int, per time.Duration, burst int) Limit {
 	return Limit{Permits: permits, Per: per, Burst: burst}
 }
 
-// LeakyBucket returns a limit that spaces departures evenly, a leaky bucket
-// used as a queue: no burst ever, not even after idleness. A cost of n departs
-// at its instant, and the next one n intervals later.
+// LeakyBucket returns a limit that spaces departures evenly, as a leaky bucket
+// used as a queue. There is never a burst, not even after idleness. A request
+// of n permits departs at its instant, and the next one n intervals later.
 func LeakyBucket(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmLeakyBucket, Permits: permits, Per: per}
 }
 
-// FixedWindow returns a limit of permits in each window of length per. Up to
-// twice the permits leave in a span of per that is not aligned with the windows.
-// A permit counts in the window where it is granted. A caller may wake up late, by
-// up to the permit tolerance, so that what a window grants in its last moments may
-// leave in the next one, beside all that the next one grants, and twice the
-// permits is the bound of any span shorter than per by that.
+// FixedWindow returns a limit that grants permits in each window of length per.
+// Up to twice the permits depart in a span of per that lies across two windows.
+//
+// A permit counts in the window in which it is granted. Its caller may wake up
+// later, by up to the permit tolerance. So what a window grants at its end may
+// leave in the next window, and up to three windows' permits may depart in a
+// span of per; up to two in any span that is shorter by the tolerance.
 func FixedWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmFixedWindow, Permits: permits, Per: per}
 }
 
-// SlidingLog returns a limit of permits in any span of length per. It remembers up
-// to permits departures. Each counts where it is granted, so that a timer that is
-// late delays those a span later as much. A caller may wake up late, by up to the
-// permit tolerance, so that what leaves is exact in any span shorter than per by
-// that: for a server that counts every millisecond, make per longer by it.
+// SlidingLog returns a limit that grants permits in any span of length per. It
+// remembers up to that many departures.
+//
+// A permit counts when it is granted, so a late timer delays those a span later
+// as much. The caller of a permit may wake up later, by up to the permit
+// tolerance. So the limit is exact for any span that is shorter than per by the
+// tolerance. If a server counts every millisecond, make per longer by it.
 func SlidingLog(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmSlidingLog, Permits: permits, Per: per}
 }
 
-// SlidingWindow returns a limit of permits in a sliding span of length per,
-// estimated from two counters, the previous window's weighted by its overlap
-// and rounded down to whole permits. The estimate takes traffic to be even, and
-// then stays within 2 % of the log; adverse traffic reaches nearly twice the
-// permits in a span of per.
+// SlidingWindow returns a limit that grants permits in a sliding span of length
+// per, estimated from two counters. The count of the previous window is
+// weighted by how much of it lies in the span, and rounded down to whole
+// permits. If traffic is even, the estimate stays within 2 % of the log.
+// Adverse traffic reaches nearly twice the permits in a span of per.
 func SlidingWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmSlidingWindow, Permits: permits, Per: per}
 }
 
-// GCRA returns a token bucket under the name of the generic cell rate
-// algorithm (ITU-T I.371), which keeps it in one value, the theoretical
-// arrival time. Here every token bucket is kept so; the two are the same.
+// GCRA returns a token bucket under the name of the generic cell rate algorithm
+// (ITU-T I.371), which keeps the bucket in one value, the theoretical arrival
+// time. This package keeps every token bucket so, and the two are the same.
 func GCRA(permits int, per time.Duration, burst int) Limit {
 	return Limit{Algorithm: AlgorithmGCRA, Permits: permits, Per: per, Burst: burst}
 }
@@ -160,6 +166,7 @@ func (l Limit) Validate() error {
 	return nil
 }
 
+// invalid returns the error for a limit that does not validate.
 func (l Limit) invalid(format string, args ...any) error {
 	return fmt.Errorf("throttle: limit %v: %w", l, fmt.Errorf(format, args...))
 }
@@ -182,7 +189,8 @@ func (l Limit) most() int {
 	}
 }
 
-// exceeded is the error for n permits, more than most.
+// exceeded returns the error for a request of n permits, which is more than
+// most.
 func (l Limit) exceeded(n int64) error {
 	if l.saves() {
 		return fmt.Errorf("throttle: %d permits exceed burst of %d of limit %s: %w", n, l.most(), l.Label(), ErrExceedsBurst)
@@ -190,9 +198,9 @@ func (l Limit) exceeded(n int64) error {
 	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %s: %w", n, l.most(), l.Label(), ErrExceedsBurst)
 }
 
-// Check returns the error with which n permits at once are refused for ever: it
-// matches [ErrExceedsBurst], or says that n is negative. It is nil where they
-// are granted sooner or later.
+// Check returns an error if n permits at once can never be granted. It matches
+// [ErrExceedsBurst], or says that n is negative. If they are granted sooner or
+// later, it returns nil.
 func (l Limit) Check(n int) error {
 	switch {
 	case n < 0:
@@ -204,9 +212,9 @@ func (l Limit) Check(n int) error {
 	}
 }
 
-// Window returns the window of a fixed-window limit that holds the time, start
-// included and end not; zero times where the limit's windows begin with their
-// first use, or it has none.
+// Window returns the window of a fixed-window limit that holds the time at.
+// Start belongs to the window, end to the next one. If windows begin with their
+// first use, or if the limit has none, both are the zero time.
 func (l Limit) Window(at time.Time) (start, end time.Time) {
 	if l.Algorithm != AlgorithmFixedWindow || l.Align == AlignFirstUse {
 		return time.Time{}, time.Time{}
@@ -227,10 +235,11 @@ func (l Limit) unit() string {
 	return l.Unit
 }
 
-// maxWord bounds a unit or a name: both become part of store keys and of
-// telemetry.
+// maxWord bounds a unit or a name, in bytes. Both become part of store keys and
+// of telemetry.
 const maxWord = 128
 
+// checkWord returns what is wrong with a unit or a name.
 func checkWord(field, s string) error {
 	if len(s) > maxWord {
 		return fmt.Errorf("%s of %d bytes is longer than %d", field, len(s), maxWord)
@@ -243,6 +252,7 @@ func checkWord(field, s string) error {
 	return nil
 }
 
+// check returns what is wrong with an alignment of windows of length per.
 func (a Align) check(per time.Duration) error {
 	span, zone, calendar := strings.Cut(string(a), "@")
 	switch {
@@ -263,10 +273,10 @@ func (a Align) check(per time.Duration) error {
 	return nil
 }
 
-// Label returns what a user calls the limit, for errors and logs: the name that
-// the user gave it or, without one, what [ParseLimit] reads: "100/1s burst 20".
-// What [Resolve] fills in is left out. It has numbers in it and so is nothing for
-// telemetry.
+// Label returns what a user calls the limit, for errors and logs. It is the
+// name that the user gave it or, if there is none, the text that [ParseLimit]
+// reads, without what [Resolve] fills in: "100/1s burst 20". Because it may
+// hold the numbers, it is not for telemetry.
 func (l Limit) Label() string {
 	place, made := strings.CutPrefix(l.Name, fmt.Sprintf("%s-%v-", l.unit(), l.Algorithm))
 	if l.Name != "" && (!made || strings.Trim(place, "0123456789") != "") {
@@ -282,12 +292,13 @@ func (l Limit) Label() string {
 	return l.String()
 }
 
-// placeName is the name of a limit that was given none, by its place in the list.
+// placeName returns the name of limit i in a list if none was given.
 func (l Limit) placeName(i int) string { return fmt.Sprintf("%s-%v-%d", l.Unit, l.Algorithm, i) }
 
-// Resolve validates limits that are enforced together and returns a copy with
-// every zero Burst, Unit and Name filled in, as stores and telemetry need them.
-// Names must differ.
+// Resolve returns a copy of limits that are enforced together, with every zero
+// Burst, Unit and Name filled in as stores and telemetry need them. The error
+// joins one for each limit that does not validate, and for each name that two
+// limits have.
 func Resolve(limits ...Limit) ([]Limit, error) {
 	out := make([]Limit, len(limits))
 	seen := make(map[string]bool, len(limits))

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// An Instant is nanoseconds since the Unix epoch, carried forward by the
-// monotonic clock from a base its owner took. Instants of owners with
-// different bases drift apart when the wall clock is stepped.
+// An Instant is a time in nanoseconds since the Unix epoch. Its owner reads the
+// wall clock once, and from there on follows the monotonic clock. So the
+// instants of owners that began at different times drift apart if the wall
+// clock is stepped.
 type Instant int64
 
-// Never is the instant that [Limiter.Take] answers where only news can change
-// the answer: a permit that comes back, a run that is fetched. Whoever waits
-// for it is woken through [Remote].
+// Never is the instant that [Limiter.Take] returns if only news can change the
+// answer: a permit that comes back, or a run that is fetched. A caller who
+// waits for it is woken through [Remote].
 const Never Instant = math.MaxInt64
 
-// InstantOf returns t as an Instant, and the last or first one, [Never] the last,
-// for a time beyond every instant, after 2262 or before 1678. It reads t's wall
-// clock.
+// InstantOf returns t as an Instant. It reads t's wall clock. For a time after
+// 2262 it returns [Never], and for one before 1678 the first instant.
 func InstantOf(t time.Time) Instant {
 	const most = math.MaxInt64 / int64(time.Second)
 	switch s := t.Unix(); {
@@ -32,8 +32,8 @@ func InstantOf(t time.Time) Instant {
 	}
 }
 
-// Add returns i + d, and the last or first instant, [Never] the last, where the
-// sum is beyond every instant.
+// Add returns i + d. If the sum is beyond every instant, it returns [Never], or
+// the first instant.
 func (i Instant) Add(d time.Duration) Instant {
 	switch s := i + Instant(d); {
 	case d > 0 && s < i:
@@ -45,8 +45,8 @@ func (i Instant) Add(d time.Duration) Instant {
 	}
 }
 
-// Sub returns the time from j to i, and the longest or shortest Duration where
-// it does not fit one.
+// Sub returns the time from j to i. If that does not fit a Duration, it returns
+// the longest or the shortest one.
 func (i Instant) Sub(j Instant) time.Duration {
 	switch d := i - j; {
 	case i > j && d < 0:
@@ -58,15 +58,19 @@ func (i Instant) Sub(j Instant) time.Duration {
 	}
 }
 
-// A Request is one caller's wish: Each[i] permits of limit i, in the order the
-// limits were given, and N of every limit beyond Each. No permits at all is a
-// probe: it spends nothing and passes unless the limiter is paused.
+// A Request is one caller's wish: Each[i] permits of limit i, in the order in
+// which the limits were given, and N permits of every limit beyond Each. A
+// request without permits is a probe: it spends nothing, and passes unless the
+// limiter is paused.
+//
+//	Request{N: 1}                 one permit of every limit
+//	Request{Each: []int{1, 600}}  one permit of the first limit, 600 of the second
 type Request struct {
 	N     int
 	Each  []int
-	Since Instant // in line since; a permit that fell due in this time may be spent late; zero: now
-	Until Instant // who asks leaves the line then; zero: it has no deadline. Only a [Remote] reads it.
-	ID    uint64  // of the call that it is for, the same at Take and Refund; zero: it has none
+	Since Instant // when the caller joined the line; permits that fell due since may be spent late; zero: now
+	Until Instant // when the caller leaves the line; zero: it has no deadline; only a [Remote] reads it
+	ID    uint64  // of the call that the permits are for, the same for Take and Refund; zero: it has none
 }
 
 // Of returns how many permits of limit i the request asks for.
@@ -77,39 +81,44 @@ func (r Request) Of(i int) int {
 	return r.N
 }
 
-// A Limiter decides when permits may be spent. It never sleeps and does no I/O
-// in the call. Limiters are safe for concurrent use. [Local] makes them,
-// [LimiterFunc] makes one of a function, and one that enforces its limits
-// together with other processes is a [Remote] too.
+// A Limiter decides when permits may be spent. Its methods never sleep and do
+// no I/O. They are safe for concurrent use. [Local] makes limiters, and
+// [LimiterFunc] makes one of a function. A limiter that enforces its limits
+// together with other processes is also a [Remote].
+//
+// All instants given to one limiter must come from the same clock.
 type Limiter interface {
-	// Take spends what r asks and returns an instant not after now, the one
-	// at which the permits were charged; or it spends nothing and returns
-	// when to ask again, [Never] when only news can tell.
+	// Take spends what r asks for and returns the instant at which the permits were
+	// charged, which is not after now. Or it spends nothing and returns the later
+	// instant at which to ask again; that is [Never] if only news can tell it.
 	//
-	// The error is for what can never be granted, [ErrExceedsBurst], or what
-	// makes no sense, a negative number of permits.
+	// The error says that r can never be granted ([ErrExceedsBurst]), or that it
+	// asks for a negative number of permits.
 	Take(now Instant, r Request) (at Instant, err error)
 
-	// Forecast returns a lower bound of the wait, now if nothing is certain. It
-	// is a bound for r alone, as if nobody stood in line before it, and never a
-	// guess: a request is refused on it.
+	// Forecast returns a lower bound of r's wait, and now if nothing is certain.
+	// The bound holds for r alone, as if nobody stood in line before it. It is
+	// never a guess, because a caller is rejected on it.
 	Forecast(now Instant, r Request) Forecast
 
-	// Refund takes back permits that were spent but never left: the caller
-	// went away just as they were granted. The instant at is the one that Take
-	// answered, and what was taken is given back once. A bucket moves back if
-	// all that was charged since some instant has come back. Otherwise the
-	// permits keep their instant: who stood in line then may still have them,
-	// within the tolerance after it, at the same cost, once what went over since
-	// is earned back; else they are lost. Windows count them no longer.
+	// Refund takes back permits that were granted but not used, because the caller
+	// went away at the same moment. The instant at is the one that Take returned.
+	// What was taken is given back once.
+	//
+	// A bucket moves its state back if everything that was charged since some
+	// instant has come back. Otherwise each permit keeps its instant, and only a
+	// caller who was in line at that instant may have it, at the same cost and
+	// within the tolerance. If a settled call went over its estimate, that debt is
+	// earned back first. What nobody takes in time is lost. Windows stop counting
+	// the permits at once.
 	Refund(now, at Instant, r Request)
 
-	// Settle corrects an estimate: the request r, charged at the instant at,
-	// really cost actual. Overspend is always charged, now. Underspend is given
-	// back as far as the limiter would now hold no more than if actual had been
-	// charged at the departure; what can no longer be told is dropped, such as,
-	// in a limiter of one bucket, what was charged before the first Settle that
-	// was no overspend.
+	// Settle corrects an estimate: the request r, charged at the instant at, really
+	// cost actual. If it cost more, the difference is charged now, whatever is at
+	// hand. If it cost less, the difference is given back, as far as the limiter
+	// then holds no more than if actual had been charged at the departure. The rest
+	// is dropped. What can no longer be told is dropped, too: a limiter of one
+	// bucket drops what was charged before its first Settle for less.
 	Settle(now, at Instant, r, actual Request)
 
 	// Reconcile believes the vendor. A refusal cuts the rate by [Cut]; calls
@@ -121,43 +130,47 @@ type Limiter interface {
 	// neither spaced nor cut.
 	Reconcile(now Instant, f Fact)
 
-	// Tune replaces the limits while running. What was used under the old
-	// limits counts as used under the new ones, in permits and fractions of one;
-	// nothing is granted for the change itself, and what was at hand stays so: a
-	// larger burst is earned, and what a larger or another window has more at
-	// hand is let out evenly. An instant before the change, read out of order,
-	// waits for it. The error is for limits that do not validate, and matches
-	// [errors.ErrUnsupported] if limits cannot be replaced; the old ones stay.
+	// Tune replaces the limits while running. What was used under the old limits
+	// counts as used under the new ones, in permits and fractions of one. What was
+	// at hand stays at hand, and nothing is granted for the change: a larger burst
+	// is earned, and the permits that a larger or another window has more are let
+	// out evenly. A Take with an instant before the change waits for the change.
+	//
+	// The error says which limits do not validate, or matches
+	// [errors.ErrUnsupported] if the limiter's limits cannot be replaced. The old
+	// limits stay then.
 	Tune(now Instant, limits ...Limit) error
 
-	// Tolerance returns the permit tolerance: how long after its instant a
-	// permit may still be spent, as the function [Tolerance] has it of limits.
-	// Zero or less means that of no limits.
+	// Tolerance returns the permit tolerance: for how long after its instant a
+	// permit may still be spent. The function [Tolerance] computes it from limits.
+	// Zero or less means the tolerance of no limits.
 	Tolerance() time.Duration
 
 	// State returns the state at an instant. It spends nothing.
 	State(now Instant) State
 }
 
-// A Remote is a [Limiter] that enforces its limits together with others, such as
-// other processes, so that it learns from elsewhere. It is found by type
-// assertion.
+// A Remote is a [Limiter] that enforces its limits together with others, such
+// as other processes, and learns from them. It is found by type assertion. Its
+// methods are safe for concurrent use.
 type Remote interface {
-	// Notify has wake called, from any goroutine, whenever what Take answered no
-	// longer holds: permits came, a pause or other limits were learned from
-	// elsewhere. The limiter holds no lock then, and does not call it from inside
-	// one of its own methods: the queue that calls those holds its lock. The last
-	// wake registered is the one called.
+	// Notify registers wake, which the limiter calls when what Take answered no
+	// longer holds: permits came, or a pause or other limits were learned from
+	// elsewhere. It may be called on any goroutine. The limiter holds no lock then,
+	// and never calls wake from inside one of its own methods, because the queue
+	// that calls those holds its lock. Only the last wake that was registered is
+	// called.
 	Notify(wake func())
 
-	// Fetch is told of the n requests that stand in line, first to last, and may
-	// start one call for them in the background; and once, with none, when nobody
-	// stands there any more. The sequence is valid during the call only, and
-	// costs what is looked at of it.
+	// Fetch is told of the n requests in line, from first to last. It may start one
+	// call for them in the background. When nobody is in line any more, it is told
+	// so once, with n zero. The sequence may be read only during the call, and
+	// costs only what is read of it.
 	Fetch(now Instant, n int, line iter.Seq[Request])
 
 	// Close ends what the limiter does in the background and gives back what it
-	// holds. It does not wait for that. Nothing is granted afterwards.
+	// holds. It does not wait for that. Nothing is granted afterwards. Calling it
+	// again does nothing.
 	Close() error
 }
 
@@ -165,14 +178,14 @@ type Remote interface {
 // its limit ever grants at once.
 var ErrExceedsBurst = errors.New("cost exceeds burst")
 
-// A Forecast tells why r must wait and how long at least.
+// A Forecast says why a request must wait, and how long at least.
 type Forecast struct {
-	At     Instant // r cannot go before it; not after now: r could go now; Never: Take returns an error
-	Limit  string  // the name of the limit that asks for it; "" where none does
-	Reason Reason  // what r would wait for
+	At     Instant // the request cannot go before it; not after now: it could go now; Never: Take returns an error
+	Limit  string  // the name of the limit that holds the request; "" if none does
+	Reason Reason  // what the request would wait for; "" if it could go now
 }
 
-// A Reason is what a request waits for, in the words of the telemetry.
+// A Reason says what a request waits for, in the words of the telemetry.
 type Reason string
 
 // The reasons of a wait.
@@ -183,15 +196,15 @@ const (
 	ReasonStore       Reason = "store"       // the store to answer
 )
 
-// A Fact is the vendor's word about one answered call, in the limiter's terms.
+// A Fact is what the vendor's answer to one call says, in the limiter's terms.
 type Fact struct {
-	Departed Instant // when the call left; a refusal of a call older than the last cut is old news; zero: no call, only a pause
-	Refused  bool    // refused for want of quota; false: served
-	Until    Instant // of a refusal: nothing departs before it; zero: no time was told
+	Departed Instant // when the call left; zero: there was no call, only a pause
+	Refused  bool    // the call was refused for want of quota; false: it was served
+	Until    Instant // of a refusal, when its pause ends; zero: no time was told
 
-	// Resumed is an operator's word and no vendor's: a pause that runs ends now,
-	// and departures are spaced from now on as they would have been from its
-	// end. The other fields mean nothing then. A store tells it the other
+	// Resumed is the word of an operator, not of a vendor: a pause that runs ends
+	// now, and departures are spaced from now on as they would have been from its
+	// end. The other fields then mean nothing. A store tells it to the other
 	// processes that share the limits.
 	Resumed bool
 }
@@ -202,12 +215,12 @@ func (f Fact) Slows() bool {
 	return f.Refused && !f.Resumed && (f.Until == 0 || f.Departed != 0)
 }
 
-// A State is a limiter's state at one instant.
+// A State is the state of a limiter at one instant.
 type State struct {
 	Paused time.Duration // until the pause ends; zero: it is not paused
-	Whole  bool          // as good as new: it could be forgotten and made again
+	Whole  bool          // nothing is used or paused: a new limiter would be the same
 	Cut    float64       // share in force of the configured rate of limits of up to a minute; 1 where nothing was cut
-	Limits []LimitState  // in the order the limits were given
+	Limits []LimitState  // in the order in which the limits were given
 	Store  *StoreState   // nil: the limits are enforced in this process alone
 }
 
@@ -215,12 +228,12 @@ type State struct {
 // its limits with other processes.
 type StoreState struct {
 	Lost     bool   // the store does not answer, and the policy for its loss holds
-	Cause    string // of the loss, one word of ours such as "timeout"; "" where it is not lost
-	Replicas int    // processes that shared the limits lately; zero: never told
+	Cause    string // of the loss, in one word such as "timeout"; "" if it is not lost
+	Replicas int    // processes that shared the limits lately; zero: the store never told
 	Differs  bool   // another process claims stricter limits, and those hold
 	Calls    uint64 // calls to the store
-	Failures uint64 // of those, how many brought no answer, or an error
-	Unknown  uint64 // permits asked for in calls without an answer: they may be lost
+	Failures uint64 // calls that brought no answer, or an error
+	Unknown  uint64 // permits asked for in calls without an answer; they may be lost
 	Void     uint64 // permits that nobody took in time
 	Local    uint64 // permits spent under the policy for a loss
 }
@@ -228,7 +241,7 @@ type StoreState struct {
 // A LimitState is the state of one limit at one instant.
 type LimitState struct {
 	Limit       Limit
-	Headroom    float64       // permits that could be spent at once; negative: debt
+	Headroom    float64       // permits that could be spent at once; negative: that many are owed
 	Next        time.Duration // until one permit could be spent; zero: at once
-	Utilization float64       // share of the burst or of the window's permits that is used, 0 to 1; above it in debt
+	Utilization float64       // share of the burst, or of the window's permits, that is used; above 1 if permits are owed
 }

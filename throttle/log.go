@@ -5,26 +5,27 @@ import (
 	"slices"
 )
 
-// A log enforces a sliding log: so many permits in any span of the length,
-// exactly. It remembers the last permits spent, as many as there are, in runs
-// that left at one instant: the next n may go when the n-th of them is older
-// than the span.
+// A log enforces a sliding log: it grants a number of permits in any span of
+// its length, exactly. It remembers as many departures as it grants permits.
+// Permits that left at the same instant are one run. The next n permits may go
+// when the n-th oldest of those remembered is older than the span.
 //
-// A million permits may be a million runs, under a lock, so that nothing walks
-// them but to forget them. A run that was taken back stays, empty, until half of
-// them are; the first and the last are never empty.
+// A million permits may be a million runs, and a lock is held. So runs are only
+// walked over to forget them. A run that was taken back stays as an empty one,
+// until half of the runs are empty. The first and the last run are never empty.
 type log struct {
 	counting
-	runs  []run // in order of their instants; those before head are forgotten
+	runs  []run // in the order of their instants; those before head are forgotten
 	head  int
-	empty int     // runs that are
+	empty int     // number of empty runs
 	kept  int64   // permits in the runs
-	gone  Instant // instant of the youngest permit forgotten
+	gone  Instant // instant of the youngest permit that was forgotten
 
-	past     int   // runs before it had left the span when used was last asked
-	pastKept int64 // permits in them
+	past     int   // the runs before this index had left the span when used was last asked
+	pastKept int64 // permits in those runs
 }
 
+// A run is permits that left at the same instant.
 type run struct {
 	at Instant
 	n  int64
@@ -34,14 +35,15 @@ func newLog(l Limit) *log {
 	return &log{counting: countingOf(l), gone: minInstant}
 }
 
+// live returns the runs that are remembered.
 func (g *log) live() []run { return g.runs[g.head:] }
 
 func (g *log) earliest(_ asking, n int64) Instant {
 	return max(g.opens(n), g.spacing.earliest())
 }
 
-// opens returns when the permits that stand in the way of n more have left the
-// span.
+// opens returns when the permits have left the span that stand in the way of n
+// more.
 func (g *log) opens(n int64) Instant {
 	way := g.kept - g.permits + n
 	at := g.gone
@@ -78,7 +80,8 @@ func (g *log) charge(now Instant, n int64) {
 	g.trim()
 }
 
-// push appends a run, in the room of the forgotten ones where they are half.
+// push appends a run. It reuses the room of forgotten runs if they are more
+// than half.
 func (g *log) push(r run) {
 	if g.head > len(g.runs)/2 && len(g.runs) == cap(g.runs) {
 		g.runs = g.runs[:copy(g.runs, g.live())]
@@ -87,7 +90,7 @@ func (g *log) push(r run) {
 	g.runs = append(g.runs, r)
 }
 
-// trim forgets all but the last permits.
+// trim forgets all permits but the last ones.
 func (g *log) trim() {
 	for g.kept > g.permits {
 		g.gone = g.runs[g.head].at
@@ -110,8 +113,8 @@ func (g *log) drop(i int, n int64) int64 {
 	return n
 }
 
-// tidy forgets the first and the last runs that are empty, and all of them if
-// they are more than half.
+// tidy forgets empty runs at both ends, and all empty runs if they are more
+// than half.
 func (g *log) tidy() {
 	for len(g.live()) > 0 && g.runs[g.head].n == 0 {
 		g.head++
@@ -127,6 +130,7 @@ func (g *log) tidy() {
 	}
 }
 
+// compact removes all empty runs.
 func (g *log) compact() {
 	isEmpty := func(r run) bool { return r.n == 0 }
 	past := slices.DeleteFunc(g.runs[g.head:g.past:g.past], isEmpty)
@@ -139,8 +143,9 @@ func (g *log) overspend(now Instant, n int64) { g.charge(now, n) }
 
 func (g *log) refund(_, at Instant, n int64) { g.relieve(at, at, n) }
 
-// relieve takes back the first permits that left from at on: that which is
-// taken back left then or later, so the log stays on the strict side.
+// relieve takes back the first permits that left at the instant at or after it.
+// The permits to be taken back left then or later, so the log stays on the
+// strict side.
 func (g *log) relieve(_, at Instant, n int64) {
 	if at <= g.gone {
 		return
@@ -161,8 +166,8 @@ func (g *log) pause(_, until Instant) {
 
 func (g *log) whole(now Instant) bool { return g.used(now) == 0 && g.spacing.over(now) }
 
-// used moves past to the first run that counts now: back if it is asked about an
-// earlier instant, or of a longer span.
+// used moves past to the first run that counts now. It moves back if it is
+// asked about an earlier instant, or after the span became longer.
 func (g *log) used(now Instant) int64 {
 	left := func(i int) bool { return g.runs[i].at.Add(g.limit.Per) <= now }
 	for ; g.past < len(g.runs) && left(g.past); g.past++ {
@@ -174,8 +179,8 @@ func (g *log) used(now Instant) int64 {
 	return g.kept - g.pastKept
 }
 
-// adopt keeps what left in the last span, and counts as leaving now what
-// another rule had used. The runs of a log are taken from it.
+// adopt keeps what left in the last span. What another rule had used counts as
+// leaving now. If the other rule is a log, its runs are taken from it.
 func (g *log) adopt(now, _ Instant, old rule) {
 	before := old.state(now)
 	if was, ok := old.(*log); ok {
@@ -195,7 +200,7 @@ func (g *log) adopt(now, _ Instant, old rule) {
 	g.spacing = spacedChange(evenly, now, g.permits-g.used(now), before)
 }
 
-// shrink frees the room of many more runs than there are.
+// shrink frees memory if there were many more runs than there are now.
 func (g *log) shrink() {
 	if live := g.live(); len(live) < cap(g.runs)/8 {
 		g.past -= g.head
@@ -203,7 +208,8 @@ func (g *log) shrink() {
 	}
 }
 
-// apart returns a rule that can be adopted while another one adopts r too.
+// apart returns a copy of r that can be adopted while another rule adopts r
+// too.
 func apart(r rule) rule {
 	g, ok := r.(*log)
 	if !ok {

@@ -6,16 +6,14 @@ import (
 	"math/bits"
 )
 
-// A pace is the interval between permits, exactly: unit/den nanoseconds in
-// lowest terms. It is never rounded: rounded to a microsecond, 150,000/s would
-// be 11 % too fast.
+// A pace is the exact interval between permits: unit/den nanoseconds, in lowest
+// terms. Rounded to a microsecond, 150,000/s would be 11 % too fast.
 type pace struct{ unit, den int64 }
 
-// fullCut is the share of the configured rate, in thousandths, where nothing
-// was cut.
+// fullCut is the whole of the configured rate, in thousandths.
 const fullCut = 1000
 
-// paceOf returns the pace of a limit at a share of its rate in thousandths.
+// paceOf returns the pace of a limit at a share of its rate, in thousandths.
 func paceOf(l Limit, share int64) pace {
 	unit, den := reduce(int64(l.Per), int64(l.Permits))
 	if share == fullCut {
@@ -33,6 +31,7 @@ func paceOf(l Limit, share int64) pace {
 	return pace{unit, den}
 }
 
+// reduce returns a/b in lowest terms.
 func reduce(a, b int64) (int64, int64) {
 	x, y := a, b
 	for y != 0 {
@@ -41,10 +40,11 @@ func reduce(a, b int64) (int64, int64) {
 	return a / x, b / x
 }
 
-// A span is a number of intervals: whole nanoseconds and the rest in 1/den.
+// A span is a number of intervals in nanoseconds: whole ones, and the rest in
+// 1/den.
 type span struct{ whole, rest int64 }
 
-// endless is the span beyond every instant.
+// endless is a span beyond every instant.
 var endless = span{whole: math.MaxInt64}
 
 // times returns n intervals.
@@ -60,13 +60,13 @@ func (p pace) times(n int64) span {
 	return span{int64(q), int64(r)}
 }
 
-// A point is an instant with its fraction of a nanosecond, in 1/den of a pace.
+// A point is an instant with a fraction of a nanosecond, in 1/den of a pace.
 type point struct {
 	at   Instant
 	frac int64
 }
 
-// ceil returns the first whole nanosecond not before x.
+// ceil returns the first whole nanosecond that is not before x.
 func (x point) ceil() Instant {
 	if x.frac > 0 {
 		return x.at + 1
@@ -74,11 +74,11 @@ func (x point) ceil() Instant {
 	return x.at
 }
 
-// last is the last point. No state is at Never, which is no instant: whoever waits
-// for it would sleep until news come.
+// last is the last point. No state is ever at Never, because a caller who waits
+// for Never sleeps until there is news.
 var last = point{at: Never - 1}
 
-// after returns the point a span later, and the last where there is none.
+// after returns the point a span later, or last.
 func (x point) after(s span, den int64) point {
 	if Instant(s.whole) > last.at-1-max(x.at, 0) {
 		return last
@@ -91,7 +91,7 @@ func (x point) after(s span, den int64) point {
 	return x
 }
 
-// before returns the point a span earlier, or the earliest there is.
+// before returns the point a span earlier, or the first one.
 func (x point) before(s span, den int64) point {
 	if x.at < 0 && Instant(s.whole) > x.at-minInstant-1 {
 		return point{at: minInstant}
@@ -104,7 +104,7 @@ func (x point) before(s span, den int64) point {
 	return x
 }
 
-// afterExactly returns the point so many intervals later, rounded up to the
+// afterExactly returns the point that many intervals later, rounded up to the
 // pace's fraction of a nanosecond.
 func (x point) afterExactly(p pace, intervals *big.Rat) point {
 	ticks := new(big.Int).Mul(intervals.Num(), big.NewInt(p.unit))

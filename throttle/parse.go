@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// String returns the limit as [ParseLimit] reads it: "100/1s burst 20",
-// "leaky 10/1s", "fixed 5000/1h of tokens align day@UTC name daily". A unit or
-// name that is not one plain word is quoted.
+// String returns the limit as [ParseLimit] reads it: "100/1s burst 20", "leaky
+// 10/1s", "fixed 5000/1h of tokens align day@UTC name daily". A unit or a name
+// that is not one plain word is quoted.
 func (l Limit) String() string {
 	var b strings.Builder
 	if l.Algorithm != AlgorithmTokenBucket {
@@ -31,10 +31,11 @@ func (l Limit) String() string {
 	return b.String()
 }
 
-// ParseLimit reads what [Limit.String] writes, and what people write: a bare
-// "100/s", "60/min", "5000/hour", "50_000/d", "100 per second", "10 rps" (and rpm,
-// rph, rpd), and the algorithm's word before or after the rate, "5000/h fixed". The
-// error names the part it cannot read. What it returns validates.
+// ParseLimit reads what [Limit.String] writes, and what people write: "100/s",
+// "60/min", "5000/hour", "50_000/d", "100 per second", "10 rps" (and rpm, rph,
+// rpd). The algorithm's word may stand before or after the rate: "5000/h
+// fixed". The limit that it returns validates. The error names the part that
+// cannot be read.
 func ParseLimit(s string) (Limit, error) {
 	var l Limit
 	p := limitParser{input: s, rest: s}
@@ -77,8 +78,8 @@ func ParseLimit(s string) (Limit, error) {
 	return l, nil
 }
 
-// MarshalText implements [encoding.TextMarshaler] with [Limit.String]. A limit
-// that does not validate is an error.
+// MarshalText implements [encoding.TextMarshaler] with [Limit.String]. The
+// error is that of Validate.
 func (l Limit) MarshalText() ([]byte, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -96,13 +97,15 @@ func (l *Limit) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// A limitParser reads a limit word by word.
 type limitParser struct{ input, rest string }
 
+// fail returns an error that quotes the whole limit.
 func (p *limitParser) fail(format string, args ...any) error {
 	return fmt.Errorf("throttle: limit %q: %s", p.input, fmt.Sprintf(format, args...))
 }
 
-// word cuts the next word, unquoting it where it is quoted.
+// word cuts off the next word, and removes its quotes.
 func (p *limitParser) word() (word string, ok bool, err error) {
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	if p.rest == "" {
@@ -128,13 +131,13 @@ func (p *limitParser) word() (word string, ok bool, err error) {
 	return word, true, nil
 }
 
-// beginsRate reports whether a word is a rate, or the number of one.
+// beginsRate reports whether a word is a rate, or the number that begins one.
 func beginsRate(word string) bool {
 	return strings.Contains(word, "/") || word != "" && word[0] >= '0' && word[0] <= '9'
 }
 
-// rate reads "100/s", "100/1m30s", "50_000/d", and with the words after it "100 per
-// second" and "10 rps".
+// rate reads "100/s", "100/1m30s" and "50_000/d", and with the words that
+// follow "100 per second" and "10 rps".
 func (p *limitParser) rate(word string) (permits int, per time.Duration, err error) {
 	count, span, slash := strings.Cut(word, "/")
 	if permits, err = parseCount(count); err != nil {
@@ -152,7 +155,7 @@ func (p *limitParser) rate(word string) (permits int, per time.Duration, err err
 	return permits, per, nil
 }
 
-// span reads in how much time so many permits are granted.
+// span reads in how much time the permits are granted.
 func (p *limitParser) span(count string) (string, error) {
 	word, _, err := p.word()
 	if err != nil {
@@ -176,7 +179,7 @@ func parseCount(s string) (int, error) {
 	return strconv.Atoi(strings.ReplaceAll(s, "_", ""))
 }
 
-// setting reads the value that belongs to the word and sets it.
+// setting reads the value that follows a word, and sets it.
 func (p *limitParser) setting(l *Limit, word string) error {
 	var target *string
 	switch word {
@@ -213,6 +216,7 @@ func (p *limitParser) setting(l *Limit, word string) error {
 	return nil
 }
 
+// parseAlgorithm returns the algorithm of a word.
 func parseAlgorithm(word string) (Algorithm, bool) {
 	for i, w := range algorithmWords {
 		if w == word {
@@ -222,8 +226,8 @@ func parseAlgorithm(word string) (Algorithm, bool) {
 	return 0, false
 }
 
-// formatPer writes a duration without the zero parts that time.Duration's
-// String appends: 1h, not 1h0m0s.
+// formatPer writes a duration without the zero parts that Duration.String adds:
+// 1h, not 1h0m0s.
 func formatPer(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -235,14 +239,14 @@ func formatPer(d time.Duration) string {
 	return s
 }
 
-// unitWords are the units as people write them.
+// unitWords are the units of time as people write them.
 var unitWords = map[string]string{
 	"sec": "s", "second": "s", "seconds": "s", "min": "m", "minute": "m", "minutes": "m",
 	"hr": "h", "hour": "h", "hours": "h", "day": "d", "days": "d",
 }
 
-// parsePer reads a duration. A bare unit counts one of it, and d is a day of 24
-// hours.
+// parsePer reads a duration. A unit without a number means one of it, and d is
+// a day of 24 hours.
 func parsePer(s string) (time.Duration, error) {
 	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
 	if unit, ok := unitWords[s[len(number):]]; ok {
@@ -261,9 +265,10 @@ func parsePer(s string) (time.Duration, error) {
 	return time.ParseDuration(s)
 }
 
+// maxDays is the most days that fit a Duration.
 const maxDays = (1<<63 - 1) / (24 * time.Hour)
 
-// quoteWord quotes what would not come back as one word.
+// quoteWord quotes a text that could not be read back as one word.
 func quoteWord(s string) string {
 	if s == "" || s[0] == '"' || strings.ContainsAny(s, " \t") {
 		return strconv.Quote(s)

@@ -6,41 +6,44 @@ import (
 	"time"
 )
 
-// A quick is the lock-free form of a set of one bucket: its state in one word,
-// so that a permit at hand costs one compare-and-swap. It is the arithmetic of
-// bucket in ticks, of which den make a nanosecond and unit one permit's
-// interval, counted from an origin near now; where a number does not fit, it
-// says so and the set decides under its lock.
+// A quick is the lock-free form of a set of one bucket. Its state is one word,
+// so that a permit at hand costs one compare-and-swap. It does the arithmetic
+// of bucket in ticks since an origin near now: den ticks make a nanosecond, and
+// unit ticks one permit's interval. If a number does not fit, it says so, and
+// the set decides under its lock.
 //
-// All fields but the word are fixed. Every other operation freezes the word,
-// works on the bucket under the set's lock, and stores the word again.
+// All fields but the word never change. Every other operation of the set
+// freezes the word, works on the bucket under the lock, and stores the word
+// again.
 type quick struct {
 	origin    Instant
 	unit, den int64
 	burst     int64
 	leaky     bool
-	tolerance int64 // ns
-	most      int64 // most permits that fit
+	tolerance int64 // in nanoseconds
+	most      int64 // the most permits that fit
 
-	// Instants in between fit, and are after every pause and change.
+	// Instants from from on, and before to, fit and come after every pause and
+	// change.
 	from, to Instant
 	paused   Instant // no permit is dated before it
 
 	tat atomic.Int64
 }
 
-// frozen is the word while the state is with the bucket.
+// frozen is the word while the bucket has the state.
 const frozen = math.MinInt64
 
-// Half of the range for the clock, a quarter for the state ahead of it: no sum of
-// the two overflows, and a cost beyond goes the slow way.
+// The ranges of the clock and of the state ahead of it, in ticks: half and a
+// quarter of an int64. No sum of the two overflows. A cost that goes beyond is
+// decided under the lock.
 const (
 	clockRange = math.MaxInt64 / 2
 	stateRange = math.MaxInt64 / 4
 )
 
-// newQuick returns the quick form of b, the one rule of s, from now on, or nil
-// where it has none.
+// newQuick returns the quick form of b, the one rule of s, from now on. If b
+// does not fit, it returns nil.
 func newQuick(s *set, b *bucket, now Instant) *quick {
 	unit, den, burst, tolerance := b.pace.unit, b.pace.den, b.burst(), s.tolerance
 	paused := Instant(s.pausedTo.Load())
@@ -68,8 +71,8 @@ func newQuick(s *set, b *bucket, now Instant) *quick {
 	return q
 }
 
-// floor returns the tat, raised to where it makes no difference from now on: a
-// bucket whole for longer than its burst is whole all the same.
+// floor returns the tat, raised as far as makes no difference from now on: a
+// bucket that was whole for longer than its burst takes is no more than whole.
 func (b *bucket) floor(now Instant, tolerance time.Duration) point {
 	floor := point{at: now}.before(b.pace.times(b.burst()), b.pace.den).at.Add(-tolerance)
 	if b.tat.at < floor {
@@ -84,9 +87,10 @@ func fitsState(tat point, origin Instant, den int64) bool {
 	return ahead < stateRange/den && ahead > -stateRange/den
 }
 
+// ticks returns a tat in ticks since the origin.
 func (q *quick) ticks(tat point) int64 { return int64(tat.at-q.origin)*q.den + tat.frac }
 
-// freeze takes the state out of the word, and returns it.
+// freeze takes the state out of the word and returns it.
 func (q *quick) freeze() int64 { return q.tat.Swap(frozen) }
 
 // point returns the tat that a word holds.
@@ -98,8 +102,9 @@ func (q *quick) point(word int64) point {
 	return point{at: q.origin + Instant(whole), frac: frac}
 }
 
-// resume puts b's state into the word, if it fits and there was no pause since q
-// was made. Of other limits, or another share of the rate, it is never q.
+// resume puts b's state into the word. It reports false if the state does not
+// fit, or if there was a pause since q was made. When limits or the share of
+// the rate change, q is not resumed.
 func (q *quick) resume(s *set, b *bucket, now Instant) bool {
 	tat := b.floor(now, s.tolerance)
 	if q.paused != Instant(s.pausedTo.Load()) || !q.near(now) || !fitsState(tat, q.origin, q.den) {
@@ -109,11 +114,11 @@ func (q *quick) resume(s *set, b *bucket, now Instant) bool {
 	return true
 }
 
-// near reports whether q can decide at the instant now.
+// near reports whether q can decide at an instant.
 func (q *quick) near(now Instant) bool { return q.from <= now && now < q.to }
 
-// take is the set's Take for n permits of the one bucket; ok is false where it
-// cannot tell.
+// take decides for n permits as the set's Take does. If ok is false, q cannot
+// decide.
 func (q *quick) take(now, since Instant, n int64) (at Instant, ok bool) {
 	if n < 1 || n > q.most || !q.near(now) {
 		return 0, false
@@ -146,7 +151,7 @@ func (q *quick) take(now, since Instant, n int64) (at Instant, ok bool) {
 	}
 }
 
-// ceil returns the first instant not before t ticks after the origin.
+// ceil returns the first instant that is not before t ticks after the origin.
 func (q *quick) ceil(t int64) Instant {
 	if q.den == 1 {
 		return q.origin + Instant(t)

@@ -5,21 +5,24 @@ import (
 	"slices"
 )
 
-// returned are permits of a bucket that were spent, never left, and can no
-// longer shorten the line. Each keeps the instant at which it fell due, and may
-// go to who stood in line then, within the tolerance; later it is lost.
-// Counted at the instant it is spent again, a permit could be carried forward
-// for ever and many leave at once.
+// A returned holds permits of a bucket that were granted, not used, and given
+// back too late to move the state back. Each keeps the instant at which it fell
+// due. A caller who was in line at that instant may have it, within the
+// tolerance; after that it is lost. If it counted at the instant at which it is
+// spent again, it could be carried forward for ever, and many could leave at
+// once.
 type returned []dated
 
+// A dated is a cost that came back, with the instant at which it fell due.
 type dated struct {
 	at Instant
 	n  int64
 }
 
-// maxReturned bounds the memory; what comes back beyond it is lost.
+// maxReturned bounds the memory. What comes back beyond it is lost.
 const maxReturned = 64
 
+// add adds a cost, in the order of instants.
 func (r *returned) add(at Instant, n int64) {
 	if len(*r) == maxReturned {
 		return
@@ -28,9 +31,9 @@ func (r *returned) add(at Instant, n int64) {
 	*r = slices.Insert(*r, i, dated{at, n})
 }
 
-// first returns the first instant, not before the one in line since, at which
-// a cost of n came back; Never where none did. Parts of a cost are not given
-// away: a leaky bucket's leave one by one.
+// first returns the first instant, not before line, at which a cost of exactly
+// n came back, or Never if there is none. A part of a cost is not given away,
+// because the permits of a leaky bucket leave one by one.
 func (r returned) first(line Instant, n int64) Instant {
 	for _, d := range r {
 		if d.at >= line && d.n == n {
@@ -40,13 +43,14 @@ func (r returned) first(line Instant, n int64) Instant {
 	return Never
 }
 
+// remove removes a cost that is spent again.
 func (r *returned) remove(at Instant, n int64) {
 	if i := slices.Index(*r, dated{at, n}); i >= 0 {
 		*r = slices.Delete(*r, i, i+1)
 	}
 }
 
-// expire forgets what is older than the tolerance allows.
+// expire drops what fell due before an instant.
 func (r *returned) expire(before Instant) {
 	stale := 0
 	for stale < len(*r) && (*r)[stale].at < before {

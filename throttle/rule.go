@@ -2,43 +2,44 @@ package throttle
 
 import "time"
 
-// A rule is the state of one limit and the arithmetic over it, pure in the
-// instants it is given. Its methods are called under the set's lock, with n
-// within what the limit ever grants.
+// A rule is the state of one limit with its arithmetic. It knows only the
+// instants that it is given. Its methods are called under the set's lock. Their
+// n is never more than the limit grants at once.
 type rule interface {
-	// earliest returns the instant, also a past one, since when n permits can
-	// be spent if nothing else is spent before.
+	// earliest returns the instant since which n permits can be spent, if nothing
+	// else is spent before. It may be in the past.
 	earliest(a asking, n int64) Instant
-	// spend charges n permits for a departure at a.now and returns the instant
-	// they count at. charged, not after a.now, is the instant since when all
-	// limits allowed it: buckets are charged there, windows and logs at the
-	// departure itself.
+	// spend charges n permits for a departure at a.now, and returns the instant at
+	// which they count. The instant charged, not after a.now, is the one since
+	// which all limits allowed the departure. A bucket is charged at that instant,
+	// a window or a log at the departure itself.
 	spend(a asking, charged Instant, n int64) Instant
-	// refund takes back n permits that count at an instant within the
-	// tolerance and never left. What came back from before the oldest is lost.
+	// refund takes back n permits that count at an instant within the tolerance and
+	// were not used. Permits that came back earlier, and are older than oldest, are
+	// lost.
 	refund(oldest, at Instant, n int64)
 	// charge adds n permits to what was spent, whatever is at hand.
 	charge(now Instant, n int64)
-	// overspend is charge for what turned out to cost more: no limit holds
-	// anybody back for longer than longestOwed for it.
+	// overspend is charge for a call that cost more than estimated. No limit holds
+	// anybody back for longer than longestOwed because of it.
 	overspend(now Instant, n int64)
-	// relieve takes back n permits of what counts at the instant at, as far as
-	// the state would hold no more had they never been spent.
+	// relieve takes back n permits of what counts at the instant at, as far as the
+	// state then holds no more than if they had never been spent.
 	relieve(now, at Instant, n int64)
-	// pause voids what a bucket saved. Of a limit that is slowed, departures are
-	// spaced from until on.
+	// pause voids what a bucket has saved. If refusals slow the limit, departures
+	// are spaced from until on.
 	pause(now, until Instant)
-	// sooner takes so much time off a pause that was told.
+	// sooner moves what a pause has put off to an earlier time.
 	sooner(by time.Duration)
-	// slow puts a share of the rate in force, in thousandths, in a pause until
-	// paused if that is later than now.
+	// slow sets the share of the rate that is in force, in thousandths. If paused
+	// is later than now, there is a pause until then.
 	slow(now, paused Instant, share int64)
 	// whole reports whether the rule is as good as new.
 	whole(now Instant) bool
-	// used returns the permits that count now, and any begun one.
+	// used returns the permits that count now. A begun permit counts whole.
 	used(now Instant) int64
-	// adopt takes over what was used from the rule it replaces, in a pause
-	// until paused where that is later than now.
+	// adopt takes over what was used from the rule that it replaces. If paused is
+	// later than now, there is a pause until then.
 	adopt(now, paused Instant, old rule)
 	// state returns the state, whose Next is negative if one permit could be spent
 	// since some time ago.
@@ -46,23 +47,26 @@ type rule interface {
 }
 
 // longestSlowed is the longest Per of a limit that a refusal slows. A refusal
-// concerns the shortest limits. What a day has left, spread over the rest of the
-// day, would turn 50/s into 5/s.
+// is usually that of the shortest limit. If it slowed a day's limit too, what
+// the day has left would be spread over the rest of the day, and 50/s would
+// become 5/s.
 const longestSlowed = time.Minute
 
+// slowed reports whether a refusal slows the limit.
 func (l Limit) slowed() bool { return l.Per <= longestSlowed }
 
-// longestOwed bounds what a wrong number that is settled can do: 4.5 years, as in
-// a shared store.
+// longestOwed bounds the harm of a wrong number that is settled. It is 4.5
+// years, as in a shared store.
 const longestOwed = 1 << 47 * time.Microsecond
 
-// An asking is when a request is decided, and since when it was in line, no
+// An asking says when a request is decided, and since when it was in line, no
 // further back than the tolerance.
 type asking struct{ now, line Instant }
 
-// newRule returns the rule of a resolved limit. A bucket is at a share of its rate
-// in thousandths, if it is slowed; a window is at the whole of it. Windows that
-// follow the wall clock read it through wall.
+// newRule returns the rule of a resolved limit. A bucket that refusals slow
+// begins at a share of its rate, in thousandths; a window begins at the whole
+// rate. Windows that follow the wall clock read it through wall. If wall is
+// nil, instants are the wall clock.
 func newRule(l Limit, share int64, wall func(Instant) Instant) rule {
 	if !l.slowed() {
 		share = fullCut
@@ -79,24 +83,25 @@ func newRule(l Limit, share int64, wall func(Instant) Instant) rule {
 	}
 }
 
-// counting is what the rules that count permits in windows share.
+// A counting is the part that all rules have that count permits in windows.
 type counting struct {
 	limit   Limit // resolved
 	permits int64
-	share   int64   // of the rate in force, in thousandths
+	share   int64   // of the rate that is in force, in thousandths
 	spacing spacing // of the permits at hand
 }
 
+// countingOf returns the counting of a limit at its whole rate.
 func countingOf(l Limit) counting {
 	return counting{limit: l, permits: countOf(l), share: fullCut}
 }
 
-// cutHolds is how long a cut spaces a window's permits, if no call is served.
+// cutHolds is how long a cut spaces a window's permits if no call is served.
 const cutHolds = 10 * time.Minute
 
-// slow spaces departures at the share of the rate. The windows stay as they are,
-// and so do their permits: what is used may be more than a share of them, and
-// nothing would go until the window ends.
+// slow spaces departures at the share of the rate. The window keeps all its
+// permits: if it had only a share of them, more might be used already, and
+// nothing would depart until its end.
 func (c *counting) slow(now, paused Instant, share int64) {
 	was, at := c.share, max(now, paused)
 	if c.share = share; share == fullCut {
@@ -124,8 +129,8 @@ func (c *counting) sooner(by time.Duration) {
 	}
 }
 
-// space lets so many permits out evenly between two instants; if the rate is cut,
-// at its share from the first of them on.
+// space lets permits out evenly between two instants. If the rate is cut, it
+// lets them out at the share of the rate, from the first instant on.
 func (c *counting) space(from, until Instant, permits int64) {
 	if c.share == fullCut {
 		c.spacing = spaced(from, until, permits)
@@ -135,8 +140,8 @@ func (c *counting) space(from, until Instant, permits int64) {
 	c.spacing.until = max(c.spacing.until, from.Add(cutHolds))
 }
 
-// tell returns the state where so many permits are used and the next one can be
-// spent at an instant.
+// tell returns the state of a rule that has used so many permits, and can spend
+// the next one at an instant.
 func (c *counting) tell(now, next Instant, used int64) LimitState {
 	return LimitState{
 		Limit:       c.limit,
@@ -149,8 +154,8 @@ func (c *counting) tell(now, next Instant, used int64) LimitState {
 // maxCount bounds what a window counts, so that no sum overflows.
 const maxCount = 1 << 60
 
-// countOf returns a window's permits, as configured.
+// countOf returns the permits of a window as they are configured.
 func countOf(l Limit) int64 { return min(int64(l.Permits), maxCount) }
 
-// counted returns a count that n more were added to.
+// counted returns count + n, within maxCount.
 func counted(count, n int64) int64 { return min(count+min(n, maxCount), maxCount) }

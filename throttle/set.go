@@ -8,31 +8,34 @@ import (
 	"time"
 )
 
+// minInstant is the first instant.
 const minInstant Instant = math.MinInt64 + 1
 
 // A set enforces limits together, all or nothing. It is the limiter that Local
-// makes.
+// makes. If it has one bucket and nothing unusual has happened, its state is in
+// quick, and Take needs no lock.
 type set struct {
-	quick atomic.Pointer[quick] // the lock-free form of a set of one bucket; nil: locked only
+	quick atomic.Pointer[quick] // lock-free form of a set of one bucket; nil: the lock decides
 	free  atomic.Bool           // there are no limits
-	cut   atomic.Bool           // the rate is cut, so that served calls matter
+	cut   atomic.Bool           // the rate is cut, so facts of served calls matter
 	wall  func(Instant) Instant // reads the wall clock at an instant
 
 	mu        sync.Mutex
-	word      int64 // of the lock-free form, as the lock found it
+	word      int64 // of the lock-free form, as lock found it
 	limits    []Limit
 	rules     []rule
-	most      []int64 // most permits that one request may have of each limit
+	most      []int64 // most permits of each limit that one request may ask for
 	tolerance time.Duration
 	pausedTo  atomic.Int64 // Instant; written under mu
-	settled   bool         // an estimate was too high: charges are remembered, never lock-free
-	share     int64        // of the configured rate in force, in thousandths
-	cutAt     Instant      // when it was cut last
-	slowed    bool         // no call that departed since then was served
-	shareAt   Instant      // when it was changed last
-	tunedAt   Instant      // when the rules were made; nothing is granted at an instant before it
+	settled   bool         // an estimate was too high, so charges must be remembered, under the lock
+	share     int64        // of the configured rate that is in force, in thousandths
+	cutAt     Instant      // when the rate was cut last
+	slowed    bool         // no call that departed since cutAt was served
+	shareAt   Instant      // when share was changed last
+	tunedAt   Instant      // when the rules were made; nothing is granted at an earlier instant
 }
 
+// newSet returns the limiter of resolved limits.
 func newSet(limits []Limit, wall func(Instant) Instant) *set {
 	s := &set{wall: wall, share: fullCut, cutAt: minInstant, shareAt: minInstant, tunedAt: minInstant}
 	s.pausedTo.Store(int64(minInstant))
@@ -40,7 +43,8 @@ func newSet(limits []Limit, wall func(Instant) Instant) *set {
 	return s
 }
 
-// install makes new rules for the limits. The lock-free form is of the old ones.
+// install makes new rules for the limits. It drops the lock-free form, which
+// holds the old ones.
 func (s *set) install(now Instant, limits []Limit) {
 	s.quick.Store(nil)
 	s.free.Store(len(limits) == 0)
@@ -54,6 +58,8 @@ func (s *set) install(now Instant, limits []Limit) {
 	s.tolerance = Tolerance(limits...)
 }
 
+// The bounds of the permit tolerance: what a garbage collection or a busy
+// machine takes, and two intervals at 20/s.
 const (
 	minTolerance = 10 * time.Millisecond
 	maxTolerance = 100 * time.Millisecond
@@ -98,6 +104,7 @@ func (s *set) Take(now Instant, r Request) (Instant, error) {
 	return at, err
 }
 
+// take decides r under the lock.
 func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) {
 	if err := s.check(r); err != nil {
 		return 0, false, err
@@ -120,12 +127,13 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 	return at, spent, nil
 }
 
+// asking returns when r is decided, and since when it was in line.
 func (s *set) asking(now Instant, r *Request) asking {
 	return asking{now: now, line: max(min(r.Since, now), now.Add(-s.tolerance))}
 }
 
-// allowed returns the instant since when no limit and no pause holds r, or when
-// none will.
+// allowed returns the instant since which no limit and no pause holds r. It may
+// be in the future, and is then when to ask again.
 func (s *set) allowed(a asking, r *Request) Instant {
 	from := minInstant
 	if a.now < s.tunedAt {
@@ -147,6 +155,7 @@ func (s *set) allowed(a asking, r *Request) Instant {
 	}
 }
 
+// check returns the error of a request that can never be granted.
 func (s *set) check(r *Request) error {
 	if r.N < 0 {
 		return fmt.Errorf("throttle: %d permits are negative", r.N)
@@ -163,7 +172,7 @@ func (s *set) check(r *Request) error {
 	return nil
 }
 
-// lock takes the lock, and with it the state from the lock-free form.
+// lock takes the lock, and the state out of the lock-free form.
 func (s *set) lock() {
 	s.mu.Lock()
 	q := s.quick.Load()
@@ -178,7 +187,7 @@ func (s *set) lock() {
 	}
 }
 
-// unlock gives the state back to the lock-free form where that can hold it.
+// unlock puts the state into the lock-free form, if that can hold it.
 func (s *set) unlock(now Instant) {
 	if len(s.rules) == 1 {
 		if b, ok := s.rules[0].(*bucket); ok {
@@ -188,8 +197,8 @@ func (s *set) unlock(now Instant) {
 	s.mu.Unlock()
 }
 
-// unlockAsFound gives the state back as it was found. What spends nothing may be
-// asked about an instant to come, and must not carry the state there.
+// unlockAsFound puts the state back as lock found it. A question that spends
+// nothing may be about an instant to come, and must not move the state there.
 func (s *set) unlockAsFound() {
 	if q := s.quick.Load(); q != nil {
 		q.tat.Store(s.word)
@@ -197,6 +206,8 @@ func (s *set) unlockAsFound() {
 	s.mu.Unlock()
 }
 
+// thaw puts the state of the one bucket into the lock-free form, if that can
+// hold it.
 func (s *set) thaw(b *bucket, now Instant) {
 	b.returned.expire(now.Add(-s.tolerance))
 	if s.settled || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
@@ -230,7 +241,7 @@ func (s *set) Forecast(now Instant, r Request) Forecast {
 	return f
 }
 
-// latest returns which limit holds r until the instant at.
+// latest returns the index of the limit that holds r until the instant at.
 func (s *set) latest(at Instant, r *Request) int {
 	a := asking{now: at, line: at.Add(-s.tolerance)}
 	for i, rule := range s.rules {
@@ -264,8 +275,8 @@ func (s *set) Refund(now, at Instant, r Request) {
 }
 
 // void reports whether what was granted at an instant can no longer be taken
-// back: before a pause all of it is void, and what other rules granted cannot
-// be told in these.
+// back. What was granted before a pause is void. What was granted under other
+// rules cannot be told in the present ones.
 func (s *set) void(at Instant) bool {
 	return at < Instant(s.pausedTo.Load()) || at <= s.tunedAt
 }

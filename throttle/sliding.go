@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// A sliding enforces a sliding window by two counters: the permits of this
-// window, and those of the one before as far as it overlaps the span that ends
-// now, rounded down to whole permits, are at most those of the limit.
+// A sliding enforces a sliding window with two counters. The permits of this
+// window, plus those of the window before as far as it lies in the span that
+// ends now, are at most those of the limit. The second number is rounded down.
 //
-// It takes the window before to have been even. One that let all its permits
-// out in its last instant is forgotten while they are still in the span: nearly
-// twice the permits leave in a span then.
+// The estimate takes the window before to have been even. If all its permits
+// left in its last instant, they are forgotten while they are still in the
+// span, and nearly twice the permits leave in a span.
 type sliding struct {
 	counting
 	counts counts
 }
 
-// counts are the permits used in the window from start on and in the two
-// before it.
+// counts are the permits used in the window that begins at start, and in the
+// two before it.
 type counts struct {
 	start             Instant
 	this, before, ago int64
@@ -28,8 +28,7 @@ func newSliding(l Limit) *sliding {
 	return &sliding{counting: countingOf(l), counts: counts{start: minInstant}}
 }
 
-// at returns the counts at the instant now, and those in force where now is
-// earlier.
+// at returns the counts at an instant, or those in force if they are later.
 func (s *sliding) at(now Instant) counts {
 	c := s.counts
 	next := c.start.Add(s.limit.Per)
@@ -52,7 +51,7 @@ func (s *sliding) earliest(a asking, n int64) Instant {
 	return max(opens, s.spacing.earliest())
 }
 
-// opens returns since when n more keep the estimate within the permits.
+// opens returns since when n more permits keep the estimate within the limit.
 func (s *sliding) opens(c counts, n int64) Instant {
 	n = min(n, s.permits) // of more than is counted, one request has all
 	if c.this+c.before+c.ago+n <= s.permits {
@@ -68,8 +67,8 @@ func (s *sliding) opens(c counts, n int64) Instant {
 	}
 }
 
-// fades returns how long into a window those of the window before take to
-// weigh no more than room, in whole permits.
+// fades returns how far into a window the permits of the window before weigh no
+// more than room, in whole permits.
 func (s *sliding) fades(before, room int64) int64 {
 	if before <= room {
 		return 0
@@ -81,7 +80,7 @@ func (s *sliding) fades(before, room int64) int64 {
 	return int64(s.limit.Per) - int64(left)
 }
 
-// weight returns the whole permits that those of the window before count.
+// weight returns how many whole permits those of the window before count.
 func (s *sliding) weight(c counts, now Instant) int64 {
 	left := min(c.start.Add(s.limit.Per).Sub(now), s.limit.Per)
 	hi, lo := bits.Mul64(uint64(c.before), uint64(left))
@@ -104,8 +103,9 @@ func (s *sliding) overspend(now Instant, n int64) { s.charge(now, n) }
 
 func (s *sliding) refund(_, at Instant, n int64) { s.relieve(at, at, n) }
 
-// relieve takes back from the window of the instant at. What left after the
-// window's end is taken from the lighter counter, on the strict side.
+// relieve takes back permits from the window that holds the instant at. If they
+// left after that window's end, they are taken from the counter that weighs
+// less, on the strict side.
 func (s *sliding) relieve(now, at Instant, n int64) {
 	c := s.at(now)
 	switch {
@@ -136,8 +136,8 @@ func (s *sliding) used(now Instant) int64 {
 	return c.this + s.weight(c, now)
 }
 
-// adopt keeps the counters where the windows are the same, and counts in this
-// window what another rule had used.
+// adopt keeps the counters if the windows are the same. Otherwise it counts, in
+// this window, what the other rule had used.
 func (s *sliding) adopt(now, _ Instant, old rule) {
 	if was, ok := old.(*sliding); ok && was.limit.Per == s.limit.Per {
 		s.counts = was.at(now)

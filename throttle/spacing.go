@@ -1,14 +1,14 @@
 package throttle
 
-// A spacing lets departures out one by one where a window would let many go at
-// once: after a pause, in a cut, and after a change that left more at hand. The
-// zero spacing holds nothing.
+// A spacing lets departures out one by one when a window would let many go at
+// once: after a pause, while the rate is cut, and after a change that left more
+// at hand. The zero spacing holds nothing.
 type spacing struct {
-	line  *bucket // a leaky bucket, which may let a burst go first; nil: nothing
-	until Instant
+	line  *bucket // a leaky bucket, which may let a burst go first; nil: nothing is held
+	until Instant // when it holds nothing any more
 }
 
-// spaced returns the spacing of so many permits evenly over a span of time.
+// spaced returns the spacing of permits evenly between two instants.
 func spaced(from, until Instant, permits int64) spacing {
 	if permits < 1 || until <= from {
 		return spacing{}
@@ -19,11 +19,12 @@ func spaced(from, until Instant, permits int64) spacing {
 	return spacing{line, until}
 }
 
-// spacedChange returns the spacing of the permits at hand if the state before left
-// fewer. What that left goes at once, for a change slows nothing; and nothing is
-// granted for a change, so the others are let out evenly, and then all is free.
-// If it left none, the first goes no later than that rule would have let it, so
-// that changing often never holds a line back.
+// spacedChange returns the spacing of the permits at hand after a change, if
+// fewer were at hand before it. Those that were at hand go at once, because a
+// change slows nothing. The others are let out evenly, because nothing is
+// granted for a change; then everything is free. If none was at hand, the first
+// one goes no later than the old rule would have let it, so that frequent
+// changes do not hold a line back.
 func spacedChange(evenly spacing, now Instant, hand int64, before LimitState) spacing {
 	had := int64(max(before.Headroom, 0))
 	if hand <= had || evenly.line == nil {
@@ -41,6 +42,7 @@ func spacedChange(evenly spacing, now Instant, hand int64, before LimitState) sp
 	return spacing{line, point{at: now}.after(p.times(hand-had), p.den).ceil()}
 }
 
+// over reports whether the spacing holds nothing any more.
 func (s *spacing) over(now Instant) bool { return s.line == nil || now >= s.until }
 
 // earliest returns when the next request may go, whatever it costs.
@@ -51,6 +53,7 @@ func (s *spacing) earliest() Instant {
 	return min(s.line.earliest(asking{}, 1), s.until)
 }
 
+// spend charges n permits.
 func (s *spacing) spend(now, charged Instant, n int64) {
 	if !s.over(now) {
 		s.line.charge(charged, n)

@@ -2,18 +2,17 @@ package throttle
 
 import "time"
 
-// A Store makes the limiter that enforces limits, all of them at once, under
-// one key. With no limits the limiter grants everything but during pauses.
-// Stores are safe for concurrent use.
+// A Store makes limiters. Stores are safe for concurrent use.
 type Store interface {
-	// Limiter returns an error for limits that do not validate, alone or
-	// together.
+	// Limiter returns a limiter that enforces all of the limits together under a
+	// key. Without limits it grants everything, except during pauses. The error
+	// says which limits do not validate, alone or together.
 	Limiter(key string, limits ...Limit) (Limiter, error)
 }
 
-// Local is the store of this process. The zero value works. Every limiter it
-// makes has a state of its own, whole at first, also for a key it was asked
-// for before.
+// Local is the store of this process. The zero value is ready to use. Each
+// limiter that it makes has a state of its own, whole at first, even if it made
+// one for the same key before.
 type Local struct {
 	// Wall reads the wall clock at the instant now, for windows that are aligned
 	// to it. It must be safe for concurrent use. A simulation, whose instants are
@@ -21,7 +20,7 @@ type Local struct {
 	Wall func(now Instant) Instant
 }
 
-// Limiter implements [Store].
+// Limiter implements [Store]. The key has no effect.
 func (l Local) Limiter(_ string, limits ...Limit) (Limiter, error) {
 	resolved, err := Resolve(limits...)
 	if err != nil {
@@ -34,4 +33,5 @@ func (l Local) Limiter(_ string, limits ...Limit) (Limiter, error) {
 	return newSet(resolved, wall), nil
 }
 
+// readWall reads the wall clock.
 func readWall(Instant) Instant { return InstantOf(time.Now()) }
