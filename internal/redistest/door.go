@@ -1,9 +1,12 @@
 package redistest
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // A state is what happens to who knocks at a door.
@@ -29,15 +32,28 @@ func (d *door) set(to state, addr string, admit func(*net.TCPConn)) error {
 		return nil
 	}
 	d.shut()
-	var err error
+	err := d.enter(to, addr, admit)
+	for late := time.Now().Add(linger); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(late); {
+		time.Sleep(time.Millisecond)
+		err = d.enter(to, addr, admit)
+	}
+	if err == nil {
+		d.state = to
+	}
+	return err
+}
+
+// linger is how long a listener that was closed may keep its address. A process
+// that is being started holds what was open at its fork until its exec.
+const linger = 2 * time.Second
+
+// enter takes the address, but for the state closed.
+func (d *door) enter(to state, addr string, admit func(*net.TCPConn)) (err error) {
 	switch to {
 	case opened:
 		err = d.open(addr, admit)
 	case filled:
 		d.closer, err = blackHole(addr)
-	}
-	if err == nil {
-		d.state = to
 	}
 	return err
 }

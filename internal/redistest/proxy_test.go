@@ -275,3 +275,20 @@ func load(addr string) {
 		_, err = c.ask(10*time.Millisecond, "PING")
 	}
 }
+
+// What a process that is being started holds open does not fail a change.
+func TestProxyWaitsForItsAddress(t *testing.T) {
+	p := redistest.NewProxy(t, redistest.Start(t).Addr())
+	p.Refuse()
+	held, err := net.Listen("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = held.Close() })
+	p.Pass()
+	conn, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}
