@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/needs"
 	"go.uber.org/goleak"
 )
 
@@ -21,18 +22,23 @@ func TestMain(m *testing.M) {
 	if os.Getenv(replicaEnv) != "" {
 		os.Exit(serve(os.Stdin, os.Stdout))
 	}
-	sleepTogether()
-	goleak.VerifyTestMain(m)
+	flag.Parse()
+	unlessGiven("test.parallel", together)
+	if os.Getenv("CI") == "" {
+		unlessGiven("rapid.checks", "20")
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(needs.Exit))
 }
 
-// sleepTogether lets more parallel tests run than there are processors, for
-// those of a fleet wait nearly all the time.
-func sleepTogether() {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
-		_ = flag.Set("test.parallel", "8") // it is a number
+// unlessGiven sets a flag that the command line does not.
+func unlessGiven(name, value string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
 	}
 }
 

@@ -5,7 +5,9 @@ package distributed_test
 import (
 	"os"
 	"testing"
+
+	"github.com/weirgo/weir/internal/needs"
 )
 
-func halt(t *testing.T, _ *os.Process)   { t.Skip("no process is halted here") }
-func resume(t *testing.T, _ *os.Process) { t.Skip("no process is halted here") }
+func halt(t *testing.T, _ *os.Process)   { needs.Lacks(t, "SIGSTOP") }
+func resume(t *testing.T, _ *os.Process) { needs.Lacks(t, "SIGSTOP") }

@@ -87,6 +87,7 @@ func TestRefusedLineIsBackAtItsRate(t *testing.T) {
 func recovers(t *testing.T, told time.Duration, limits []throttle.Limit) {
 	t.Helper()
 	t.Run(fmt.Sprint(limits, " told ", told), func(t *testing.T) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(newQueue(t, limits...), 8)
 			time.Sleep(50*time.Second + time.Millisecond)

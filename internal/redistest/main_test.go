@@ -3,7 +3,8 @@ package redistest_test
 import (
 	"testing"
 
+	"github.com/weirgo/weir/internal/needs"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(needs.Exit)) }

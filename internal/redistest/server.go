@@ -3,11 +3,12 @@ package redistest
 import (
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/weirgo/weir/internal/needs"
 )
 
 // A Server is a child that runs redis-server. Its methods are safe for
@@ -42,10 +43,7 @@ func Start(tb testing.TB, args ...string) *Server {
 // newServer finds the program and makes the directory of a server.
 func newServer(tb testing.TB) *Server {
 	tb.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		absent(tb, err)
-	}
+	program := needs.Program(tb, "redis-server")
 	// Not tb.TempDir: the path of a socket has to be short.
 	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
@@ -55,17 +53,6 @@ func newServer(tb testing.TB) *Server {
 	s.admin.path = filepath.Join(dir, "socket")
 	tb.Cleanup(s.end)
 	return s
-}
-
-// absent ends a test that cannot have its server.
-func absent(tb testing.TB, err error) {
-	tb.Helper()
-	for _, name := range []string{"CI", "WEIR_REQUIRE_REDIS"} {
-		if os.Getenv(name) != "" {
-			tb.Fatalf("redistest: %s is set: %v", name, err)
-		}
-	}
-	tb.Skipf("redistest: %v", err)
 }
 
 // Addr returns the host and port at which clients reach the server. It stays

@@ -2,7 +2,11 @@
 
 package redistest
 
-import "testing"
+import (
+	"testing"
 
-func halt(tb testing.TB, _ *child)   { tb.Helper(); tb.Skip("redistest: no SIGSTOP here") }
-func resume(tb testing.TB, _ *child) { tb.Helper(); tb.Skip("redistest: no SIGCONT here") }
+	"github.com/weirgo/weir/internal/needs"
+)
+
+func halt(tb testing.TB, _ *child)   { tb.Helper(); needs.Lacks(tb, "SIGSTOP") }
+func resume(tb testing.TB, _ *child) { tb.Helper(); needs.Lacks(tb, "SIGCONT") }

@@ -1,0 +1,7 @@
+//go:build !race
+
+package distributed_test
+
+// together is how many parallel tests run at once: more than there are processors,
+// for those of a fleet wait nearly all the time.
+const together = "16"
