@@ -7,17 +7,17 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Pause lets nobody depart for d from now, not those in line either. It never
-// shortens a pause. Afterwards callers depart spaced, without saved burst.
+// Pause lets nobody depart for d from now, those in line included. It never
+// shortens a pause. After it, callers depart spaced, without a saved burst.
 func (q *Queue) Pause(d time.Duration) {
 	now := q.Now()
 	q.Reconcile(throttle.Fact{Refused: true, Until: now.Add(max(d, 1))})
 }
 
-// Reconcile tells the limiter what the vendor answered, and re-times the line:
-// a refusal pauses or slows it, an answer may let it go faster. Permits granted
-// before a pause to callers who have not woken yet are void. Instants are by
-// [Queue.Now].
+// Reconcile tells the limiter what the vendor answered, and re-times everybody
+// in line: a refusal pauses or slows the line, a good answer may let it go
+// faster. If permits were granted before a pause, and their caller has not
+// woken up yet, they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
 	q.limiter.Reconcile(q.Now(), f)
 	if !f.Refused && !q.busy.Load() {
@@ -32,9 +32,10 @@ func (q *Queue) Reconcile(f throttle.Fact) {
 	q.advance(now)
 }
 
-// Tune replaces the limits and re-times everybody in line. If the error is not
-// nil nothing has changed; it is the limiter's, for limits that do not validate or
-// because it cannot replace them, which matches [errors.ErrUnsupported].
+// Tune replaces the limits, and re-times everybody in line. If it returns an
+// error, nothing has changed. The error is the limiter's. It says which limits
+// do not validate, or matches [errors.ErrUnsupported] if limits cannot be
+// replaced.
 func (q *Queue) Tune(limits ...throttle.Limit) error {
 	if err := q.limiter.Tune(q.Now(), limits...); err != nil {
 		return err
@@ -49,8 +50,8 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	return nil
 }
 
-// sift sends away who, whatever those before it do, can no longer be let go in
-// time, or at all.
+// sift rejects each caller in line who can no longer be granted, or no longer
+// in time, even if everybody before it left the line.
 func (q *Queue) sift(now throttle.Instant) {
 	for _, w := range slices.Collect(q.line.all()) {
 		forecast := q.limiter.Forecast(now, w.Request)
@@ -66,19 +67,19 @@ func (q *Queue) sift(now throttle.Instant) {
 	}
 }
 
-// Settle states what a departure should have been charged: what goes beyond it
-// is charged now, and what is given back goes to those in line. See
-// [throttle.Limiter].
+// Settle states what a departure should have been charged. If that is more, the
+// difference is charged now. If it is less, the difference goes to those in
+// line, as far as [throttle.Limiter] allows.
 func (q *Queue) Settle(d Departure, actual throttle.Request) {
 	q.limiter.Settle(q.Now(), d.Charged, d.Request, actual)
 	q.wake()
 }
 
-// A State is a queue's state at one instant.
+// A State is the state of a queue and of its limiter at one instant.
 type State struct {
 	throttle.State
 	Waiting int    // callers in line
-	Stale   uint64 // permits that were void because their caller woke too late
+	Stale   uint64 // permits that were void because their caller woke up too late
 }
 
 // State returns the state of the queue and of its limiter.
@@ -88,7 +89,8 @@ func (q *Queue) State() State {
 	return State{State: q.limiter.State(q.Now()), Waiting: q.line.count, Stale: q.stale}
 }
 
-// Waiting returns the number of callers in line, without a lock if there is none.
+// Waiting returns the number of callers in line. If there are none, it takes no
+// lock.
 func (q *Queue) Waiting() int {
 	if !q.busy.Load() {
 		return 0

@@ -1,11 +1,11 @@
 // Package shaping makes callers wait for permits.
 //
-// A [Queue] stands in front of one [throttle.Limiter] and is the only code
-// that waits. The limiter decides when permits may be spent; the queue holds
-// the callers in line and binds a permit to a caller only at the moment the
-// caller departs. So a cancelled caller costs nobody
-// anything, one that comes back overtakes those who came after it, and a pause
-// or a changed limit re-times everybody in line.
+// A [Queue] stands in front of one [throttle.Limiter], and is the only code
+// that waits. The limiter decides when permits may be spent. The queue holds
+// the callers in line, and binds a permit to a caller only when the caller
+// departs. So a cancelled caller costs nobody anything, a caller who comes back
+// overtakes those who came later, and a pause or a changed limit re-times
+// everybody in line.
 //
 //	limiter, err := throttle.Local{}.Limiter("mail", throttle.LeakyBucket(10, time.Second))
 //	if err != nil { ... }
@@ -15,18 +15,20 @@
 //
 // # Who goes first
 //
-// The most urgent class goes first ([WithPriority]), but for a share of departures
-// that the other classes are guaranteed together. Inside a class the tenants share
-// by weight ([WithTenant]), so that a flood of one delays another's single call by
-// one turn; and each tenant's callers go in the order of their first arrival. Who
-// names neither waits in order of arrival.
+// The most urgent class goes first ([WithPriority]), except for a share of
+// departures that the other classes are guaranteed together. Inside a class the
+// tenants share by weight ([WithTenant]), so that a flood of one tenant delays
+// another's single call by one turn. Each tenant's callers go in the order of
+// their first arrival. Callers without a priority or a tenant wait in the order
+// of arrival.
 //
-// # Refusal before sleeping
+// # Rejection before sleeping
 //
-// A caller is refused at once, with the wait in the error, where a lower bound
-// of its wait is certain to end after its deadline or after [Queue.MaxWait], and
-// one in line as soon as a pause, a slower limit or a more urgent caller makes it so.
-// How long the others in line will take is a guess and refuses nobody.
+// A caller is rejected at once, with the wait in the error, if that wait is
+// certain to end after its deadline or after [Queue].MaxWait. A caller in line
+// is rejected as soon as a pause, a slower limit or a more urgent caller makes
+// that certain. How long the others in line will take is only a guess, and
+// rejects nobody, unless [Queue].MaxForecast says so.
 //
 // # When not to use it
 //

@@ -10,16 +10,18 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The reasons for which a queue lets nobody depart. Each is matched by
-// [errors.Is] on what the waiting methods return, which is an [*Error].
+// The reasons for which a queue rejects a caller. The methods that wait
+// return an [*Error], which matches one of them.
 var (
-	// ErrDeadline: the wait would end, or ended, after the caller's deadline
-	// or the queue's longest wait. It matches [context.DeadlineExceeded] too.
+	// ErrDeadline says that the wait would end, or ended, after the caller's
+	// deadline or the queue's longest wait. It also matches
+	// [context.DeadlineExceeded].
 	ErrDeadline error = deadlineError{}
-	// ErrQueueFull: the line is full, or longer than a newcomer may be expected to
-	// wait in, and this caller was the one to go: see [Queue].Overflow.
+	// ErrQueueFull says that the line is full, or that a newcomer would be expected
+	// to wait for too long, and that this caller was chosen to go: see
+	// [Queue].Overflow.
 	ErrQueueFull = errors.New("queue is full")
-	// ErrClosed: the queue was closed.
+	// ErrClosed says that the queue was closed.
 	ErrClosed = errors.New("queue is closed")
 )
 
@@ -29,16 +31,16 @@ func (deadlineError) Error() string        { return "wait ends after the deadlin
 func (deadlineError) Timeout() bool        { return true }
 func (deadlineError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// An Error says why a caller was refused or sent away. It unwraps to
-// [ErrDeadline], [ErrQueueFull] or [ErrClosed].
+// An Error says why a caller was rejected, at once or out of the line. It
+// unwraps to [ErrDeadline], [ErrQueueFull] or [ErrClosed].
 type Error struct {
-	Err      error
-	Wait     time.Duration   // how long the wait would have been at least; zero where that is unknown
-	Forecast time.Duration   // how long it would have been if nobody else had come or left; a guess, zero where there is none
+	Err      error           // the cause
+	Wait     time.Duration   // how long the wait would have been at least; zero if that is unknown
+	Forecast time.Duration   // how long it would have been if nobody else had come or left: a guess; zero if there is none
 	Waiting  int             // other callers in line
-	Before   int             // of those, how many would have gone before this one
-	Limit    string          // the name of the limit that held the caller; "" where none did
-	Reason   throttle.Reason // what the caller would have waited for; "" where nothing held it
+	Before   int             // of those, how many would have departed before this one
+	Limit    string          // the name of the limit that held the caller; "" if none did
+	Reason   throttle.Reason // what the caller would have waited for; "" if nothing held it
 }
 
 // Error returns the cause with its numbers.

@@ -7,26 +7,27 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Hook is told what happens in a queue. Any function may be nil. They are
-// called in the caller's goroutine, holding no lock, and must be safe for
+// A Hook is told what happens in a queue. Its functions may be nil. They are
+// called on the caller's goroutine, without a lock, and must be safe for
 // concurrent use.
 type Hook struct {
-	// Wait is called when a wait really begins: not where the permits were
-	// at hand, nor where the caller was refused at once. What it returns,
-	// unless nil, is called when the wait ends, with its error.
+	// Wait is called when a wait really begins: not if the permits were at hand,
+	// and not if the caller was rejected at once. The function that it returns,
+	// unless nil, is called with the wait's error when the wait ends.
 	Wait func(ctx context.Context, w Wait) (ended func(error))
 }
 
-// A Wait is a wait that begins.
+// A Wait describes a wait that begins.
 type Wait struct {
 	Queue   *Queue          // in whose line the caller waits
-	Planned time.Duration   // how long it takes at least
+	Planned time.Duration   // how long the wait takes at least
 	Waiting int             // callers in line before this one joined
 	Visits  int             // times the turn departed before
-	Limit   string          // the name of the limit that holds it; "" where none does
-	Reason  throttle.Reason // what it waits for
+	Limit   string          // the name of the limit that holds the caller; "" if none does
+	Reason  throttle.Reason // what the caller waits for
 }
 
+// wait calls Hook.Wait. The function that it returns is never nil.
 func (h *Hook) wait(ctx context.Context, begun *Wait) (ended func(error)) {
 	if begun != nil && h.Wait != nil {
 		ended = h.Wait(ctx, *begun)

@@ -9,25 +9,26 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Overflow says who goes when a line is full.
+// An Overflow says who is rejected when a line is full. The zero value rejects
+// the newcomer.
 type Overflow uint8
 
-// The zero Overflow refuses the newcomer.
+// The choices.
 const (
-	// OverflowRefuse refuses who comes.
-	OverflowRefuse Overflow = iota
-	// OverflowShedLeastUrgent sends away, of the least urgent class in line, the
-	// newest caller of the tenant with the most in line for its weight. That may
-	// be who comes.
+	// OverflowReject rejects the newcomer.
+	OverflowReject Overflow = iota
+	// OverflowShedLeastUrgent rejects a caller of the least urgent class in line:
+	// the newest caller of the tenant that has the most in line for its weight.
+	// That may be the newcomer.
 	OverflowShedLeastUrgent
-	// OverflowShedOldest sends away who came first: for calls that are worth
-	// less the longer they wait.
+	// OverflowShedOldest rejects the caller who came first. It is for calls that
+	// are worth less the longer they wait.
 	OverflowShedOldest
 )
 
-// admit returns the error that refuses w, who has just entered the line and would
-// have to wait until bound at least; nil if it may. A turn that comes back was
-// admitted before.
+// admit returns the error that rejects w, or nil. W has just entered the line,
+// and has to wait until bound at least. A turn that comes back was admitted
+// before.
 func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
 	switch {
 	case bound > w.deadline:
@@ -40,9 +41,9 @@ func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
 	return q.makeRoom(w, now)
 }
 
-// makeRoom sends callers away until the line is within its bounds with w in it. It
-// returns the error that refuses w if w is the one to go. One caller alone is
-// never too many.
+// makeRoom rejects callers until the line, with w in it, is within its bounds.
+// If w is the one to go, it returns w's error. One caller alone is never too
+// many.
 func (q *Queue) makeRoom(w *waiter, now throttle.Instant) error {
 	for q.line.count > 1 && q.overfull() {
 		victim := q.line.victim(q.Overflow)
@@ -56,11 +57,13 @@ func (q *Queue) makeRoom(w *waiter, now throttle.Instant) error {
 	return nil
 }
 
+// overfull reports whether the line is beyond its bounds.
 func (q *Queue) overfull() bool {
 	return q.line.count > q.maxWaiting() || q.MaxWaitingBytes > 0 && q.line.bytes > q.MaxWaitingBytes
 }
 
-// victim returns who is sent away for want of room; nil for the newcomer.
+// victim returns the caller who is rejected for want of room, and nil for the
+// newcomer.
 func (l *line) victim(o Overflow) *waiter {
 	switch o {
 	case OverflowShedLeastUrgent:
@@ -83,8 +86,8 @@ func (l *line) victim(o Overflow) *waiter {
 	}
 }
 
-// expected returns how long w is expected to wait, who could go at the instant
-// bound if nobody were before it. Others who come and go may change it.
+// expected returns how long w is expected to wait. If nobody were before it, it
+// could go at the instant bound. Others who come and go may change it.
 func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	wait := bound.Sub(now)
 	if len(q.rates) == 0 || bound == throttle.Never {
@@ -97,9 +100,9 @@ func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	return wait + time.Duration(cost)
 }
 
-// ahead returns how many callers will go before w if nobody comes or leaves, and
-// their cost. Inside a tenant it is exact; other tenants are taken to be as costly
-// in all of their callers.
+// ahead returns how many callers will depart before w, and their cost, if
+// nobody comes or leaves. Inside a tenant the answer is exact. Of another
+// tenant, all callers are taken to cost the same.
 func (l *line) ahead(w *waiter) (n int, cost float64) {
 	own := w.tenant
 	if w.place == own.last { // as with every newcomer

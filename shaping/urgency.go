@@ -7,13 +7,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Priority is a class of callers: of two that wait the one with the greater
-// priority departs first, but for the share that the less urgent ones are
-// guaranteed together ([Queue].LowPriorityShare). Any value may be used; zero is
-// PriorityNormal.
+// A Priority is a class of callers. Of two callers that wait, the one with the
+// greater priority departs first, except for the share that the less urgent
+// classes are guaranteed together ([Queue].LowPriorityShare). Any value may be
+// used. Zero is PriorityNormal.
 type Priority int8
 
-// Priorities for those who need no more.
+// Priorities, for callers who need no others.
 const (
 	PriorityLow    Priority = -10
 	PriorityNormal Priority = 0
@@ -21,10 +21,10 @@ const (
 )
 
 // DefaultLowPriorityShare is what the callers below the most urgent class are
-// guaranteed together where a queue sets nothing: one departure in twenty.
+// guaranteed together if a queue sets nothing: one departure in twenty.
 const DefaultLowPriorityShare = 0.05
 
-// urgency says where a caller stands beside its arrival.
+// An urgency says where a caller stands, apart from its arrival.
 type urgency struct {
 	priority Priority
 	tenant   string
@@ -35,13 +35,14 @@ func (u urgency) weightOrOne() float64 { return float64(max(u.weight, 1)) }
 
 type urgencyKey struct{}
 
+// urgencyOf returns what the context says.
 func urgencyOf(ctx context.Context) urgency {
 	u, _ := ctx.Value(urgencyKey{}).(urgency)
 	return u
 }
 
-// of returns what the turn says, and what the context says where the turn says
-// nothing.
+// of returns the urgency of a turn: what the turn says and, for the rest, what
+// the context says.
 func (u urgency) of(t *Turn) urgency {
 	u.priority = cmp.Or(t.Priority, u.priority)
 	if t.Tenant != "" {
@@ -57,19 +58,20 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// WithTenant returns a context whose callers share their class with other tenants'
-// callers, as the weights are to each other, however many of them wait. The share
-// is of cost, in time of the limit that a caller burdens most. A weight below one
-// counts as one; the last one named holds for all of a tenant's callers. The callers
-// that name no tenant are one tenant of weight one.
+// WithTenant returns a context whose callers share their class with the callers
+// of other tenants, in the proportion of the weights, however many of them
+// wait. The share is of cost, measured in time of the limit that a caller
+// burdens most. A weight below one counts as one. The last weight named for a
+// tenant holds for all its callers. Callers without a tenant are one tenant of
+// weight one.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	u := urgencyOf(ctx)
 	u.tenant, u.weight = tenant, weight
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// burden returns what r counts in its tenant's share: the seconds of the limit
-// that it burdens most. Where no rate is known it is the number of permits.
+// burden returns what r counts in its tenant's share: seconds of the limit that
+// it burdens most. If no rate is known, it is the number of permits.
 func (q *Queue) burden(r throttle.Request) float64 {
 	if q.rates == nil {
 		q.readRates()
