@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirgo/weir/internal/fakestore"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/throttle"
 	"github.com/weirgo/weir/throttle/limitertest"
 )
@@ -35,9 +36,17 @@ func TestGateDecides(t *testing.T) {
 }
 
 func TestWaitingOverAGate(t *testing.T) {
-	limitertest.Waiting(t, func() throttle.Store { return openGates{throttle.Local{}} })
+	limitertest.Waiting{Store: func(*testing.T) throttle.Store { return openGates{throttle.Local{}} }}.Run(t)
 }
 
-func TestWaitingOverAGateOfARemoteStore(t *testing.T) {
-	limitertest.Waiting(t, func() throttle.Store { return openGates{fakestore.NewServer(0).Store()} })
+func TestWaitingOverAGateOfRedis(t *testing.T) {
+	limitertest.Waiting{
+		Store: func(t *testing.T) throttle.Store {
+			store := distributed.New(redispipe.Start(t, 0).Client(t), "waiting")
+			t.Cleanup(func() { store.Close() })
+			return openGates{store}
+		},
+		Tick:   time.Microsecond,
+		Shared: true,
+	}.Run(t)
 }

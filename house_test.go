@@ -106,6 +106,7 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 		"/backoff":            {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
 		"/headers":            {"github.com/dunglas/httpsfv"},
 		"/distributed":        {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
+		"/internal/redispipe": {"github.com/redis/go-redis/v9"},
 	}
 	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
 	foreign := func(path string) bool {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
-	"github.com/weirgo/weir/internal/fakestore"
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
 )
@@ -90,7 +90,7 @@ func lossy(t *testing.T) (points []point) {
 		cancel() // the second holds a permit for the next second
 		waiting.wait()
 		time.Sleep(2 * time.Second)
-		f.store.Break(fakestore.Silent)
+		f.redis.Break(redispipe.Silent)
 		r.get(weir.WithMaxWait(t.Context(), time.Second), "a")
 		points = log.points(t)
 	})
@@ -312,26 +312,30 @@ func TestMetricsTellOfTheStore(t *testing.T) {
 			t.Errorf("Store = %+v, want one call and one replica", s)
 		}
 
-		f.store.Break(fakestore.Silent)
+		f.redis.Break(redispipe.Silent)
 		waiting := r.callers(t.Context(), 3)
 		time.Sleep(time.Second)
 		points = log.points(t)
 		wantSum(t, points, 1, "weir.store.fallback.active", "weir.lane=vendor.test")
 		unknown := float64(r.transport.Snapshot()[0].Store.Unknown)
 		wantSum(t, points, unknown, "weir.store.takes.unknown", "weir.lane=vendor.test")
-		if s := r.transport.Snapshot()[0].Store; !s.Lost || s.Cause != "timeout" || unknown < 3 {
-			t.Errorf("Store = %+v, want it lost for a timeout, and permits with it", s)
+		if s := r.transport.Snapshot()[0].Store; !s.Lost || s.Cause != "timeout" || unknown != 1 {
+			t.Errorf("Store = %+v, want it lost for a timeout, and a permit with it", s)
 		}
+		r.want("GET", r.get(t.Context(), "a"), 200)
 		r.get(weir.WithMaxWait(t.Context(), time.Millisecond), "expires")
 		wantSum(t, log.points(t), 1, "weir.admissions", "weir.store=fallback", "weir.result=expired")
 
-		f.store.Break(fakestore.Healthy)
+		f.redis.Break(redispipe.Healthy)
 		for _, got := range waiting.wait() {
 			r.want("GET", got, 200)
 		}
+		time.Sleep(2 * time.Second) // a probe finds the store
+		r.want("GET", r.get(t.Context(), "a"), 200)
 		points = log.points(t)
 		wantSum(t, points, 0, "weir.store.fallback.active", "weir.lane=vendor.test")
-		wantSum(t, points, 4, "weir.admissions", "weir.store=shared", "weir.result=admitted")
+		wantSum(t, points, 2, "weir.admissions", "weir.store=shared", "weir.result=admitted")
+		wantSum(t, points, 4, "weir.admissions", "weir.store=fallback", "weir.result=admitted")
 		unknown = float64(r.transport.Snapshot()[0].Store.Unknown)
 
 		// What was counted of a lane stays when it has gone.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/headers"
-	"github.com/weirgo/weir/internal/fakestore"
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -293,7 +293,7 @@ func TestWaitIsSpanWithStore(t *testing.T) {
 		r := f.replicas[0]
 		r.transport.TracerProvider = log
 		r.want("GET", r.get(t.Context(), "a"), 200)
-		f.store.Break(fakestore.Failing)
+		f.redis.Break(redispipe.Loading)
 		r.get(weir.WithMaxWait(t.Context(), time.Second), "finds it failing")
 		r.get(weir.WithMaxWait(t.Context(), time.Second), "knows")
 		var got []string

@@ -38,6 +38,18 @@ func (h hand) find(costs costs) int {
 	return -1
 }
 
+// within reports whether a permit in hand costs no more than most.
+func (h hand) within(most []int64) bool {
+	return slices.ContainsFunc(h, func(p permit) bool {
+		for i, n := range p.costs {
+			if n > most[i] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // take spends one permit.
 func (h *hand) take(i int) permit {
 	p := (*h)[i]

@@ -167,14 +167,22 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	}
 }
 
-// spend takes a permit in hand for c. What it holds beyond is given back.
+// spend takes a permit in hand for c. What it holds beyond c stays in hand if a
+// later permit there is for no more, so that whoever that is for can go now. If
+// none is, the store has it back.
 func (l *limiter) spend(i int, c costs) throttle.Instant {
 	p := l.hand.take(i)
 	if l.learning != nil {
 		l.learning.spent = p.first
 	}
-	if !c.equal(p.costs) {
-		l.credit(permit{at: p.at, count: 1, costs: c.rest(p.costs), of: p.of})
+	if c.equal(p.costs) {
+		return p.at
+	}
+	rest := permit{at: p.at, count: 1, costs: c.rest(p.costs), of: p.of}
+	if l.hand.within(rest.costs) {
+		l.hand.hold(rest)
+	} else {
+		l.credit(rest)
 	}
 	return p.at
 }

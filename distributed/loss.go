@@ -101,6 +101,9 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	if l.store.set.onLoss == FailClosed || l.out.gate == nil {
 		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.lane, ErrUnavailable, l.out.cause)
 	}
+	// The gate's limits are slower, so that it dates permits further back for time
+	// in line than the queue would still let anybody have them.
+	r.Since = max(r.Since, now.Add(-l.tolerance/2))
 	at, err := l.out.gate.Take(now, r)
 	if err != nil || at > now {
 		return at, err

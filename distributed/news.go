@@ -32,13 +32,15 @@ const (
 
 // hear takes in news until the connection fails or is silent for long.
 func (k *link) hear() {
-	sub := k.client.Subscribe(k.stopped, channelName(k.store.namespace))
-	ended := context.AfterFunc(k.stopped, func() { _ = sub.Close() })
-	defer func() {
-		if ended() {
-			_ = sub.Close()
-		}
-	}()
+	sub := k.client.Subscribe(k.stopped)
+	defer func() { _ = sub.Close() }()
+	if err := sub.Subscribe(k.stopped, channelName(k.store.namespace)); err != nil {
+		k.rest(causeOf(err))
+		return
+	}
+	// Close waits while a connection is made, which by now it is: closing it from
+	// the side ends what would otherwise be read for as long as the silence lasts.
+	defer context.AfterFunc(k.stopped, func() { _ = sub.Close() })()
 	for {
 		began := time.Now()
 		got, err := sub.ReceiveTimeout(k.stopped, silence)

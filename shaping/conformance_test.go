@@ -2,16 +2,24 @@ package shaping_test
 
 import (
 	"testing"
+	"time"
 
-	"github.com/weirgo/weir/internal/fakestore"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/throttle"
 	"github.com/weirgo/weir/throttle/limitertest"
 )
 
 func TestWaitingOverLocal(t *testing.T) {
-	limitertest.Waiting(t, func() throttle.Store { return throttle.Local{} })
+	limitertest.Waiting{Store: func(*testing.T) throttle.Store { return throttle.Local{} }}.Run(t)
 }
 
-func TestWaitingOverARemoteStore(t *testing.T) {
-	limitertest.Waiting(t, func() throttle.Store { return fakestore.NewServer(0).Store() })
+func TestWaitingOverRedis(t *testing.T) {
+	limitertest.Waiting{
+		Store: func(t *testing.T) throttle.Store {
+			return distributed.New(redispipe.Start(t, 0).Client(t), "waiting")
+		},
+		Tick:   time.Microsecond,
+		Shared: true,
+	}.Run(t)
 }

@@ -6,7 +6,7 @@
 //	}
 //
 //	func TestWaiting(t *testing.T) {
-//		limitertest.Waiting(t, func() throttle.Store { return new(myStore) })
+//		limitertest.Waiting{Store: func(*testing.T) throttle.Store { return new(myStore) }}.Run(t)
 //	}
 //
 // [Suite.Decisions] tests what a limiter decides: the test gives the instants,

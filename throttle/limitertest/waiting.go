@@ -17,16 +17,33 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Waiting tests the rules that show where callers wait: a queue over a limiter
-// of the store, in a bubble, at exact instants. The store is made in the bubble,
-// new for each rule, and closed if it can be. One that is remote must answer
-// without a round trip.
-func Waiting(t *testing.T, newStore func() throttle.Store) {
-	for _, r := range waitingRules {
+// Waiting tests what callers see in a queue over the limiters of a store.
+type Waiting struct {
+	// Store returns a store for one rule. It runs in the rule's bubble, and the
+	// store is closed if it can be. One that is remote must answer in the instant
+	// in which it is asked.
+	Store func(t *testing.T) throttle.Store
+
+	// Tick is what the store's instants are multiples of. Zero means 1 ns.
+	Tick time.Duration
+
+	// Shared says that other processes may claim other limits: looser ones do
+	// not hold at once, so that the rules of Tune are left out.
+	Shared bool
+}
+
+// Run tests the rules that show where callers wait: a queue over a limiter of the
+// store, in a bubble, at exact instants.
+func (s Waiting) Run(t *testing.T) {
+	rules := waitingRules
+	if !s.Shared {
+		rules = slices.Concat(rules, tuneRules)
+	}
+	for _, r := range rules {
 		t.Run(r.text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &waiting{T: t, rule: r.text, start: time.Now()}
-				store := newStore()
+				w := &waiting{T: t, rule: r.text, tick: max(s.Tick, 1), start: time.Now()}
+				store := s.Store(t)
 				if c, ok := store.(io.Closer); ok {
 					defer c.Close()
 				}
@@ -53,6 +70,7 @@ type waitingRule struct {
 type waiting struct {
 	*testing.T
 	rule  string
+	tick  time.Duration
 	queue *shaping.Queue
 	start time.Time
 	all   sync.WaitGroup
@@ -120,6 +138,11 @@ func (w *waiting) want(want ...string) {
 	if !slices.Equal(got, want) {
 		w.Errorf("%s: callers came out\n%q, want\n%q", w.rule, got, want)
 	}
+}
+
+// tickAt returns the first tick of the store not before an instant.
+func (w *waiting) tickAt(at time.Duration) time.Duration {
+	return (at + w.tick - 1) / w.tick * w.tick
 }
 
 func cost(n int) *shaping.Turn { return &shaping.Turn{N: n} }

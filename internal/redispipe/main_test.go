@@ -1,4 +1,4 @@
-package fakestore_test
+package redispipe_test
 
 import (
 	"testing"

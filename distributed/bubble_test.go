@@ -1,0 +1,100 @@
+package distributed_test
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A bubbleFleet is replicas in a bubble, each with a client, a store and a queue of
+// its own, over one Redis inside the process. Their instants are exact: what hangs
+// on Redis itself, or on time that passes by itself, is tested over real processes.
+type bubbleFleet struct {
+	t      *testing.T
+	server *redispipe.Server
+	stores []*distributed.Store
+	queues []*shaping.Queue
+	start  time.Time
+	wg     sync.WaitGroup
+
+	mu   sync.Mutex
+	left [][]time.Duration // departures of each replica
+}
+
+func newBubbleFleet(t *testing.T, replicas int, roundTrip time.Duration, limits ...throttle.Limit) *bubbleFleet {
+	t.Helper()
+	f := &bubbleFleet{t: t, server: redispipe.Start(t, roundTrip), start: time.Now(), left: make([][]time.Duration, replicas)}
+	for range replicas {
+		store := distributed.New(f.server.Client(t), "fleet")
+		store.Logger = slog.New(slog.DiscardHandler)
+		limiter, err := store.Limiter("vendor", limits...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.stores = append(f.stores, store)
+		f.queues = append(f.queues, shaping.NewQueue(limiter))
+		t.Cleanup(func() { store.Close() })
+	}
+	return f
+}
+
+// meet has every replica know the server: connections are made, the script is
+// there, and all is whole again a while later, from which instants are counted.
+func (f *bubbleFleet) meet() {
+	f.t.Helper()
+	for _, q := range f.queues {
+		if err := q.Wait(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	time.Sleep(time.Minute)
+	f.start = time.Now()
+}
+
+// work has workers at a replica wait in a loop until a time.
+func (f *bubbleFleet) work(replica, workers int, until time.Duration) {
+	for range workers {
+		f.wg.Go(func() {
+			for {
+				turn := shaping.Turn{N: 1, MaxWait: time.Hour}
+				if err := f.queues[replica].WaitTurn(f.t.Context(), &turn); err != nil {
+					f.t.Errorf("WaitTurn() = %v", err)
+					return
+				}
+				at := time.Since(f.start)
+				if at > until {
+					return
+				}
+				f.mu.Lock()
+				f.left[replica] = append(f.left[replica], at)
+				f.mu.Unlock()
+			}
+		})
+	}
+}
+
+func (f *bubbleFleet) all() []time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(slices.Values(slices.Concat(f.left...)))
+}
+
+// bounded tests that in any window the departures stay within the rate.
+func (f *bubbleFleet) bounded(rate, burst int) {
+	f.t.Helper()
+	all := f.all()
+	for i := range all {
+		for j := i; j < len(all); j++ {
+			if most := float64(burst) + float64(rate)*(all[j]-all[i]).Seconds() + 1e-6; float64(j-i+1) > most {
+				f.t.Fatalf("%d departures from %v to %v, at most %.1f", j-i+1, all[i], all[j], most)
+			}
+		}
+	}
+}

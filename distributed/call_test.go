@@ -1,0 +1,118 @@
+package distributed_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Without Redis a replica goes by its share, and asks no more often than the
+// breaker lets it. It goes on at the whole rate once Redis is back.
+func TestFailuresAreNeverAHotLoop(t *testing.T) {
+	for _, fault := range []redispipe.Fault{redispipe.Loading, redispipe.Silent} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
+			f.server.Break(fault)
+			f.work(0, 8, 12*time.Second)
+			time.Sleep(10 * time.Second)
+			// The share of a hundred replicas is one in two seconds.
+			if n := len(f.all()); n < 5 || n > 6 {
+				t.Errorf("%d departures without a server in ten seconds, want 5 of 100/s / 100 / 2", n)
+			}
+			// Three until the breaker opens, and then one each half second.
+			if n := f.server.Calls(); n > 3+20 {
+				t.Errorf("%d calls in ten seconds, want what the breaker lets through", n)
+			}
+			f.server.Break(redispipe.Healthy)
+			f.wg.Wait()
+			f.bounded(100, 1)
+			if n := len(f.all()); n < 150 {
+				t.Errorf("%d departures, want more than 150 of the two seconds after the server came back", n)
+			}
+		})
+	}
+}
+
+func TestStateTellsOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(1, time.Second))
+		want := func(when string, want throttle.StoreState) {
+			t.Helper()
+			if got := f.queues[0].State().Store; *got != want {
+				t.Errorf("%s Store = %+v, want %+v", when, *got, want)
+			}
+		}
+		want("at first", throttle.StoreState{})
+		f.queues[1].Wait(t.Context())
+		f.queues[0].Wait(t.Context())
+		want("after a run", throttle.StoreState{Replicas: 2, Calls: 1})
+		f.server.Break(redispipe.Silent)
+		gone, cancel := context.WithCancel(t.Context())
+		for range 2 { // the first goes by the share of two replicas
+			f.wg.Go(func() { f.queues[0].Wait(gone) })
+			synctest.Wait()
+		}
+		time.Sleep(60 * time.Millisecond)
+		want("without an answer", throttle.StoreState{Lost: true, Cause: "timeout", Replicas: 2, Calls: 2, Failures: 1, Unknown: 1, Local: 1})
+		f.server.Break(redispipe.Loading)
+		time.Sleep(1100 * time.Millisecond) // the probe under way has a second
+		got := *f.queues[0].State().Store
+		want("after an error", throttle.StoreState{Lost: true, Cause: "loading", Replicas: 2, Calls: got.Calls, Failures: got.Calls - 1, Unknown: 1, Local: 1})
+		f.server.Break(redispipe.Healthy)
+		time.Sleep(time.Second)
+		got = *f.queues[0].State().Store
+		want("with an answer", throttle.StoreState{Replicas: 2, Calls: got.Calls, Failures: got.Failures, Unknown: 1, Local: 1})
+		if got.Failures < 3 || got.Calls < got.Failures+2 {
+			t.Errorf("Store = %+v, want failures of both kinds, and answers", got)
+		}
+		cancel()
+		f.wg.Wait()
+	})
+}
+
+func TestDeadlinesHoldWithoutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
+		f.server.Break(redispipe.Silent)
+		for i, want := range []time.Duration{50 * time.Millisecond, 120 * time.Millisecond} {
+			err := f.queues[0].WaitTurn(t.Context(), &shaping.Turn{N: 1, MaxWait: 70 * time.Millisecond})
+			if first := i == 0; errors.Is(err, shaping.ErrDeadline) == first || time.Since(f.start) != want {
+				t.Errorf("WaitTurn() = %v after %v, want the first to go by its share after 50ms, and ErrDeadline 70ms later", err, time.Since(f.start))
+			}
+		}
+	})
+}
+
+// A call under way holds up nobody who waits, and Close for no longer than its
+// deadline.
+func TestCloseEndsCallsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 1, time.Hour, throttle.LeakyBucket(1, time.Second))
+		q, store := f.queues[0], f.stores[0]
+		gone := make(chan time.Duration, 1)
+		f.wg.Go(func() {
+			if err := q.Wait(t.Context()); !errors.Is(err, shaping.ErrClosed) {
+				t.Errorf("Wait() = %v, want ErrClosed", err)
+			}
+			gone <- time.Since(f.start)
+		})
+		synctest.Wait()
+		q.Close()
+		for range 2 {
+			if err := store.Close(); err != nil {
+				t.Errorf("Close() = %v", err)
+			}
+		}
+		if at := <-gone; at != 0 || time.Since(f.start) != distributed.DefaultFirstDeadline {
+			t.Errorf("Wait() ended at %v, Close() at %v, want at once and at the deadline of the first call", at, time.Since(f.start))
+		}
+		f.wg.Wait()
+	})
+}

@@ -1,0 +1,70 @@
+package distributed_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+func TestPauseReachesTheFleetWithinTwoRoundTrips(t *testing.T) {
+	// The runs in hand reach beyond the end of the shorter one.
+	for _, length := range []time.Duration{2 * time.Second, 50 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			const trip = 4 * time.Millisecond
+			f := newBubbleFleet(t, 4, trip, throttle.TokenBucket(200, time.Second, 10))
+			for i := range f.queues {
+				f.work(i, 16, 4*time.Second)
+			}
+			time.Sleep(time.Second + 100*time.Microsecond)
+			f.queues[2].Pause(length)
+			paused := time.Since(f.start)
+			f.wg.Wait()
+			f.bounded(200, 10)
+			var after []time.Duration
+			for i, left := range f.left {
+				for _, at := range left {
+					switch {
+					case at > paused && at < paused+length && (i == 2 || at > paused+2*trip):
+						t.Errorf("replica %d let one go %v after the pause was told", i, at-paused)
+					case at >= paused+length:
+						after = append(after, at-paused-length)
+					}
+				}
+			}
+			slices.Sort(after)
+			if first := after[0]; first > 2*trip {
+				t.Errorf("the first left %v after the pause, want it within two round trips", first)
+			}
+			for i, at := range after[:20] {
+				if at < time.Duration(i)*5*time.Millisecond {
+					t.Errorf("departure %d left %v after the pause, with a permit that was saved up", i, at)
+				}
+			}
+		})
+	}
+}
+
+// A run that was under way when a pause was told is void, also where the pause
+// is over when it comes.
+func TestPauseVoidsTheRunUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 1, 40*time.Millisecond, throttle.LeakyBucket(100, time.Second))
+		f.meet()
+		left := make(chan time.Duration, 1)
+		f.wg.Go(func() {
+			if err := f.queues[0].Wait(t.Context()); err != nil {
+				t.Errorf("Wait() = %v", err)
+			}
+			left <- time.Since(f.start)
+		})
+		time.Sleep(25 * time.Millisecond)
+		f.queues[0].Pause(10 * time.Millisecond)
+		f.wg.Wait()
+		if at := <-left; at != 80*time.Millisecond {
+			t.Errorf("left at %v, want 80ms, with the next run", at)
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package distributed_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Stricter limits hold for all at once. Looser ones hold once nobody has claimed
+// the others for 5.5 s: here two replicas are told one after the other.
+func TestTuneReachesTheFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
+		f.work(0, 4, 20*time.Second)
+		f.work(1, 4, 20*time.Second)
+		between := func(from, to time.Duration) (n int) {
+			for _, at := range f.all() {
+				if at >= from && at < to {
+					n++
+				}
+			}
+			return n
+		}
+		tune := func(i int, l throttle.Limit) {
+			if err := f.queues[i].Tune(l); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		tune(0, throttle.LeakyBucket(10, time.Second))
+		time.Sleep(2 * time.Second)
+		tune(1, throttle.LeakyBucket(10, time.Second))
+		time.Sleep(6 * time.Second)
+		tune(1, throttle.LeakyBucket(100, time.Second))
+		time.Sleep(2 * time.Second)
+		tune(0, throttle.LeakyBucket(100, time.Second))
+		if err := f.queues[0].Tune(throttle.Limit{}); err == nil {
+			t.Error("Tune() of a limit that does not validate = nil")
+		}
+		f.wg.Wait()
+		f.bounded(100, 1+2) // permits promised under the old limits depart among those of the new
+		if n := between(0, 2*time.Second); n < 198 {
+			t.Errorf("%d departures in 2s at 100/s", n)
+		}
+		if n := between(2010*time.Millisecond, 17500*time.Millisecond); n > 156 {
+			t.Errorf("%d departures in 15.5s in which somebody claims, or has claimed lately, 10/s", n)
+		}
+		if n := between(18500*time.Millisecond, 20*time.Second); n < 148 {
+			t.Errorf("%d departures in 1.5s at 100/s again", n)
+		}
+	})
+}
+
+// A cost that was more than its estimate delays the fleet as soon as it was told,
+// which may linger for 20 ms.
+func TestSettleDelaysTheFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(10, time.Second))
+		f.meet()
+		turn := shaping.Turn{N: 1}
+		if err := f.queues[0].WaitTurn(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		departure := turn.Departure()
+		departure.Request.N = 10
+		f.queues[0].Charge(departure)
+		time.Sleep(25 * time.Millisecond)
+		if err := f.queues[1].Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if at := time.Since(f.start); at < 1100*time.Millisecond || at > 1104*time.Millisecond {
+			t.Errorf("the next left at %v, want 1.1s and two round trips at most", at)
+		}
+	})
+}

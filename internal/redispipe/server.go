@@ -1,0 +1,119 @@
+package redispipe
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+)
+
+// A Fault is what befalls a server.
+type Fault int
+
+// The faults.
+const (
+	// Healthy is no fault.
+	Healthy Fault = iota
+	// Silent loses what is sent in either direction. A connection that lost
+	// something loses all that follows, also once the server is healthy.
+	Silent
+	// Loading answers every command with the error of a Redis that has just
+	// started, and runs none.
+	Loading
+)
+
+// A Server is one Redis. It is safe for concurrent use.
+type Server struct {
+	redis     *miniredis.Miniredis
+	roundTrip time.Duration
+	carrying  sync.WaitGroup
+
+	mu    sync.Mutex
+	fault Fault
+	calls int
+}
+
+// Start starts a server that is a round trip away from its clients: zero answers
+// in the same instant. It ends with t.
+func Start(t testing.TB, roundTrip time.Duration) *Server {
+	t.Helper()
+	s := &Server{redis: miniredis.NewMiniRedis(), roundTrip: roundTrip}
+	s.redis.ClockTTL(true)
+	conn, err := s.redis.Dial() // which makes the server that takes the hook
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.redis.Server().SetPreHook(s.arrive)
+	_ = conn.Close()
+	t.Cleanup(func() {
+		s.redis.Close()
+		s.carrying.Wait()
+	})
+	return s
+}
+
+// Client returns a client of the server. Each replica has its own. It is closed
+// with t.
+func (s *Server) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{
+		Addr:   "127.0.0.1:6379", // a name would be looked up
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return s.dial() },
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Break has all commands from now on meet a fault.
+func (s *Server) Break(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
+}
+
+// Calls returns how many calls of scripts arrived, whatever came of them.
+func (s *Server) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+// Forget loses all keys, as a Redis does that starts without its data.
+func (s *Server) Forget() { s.redis.FlushAll() }
+
+// arrive counts a command, and reports whether its fault answered it.
+func (s *Server) arrive(peer *server.Peer, command string, _ ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains([]string{"EVAL", "EVALSHA"}, command) {
+		s.calls++
+	}
+	if s.fault == Loading {
+		peer.WriteError("LOADING Redis is loading the dataset in memory")
+	}
+	return s.fault == Loading
+}
+
+func (s *Server) silent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fault == Silent
+}
+
+// dial returns the client's end of a connection.
+func (s *Server) dial() (net.Conn, error) {
+	far, err := s.redis.Dial()
+	if err != nil {
+		return nil, err
+	}
+	near, client := net.Pipe()
+	s.carrying.Go(func() { s.carry(near, far) })
+	s.carrying.Go(func() { s.carry(far, near) })
+	return client, nil
+}
