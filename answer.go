@@ -18,10 +18,10 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 		}
 		return headers.Signal{}
 	}
-	c.lane.server.answered(resp)
+	c.observer.server.answered(resp)
 	signal, heeded := c.read(resp)
 	if signal.Throttled {
-		c.lane.meter.Refusal(c.ctx, resp, &signal)
+		c.observer.meter.Refusal(c.ctx, resp, &signal)
 	}
 	// First the refusal: what lands lets the next one go. Where waiting does
 	// not help this request, a time that was told still is the lane's.
@@ -38,7 +38,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	dialect := c.t.Dialect
 	if dialect == nil {
-		dialect = c.lane.server.dialect(c.req, &c.t.spoken)
+		dialect = c.observer.server.dialect(c.req, &c.t.spoken)
 	}
 	refuses := dialect.CanRefuse(resp.StatusCode)
 	if !refuses && c.lane.gate.course == nil {

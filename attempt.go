@@ -27,6 +27,7 @@ type attempt struct {
 	values context.Context // of the request that the base shows
 
 	lane      *lane
+	server    *server
 	departure shaping.Departure // its request is what was settled so far
 	secure    bool
 	idle      http.RoundTripper // the base, whose idle connections may have to be closed

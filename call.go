@@ -23,11 +23,12 @@ type call struct {
 	policy  *backoff.Policy
 	body    *replay.Body // nil: the request has none
 
-	key    string
-	lane   *lane   // nil until it is entered
-	visits []visit // sub-lanes that it has entered
-	turn   shaping.Turn
-	seen   course.Seen // state of the lane when the turn came
+	key      string
+	lane     *lane     // nil until it is entered
+	observer *observer // of the lane
+	visits   []visit   // sub-lanes that it has entered
+	turn     shaping.Turn
+	seen     course.Seen // state of the lane when the turn came
 
 	started   throttle.Instant // arrival in the first lane; zero: not yet
 	sent      int              // attempts
@@ -74,11 +75,11 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 		key = ByHost
 	}
 	c.key = key(req)
-	lane, err := t.lanes.enter(c.key)
+	l, err := t.enter(c.key)
 	if err != nil {
 		return c.fail(err)
 	}
-	c.lane = lane
+	c.lane, c.observer = l, observerOf(l)
 	c.turn.MaxWait = c.options.maxWait
 	if t.Tenant != nil {
 		c.turn.Tenant, c.turn.Weight = t.Tenant(req)

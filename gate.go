@@ -10,6 +10,7 @@ import (
 	"time"
 
 	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -25,10 +26,10 @@ const unanswered = time.Second
 // admits one call at a time until a good answer.
 type gate struct {
 	throttle.Limiter
-	course  *course.Course // what answers have taught; nil: nothing is learned
-	longest time.Duration  // longest pause of the limiter that callers wait through
-	started time.Time      // where the gate's clock was read
-	store   atomic.Int32   // a storeWord
+	course  *course.Course                      // what answers have taught; nil: nothing is learned
+	longest time.Duration                       // longest pause of the limiter that callers wait through
+	started time.Time                           // where the gate's clock was read
+	store   atomic.Pointer[throttle.StoreState] // as the limiter told last; nil: it has none
 
 	shut atomic.Bool // what follows matters
 
@@ -125,16 +126,13 @@ const newsLag = time.Second
 // whether it is.
 func (g *gate) hear(now throttle.Instant) (closed bool) {
 	s := g.Limiter.State(now)
-	g.store.Store(int32(storeWordOf(s.Store)))
+	g.store.Store(s.Store)
 	if s.Paused <= g.longest {
 		return false
 	}
 	g.closeTo(now.Add(s.Paused))
 	return true
 }
-
-// storeWord says where the limits are enforced, as the limiter told last.
-func (g *gate) storeWord() storeWord { return storeWord(g.store.Load()) }
 
 // closedFor returns how long from now everybody is refused.
 func (g *gate) closedFor(now throttle.Instant) time.Duration {
@@ -180,12 +178,12 @@ func (g *gate) seen() course.Seen {
 	return g.course.Look()
 }
 
-// learned returns what answers have taught.
-func (g *gate) learned() Learned {
+// known returns what answers have taught.
+func (g *gate) known() learn.Known {
 	if g.course == nil {
-		return Learned{}
+		return learn.Known{}
 	}
-	return Learned(g.course.Known())
+	return g.course.Known()
 }
 
 // refused lets the lane learn from a refusal, whose call still is to land.
@@ -325,7 +323,7 @@ func (g *gate) Tolerance() time.Duration {
 // State implements [throttle.Limiter].
 func (g *gate) State(now throttle.Instant) throttle.State {
 	s := g.Limiter.State(now)
-	s.Whole = s.Whole && g.learned() == Learned{}
+	s.Whole = s.Whole && g.known() == learn.Known{}
 	if !g.shut.Load() {
 		return s
 	}

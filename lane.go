@@ -11,7 +11,6 @@ import (
 	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/readable"
-	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -20,14 +19,14 @@ import (
 // what a refusal said of a part of its lane alone, which is a route, a credential
 // or, in the overflow lane, a key.
 type lane struct {
-	key    string
-	home   *lanes
-	limits atomic.Pointer[[]throttle.Limit] // resolved; shared by lanes of the same limits
-	gate   *gate
-	queue  *shaping.Queue
-	budget *backoff.Budget
-	shadow *shadow // nil: there are no shadow limits
-	meter  telemetry.Meter
+	key      string
+	home     *lanes
+	limits   atomic.Pointer[[]throttle.Limit] // resolved; shared by lanes of the same limits
+	gate     *gate
+	queue    *shaping.Queue
+	budget   *backoff.Budget
+	shadow   *shadow // nil: there are no shadow limits
+	observer laneObserver
 
 	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
 	used      atomic.Int64 // Instant of the last departure
@@ -36,8 +35,6 @@ type lane struct {
 	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
 	sublanes  atomic.Int32 // sub-lanes that were made for it
 	doubts    doubts
-
-	server server // for the calls
 
 	longWaits longWaits
 
@@ -84,7 +81,7 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	t.setQueue(l.queue)
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
-	l.meter = home.metrics.Meter(key)
+	l.observer = t.observe(key)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if !local {
@@ -104,19 +101,27 @@ func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
 	return course.NewCourse(set, l.learned)
 }
 
-// observed returns the lane's state for metrics.
-func (l *lane) observed() telemetry.State {
-	s := telemetry.State{State: l.queue.State(), Learned: l.gate.learned().Rate}
+// State returns the state of the lane's queue and limiter.
+func (l *lane) State() shaping.State { return l.queue.State() }
+
+// Known returns what answers have taught.
+func (l *lane) Known() learn.Known { return l.gate.known() }
+
+// Configured returns how many requests per second the configured limits of up to a
+// minute allow; zero: any number.
+func (l *lane) Configured() float64 {
 	if rate := settingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
-		s.Configured = rate
+		return rate
 	}
-	return s
+	return 0
 }
 
-// learned tells the operator, and the span of the call whose answer taught it, what
-// was learned.
+// Observer returns the lane's observer.
+func (l *lane) Observer() laneObserver { return l.observer }
+
+// learned tells the operator, and the observer, what was learned.
 func (l *lane) learned(ctx context.Context, k learn.Known) {
-	telemetry.Learned(ctx, l.key, k.Rate, k.InFlight)
+	l.observer.Learned(ctx, k)
 	with := []any{"lane", l.key}
 	if k.Rate > 0 {
 		with = append(with, "per_second", math.Round(k.Rate*100)/100)
@@ -127,12 +132,10 @@ func (l *lane) learned(ctx context.Context, k learn.Known) {
 	l.home.settings.logger().Info("weir: a limit was learned from the server's answers", with...)
 }
 
-// waits tells the logger, the tracer and the meter of a wait. What that needs is made for
-// the wait: few of many lanes have one.
+// waits tells the logger and the observer of a wait.
 func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.tellLong(w)
-	spanned := l.home.settings.tracer.Wait(ctx, l.key, l.gate.storeWord(), &w)
-	return l.meter.Wait(ctx, &w, spanned)
+	return l.observer.Waits(ctx, w, l.gate.store.Load())
 }
 
 // tellLong logs a wait that will be long: otherwise nobody sees a caller whom a
@@ -198,7 +201,7 @@ func (l *lane) whole(old bool) bool {
 // close ends the line and the limiter.
 func (l *lane) close() error {
 	l.queue.Close()
-	l.meter.Lost(context.Background(), l.queue.State().Store)
+	l.observer.Closed(l.queue.State().Store)
 	return l.gate.Close()
 }
 
@@ -213,7 +216,7 @@ func (l *lane) refused(ctx context.Context, a *course.Answer, told time.Duration
 	}
 	moved := l.moved(now, fact.Until)
 	if moved {
-		l.meter.Pause(told, min(told, longestPause))
+		l.observer.Paused(told, min(told, longestPause))
 	}
 	long := told > l.home.settings.maxPause
 	if long {

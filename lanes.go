@@ -3,14 +3,11 @@ package weir
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/weirgo/weir/internal/learn"
-	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -24,11 +21,7 @@ type lanes struct {
 	sublanes  table
 	done      chan struct{}
 	changes   atomic.Int64 // of limits
-	rawKey    atomic.Bool  // one was reported
 	forgotten atomic.Bool  // what Recall returned was none, and was reported
-
-	metering sync.Once
-	metrics  *telemetry.Metrics // nil: nobody collects them; made before the first lane
 
 	tuning sync.Mutex // of one lane at a time
 
@@ -56,7 +49,6 @@ func (s *lanes) enter(key string) (*lane, error) {
 		if l != nil || err != nil {
 			return l, err
 		}
-		s.meter()
 		name := key
 		if shared {
 			name = ""
@@ -65,27 +57,6 @@ func (s *lanes) enter(key string) (*lane, error) {
 		memory := s.recall(name)          // and so is this
 		if l, err = s.open(name, limits, memory, shared, changes); l != nil || err != nil {
 			return l, err
-		}
-	}
-}
-
-// meter makes the metrics, once. It holds no lock: somebody who collects, and
-// asks for a Snapshot meanwhile, may hold those of the provider. Nor is it done
-// for a Snapshot.
-func (s *lanes) meter() {
-	s.metering.Do(func() {
-		s.metrics = telemetry.NewMetrics(s.settings.meters, observed(s))
-		runtime.AddCleanup(s, (*telemetry.Metrics).Close, s.metrics)
-	})
-}
-
-// observed returns the lanes for metrics, which do not keep them alive: a
-// Transport may be forgotten without having been closed.
-func observed(s *lanes) telemetry.Lanes {
-	lanes := weak.Make(s)
-	return func(yield func(*telemetry.Meter, telemetry.State) bool) {
-		if s := lanes.Value(); s != nil {
-			s.each(func(l *lane) bool { return yield(&l.meter, l.observed()) })
 		}
 	}
 }
@@ -135,12 +106,7 @@ func (s *lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, 
 			l.users.Add(-1)
 		}
 	}()
-	switch {
-	case shared:
-		s.settings.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", s.settings.maxLanes)
-	case !s.rawKey.Load() && raw(key) && s.rawKey.CompareAndSwap(false, true):
-		s.settings.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
-	}
+	s.settings.opened(key, shared)
 	told = true
 	return l, nil
 }
@@ -287,8 +253,6 @@ func (s *lanes) close() error {
 	sublanes := slices.Clone(s.sublanes.all)
 	s.mu.Unlock()
 	close(s.done)
-	s.metering.Do(func() {}) // nobody makes them any more
-	s.metrics.Close()
 	var errs []error
 	for _, l := range append(s.list(), sublanes...) {
 		errs = append(errs, l.close())

@@ -28,7 +28,7 @@ func (e *ResendError) Retryable() bool { return true }
 
 // getConn is called before each send, and stops those beyond the bound.
 func (a *attempt) getConn(string) {
-	unheard, http2 := int(a.unheard.Load()), a.lane.server.http2(a.secure)
+	unheard, http2 := int(a.unheard.Load()), a.server.http2(a.secure)
 	switch resends := maxDeadResends; {
 	case unheard == 0:
 	case http2 && unheard > maxStreamResends, unheard > resends:

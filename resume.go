@@ -43,7 +43,7 @@ func (t *Transport) Forget(key string) error {
 // relieve calls do for the lane of a key and for its sub-lanes.
 func (t *Transport) relieve(key string, do func(*lane)) error {
 	t.once.Do(t.init)
-	l, err := t.lanes.enter(key)
+	l, err := t.enter(key)
 	if err != nil {
 		return err
 	}

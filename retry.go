@@ -53,7 +53,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		c.tellBodyLost(telemetry.FailureOf(resp, err), lost)
 	}
 	c.verdict, c.refusedLast, c.asked = d.Reason, signal.Throttled && !d.Retry, max(c.told, signal.RetryAfter)
-	c.lane.meter.Retry(c.ctx, d, resp, err)
+	c.observer.meter.Retry(c.ctx, d, resp, err)
 	return d
 }
 

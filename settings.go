@@ -1,14 +1,13 @@
 package weir
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/weirgo/weir/backoff"
-	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -17,6 +16,20 @@ import (
 // again. A server with one wrong header must not keep its clients away for
 // longer.
 const longestPause = time.Hour
+
+// A laneObserver is told what happens in one lane. It may keep more for the
+// lane's calls.
+type laneObserver interface {
+	// Waits is told that a wait begins, and how the lane's limits are shared through
+	// a store; nil: they are not. What it returns is told how the wait ended.
+	Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error))
+	// Paused is told of a pause that was asked for, and how long it is held.
+	Paused(asked, held time.Duration)
+	// Learned is told what the call with this context has taught.
+	Learned(ctx context.Context, k learn.Known)
+	// Closed is told that the lane ends, and how its store was last; nil: it had none.
+	Closed(store *throttle.StoreState)
+}
 
 // settings are the fields of a Transport that its lanes need.
 type settings struct {
@@ -32,6 +45,6 @@ type settings struct {
 	limits     func(key string) []throttle.Limit // returns the limits of a key as they are now
 	budget     func() *backoff.Budget            // makes the budget of one lane
 	logger     func() *slog.Logger
-	tracer     telemetry.Tracer
-	meters     metric.MeterProvider // nil: the global one
+	observe    func(key string) laneObserver
+	opened     func(key string, shared bool) // told of each new lane that has a key, or is shared
 }

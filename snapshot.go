@@ -56,7 +56,7 @@ func (l *lane) state() LaneState {
 		Paused:   s.Paused,
 		Cut:      s.Cut,
 		Stale:    s.Stale,
-		Learned:  l.gate.learned(),
+		Learned:  Learned(l.Known()),
 		Shadow:   l.shadow.counts(),
 		Limits:   s.Limits,
 		Store:    s.Store,

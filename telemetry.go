@@ -7,7 +7,6 @@ import (
 
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
-	"github.com/weirgo/weir/throttle"
 )
 
 // WaitHook returns a hook for a queue of your own. It makes each wait that
@@ -20,11 +19,6 @@ import (
 func WaitHook(lane string, provider trace.TracerProvider) *shaping.Hook {
 	tracer := telemetry.NewTracer(provider)
 	return &shaping.Hook{Wait: func(ctx context.Context, w shaping.Wait) func(error) {
-		return tracer.Wait(ctx, lane, storeWordOf(w.Queue.State().Store), &w)
+		return tracer.Wait(ctx, lane, telemetry.StoreOf(w.Queue.State().Store), &w)
 	}}
 }
-
-// A storeWord says in telemetry who enforces a lane's limits.
-type storeWord = telemetry.Store
-
-func storeWordOf(s *throttle.StoreState) storeWord { return telemetry.StoreOf(s) }

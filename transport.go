@@ -169,11 +169,14 @@ type Transport struct {
 	// keys look like raw paths. If nil, slog.Default() is used.
 	Logger *slog.Logger
 
-	once   sync.Once
-	base   http.RoundTripper
-	tracer telemetry.Tracer
-	lanes  *lanes
-	limits atomic.Pointer[[]throttle.Limit] // as they are now
+	once     sync.Once
+	base     http.RoundTripper
+	tracer   telemetry.Tracer
+	lanes    *lanes
+	metering sync.Once
+	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
+	rawKey   atomic.Bool                      // one was reported
+	limits   atomic.Pointer[[]throttle.Limit] // as they are now
 
 	spoken   atomic.Pointer[spoken] // dialect of the host that any lane has looked up last
 	failures failures               // of calls that an outer client may try again
@@ -208,8 +211,8 @@ func (t *Transport) settings() settings {
 		limits:     t.limitsFor,
 		budget:     t.Retry.NewBudget,
 		logger:     t.logger,
-		tracer:     t.tracer,
-		meters:     t.MeterProvider,
+		observe:    t.observe,
+		opened:     t.opened,
 	}
 	if s.store == nil {
 		s.store = throttle.Local{}
@@ -252,6 +255,16 @@ func (t *Transport) maxLanes() int {
 	return DefaultMaxLanes
 }
 
+// opened tells the operator of a new lane whose key should be none.
+func (t *Transport) opened(key string, shared bool) {
+	switch {
+	case shared:
+		t.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", t.maxLanes())
+	case !t.rawKey.Load() && raw(key) && t.rawKey.CompareAndSwap(false, true):
+		t.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
+	}
+}
+
 func (t *Transport) logger() *slog.Logger {
 	if t.Logger != nil {
 		return t.Logger
@@ -273,6 +286,8 @@ func (t *Transport) CloseIdleConnections() {
 // Base. Calling it again does nothing.
 func (t *Transport) Close() error {
 	t.once.Do(t.init)
+	t.metering.Do(func() {}) // nobody makes them any more
+	t.metrics.Close()
 	return t.lanes.close()
 }
 

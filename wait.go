@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -12,7 +13,7 @@ import (
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
 	err := c.turnCome()
-	c.lane.meter.Turn(c.ctx, &c.turn, c.lane.gate.storeWord(), err)
+	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.gate.store.Load()), err)
 	if first {
 		c.arrive(err)
 	}

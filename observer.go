@@ -1,0 +1,72 @@
+package weir
+
+import (
+	"context"
+	"runtime"
+	"time"
+	"weak"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An observer tells in spans and metrics what happens in one lane. It also keeps,
+// for the lane's calls, what HTTP has shown of the server: a lane knows nothing of
+// HTTP or telemetry.
+type observer struct {
+	key    string
+	tracer telemetry.Tracer
+	meter  telemetry.Meter
+	server server
+}
+
+// observerOf returns the observer of a lane.
+func observerOf(l *lane) *observer { return l.Observer().(*observer) }
+
+// observe returns the observer of a new lane of a key.
+func (t *Transport) observe(key string) laneObserver {
+	return &observer{key: key, tracer: t.tracer, meter: t.metrics.Meter(key)}
+}
+
+// Waits begins the span of a wait, and returns what ends it.
+func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error)) {
+	return o.meter.Wait(ctx, &w, o.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w))
+}
+
+// Paused counts a pause for which the server asked, and of which so much is held.
+func (o *observer) Paused(asked, held time.Duration) { o.meter.Pause(asked, held) }
+
+// Learned tells the span of the call whose answer taught it what was learned.
+func (o *observer) Learned(ctx context.Context, k learn.Known) {
+	telemetry.Learned(ctx, o.key, k.Rate, k.InFlight)
+}
+
+// Closed counts what a lane that ends has lost in its store.
+func (o *observer) Closed(store *throttle.StoreState) { o.meter.Lost(context.Background(), store) }
+
+// enter enters the lane of a key. Before the first one it makes the metrics. It
+// holds no lock then: somebody who collects, and asks for a Snapshot meanwhile, may
+// hold those of the provider.
+func (t *Transport) enter(key string) (*lane, error) {
+	t.metering.Do(func() {
+		t.metrics = telemetry.NewMetrics(t.MeterProvider, observed(t.lanes))
+		runtime.AddCleanup(t.lanes, (*telemetry.Metrics).Close, t.metrics)
+	})
+	return t.lanes.enter(key)
+}
+
+// observed returns the lanes for metrics, which do not keep them alive: a
+// Transport may be forgotten without having been closed.
+func observed(s *lanes) telemetry.Lanes {
+	lanes := weak.Make(s)
+	return func(yield func(*telemetry.Meter, telemetry.State) bool) {
+		if s := lanes.Value(); s != nil {
+			s.each(func(l *lane) bool {
+				state := telemetry.State{State: l.State(), Configured: l.Configured(), Learned: l.Known().Rate}
+				return yield(&observerOf(l).meter, state)
+			})
+		}
+	}
+}
