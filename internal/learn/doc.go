@@ -41,8 +41,12 @@
 // A search takes at least 0.045 s/U, 0.4 round trips/U, a third less than U
 // periods/U of windows, and as long as a silence cost: losing the share U of n
 // calls costs what one silence does when n = W silence/U. Silences that nobody
-// told count for no more than 0.8 s, unless they are blocks of equal length. A
-// wide estimate searches four times faster, because it is there to be narrowed.
+// told count for no more than 0.8 s, unless they are blocks of equal length, and a
+// search takes 20 s or three periods at most for a silence's sake: one second in
+// twenty is what a bucket with Retry-After in whole seconds may lose by it. A wide
+// estimate searches four times faster, because it is there to be narrowed; if it
+// stays wide three times running it is taken slower each time, since a ramp that is
+// shorter than a window shows nothing of the window.
 // The rate rises by 22 % in a round trip at most, so that what is in flight when
 // a limit is met is a fifth of the limit.
 //
@@ -51,13 +55,28 @@
 // end of a cycle that two silences agreed on. A count of fewer than 0.5/U calls
 // says less than is known and only widens U.
 //
+// # Told times
+//
+// A told end of seconds says that nothing would have been served until then, less
+// the second by which it may be rounded up. If it was met with a rate far too high,
+// what was served until then is the vendor's rate. What such a silence cost is its
+// length less what spending the window too fast explains: P(1 - W/R). Some vendors
+// count the last window on and tell the end of this one, so a told window may close
+// when it has hardly begun. That is no sample, once running; the window that comes
+// next is a whole one, and its count is exact. After a told time the pace begins
+// with the first call, because such a vendor has one permit then. If a rate above W
+// is served for longer than a search and a half, the limit rose: from then on it is
+// raised by half in each period.
+//
 // # Told quotas
 //
 // See [Track]: the level line. Three readings that do not contradict each other
 // must agree before a track binds, a level of fewer than four permits is too
 // coarse, and three refusals that a track did not foresee end its say. A level
 // that is not full shows the vendor's rate without one refusal; the pace is that
-// rate plus what brings the level to its reserve in four round trips. A window is
+// rate plus what brings the level to its reserve in four round trips. If a window
+// ends and little is left in the next, what was spent before counts on, and comes
+// back at the limit over the window. A window is
 // spent as calls come down to its reserve, and held for its end; a first window
 // of which nobody knows that it is one is asked again after a second.
 //
@@ -93,6 +112,10 @@
 //     beginnings.
 //   - A weak pull of the level towards its reserve (0.25 s instead of four round
 //     trips): an error of the slope then empties the bucket.
+//   - Raising the rate by half in each period without a told time: searches in bare
+//     windows then overshoot, and of an aligned 600/min 0.89 is used instead of 0.99.
+//   - A reserve of a fifth for all told levels: with strangers taking half a bucket
+//     of 20, 0.79 is used instead of 0.98. Levels below 16 keep a tenth.
 //   - Counting what was refused alone as the level: with strangers, readings of
 //     served calls are what shows them in time.
 package learn

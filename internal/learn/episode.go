@@ -88,14 +88,24 @@ func (s *State) end(f *Fact) {
 		s.firstNear(f)
 		return
 	}
-	if s.small(f) {
+	if s.small(f) || s.mute(f) {
 		s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
 		s.R = s.W * (1 - s.U)
+		s.slowly(f)
 		return
 	}
 	s.measure(f)
 	s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
 	s.R = s.W * (1 - s.U)
+	s.slowly(f)
+}
+
+// slowly keeps the pace already after the call that ended a told time: vendors whose
+// last window counts on have one permit then.
+func (s *State) slowly(f *Fact) {
+	if s.Until > s.Ref.At {
+		s.Next = f.Departed.Add(seconds(1 / s.R))
+	}
 }
 
 // presumed tells whether the estimate that was just refused was not measured here,
@@ -115,6 +125,21 @@ func (s *State) noteEarly() {
 	if s.W > 0 && s.U < 0.25 {
 		s.Early += (early - s.Early) / 8
 	}
+}
+
+// mute tells whether a window closed when it had hardly begun, which tells nothing
+// of its size: some vendors count the last one on, and tell the end of this one. It
+// is so but once running, since the limit may have fallen.
+func (s *State) mute(f *Fact) bool {
+	n, t := float64(f.Ordinal-s.End.Ordinal)-float64(s.Refused), f.Departed.Sub(s.End.At).Seconds()
+	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
+	s.Whole = s.Mute
+	s.Mute = s.W > 0 && !s.Mute && told > 2 && n < s.W*t/4
+	if s.Mute {
+		s.P = max(s.P, told)
+		s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+	}
+	return s.Mute
 }
 
 // small tells whether too few calls were served since the last measure to tell

@@ -60,7 +60,7 @@ func (s *State) toRate() {
 // flightRefused handles a refusal while calls in flight are bounded.
 func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	if s.Mode == Trial && f.Flying > 1 && s.Lowered < 4 &&
-		(s.Lowered < 0 || float64(f.Flying) >= s.Ceil-1 && float64(f.Ordinal-s.End.Ordinal) >= 2*s.Ceil) {
+		(s.Lowered < 0 || float64(f.Flying) >= s.Ceil-1 && float64(f.Ordinal-s.End.Ordinal) >= s.Ceil) {
 		s.Lowered++
 		s.Ceil = min(s.Ceil-1, float64(f.Flying-1))
 		s.Cap = min(s.Cap, 0.8*s.Ceil)
@@ -89,13 +89,17 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
-// crowded tells whether a refused call left with more in flight than any served
-// one, for the third time running: then perhaps calls in flight are counted.
+// crowded tells whether for the fourth time running a call was refused that left with
+// as many in flight as the one refused before, and with more than three of four calls
+// that were served in between: then perhaps calls in flight are counted.
 func (s *State) crowded(f *Fact, now throttle.Instant) bool {
-	if f.Until > 0 || f.Flying < 5 || f.Flying <= s.Crowd || f.Ordinal-s.End.Ordinal < 20 || now < s.Banned {
+	n := int(f.Ordinal - s.End.Ordinal)
+	thick := f.Until == 0 && f.Flying > 1 && f.Flying >= s.Thick && 4*s.Crowd < n && n >= 8 && now >= s.Banned
+	s.Thick = f.Flying
+	if !thick {
 		s.Crowds = 0
 		return false
 	}
 	s.Crowds++
-	return s.Crowds >= 3
+	return s.Crowds >= 4
 }

@@ -9,6 +9,8 @@ type sample struct {
 	t       float64 // seconds
 	silence float64 // seconds from the first refused departure to the first served one
 	probed  float64 // seconds of it in which probes were refused
+	covered float64 // seconds of it in which calls were, or would have been: a time was told
+	told    bool    // a time was told, and no probe was refused
 	first   bool    // no episode came before
 	long    bool    // the silence is too long for a bucket
 	again   bool    // and as long after the last one as that was after the one before: windows
@@ -26,6 +28,8 @@ func (s *State) sample(f *Fact) sample {
 	if s.Asked.Ordinal > 0 {
 		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
 	}
+	m.told = s.Until > s.Ref.At && m.probed == 0
+	m.covered = max(m.probed, min(s.Told, f.Departed).Sub(s.Ref.At).Seconds())
 	before := max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2))
 	if m.first {
 		s.B, s.Burst, s.Silence = before, before, max(m.silence, 1e-9)
@@ -46,16 +50,20 @@ func (s *State) measure(f *Fact) {
 	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t { // another, longer limit refused
 		return
 	}
-	if m.probed > 0 {
-		most := 1 / m.probed
+	if m.covered > 0 {
+		most := 1 / m.covered
 		if m.long || m.silence > m.t/4 {
-			most = m.n / max(1e-6, s.Asked.At.Sub(s.End.At).Seconds())
+			most = m.n / max(1e-6, m.t-m.silence+m.covered)
 		}
-		hi = max(lo, min(hi, most))
+		// What a told time costs may be more than what was spent too much, so it
+		// bounds only a rate that was far too high.
+		if m.probed > 0 || m.covered > 1 && m.n >= 8 && !m.block && (hi > 1.5*most || s.Whole) {
+			hi = max(lo, min(hi, most))
+		}
 	}
 	old, width := s.W, s.U
 	s.W = math.Sqrt(lo * hi)
-	if old > 0 && width <= 0.25 {
+	if old > 0 && width <= 0.25 && !s.Whole {
 		s.W = max(s.W, old/2)
 	}
 	u := max((hi-lo)/(hi+lo), leastWidth, 1/(m.n+1))
@@ -63,10 +71,16 @@ func (s *State) measure(f *Fact) {
 		u = max(u, 8/m.n)
 	}
 	s.U = min(u, mostWidth)
+	if s.Wide++; s.U <= 0.25 {
+		s.Wide = 0
+	}
 	if !m.first || m.silence > m.t/2 {
 		s.period(m)
 	}
 	s.G = max(0, m.silence-m.probed)
+	if m.told { // a window that was spent too fast lost nothing by it
+		s.G = max(0, s.G-max(0, s.P*(1-s.W/s.RefR)))
+	}
 	switch {
 	case m.block:
 		s.G = m.silence
@@ -78,7 +92,7 @@ func (s *State) measure(f *Fact) {
 // bracket returns the bounds between which the vendor's rate lies, before the
 // probes are considered.
 func (s *State) bracket(m sample) (lo, hi float64) {
-	lo, hi = max(m.n/m.t, (m.n-s.B)/max(1e-6, m.t-m.silence+m.probed)), s.RefR
+	lo, hi = max(m.n/m.t, (m.n-s.B)/max(1e-6, m.t-m.silence+m.covered)), s.RefR
 	most := math.Inf(1)
 	for _, mark := range s.Marks {
 		if mark.Ordinal <= s.End.Ordinal || mark.Ordinal >= s.Ref.Ordinal || s.Ref.At <= mark.At {
@@ -92,8 +106,19 @@ func (s *State) bracket(m sample) (lo, hi float64) {
 	if s.Burst >= 8 {
 		hi = min(hi, most)
 	}
+	if s.windows() { // a rate that was kept up for one is no more than theirs
+		for i, mark := range s.Marks {
+			if mark.Ordinal > s.End.Ordinal && s.Ref.At.Sub(mark.At).Seconds() >= s.P {
+				lo = max(lo, 0.98*s.Rates[i])
+			}
+		}
+	}
 	return min(lo, hi), hi
 }
+
+// windows tells whether the vendor counts in windows, as far as it shows: what it
+// served at once is worth half a period or more.
+func (s *State) windows() bool { return s.P > 2 && s.Burst >= s.W*s.P/2 }
 
 // cycle notes how long it is from the end of one long silence to the next, and
 // tells whether it is the same as before: then windows of that length end there.
@@ -119,7 +144,13 @@ func (s *State) period(m sample) {
 		if s.P == 0 {
 			s.P = min(m.t, 4*m.silence)
 		}
+		if m.told && s.windows() && m.covered > m.t/8 && m.t < 1.9*s.P {
+			s.P = m.t // the first was not a whole one
+		}
 		s.P = min(s.P, m.t)
+		if m.told && !m.block { // a told end comes within the window
+			s.P = max(s.P, m.covered)
+		}
 	case m.silence < 2/s.W:
 		s.P *= 0.97
 	}

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"math"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -69,7 +70,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
 		s.Refused++
 	}
-	s.Until = max(s.Until, f.Until)
+	s.tell(f)
 	if f.Ordinal <= s.Cut {
 		s.stale(f)
 		return
@@ -92,6 +93,16 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	}
 }
 
+// tell notes the told end of a refusal. One in whole seconds is rounded up.
+func (s *State) tell(f *Fact) {
+	s.Until = max(s.Until, f.Until)
+	told := f.Until
+	if f.Until.Sub(f.Landed)%time.Second == 0 {
+		told = told.Add(-time.Second)
+	}
+	s.Told = max(s.Told, told)
+}
+
 // stale notes a refusal of a departure before one that was heard of.
 func (s *State) stale(f *Fact) {
 	if s.Episode && f.Ordinal < s.Ref.Ordinal && f.Ordinal > s.End.Ordinal {
@@ -112,7 +123,9 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 		return
 	}
 	s.Blamed = 0
-	s.Crowd = max(s.Crowd, f.Flying)
+	if s.Thick > 0 && f.Flying >= s.Thick {
+		s.Crowd++
+	}
 	if !f.Waited {
 		return
 	}

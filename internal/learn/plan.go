@@ -34,6 +34,9 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	switch {
 	case s.Mode == Rate:
 		p.Rate = s.R
+		if !s.Episode {
+			p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
+		}
 	case s.Mode != Start || s.Setting.Configured == 0:
 		p.Most = max(1, int(s.Cap))
 	}

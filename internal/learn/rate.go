@@ -10,8 +10,8 @@ const (
 
 // search returns how many calls a search for the limit takes.
 func (s *State) search() float64 {
-	g := s.G * min(1, 0.25/s.U)
-	return s.W / s.U * max(2.35/s.W, 0.045, 0.4*s.RTT, g, s.P*s.U/1.5) * (1 + 2*s.Early)
+	g := min(s.G*min(1, 0.25/s.U), s.U*max(20, 3*s.P))
+	return s.W / s.U * max(2.35/s.W, 0.045, 0.4*s.RTT, g, s.P*s.U/1.5) * (1 + 2*s.Early) * (1 + max(0, s.Wide-2))
 }
 
 // grow raises the rate for a call that was served while somebody waited.
@@ -19,7 +19,7 @@ func (s *State) grow(f *Fact) {
 	n := s.search()
 	s.X = min(s.X+1/n, 40)
 	if k := int(s.X * 4); k >= s.Marked {
-		s.Marks[k%marks] = Mark{f.Ordinal, f.Departed}
+		s.Marks[k%marks], s.Rates[k%marks] = Mark{f.Ordinal, f.Departed}, s.R
 		s.Marked = k + 1
 	}
 	faster := 5.0
@@ -27,6 +27,9 @@ func (s *State) grow(f *Fact) {
 		faster = 1
 	}
 	step := s.U * math.Ln2 * math.Exp2(s.X+faster*max(0, s.X-2)) / n
+	if s.X > 1.5 && s.P > 0 && s.Until > s.Ref.At { // for more than a period it served more than it did: the limit rose
+		step = max(step, 0.4/(s.R*s.P))
+	}
 	if s.plenty(f) {
 		step = max(step, 0.05)
 	}

@@ -13,6 +13,9 @@ func (t *Track) reserve(rtt float64) float64 {
 	if t.Slope > 0 {
 		keep = max(keep, min(size/3, 0.1*t.Slope), t.Slope*rtt)
 	}
+	if size < 16 { // it would be too large a share of what a log gives back
+		return min(keep, max(0.5, size/10))
+	}
 	return min(keep, size/2)
 }
 
@@ -78,13 +81,19 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	return blamed
 }
 
-// plenty tells whether a trusted track says that at least half is left.
+// plenty tells whether all trusted tracks say that at least half is left, but for
+// those that said so when a call was refused.
 func (s *State) plenty(f *Fact) bool {
+	some := false
 	for i := range s.Tracks {
 		t := &s.Tracks[i]
-		if t.binds(s) && t.Limit >= leastLevel && t.Last.Ordinal == f.Ordinal && t.left(f.Departed, f.Ordinal) >= max(3, t.Limit/2) {
-			return true
+		switch {
+		case t.Key == 0 || t.Liar || t.Last.Ordinal != f.Ordinal:
+		case !t.binds(s) || t.flying() || t.Limit < leastLevel || t.left(f.Departed, f.Ordinal) < max(3, t.Limit/2):
+			return false
+		default:
+			some = true
 		}
 	}
-	return false
+	return some
 }

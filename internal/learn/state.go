@@ -32,14 +32,16 @@ type State struct {
 	RTT     float64          // seconds from a departure until its fact is heard, smoothed
 	Cut     int64            // refusals of departures up to it were heard
 	Until   throttle.Instant // the vendor wants nothing before it
+	Told    throttle.Instant // until then it would have refused: Until, less what may be its rounding
 	Last    Mark             // the newest departure heard of
 	Pace    [2]Mark          // two older departures: the rate at which calls really left
 
 	// Calls in flight.
 	Cap     float64          // most calls in flight
 	Ceil    float64          // what Cap may grow to, in Trial and Flight
-	Crowd   int              // most calls in flight of which one was served, since End
-	Crowds  int              // refusals in a row with more in flight
+	Thick   int              // calls in flight when the last episode began
+	Crowd   int              // calls served since End that left with as many in flight
+	Crowds  int              // episodes in a row that began with more in flight than most served calls
 	Lowered int              // how often order on the way lowered Ceil in this trial
 	Run     int              // answers at the ceiling
 	Step    float64          // how far the ceiling was raised last
@@ -55,13 +57,17 @@ type State struct {
 	P    float64 // seconds of the vendor's period, as far as it shows; zero: none
 	B    float64 // calls served before the first refusal: the burst, and what came due with it
 
-	Marks  [marks]Mark // the ramp: a departure for each quarter of the search
-	Marked int         // how many
+	Wide   float64        // measures in a row that left the estimate wide
+	Marks  [marks]Mark    // the ramp: a departure for each quarter of the search
+	Rates  [marks]float64 // the rate in force at each
+	Marked int            // how many
 
 	Turn  float64 // seconds between the ends of the last two long silences; zero: the last was none
 	Cycle float64 // seconds of the vendor's windows, as two silences agreed; zero: unknown
 	Pause float64 // seconds that the last silence lasted
 	Early float64 // share of refusals that came early in their search, smoothed
+	Mute  bool    // the last episode told nothing
+	Whole bool    // it began a window, and the one before told nothing
 	Burst float64 // B as it was at first
 
 	End     Mark // the call whose service ended the last episode; at first, the first departure

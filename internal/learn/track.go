@@ -3,6 +3,7 @@ package learn
 import (
 	"hash/fnv"
 	"math"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -32,6 +33,7 @@ type Track struct {
 	Count    int              // readings of the measure
 	Reset    throttle.Instant // the told end of the window, the earliest told; zero: none
 	Strikes  int              // refusals in a row that it did not foresee
+	Liar     bool             // it said that half was left when a call was refused
 	Agree    int              // readings in a row that did not contradict the one before
 	Asked    int              // refusals since it last began anew that proved its end right
 	Whole    bool             // its last window began with all of its permits
@@ -134,6 +136,7 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 		t.Window = q.Window.Seconds()
 	}
 	t.Top = max(t.Top, q.Remaining)
+	t.Liar = t.Liar || f.Refused && q.Remaining >= q.Limit/2
 	t.Readings++
 	t.Seen = t.Seen || q.Remaining >= max(1, min(2, q.Limit-1))
 	t.Base = max(t.Base, f.Granted)
@@ -157,6 +160,11 @@ func (t *Track) resetAt(f *Fact, q *Quota) {
 	}
 	t.Full = max(t.Full, q.Reset.Seconds())
 	at := f.Landed.Add(q.Reset)
+	if ended := t.Reset > 0 && f.Landed.Add(time.Second) > t.Reset && at.Sub(t.Reset) > 2e9; ended && t.Slope == 0 && t.Full > coarse && q.Remaining < t.Limit/2 {
+		// The window ended, and little is left in the next: what was spent before
+		// counts on, and is given back as time passes.
+		t.Whole, t.Slope, t.Since = false, t.Limit/max(t.Full, t.Window), 0
+	}
 	exact := q.Reset%1e9 != 0 && f.Ordinal >= t.Last.Ordinal // a bucket's moves with each call
 	if exact || t.Reset <= f.Landed || at < t.Reset || at.Sub(t.Reset) > 2e9 {
 		t.Reset = at

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/weirgo/weir/internal/learn"
 )
 
 // A Draw is a random vendor, the way to it and the demand.
@@ -100,11 +102,67 @@ func (d *Draw) capacity(v Vendor) (rate float64, settle time.Duration) {
 	return rate, max(settle, time.Duration(100/rate*1e9), 3*v.Block)
 }
 
-// Play runs the draw and returns the share of what could be served that was,
-// and the departures before a told time.
+// Group names what the draw has in common with others: what its vendor tells, its
+// rules, and how its limits change.
+func (d Draw) Group() string {
+	tells := "quotas"
+	switch d.Run.Style {
+	case Bare:
+		tells = "nothing"
+	case RetrySecs, RetryMillis, Coarse, LiarLow, LiarHigh, Garbage:
+		tells = "time"
+	}
+	turn := "steady"
+	if len(d.Run.Changes) > 0 {
+		turn = "up"
+		if d.Run.Changes[0].Vendor.Rules[0].Permits < d.Run.Vendor.Rules[0].Permits {
+			turn = "down"
+		}
+	}
+	if d.Run.Vendor.Block > 0 {
+		turn += " block"
+	}
+	if d.Run.Vendor.RefusalsCount {
+		turn += " counts"
+	}
+	kinds := d.Kinds
+	if len(d.Run.Vendor.Rules) > 1 {
+		kinds = "two "
+	}
+	return tells + ", " + kinds + turn
+}
+
+// Play runs the draw and returns the share of what could be served that was.
 func (d Draw) Play() (used float64, res Result) {
 	res = Run(d.Run, d.Seed)
 	return float64(res.Served) / (d.Rate * (d.Run.Until - d.Run.From).Seconds()), res
+}
+
+// Known returns the share of what could be served that a client is served that knows
+// the limits from the beginning, keeps an even pace below them, and obeys told times:
+// the best of five paces. It is less than 1 if calls bunch on the way more than the
+// vendor bears, or if what a refusal tells to wait is longer than what was exceeded.
+func (d Draw) Known() (used float64) {
+	s := d.Run
+	for _, c := range s.Changes {
+		s.Vendor = *c.Vendor
+	}
+	s.Changes = nil
+	most := 0
+	for _, r := range s.Vendor.Rules {
+		if r.Kind == Flight && (most == 0 || r.Permits < most) {
+			most = r.Permits
+		}
+	}
+	for _, f := range [...]float64{1, 0.97, 0.9, 0.8, 0.6} {
+		s.Knows = &learn.Plan{Rate: f * d.Rate, Most: most}
+		if most > 0 && f == 1 {
+			s.Knows.Rate = 0
+		}
+		res := Run(s, d.Seed)
+		used = max(used, float64(res.Served)/(d.Rate*(s.Until-s.From).Seconds()))
+	}
+	return used
 }
 
 // String describes the draw on a line.

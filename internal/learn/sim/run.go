@@ -27,7 +27,8 @@ type Scenario struct {
 	Configured  []throttle.Limit
 	Changes     []Change
 	NoLearner   bool
-	Spread      bool // spread told windows
+	Knows       *learn.Plan // the client learns nothing, keeps to this plan, and obeys told times
+	Spread      bool        // spread told windows
 }
 
 // A Change happens to the vendor while the run goes on.
@@ -357,13 +358,16 @@ func (w *world) count(c *call) {
 func (w *world) learn(f *learn.Fact) {
 	w.flying--
 	delete(w.unans, f.Ordinal)
-	if w.NoLearner || w.state.Quiet(f) {
+	if w.NoLearner || w.Knows == nil && w.state.Quiet(f) {
 		return
 	}
 	f.Granted = w.granted
 	if f.Until > 0 {
 		told := throttle.Fact{Refused: true, Until: f.Until} // it pauses, and slows nothing
 		w.limiter.Reconcile(throttle.Instant(w.now), told)
+	}
+	if w.Knows != nil {
+		return
 	}
 	w.state = learn.Observe(w.state, f, throttle.Instant(w.now))
 	w.replan()
@@ -380,7 +384,10 @@ var Trace func(w *world, f *learn.Fact)
 
 func (w *world) replan() {
 	p := learn.Plan{}
-	if !w.NoLearner {
+	switch {
+	case w.Knows != nil:
+		p = *w.Knows
+	case !w.NoLearner:
 		p = w.state.Plan(throttle.Instant(w.now), w.granted)
 	}
 	if p.Changed(w.plan) {

@@ -112,7 +112,7 @@ func TestRandomVendors(t *testing.T) {
 			t.Errorf("nothing was served: %v", d)
 		}
 	}
-	if low > max(4, draws*3/10) || stuck > max(1, draws/20) {
+	if low > max(4, draws/5) || stuck > max(1, draws/20) {
 		t.Errorf("of %d vendors %d were served below 0.8 of what they could, %d below 0.3", draws, low, stuck)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -66,19 +67,30 @@ func draw(first uint64, n, trace int) {
 		sim.TraceTo(os.Stdout, trace > 1)
 	}
 	type outcome struct {
-		used float64
-		res  sim.Result
-		draw sim.Draw
+		used  float64
+		known float64
+		res   sim.Result
+		draw  sim.Draw
 	}
 	var all []outcome
 	begin := time.Now()
-	low, stuck, early := 0, 0, 0
-	byStyle, byKind := map[string][2]int{}, map[string][2]int{}
+	low, stuck, early, lowKnown, stuckKnown := 0, 0, 0, 0, 0
+	groups := map[string][2]int{}
 	for i := range n {
 		d := sim.Random(first + uint64(i))
 		used, res := d.Play()
 		res.Bins = nil // they would fill the memory
-		all = append(all, outcome{used, res, d})
+		known := 1.0
+		if used < 0.8 {
+			known = d.Known()
+			if used < 0.8*known {
+				lowKnown++
+			}
+			if used < 0.3*known {
+				stuckKnown++
+			}
+		}
+		all = append(all, outcome{used, known, res, d})
 		bad := 0
 		if used < 0.8 {
 			low, bad = low+1, 1
@@ -87,16 +99,20 @@ func draw(first uint64, n, trace int) {
 			stuck++
 		}
 		early += res.Early
-		style, kind := d.Run.Style.String(), d.Kinds
-		byStyle[style] = [2]int{byStyle[style][0] + bad, byStyle[style][1] + 1}
-		byKind[kind] = [2]int{byKind[kind][0] + bad, byKind[kind][1] + 1}
+		g := d.Group()
+		groups[g] = [2]int{groups[g][0] + bad, groups[g][1] + 1}
 	}
 	slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.used, b.used) })
-	for _, o := range all[:min(n, 25)] {
-		fmt.Printf("%.3f refused %d: %v\n", o.used, o.res.Refused, o.draw)
+	for _, o := range all[:min(n, max(25, low))] {
+		fmt.Printf("%.3f of %.3f refused %d: %v\n", o.used, o.known, o.res.Refused, o.draw)
 	}
-	fmt.Println("below 0.8 by style:", byStyle)
-	fmt.Println("below 0.8 by kind:", byKind)
+	names := slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return groups[b][0] - groups[a][0] })
+	for _, name := range names {
+		if g := groups[name]; g[0] > 0 {
+			fmt.Printf("%4d of %4d below 0.8: %s\n", g[0], g[1], name)
+		}
+	}
 	fmt.Printf("seeds %d to %d: %d below 0.8 (%.1f %%), %d below 0.3, median %.3f, %d departures before a told time, %v\n",
 		first, first+uint64(n)-1, low, 100*float64(low)/float64(n), stuck, all[n/2].used, early, time.Since(begin).Round(time.Millisecond))
+	fmt.Printf("beside a client that knows: %d below 0.8 (%.1f %%), %d below 0.3\n", lowKnown, 100*float64(lowKnown)/float64(n), stuckKnown)
 }
