@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// await lets w, who is in line, wait; the head asks the limiter again at the
+// await makes w, who is in line, wait. The head asks the limiter again at the
 // instant next.
 func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 	w.ready = make(chan struct{})
@@ -18,12 +18,13 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 	q.settle(now)
 }
 
-// drop takes w, who does not depart, out of the line.
+// drop takes w out of the line without a departure.
 func (q *Queue) drop(w *waiter) {
 	q.line.leave(w)
 	q.forgetDeadline(w)
 }
 
+// forgetDeadline takes w from the callers that may expire.
 func (q *Queue) forgetDeadline(w *waiter) {
 	if w.expiry > 0 {
 		heap.Remove(&q.expiring, int(w.expiry)-1)
@@ -45,8 +46,8 @@ func (q *Queue) sendAway(w *waiter, err error) {
 	close(w.ready)
 }
 
-// wake asks the limiter again for everybody in line, because something that
-// the limiter answered may no longer hold.
+// wake asks the limiter again for everybody in line, because an earlier answer
+// may no longer hold.
 func (q *Queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,17 +55,17 @@ func (q *Queue) wake() {
 	q.advance(q.Now())
 }
 
-// advance lets everybody go who can go now, sends away whose wait is certain
-// to end too late, and sets the timer for the rest. When the head is sent away
-// the next may ask for less, and go at once.
+// advance lets callers go who can go now, rejects those whose wait is certain
+// to end too late, and sets the timer for the rest. When it rejects the head,
+// the next caller may ask for less and go at once, so it begins again.
 func (q *Queue) advance(now throttle.Instant) {
 	for q.grant(now) && q.expire(now) {
 	}
 	q.settle(now)
 }
 
-// grant lets go from the head of the line who can go now. It reports whether a
-// head is left, who must wait until q.due.
+// grant lets callers at the head of the line go, until one cannot go now. It
+// reports whether there is such a head; it asks again at q.due.
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	due := min(q.due, now) // of the head; those behind it were never told an instant
 	q.due = throttle.Never
@@ -89,9 +90,9 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	return false
 }
 
-// expire sends away whose deadline has come, or cannot be met, in the order of
-// deadlines up to the first that can. It reports whether somebody else heads the
-// line now.
+// expire rejects callers whose deadline has come or cannot be met, in the order
+// of deadlines, up to the first that can be. It reports whether the line has
+// another head now.
 func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 	for len(q.expiring) > 0 {
 		w := q.expiring[0]
@@ -106,15 +107,15 @@ func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 	return headGone
 }
 
-// dismiss sends w away for its deadline.
+// dismiss rejects w because of its deadline.
 func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
-	err := q.refusal(ErrDeadline, f, now)
+	err := q.rejection(ErrDeadline, f, now)
 	err.Waiting-- // the others
 	q.sendAway(w, err)
 }
 
-// settle sets the timer for the head's next question or the next deadline, and
-// tells a remote limiter who stands in line.
+// settle sets the timer for the head's next question or for the next deadline,
+// and tells a remote limiter who is in line.
 func (q *Queue) settle(now throttle.Instant) {
 	waits := q.line.count > 0
 	q.busy.Store(waits || q.closed || q.late > 0)
@@ -138,8 +139,9 @@ func (q *Queue) settle(now throttle.Instant) {
 	}
 }
 
-// Close sends everybody in line away with [ErrClosed], and everybody who comes
-// afterwards. It does not close the limiter. Calling it again does nothing.
+// Close rejects everybody in line, and everybody who comes later, with
+// [ErrClosed]. It does not close the limiter. It always returns nil. Calling it
+// again does nothing.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,9 +150,9 @@ func (q *Queue) Close() error {
 	}
 	q.closed = true
 	now := q.Now()
-	refusal := q.refusal(ErrClosed, throttle.Forecast{}, now)
+	rejection := q.rejection(ErrClosed, throttle.Forecast{}, now)
 	for q.line.count > 0 {
-		q.sendAway(q.line.first(), refusal)
+		q.sendAway(q.line.first(), rejection)
 	}
 	q.settle(now)
 	return nil

@@ -5,29 +5,29 @@ import (
 	"iter"
 )
 
-// idleTenants is how many tenants of whom nobody waits a class remembers, at most,
-// for what they had. A tenant beyond them is as good as new: it departs earlier
-// than its share by one caller.
+// idleTenants is the most tenants without waiting callers of which a class
+// remembers what they had. A tenant that is forgotten is as good as new: it
+// departs earlier than its share by one caller.
 const idleTenants = 1000
 
-// A class holds the callers of one priority. Its tenants share by start-time fair
-// queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each departure has a start, which
-// is the end of the tenant's last one or, if the tenant has been idle, the start of
-// the class's last; it ends cost/weight later; and the least start is next. So two
-// tenants that both wait differ, in any span of time, by no more than one departure
-// of each. Of
+// A class holds the callers of one priority. Its tenants share by start-time
+// fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996). Each departure has a
+// start. That is the end of the tenant's last departure or, if the tenant was
+// idle, the start of the class's last one. The departure ends cost/weight
+// later. The least start departs next. So while two tenants wait, what they get
+// differs from their shares by no more than one departure of each. Of
 //
 //	a, a, a, a (weight 1), b, b (weight 2), all of cost 1
 //
-// the starts are a 0 1 2 3 and b 0 0.5, and they depart as a b b a a a.
+// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a.
 //
-// The start is had when a caller becomes its tenant's first, not when it comes: one
-// that gives up costs its tenant nothing.
+// A caller has its start when it becomes its tenant's first, not when it comes.
+// So a caller that gives up costs its tenant nothing.
 type class struct {
 	priority Priority
-	tenants  byStart            // of whom somebody waits
-	named    map[string]*tenant // by name; nil: there are none
-	nameless tenant             // of the callers that name no tenant
+	tenants  byStart            // those of whom somebody waits
+	named    map[string]*tenant // tenants by name; nil: there are none
+	nameless tenant             // the tenant of callers that name none
 	now      float64            // start of the last departure
 }
 
@@ -40,9 +40,10 @@ type tenant struct {
 	start   float64 // of its first caller's departure
 	end     float64 // of its last departure
 	cost    float64 // of all its callers in line
-	last    place   // the last one that any of them had
+	last    place   // the last place that any of them had
 }
 
+// first returns the caller who departs next.
 func (c *class) first() *waiter { return c.tenants[0].waiting[0] }
 
 // enter puts w behind its tenant's earlier callers.
@@ -57,8 +58,8 @@ func (c *class) enter(w *waiter, u urgency) {
 	c.order(t)
 }
 
-// order puts t where its first caller belongs now. A turn that comes back has paid
-// for its place and keeps it.
+// order puts t where its first caller belongs now. A turn that comes back keeps
+// its place, because it has paid for it.
 func (c *class) order(t *tenant) {
 	if len(t.waiting) == 0 {
 		heap.Remove(&c.tenants, t.index-1)
@@ -98,8 +99,7 @@ func (c *class) reset() {
 	c.nameless.start, c.nameless.end = 0, 0
 }
 
-// tenant returns whom the caller counts with, with the weight it was named with
-// last.
+// tenant returns the tenant of a caller, with the weight that was named last.
 func (c *class) tenant(u urgency) *tenant {
 	t := &c.nameless
 	if u.tenant != "" {
@@ -111,6 +111,7 @@ func (c *class) tenant(u urgency) *tenant {
 	return t
 }
 
+// open makes a tenant of that name.
 func (c *class) open(name string) *tenant {
 	if c.named == nil {
 		c.named = make(map[string]*tenant)
@@ -123,8 +124,8 @@ func (c *class) open(name string) *tenant {
 	return t
 }
 
-// forget drops the idle tenants, unless enough of them have nothing that counts
-// any more.
+// forget drops the idle tenants whose past no longer counts. If too many others
+// are idle, it drops these too.
 func (c *class) forget() {
 	idle := 0
 	for name, t := range c.named {
@@ -173,10 +174,10 @@ func (l *byStart) Pop() any {
 	return t
 }
 
-// inOrder yields the class's callers as they will depart if nobody else comes.
-// Only what is looked at is sorted: the next is always the least of a small heap,
-// which holds the tenants looked at so far and the children of those in the heap
-// of tenants.
+// inOrder yields the class's callers in the order in which they depart if
+// nobody else comes. It sorts only what is looked at: the next caller is always
+// the least of a small heap. That heap holds the tenants looked at so far, and
+// their children in the heap of tenants.
 func (c *class) inOrder() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		tenants := cursors{c.cursor(0)}
@@ -208,11 +209,12 @@ func (c *class) inOrder() iter.Seq[*waiter] {
 // A cursor looks at one tenant's callers in the order of their places.
 type cursor struct {
 	tenant *tenant
-	index  int     // of the tenant in the class; below zero: its children are known
+	index  int     // of the tenant in the class; below zero: its children were added
 	start  float64 // of the next one's departure
 	candidates
 }
 
+// cursor returns a cursor of the i-th tenant.
 func (c *class) cursor(i int) *cursor {
 	t := c.tenants[i]
 	return &cursor{tenant: t, index: i, start: t.start, candidates: candidates{line: t.waiting, at: []int{0}}}

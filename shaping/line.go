@@ -12,20 +12,20 @@ import (
 type waiter struct {
 	place
 	throttle.Request
-	ctx      context.Context  // to pass over callers who have gone
+	ctx      context.Context  // tells callers who have gone
 	deadline throttle.Instant // Never: none
 
 	// Under the queue's lock, until ready is closed.
 	tenant  *tenant
 	cost    float64 // what its departure counts in its tenant's share
-	bytes   int64   // that it holds while it waits
+	bytes   int64   // that its caller holds while it waits
 	back    bool    // its turn departed before
 	index   int32   // 1 + index among its tenant's; 0: not in line
 	expiry  int32   // 1 + index among the expiring; 0: not among them
 	charged throttle.Instant
 	granted throttle.Instant // when it was granted; zero: it was not
 	due     throttle.Instant // when it would have been granted if nothing had been late
-	err     error            // why it was sent away
+	err     error            // why it was rejected
 	ready   chan struct{}    // nil: it never stood in line
 }
 
@@ -38,20 +38,20 @@ func (w *waiter) dated() throttle.Request {
 	return r
 }
 
-// A line holds the callers who wait, in the order in which they depart: the most
-// urgent class first, but for the share that the other classes are guaranteed
-// together; inside a class the tenants by their weights; and the callers of one
-// tenant by place.
+// A line holds the callers who wait, in the order in which they depart. The
+// most urgent class goes first, except for the share that the other classes are
+// guaranteed together. Inside a class the tenants share by their weights.
+// Inside a tenant the callers go by place.
 type line struct {
 	share   float64  // of all departures, guaranteed to the classes below the most urgent
-	classes []*class // in which somebody waits, the most urgent first
-	normal  class    // of PriorityNormal; most lines have no other
+	classes []*class // those in which somebody waits, the most urgent first
+	normal  class    // class of PriorityNormal; most lines have no other
 	count   int      // callers in line
-	bytes   int64    // that they hold
+	bytes   int64    // that the callers in line hold
 	owed    float64  // cost that the classes below may spend before the most urgent
 }
 
-// first returns who departs next; nil if nobody waits.
+// first returns the caller who departs next, and nil if nobody waits.
 func (l *line) first() *waiter {
 	if len(l.classes) == 0 {
 		return nil
@@ -64,8 +64,8 @@ func (l *line) first() *waiter {
 	return l.classes[0].first()
 }
 
-// longest returns, of the first callers of the classes below the most urgent, the
-// one that came first.
+// longest returns, among the first callers of the classes below the most
+// urgent, the one that came first.
 func (l *line) longest() *waiter {
 	longest := l.classes[1].first()
 	for _, c := range l.classes[2:] {
@@ -91,7 +91,7 @@ func (l *line) enter(w *waiter, u urgency) {
 	l.bytes += w.bytes
 }
 
-// depart takes w out of line because it departs, and counts that.
+// depart takes w out of the line because it departs, and counts its departure.
 func (l *line) depart(w *waiter) {
 	switch {
 	case len(l.classes) == 1:
@@ -120,7 +120,7 @@ func (l *line) leave(w *waiter) {
 	}
 }
 
-// all yields everybody in line, in no order.
+// all yields everybody in line, in any order.
 func (l *line) all() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		for _, c := range l.classes {
@@ -135,8 +135,8 @@ func (l *line) all() iter.Seq[*waiter] {
 	}
 }
 
-// requests yields what is asked for in line, first to last, as if the most urgent
-// classes went first whatever is owed to the others.
+// requests yields what the callers in line ask for, from first to last, as if
+// the more urgent class always went first.
 func (l *line) requests() iter.Seq[throttle.Request] {
 	return func(yield func(throttle.Request) bool) {
 		for _, c := range l.classes {
@@ -149,8 +149,8 @@ func (l *line) requests() iter.Seq[throttle.Request] {
 	}
 }
 
-// byDeadline is a heap of the waiters that have a deadline, the next to expire
-// at its root.
+// byDeadline is a heap of the waiters that have a deadline. The next one to
+// expire is at its root.
 type byDeadline []*waiter
 
 func (l byDeadline) Len() int           { return len(l) }
@@ -170,6 +170,7 @@ func (l *byDeadline) Pop() any {
 	return w
 }
 
+// pop removes the last waiter of a list, and returns it.
 func pop(l *[]*waiter) *waiter {
 	old := *l
 	w := old[len(old)-1]

@@ -32,11 +32,11 @@ const (
 func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
 	switch {
 	case bound > w.deadline:
-		return q.refuse(w, ErrDeadline, now)
+		return q.reject(w, ErrDeadline, now)
 	case t.arrived != 0:
 		return nil
 	case q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast:
-		return q.refuse(w, ErrQueueFull, now)
+		return q.reject(w, ErrQueueFull, now)
 	}
 	return q.makeRoom(w, now)
 }
@@ -48,9 +48,9 @@ func (q *Queue) makeRoom(w *waiter, now throttle.Instant) error {
 	for q.line.count > 1 && q.overfull() {
 		victim := q.line.victim(q.Overflow)
 		if victim == nil || victim == w {
-			return q.refuse(w, ErrQueueFull, now)
+			return q.reject(w, ErrQueueFull, now)
 		}
-		err := q.refuse(victim, ErrQueueFull, now)
+		err := q.reject(victim, ErrQueueFull, now)
 		q.sendAway(victim, err)
 		q.shed++
 	}

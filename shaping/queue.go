@@ -11,71 +11,76 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// DefaultMaxWaiting is the most callers that wait in a queue that sets no
-// number: enough for every worker of a process, few enough that their memory,
-// about 3 KB each, does not end it.
+// DefaultMaxWaiting is the most callers that wait in a queue if it sets no
+// number. It is enough for every worker of a process. The memory of a waiting
+// caller is about 3 KB, so that of a full line is about 30 MB.
 const DefaultMaxWaiting = 10_000
 
-// deadlineMargin is how long before a context's deadline a wait ends, so that
-// its own error, which says what held it, is what the caller sees.
+// deadlineMargin is how long before a context's deadline a wait ends. The
+// caller then sees the queue's error, which says what held it, and not the
+// context's.
 const deadlineMargin = time.Millisecond
 
 // A Queue is a line of callers in front of a [throttle.Limiter]. Make it with
-// [NewQueue] and set its fields before first use. Its methods are safe for
-// concurrent use.
+// [NewQueue], and set its fields before first use. It is safe for concurrent
+// use.
 //
-// A queue has no goroutine of its own. Whoever joins the line at its head,
-// leaves it, or finds its one timer fired advances the line under the lock.
+// A queue has no goroutine of its own. The line is moved on, under the lock, by
+// the callers: by one that joins it at its head, by one that leaves it, and by
+// the queue's one timer.
 type Queue struct {
 	MaxWaiting int           // most callers in line; zero: DefaultMaxWaiting
-	MaxWait    time.Duration // longest wait of a caller, also without a deadline; zero: none
-	Hook       *Hook         // told of waits; nil: nobody is
+	MaxWait    time.Duration // longest wait of a caller, with or without a deadline; zero: none
+	Hook       *Hook         // is told of waits; nil: nobody is
 
-	// Overflow says who goes when the line is full: when MaxWaiting callers
-	// wait, or what they hold is more than MaxWaitingBytes. Zero: who comes.
+	// Overflow says who is rejected if the line is full: if more than MaxWaiting
+	// callers wait, or if they hold more than MaxWaitingBytes. Zero means
+	// OverflowReject.
 	Overflow Overflow
-	// MaxWaitingBytes is the most that those in line may hold, as their
-	// [Turn].Bytes say; one caller alone may hold more. Zero: any number.
+	// MaxWaitingBytes is the most bytes that the callers in line may hold, by the
+	// Bytes of their [Turn]. One caller alone may hold more. Zero means any number.
 	MaxWaitingBytes int64
-	// MaxForecast is the longest that a newcomer may be expected to wait, with
-	// those before it at the configured rates. It is a guess, and may refuse
-	// somebody who would have been in time. Zero: nobody is refused for a guess.
+	// MaxForecast is the longest time that a newcomer may be expected to wait, if
+	// all those before it depart at the configured rates. It is a guess, and may
+	// reject a caller who would have been in time. Zero means that nobody is
+	// rejected for a guess.
 	MaxForecast time.Duration
 
-	// LowPriorityShare is the share of departures, by cost, that the callers
-	// below the most urgent class in line are guaranteed together, so that none
-	// of them starves. It goes to the one of them that came first. Zero:
-	// DefaultLowPriorityShare; negative: nothing is guaranteed.
+	// LowPriorityShare is the share of departures, by cost, that is guaranteed to
+	// all callers below the most urgent class in line, so that none of them
+	// starves. Among those callers, the one that came first has it. It is at most
+	// one half. Zero means DefaultLowPriorityShare; negative means none.
 	LowPriorityShare float64
 
 	limiter throttle.Limiter
-	remote  throttle.Remote // the limiter; nil if it is none
+	remote  throttle.Remote // the limiter, if it is one; nil: it is not
 
-	started time.Time        // where the queue's clock was read
-	base    throttle.Instant // and what it said
+	started time.Time        // when the queue read the wall clock
+	base    throttle.Instant // what the wall clock said then
 
-	// busy sends callers to the lock: somebody waits, the queue is closed, or
-	// somebody left it late a moment ago.
+	// busy sends callers to the lock: somebody waits, the queue is closed, or a
+	// caller left the line late a moment ago.
 	busy atomic.Bool
 
 	mu        sync.Mutex
 	closed    bool
 	tolerance time.Duration // how late a permit may be spent
-	numbered  int64         // places that were given a number
+	numbered  int64         // numbers given to places
 	line      line
 	rates     []float64 // permits per second of each limit; nil: not read yet
 	expiring  byDeadline
 	timer     *time.Timer
-	due       throttle.Instant // when the head asks again; Never where only news can help
+	due       throttle.Instant // when the head asks again; Never: only news can help it
 	fetching  bool             // the remote was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
-	late      time.Duration    // how late after it was due the last late one left the line
-	lateTo    throttle.Instant // and until when that counts
-	shed      uint64           // callers sent away for want of room
-	stale     uint64           // permits that were void when their caller woke
+	late      time.Duration    // by how much the last late caller left the line after it was due
+	lateTo    throttle.Instant // until when late counts
+	shed      uint64           // callers rejected to make room
+	stale     uint64           // permits that were void when their caller woke up
 }
 
-// NewQueue returns a queue in front of the limiter, which must not be nil.
+// NewQueue returns a queue in front of the limiter. It panics if the limiter is
+// nil.
 func NewQueue(limiter throttle.Limiter) *Queue {
 	if limiter == nil {
 		panic("shaping: NewQueue of a nil limiter")
@@ -102,15 +107,16 @@ func (q *Queue) readTolerance() {
 	}
 }
 
-// Now returns the instant by the queue's clock, in which all its instants are.
+// Now returns the present instant by the queue's clock. All instants that the
+// queue takes or returns are by that clock.
 func (q *Queue) Now() throttle.Instant {
 	return q.base + throttle.Instant(time.Since(q.started))
 }
 
-// Wait waits for one permit of every limit. It returns nil once the permits
-// are spent for the caller, who departs now. Otherwise nothing is spent and
-// the error is ctx's, an [*Error], or the limiter's for what can never be
-// granted, such as [throttle.ErrExceedsBurst].
+// Wait waits for one permit of every limit. If it returns nil, the permits are
+// spent for the caller, who departs now. Otherwise nothing is spent. The error
+// is ctx's if the caller gave up; an [*Error] if the queue rejected it; or the
+// limiter's for what can never be granted, such as [throttle.ErrExceedsBurst].
 func (q *Queue) Wait(ctx context.Context) error { return q.WaitN(ctx, 1) }
 
 // WaitN is [Queue.Wait] for n permits of every limit.
@@ -119,8 +125,8 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	return q.WaitTurn(ctx, &t)
 }
 
-// WaitTurn is [Queue.Wait] for a turn, which may come back: it then stands
-// where its first arrival puts it.
+// WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its
+// first arrival puts it.
 func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -139,11 +145,11 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	return q.wait(ctx, t, q.deadline(ctx, t, now))
 }
 
-// wait is WaitTurn where the permits may not be at hand. A permit that is void
-// by the time its caller wakes sends the caller back into the line.
+// wait is WaitTurn if the permits may not be at hand. If a permit is void when
+// its caller wakes up, the caller goes back into the line.
 //
-// Whoever waits keeps its stack, and a goroutine begins with 2 KB: what is on
-// the way to park is kept out of it, in the waiter.
+// Each waiting goroutine keeps its stack, and a stack begins with 2 KB. So what
+// is needed on the way to park is kept in the waiter, not on the stack.
 func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) error {
 	var ended func(error)
 	for {
@@ -167,8 +173,8 @@ func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) er
 	}
 }
 
-// tell tells the hook that w waits. Where the hook panics nobody will wait for
-// w: it leaves the line.
+// tell tells the hook that w waits. If the hook panics, w leaves the line,
+// because nobody will wait for it.
 func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 	defer func() {
 		if ended == nil {
@@ -178,7 +184,8 @@ func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 	return q.Hook.wait(w.ctx, begun)
 }
 
-// join puts the turn in line, as w, or answers at once: granted or refused.
+// join puts the turn in line, as w, or answers at once, by granting or
+// rejecting it.
 func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,7 +194,7 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 		q.advance(now)
 	}
 	if q.closed {
-		return nil, q.refusal(ErrClosed, throttle.Forecast{}, now)
+		return nil, q.rejection(ErrClosed, throttle.Forecast{}, now)
 	}
 	q.stand(w, t, now)
 	q.line.share = q.lowPriorityShare()
@@ -220,9 +227,9 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	return begun, nil
 }
 
-// ask asks the limiter for w, who has just entered the line, if w heads it or, for
-// the error, can never be granted. It returns when the head asks again; an instant
-// not after now if w is granted.
+// ask asks the limiter for w, who has just entered the line, if w is its head.
+// If w can never be granted, it asks even so, for the error. It returns when
+// the head asks again; if that is not after now, w is granted.
 func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, error) {
 	heads := w == q.line.first()
 	if !heads && bound != throttle.Never {
@@ -235,8 +242,8 @@ func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, e
 	return at, err
 }
 
-// foretell returns what the hook is told of a wait that begins; nil where there
-// is no hook.
+// foretell returns what the hook is told of a wait that begins. Without a hook
+// it returns nil.
 func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	if q.Hook == nil {
 		return nil
@@ -252,9 +259,9 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	}
 }
 
-// stand sets where w stands, and what it asks for. A turn that passed without a
-// line before goes before those who joined the line in the instant in which it
-// passed.
+// stand sets w's place, and what it asks for. A turn that passed before without
+// standing in line goes before those who joined the line in the instant in
+// which it passed.
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	w.Request = t.request(q.since(now))
 	w.cost, w.back, w.bytes = q.burden(w.Request), t.visits > 0, max(t.Bytes, 0)
@@ -268,10 +275,10 @@ func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	}
 }
 
-// since returns when a newcomer counts as having come: now, or earlier by as
-// much as somebody left the line late a moment ago. A single worker in a loop
-// has no line in which its lateness could count, and would fall behind by a
-// timer's lateness with each call.
+// since returns when a newcomer counts as having come. That is now, or earlier
+// by as much as a caller left the line late a moment ago. Without this, a
+// single worker in a loop would fall behind by a timer's lateness with each
+// call, because it has no line in which that lateness could count.
 func (q *Queue) since(now throttle.Instant) throttle.Instant {
 	if q.late > 0 && now <= q.lateTo {
 		return now.Add(-q.late)
@@ -280,9 +287,10 @@ func (q *Queue) since(now throttle.Instant) throttle.Instant {
 	return now
 }
 
-// caughtUp forgets a lateness where permits were charged no later than their
-// caller counted as having come: nothing fell due while it was late, so that
-// held nobody up, and must not let several leave at once.
+// caughtUp ends the credit for lateness that since gives to a newcomer, if the
+// newcomer's permits were charged at the very instant at which it counted as
+// having come. Nothing fell due during the lateness then, so it has delayed
+// nobody, and its credit must not let several callers leave at once.
 func (q *Queue) caughtUp(charged, since throttle.Instant) {
 	if charged == since && q.late > 0 {
 		q.late = 0
@@ -290,7 +298,7 @@ func (q *Queue) caughtUp(charged, since throttle.Instant) {
 	}
 }
 
-// deadline returns when the wait of a caller who came at an instant must end.
+// deadline returns when the wait of a turn must end that came at an instant.
 func (q *Queue) deadline(ctx context.Context, t *Turn, came throttle.Instant) throttle.Instant {
 	deadline := throttle.Never
 	if d, ok := ctx.Deadline(); ok {
@@ -311,21 +319,22 @@ func (q *Queue) maxWaiting() int {
 	return DefaultMaxWaiting
 }
 
-// refuse returns the error that sends w away, who is in line.
-func (q *Queue) refuse(w *waiter, cause error, now throttle.Instant) error {
+// reject returns the error with which w, who is in line, is rejected.
+func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 	f := q.limiter.Forecast(now, w.Request)
-	err := q.refusal(cause, f, now)
+	err := q.rejection(cause, f, now)
 	err.Waiting-- // the others
 	err.Before, _ = q.line.ahead(w)
 	err.Forecast = max(0, q.expected(w, f.At, now))
 	return err
 }
 
-func (q *Queue) refusal(cause error, f throttle.Forecast, now throttle.Instant) *Error {
+// rejection returns the error for a caller of whom the forecast is known.
+func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant) *Error {
 	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Limit: f.Limit, Reason: f.Reason}
 }
 
-// park waits until w is granted, sent away, or its caller gives up.
+// park waits until w is granted or rejected, or its caller gives up.
 func (q *Queue) park(w *waiter) error {
 	select {
 	case <-w.ready:
@@ -337,7 +346,8 @@ func (q *Queue) park(w *waiter) error {
 	return q.leave(w)
 }
 
-// leave takes w, whose caller has given up, out of the line.
+// leave takes w, whose caller has given up, out of the line. If w was granted
+// in the same moment, its permits go back.
 func (q *Queue) leave(w *waiter) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -357,9 +367,10 @@ func (q *Queue) leave(w *waiter) error {
 	return w.ctx.Err()
 }
 
-// missed reports whether the permits of w are void: it woke so late after their
-// instant that others may hold the next ones by now, because the process stood
-// still; or a pause was told between the grant and now.
+// missed reports whether the permits of w are void. They are if w woke up so
+// long after their instant, because the process stood still, that others may
+// hold the next permits by now. They are, too, if a pause was told between the
+// grant and now.
 func (q *Queue) missed(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -378,8 +389,8 @@ func (q *Queue) missed(w *waiter) bool {
 	return false
 }
 
-// giveBack returns permits that were granted and never left, and lets others
-// have them.
+// giveBack gives back permits that were granted and not used, so that others
+// may have them.
 func (q *Queue) giveBack(now, charged throttle.Instant, r throttle.Request) {
 	q.limiter.Refund(now, charged, r)
 	q.advance(now)

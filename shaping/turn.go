@@ -101,13 +101,13 @@ func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) err
 	defer q.mu.Unlock()
 	now := q.Now()
 	if q.closed {
-		return q.refusal(ErrClosed, throttle.Forecast{}, now)
+		return q.rejection(ErrClosed, throttle.Forecast{}, now)
 	}
 	then := now.Add(max(delay, 0))
 	forecast := q.limiter.Forecast(now, t.request(now))
 	forecast.At = max(forecast.At, then)
 	if forecast.At > q.deadline(ctx, t, then) {
-		return q.refusal(ErrDeadline, forecast, now)
+		return q.rejection(ErrDeadline, forecast, now)
 	}
 	return nil
 }
