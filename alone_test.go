@@ -93,7 +93,7 @@ func TestRequestRefusedAloneLeavesRateAlone(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.want("GET in between", r.get(t.Context(), "between"), 200)
 		r.want("odd GET", <-odd, 200)
-		if got := r.transport.Snapshot()[0].Cut; got < 0.7 {
+		if got := r.transport.Snapshot()[0].RateShare; got < 0.7 {
 			t.Errorf("Cut after a refusal alone = %v, want 0.7 or more", got)
 		}
 	})

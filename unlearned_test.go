@@ -85,7 +85,7 @@ func TestPermanentRefusalCutsNothing(t *testing.T) {
 		if got := len(r.vendor.Arrivals()); got != 1 {
 			t.Errorf("arrivals = %d, want 1: the refusal is for ever", got)
 		}
-		if cut := r.transport.Snapshot()[0].Cut; cut != 1 {
+		if cut := r.transport.Snapshot()[0].RateShare; cut != 1 {
 			t.Errorf("Cut = %v, want 1", cut)
 		}
 	})
@@ -97,13 +97,13 @@ func TestCutRateIsRestored(t *testing.T) {
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer}}},
 			&weir.Transport{Limits: every(100 * time.Millisecond), Retry: after(time.Millisecond)})
 		r.want("GET", r.get(t.Context(), "a"), 200)
-		if got := r.transport.Snapshot()[0].Cut; got != 0.7 {
+		if got := r.transport.Snapshot()[0].RateShare; got != 0.7 {
 			t.Errorf("Cut = %v, want 0.7", got)
 		}
 		for range 200 {
 			r.want("GET", r.get(t.Context(), "b"), 200)
 		}
-		if got := r.transport.Snapshot()[0].Cut; got != 1 {
+		if got := r.transport.Snapshot()[0].RateShare; got != 1 {
 			t.Errorf("Cut after 200 served = %v, want 1", got)
 		}
 		at := instants(r.vendor.Arrivals())
@@ -121,7 +121,7 @@ func TestRefusalsOfOneRoundCutOnce(t *testing.T) {
 			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(5, time.Minute, 5)}, Retry: after(time.Hour)})
 		callers := r.callers(t.Context(), 5)
 		time.Sleep(time.Second)
-		if got := r.transport.Snapshot()[0].Cut; got != 0.7 {
+		if got := r.transport.Snapshot()[0].RateShare; got != 0.7 {
 			t.Errorf("Cut after five refusals = %v, want 0.7", got)
 		}
 		callers.wait()

@@ -223,7 +223,7 @@ func (s *scripted) Tolerance() time.Duration { return s.tolerance }
 func (s *scripted) State(now throttle.Instant) throttle.State {
 	got := s.call(now, request{state: true})
 	st := throttle.State{
-		Paused: max(unwire(got.paused).Sub(now), 0), Cut: float64(got.share) / 1000,
+		Paused: max(unwire(got.paused).Sub(now), 0), RateShare: float64(got.share) / 1000,
 		Whole: got.paused == 0 && got.share == 1000, Limits: make([]throttle.LimitState, len(s.limits)),
 	}
 	for i, l := range s.limits {

@@ -16,16 +16,16 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	store.Replicas, store.Differs = l.alive, l.differs
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
-		Whole:  now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.out.lost && len(l.reports) == 0,
-		Cut:    1,
-		Limits: make([]throttle.LimitState, len(l.own())),
-		Store:  &store,
+		Whole:     now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.out.lost && len(l.reports) == 0,
+		RateShare: 1,
+		Limits:    make([]throttle.LimitState, len(l.own())),
+		Store:     &store,
 	}
 	if now < l.paused {
 		s.Paused = l.paused.Sub(now)
 	}
 	if l.share > 0 {
-		s.Cut = float64(l.share) / fullShare
+		s.RateShare = float64(l.share) / fullShare
 	}
 	for i, limit := range l.own() {
 		s.Limits[i] = l.limitState(now, i, limit)

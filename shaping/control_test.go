@@ -195,7 +195,7 @@ func TestStateTellsOfQueueAndLimiter(t *testing.T) {
 		j.come(t.Context(), "a", one())
 		j.come(t.Context(), "b", one())
 		s := q.State()
-		if s.Waiting != 1 || s.Stale != 0 || s.Paused != 0 || s.Whole || s.Cut != 1 || len(s.Limits) != 1 || s.Limits[0].Next != time.Second {
+		if s.Waiting != 1 || s.Stale != 0 || s.Paused != 0 || s.Whole || s.RateShare != 1 || len(s.Limits) != 1 || s.Limits[0].Next != time.Second {
 			t.Errorf("State() = %+v", s)
 		}
 		j.want("a 0s", "b 1s")

@@ -44,7 +44,7 @@ func TestFunctionIsPaused(t *testing.T) {
 	if f := l.Forecast(epoch, throttle.Request{N: 1}); f.At != until || f.Reason != throttle.ReasonPause {
 		t.Errorf("Forecast = %+v, want the end of the pause", f)
 	}
-	if s := l.State(epoch); s.Paused != until.Sub(epoch) || s.Cut != 1 || s.Whole {
+	if s := l.State(epoch); s.Paused != until.Sub(epoch) || s.RateShare != 1 || s.Whole {
 		t.Errorf("State = %+v, want a pause and no cut", s)
 	}
 	takesAt(t, l, time.Minute)
@@ -61,7 +61,7 @@ func TestFunctionIsPaused(t *testing.T) {
 func TestFunctionIsNotCut(t *testing.T) {
 	l := tenth()
 	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true})
-	if s := l.State(epoch); s.Cut != 1 || !s.Whole {
+	if s := l.State(epoch); s.RateShare != 1 || !s.Whole {
 		t.Errorf("State = %+v, want a whole one", s)
 	}
 }

@@ -217,11 +217,11 @@ func (f Fact) Slows() bool {
 
 // A State is the state of a limiter at one instant.
 type State struct {
-	Paused time.Duration // until the pause ends; zero: it is not paused
-	Whole  bool          // nothing is used or paused: a new limiter would be the same
-	Cut    float64       // share in force of the configured rate of limits of up to a minute; 1 where nothing was cut
-	Limits []LimitState  // in the order in which the limits were given
-	Store  *StoreState   // nil: the limits are enforced in this process alone
+	Paused    time.Duration // until the pause ends; zero: it is not paused
+	Whole     bool          // nothing is used or paused: a new limiter would be the same
+	RateShare float64       // share of the configured rate that is in force; below 1 after a refusal, for limits of up to a minute
+	Limits    []LimitState  // in the order in which the limits were given
+	Store     *StoreState   // nil: the limits are enforced in this process alone
 }
 
 // A StoreState tells how a limiter fares with the store through which it shares

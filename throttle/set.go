@@ -304,9 +304,9 @@ func (s *set) State(now Instant) State {
 	defer s.unlockAsFound()
 	paused := Instant(s.pausedTo.Load())
 	st := State{
-		Whole:  paused <= now && s.share == fullCut,
-		Cut:    float64(s.share) / fullCut,
-		Limits: make([]LimitState, len(s.rules)),
+		Whole:     paused <= now && s.share == fullCut,
+		RateShare: float64(s.share) / fullCut,
+		Limits:    make([]LimitState, len(s.rules)),
 	}
 	if paused > now {
 		st.Paused = paused.Sub(now)

@@ -163,7 +163,7 @@ var changing = []rule{
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
 			f := begin(t, s, l)
 			reader := f.limiter
-			if st := reader.State(after(0)); !st.Whole || st.Cut != 1 || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
+			if st := reader.State(after(0)); !st.Whole || st.RateShare != 1 || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
 				t.Errorf("limit %v: a new limiter's state is %+v", l, st)
 			}
 			f.grants(0, 4)
