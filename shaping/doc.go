@@ -30,6 +30,13 @@
 // that certain. How long the others in line will take is only a guess, and
 // rejects nobody, unless [Queue].MaxForecast says so.
 //
+// # Without HTTP
+//
+// Whatever is sent can wait in a queue: an SMTP or SMPP sender calls Wait before each
+// message. For gRPC there are interceptors (shaping/grpcshaping). A database/sql pool
+// needs none: call Wait before the query, and let SetMaxOpenConns bound the queries
+// that run at once.
+//
 // # When not to use it
 //
 // To shed load that comes in, use a limiter that rejects; a queue is for load
