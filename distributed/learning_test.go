@@ -91,6 +91,8 @@ func (c *class) seat(pace throttle.Pace, limits ...throttle.Limit) *seat {
 	c.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: c.server.Addr()})
 	store := New(rdb, c.space)
+	const patience = 15 * time.Second // a busy machine loses no store
+	store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience
 	l, err := store.Limiter("lane", limits...)
 	if err != nil {
 		c.t.Fatal(err)
