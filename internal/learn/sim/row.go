@@ -10,12 +10,12 @@ import (
 
 // A Goal bounds what a row may measure. A zero field is not judged.
 type Goal struct {
-	Wall    float64 // at most so many times the ideal
-	Used    float64 // at least this share of what could be served
-	Share   float64 // refused, a share of served and refused, at most
-	Refused int     // at most so many in the run
-	Back    float64 // seconds from the last change until all is well, at most
-	First   bool    // first refusals at most max(20, half of what was accepted)
+	Wall         float64 // at most so many times the ideal
+	Used         float64 // at least this share of what could be served
+	RefusedShare float64 // refused, a share of served and refused, at most
+	Refused      int     // at most so many in the run
+	Back         float64 // seconds from the last change until all is well, at most
+	First        bool    // first refusals at most max(20, half of what was accepted)
 }
 
 // A Row is one scenario of the table with its goals.
@@ -31,10 +31,10 @@ type Row struct {
 
 // A Score is what a row measured with one seed.
 type Score struct {
-	Wall, Used, Share, Back float64
-	Refused                 int
-	P99                     time.Duration
-	First, Accepted, Early  int
+	Wall, Used, RefusedShare, Back float64
+	Refused                        int
+	P99                            time.Duration
+	First, Accepted, Early         int
 }
 
 // Play runs the row with a seed.
@@ -45,7 +45,7 @@ func (r Row) Play(seed uint64) Score {
 		s.Wall = res.Wall.Seconds() / r.Ideal.Seconds()
 	}
 	if n := res.Served + res.Refused; n > 0 {
-		s.Share = float64(res.Refused) / float64(n)
+		s.RefusedShare = float64(res.Refused) / float64(n)
 	}
 	could := r.Rate * (min(res.Wall, r.Run.Until) - r.Run.From).Seconds()
 	if r.Bare {
@@ -91,7 +91,7 @@ func (g Goal) Misses(s Score) []string {
 	if g.Used > 0 && s.Used < g.Used {
 		m = append(m, "used")
 	}
-	if g.Share > 0 && s.Share > g.Share {
+	if g.RefusedShare > 0 && s.RefusedShare > g.RefusedShare {
 		m = append(m, "share")
 	}
 	if g.Refused > 0 && s.Refused > g.Refused {
@@ -141,7 +141,7 @@ func (r Row) Summarize(scores []Score) Summary {
 	}{
 		{func(s Score) float64 { return s.Wall }, true, func(s *Score, v float64) { s.Wall = v }},
 		{func(s Score) float64 { return s.Used }, false, func(s *Score, v float64) { s.Used = v }},
-		{func(s Score) float64 { return s.Share }, true, func(s *Score, v float64) { s.Share = v }},
+		{func(s Score) float64 { return s.RefusedShare }, true, func(s *Score, v float64) { s.RefusedShare = v }},
 		{func(s Score) float64 { return s.Back }, true, func(s *Score, v float64) { s.Back = v }},
 		{func(s Score) float64 { return float64(s.Refused) }, true, func(s *Score, v float64) { s.Refused = int(v) }},
 		{func(s Score) float64 { return float64(s.P99) }, true, func(s *Score, v float64) { s.P99 = time.Duration(v) }},
@@ -170,7 +170,7 @@ func (g Goal) String() string {
 	}
 	add(g.Wall > 0, "wall %.2f", g.Wall)
 	add(g.Used > 0, "used %.2f", g.Used)
-	add(g.Share > 0, "%.1f%%", 100*g.Share)
+	add(g.RefusedShare > 0, "%.1f%%", 100*g.RefusedShare)
 	add(g.Refused > 0, "%d", g.Refused)
 	add(g.Back > 0, "back %.0fs", g.Back)
 	add(g.First, "first")
@@ -198,7 +198,7 @@ func (s Summary) String() string {
 	}
 	return fmt.Sprintf("%-34s %-11s %-11s %9s %-13s %9s %5d %-12s %-26s %s", s.Row.Name,
 		two("%.2f", m.Wall, w.Wall), two("%.3f", m.Used, w.Used),
-		fmt.Sprintf("%d;%d", m.Refused, w.Refused), two("%.2f%%", 100*m.Share, 100*w.Share),
+		fmt.Sprintf("%d;%d", m.Refused, w.Refused), two("%.2f%%", 100*m.RefusedShare, 100*w.RefusedShare),
 		fmt.Sprintf("%d/%d", m.First, m.Accepted),
 		m.P99.Milliseconds(), two("%.1f", m.Back, w.Back), s.Row.Gate, verdict)
 }

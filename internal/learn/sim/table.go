@@ -95,8 +95,8 @@ func drains() []Row {
 }
 
 func steadies() []Row {
-	low := Goal{Used: 0.95, Share: 0.007}
-	high := Goal{Used: 0.98, Share: 0.007}
+	low := Goal{Used: 0.95, RefusedShare: 0.007}
+	high := Goal{Used: 0.98, RefusedShare: 0.007}
 	one := func(name string, n int, per time.Duration, from, until time.Duration) Row {
 		return Row{
 			Name: name, Run: base(vendor(bucket(n, per, 1)), Bare).over(from, until),
@@ -111,7 +111,7 @@ func steadies() []Row {
 	return []Row{
 		{
 			Name: "steady 200/s burst 20", Run: base(vendor(bucket(200, time.Second, 20)), Bare).over(20*time.Second, 140*time.Second),
-			Rate: 200, Gate: Goal{Used: 0.98, Share: 0.002}, Stretch: Goal{Used: 0.99, Share: 0.0006},
+			Rate: 200, Gate: Goal{Used: 0.98, RefusedShare: 0.002}, Stretch: Goal{Used: 0.99, RefusedShare: 0.0006},
 		},
 		one("steady 10/s burst 1", 10, time.Second, 10*time.Second, 130*time.Second),
 		one("steady 1/s burst 1", 1, time.Second, 100*time.Second, 1300*time.Second),
@@ -134,15 +134,15 @@ func windows() []Row {
 	block := vendor(bucket(10, time.Second, 10))
 	block.Block = 30 * time.Second
 	return []Row{
-		row("window 600/min aligned, bare", vendor(fixed(Fixed, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.97, Share: 0.01}, Goal{Used: 0.99, Share: 0.0034}),
-		row("window 600/min first use, bare", vendor(fixed(FirstUse, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.97, Share: 0.01}, Goal{Used: 0.99, Share: 0.0034}),
+		row("window 600/min aligned, bare", vendor(fixed(Fixed, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.97, RefusedShare: 0.01}, Goal{Used: 0.99, RefusedShare: 0.0034}),
+		row("window 600/min first use, bare", vendor(fixed(FirstUse, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.97, RefusedShare: 0.01}, Goal{Used: 0.99, RefusedShare: 0.0034}),
 		row("window 600/min, X-RateLimit", vendor(fixed(Fixed, 600, m)), Epoch, 2*m, 10*m, 10, Goal{Used: 0.98, Refused: 12}, Goal{}),
 		row("window 300/5s, X-RateLimit", vendor(fixed(Fixed, 300, 5*time.Second)), Epoch, 20*time.Second, 2*m, 60, Goal{Used: 0.98, Refused: 12}, Goal{}),
 		row("window 300/5s, IETF", vendor(fixed(Fixed, 300, 5*time.Second)), IETF, 20*time.Second, 2*m, 60, Goal{Used: 0.98, Refused: 12}, Goal{}),
-		row("log 600/min, bare", vendor(fixed(Log, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.93, Share: 0.03}, Goal{Used: 0.98, Share: 0.01}),
-		row("10/s + 300/min, bare", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Bare, 4*m, 14*m, 5, Goal{Used: 0.95, Share: 0.03}, Goal{Used: 0.95, Share: 0.01}),
-		row("10/s + 300/min, tightest told", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, Share: 0.03}, Goal{Used: 0.95, Share: 0.01}),
-		row("10/s + 300/min + 5,000/d, tightest", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m), fixed(Fixed, 5000, day)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, Share: 0.03}, Goal{Used: 0.95, Share: 0.01}),
+		row("log 600/min, bare", vendor(fixed(Log, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.93, RefusedShare: 0.03}, Goal{Used: 0.98, RefusedShare: 0.01}),
+		row("10/s + 300/min, bare", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Bare, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
+		row("10/s + 300/min, tightest told", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
+		row("10/s + 300/min + 5,000/d, tightest", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m), fixed(Fixed, 5000, day)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
 		row("refusals count, log 600/min, bare", counting, Bare, 4*m, 14*m, 10, Goal{Used: 0.5}, Goal{Used: 0.9}),
 		row("30 s block on exhaustion, bare", block, Bare, 4*m, 24*m, 10, Goal{Used: 0.5}, Goal{Used: 0.9}),
 	}
@@ -152,7 +152,7 @@ func flights() []Row {
 	row := func(name string, exp bool) Row {
 		s := base(vendor(Rule{Kind: Flight, Permits: 16}), Bare).over(10*time.Second, 70*time.Second).serving(50 * time.Millisecond)
 		s.Exponential = exp
-		return Row{Name: name, Run: s, Rate: 16 / 0.0511, Gate: Goal{Used: 0.95, Share: 0.01}, Stretch: Goal{Used: 0.98, Share: 0.006}}
+		return Row{Name: name, Run: s, Rate: 16 / 0.0511, Gate: Goal{Used: 0.95, RefusedShare: 0.01}, Stretch: Goal{Used: 0.98, RefusedShare: 0.006}}
 	}
 	head := row("16 in flight, IETF", false)
 	head.Run.Style = IETF
@@ -218,8 +218,8 @@ func strangers() []Row {
 			{Name: name + ", leave", Run: back, Rate: 200, Gate: Goal{Back: 15}},
 		}
 	}
-	rows := row("strangers half, bare", Bare, 0, Goal{Used: 0.65, Share: 0.03}, Goal{Used: 0.65, Share: 0.005})
-	return append(rows, row("strangers half, X-RateLimit", Epoch, 0, Goal{Used: 0.9, Share: 0.01}, Goal{Used: 0.9, Share: 0.005})...)
+	rows := row("strangers half, bare", Bare, 0, Goal{Used: 0.65, RefusedShare: 0.03}, Goal{Used: 0.65, RefusedShare: 0.005})
+	return append(rows, row("strangers half, X-RateLimit", Epoch, 0, Goal{Used: 0.9, RefusedShare: 0.01}, Goal{Used: 0.9, RefusedShare: 0.005})...)
 }
 
 func fleets() []Row {
@@ -231,7 +231,7 @@ func fleets() []Row {
 	steady := func(name string, d time.Duration) Row {
 		s := base(vendor(bucket(200, time.Second, 20)), Bare).over(20*time.Second, 140*time.Second)
 		s.Late = d
-		return Row{Name: name, Run: s, Rate: 200, Gate: Goal{Used: 0.95, Share: 0.004}}
+		return Row{Name: name, Run: s, Rate: 200, Gate: Goal{Used: 0.95, RefusedShare: 0.004}}
 	}
 	return []Row{
 		late("fleet drain, facts 2 ms late", Bare, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 36}),
