@@ -12,15 +12,15 @@ import (
 // The first refusal is taken for a limit a little below the configured one, and
 // measured from there. What is learned never exceeds what is configured.
 
-// near is the share of a configured rate at which the vendor's is looked for
-// first: limits are set too high by a burst, or by a quarter, more often than by
-// half.
+// near is the share of a configured rate at which the vendor's rate is looked
+// for first. Limits are set too high by a burst, or by a quarter, more often
+// than by half.
 const near = 0.85
 
-// believes tells whether the configured limits are taken for the vendor's.
+// believes reports whether the configured limits are taken for the vendor's.
 func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
 
-// ceiling is the rate that the configured limits let out.
+// ceiling returns the rate that the configured limits allow.
 func (s *State) ceiling() float64 {
 	if s.Setting.Configured > 0 {
 		return s.Setting.Configured
@@ -40,9 +40,10 @@ func (s *State) nearConfigured(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
-// firstNear ends the first episode of a lane that is configured, or goes on with a
-// [Memory]. Calls that left long ago at another rate, or while the vendor's bucket
-// was full, tell nothing of the limit; the burst is that of the configured limits.
+// firstNear ends the first episode of a lane that is configured, or that goes
+// on with a [Memory]. Calls that left long ago, at another rate or while the
+// vendor's bucket was full, tell nothing of the limit. The burst is that of the
+// configured limits.
 func (s *State) firstNear(f *Fact) {
 	s.Silence = max(1e-9, f.Departed.Sub(s.Ref.At).Seconds())
 	s.B, s.Burst = s.Setting.Burst, s.Setting.Burst

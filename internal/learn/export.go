@@ -2,30 +2,31 @@ package learn
 
 import "fmt"
 
-// A Memory is what lasts of a State: what is known of the vendor, without what
-// goes on at the moment. It tells no instant and no ordinal, so another process
-// may go on with it at any time.
+// A Memory is the part of a State that lasts: what is known of the vendor,
+// without what goes on at the moment. It holds no instant and no ordinal, so
+// another process may go on with it at any time. It marshals to JSON.
 type Memory struct {
 	Version  int     `json:"version"`
 	Rate     float64 `json:"rate,omitempty"`      // permits per second; zero: not known
-	Width    float64 `json:"width,omitempty"`     // of the rate, a share of it
-	Period   float64 `json:"period,omitempty"`    // seconds of the vendor's windows; zero: none showed
+	Width    float64 `json:"width,omitempty"`     // of the rate, as a share of it
+	Period   float64 `json:"period,omitempty"`    // seconds of the vendor's windows; zero: none was seen
 	InFlight float64 `json:"in_flight,omitempty"` // calls in flight; zero: not known
 }
 
-// memoryVersion is that of a Memory made here.
+// memoryVersion is the version of the memories that Export makes.
 const memoryVersion = 1
 
 const (
-	// remembered is the least width of a rate that goes on: the vendor's may be
-	// another by now, and a search takes 2.2 calls over the width. With 0.03 a rate
-	// that is a tenth of the vendor's 50/s is left behind within 30 s, and a right
-	// one costs four or five refusals in 500 calls; with 0.05 it costs nine.
+	// remembered is the least width of a rate that a memory brings. The vendor's
+	// rate may have changed, and a search takes 2.2 calls divided by the width.
+	// With 0.03, a remembered rate that is a tenth of the vendor's 50/s is left
+	// behind within 30 s, and a right one costs four or five refusals in 500 calls.
+	// With 0.05 it costs nine.
 	remembered = 0.03
-	longest    = 31 * 24 * 3600.0 // seconds of a window
+	longest    = 31 * 24 * 3600.0 // seconds of the longest window
 )
 
-// Export returns what lasts; false if nothing is sure.
+// Export returns the part that lasts, and false if nothing is sure.
 func (s *State) Export() (m Memory, ok bool) {
 	m.Version = memoryVersion
 	switch {
@@ -61,9 +62,10 @@ func (m *Memory) Validate() error {
 	return nil
 }
 
-// Import makes a new state one that goes on with a valid memory. A rate begins in
-// force, with half of its search done: it is left soon if it is not the vendor's
-// any more. A memory that does not restrain the configured limits is left out.
+// Import makes a new state go on with a valid memory. A rate is in force at
+// once, with half of its search done, so that it is soon left if it is no
+// longer the vendor's. A memory that would not hold calls below the configured
+// limits is ignored.
 func (s *State) Import(m Memory) {
 	switch {
 	case m.InFlight >= 1:

@@ -10,12 +10,12 @@ import (
 type Fact struct {
 	Departed throttle.Instant // when the call left
 	Landed   throttle.Instant // when its answer came
-	Ordinal  int64            // of the departure in the lane, from 1; in a fleet the store counts
+	Ordinal  int64            // number of the departure in the lane, from 1; in a fleet the store counts
 	Granted  int64            // the lane's latest ordinal when the fact is observed
-	Flying   int              // calls of the lane in flight when it left, itself included
+	Flying   int              // calls of the lane in flight when the call left, itself included
 	Waited   bool             // somebody stood in line when it left
 	Refused  bool             // for want of quota; false: served
-	Until    throttle.Instant // of a refusal: the vendor wants nothing before it; zero: no time was told
+	Until    throttle.Instant // of a refusal, before which the vendor wants no calls; zero: no time was told
 	Quotas   []Quota          // what the answer tells of the vendor's limits; not kept
 }
 
@@ -28,13 +28,13 @@ type Quota struct {
 	Window     time.Duration
 
 	HasLimit, HasRemaining, HasReset, HasWindow bool
-	Advisory                                    bool // none remaining does not refuse
+	Advisory                                    bool // the vendor does not refuse when none remains
 }
 
-// A Setting is what the lane's owner wants. The zero Setting spends told windows
-// as calls come.
+// A Setting is what the lane's owner wants. With the zero Setting nothing is
+// configured, and told windows are spent as calls come.
 type Setting struct {
-	Configured float64 // permits per second that the configured limits let out; zero: none are configured
-	Burst      float64 // permits that they let out at once
+	Configured float64 // permits per second that the configured limits allow; zero: there are none
+	Burst      float64 // permits that they allow at once
 	Spread     bool    // spread what is left of a told window over the rest of it
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Hurry raises the bound of calls in flight while nothing was refused, because
-// those that fly are slow: slow is neither good nor bad, and a vendor that refuses
-// does so at once.
+// Hurry doubles the bound of calls in flight as long as nothing was refused,
+// because the calls in flight are slow. Slowness is neither good nor bad: a
+// vendor that refuses does so at once.
 func (s *State) Hurry() {
 	if s.Mode == Start {
 		s.Cap = min(s.Cap*2, 1<<20)
@@ -21,21 +21,21 @@ func (s *State) Resume(now throttle.Instant) {
 }
 
 // Met gives a new state what was noted before it was needed: how long an answer
-// takes, the first departure and two later ones.
+// takes, the first departure, and two later ones.
 func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 	s.RTT = max(took.Seconds(), 1e-9)
 	s.End, s.Pace, s.Last = first, pace, pace[1]
 }
 
-// A Known is what a state is sure of. The zero value says that it is of nothing.
+// A Known is what a state is sure of. The zero value is sure of nothing.
 type Known struct {
 	Rate     float64 // the vendor's permits per second; zero: not known
-	InFlight int     // its calls in flight; zero: not known
-	Told     bool    // its own quotas say so
-	Probing  bool    // one call at a time asks whether it serves again
+	InFlight int     // the vendor's calls in flight; zero: not known
+	Told     bool    // the vendor's own quotas say so
+	Probing  bool    // one call at a time asks whether the vendor serves again
 }
 
-// sureWidth is the width of an estimate that is told to people.
+// sureWidth is the greatest width of an estimate that is told to people.
 const sureWidth = 0.2
 
 // Known returns what the state is sure of under its plan.
@@ -60,8 +60,8 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
-// sure tells whether the estimate of the rate is narrow, and not that of a first
-// refusal beside configured limits, which nobody measured.
+// sure reports whether the estimate of the rate is narrow, and was measured.
+// After a first refusal below configured limits it was not.
 func (s *State) sure() bool {
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && (!s.Episode || s.Silence > 0)
 }

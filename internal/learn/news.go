@@ -12,7 +12,7 @@ import (
 // that their store keeps. Each of them observes all of it in that order, so that
 // their states are the same.
 
-// The kinds of what is told.
+// The kinds of what processes tell.
 const (
 	newsFact = 1 + iota
 	newsMeeting
@@ -21,22 +21,22 @@ const (
 	newsMemory
 )
 
-// mostQuotas bounds the quotas of a fact that are told.
+// mostQuotas bounds the quotas of one fact that are told.
 const mostQuotas = 8
 
-// A Meeting is what a process knew of a lane before its processes began to learn
-// together.
+// A Meeting is what a process knew of a lane before the processes began to
+// learn together.
 type Meeting struct {
 	Took  time.Duration // from the departure of a call to its answer
 	First throttle.Instant
 	Pace  [2]throttle.Instant // when two calls left
-	Back  [2]int64            // how many of the lane's calls have left since
-	Cap   float64             // calls in flight that were let go; zero: any number
+	Back  [2]int64            // how many of the lane's calls have left since each of them
+	Cap   float64             // calls in flight that were allowed; zero: any number
 }
 
-// AppendFact appends a fact to what is told. A fact of no Ordinal is of a call that
-// left before the processes began to learn together. Granted is not told: the store
-// counts.
+// AppendFact appends a fact to what is told. If the fact has no Ordinal, its
+// call left before the processes began to learn together. Granted is not told,
+// because the store counts it.
 func AppendFact(b []byte, f *Fact) []byte {
 	b = append(b, newsFact, flags(f.Waited, f.Refused, f.Until > 0))
 	b = binary.AppendVarint(b, int64(f.Departed))
@@ -73,13 +73,14 @@ func AppendMeeting(b []byte, m *Meeting) []byte {
 	return binary.BigEndian.AppendUint64(b, math.Float64bits(m.Cap))
 }
 
-// AppendResume appends an operator's word that what the vendor told no longer holds.
+// AppendResume appends an operator's word that what the vendor told no longer
+// holds.
 func AppendResume(b []byte) []byte { return append(b, newsResume) }
 
-// AppendForget appends that all is to be learned anew.
+// AppendForget appends that everything is to be learned again.
 func AppendForget(b []byte) []byte { return append(b, newsForget) }
 
-// AppendMemory appends what is to be gone on with by who knows nothing.
+// AppendMemory appends a memory for states that know nothing.
 func AppendMemory(b []byte, m Memory) []byte {
 	b = append(b, newsMemory)
 	for _, v := range [...]float64{m.Rate, m.Width, m.Period, m.InFlight} {
@@ -88,6 +89,7 @@ func AppendMemory(b []byte, m Memory) []byte {
 	return b
 }
 
+// flags returns a byte with one bit for each flag.
 func flags(set ...bool) (b byte) {
 	for i, on := range set {
 		if on {
@@ -97,14 +99,15 @@ func flags(set ...bool) (b byte) {
 	return b
 }
 
-// appendText appends a text of at most 64 bytes; names are no longer.
+// appendText appends a text, cut to 64 bytes. Names are no longer than that.
 func appendText(b []byte, text string) []byte {
 	text = text[:min(len(text), 64)]
 	return append(append(b, byte(len(text))), text...)
 }
 
-// Hear observes what a process told: granted is the latest ordinal that the store
-// gave when it took it, at when that was. What makes no sense ends it.
+// Hear observes what a process told. Granted is the latest ordinal that the
+// store had given when it took the message, and at is when that was. Hear stops
+// at what makes no sense.
 func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
 	r := reader{left: told}
 	for len(r.left) > 0 && !r.bad {
@@ -133,9 +136,9 @@ func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
 	}
 }
 
-// hear observes a fact. A call without an ordinal left before any of that was
-// heard: if it is the first to be refused it counts as the latest of all, and
-// otherwise as old news.
+// hear observes one fact. A call without an ordinal left before anything was
+// heard. If it is the first to be refused, it counts as the latest departure of
+// all, and otherwise as old news.
 func (s *State) hear(f *Fact, granted int64, at throttle.Instant) {
 	f.Granted = granted
 	f.Ordinal = min(f.Ordinal, granted)
@@ -161,13 +164,14 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	}
 }
 
-// A reader reads what was told. Once something makes no sense it is bad, and reads
-// zeros.
+// A reader reads what was told. Once something makes no sense, it is bad, and
+// reads zeros.
 type reader struct {
 	left []byte
 	bad  bool
 }
 
+// take returns the next n bytes.
 func (r *reader) take(n int) []byte {
 	if n > len(r.left) {
 		r.bad, r.left = true, nil
@@ -200,7 +204,7 @@ func (r *reader) int() int64 {
 	return n
 }
 
-// count reads a number that is not negative.
+// count reads a number that is neither negative nor above most.
 func (r *reader) count(most uint64) int64 {
 	n := r.uint()
 	if n > most {
@@ -209,7 +213,7 @@ func (r *reader) count(most uint64) int64 {
 	return int64(min(n, most))
 }
 
-// instant reads one of the years from 1970 to 2262.
+// instant reads an instant between the years 1970 and 2262.
 func (r *reader) instant() throttle.Instant {
 	n := r.int()
 	if n < 0 {
@@ -218,6 +222,7 @@ func (r *reader) instant() throttle.Instant {
 	return throttle.Instant(max(n, 0))
 }
 
+// float reads a finite number.
 func (r *reader) float() float64 {
 	f := math.Float64frombits(binary.BigEndian.Uint64(r.take(8)))
 	if math.IsNaN(f) || math.IsInf(f, 0) {

@@ -7,25 +7,26 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// leastTune is the least change of the rate that is tuned into a limiter, as a
-// share of it: a quarter of the least width, so that a search is not taken in
-// fewer than four steps.
+// leastTune is the least change of the rate, as a share of it, for which a
+// limiter is tuned. It is a quarter of the least width, so that a search takes
+// no fewer than four steps.
 const leastTune = leastWidth / 4
 
-// A Plan is what a state asks of the queue and the limiter until the next fact.
+// A Plan is what a state wants of the queue and the limiter until the next
+// fact.
 type Plan struct {
-	Rate    float64          // permits per second, evenly; zero: no rate
+	Rate    float64          // permits per second, evenly spaced; zero: no rate
 	Most    int              // most calls in flight; zero: no bound
-	Since   int64            // Most concerns departures after this ordinal; zero: all
+	Since   int64            // Most concerns only departures after this ordinal; zero: all
 	Hold    throttle.Instant // nothing departs before it
-	Sure    throttle.Instant // nor before that, though the call that Asks be never answered
-	Asks    bool             // Hold is later than Sure for want of the answer of the last departure
+	Sure    throttle.Instant // nothing departs before it either, even if the call of Asks is never answered
+	Asks    bool             // Hold is later than Sure because the answer to the last departure is missing
 	Probe   bool             // one call at a time until an answer
-	Told    bool             // told quotas count: the plan is asked anew after each departure
+	Told    bool             // told quotas count, so a new plan is needed after each departure
 	Bounded bool             // told quotas set the pace
 }
 
-// Plan returns what is to be done now. granted is the lane's latest ordinal.
+// Plan returns what is to be done now. Granted is the lane's latest ordinal.
 func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	p := Plan{Hold: s.Until, Sure: s.Until}
 	if s.believes() {
@@ -52,7 +53,7 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	return p
 }
 
-// plan adds what the track allows.
+// plan adds to p what the track allows.
 func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	if t.flying() {
 		if p.Most == 0 || s.Mode != Rate && float64(p.Most) > t.Limit {
@@ -76,9 +77,10 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 }
 
+// seconds returns s seconds.
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
 
-// Limits returns the plan's rate as a limit.
+// Limits returns the plan's rate as a limit; none if there is no rate.
 func (p Plan) Limits() []throttle.Limit {
 	if p.Rate <= 0 {
 		return nil
@@ -89,8 +91,8 @@ func (p Plan) Limits() []throttle.Limit {
 	return []throttle.Limit{l}
 }
 
-// Changed tells whether the limits of p differ enough from those of the plan in
-// force to be tuned in.
+// Changed reports whether p's limits differ enough from those of the plan in
+// force to tune the limiter.
 func (p Plan) Changed(old Plan) bool {
 	if (p.Rate > 0) != (old.Rate > 0) {
 		return true

@@ -3,9 +3,9 @@ package learn
 import "math"
 
 const (
-	leastWidth = 0.015 // of the estimate: below it searches would take minutes, above it calls are lost
+	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
 	mostWidth  = 0.5
-	marks      = 8 // departures of a ramp that are kept
+	marks      = 8 // departures of a search that are kept
 )
 
 // search returns how many calls a search for the limit takes.

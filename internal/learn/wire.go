@@ -14,23 +14,23 @@ import (
 // out. One of another layout, or garbage, is not read: what was learned is then
 // learned again.
 
-// wireVersion is that of the encoding.
+// wireVersion is the version of the encoding.
 const wireVersion = 1
 
-// mostWire bounds an encoded State, in bytes; one is of 200 to 1,500.
+// mostWire bounds an encoded State, in bytes. One takes 200 to 1,500.
 const mostWire = 8 << 10
 
-// errWire is what is wrong with a State that cannot be read.
+// errWire says that a State cannot be read.
 var errWire = errors.New("learn: no state of this version")
 
-// layout is the fingerprint of what a State consists of.
+// layout is a fingerprint of the fields of a State.
 var layout = func() uint32 {
 	h := fnv.New32a()
 	describe(reflect.TypeFor[State](), func(text string) { h.Write([]byte(text)) })
 	return h.Sum32()
 }()
 
-// describe tells the names and kinds of what a type consists of, in order.
+// describe tells the names and kinds of a type's parts, in order.
 func describe(t reflect.Type, tell func(string)) {
 	tell(t.Kind().String())
 	switch t.Kind() {
@@ -78,8 +78,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. If it returns an error,
-// s is as it was.
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. If it returns an
+// error, s is unchanged.
 func (s *State) UnmarshalBinary(b []byte) error {
 	if len(b) < 5 || len(b) > mostWire || b[0] != wireVersion || binary.BigEndian.Uint32(b[1:]) != layout {
 		return errWire
@@ -125,6 +125,7 @@ func readValue(b []byte, v reflect.Value) (rest []byte, ok bool) {
 	}
 }
 
+// setUint sets a number, and reports whether it fits.
 func setUint(v reflect.Value, n uint64) bool {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -140,8 +141,8 @@ func setUint(v reflect.Value, n uint64) bool {
 	}
 }
 
-// sane tells whether a state that was read can be gone on with: whatever wrote it,
-// the learner neither panics nor lets nothing go for ever.
+// sane reports whether the learner can go on with a state that was read.
+// Whatever wrote it, the learner must neither panic nor hold calls for ever.
 func (s *State) sane() bool {
 	within := func(most float64, values ...float64) bool {
 		for _, v := range values {
