@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -17,12 +18,14 @@ const module = "github.com/weirgo/weir"
 type listed struct {
 	ImportPath                         string
 	Imports, TestImports, XTestImports []string
-	Deps                               []string
+
+	GoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
+	Deps                                               []string
 }
 
 func list(t *testing.T) []listed {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,Deps", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Deps", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +131,31 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
 			if foreign(imported) && !under(imported, slices.Concat(tests, run[name])) {
 				t.Errorf("the tests of %s import %s, which is not listed", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// A test file is named for its source: x_test.go tests x.go, and x_what_test.go
+// one matter of it. A package's other test files bear well-known names.
+func TestTestFilesAreNamedForTheirSources(t *testing.T) {
+	known := map[string]string{
+		"bench": "speed", "example": "documentation", "export": "what tests see of the inside", "fuzz": "fuzzing", "house": "these rules",
+		"main": "TestMain", "progress": "what waits, in real time", "rig": "what tests share",
+	}
+	// In distributed a fleet is replicas over a real Redis, in real time.
+	fleets := module + "/distributed"
+	for _, p := range list(t) {
+		sources := slices.Concat(p.GoFiles, p.IgnoredGoFiles)
+		for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+			name := strings.TrimSuffix(file, "_test.go")
+			first, _, _ := strings.Cut(name, "_")
+			of := func(source string) bool {
+				source = strings.TrimSuffix(source, ".go")
+				return name == source || strings.HasPrefix(name, source+"_")
+			}
+			if known[first] == "" && (p.ImportPath != fleets || first != "fleet") && !slices.ContainsFunc(sources, of) && name != path.Base(p.ImportPath) {
+				t.Errorf("%s: %s is named for no source", p.ImportPath, file)
 			}
 		}
 	}
