@@ -6,11 +6,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Who configures a limit nearly knows the vendor's. So nothing restrains a
-// configured lane before its first refusal, whatever quotas are told: a gateway
-// that says "0 remaining" on every answer must not slow a lane that is right.
-// The first refusal is taken for a limit a little below the configured one, and
-// measured from there. What is learned never exceeds what is configured.
+// An owner who configures a limit usually knows the vendor's, more or less. So
+// nothing holds a configured lane back before its first refusal, whatever quotas
+// are told: a gateway that says "0 remaining" on every answer must not slow a lane
+// that is right. At the first refusal the vendor's limit is taken to be a little
+// below the configured one, and measured from there. What is learned never exceeds
+// what is configured.
 
 // near is the share of a configured rate at which the vendor's rate is looked
 // for first. Limits are set too high by a burst, or by a quarter, more often

@@ -6,7 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// begin begins an episode with the refusal of f, which left at the given rate.
+// begin begins an episode with the refusal of f. The rate given is the one in
+// force when f left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	if s.Mode == Rate && s.crowded(f, now) {
 		s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
@@ -35,7 +36,7 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 	s.probeAfter(now)
 }
 
-// probeAfter dates the next probe.
+// probeAfter sets the instant of the next probe.
 func (s *State) probeAfter(now throttle.Instant) {
 	if s.Gap == 0 {
 		s.Gap = max(s.RTT, 1/s.RefR)
@@ -49,8 +50,9 @@ func (s *State) probeAfter(now throttle.Instant) {
 	}
 }
 
-// round returns the roundest instant in the last two thirds of the gap: windows
-// end at multiples of their length, of the wall clock or since their first call.
+// round returns the roundest instant in the last two thirds of the gap. Windows
+// end at multiples of their length, by the wall clock or since their first
+// call.
 func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
 	end := now.Add(seconds(gap))
 	if gap < 0.5 {
@@ -72,7 +74,7 @@ func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
 	return end
 }
 
-// end ends the episode with the service of f.
+// end ends the episode, because f was served.
 func (s *State) end(f *Fact) {
 	s.Episode, s.Probing = false, false
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
@@ -100,23 +102,25 @@ func (s *State) end(f *Fact) {
 	s.slowly(f)
 }
 
-// slowly keeps the pace already after the call that ended a told time: vendors whose
-// last window counts on have one permit then.
+// slowly delays the next call by an interval of the rate after the call that
+// ended a told time. If the vendor goes on counting its last window, it has one
+// permit then.
 func (s *State) slowly(f *Fact) {
 	if s.Until > s.Ref.At {
 		s.Next = f.Departed.Add(seconds(1 / s.R))
 	}
 }
 
-// presumed tells whether the estimate that was just refused was not measured here,
-// and may be right: that of configured limits or, unless it lay far below what was
-// refused, of a memory.
+// presumed reports whether the estimate that was just refused was not measured
+// here, and may still be right. It may be if it comes from configured limits.
+// It also may be if it comes from a memory, unless calls left much faster than
+// it says when one was refused.
 func (s *State) presumed() bool {
 	return s.W > 0 && s.Silence == 0 && (s.Setting.Configured > 0 || s.RefR < 1.5*s.W)
 }
 
-// noteEarly notes whether the refusal came early in its search. Where that is
-// usual, as with strangers, searches take longer.
+// noteEarly notes whether the refusal came early in its search. If that is
+// usual, as it is when strangers share the quota, searches take longer.
 func (s *State) noteEarly() {
 	early := 0.0
 	if s.X < 0.5 {
@@ -127,9 +131,10 @@ func (s *State) noteEarly() {
 	}
 }
 
-// mute tells whether a window closed when it had hardly begun, which tells nothing
-// of its size: some vendors count the last one on, and tell the end of this one. It
-// is so but once running, since the limit may have fallen.
+// mute reports whether a window was used up when it had hardly begun, which
+// tells nothing of its size. Some vendors go on counting the last window, and
+// tell the end of this one. It reports so only once in a row, because the limit
+// may have fallen.
 func (s *State) mute(f *Fact) bool {
 	n, t := float64(f.Ordinal-s.End.Ordinal)-float64(s.Refused), f.Departed.Sub(s.End.At).Seconds()
 	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
@@ -142,8 +147,8 @@ func (s *State) mute(f *Fact) bool {
 	return s.Mute
 }
 
-// small tells whether too few calls were served since the last measure to tell
-// more than is known: the count is exact to one call.
+// small reports whether too few calls were served since the last measurement to
+// tell more than is known already. A count is exact only to one call.
 func (s *State) small(f *Fact) bool {
 	n := float64(f.Ordinal-s.End.Ordinal) - float64(s.Refused)
 	return s.W > 0 && n < min(16, 0.5/s.U) && f.Departed.Sub(s.Ref.At).Seconds() < max(8/s.W, 4*s.RTT)

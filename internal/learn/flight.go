@@ -6,8 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// growFlight lets one more call fly, or half of one, for a call that was served
-// while as many flew as may.
+// growFlight lets one more call, or half a one, be in flight. A call was served
+// while as many were in flight as may be.
 func (s *State) growFlight(f *Fact) {
 	if float64(f.Flying)*2 < s.Cap {
 		return
@@ -52,6 +52,7 @@ func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	s.Probing = true
 }
 
+// toRate begins to look for a rate, of which nothing is known yet.
 func (s *State) toRate() {
 	s.Mode = Rate
 	s.W, s.U, s.X = 0, 0.5, 0
@@ -89,9 +90,10 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
-// crowded tells whether for the fourth time running a call was refused that left with
-// as many in flight as the one refused before, and with more than three of four calls
-// that were served in between: then perhaps calls in flight are counted.
+// crowded reports whether, for the fourth time in a row, the refused call left
+// with as many calls in flight as the one refused before, and with more than
+// three of four calls served in between. Then perhaps calls in flight are what
+// the vendor counts.
 func (s *State) crowded(f *Fact, now throttle.Instant) bool {
 	n := int(f.Ordinal - s.End.Ordinal)
 	thick := f.Until == 0 && f.Flying > 1 && f.Flying >= s.Thick && 4*s.Crowd < n && n >= 8 && now >= s.Banned

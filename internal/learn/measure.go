@@ -8,13 +8,13 @@ type sample struct {
 	n       float64 // calls served
 	t       float64 // seconds
 	silence float64 // seconds from the first refused departure to the first served one
-	probed  float64 // seconds of it in which probes were refused
-	covered float64 // seconds of it in which calls were, or would have been: a time was told
+	probed  float64 // seconds of the silence in which probes were refused
+	covered float64 // seconds of the silence in which calls were refused, or would have been because a time was told
 	told    bool    // a time was told, and no probe was refused
-	first   bool    // no episode came before
+	first   bool    // there was no episode before
 	long    bool    // the silence is too long for a bucket
-	again   bool    // and as long after the last one as that was after the one before: windows
-	block   bool    // and as long as the last one: a block
+	again   bool    // and it came as long after the one before as that came after its own: windows
+	block   bool    // and it is as long as the one before: a block
 }
 
 // sample counts up to f, which ended the episode.
@@ -43,7 +43,7 @@ func (s *State) sample(f *Fact) sample {
 	return m
 }
 
-// measure makes a new estimate of the sample.
+// measure makes a new estimate.
 func (s *State) measure(f *Fact) {
 	m := s.sample(f)
 	lo, hi := s.bracket(m)
@@ -89,8 +89,8 @@ func (s *State) measure(f *Fact) {
 	}
 }
 
-// bracket returns the bounds between which the vendor's rate lies, before the
-// probes are considered.
+// bracket returns the bounds between which the vendor's rate lies, before
+// probes are taken into account.
 func (s *State) bracket(m sample) (lo, hi float64) {
 	lo, hi = max(m.n/m.t, (m.n-s.B)/max(1e-6, m.t-m.silence+m.covered)), s.RefR
 	most := math.Inf(1)
@@ -116,12 +116,13 @@ func (s *State) bracket(m sample) (lo, hi float64) {
 	return min(lo, hi), hi
 }
 
-// windows tells whether the vendor counts in windows, as far as it shows: what it
-// served at once is worth half a period or more.
+// windows reports whether the vendor counts in windows, as far as is known:
+// what it served at once is worth half a period or more.
 func (s *State) windows() bool { return s.P > 2 && s.Burst >= s.W*s.P/2 }
 
-// cycle notes how long it is from the end of one long silence to the next, and
-// tells whether it is the same as before: then windows of that length end there.
+// cycle notes the time from the end of one long silence to the end of the next.
+// It reports whether that is the same as the time before, because then windows
+// of that length end there.
 func (s *State) cycle(t float64, long bool) bool {
 	if !long {
 		s.Turn = 0

@@ -7,12 +7,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Observe returns what is known after one more answer, heard now.
+// Observe returns the state after one more answer, heard now. It does not
+// change s.
 func Observe(s State, f *Fact, now throttle.Instant) State {
 	s.observe(f, now)
 	return s
 }
 
+// observe takes one more answer in.
 func (s *State) observe(f *Fact, now throttle.Instant) {
 	s.meet(f, now)
 	s.read(f)
@@ -26,7 +28,7 @@ func (s *State) observe(f *Fact, now throttle.Instant) {
 	}
 }
 
-// meet notes what every answer tells: the delay of facts, and the rate at which
+// meet notes what every answer tells: how late facts are, and the rate at which
 // calls really leave.
 func (s *State) meet(f *Fact, now throttle.Instant) {
 	rtt := max(0, now.Sub(f.Departed).Seconds())
@@ -46,7 +48,7 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 }
 
 // leaving returns the rate at which calls really left before f did. If nothing
-// is known yet, many in flight at once tell of a burst (Little's law).
+// is known yet, many calls in flight at once show a burst (Little's law).
 func (s *State) leaving(f *Fact) float64 {
 	last := Mark{f.Ordinal, f.Departed}
 	if last.Ordinal < s.Pace[1].Ordinal {
@@ -66,6 +68,7 @@ func (s *State) leaving(f *Fact) float64 {
 	return burst
 }
 
+// refused takes in a refusal.
 func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
 		s.Refused++
@@ -93,7 +96,8 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// tell notes the told end of a refusal. One in whole seconds is rounded up.
+// tell notes until when a refusal asks to wait. A time in whole seconds was
+// rounded up.
 func (s *State) tell(f *Fact) {
 	s.Until = max(s.Until, f.Until)
 	told := f.Until
@@ -103,7 +107,8 @@ func (s *State) tell(f *Fact) {
 	s.Told = max(s.Told, told)
 }
 
-// stale notes a refusal of a departure before one that was heard of.
+// stale notes the refusal of a call that left before an earlier refusal was
+// heard.
 func (s *State) stale(f *Fact) {
 	if s.Episode && f.Ordinal < s.Ref.Ordinal && f.Ordinal > s.End.Ordinal {
 		s.Ref = Mark{f.Ordinal, f.Departed}
@@ -114,6 +119,7 @@ func (s *State) stale(f *Fact) {
 	}
 }
 
+// served takes in that a call was served.
 func (s *State) served(f *Fact, now throttle.Instant) {
 	if f.Ordinal <= s.Cut {
 		return
@@ -139,8 +145,8 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	}
 }
 
-// bounded tells whether told quotas, not what was learned of refusals, set the
-// pace.
+// bounded reports whether told quotas set the pace, and not what was learned
+// from refusals.
 func (s *State) bounded(now throttle.Instant, granted int64) bool {
 	return s.Plan(now, granted).Bounded
 }

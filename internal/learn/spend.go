@@ -6,7 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// reserve is what is kept for calls of others and for readings that are late.
+// reserve returns how many permits are kept for calls of others and for
+// readings that come late.
 func (t *Track) reserve(rtt float64) float64 {
 	size := t.size()
 	keep := max(3, 0.1*size)
@@ -20,8 +21,8 @@ func (t *Track) reserve(rtt float64) float64 {
 }
 
 // pace returns the rate that the track allows, zero for any, and the instant
-// before which nothing may leave. If it asks, that is for want of the answer of a
-// call on its way, and is put off until it comes.
+// before which nothing may leave. If asks is true, that instant is put off
+// until a call on its way is answered.
 func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
 	left, keep := t.left(now, granted), t.reserve(s.RTT)
 	if t.Slope > 0 {
@@ -55,11 +56,11 @@ func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float6
 }
 
 // patience returns the seconds after which a told end is doubted: eight round
-// trips, four times as long after each refusal that proved it right.
+// trips, and four times as long after each refusal that proved the end right.
 func (t *Track) patience(rtt float64) float64 { return 8 * rtt * math.Pow(4, float64(t.Asked)) }
 
-// blames tells whether a track explains the refusal of f. Those that said there
-// was enough left lose trust.
+// blames reports whether a track explains the refusal of f. Tracks that said
+// enough was left lose trust.
 func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	blamed := false
 	for i := range s.Tracks {
@@ -81,8 +82,8 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	return blamed
 }
 
-// plenty tells whether all trusted tracks say that at least half is left, but for
-// those that said so when a call was refused.
+// plenty reports whether all trusted tracks say that at least half is left.
+// Tracks that said so when a call was refused are not asked.
 func (s *State) plenty(f *Fact) bool {
 	some := false
 	for i := range s.Tracks {

@@ -10,48 +10,53 @@ import (
 
 // A Track is what the answers tell of one of the vendor's limits.
 //
-// A reading of m remaining on the answer of departure number s says that the
-// quota runs out at ordinal V = m + s: the level line. What is left now is
-// A = V - S, S the lane's latest ordinal. No table of calls in flight, no order
-// of arrival and no other replica's count is needed for it.
+// A reading of m remaining, in the answer to departure number s, says that the
+// quota runs out at ordinal V = m + s: the level line. What is left now is A =
+// V - S, where S is the lane's latest ordinal.
 //
-// In a window V stands still until the reset. In a bucket it rises with the
-// bucket's rate while the bucket is not full, so that rate is measured without
-// one refusal.
+//	departure 40 is answered "60 remaining": V = 100
+//	departure 55 has just left: 100 - 55 = 45 are left
+//
+// This needs no table of calls in flight, no order of arrival and no count of
+// another replica.
+//
+// In a window, V stands still until the reset. In a bucket that is not full, V
+// rises with the bucket's rate, so that rate is measured without a single
+// refusal.
 type Track struct {
-	Key      uint64  // of name, unit, window and, if it has no name, limit; zero: free
+	Key      uint64  // made of name, unit and window and, if there is no name, the limit; zero: the place is free
 	Limit    float64 // permits at most
-	Top      float64 // most that were left in any reading
+	Top      float64 // most permits left in any reading
 	Window   float64 // seconds; zero: not told
-	V        float64 // the ordinal at which the quota runs out, at the instant At
+	V        float64 // ordinal at which the quota runs out, at the instant At
 	At       throttle.Instant
 	Readings int
-	Seen     bool             // two or more were left once
-	Slope    float64          // permits per second by which V rises; zero: it stands still, or nobody knows
-	From     float64          // V at the beginning of the measure of Slope
-	Since    throttle.Instant // the beginning; zero: none
-	Count    int              // readings of the measure
-	Reset    throttle.Instant // the told end of the window, the earliest told; zero: none
-	Strikes  int              // refusals in a row that it did not foresee
+	Seen     bool             // two or more permits were left once
+	Slope    float64          // permits per second by which V rises; zero: it stands still, or is not known
+	From     float64          // V when the measurement of Slope began
+	Since    throttle.Instant // when that was; zero: none is under way
+	Count    int              // readings of the measurement
+	Reset    throttle.Instant // told end of the window, the earliest that was told; zero: none was
+	Strikes  int              // refusals in a row that the track did not foresee
 	Liar     bool             // it said that half was left when a call was refused
 	Agree    int              // readings in a row that did not contradict the one before
-	Asked    int              // refusals since it last began anew that proved its end right
-	Whole    bool             // its last window began with all of its permits
+	Asked    int              // refusals that proved the told end right, since the track began again
+	Whole    bool             // the last window began with all of its permits
 	Last     Mark             // the newest departure read
-	Full     float64          // the longest told time to the reset, in seconds
-	Base     int64            // the lane's latest ordinal at the newest reading
-	Match    int              // readings that say the limit less the calls in flight, less four for each that does not
+	Full     float64          // longest told time to the reset, in seconds
+	Base     int64            // lane's latest ordinal at the newest reading
+	Match    int              // readings that say the limit less the calls in flight, less four for each other reading
 }
 
 const (
-	maxTracks  = 6 // bounds the state; vendors tell four windows at most
-	coarse     = 2 // seconds: gateways tell "1 s" on every answer, so an end told for so soon is doubted
+	maxTracks  = 6 // bounds the state: vendors tell four windows at most
+	coarse     = 2 // seconds: gateways tell "1 s" in every answer, so an end that is told to be so near is doubted
 	leastLevel = 4 // permits: a level of fewer is too coarse to steer by
 )
 
-// size is how many permits can be left. A bucket whose policy is told as a rate, "200
-// in 1 s", is full with its burst, which nobody tells: it is the most that was
-// ever left.
+// size returns how many permits can be left at most. If a bucket's policy is
+// told as a rate, such as "200 in 1 s", nobody tells its burst, so it is the
+// most that was ever left.
 func (t *Track) size() float64 {
 	if t.Slope > 0 && t.Readings >= 16 && t.Top < t.Limit/2 {
 		return max(t.Top, leastLevel)
@@ -59,6 +64,7 @@ func (t *Track) size() float64 {
 	return t.Limit
 }
 
+// trackKey returns the key of a quota's track.
 func trackKey(q *Quota) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(q.Name))
@@ -78,14 +84,14 @@ func trackKey(q *Quota) uint64 {
 	return h.Sum64() | 1
 }
 
-// sane tells whether the quota says something that can be reckoned with.
+// sane reports whether the quota can be reckoned with.
 func (q *Quota) sane() bool {
 	return q.HasRemaining && q.HasLimit && !q.Advisory &&
 		q.Limit >= 1 && q.Limit <= 1e9 && q.Remaining >= 0 && q.Remaining <= 2*q.Limit &&
 		(q.Unit == "" || q.Unit == "requests")
 }
 
-// track returns the place of the quota's track, the oldest one if it is new.
+// track returns the track of a quota. A new one takes the place of the oldest.
 func (s *State) track(key uint64) *Track {
 	oldest := &s.Tracks[0]
 	for i := range s.Tracks {
@@ -101,7 +107,7 @@ func (s *State) track(key uint64) *Track {
 	return oldest
 }
 
-// read notes the quotas of an answer.
+// read reads the quotas of an answer.
 func (s *State) read(f *Fact) {
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.sane() {
@@ -111,10 +117,10 @@ func (s *State) read(f *Fact) {
 	s.Untold(f.Ordinal)
 }
 
-// Untold notes that a departure was answered without a reading, by a track or by
-// all of them, or that it never will be. It is taken for one that the vendor did
-// not count there: it failed on the way, or another route's quota paid for it. If
-// the vendor did count it, the next reading says so.
+// Untold notes that a departure was answered without a reading, by a track or
+// by all of them, or never will be answered. The vendor is taken not to have
+// counted it there: it failed on the way, or another route's quota paid for it.
+// If the vendor did count it, the next reading says so.
 func (s *State) Untold(ordinal int64) {
 	for i := range s.Tracks {
 		if t := &s.Tracks[i]; t.Key != 0 && ordinal > t.Last.Ordinal {
@@ -126,6 +132,7 @@ func (s *State) Untold(ordinal int64) {
 	}
 }
 
+// read reads one quota.
 func (t *Track) read(s *State, f *Fact, q *Quota) {
 	v := q.Remaining + float64(f.Ordinal)
 	if t.Readings == 0 || t.Limit != q.Limit {
@@ -152,8 +159,8 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 	t.slope(s, f, q.Remaining)
 }
 
-// resetAt keeps the earliest told end of this window. Resets are rounded up, so
-// the earliest is the nearest to the truth.
+// resetAt keeps the earliest told end of the window. Resets are rounded up, so
+// the earliest is nearest to the truth.
 func (t *Track) resetAt(f *Fact, q *Quota) {
 	if q.Reset > 31*24*3600e9 {
 		return
@@ -171,7 +178,7 @@ func (t *Track) resetAt(f *Fact, q *Quota) {
 	}
 }
 
-// level brings V to the reading v.
+// level moves V to a reading.
 func (t *Track) level(s *State, f *Fact, v, left float64) {
 	if f.Departed > t.At {
 		t.V += t.Slope * f.Departed.Sub(t.At).Seconds()
@@ -240,8 +247,8 @@ func (t *Track) slope(s *State, f *Fact, left float64) {
 	t.From, t.Since, t.Count = t.V, f.Departed, 0
 }
 
-// least is the lowest slope that matters: a bucket is full again no later than
-// told, so it gains its limit in that time.
+// least returns the lowest slope that matters. A bucket is full again no later
+// than told, so it gains its limit in that time.
 func (t *Track) least() float64 {
 	if t.Full == 0 {
 		return 0
@@ -249,8 +256,8 @@ func (t *Track) least() float64 {
 	return 0.4 * t.Limit / t.Full
 }
 
-// blur is how much later than it is a reset may be told: whole seconds, and the
-// whole seconds of a Date.
+// blur returns by how many seconds a reset may be told too late: for whole
+// seconds, and for the whole seconds of a Date.
 func (t *Track) blur() float64 {
 	if t.Full > 3 {
 		return 2
@@ -258,8 +265,9 @@ func (t *Track) blur() float64 {
 	return 0
 }
 
-// match counts the readings that say what a bound of calls in flight would:
-// the limit less the calls in flight, but for the order on the way.
+// match counts the readings that a bound of calls in flight would give: the
+// limit less the calls in flight, except that calls overtake each other on the
+// way.
 func (t *Track) match(f *Fact, left float64) {
 	off := left + float64(f.Flying) - t.Limit
 	switch blur := 1 + t.Limit/16 + float64(f.Flying)/4; {
@@ -273,8 +281,8 @@ func (t *Track) match(f *Fact, left float64) {
 	}
 }
 
-// flying tells whether the limit bounds calls in flight. Nobody knows when a call
-// in flight ends, so such a limit tells no reset.
+// flying reports whether the limit bounds calls in flight. Such a limit tells
+// no reset, because nobody knows when a call in flight ends.
 func (t *Track) flying() bool { return t.Match >= 8 && t.Reset == 0 }
 
 // left returns how many permits are left at an instant.
@@ -293,7 +301,7 @@ func (t *Track) left(now throttle.Instant, granted int64) float64 {
 	return min(v-float64(granted), t.size())
 }
 
-// binds tells whether the track is believed.
+// binds reports whether the track is believed.
 func (t *Track) binds(s *State) bool {
 	return t.Key != 0 && t.Seen && t.Strikes < 3 && t.Agree >= 3 &&
 		s.Last.Ordinal-t.Last.Ordinal <= 64
