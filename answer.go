@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/headers"
-	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 )
 
@@ -41,7 +41,7 @@ func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 		dialect = c.observer.server.dialect(c.req, &c.t.spoken)
 	}
 	refuses := dialect.CanRefuse(resp.StatusCode)
-	if !refuses && c.lane.gate.course == nil {
+	if !refuses && !c.lane.Learns() {
 		return headers.Signal{}, false
 	}
 	now := time.Now()
@@ -74,14 +74,14 @@ func (c *call) believed(signal headers.Signal) headers.Signal {
 // refusal concerns.
 func (c *call) refused(status int, signal *headers.Signal) {
 	c.told, _ = signal.Wait()
-	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.alone(c.refusedAt)
+	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.Alone(c.refusedAt)
 	if c.throttled == 0 {
-		c.refusedAt = c.lane.queue.Now()
+		c.refusedAt = c.lane.Now()
 	}
 	if !alone {
 		l := c.concerned(status, signal)
 		a := c.answer(l, signal.Quotas)
-		c.paused = l.refused(c.ctx, &a, c.told)
+		c.paused = l.Refused(c.ctx, &a, c.told)
 	}
 }
 
@@ -94,13 +94,13 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	}
 	a := c.answer(c.lane, quotas)
 	a.Served = served
-	c.lane.landed(c.ctx, &a)
+	c.lane.Landed(c.ctx, &a)
 	for i := range c.visits {
 		if v := &c.visits[i]; v.passed {
 			a := c.answer(v.lane, nil)
 			a.Served = served
 			v.passed = false
-			v.lane.landed(c.ctx, &a)
+			v.lane.Landed(c.ctx, &a)
 		}
 	}
 }
@@ -108,15 +108,15 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 // answer returns what a lane may learn from the attempt. The lane is that of
 // the call, a sub-lane that the call has passed, or one that was made for its
 // refusal.
-func (c *call) answer(l *lane, quotas []headers.Quota) course.Answer {
+func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
 	turn, seen := &c.turn, c.seen
 	for i := range c.visits {
 		if v := &c.visits[i]; v.lane == l {
 			turn, seen = &v.turn, v.seen
 		}
 	}
-	a := course.Answer{ID: c.turn.ID, Seen: seen, Departed: c.turn.Departed()}
-	a.Waited = turn.Departed() > turn.Arrived() || l.queue.Waiting() > 0
+	a := lane.Answer{ID: c.turn.ID, Seen: seen, Departed: c.turn.Departed()}
+	a.Waited = turn.Departed() > turn.Arrived() || l.Waiting() > 0
 	for i := range quotas {
 		a.Quotas = append(a.Quotas, quotaOf(&quotas[i]))
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/shaping"
 )
 
@@ -26,7 +27,7 @@ type attempt struct {
 	caller context.Context // the caller's context
 	values context.Context // of the request that the base shows
 
-	lane      *lane
+	lane      *lane.Lane
 	server    *server
 	departure shaping.Departure // its request is what was settled so far
 	secure    bool

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/backoff"
-	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -24,11 +24,11 @@ type call struct {
 	body    *replay.Body // nil: the request has none
 
 	key      string
-	lane     *lane     // nil until it is entered
-	observer *observer // of the lane
-	visits   []visit   // sub-lanes that it has entered
+	lane     *lane.Lane // nil until it is entered
+	observer *observer  // of the lane
+	visits   []visit    // sub-lanes that it has entered
 	turn     shaping.Turn
-	seen     course.Seen // state of the lane when the turn came
+	seen     lane.Seen // state of the lane when the turn came
 
 	started   throttle.Instant // arrival in the first lane; zero: not yet
 	sent      int              // attempts
@@ -128,10 +128,10 @@ func (c *call) end() {
 		c.body.Close()
 	}
 	for _, v := range c.visits {
-		v.lane.leave(&v.turn)
+		v.lane.Leave(&v.turn)
 	}
 	if c.lane != nil {
-		c.lane.leave(&c.turn)
+		c.lane.Leave(&c.turn)
 	}
 }
 
@@ -158,11 +158,11 @@ func (c *call) fail(err error) error {
 		e.Wait, e.Forecast, e.Before = refused.Wait, refused.Forecast, refused.Before
 		e.Reason, e.Err = refused.Reason, refused.Err
 		if e.Limit = refused.Limit; c.lane != nil {
-			e.Limit = labelOf(*c.lane.limits.Load(), refused.Limit)
+			e.Limit = c.lane.Label(refused.Limit)
 		}
 	}
 	if c.started != 0 {
-		e.Elapsed = c.lane.queue.Now().Sub(c.started)
+		e.Elapsed = c.lane.Now().Sub(c.started)
 	}
 	return e
 }

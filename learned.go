@@ -1,10 +1,6 @@
 package weir
 
-import (
-	"encoding/json"
-
-	"github.com/weirgo/weir/internal/learn"
-)
+import "encoding/json"
 
 // Learned returns what the lanes have learned of their servers' limits, by key,
 // for the Recall of a later Transport. The map marshals to JSON. Its values can
@@ -15,37 +11,10 @@ import (
 func (t *Transport) Learned() map[string]json.RawMessage {
 	t.once.Do(t.init)
 	all := make(map[string]json.RawMessage)
-	for _, l := range t.lanes.list() {
-		if l.gate.course == nil {
-			continue
-		}
-		if m, ok := l.gate.course.Export(); ok {
-			all[l.key], _ = json.Marshal(m) // it is finite: a state is
+	for _, l := range t.lanes.All() {
+		if m, ok := l.Export(); ok {
+			all[l.Key()], _ = json.Marshal(m) // it is finite: a state is
 		}
 	}
 	return all
-}
-
-// recall returns what the lane of a key goes on with, and nil if it learns from
-// the beginning.
-func (s *lanes) recall(key string) *learn.Memory {
-	if s.settings.recall == nil || s.settings.learn == LearnOff {
-		return nil
-	}
-	text := s.settings.recall(key)
-	if text == nil {
-		return nil
-	}
-	m := new(learn.Memory)
-	err := json.Unmarshal(text, m)
-	if err == nil {
-		err = m.Validate()
-	}
-	if err == nil {
-		return m
-	}
-	if s.forgotten.CompareAndSwap(false, true) {
-		s.settings.logger().Warn("weir: a lane learns anew: what Recall returned was not learned by this version", "lane", key, "error", err)
-	}
-	return nil
 }

@@ -1,13 +1,5 @@
 package weir
 
-import (
-	"math"
-	"time"
-
-	"github.com/weirgo/weir/internal/learn"
-	"github.com/weirgo/weir/throttle"
-)
-
 // Learning says whether a lane learns its server's limit from the answers.
 type Learning uint8
 
@@ -24,23 +16,3 @@ const (
 	// tells, and slows the configured limits for a while.
 	LearnOff
 )
-
-// settingOf returns what the learner needs of the configured limits: the
-// slowest of those of up to a minute. Refusals concern that one.
-func settingOf(limits []throttle.Limit) learn.Setting {
-	var set learn.Setting
-	if len(limits) > 0 {
-		set.Configured = math.Inf(1)
-	}
-	for _, limit := range limits {
-		rate := limit.PerSecond()
-		if unitOf(limit) != "requests" || limit.Per > time.Minute || rate >= set.Configured {
-			continue
-		}
-		set.Configured, set.Burst = rate, float64(max(limit.Burst, 1))
-		if limit.Algorithm != throttle.AlgorithmTokenBucket && limit.Algorithm != throttle.AlgorithmGCRA && limit.Algorithm != throttle.AlgorithmLeakyBucket {
-			set.Burst = float64(limit.Permits)
-		}
-	}
-	return set
-}

@@ -22,11 +22,11 @@ func (t *Transport) SetLimits(limits ...throttle.Limit) error {
 	if _, err := throttle.Resolve(limits...); err != nil {
 		return fmt.Errorf("weir: %w", err)
 	}
-	if _, err := t.lanes.settings.inPlace(*t.limits.Load(), limits); err != nil {
+	if _, err := t.lanes.Ordered(*t.limits.Load(), limits); err != nil {
 		return fmt.Errorf("weir: %w", err)
 	}
 	t.limits.Store(&limits)
-	return t.lanes.retune()
+	return t.lanes.Retune()
 }
 
 // Reload asks LimitsFor again for every lane, and tunes the lanes whose limits
@@ -34,5 +34,5 @@ func (t *Transport) SetLimits(limits ...throttle.Limit) error {
 // error names it. Reload is safe for concurrent use.
 func (t *Transport) Reload() error {
 	t.once.Do(t.init)
-	return t.lanes.retune()
+	return t.lanes.Retune()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
@@ -23,10 +24,10 @@ type observer struct {
 }
 
 // observerOf returns the observer of a lane.
-func observerOf(l *lane) *observer { return l.Observer().(*observer) }
+func observerOf(l *lane.Lane) *observer { return l.Observer().(*observer) }
 
 // observe returns the observer of a new lane of a key.
-func (t *Transport) observe(key string) laneObserver {
+func (t *Transport) observe(key string) lane.Observer {
 	return &observer{key: key, tracer: t.tracer, meter: t.metrics.Meter(key)}
 }
 
@@ -49,21 +50,21 @@ func (o *observer) Closed(store *throttle.StoreState) { o.meter.Lost(context.Bac
 // enter enters the lane of a key. Before the first one it makes the metrics. It
 // holds no lock then: somebody who collects, and asks for a Snapshot meanwhile, may
 // hold those of the provider.
-func (t *Transport) enter(key string) (*lane, error) {
+func (t *Transport) enter(key string) (*lane.Lane, error) {
 	t.metering.Do(func() {
 		t.metrics = telemetry.NewMetrics(t.MeterProvider, observed(t.lanes))
 		runtime.AddCleanup(t.lanes, (*telemetry.Metrics).Close, t.metrics)
 	})
-	return t.lanes.enter(key)
+	return t.lanes.Enter(key)
 }
 
 // observed returns the lanes for metrics, which do not keep them alive: a
 // Transport may be forgotten without having been closed.
-func observed(s *lanes) telemetry.Lanes {
+func observed(s *lane.Lanes) telemetry.Lanes {
 	lanes := weak.Make(s)
 	return func(yield func(*telemetry.Meter, telemetry.State) bool) {
 		if s := lanes.Value(); s != nil {
-			s.each(func(l *lane) bool {
+			s.Each(func(l *lane.Lane) bool {
 				state := telemetry.State{State: l.State(), Configured: l.Configured(), Learned: l.Known().Rate}
 				return yield(&observerOf(l).meter, state)
 			})

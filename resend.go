@@ -49,7 +49,7 @@ func (a *attempt) wroteHeaders() {
 	if a.written.Add(1) > 1 {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.lane.queue.Charge(a.departure)
+		a.lane.Charge(a.departure)
 	}
 }
 

@@ -2,9 +2,8 @@ package weir
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/internal/lane"
 )
 
 // Resume opens the lane of a key, for an operator who knows that the pause no
@@ -18,7 +17,7 @@ import (
 // error says why there can be no lane of that key: limits that do not validate,
 // or shaping.ErrClosed. Resume is safe for concurrent use.
 func (t *Transport) Resume(key string) error {
-	if err := t.relieve(key, (*lane).open); err != nil {
+	if err := t.relieve(key, (*lane.Lanes).Resume); err != nil {
 		return fmt.Errorf("weir: resuming lane %q: %w", key, err)
 	}
 	return nil
@@ -34,50 +33,20 @@ func (t *Transport) Resume(key string) error {
 // error says why there can be no lane of that key: limits that do not validate,
 // or shaping.ErrClosed. Forget is safe for concurrent use.
 func (t *Transport) Forget(key string) error {
-	if err := t.relieve(key, (*lane).forget); err != nil {
+	if err := t.relieve(key, (*lane.Lanes).Forget); err != nil {
 		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
 	}
 	return nil
 }
 
-// relieve calls do for the lane of a key and for its sub-lanes.
-func (t *Transport) relieve(key string, do func(*lane)) error {
+// relieve calls do for the lane of a key.
+func (t *Transport) relieve(key string, do func(*lane.Lanes, *lane.Lane, string)) error {
 	t.once.Do(t.init)
 	l, err := t.enter(key)
 	if err != nil {
 		return err
 	}
-	defer l.users.Add(-1)
-	l.relieve(key, do)
-	if o := t.lanes.overflow.Load(); o != nil && o != l && key == "" {
-		o.relieve(key, do)
-	}
+	defer l.Leave(nil)
+	do(t.lanes, l, key)
 	return nil
-}
-
-// relieve calls do for the lane and for its sub-lanes. In the lane that many
-// keys share, it calls do for the sub-lanes of this key, or for all if the key
-// is "".
-func (l *lane) relieve(key string, do func(*lane)) {
-	l.doubts.forget()
-	for _, sublane := range l.home.sublanesOf(l) {
-		if !l.shared || key == "" || strings.HasPrefix(sublane.sub.part, partOfKey(key)) {
-			do(sublane)
-		}
-	}
-	do(l)
-}
-
-// forget makes the lane forget what it has learned, and ends its own pause.
-func (l *lane) forget() {
-	if l.gate.course != nil {
-		l.gate.course.Forget()
-	}
-	l.open()
-}
-
-// open ends the lane's own pause.
-func (l *lane) open() {
-	l.toldTo.Store(0)
-	l.queue.Reconcile(throttle.Fact{Resumed: true})
 }

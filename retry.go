@@ -22,7 +22,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		c.verdict = ""
 		return backoff.Decision{}
 	}
-	now := c.lane.queue.Now()
+	now := c.lane.Now()
 	d := c.policy.Next(backoff.Attempt{
 		Number:     c.earlier.sent + c.sent,
 		Throttled:  c.earlier.throttled + c.throttled,
@@ -45,7 +45,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 			d = backoff.Decision{Reason: backoff.ReasonBody}
 		case d.Reason == backoff.ReasonThrottled:
 			c.throttled++
-		case !c.lane.budget.Withdraw(time.Duration(now)):
+		case !c.lane.Budget().Withdraw(time.Duration(now)):
 			d = backoff.Decision{Reason: backoff.ReasonBudget}
 		}
 	}
@@ -106,9 +106,9 @@ func (c *call) timeLeft() time.Duration {
 // couldGo reports whether the request could go again after a delay. It could
 // not if some lane is certain to hold it for too long.
 func (c *call) couldGo(delay time.Duration) bool {
-	could := c.lane.couldTake(c.ctx, &c.turn, delay)
+	could := c.lane.CouldTake(c.ctx, &c.turn, delay)
 	for _, v := range c.visits {
-		could = could && v.lane.couldTake(c.ctx, &c.turn, delay)
+		could = could && v.lane.CouldTake(c.ctx, &c.turn, delay)
 	}
 	return could
 }
@@ -137,7 +137,7 @@ func (c *call) delay(d backoff.Decision) error {
 	if d.AfterPause || d.Delay <= 0 {
 		return nil
 	}
-	ended := c.t.tracer.Delay(c.ctx, c.lane.key, c.sent, d)
+	ended := c.t.tracer.Delay(c.ctx, c.lane.Key(), c.sent, d)
 	timer := time.NewTimer(d.Delay)
 	defer timer.Stop()
 	var err error
@@ -145,7 +145,7 @@ func (c *call) delay(d backoff.Decision) error {
 	case <-timer.C:
 	case <-c.ctx.Done():
 		err = c.ctx.Err()
-	case <-c.t.lanes.done:
+	case <-c.t.lanes.Done():
 		err = shaping.ErrClosed
 	}
 	ended(err)

@@ -43,14 +43,14 @@ func (a *attempt) settle(unit string, cost int) error {
 	if slices.Contains(a.settled, unit) {
 		return fmt.Errorf("weir: %q was settled before", unit)
 	}
-	l, err := a.lane.again()
+	l, err := a.lane.Again()
 	if err != nil {
 		return fmt.Errorf("weir: settling %q: %w", unit, err)
 	}
-	defer l.users.Add(-1)
-	actual, ok := a.actual(*l.limits.Load(), unit, cost)
+	defer l.Leave(nil)
+	actual, ok := a.actual(l.Limits(), unit, cost)
 	if !ok {
-		return fmt.Errorf("weir: lane %q has no limit of %q", l.key, unit)
+		return fmt.Errorf("weir: lane %q has no limit of %q", l.Key(), unit)
 	}
 	charged := actual
 	if l != a.lane {
@@ -61,7 +61,7 @@ func (a *attempt) settle(unit string, cost int) error {
 			charged.Each[i] = max(n, a.departure.Request.Of(i))
 		}
 	}
-	l.queue.Settle(a.departure, charged)
+	l.Settle(a.departure, charged)
 	a.departure.Request, a.settled = actual, append(a.settled, unit)
 	return nil
 }
@@ -78,13 +78,4 @@ func (a *attempt) actual(limits []throttle.Limit, unit string, cost int) (actual
 		}
 	}
 	return actual, ok
-}
-
-// again enters the lane once more for a call that is over. If the lane is gone,
-// it enters the one that its key has now.
-func (l *lane) again() (*lane, error) {
-	if l.enter() {
-		return l, nil
-	}
-	return l.home.enter(l.key)
 }

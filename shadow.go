@@ -2,11 +2,8 @@ package weir
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 
-	"github.com/weirgo/weir/shaping"
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/internal/lane"
 )
 
 // An Outcome is what limits do with a request, in the words of the metrics.
@@ -14,9 +11,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Admitted Outcome = iota // it departed at once
-	Held                    // it had to wait
-	Rejected                // it never departed: the line was full, the wait too long or the cost too great
+	Admitted = Outcome(lane.Admitted) // it departed at once
+	Held     = Outcome(lane.Held)     // it had to wait
+	Rejected = Outcome(lane.Rejected) // it never departed: the line was full, the wait too long or the cost too great
 )
 
 // String returns the outcome's word: "admitted", "held" or "rejected".
@@ -35,103 +32,14 @@ type ShadowCount struct {
 	Requests        uint64
 }
 
-// A shadow decides beside a lane what Transport.Shadow would do with its
-// requests, and enforces nothing. The line that would form in front of the
-// shadow limits is played through: a request that would wait departs, for the
-// shadow, at its instant, and later ones come after it.
-type shadow struct {
-	limits []throttle.Limit // resolved
-	most   int              // requests in its line
-
-	mu      sync.Mutex
-	limiter throttle.Limiter
-	last    throttle.Instant   // departure of the last request, for the shadow
-	line    []throttle.Instant // departures to come, and some that are over
-	seen    [3][3]uint64
-}
-
-// newShadow returns the shadow of the limits, in whose line at most so many
-// wait; nil where there are no limits.
-func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
-	if len(limits) == 0 {
-		return nil, nil
-	}
-	resolved, err := throttle.Resolve(limits...)
-	if err != nil {
-		return nil, err
-	}
-	limiter, err := throttle.Local{}.Limiter("", unaligned(resolved)...)
-	if err != nil {
-		return nil, err
-	}
-	if most <= 0 {
-		most = shaping.DefaultMaxWaiting
-	}
-	return &shadow{limits: resolved, most: most, limiter: limiter}, nil
-}
-
-// unaligned returns the limits with windows that begin with their first permit.
-// Aligned ones would be looked for on the wall clock, which cannot be read for
-// the instants to come at which a line is played through.
-func unaligned(limits []throttle.Limit) []throttle.Limit {
-	limits = slices.Clone(limits)
-	for i := range limits {
-		if limits[i].Algorithm == throttle.AlgorithmFixedWindow {
-			limits[i].Align = throttle.AlignFirstUse
-		}
-	}
-	return limits
-}
-
-// decide counts one request that arrived now.
-func (s *shadow) decide(now throttle.Instant, r throttle.Request, live Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen[live][s.candidate(now, r)]++
-}
-
-func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
-	if s.waiting(now) >= s.most {
-		return Rejected
-	}
-	r.Since = now
-	at := max(now, s.last)
-	for {
-		next, err := s.limiter.Take(at, r)
-		if err != nil || next == throttle.Never {
-			return Rejected
-		}
-		if next <= at {
-			break
-		}
-		at = next
-	}
-	s.last = at
-	if at <= now {
-		return Admitted
-	}
-	s.line = append(s.line, at)
-	return Held
-}
-
-// waiting returns how many wait in the shadow's line.
-func (s *shadow) waiting(now throttle.Instant) int {
-	over, _ := slices.BinarySearch(s.line, now+1)
-	waiting := len(s.line) - over
-	if over > waiting {
-		s.line = slices.Delete(s.line, 0, over)
-	}
-	return waiting
-}
-
-func (s *shadow) counts() (counts []ShadowCount) {
-	if s == nil {
+// shadowCounts returns what a lane's shadow has counted; nil if there is none.
+func shadowCounts(l *lane.Lane) (counts []ShadowCount) {
+	seen := l.ShadowCounts()
+	if seen == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for live := range s.seen {
-		for candidate, n := range s.seen[live] {
+	for live := range seen {
+		for candidate, n := range seen[live] {
 			if n > 0 {
 				counts = append(counts, ShadowCount{Outcome(live), Outcome(candidate), n})
 			}

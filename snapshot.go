@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -40,24 +41,25 @@ type Learned struct {
 func (t *Transport) Snapshot() []LaneState {
 	t.once.Do(t.init)
 	var states []LaneState
-	for _, l := range t.lanes.list() {
-		states = append(states, l.state())
+	for _, l := range t.lanes.All() {
+		states = append(states, stateOf(l))
 	}
 	slices.SortFunc(states, func(a, b LaneState) int { return strings.Compare(a.Key, b.Key) })
 	return states
 }
 
-func (l *lane) state() LaneState {
-	s := l.queue.State()
+// stateOf returns the state of a lane.
+func stateOf(l *lane.Lane) LaneState {
+	s := l.State()
 	return LaneState{
-		Key:       l.key,
+		Key:       l.Key(),
 		Waiting:   s.Waiting,
-		Requests:  int(max(l.users.Load(), 0)),
+		Requests:  l.Requests(),
 		Paused:    s.Paused,
 		RateShare: s.RateShare,
 		Stale:     s.Stale,
 		Learned:   Learned(l.Known()),
-		Shadow:    l.shadow.counts(),
+		Shadow:    shadowCounts(l),
 		Limits:    s.Limits,
 		Store:     s.Store,
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/weirgo/weir/headers"
-	course "github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/shaping"
 )
 
@@ -14,38 +14,39 @@ import (
 
 // A visit is a call's turn in a sub-lane.
 type visit struct {
-	lane   *lane
+	lane   *lane.Lane
 	turn   shaping.Turn
-	seen   course.Seen // state of the sub-lane when the turn came
-	passed bool        // it has departed, and neither landed nor was given back since
+	seen   lane.Seen // state of the sub-lane when the turn came
+	passed bool      // it has departed, and neither landed nor was given back since
 }
 
 // passSublanes waits for the call's turn in every sub-lane that concerns it.
 func (c *call) passSublanes() error {
 	c.enterSublanes()
 	if len(c.visits) > 0 && c.started == 0 {
-		c.started = c.lane.queue.Now()
+		c.started = c.lane.Now()
 	}
 	for i := range c.visits {
 		v := &c.visits[i]
-		if err := v.lane.queue.WaitTurn(c.ctx, &v.turn); err != nil {
+		seen, err := v.lane.Wait(c.ctx, &v.turn)
+		if err != nil {
 			return err
 		}
-		v.passed, v.seen = true, v.lane.gate.seen()
+		v.passed, v.seen = true, seen
 	}
 	return nil
 }
 
 // enterSublanes enters the sub-lanes that concern the call and exist by now.
 func (c *call) enterSublanes() {
-	if c.lane.sublanes.Load() == 0 {
+	if !c.lane.HasSublanes() {
 		return
 	}
 	for _, part := range c.parts() {
 		if part == "" {
 			continue
 		}
-		if l := c.t.lanes.findSublane(c.lane, part); l != nil {
+		if l := c.t.lanes.FindSublane(c.lane, part); l != nil {
 			c.enterSublane(l)
 		}
 	}
@@ -53,10 +54,10 @@ func (c *call) enterSublanes() {
 
 // enterSublane adds a sub-lane to the visits, once. The caller has entered it
 // already.
-func (c *call) enterSublane(l *lane) {
+func (c *call) enterSublane(l *lane.Lane) {
 	for _, v := range c.visits {
 		if v.lane == l {
-			l.users.Add(-1)
+			l.Leave(nil)
 			return
 		}
 	}
@@ -70,7 +71,7 @@ func (c *call) enterSublane(l *lane) {
 func (c *call) sublanePaused() bool {
 	c.enterSublanes()
 	for _, v := range c.visits {
-		if v.lane.queue.State().Paused > 0 {
+		if v.lane.State().Paused > 0 {
 			return true
 		}
 	}
@@ -78,7 +79,7 @@ func (c *call) sublanePaused() bool {
 }
 
 // concerned returns the lane or sub-lane that the last refusal concerns.
-func (c *call) concerned(status int, signal *headers.Signal) *lane {
+func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
 	part := c.part(signal.Scope)
 	if c.doubtful(status, signal) {
 		part = c.part(headers.ScopeRoute)
@@ -89,7 +90,7 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane {
 	if part == "" {
 		return c.lane
 	}
-	l := c.t.lanes.openSublane(c.lane, part)
+	l := c.t.lanes.OpenSublane(c.lane, part)
 	if l == nil {
 		return c.lane
 	}
@@ -106,8 +107,7 @@ func (c *call) doubtful(status int, signal *headers.Signal) bool {
 		status != http.StatusServiceUnavailable && status != http.StatusForbidden {
 		return false
 	}
-	now := c.lane.queue.Now()
-	return !c.lane.doubts.agreed(now, &doubt{key: c.key, route: routeOf(c.req), until: now.Add(min(c.told, longestPause))})
+	return c.lane.Doubtful(c.key, routeOf(c.req), c.told)
 }
 
 // parts returns the names of all sub-lanes that the request may pass.
@@ -120,8 +120,8 @@ func (c *call) parts() [4]string {
 // refusal concerns one key.
 func (c *call) part(of headers.Scope) string {
 	key := ""
-	if c.lane.shared {
-		key = partOfKey(c.key)
+	if c.lane.Shared() {
+		key = lane.PartOfKey(c.key)
 	}
 	switch of {
 	case headers.ScopeRoute:
@@ -132,10 +132,6 @@ func (c *call) part(of headers.Scope) string {
 		return key
 	}
 }
-
-// partOfKey returns how the names of a key's sub-lanes begin, in the lane that
-// many keys share.
-func partOfKey(key string) string { return "key " + key + "\x00" }
 
 // routeAndCredential returns the name of the sub-lane for one route with one
 // credential.

@@ -2,7 +2,6 @@ package weir
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -172,7 +172,7 @@ type Transport struct {
 	once     sync.Once
 	base     http.RoundTripper
 	tracer   telemetry.Tracer
-	lanes    *lanes
+	lanes    *lane.Lanes
 	metering sync.Once
 	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
 	rawKey   atomic.Bool                      // one was reported
@@ -192,30 +192,31 @@ func (t *Transport) init() {
 	}
 	t.tracer = telemetry.NewTracer(t.TracerProvider)
 	t.limits.Store(&t.Limits)
-	t.lanes = newLanes(t.settings())
+	t.lanes = lane.New(t.settings())
 	t.failures.began = time.Now()
 }
 
 // settings returns the fields that the lanes need.
-func (t *Transport) settings() settings {
-	s := settings{
-		maxWaiting: t.MaxWaiting,
-		setQueue:   t.setQueue,
-		maxPause:   t.maxPause(),
-		maxLanes:   t.maxLanes(),
-		learn:      t.Learn,
-		recall:     t.Recall,
-		store:      t.Store,
-		shadow:     t.Shadow,
-		priced:     t.Cost != nil,
-		limits:     t.limitsFor,
-		budget:     t.Retry.NewBudget,
-		logger:     t.logger,
-		observe:    t.observe,
-		opened:     t.opened,
+func (t *Transport) settings() lane.Settings {
+	s := lane.Settings{
+		MaxWaiting: t.MaxWaiting,
+		SetQueue:   t.setQueue,
+		MaxPause:   t.maxPause(),
+		MaxLanes:   t.maxLanes(),
+		Learn:      t.Learn != LearnOff,
+		Spread:     t.Learn == LearnSpread,
+		Recall:     t.Recall,
+		Store:      t.Store,
+		Shadow:     t.Shadow,
+		Priced:     t.Cost != nil,
+		Limits:     t.limitsFor,
+		Budget:     t.Retry.NewBudget,
+		Logger:     t.logger,
+		Observe:    t.observe,
+		Opened:     t.opened,
 	}
-	if s.store == nil {
-		s.store = throttle.Local{}
+	if s.Store == nil {
+		s.Store = throttle.Local{}
 	}
 	return s
 }
@@ -288,12 +289,12 @@ func (t *Transport) Close() error {
 	t.once.Do(t.init)
 	t.metering.Do(func() {}) // nobody makes them any more
 	t.metrics.Close()
-	return t.lanes.close()
+	return t.lanes.Close()
 }
 
 // ErrPaused is matched by the error for a request whose lane is closed, because
 // the server asked for a pause longer than [Transport.MaxPause].
-var ErrPaused = errors.New("lane is paused")
+var ErrPaused = lane.ErrPaused
 
 // setQueue sets the fields of a lane's queue.
 func (t *Transport) setQueue(q *shaping.Queue) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/throttle"
 )
@@ -13,7 +14,7 @@ import (
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
 	err := c.turnCome()
-	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.gate.store.Load()), err)
+	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.Store()), err)
 	if first {
 		c.arrive(err)
 	}
@@ -27,9 +28,9 @@ func (c *call) wait() error {
 func (c *call) arrive(err error) {
 	if arrived := c.turn.Arrived(); arrived != 0 {
 		c.started = cmp.Or(c.started, arrived)
-		c.lane.budget.Deposit(time.Duration(arrived))
+		c.lane.Budget().Deposit(time.Duration(arrived))
 	}
-	if c.lane.shadow != nil {
+	if c.lane.ShadowLimits() != nil {
 		c.countShadow(err)
 	}
 }
@@ -43,11 +44,12 @@ func (c *call) turnCome() error {
 			c.giveBack()
 			return err
 		}
-		if err := c.lane.queue.WaitTurn(c.ctx, &c.turn); err != nil {
+		seen, err := c.lane.Wait(c.ctx, &c.turn)
+		if err != nil {
 			c.giveBack()
 			return err
 		}
-		c.granted, c.seen = true, c.lane.gate.seen()
+		c.granted, c.seen = true, seen
 		if !c.sublanePaused() {
 			return nil
 		}
@@ -60,12 +62,12 @@ func (c *call) turnCome() error {
 func (c *call) giveBack() {
 	if c.granted {
 		c.granted = false
-		c.lane.queue.Return(&c.turn)
+		c.lane.Return(&c.turn)
 	}
 	for i := range c.visits {
 		if v := &c.visits[i]; v.passed {
 			v.passed = false
-			v.lane.queue.Return(&v.turn)
+			v.lane.Return(&v.turn)
 		}
 	}
 }
@@ -74,25 +76,25 @@ func (c *call) giveBack() {
 // limits have just decided. A call that stood in line was held, whatever became
 // of it.
 func (c *call) countShadow(err error) {
-	live, arrived := Admitted, c.turn.Arrived()
+	live, arrived := lane.Admitted, c.turn.Arrived()
 	switch {
 	case arrived == 0 && c.ctx.Err() != nil:
 		return // it gave up before anything was decided
 	case arrived == 0:
-		live, arrived = Rejected, c.lane.queue.Now()
+		live, arrived = lane.Rejected, c.lane.Now()
 	case err != nil, c.turn.Departed() > arrived:
-		live = Held
+		live = lane.Held
 	}
 	r := throttle.Request{N: c.turn.N}
-	if r.Each, err = c.costs(c.lane.shadow.limits); err == nil {
-		c.lane.shadow.decide(arrived, r, live)
+	if r.Each, err = c.costs(c.lane.ShadowLimits()); err == nil {
+		c.lane.DecideShadow(arrived, r, live)
 	}
 }
 
 // price sets what the call costs.
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
-	if c.turn.Each, err = c.costs(*c.lane.limits.Load()); err != nil {
+	if c.turn.Each, err = c.costs(c.lane.Limits()); err != nil {
 		return c.fail(err)
 	}
 	return nil

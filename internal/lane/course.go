@@ -1,5 +1,3 @@
-// Package lane holds what a lane knows of its vendor: how many calls fly, and
-// what their answers teach.
 package lane
 
 import (

@@ -13,7 +13,8 @@ const (
 	// vendor refuses faster than it serves, and one that is slow must not be
 	// asked one call at a time.
 	patience = 100 * time.Millisecond
-	// unanswered is how long a probe may be. Then the next call goes.
+	// unanswered is how long a call that the next one waits for may take. Then the
+	// next one goes: an unanswered call is neither good nor bad.
 	unanswered = time.Second
 	// sample is how many departures lie between two that are timed while nobody
 	// waits.

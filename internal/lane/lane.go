@@ -1,4 +1,4 @@
-package weir
+package lane
 
 import (
 	"context"
@@ -8,25 +8,24 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/backoff"
-	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane is one key's queue over its limiter. A sub-lane has no limits: it holds
+// A Lane is one key's queue over its limiter. A sub-lane has no limits: it holds
 // what a refusal said of a part of its lane alone, which is a route, a credential
 // or, in the overflow lane, a key.
-type lane struct {
+type Lane struct {
 	key      string
-	home     *lanes
+	home     *Lanes
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; shared by lanes of the same limits
 	gate     *gate
 	queue    *shaping.Queue
 	budget   *backoff.Budget
 	shadow   *shadow // nil: there are no shadow limits
-	observer laneObserver
+	observer Observer
 
 	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
 	used      atomic.Int64 // Instant of the last departure
@@ -46,24 +45,24 @@ type lane struct {
 
 // A sublane says what a sub-lane is of.
 type sublane struct {
-	lane *lane
+	lane *Lane
 	part string // "route GET /users/*"
 }
 
 // name returns what the lane is called in its table.
-func (l *lane) name() string {
+func (l *Lane) name() string {
 	if l.sub == nil {
 		return l.key
 	}
 	return sublaneName(l.sub.lane, l.sub.part)
 }
 
-func sublaneName(l *lane, part string) string { return l.key + "\x00" + part }
+func sublaneName(l *Lane, part string) string { return l.key + "\x00" + part }
 
 // gone is the number of users of a lane that left the table.
 const gone = -1 << 40
 
-func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Limit) (*lane, error) {
+func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Limit) (*Lane, error) {
 	t := &home.settings
 	resolved, err := home.resolver.resolve(limits)
 	if err != nil {
@@ -73,15 +72,15 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
-	l := &lane{key: key, home: home, budget: t.budget()}
+	l := &Lane{key: key, home: home, budget: t.Budget()}
 	l.limits.Store(resolved)
 	_, local := store.(throttle.Local)
-	l.gate = newGate(limiter, l.newCourse(local, limits), t.maxPause)
+	l.gate = newGate(limiter, l.newCourse(local, limits), t.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
-	t.setQueue(l.queue)
+	t.SetQueue(l.queue)
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
-	l.observer = t.observe(key)
+	l.observer = t.Observe(key)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if !local {
@@ -92,24 +91,86 @@ func newLane(home *lanes, store throttle.Store, key string, limits []throttle.Li
 
 // newCourse returns what the lane will learn by; nil where it does not learn:
 // limits that are shared through a store are slowed in the store.
-func (l *lane) newCourse(local bool, limits []throttle.Limit) *course.Course {
-	if l.home.settings.learn == LearnOff || !local && len(limits) > 0 {
+func (l *Lane) newCourse(local bool, limits []throttle.Limit) *Course {
+	if !l.home.settings.Learn || !local && len(limits) > 0 {
 		return nil
 	}
 	set := settingOf(limits)
-	set.Spread = l.home.settings.learn == LearnSpread
-	return course.NewCourse(set, l.learned)
+	set.Spread = l.home.settings.Spread
+	return NewCourse(set, l.learned)
 }
 
+// Key returns the key of the lane; a sub-lane has its lane's, and the lane that
+// keys share has none.
+func (l *Lane) Key() string { return l.key }
+
+// Shared reports whether keys beyond the bound share the lane.
+func (l *Lane) Shared() bool { return l.shared }
+
+// Limits returns the lane's limits, resolved. They are not to be changed.
+func (l *Lane) Limits() []throttle.Limit { return *l.limits.Load() }
+
+// Label returns the label, for users, of the limit with that name.
+func (l *Lane) Label(name string) string { return labelOf(l.Limits(), name) }
+
+// Budget returns the budget of the lane's retries.
+func (l *Lane) Budget() *backoff.Budget { return l.budget }
+
+// Learns reports whether the lane learns from answers.
+func (l *Lane) Learns() bool { return l.gate.course != nil }
+
+// Requests returns the number of requests in the lane: in line, in flight or between
+// attempts.
+func (l *Lane) Requests() int { return int(max(l.users.Load(), 0)) }
+
+// Now returns the instant by the lane's clock.
+func (l *Lane) Now() throttle.Instant { return l.queue.Now() }
+
+// Wait waits in the lane's line. It returns how the lane stands as the turn departs.
+func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
+	if err := l.queue.WaitTurn(ctx, t); err != nil {
+		return 0, err
+	}
+	return l.gate.seen(), nil
+}
+
+// Waiting returns the number of requests in line.
+func (l *Lane) Waiting() int { return l.queue.Waiting() }
+
+// Return gives back what the turn was granted last.
+func (l *Lane) Return(t *shaping.Turn) { l.queue.Return(t) }
+
+// Charge charges the departure once more.
+func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
+
+// Settle states what a departure should have been charged.
+func (l *Lane) Settle(d shaping.Departure, actual throttle.Request) { l.queue.Settle(d, actual) }
+
+// Again enters the lane once more for a call that is over. If the lane is gone, it
+// enters the one that its key has now.
+func (l *Lane) Again() (*Lane, error) {
+	if l.enter() {
+		return l, nil
+	}
+	return l.home.Enter(l.key)
+}
+
+// Store returns how the lane's limits are shared through a store, as the limiter
+// told last; nil if they are not.
+func (l *Lane) Store() *throttle.StoreState { return l.gate.store.Load() }
+
+// HasSublanes reports whether the lane has any. It takes no lock.
+func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
+
 // State returns the state of the lane's queue and limiter.
-func (l *lane) State() shaping.State { return l.queue.State() }
+func (l *Lane) State() shaping.State { return l.queue.State() }
 
 // Known returns what answers have taught.
-func (l *lane) Known() learn.Known { return l.gate.known() }
+func (l *Lane) Known() learn.Known { return l.gate.known() }
 
 // Configured returns how many requests per second the configured limits of up to a
 // minute allow; zero: any number.
-func (l *lane) Configured() float64 {
+func (l *Lane) Configured() float64 {
 	if rate := settingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
 		return rate
 	}
@@ -117,10 +178,10 @@ func (l *lane) Configured() float64 {
 }
 
 // Observer returns the lane's observer.
-func (l *lane) Observer() laneObserver { return l.observer }
+func (l *Lane) Observer() Observer { return l.observer }
 
 // learned tells the operator, and the observer, what was learned.
-func (l *lane) learned(ctx context.Context, k learn.Known) {
+func (l *Lane) learned(ctx context.Context, k learn.Known) {
 	l.observer.Learned(ctx, k)
 	with := []any{"lane", l.key}
 	if k.Rate > 0 {
@@ -129,18 +190,18 @@ func (l *lane) learned(ctx context.Context, k learn.Known) {
 	if k.InFlight > 0 {
 		with = append(with, "in_flight", k.InFlight)
 	}
-	l.home.settings.logger().Info("weir: a limit was learned from the server's answers", with...)
+	l.home.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }
 
 // waits tells the logger and the observer of a wait.
-func (l *lane) waits(ctx context.Context, w shaping.Wait) func(error) {
+func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.tellLong(w)
-	return l.observer.Waits(ctx, w, l.gate.store.Load())
+	return l.observer.Waits(ctx, w, l.Store())
 }
 
 // tellLong logs a wait that will be long: otherwise nobody sees a caller whom a
 // day's limit holds for an hour.
-func (l *lane) tellLong(w shaping.Wait) {
+func (l *Lane) tellLong(w shaping.Wait) {
 	limits := *l.limits.Load()
 	wait := max(w.Planned, lineTime(limits, w.Waiting))
 	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
@@ -153,15 +214,19 @@ func (l *lane) tellLong(w shaping.Wait) {
 	if l.sub != nil {
 		with = append(with, "alone", l.sub.part)
 	}
-	l.home.settings.logger().Warn("weir: requests wait for long", with...)
+	l.home.settings.Logger().Warn("weir: requests wait for long", with...)
 }
 
 // enter counts a request in, or answers false where the lane has gone.
-func (l *lane) enter() bool { return l.users.Add(1) > 0 }
+func (l *Lane) enter() bool { return l.users.Add(1) > 0 }
 
-// leave counts a request out that had this turn.
-func (l *lane) leave(t *shaping.Turn) {
+// Leave counts a request out that had this turn; nil: it had none.
+func (l *Lane) Leave(t *shaping.Turn) {
 	// One that was refused at once has used nothing.
+	if t == nil {
+		l.users.Add(-1)
+		return
+	}
 	if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load() {
 		l.used.Store(at)
 	}
@@ -169,12 +234,12 @@ func (l *lane) leave(t *shaping.Turn) {
 }
 
 // age returns for how long the lane was not used.
-func (l *lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l.used.Load())) }
+func (l *Lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l.used.Load())) }
 
 // retire takes the lane out of use if nobody is in it and nothing would be
 // forgotten with it. That the rate was cut is forgotten where the lane is old:
 // calls would have restored it by now.
-func (l *lane) retire(old bool) bool {
+func (l *Lane) retire(old bool) bool {
 	if l.sublanes.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
 		return false
 	}
@@ -185,7 +250,7 @@ func (l *lane) retire(old bool) bool {
 	return false
 }
 
-func (l *lane) whole(old bool) bool {
+func (l *Lane) whole(old bool) bool {
 	s := l.queue.State()
 	if s.Whole || !old || s.Paused > 0 {
 		return s.Whole
@@ -199,15 +264,15 @@ func (l *lane) whole(old bool) bool {
 }
 
 // close ends the line and the limiter.
-func (l *lane) close() error {
+func (l *Lane) close() error {
 	l.queue.Close()
 	l.observer.Closed(l.queue.State().Store)
 	return l.gate.Close()
 }
 
-// refused acts on a refusal: it pauses, closes or slows the lane. It reports
+// Refused acts on a refusal: it pauses, closes or slows the lane. It reports
 // whether the lane is paused for a time that its callers wait through.
-func (l *lane) refused(ctx context.Context, a *course.Answer, told time.Duration) (paused bool) {
+func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
 	fact := throttle.Fact{Departed: a.Departed, Refused: true}
@@ -218,7 +283,7 @@ func (l *lane) refused(ctx context.Context, a *course.Answer, told time.Duration
 	if moved {
 		l.observer.Paused(told, min(told, longestPause))
 	}
-	long := told > l.home.settings.maxPause
+	long := told > l.home.settings.MaxPause
 	if long {
 		l.gate.closeTo(fact.Until)
 	}
@@ -230,7 +295,7 @@ func (l *lane) refused(ctx context.Context, a *course.Answer, told time.Duration
 		if l.sub != nil {
 			with = append(with, "alone", l.sub.part)
 		}
-		l.home.settings.logger().Warn("weir: lane closed: the server asked for a long pause", with...)
+		l.home.settings.Logger().Warn("weir: lane closed: the server asked for a long pause", with...)
 	}
 	return told > 0 && !long
 }
@@ -238,7 +303,7 @@ func (l *lane) refused(ctx context.Context, a *course.Answer, told time.Duration
 // moved reports whether a pause until then is news: none was told that still
 // runs, or it ends later. Each of the calls that were in flight is told the same
 // pause in whole seconds, from when it is answered: a second later is not later.
-func (l *lane) moved(now, until throttle.Instant) bool {
+func (l *Lane) moved(now, until throttle.Instant) bool {
 	for {
 		last := l.toldTo.Load()
 		if until <= now || throttle.Instant(last) > now && until.Sub(throttle.Instant(last)) <= time.Second {
@@ -250,8 +315,8 @@ func (l *lane) moved(now, until throttle.Instant) bool {
 	}
 }
 
-// landed says that the call is answered, or has failed.
-func (l *lane) landed(ctx context.Context, a *course.Answer) {
+// Landed says that the call is answered, or has failed.
+func (l *Lane) Landed(ctx context.Context, a *Answer) {
 	l.gate.landed(ctx, l.queue.Now(), a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
@@ -260,14 +325,14 @@ func (l *lane) landed(ctx context.Context, a *course.Answer) {
 	}
 }
 
-// couldTake reports whether the lane is not certain to refuse the turn after the
+// CouldTake reports whether the lane is not certain to refuse the turn after the
 // delay.
-func (l *lane) couldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
+func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
 	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
 }
 
-// alone reports whether a request that was refused at that instant and again
+// Alone reports whether a request that was refused at that instant and again
 // now is refused for itself: others of its lane were served in between.
-func (l *lane) alone(refusedAt throttle.Instant) bool {
+func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 	return throttle.Instant(l.servedAt.Load()) > refusedAt
 }

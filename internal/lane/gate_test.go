@@ -1,12 +1,10 @@
-package weir
+package lane
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
-	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -38,19 +36,19 @@ func TestGateCountsAProbeOnce(t *testing.T) {
 	}
 	take(one, true)
 	take(two, false)
-	g.landed(t.Context(), now, &course.Answer{ID: 3, Served: true}) // it was in flight before
+	g.landed(t.Context(), now, &Answer{ID: 3, Served: true}) // it was in flight before
 	take(two, false)
 	g.Refund(now, now, two) // it never went
 	take(two, false)
 	g.Refund(now, now, one)
 	take(two, true)
-	g.landed(t.Context(), now, &course.Answer{ID: 1, Served: true}) // it was taken back
+	g.landed(t.Context(), now, &Answer{ID: 1, Served: true}) // it was taken back
 	take(one, false)
-	g.landed(t.Context(), now, &course.Answer{ID: 2})
+	g.landed(t.Context(), now, &Answer{ID: 2})
 	take(one, true)
 	now = now.Add(unanswered)
 	take(two, true) // nobody knows whether the first will be answered
-	g.landed(t.Context(), now, &course.Answer{ID: 2, Served: true})
+	g.landed(t.Context(), now, &Answer{ID: 2, Served: true})
 	for id := range uint64(10) {
 		take(throttle.Request{N: 1, ID: 10 + id}, true)
 	}
@@ -78,16 +76,3 @@ func TestGateIsNeverClosedForLess(t *testing.T) {
 		t.Errorf("Take within the hour = %v, want %v", err, ErrPaused)
 	}
 }
-
-// A deadline that has passed bounds the wait, as zero would not.
-func TestPastDeadlineIsABound(t *testing.T) {
-	c := call{ctx: past{t.Context()}}
-	if left := c.timeLeft(); left != 1 {
-		t.Errorf("timeLeft = %v, want the least bound, 1ns", left)
-	}
-}
-
-// past is a context that has not noticed yet that its deadline has passed.
-type past struct{ context.Context }
-
-func (past) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }

@@ -1,4 +1,4 @@
-package weir
+package lane
 
 import (
 	"errors"
@@ -12,11 +12,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// lanes are a transport's lanes, in bounded tables. A lane leaves its table only
+// Lanes are the lanes of one owner, in bounded tables. A lane leaves its table only
 // when nobody is in it, no pause runs and its limiter is as good as new, so that
 // nothing is granted twice for having been forgotten.
-type lanes struct {
-	settings  settings
+type Lanes struct {
+	settings  Settings
 	keyed     table
 	sublanes  table
 	done      chan struct{}
@@ -25,7 +25,7 @@ type lanes struct {
 
 	tuning sync.Mutex // of one lane at a time
 
-	overflow atomic.Pointer[lane] // shared by the keys beyond the bound; nil: not yet made
+	overflow atomic.Pointer[Lane] // shared by the keys beyond the bound; nil: not yet made
 
 	mu     sync.Mutex // of making and retiring lanes
 	closed bool
@@ -33,13 +33,14 @@ type lanes struct {
 	resolver resolver
 }
 
-func newLanes(set settings) *lanes {
-	return &lanes{settings: set, keyed: table{keep: idle}, done: make(chan struct{})}
+// New returns lanes of which there is none yet.
+func New(set Settings) *Lanes {
+	return &Lanes{settings: set, keyed: table{keep: idle}, done: make(chan struct{})}
 }
 
-// enter returns the lane of the key, or the one that keys beyond the bound
+// Enter returns the lane of the key, or the one that keys beyond the bound
 // share, made on first use, with the request counted in.
-func (s *lanes) enter(key string) (*lane, error) {
+func (s *Lanes) Enter(key string) (*Lane, error) {
 	if l := s.keyed.find(key); l != nil && l.enter() {
 		return l, nil
 	}
@@ -53,7 +54,7 @@ func (s *lanes) enter(key string) (*lane, error) {
 		if shared {
 			name = ""
 		}
-		limits := s.settings.limits(name) // the user's function: not under the lock
+		limits := s.settings.Limits(name) // the user's function: not under the lock
 		memory := s.recall(name)          // and so is this
 		if l, err = s.open(name, limits, memory, shared, changes); l != nil || err != nil {
 			return l, err
@@ -64,7 +65,7 @@ func (s *lanes) enter(key string) (*lane, error) {
 // present returns the lane that there is for the key, with the request counted
 // in. Where there is none it says whether it has no room for one, so that the
 // shared one must be made.
-func (s *lanes) present(key string) (l *lane, shared bool, err error) {
+func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 	s.mu.Lock()
 	l, shared, gone, err := s.locked(key)
 	s.mu.Unlock()
@@ -74,14 +75,14 @@ func (s *lanes) present(key string) (l *lane, shared bool, err error) {
 	return l, shared, err
 }
 
-func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err error) {
+func (s *Lanes) locked(key string) (l *Lane, shared bool, gone []*Lane, err error) {
 	if s.closed {
 		return nil, false, nil, &shaping.Error{Err: shaping.ErrClosed}
 	}
 	l = s.keyed.find(key)
 	if l == nil {
 		_, gone = s.roomForSublane() // a lane stays as long as its sub-lanes
-		room, more := s.keyed.room(s.settings.maxLanes)
+		room, more := s.keyed.room(s.settings.MaxLanes)
 		if gone = append(gone, more...); room {
 			return nil, false, gone, nil
 		}
@@ -95,7 +96,7 @@ func (s *lanes) locked(key string) (l *lane, shared bool, gone []*lane, err erro
 
 // open makes a lane with the request counted in; nil where something has
 // changed since the limits were asked for.
-func (s *lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*lane, error) {
+func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*Lane, error) {
 	l, err := s.add(key, limits, memory, shared, changes)
 	if l == nil {
 		return nil, err
@@ -106,12 +107,12 @@ func (s *lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, 
 			l.users.Add(-1)
 		}
 	}()
-	s.settings.opened(key, shared)
+	s.settings.Opened(key, shared)
 	told = true
 	return l, nil
 }
 
-func (s *lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*lane, error) {
+func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*Lane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -119,14 +120,14 @@ func (s *lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	case s.changes.Load() != changes,
 		shared && s.overflow.Load() != nil,
-		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.settings.maxLanes):
+		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.settings.MaxLanes):
 		return nil, nil
 	}
-	shadow, err := newShadow(s.settings.shadow, s.settings.maxWaiting)
+	shadow, err := newShadow(s.settings.Shadow, s.settings.MaxWaiting)
 	if err != nil {
 		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
-	l, err := newLane(s, s.settings.store, key, limits)
+	l, err := newLane(s, s.settings.Store, key, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +144,9 @@ func (s *lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	return l, nil
 }
 
-// findSublane returns the sub-lane with the request counted in; nil if there is
+// FindSublane returns the sub-lane with the request counted in; nil if there is
 // none.
-func (s *lanes) findSublane(of *lane, part string) *lane {
+func (s *Lanes) FindSublane(of *Lane, part string) *Lane {
 	name := sublaneName(of, part)
 	l := s.sublanes.find(name)
 	if l == nil || l.enter() {
@@ -159,9 +160,9 @@ func (s *lanes) findSublane(of *lane, part string) *lane {
 	return l
 }
 
-// openSublane returns the sub-lane, made on first use, with the request counted
+// OpenSublane returns the sub-lane, made on first use, with the request counted
 // in; nil if there are too many.
-func (s *lanes) openSublane(of *lane, part string) *lane {
+func (s *Lanes) OpenSublane(of *Lane, part string) *Lane {
 	s.mu.Lock()
 	l, gone := s.openLocked(of, part)
 	s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *lanes) openSublane(of *lane, part string) *lane {
 	return l
 }
 
-func (s *lanes) openLocked(of *lane, part string) (l *lane, gone []*lane) {
+func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
 	if l = s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter()
 		return l, nil
@@ -199,8 +200,8 @@ func (s *lanes) openLocked(of *lane, part string) (l *lane, gone []*lane) {
 	return l, gone
 }
 
-func (s *lanes) roomForSublane() (ok bool, gone []*lane) {
-	ok, gone = s.sublanes.room(s.settings.maxLanes)
+func (s *Lanes) roomForSublane() (ok bool, gone []*Lane) {
+	ok, gone = s.sublanes.room(s.settings.MaxLanes)
 	for _, l := range gone {
 		l.sub.lane.sublanes.Add(-1)
 	}
@@ -208,7 +209,7 @@ func (s *lanes) roomForSublane() (ok bool, gone []*lane) {
 }
 
 // sublanesOf returns the sub-lanes of a lane.
-func (s *lanes) sublanesOf(of *lane) (all []*lane) {
+func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.sublanes.all {
@@ -219,8 +220,8 @@ func (s *lanes) sublanesOf(of *lane) (all []*lane) {
 	return all
 }
 
-// list returns the lanes that hold limits: those of keys, and the overflow.
-func (s *lanes) list() []*lane {
+// All returns the lanes that hold limits: those of keys, and the overflow.
+func (s *Lanes) All() []*Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.Clone(s.keyed.all)
@@ -230,12 +231,12 @@ func (s *lanes) list() []*lane {
 	return all
 }
 
-// each calls f with the lanes that hold limits until it returns false, without a
+// Each calls f with the lanes that hold limits until it returns false, without a
 // lock: those made or gone meanwhile may be left out.
-func (s *lanes) each(f func(*lane) bool) {
+func (s *Lanes) Each(f func(*Lane) bool) {
 	more := true
 	s.keyed.index.Range(func(_, l any) bool {
-		more = f(l.(*lane))
+		more = f(l.(*Lane))
 		return more
 	})
 	if l := s.overflow.Load(); l != nil && more {
@@ -243,7 +244,12 @@ func (s *lanes) each(f func(*lane) bool) {
 	}
 }
 
-func (s *lanes) close() error {
+// Done returns a channel that is closed when the lanes are.
+func (s *Lanes) Done() <-chan struct{} { return s.done }
+
+// Close ends all lanes: their lines and their limiters. Calling it again does
+// nothing.
+func (s *Lanes) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -254,7 +260,7 @@ func (s *lanes) close() error {
 	s.mu.Unlock()
 	close(s.done)
 	var errs []error
-	for _, l := range append(s.list(), sublanes...) {
+	for _, l := range append(s.All(), sublanes...) {
 		errs = append(errs, l.close())
 	}
 	return errors.Join(errs...)

@@ -1,4 +1,4 @@
-package weir
+package lane
 
 import (
 	"context"
@@ -9,15 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	course "github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
-
-// unanswered is how long a call that the next one waits for may take: then the
-// next one goes. An unanswered call is neither good nor bad.
-const unanswered = time.Second
 
 // A gate is the limiter of a lane: the store's limiter, and in front of it what
 // only the lane knows. It holds calls to what their answers have taught. It is
@@ -26,7 +21,7 @@ const unanswered = time.Second
 // admits one call at a time until a good answer.
 type gate struct {
 	throttle.Limiter
-	course  *course.Course                      // what answers have taught; nil: nothing is learned
+	course  *Course                             // what answers have taught; nil: nothing is learned
 	longest time.Duration                       // longest pause of the limiter that callers wait through
 	started time.Time                           // where the gate's clock was read
 	store   atomic.Pointer[throttle.StoreState] // as the limiter told last; nil: it has none
@@ -35,20 +30,21 @@ type gate struct {
 
 	mu       sync.Mutex
 	closedTo throttle.Instant
-	probes   []flight // calls in flight that departed since it was closed, first to last
+	probes   []probe // calls in flight that departed since it was closed, first to last
 	wake     func()
 }
 
-// A flight is a call that is in flight. It is known by the call's ID: the clock is
+// A probe is a call that departed since the gate was closed, and is in flight. It is
+// known by the call's ID: the clock is
 // read anew at each step of a call's way, so no instant tells it.
-type flight struct {
+type probe struct {
 	id    uint64
 	since throttle.Instant
 }
 
 // newGate returns the gate before a limiter, of a lane whose callers wait through
 // pauses up to maxPause.
-func newGate(inner throttle.Limiter, c *course.Course, maxPause time.Duration) *gate {
+func newGate(inner throttle.Limiter, c *Course, maxPause time.Duration) *gate {
 	return &gate{Limiter: inner, course: c, longest: maxPause + newsLag, started: time.Now()}
 }
 
@@ -90,7 +86,7 @@ func (g *gate) probe(now throttle.Instant, r throttle.Request) (throttle.Instant
 	}
 	at, err := g.take(now, r)
 	if err == nil && at <= now && r.ID != 0 {
-		g.probes = append(g.probes, flight{r.ID, now})
+		g.probes = append(g.probes, probe{r.ID, now})
 	}
 	return at, err
 }
@@ -171,7 +167,7 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 }
 
 // seen returns how the lane stands, for a call that leaves.
-func (g *gate) seen() course.Seen {
+func (g *gate) seen() Seen {
 	if g.course == nil {
 		return 0
 	}
@@ -187,14 +183,14 @@ func (g *gate) known() learn.Known {
 }
 
 // refused lets the lane learn from a refusal, whose call still is to land.
-func (g *gate) refused(ctx context.Context, now throttle.Instant, a *course.Answer) {
+func (g *gate) refused(ctx context.Context, now throttle.Instant, a *Answer) {
 	if g.course != nil {
 		g.course.Refused(ctx, now, a)
 	}
 }
 
 // landed takes in that a call is no longer in flight, and what its answer was.
-func (g *gate) landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
+func (g *gate) landed(ctx context.Context, now throttle.Instant, a *Answer) {
 	room := g.course != nil && g.course.Landed(ctx, now, a)
 	if !room && !g.shut.Load() {
 		return
@@ -213,7 +209,7 @@ func (g *gate) landed(ctx context.Context, now throttle.Instant, a *course.Answe
 
 // down counts the call as a probe in flight no longer, and reports whether it was.
 func (g *gate) down(id uint64) bool {
-	i := slices.IndexFunc(g.probes, func(f flight) bool { return f.id == id })
+	i := slices.IndexFunc(g.probes, func(p probe) bool { return p.id == id })
 	if i < 0 {
 		return false
 	}

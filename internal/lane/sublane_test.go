@@ -1,4 +1,4 @@
-package weir
+package lane
 
 import (
 	"testing"
@@ -9,23 +9,21 @@ import (
 
 // A sub-lane that is found while it leaves its table is not entered.
 func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
-	transport := new(Transport)
-	transport.once.Do(transport.init)
-	defer transport.Close()
-	s := transport.lanes
-	of, err := s.enter("a.test")
+	s := newLanes()
+	defer s.Close()
+	of, err := s.Enter("a.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaving := s.openSublane(of, "route GET /")
+	leaving := s.OpenSublane(of, "route GET /")
 	leaving.users.Add(-1)
 
 	s.mu.Lock()
 	if !leaving.retire(true) {
 		t.Fatal("a sub-lane with nobody in it stays")
 	}
-	found := make(chan *lane)
-	go func() { found <- s.findSublane(of, "route GET /") }()
+	found := make(chan *Lane)
+	go func() { found <- s.FindSublane(of, "route GET /") }()
 	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
 	s.mu.Unlock()
@@ -34,11 +32,11 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	}
 
 	// One that was made in its place meanwhile is entered instead.
-	leaving = s.openSublane(of, "route GET /")
+	leaving = s.OpenSublane(of, "route GET /")
 	leaving.users.Add(-1)
 	s.mu.Lock()
 	leaving.retire(true)
-	go func() { found <- s.findSublane(of, "route GET /") }()
+	go func() { found <- s.FindSublane(of, "route GET /") }()
 	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
 	next, _ := s.openLocked(of, "route GET /")
@@ -50,7 +48,7 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 
 // awaitEntry returns once somebody has found the lane, which is on its way out, and
 // tried to enter it: the lock of the lanes comes next.
-func awaitEntry(l *lane) {
+func awaitEntry(l *Lane) {
 	for l.users.Load() == gone {
 		time.Sleep(time.Millisecond)
 	}

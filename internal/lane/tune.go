@@ -1,4 +1,4 @@
-package weir
+package lane
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 // maxTold bounds the lanes that one error names.
 const maxTold = 10
 
-// retune gives every lane the limits it should have. A lane that is made
+// Retune gives every lane the limits it should have. A lane that is made
 // meanwhile asks for its limits again.
-func (s *lanes) retune() error {
+func (s *Lanes) Retune() error {
 	s.changes.Add(1)
 	var errs []error
 	failed := 0
-	for _, l := range s.list() {
+	for _, l := range s.All() {
 		if err := s.tune(l); err != nil {
 			if failed++; failed <= maxTold {
 				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.key, err))
@@ -32,10 +32,10 @@ func (s *lanes) retune() error {
 
 // tune gives the lane the limits it should have, the latest where they are
 // changed by several at a time.
-func (s *lanes) tune(l *lane) error {
+func (s *Lanes) tune(l *Lane) error {
 	for {
 		changes := s.changes.Load()
-		limits := s.settings.limits(l.key) // the user's function: not under the lock
+		limits := s.settings.Limits(l.key) // the user's function: not under the lock
 		s.tuning.Lock()
 		latest := s.changes.Load() == changes
 		var err error
@@ -49,7 +49,7 @@ func (s *lanes) tune(l *lane) error {
 	}
 }
 
-func (l *lane) tune(limits []throttle.Limit) error {
+func (l *Lane) tune(limits []throttle.Limit) error {
 	old := l.limits.Load()
 	limits, err := l.home.settings.inPlace(*old, limits)
 	if err != nil {
@@ -66,11 +66,17 @@ func (l *lane) tune(limits []throttle.Limit) error {
 	return nil
 }
 
+// Ordered returns the limits in the order in which a lane that had the old ones
+// would have them; an error if it would refuse them.
+func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) {
+	return s.settings.inPlace(old, limits)
+}
+
 // inPlace returns the limits in an order in which each unit stands where it
 // stood, for the costs of requests in line are told by place. If all limits
 // cost the same, any order will do.
-func (s *settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, error) {
-	if !s.priced {
+func (s *Settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, error) {
+	if !s.Priced {
 		return limits, nil
 	}
 	rest := slices.Clone(limits)

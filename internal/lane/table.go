@@ -1,4 +1,4 @@
-package weir
+package lane
 
 import (
 	"cmp"
@@ -24,21 +24,21 @@ const asked = 4
 // done under the lock of the lanes that the table belongs to.
 type table struct {
 	keep  time.Duration // how long an unused lane stays
-	index sync.Map      // lane.name -> *lane
-	all   []*lane       // in no order
+	index sync.Map      // lane.name -> *Lane
+	all   []*Lane       // in no order
 	hand  int           // of all: the next to be looked at
 }
 
 // find returns the lane of that name; nil where there is none. It may be on its
 // way out.
-func (t *table) find(name string) *lane {
+func (t *table) find(name string) *Lane {
 	if v, ok := t.index.Load(name); ok {
-		return v.(*lane)
+		return v.(*Lane)
 	}
 	return nil
 }
 
-func (t *table) add(l *lane) {
+func (t *table) add(l *Lane) {
 	l.place = len(t.all)
 	t.all = append(t.all, l)
 	t.index.Store(l.name(), l)
@@ -48,7 +48,7 @@ func (t *table) add(l *lane) {
 // returns those that went for it, to be closed. Of the next few lanes those go
 // that were unused for long, and where the table is full the least recently used
 // of those that may.
-func (t *table) room(bound int) (ok bool, gone []*lane) {
+func (t *table) room(bound int) (ok bool, gone []*Lane) {
 	full := len(t.all) >= bound
 	for i, c := range t.unused() {
 		if i == asked || c.age <= t.keep && !full {
@@ -67,7 +67,7 @@ func (t *table) room(bound int) (ok bool, gone []*lane) {
 
 // A candidate is a lane with nobody in it.
 type candidate struct {
-	lane *lane
+	lane *Lane
 	age  time.Duration // since it was used
 }
 
@@ -85,7 +85,7 @@ func (t *table) unused() []candidate {
 	return candidates
 }
 
-func (t *table) remove(l *lane) {
+func (t *table) remove(l *Lane) {
 	t.index.Delete(l.name())
 	last := len(t.all) - 1
 	moved := t.all[last]

@@ -1,0 +1,39 @@
+package lane
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// newLanes returns lanes without limits, of an owner who wants to hear nothing.
+func newLanes() *Lanes {
+	return New(Settings{
+		SetQueue: func(*shaping.Queue) {},
+		MaxPause: time.Minute,
+		MaxLanes: 100,
+		Learn:    true,
+		Store:    throttle.Local{},
+		Limits:   func(string) []throttle.Limit { return nil },
+		Budget:   new(backoff.Policy).NewBudget,
+		Logger:   func() *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Observe:  func(string) Observer { return deaf{} },
+		Opened:   func(string, bool) {},
+	})
+}
+
+// A deaf observer takes note of nothing.
+type deaf struct{}
+
+func (deaf) Waits(context.Context, shaping.Wait, *throttle.StoreState) func(error) { return nil }
+
+func (deaf) Paused(time.Duration, time.Duration) {}
+
+func (deaf) Learned(context.Context, learn.Known) {}
+
+func (deaf) Closed(*throttle.StoreState) {}

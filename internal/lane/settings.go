@@ -1,0 +1,57 @@
+package lane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// ErrPaused is matched by the error for a request whose lane is closed, because the
+// server asked for a pause longer than callers wait through.
+var ErrPaused = errors.New("lane is paused")
+
+// longestPause is the longest time for which a lane stays closed without asking
+// again. A server with one wrong header must not keep its clients away for
+// longer.
+const longestPause = time.Hour
+
+// An Observer is told what happens in one lane. It may keep more for the
+// lane's calls.
+type Observer interface {
+	// Waits is told that a wait begins, and how the lane's limits are shared through
+	// a store; nil: they are not. What it returns is told how the wait ended.
+	Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error))
+	// Paused is told of a pause that was asked for, and how long it is held.
+	Paused(asked, held time.Duration)
+	// Learned is told what the call with this context has taught.
+	Learned(ctx context.Context, k learn.Known)
+	// Closed is told that the lane ends, and how its store was last; nil: it had none.
+	Closed(store *throttle.StoreState)
+}
+
+// Settings are what lanes need to know of their owner. Their functions must be safe
+// for concurrent use.
+type Settings struct {
+	MaxWaiting int                               // of a shadow's line; zero: shaping.DefaultMaxWaiting
+	SetQueue   func(*shaping.Queue)              // sets the fields of a new queue
+	MaxPause   time.Duration                     // longest pause that callers wait through
+	MaxLanes   int                               // of keys, and as many sub-lanes
+	Learn      bool                              // lanes learn their server's limit from the answers
+	Spread     bool                              // calls are spread evenly over a window that the server tells
+	Recall     func(key string) json.RawMessage  // returns what was learned before; nil: nothing was
+	Store      throttle.Store                    // of the limiters
+	Shadow     []throttle.Limit                  // decide beside a lane's limits, and enforce nothing
+	Priced     bool                              // a request may cost differently for each limit
+	Limits     func(key string) []throttle.Limit // returns the limits of a key as they are now
+	Budget     func() *backoff.Budget            // makes the budget of one lane
+	Logger     func() *slog.Logger
+	Observe    func(key string) Observer     // makes the observer of a new lane
+	Opened     func(key string, shared bool) // is told of a new lane that has a key, or is shared
+}

@@ -1,0 +1,139 @@
+package lane
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An Outcome is what limits do with a request.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Admitted Outcome = iota // it departed at once
+	Held                    // it had to wait
+	Rejected                // it never departed: the line was full, the wait too long or the cost too great
+)
+
+// Counts tell how many requests came to which outcome: of the enforced limits, and
+// of the shadow limits.
+type Counts [3][3]uint64
+
+// A shadow decides beside a lane what the shadow limits would do with its
+// requests, and enforces nothing. The line that would form in front of the
+// shadow limits is played through: a request that would wait departs, for the
+// shadow, at its instant, and later ones come after it.
+type shadow struct {
+	limits []throttle.Limit // resolved
+	most   int              // requests in its line
+
+	mu      sync.Mutex
+	limiter throttle.Limiter
+	last    throttle.Instant   // departure of the last request, for the shadow
+	line    []throttle.Instant // departures to come, and some that are over
+	seen    Counts
+}
+
+// newShadow returns the shadow of the limits, in whose line at most so many
+// wait; nil where there are no limits.
+func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
+	if len(limits) == 0 {
+		return nil, nil
+	}
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return nil, err
+	}
+	limiter, err := throttle.Local{}.Limiter("", unaligned(resolved)...)
+	if err != nil {
+		return nil, err
+	}
+	if most <= 0 {
+		most = shaping.DefaultMaxWaiting
+	}
+	return &shadow{limits: resolved, most: most, limiter: limiter}, nil
+}
+
+// unaligned returns the limits with windows that begin with their first permit.
+// Aligned ones would be looked for on the wall clock, which cannot be read for
+// the instants to come at which a line is played through.
+func unaligned(limits []throttle.Limit) []throttle.Limit {
+	limits = slices.Clone(limits)
+	for i := range limits {
+		if limits[i].Algorithm == throttle.AlgorithmFixedWindow {
+			limits[i].Align = throttle.AlignFirstUse
+		}
+	}
+	return limits
+}
+
+// decide counts one request that arrived now.
+func (s *shadow) decide(now throttle.Instant, r throttle.Request, live Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[live][s.candidate(now, r)]++
+}
+
+func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
+	if s.waiting(now) >= s.most {
+		return Rejected
+	}
+	r.Since = now
+	at := max(now, s.last)
+	for {
+		next, err := s.limiter.Take(at, r)
+		if err != nil || next == throttle.Never {
+			return Rejected
+		}
+		if next <= at {
+			break
+		}
+		at = next
+	}
+	s.last = at
+	if at <= now {
+		return Admitted
+	}
+	s.line = append(s.line, at)
+	return Held
+}
+
+// waiting returns how many wait in the shadow's line.
+func (s *shadow) waiting(now throttle.Instant) int {
+	over, _ := slices.BinarySearch(s.line, now+1)
+	waiting := len(s.line) - over
+	if over > waiting {
+		s.line = slices.Delete(s.line, 0, over)
+	}
+	return waiting
+}
+
+// ShadowLimits returns the limits that decide beside the enforced ones; none if
+// there are none.
+func (l *Lane) ShadowLimits() []throttle.Limit {
+	if l.shadow == nil {
+		return nil
+	}
+	return l.shadow.limits
+}
+
+// DecideShadow lets the lane's shadow decide on a request that arrived at an
+// instant, and which the lane's own limits have decided on. There must be shadow
+// limits.
+func (l *Lane) DecideShadow(arrived throttle.Instant, r throttle.Request, live Outcome) {
+	l.shadow.decide(arrived, r, live)
+}
+
+// ShadowCounts returns what the shadow has counted; nil if there is none.
+func (l *Lane) ShadowCounts() *Counts {
+	if l.shadow == nil {
+		return nil
+	}
+	l.shadow.mu.Lock()
+	defer l.shadow.mu.Unlock()
+	seen := l.shadow.seen
+	return &seen
+}
