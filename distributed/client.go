@@ -99,9 +99,9 @@ func plain(err error) error {
 	return err
 }
 
-// openly returns the address of a Redis beyond this machine and private
-// networks that is spoken to without TLS; "" where there is none.
-func openly(given redis.UniversalClient) string {
+// plainAddress returns the address of a Redis beyond this machine and private
+// networks that is spoken to without TLS; "" if there is none.
+func plainAddress(given redis.UniversalClient) string {
 	var addrs []string
 	var secure *tls.Config
 	switch c := given.(type) {

@@ -18,8 +18,8 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clock.anchor(now)
-	if l.waiting = n > 0; !l.waiting {
-		l.again = 0
+	if l.demand.waiting = n > 0; !l.demand.waiting {
+		l.demand.again = 0
 		if len(l.hand) > 0 {
 			l.surrender() // those they were for have gone
 		}
@@ -27,8 +27,8 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	}
 	// Who has just departed may be back in a moment: the line is as long as it
 	// was at its longest since the last run.
-	l.peak = max(l.peak, n)
-	if l.closed || l.flight.underway || l.out.lost || len(l.limits) == 0 && !l.unborn() {
+	l.demand.peak = max(l.demand.peak, n)
+	if l.closed || l.flight.underway || l.outage.on || len(l.limits) == 0 && !l.unborn() {
 		return
 	}
 	if l.unborn() && len(l.limits) == 0 {
@@ -40,23 +40,23 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		return
 	}
 	l.expire(now)
-	l.reconsider(now)
+	l.returnFar(now)
 	// The last permit in hand ends the turn.
 	if last := len(l.hand) - 1; last >= 0 {
 		if early := l.hand[last].at.Add(-l.trip.lead()); early > now && l.covers(line) {
-			if l.far(now) {
-				early = min(early, l.nextAt.Add(askAgain))
+			if l.hand.after(now.Add(askAgain)) {
+				early = min(early, l.known.at.Add(askAgain))
 			}
 			l.wakeAt(&l.ahead, early.Sub(now))
 			return
 		}
 	}
-	if now < l.again {
-		l.wakeAt(&l.ahead, l.again.Sub(now))
+	if now < l.demand.again {
+		l.wakeAt(&l.ahead, l.demand.again.Sub(now))
 		return
 	}
 	if groups := l.uncovered(now, n, line); len(groups) > 0 {
-		l.peak = n
+		l.demand.peak = n
 		l.start(groups)
 	}
 }
@@ -100,7 +100,7 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 			until = throttle.Never
 		}
 		if asked++; asked == 1 {
-			l.flight.request.most = l.turn(groups[0].costs, l.peak, left)
+			l.flight.request.most = l.turn(groups[0].costs, l.demand.peak, left)
 			most = min(left, max(l.flight.request.most, atHand))
 		}
 		if asked >= most {
@@ -122,7 +122,7 @@ func (l *limiter) turn(costs []int64, n, left int) int {
 	most := float64((n + 1) / 2)
 	for i, rate := range l.rates {
 		if costs[i] > 0 {
-			most = min(most, rate*horizon/float64(max(l.alive, 1))/float64(costs[i]))
+			most = min(most, rate*horizon/float64(max(l.known.alive, 1))/float64(costs[i]))
 		}
 	}
 	run := max(1, int(most))
@@ -133,14 +133,14 @@ func (l *limiter) turn(costs []int64, n, left int) int {
 // wakeAt has the queue ask again after a time.
 func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
 	if *t == nil {
-		*t = time.AfterFunc(d, l.awaken)
+		*t = time.AfterFunc(d, l.wakeQueue)
 	} else {
 		(*t).Reset(d)
 	}
 }
 
-// awaken wakes the queue, if there is one.
-func (l *limiter) awaken() {
+// wakeQueue wakes the queue, if there is one.
+func (l *limiter) wakeQueue() {
 	l.mu.Lock()
 	wake := l.wake
 	l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *limiter) start(groups []group) bool {
 	if s.closed && !l.closed {
 		return false
 	}
-	l.flight.underway, l.flight.limits = true, l.encoded
+	l.flight.begin(l.encoded)
 	s.calling.Go(func() { l.call(groups) })
 	return true
 }
@@ -176,7 +176,7 @@ const askAgain = time.Second
 const askOfPauses = 5 * time.Second
 
 func (l *limiter) askOfPause(now throttle.Instant) {
-	switch due := l.nextAt.Add(askOfPauses); {
+	switch due := l.known.at.Add(askOfPauses); {
 	case due >= l.paused:
 	case due <= now:
 		l.start(nil)
@@ -185,16 +185,10 @@ func (l *limiter) askOfPause(now throttle.Instant) {
 	}
 }
 
-// far reports whether the next permit in hand is farther than what the store told
-// is believed.
-func (l *limiter) far(now throttle.Instant) bool {
-	return len(l.hand) > 0 && l.hand[0].at > now.Add(askAgain)
-}
-
-// reconsider gives permits in hand back that are far, where the store was not asked
-// for a while: the call that takes them back brings them again, or nearer ones.
-func (l *limiter) reconsider(now throttle.Instant) {
-	if !l.far(now) || now.Sub(l.nextAt) < askAgain {
+// returnFar gives permits in hand back that are far off if the store was not asked for
+// a while: the call that takes them back brings them again, or nearer ones.
+func (l *limiter) returnFar(now throttle.Instant) {
+	if !l.hand.after(now.Add(askAgain)) || now.Sub(l.known.at) < askAgain {
 		return
 	}
 	back := l.hand
@@ -210,14 +204,10 @@ func (l *limiter) reconsider(now throttle.Instant) {
 // there each replica alive may have one in the line, so that they take turns.
 func (l *limiter) reach(groups []group) time.Duration {
 	reach := max(askAgain, l.store.set.horizon+2*l.trip.lead())
-	share := 1.0
-	if l.share > 0 {
-		share = float64(l.share) / fullShare
-	}
 	for i := range groups {
 		for k, rate := range l.rates {
 			if !l.counting(k) {
-				turns := float64(groups[i].costs[k]*int64(l.alive+1)) / (rate * share)
+				turns := float64(groups[i].costs[k]*int64(l.known.alive+1)) / (rate * l.cut.share())
 				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
 			}
 		}
@@ -232,5 +222,5 @@ const mostReach = 30 * 24 * time.Hour
 // then, for it may be nearer than the store told.
 func (l *limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.here(first).Add(-l.trip.lead())
-	l.again = min(max(near, now.Add(l.trip.lead())), now.Add(askAgain))
+	l.demand.again = min(max(near, now.Add(l.trip.lead())), now.Add(askAgain))
 }

@@ -65,6 +65,22 @@ func (h *hand) take(i int) permit {
 	return p
 }
 
+// redate dates what is in hand by the difference of the clocks in force. It was
+// dated later than what comes now: both together would depart at more than the rate.
+func (h hand) redate(c *clock) {
+	for i := range h {
+		if micros, ok := c.there(h[i].at); ok {
+			h[i].at = c.here(micros)
+		}
+	}
+}
+
+// all takes out every permit.
+func (h *hand) all() []permit { return h.before(throttle.Never) }
+
+// after reports whether the first permit is dated after an instant.
+func (h hand) after(at throttle.Instant) bool { return len(h) > 0 && h[0].at > at }
+
 // count returns how many permits are in hand.
 func (h hand) count() int {
 	n := 0
@@ -106,10 +122,6 @@ type costs struct {
 	r       *throttle.Request
 	limits  int
 	learned bool // the last limit
-}
-
-func (l *limiter) costs(r *throttle.Request) costs {
-	return costs{r, len(l.limits), l.encoded.learned}
 }
 
 func (c costs) of(i int) int64 {

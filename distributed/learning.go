@@ -65,7 +65,7 @@ func (l *limiter) Hurry() {
 		return
 	}
 	l.learning.hurry = true
-	if !l.out.lost {
+	if !l.outage.on {
 		l.start(nil)
 	}
 }
@@ -81,7 +81,7 @@ func (l *limiter) Ordinal() int64 {
 }
 
 // unborn reports whether the store has not yet told what others have learned.
-func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.out.lost }
+func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.outage.on }
 
 // missed takes in that a call was not answered. Where the store may have taken what it
 // told, that is not told again: facts count once.
@@ -100,7 +100,7 @@ func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry 
 
 func (l *limiter) view() throttle.View {
 	ahead := -time.Duration(l.clock.inForce())
-	return throttle.View{Now: l.clock.now().Add(ahead), Ahead: ahead, Ordinal: l.learning.ordinal, Replicas: l.replicas()}
+	return throttle.View{Now: l.clock.now().Add(ahead), Ahead: ahead, Ordinal: l.learning.ordinal, Replicas: l.known.replicas(&l.store.set)}
 }
 
 // A lesson is what a call tells of what is learned together, as the script reads it.
@@ -267,11 +267,14 @@ func (l *limiter) obey(p throttle.Pace) {
 		return
 	}
 	if p.Alone {
-		l.drop(l.hand.until(p.Since))
+		l.discard(l.hand.until(p.Since))
 	}
 	if p.Interval != old.Interval {
-		l.limits[len(l.limits)-1] = learnedLimit(p.Interval)
-		l.repace()
+		l.repace(p.Interval)
+		if l.outage.local != nil && l.outage.on {
+			l.outage.stale = true
+			l.outage.enforce(l.clock.now(), &l.store.set, l.limits, l.known.replicas(&l.store.set))
+		}
 	}
 }
 
@@ -285,33 +288,32 @@ func learnedLimit(d time.Duration) throttle.Limit {
 // reinstall puts the limits in force here once more, with or without what was
 // learned.
 func (l *limiter) reinstall() {
-	l.drop(l.hand.before(throttle.Never)) // its costs are of the old limits
-	if l.install(l.own()) != nil {
-		return // they were in force before
-	}
-	l.reports, l.retuned = keepTimed(l.reports), true
-	if l.out.gate != nil {
-		l.regate()
+	if l.install(l.configured()) == nil { // they were in force before
+		l.replaced()
 	}
 }
 
-// own returns the limits that were configured.
-func (l *limiter) own() []throttle.Limit {
-	if n := len(l.limits); l.encoded != nil && l.encoded.learned {
-		return slices.Clone(l.limits[:n-1])
+// configured returns the limits without the one that was learned.
+func (s *limitSet) configured() []throttle.Limit {
+	if n := len(s.limits); s.encoded != nil && s.encoded.learned {
+		return slices.Clone(s.limits[:n-1])
 	}
-	return l.limits
+	return s.limits
 }
 
-// repace follows another interval.
-func (l *limiter) repace() {
-	limit := l.limits[len(l.limits)-1]
-	l.rates[len(l.rates)-1] = 1 / limit.Per.Seconds()
-	l.tolerance = toleranceOf(l.limits)
-	if l.out.gate != nil && l.out.lost {
-		l.retuned = true
-		l.regate()
-	}
+// learn appends the limit of an interval.
+func (s *limitSet) learn(interval time.Duration) {
+	limit := learnedLimit(interval)
+	s.limits, s.rates = append(slices.Clip(s.limits), limit), append(s.rates, limit.PerSecond())
+	s.encoded = s.encoded.learning()
+	s.tolerance = toleranceOf(s.limits)
+}
+
+// repace gives the learned limit another interval.
+func (s *limitSet) repace(interval time.Duration) {
+	last, limit := len(s.limits)-1, learnedLimit(interval)
+	s.limits[last], s.rates[last] = limit, limit.PerSecond()
+	s.tolerance = toleranceOf(s.limits)
 }
 
 // learning returns the limits with what was learned as the last. Its interval stands

@@ -9,76 +9,45 @@ import (
 )
 
 // A limiter is one lane's at this replica. It spends only permits that it holds,
-// dated ones of a run fetched for who stands in line. Take never blocks: where
-// no permit is at hand it says when to ask again, or that only news can tell.
+// dated ones of a run fetched for those in line. Take never blocks: if no permit is
+// at hand it says when to ask again, or that only news can tell.
+//
+// Locks: mu guards everything below it, and Store.mu may be taken while it is held,
+// never the other way round. Neither is held while Redis is called, the queue woken,
+// a learner asked or the operator told. The methods of [throttle.Limiter],
+// [throttle.Remote] and [throttle.Sharer] lock mu, as do those that a goroutine or a
+// timer begins with: call, prepare, land, confer, heed, tell, probe, hear and
+// wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
 	store *Store
 	link  *link
-	name  string // of the lane, as it was given
-	lane  string // and its word in keys and news
-	key   string
-	trips *breaker // of a Cluster's lane; nil: the link's
+	name  string   // of the lane, as it was given
+	lane  string   // and its word in keys and news
+	key   string   // of the lane's hash
+	own   *breaker // of a Cluster's lane; nil: the link's
 
-	mu        sync.Mutex
-	limits    []throttle.Limit
-	encoded   *encodedLimits
-	keys      []string
-	rates     []float64 // permits per second of each limit
-	counts    bool      // some limit counts in windows
-	tolerance time.Duration
-	wake      func()
-	closed    bool
+	mu sync.Mutex
+	limitSet
+	wake   func()
+	closed bool
 
 	clock    clock
-	met      bool // a call was answered
 	trip     trip
 	hand     hand
-	waiting  bool             // somebody is in line
-	peak     int              // the most in line since the last run
+	demand   demand
+	known    known
 	paused   throttle.Instant // nothing departs before it
-	seen     echo
-	begun    throttle.Instant // when its generation was seen first
-	alive    int
-	period   int64
-	next     []throttle.Instant // of each limit: no permit before it but those in hand, as the store told
-	nextAt   throttle.Instant   // when that was
-	again    throttle.Instant   // when to ask once more for what was not granted
-	share    int64              // of the configured rate in force, in thousandths; below 1000 served calls matter; zero: never told
-	served   throttle.Instant   // when a served call was last told
-	slowedAt throttle.Instant   // when a refusal slowed; zero: a call that departed since then was served
-	voided   int                // grows when a pause told here makes a run under way void
-	reports  []pending
+	voided   int              // grows whenever what the call in progress brings becomes void
+	cut      cut
+	reports  reports
 	learning *learning // nil: the lane learns nothing
-	failures int
-	out      outage
-	retuned  bool // the limits changed since the gate was made
-	differs  bool
+	outage   outage
+	flight   flight
 
-	asked  throttle.Instant // when the state of the limits was last asked for
-	told   []limitReply
-	toldAt throttle.Instant
-
-	ahead  *time.Timer // for the next run before the hand is empty
-	probe  *time.Timer // of a store that does not answer
-	slow   *time.Timer // of a first call: callers wait no longer for it
-	tells  *time.Timer // for reports that no run takes along
+	ahead  *time.Timer // to the next run, before the hand is empty; nil: none was needed yet
+	linger *time.Timer // of reports that no run takes along; likewise
 	stats  throttle.StoreState
 	late   overdue
-	flight flight
-}
-
-// A flight is the call under way, of which there is one at most, and what it
-// needs again and again.
-type flight struct {
-	underway bool
-	limits   *encodedLimits // in which its costs are
-	number   int            // of calls so far
-	request  request
-	keys     []string
-	args     []any
-	reports  []pending // that travel with it
-	spent    []int64   // here, of each limit, as it tells
-	voided   int       // of the limiter, when it left
 }
 
 var (
@@ -94,40 +63,30 @@ func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error
 	return l, nil
 }
 
-// mostLimits bounds the limits of a lane: a call tells all of them.
-const mostLimits = 100
-
-// install puts limits in force here. Where the error is not nil nothing has
-// changed.
+// install puts limits in force here. If the error is not nil nothing has changed.
 func (l *limiter) install(limits []throttle.Limit) error {
-	if len(limits) > mostLimits {
-		return fmt.Errorf("%d limits are more than %d", len(limits), mostLimits)
-	}
-	resolved, err := throttle.Resolve(limits...)
+	set, err := newLimitSet(l.key, limits)
 	if err != nil {
 		return err
 	}
-	encoded, err := encodeLimits(resolved)
-	if err != nil {
-		return err
-	}
-	l.limits, l.encoded, l.keys = resolved, encoded, encoded.keys(l.key)
-	l.tolerance = throttle.Tolerance(resolved...)
 	if l.learning != nil && l.learning.counted {
-		l.limits = append(resolved, learnedLimit(l.learning.pace.Interval))
-		l.encoded = encoded.learning()
-		resolved, l.tolerance = l.limits, toleranceOf(l.limits)
+		set.learn(l.learning.pace.Interval)
 	}
-	l.rates, l.counts = make([]float64, len(resolved)), false
-	for i, limit := range resolved {
-		l.rates[i] = limit.PerSecond()
-		l.counts = l.counts || l.counting(i)
-	}
-	l.next = make([]throttle.Instant, len(resolved))
-	l.out.spent = make([]int64, len(resolved))
-	l.flight.spent = nil // the call under way tells of the old limits
-	l.told = nil
+	l.limitSet = set
+	l.known.replaced(len(set.limits))
+	l.outage.spent = make([]int64, len(set.limits))
+	l.flight.spent = nil // the call in progress tells of the old limits
 	return nil
+}
+
+// replaced takes in that other limits were installed: what is in hand, and what was
+// to be told of costs, is of the old ones.
+func (l *limiter) replaced() {
+	l.discard(l.hand.all())
+	l.reports, l.outage.stale = l.reports.timed(), true
+	if l.outage.local != nil {
+		l.outage.enforce(l.clock.now(), &l.store.set, l.limits, l.known.replicas(&l.store.set))
+	}
 }
 
 // Take implements [throttle.Limiter].
@@ -155,12 +114,12 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	switch {
 	case i >= 0 && l.hand[i].at <= now:
 		return l.spend(i, c), nil
-	case i >= 0 && (!l.out.lost || l.store.set.onLoss == FailClosed):
+	case i >= 0 && (!l.outage.on || l.store.set.onLoss == FailClosed):
 		return l.hand[i].at, nil
 	case i >= 0:
 		at, err := l.takeLocal(now, r)
 		return min(at, l.hand[i].at), err
-	case l.out.lost:
+	case l.outage.on:
 		return l.takeLocal(now, r)
 	default:
 		return throttle.Never, nil
@@ -187,31 +146,24 @@ func (l *limiter) spend(i int, c costs) throttle.Instant {
 	return p.at
 }
 
+// check returns an error for a request that is refused for good.
 func (l *limiter) check(r *throttle.Request) error {
 	if l.closed {
 		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
 	}
-	c := l.costs(r)
-	if r.N < 0 {
-		return fmt.Errorf("distributed: %d permits are negative", r.N)
-	}
-	for i := range l.limits {
-		if err := l.limits[i].Check(int(c.of(i))); err != nil {
-			return err
-		}
-	}
-	return l.encoded.check(c)
+	return l.limitSet.check(r)
 }
 
-// expire voids what was not taken within the tolerance.
+// expire discards the permits that were not taken within the tolerance.
 func (l *limiter) expire(now throttle.Instant) {
 	late := l.hand.before(now.Add(-l.tolerance))
 	l.late.note(late)
-	l.drop(late)
+	l.discard(late)
 }
 
-// drop gives permits up, and back as far as the store can still tell.
-func (l *limiter) drop(permits []permit) {
+// discard counts permits as void, and gives them back as far as the store can still
+// take them.
+func (l *limiter) discard(permits []permit) {
 	for _, p := range permits {
 		l.stats.Void += uint64(p.count)
 		l.credit(p)
@@ -238,12 +190,12 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	if i >= 0 && l.hand[i].at <= now {
 		return throttle.Forecast{At: now}
 	}
-	if l.out.lost {
-		return l.forecastLocal(now, r)
+	if l.outage.on {
+		return l.outage.forecast(now, r)
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
-	for k, next := range l.next {
-		if now.Sub(l.nextAt) < askAgain && c.of(k) > 0 && next > f.At {
+	for k, next := range l.known.next {
+		if now.Sub(l.known.at) < askAgain && c.of(k) > 0 && next > f.At {
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
 	}
@@ -256,29 +208,6 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	return f
 }
 
-func (l *limiter) forecastLocal(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	f := throttle.Forecast{At: now}
-	if gate := l.out.gate; gate != nil {
-		f = gate.Forecast(now, r)
-	}
-	if f.At > now && f.At != throttle.Never {
-		// The store may be back before: no reason to refuse.
-		f = throttle.Forecast{At: now, Reason: throttle.ReasonStore}
-	}
-	return f
-}
-
-// slowest returns the name of the limit that holds such a request back most.
-func (l *limiter) slowest(c costs) string {
-	name, longest := "", 0.0
-	for i, rate := range l.rates {
-		if t := float64(c.of(i)) / rate; t > longest {
-			name, longest = l.limits[i].Name, t
-		}
-	}
-	return name
-}
-
 // Refund implements [throttle.Limiter]: the permit is in hand again, with its
 // instant.
 func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
@@ -289,20 +218,15 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 		return
 	}
 	if isLocal(at) {
-		if gate := l.out.gate; gate != nil {
-			gate.Refund(now, at, r)
-		}
-		for i := range l.out.spent {
-			l.out.spent[i] = max(l.out.spent[i]-c.of(i), 0)
-		}
+		l.outage.refund(now, at, r, c)
 		return
 	}
-	p := permit{at: at, count: 1, costs: c.list(), of: l.seen.generation}
-	if at <= l.begun {
+	p := permit{at: at, count: 1, costs: c.list(), of: l.known.seen.generation}
+	if at <= l.known.begun {
 		p.of = 0
 	}
 	if at < max(l.paused, now.Add(-l.tolerance)) {
-		l.drop([]permit{p})
+		l.discard([]permit{p})
 		return
 	}
 	l.hand.hold(p)
@@ -317,8 +241,8 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 		return
 	}
 	estimated, real := l.costs(&r), l.costs(&actual)
-	if gate := l.out.gate; gate != nil && l.out.lost {
-		gate.Settle(now, at, r, actual)
+	if l.outage.on && l.outage.local != nil {
+		l.outage.local.Settle(now, at, r, actual)
 	}
 	then, _ := l.clock.there(at) // zero: too long ago to give anything back
 	l.report(pending{report: report{kind: reportSettle, at: then, costs: l.encoded.clamp(estimated.list()), actual: l.encoded.clamp(real.list())}})
@@ -333,14 +257,8 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if l.closed {
 		return
 	}
-	if gate := l.out.gate; gate != nil {
-		gate.Reconcile(now, f)
-	}
-	if !f.Refused && f.Departed > l.slowedAt {
-		l.slowedAt = 0
-	}
-	if f.Slows() && (f.Until == 0 || l.slowedAt == 0) {
-		l.share, l.slowedAt = cutShare, now
+	l.outage.reconcile(now, f)
+	if l.cut.refused(now, f) {
 		l.report(pending{report: report{kind: reportCut}, when: f.Departed})
 	}
 	switch {
@@ -349,36 +267,29 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 		l.report(pending{report: report{kind: reportResume}})
 	case f.Refused && f.Until > l.paused:
 		l.pause(f.Until)
-		l.voided++
 		l.report(pending{report: report{kind: reportPause}, when: f.Until})
-	case !f.Refused && l.share > 0 && l.share < fullShare && now.Sub(l.served) >= time.Second:
-		l.served = now
+	case !f.Refused && l.cut.restores(now):
 		l.report(pending{report: report{kind: reportServed}})
 	}
 }
 
-// pause holds everybody until then; what is in hand is void.
+// pause holds everybody until an instant. What is in hand is void, and what the call
+// in progress brings.
 func (l *limiter) pause(until throttle.Instant) {
 	l.paused = until
-	l.drop(l.hand.before(throttle.Never))
-	clear(l.next)
+	l.voided++
+	l.discard(l.hand.all())
+	clear(l.known.next)
 }
 
 // resume ends the pause that runs, here.
 func (l *limiter) resume(now throttle.Instant) {
-	l.paused, l.again = min(l.paused, now), 0
+	l.paused, l.demand.again = min(l.paused, now), 0
 }
 
 // pausing reports whether a pause was told here that the store does not know yet.
 func (l *limiter) pausing() bool {
-	for _, reports := range [][]pending{l.reports, l.flight.reports} {
-		for i := range reports {
-			if reports[i].kind == reportPause {
-				return true
-			}
-		}
-	}
-	return false
+	return l.reports.tell(reportPause) || l.flight.reports.tell(reportPause)
 }
 
 // Tune implements [throttle.Limiter]. Limits that are looser than those that
@@ -391,17 +302,13 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
 	}
 	l.clock.anchor(now)
-	old := l.own()
+	old := l.configured()
 	if err := l.install(limits); err != nil {
 		return err
 	}
-	l.drop(l.hand.before(throttle.Never)) // its costs are of the old limits
-	l.reports, l.retuned = keepTimed(l.reports), true
-	if l.out.gate != nil {
-		l.regate()
-	}
+	l.replaced()
 	heirs := make([]string, len(l.limits))
-	for i, j := range throttle.Inherit(old, l.own()) {
+	for i, j := range throttle.Inherit(old, l.configured()) {
 		if j >= 0 {
 			heirs[i] = old[j].Name
 		}
@@ -433,16 +340,19 @@ func (l *limiter) Close() error {
 	}
 	l.surrender()
 	l.closed, l.wake = true, nil
-	for _, t := range []*time.Timer{l.ahead, l.probe, l.tells} {
+	for _, t := range []*time.Timer{l.ahead, l.outage.probe, l.linger} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	if l.flight.underway {
-		return nil // the call says goodbye
-	}
-	if len(l.reports) == 0 || l.out.lost || !l.start(nil) {
-		l.store.part(l)
+	if !l.flight.underway && !l.sayGoodbye() {
+		l.store.detach(l)
 	}
 	return nil
+}
+
+// sayGoodbye begins a call for what a closed limiter still has to tell, and reports
+// whether there is one.
+func (l *limiter) sayGoodbye() bool {
+	return len(l.reports) > 0 && !l.outage.on && l.start(nil)
 }

@@ -41,7 +41,7 @@ func newLink(s *Store) *link {
 	if !k.own {
 		s.logger().Warn("weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not", "namespace", s.namespace)
 	}
-	if addr := openly(s.given); addr != "" {
+	if addr := plainAddress(s.given); addr != "" {
 		s.logger().Warn("weir: shared limits travel without TLS beyond private networks", "address", addr)
 	}
 	return k
@@ -73,8 +73,8 @@ func (k *link) run(ctx context.Context, keys []string, args []any) (any, error) 
 	return nil, err
 }
 
-// told notes how a call ended, and tells the operator when that changes.
-func (k *link) told(cause string) {
+// ended notes how a call ended, and tells the operator when that changes.
+func (k *link) ended(cause string) {
 	lost := cause != ""
 	if k.down.Load() == lost || !k.down.CompareAndSwap(!lost, lost) {
 		return

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/weirgo/weir/throttle"
 )
 
 // The news of a namespace say which lane another replica has paused, and for
@@ -19,7 +18,7 @@ func (k *link) subscribe() {
 	k.subscription.Do(func() {
 		k.hearing.Go(func() {
 			for k.stopped.Err() == nil {
-				k.hear()
+				k.listen()
 			}
 		})
 	})
@@ -30,12 +29,12 @@ const (
 	respite = 500 * time.Millisecond // before it is tried again
 )
 
-// hear takes in news until the connection fails or is silent for long.
-func (k *link) hear() {
+// listen takes in news until the connection fails or is silent for long.
+func (k *link) listen() {
 	sub := k.client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()
 	if err := sub.Subscribe(k.stopped, channelName(k.store.namespace)); err != nil {
-		k.rest(causeOf(err))
+		k.retreat(causeOf(err))
 		return
 	}
 	// Close waits while a connection is made, which by now it is: closing it from
@@ -46,19 +45,19 @@ func (k *link) hear() {
 		got, err := sub.ReceiveTimeout(k.stopped, silence)
 		if err != nil {
 			if cause := causeOf(err); cause != "timeout" || time.Since(began) < silence {
-				k.rest(cause)
+				k.retreat(cause)
 			}
 			return
 		}
 		if m, ok := got.(*redis.Message); ok {
-			k.spread(m.Payload)
+			k.deliver(m.Payload)
 		}
 	}
 }
 
-// rest waits before the next subscription. Without the grant for it that is
-// long: an operator must act.
-func (k *link) rest(cause string) {
+// retreat waits before the next subscription. Without the grant for it that is long,
+// for an operator must act.
+func (k *link) retreat(cause string) {
 	d := respite
 	if lasting(cause) {
 		d = time.Minute
@@ -69,8 +68,8 @@ func (k *link) rest(cause string) {
 	}
 }
 
-// spread tells the limiters of the lane. What does not read as news is none.
-func (k *link) spread(news string) {
+// deliver hands news to the limiters of the lane. What does not read as news is none.
+func (k *link) deliver(news string) {
 	lane, rest, _ := strings.Cut(news, " ")
 	first, second, _ := strings.Cut(rest, " ")
 	epoch, err := strconv.ParseInt(first, 10, 64)
@@ -89,34 +88,28 @@ func (k *link) spread(news string) {
 // longestPause is the longest that anything may be held for on another's word.
 const longestPause = time.Hour
 
-// hear takes in that the lane is paused from now on.
+// hear takes in news: that the lane is paused from now on, or that a pause was ended.
 func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	l.mu.Lock()
-	if epoch <= l.seen.epoch && l.met || l.closed || l.learning != nil && l.learning.roused {
+	if epoch <= l.known.seen.epoch && l.known.met || l.closed || l.learning != nil && l.learning.roused {
 		l.mu.Unlock()
 		return
 	}
-	if l.learning != nil && !(l.waiting && l.learning.counted) && !l.out.lost {
+	if l.learning != nil && !(l.demand.waiting && l.learning.counted) && !l.outage.on {
 		l.start(nil)
 	}
 	now := l.clock.now()
-	until := now.Add(remaining)
 	// The epoch itself is the store's to tell, with the next call.
-	l.drop(l.hand.before(throttle.Never))
-	l.voided++
+	if until := now.Add(remaining); until > l.paused {
+		l.pause(until)
+		l.outage.pause(now, until)
+	} else {
+		l.voided++
+		l.discard(l.hand.all())
+	}
 	if remaining == 0 && !l.pausing() {
 		l.resume(now)
 	}
-	if until > l.paused {
-		l.paused = until
-		clear(l.next)
-		if gate := l.out.gate; gate != nil {
-			gate.Reconcile(now, throttle.Fact{Refused: true, Until: until})
-		}
-	}
-	wake := l.wake
 	l.mu.Unlock()
-	if wake != nil {
-		wake()
-	}
+	l.wakeQueue()
 }

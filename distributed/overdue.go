@@ -7,8 +7,8 @@ import (
 )
 
 // An overdue counts the permits that came from the store, and those of them that
-// were void before anybody could take them: where the way to Redis is slow, or
-// this process stands still.
+// were void before anybody could take them, because the way to Redis is slow or this
+// process stands still.
 type overdue struct {
 	came, void uint64           // since then
 	since      throttle.Instant // zero: nothing came yet
@@ -18,6 +18,16 @@ const (
 	overdueEvery = 10 * time.Second // how long permits are counted, and
 	overdueLeast = 8                // how many at least, before they are judged
 )
+
+// count counts permits that came. All of them are void if they are not fresh.
+func (o *overdue) count(permits []permit, fresh bool) {
+	for i := range permits {
+		o.came += uint64(permits[i].count)
+	}
+	if !fresh {
+		o.note(permits)
+	}
+}
 
 // note counts permits that were void.
 func (o *overdue) note(permits []permit) {

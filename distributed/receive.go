@@ -8,135 +8,71 @@ import (
 
 // receive takes in a reply, and returns what the operator should know of it.
 func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []string) {
-	fresh := l.fresh(took)
-	l.trip.saw(took, !l.met || l.out.lost)
-	l.met = true
-	if l.out.lost {
-		l.find()
-	}
+	now := l.clock.when(read)
+	fresh := l.trip.fresh(took, l.known.met, l.tolerance, &l.store.set)
+	l.trip.saw(took, !l.known.met || l.outage.on)
+	l.known.met = true
+	l.outage.end()
 	l.flight.reports = nil
-	before := l.clock.inForce()
-	l.clock.learn(got.now, l.clock.when(read), took, l.tolerance)
-	if l.clock.inForce() < before {
-		l.redate()
-	}
+	l.synchronize(got.now, now, took)
 	if got.lost {
 		events = append(events, "weir: the state of shared limits was lost, and begins anew")
 	}
-	if got.differs && !l.differs {
+	if l.known.counted(&got) {
 		events = append(events, "weir: other replicas claim stricter limits, and those hold")
 	}
-	l.alive, l.period, l.share, l.differs = got.alive, got.period, got.share, got.differs
-	if got.paused == 0 && got.seen.generation == l.seen.generation && got.seen.epoch > l.seen.epoch && l.flight.voided == l.voided && !l.pausing() {
-		l.resume(l.clock.when(read))
-	}
-	l.enter(got.seen)
-	if got.paused > got.now {
-		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))
-	}
+	l.cut.rate = got.share
+	l.followPause(&got, now)
 	if req.limits != l.encoded {
 		return events // the limits were replaced meanwhile
 	}
-	for i, n := range l.flight.spent {
-		l.out.spent[i] -= n
-	}
-	granted := l.granted(req, got)
-	for i := range granted {
-		l.late.came += uint64(granted[i].count)
-	}
-	if !fresh {
-		l.late.note(granted)
-	}
-	if l.late.judge(l.clock.when(read)) && l.link.mayTell(read) {
+	l.outage.told(l.flight.spent)
+	if l.takeHand(&got, fresh, now) && l.link.mayTell(read) {
 		events = append(events, "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still")
 	}
-	if !fresh || l.closed || l.flight.voided != l.voided || got.seen.epoch < l.seen.epoch {
-		l.drop(granted)
-	} else {
-		for _, p := range granted {
-			l.hand.hold(p)
-		}
-	}
-	l.again, l.nextAt = 0, l.clock.when(read)
+	l.known.limits(&got, req.state, &l.clock, now)
+	l.demand.again = 0
 	if len(req.groups) > 0 && len(got.permits) == 0 && got.first > 0 {
-		l.refrain(l.nextAt, got.first)
-	}
-	for i, next := range got.next {
-		l.next[i] = 0
-		if next > got.now {
-			l.next[i] = l.clock.here(next)
-		}
-	}
-	if req.state {
-		l.told, l.toldAt = got.limits, l.clock.here(got.now)
+		l.refrain(now, got.first)
 	}
 	return events
 }
 
-// redate dates what is in hand by the difference in force. It was dated later
-// than what comes now: both together would depart at more than the rate.
-func (l *limiter) redate() {
-	for i := range l.hand {
-		if micros, ok := l.clock.there(l.hand[i].at); ok {
-			l.hand[i].at = l.clock.here(micros)
-		}
+// synchronize takes in the clock of Redis as a reply told it.
+func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
+	before := l.clock.inForce()
+	l.clock.learn(there, read, took, l.tolerance)
+	if l.clock.inForce() < before {
+		l.hand.redate(&l.clock)
 	}
 }
 
-// fresh reports whether the reply to a call that took so long may be believed. One
-// that lay in the socket while this process stood still looks as if it had just
-// been written.
-func (l *limiter) fresh(took time.Duration) bool {
-	if !l.met {
-		return took <= l.tolerance+l.store.set.deadline/2
+// followPause takes in the epoch of a reply, the pause that holds, and the end of one
+// that was known here.
+func (l *limiter) followPause(got *reply, now throttle.Instant) {
+	if l.known.resumed(got) && l.flight.voided == l.voided && !l.pausing() {
+		l.resume(now)
 	}
-	return took <= l.tolerance+max(l.trip.usual(), l.store.set.deadline)
+	if l.known.enter(got.seen, l.clock.now()) {
+		l.discard(l.hand.all())
+	}
+	if got.paused > got.now {
+		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))
+	}
 }
 
-// The rate in force, in thousandths of the configured one: all of it, and what a
-// refusal leaves until the store has told.
-const (
-	fullShare = 1000
-	cutShare  = fullShare * throttle.Cut
-)
-
-// granted returns the permits of a reply by the queue's clock.
-func (l *limiter) granted(req *request, got reply) []permit {
-	var out []permit
-	g, left, ordinal := 0, 0, got.ordinal
-	for _, p := range got.permits {
-		for count := p.count; count > 0; {
-			if left == 0 {
-				if g == len(req.groups) {
-					return out // more than was asked for
-				}
-				left = req.groups[g].count
-				g++
-			}
-			n := min(count, left)
-			granted := permit{at: l.clock.here(p.at), count: n, costs: req.groups[g-1].costs, of: got.seen.generation}
-			if req.lesson != nil {
-				granted.first = ordinal + 1
-				ordinal += int64(n)
-			}
-			out = append(out, granted)
-			count, left = count-n, left-n
-		}
+// takeHand puts the permits of a reply in hand, or discards those that are void. It
+// reports whether most permits have come void for a while.
+func (l *limiter) takeHand(got *reply, fresh bool, now throttle.Instant) (overdue bool) {
+	granted := l.flight.granted(*got, &l.clock)
+	l.late.count(granted, fresh)
+	overdue = l.late.judge(now)
+	if !fresh || l.closed || l.flight.voided != l.voided || got.seen.epoch < l.known.seen.epoch {
+		l.discard(granted)
+		return overdue
 	}
-	return out
-}
-
-// enter voids what is of an older epoch.
-func (l *limiter) enter(seen echo) {
-	same := seen.generation == l.seen.generation
-	if same && seen.epoch < l.seen.epoch {
-		return
+	for _, p := range granted {
+		l.hand.hold(p)
 	}
-	switch {
-	case !same:
-		l.begun = l.clock.now()
-	case seen.epoch > l.seen.epoch:
-		l.drop(l.hand.before(throttle.Never))
-	}
-	l.seen = seen
+	return overdue
 }

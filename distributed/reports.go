@@ -7,7 +7,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A pending report is word for the store that travels with the next call.
+// Reports are what the store is to be told with the next call, in order.
+type reports []pending
+
+// A pending report waits for the next call.
 type pending struct {
 	report
 	when throttle.Instant // of a pause: its end; of a cut: the departure of the refused call
@@ -23,87 +26,95 @@ func (p *pending) overspent() bool {
 	return true
 }
 
-// maxReports bounds what waits to be told. Beyond it the oldest correction is
-// lost: the vendor will say it again, or time heals it.
+// maxReports bounds what waits to be told. Beyond it the oldest correction is lost:
+// the vendor will say it again, or it ages out of the limits.
 const maxReports = 256
 
-// report tells the store: a pause, its end, a cut and other limits at once, or with the
-// call after the one under way.
-func (l *limiter) report(p pending) {
-	if len(l.reports) == maxReports {
-		i := slices.IndexFunc(l.reports, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle })
-		l.reports = slices.Delete(l.reports, max(i, 0), max(i, 0)+1)
+// add appends word for the store.
+func (r *reports) add(p pending) {
+	if len(*r) == maxReports {
+		i := slices.IndexFunc(*r, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle })
+		*r = slices.Delete(*r, max(i, 0), max(i, 0)+1)
 	}
-	l.reports = append(l.reports, p)
+	*r = append(*r, p)
+}
+
+// tell reports whether one of them is of a kind.
+func (r reports) tell(kind reportKind) bool {
+	return slices.ContainsFunc(r, func(p pending) bool { return p.kind == kind })
+}
+
+// timed returns those that do not name costs by the place of limits.
+func (r reports) timed() reports {
+	return slices.DeleteFunc(r, func(p pending) bool { return p.costs != nil || p.heirs != nil })
+}
+
+// encode appends them as a call that leaves now tells them.
+func (r reports) encode(now throttle.Instant, into []report) []report {
+	for _, p := range r {
+		switch p.kind {
+		case reportPause:
+			if p.span = micros(p.when.Sub(now)); p.span <= 0 {
+				continue // it is over
+			}
+		case reportCut:
+			p.span = max(micros(now.Sub(p.when)), 0)
+		}
+		into = append(into, p.report)
+	}
+	return into
+}
+
+// report has the store told: of a pause, its end, a cut and other limits at once, or
+// with the call after the one in progress; of all else with the next run, or after
+// lingerFor.
+func (l *limiter) report(p pending) {
+	l.reports.add(p)
 	switch {
-	case l.out.lost || l.flight.underway:
+	case l.outage.on || l.flight.underway:
 	case p.kind == reportPause || p.kind == reportResume || p.kind == reportCut || p.kind == reportTune:
 		l.start(nil)
-	case l.tells == nil:
-		l.tells = time.AfterFunc(linger, l.tell)
+	case l.linger == nil:
+		l.linger = time.AfterFunc(lingerFor, l.tell)
 	default:
-		l.tells.Reset(linger)
+		l.linger.Reset(lingerFor)
 	}
 }
 
-// linger is how long a correction waits for a run that takes it along.
-const linger = 20 * time.Millisecond
+// lingerFor is how long a correction waits for a run that takes it along.
+const lingerFor = 20 * time.Millisecond
 
+// tell begins a call for reports that no run took along.
 func (l *limiter) tell() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.reports) > 0 && !l.out.lost && !l.closed {
+	if len(l.reports) > 0 && !l.outage.on && !l.closed {
 		l.start(nil)
 	}
 }
 
-// credit tells the store of permits that nobody used, where that can still
-// matter: buckets take back what is not older than the tolerance, windows what
-// counts in them. A state that began anew has not counted what was granted
-// before.
+// credit has the store told of permits that nobody used, if that can still matter:
+// buckets take back what is not older than the tolerance, windows what counts in
+// them. A state that began anew has not counted what was granted before.
 func (l *limiter) credit(p permit) {
 	then, ok := l.clock.there(p.at)
-	if !ok || p.of != l.seen.generation || !l.counts && p.at < l.clock.now().Add(-l.tolerance) {
+	old := !l.windows && p.at < l.clock.now().Add(-l.tolerance)
+	if !ok || old || p.of != l.known.seen.generation {
 		return
 	}
 	costs := slices.Clone(p.costs)
 	for i := range costs {
 		costs[i] *= int64(p.count)
 	}
-	l.report(pending{report: report{kind: reportRefund, at: then, epoch: l.seen.epoch, costs: costs}})
+	l.report(pending{report: report{kind: reportRefund, at: then, epoch: l.known.seen.epoch, costs: costs}})
 }
 
-// surrender gives back all that is in hand, the last first, so that the line
-// can be shortened.
+// surrender gives back all that is in hand, the last first: a bucket's state moves
+// back only if all that was charged since an instant came back.
 func (l *limiter) surrender() {
 	back := l.hand
 	l.hand = nil
 	for _, p := range slices.Backward(back) {
-		l.drop([]permit{p})
+		l.discard([]permit{p})
 	}
-}
-
-// takeReports returns what is to be told with a call that leaves now.
-func (l *limiter) takeReports(now throttle.Instant, into []report) []report {
-	for _, p := range l.reports {
-		r := p.report
-		switch r.kind {
-		case reportPause:
-			if r.span = int64(p.when.Sub(now) / time.Microsecond); r.span <= 0 {
-				continue // it is over
-			}
-		case reportCut:
-			r.span = max(int64(now.Sub(p.when)/time.Microsecond), 0)
-		}
-		into = append(into, r)
-	}
-	if slices.ContainsFunc(l.out.spent, func(n int64) bool { return n > 0 }) {
-		into = append(into, report{kind: reportLocal, costs: slices.Clone(l.out.spent)})
-	}
-	return into
-}
-
-// keepTimed returns the reports that do not name costs by the place of limits.
-func keepTimed(reports []pending) []pending {
-	return slices.DeleteFunc(reports, func(p pending) bool { return p.costs != nil || p.heirs != nil })
 }

@@ -12,40 +12,21 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	store := l.stats
-	store.Lost, store.Cause = l.out.lost, l.out.cause
-	store.Replicas, store.Differs = l.alive, l.differs
+	store.Lost, store.Cause = l.outage.on, l.outage.cause
+	store.Replicas, store.Differs = l.known.alive, l.known.differs
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
-		Whole:     now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.out.lost && len(l.reports) == 0,
-		RateShare: 1,
-		Limits:    make([]throttle.LimitState, len(l.own())),
+		Whole:     now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.outage.on && len(l.reports) == 0,
+		RateShare: l.cut.share(),
+		Limits:    make([]throttle.LimitState, len(l.configured())),
 		Store:     &store,
 	}
 	if now < l.paused {
 		s.Paused = l.paused.Sub(now)
 	}
-	if l.share > 0 {
-		s.RateShare = float64(l.share) / fullShare
+	for i := range s.Limits {
+		s.Limits[i] = l.known.state(now, i, &l.limitSet)
 	}
-	for i, limit := range l.own() {
-		s.Limits[i] = l.limitState(now, i, limit)
-	}
-	return s
-}
-
-func (l *limiter) limitState(now throttle.Instant, i int, limit throttle.Limit) throttle.LimitState {
-	s := throttle.LimitState{Limit: limit, Next: max(l.next[i].Sub(now), 0), Headroom: float64(burstOf(limit))}
-	if l.told == nil {
-		return s
-	}
-	told := l.told[i]
-	if l.counting(i) {
-		s.Headroom, s.Utilization = float64(told.hand), float64(told.used)/float64(max(told.permits, 1))
-		return s
-	}
-	since := max(now.Sub(l.toldAt), 0)
-	owed := max(told.owed(since), 0)
-	s.Headroom, s.Utilization = float64(told.burst)-owed, owed/float64(max(told.burst, 1))
 	return s
 }
 
@@ -68,14 +49,5 @@ func burstOf(l throttle.Limit) int {
 		return max(l.Burst, 1)
 	default:
 		return l.Permits
-	}
-}
-
-func (l *limiter) counting(i int) bool {
-	switch l.limits[i].Algorithm {
-	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
-		return true
-	default:
-		return false
 	}
 }

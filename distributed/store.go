@@ -116,7 +116,7 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 		s.link = newLink(s)
 	}
 	if l.link = s.link; l.link.node == nil {
-		l.trips = newBreaker(&s.set)
+		l.own = newBreaker(&s.set)
 	}
 	s.open[l] = true
 	return l, nil
@@ -140,9 +140,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// part is told by a limiter that it is closed and has no call under way. The
-// last one puts out the light.
-func (s *Store) part(l *limiter) {
+// detach is told by a limiter that it is closed and has no call in progress. The last
+// one closes the link.
+func (s *Store) detach(l *limiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, l)

@@ -38,3 +38,13 @@ func (t *trip) lead() time.Duration { return t.usual() + timerSlack }
 func (t *trip) deadline(set *settings) time.Duration {
 	return min(max(4*t.mean, set.deadline), set.maxDeadline)
 }
+
+// fresh reports whether the reply to a call that took so long may be believed. One
+// that lay in the socket while this process stood still looks as if it had just
+// been written. The first call may have to dial.
+func (t *trip) fresh(took time.Duration, met bool, tolerance time.Duration, set *settings) bool {
+	if !met {
+		return took <= tolerance+set.deadline/2
+	}
+	return took <= tolerance+max(t.usual(), set.deadline)
+}

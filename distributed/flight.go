@@ -1,0 +1,91 @@
+package distributed
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A flight is the call in progress, of which there is one at most, and the memory
+// that each call uses again. While underway, its request, keys and args belong to
+// the goroutine of the call, which needs no lock for them.
+type flight struct {
+	underway bool
+	request  request
+	keys     []string
+	args     []any
+
+	limits  *encodedLimits // of the lane when it was started, in which its costs are
+	reports reports        // that it tells
+	spent   []int64        // of each limit, in an outage, that it tells; nil: of limits that were replaced
+	voided  int            // of the limiter when it left: if that has grown, what it brings is void
+	number  int            // of flights so far
+	slow    *time.Timer    // from which callers no longer wait for it; nil: none runs
+}
+
+// begin makes a flight of requests under the limits in force.
+func (f *flight) begin(limits *encodedLimits) { f.underway, f.limits = true, limits }
+
+// leave has it tell the reports, and what was spent in an outage.
+func (f *flight) leave(told reports, spent []int64, voided int) {
+	f.reports, f.spent, f.voided = told, append(f.spent[:0], spent...), voided
+}
+
+// landed ends the wait for it.
+func (f *flight) landed() {
+	if f.slow != nil {
+		f.slow.Stop()
+		f.slow = nil
+	}
+}
+
+// failed returns what must be told once more because no reply came. If the script
+// may have run, that is only what is on the strict side if it is told twice: what
+// gives permits back is not.
+func (f *flight) failed(executed bool) reports {
+	told := f.reports
+	f.reports = nil
+	if executed {
+		told = slices.DeleteFunc(told, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle && !p.overspent() })
+	}
+	return told
+}
+
+// granted returns the permits of a reply, dated by the queue's clock. The reply
+// counts permits in the order of the groups in line:
+//
+//	asked:    2 of cost 1, 1 of cost 5
+//	replied:  3 at 10:00:00.100
+//	granted:  2 of cost 1 and 1 of cost 5, both at 10:00:00.100
+func (f *flight) granted(got reply, c *clock) []permit {
+	var out []permit
+	req, g, left, ordinal := &f.request, 0, 0, got.ordinal
+	for _, p := range got.permits {
+		for count := p.count; count > 0; {
+			if left == 0 {
+				if g == len(req.groups) {
+					return out // more than was asked for
+				}
+				left = req.groups[g].count
+				g++
+			}
+			n := min(count, left)
+			granted := permit{at: c.here(p.at), count: n, costs: req.groups[g-1].costs, of: got.seen.generation}
+			if req.lesson != nil {
+				granted.first = ordinal + 1
+				ordinal += int64(n)
+			}
+			out = append(out, granted)
+			count, left = count-n, left-n
+		}
+	}
+	return out
+}
+
+// A demand is who stands in line at this replica.
+type demand struct {
+	waiting bool
+	peak    int              // the most in line since the last run
+	again   throttle.Instant // when to ask once more for what was not granted; zero: at once
+}

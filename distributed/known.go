@@ -1,0 +1,113 @@
+package distributed
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// stateEvery is how often a call asks for the state of the limits too.
+const stateEvery = time.Second
+
+// A known is what the store told this replica last. Its instants are by the
+// queue's clock.
+type known struct {
+	met      bool               // a call was answered
+	seen     echo               // how far it has seen the lane's state
+	begun    throttle.Instant   // when that generation was seen first
+	alive    int                // replicas; zero: never told
+	period   int64              // in which this replica was counted last
+	differs  bool               // other replicas claim stricter limits
+	next     []throttle.Instant // of each limit: no permit before it but those in hand
+	at       throttle.Instant   // when that was told
+	asked    throttle.Instant   // when the states were last asked for
+	states   []limitReply       // of each limit; nil: never told
+	statesAt throttle.Instant
+}
+
+// replaced forgets what was told of limits that so many others replace.
+func (k *known) replaced(limits int) {
+	k.next, k.states = make([]throttle.Instant, limits), nil
+}
+
+// asks reports whether a call that leaves now should ask for the states, and notes
+// that it does.
+func (k *known) asks(now throttle.Instant) bool {
+	if now.Sub(k.asked) < stateEvery {
+		return false
+	}
+	k.asked = now
+	return true
+}
+
+// counted takes in the head of a reply, and reports whether it is the first that
+// tells of stricter limits.
+func (k *known) counted(got *reply) (differs bool) {
+	differs = got.differs && !k.differs
+	k.alive, k.period, k.differs = got.alive, got.period, got.differs
+	return differs
+}
+
+// enter takes in the epoch of a reply, and reports whether what is in hand is of an
+// older one, which is void. A new generation voids nothing.
+func (k *known) enter(seen echo, now throttle.Instant) (voids bool) {
+	switch {
+	case seen.generation != k.seen.generation:
+		k.begun = now
+	case seen.epoch < k.seen.epoch:
+		return false
+	default:
+		voids = seen.epoch > k.seen.epoch
+	}
+	k.seen = seen
+	return voids
+}
+
+// resumed reports whether a reply tells that the pause known here was ended: no
+// pause holds, and the epoch is a later one of the same generation.
+func (k *known) resumed(got *reply) bool {
+	return got.paused == 0 && got.seen.generation == k.seen.generation && got.seen.epoch > k.seen.epoch
+}
+
+// limits takes in what a reply read at an instant tells of each limit.
+func (k *known) limits(got *reply, asked bool, c *clock, read throttle.Instant) {
+	k.at = read
+	for i, next := range got.next {
+		k.next[i] = 0
+		if next > got.now {
+			k.next[i] = c.here(next)
+		}
+	}
+	if asked {
+		k.states, k.statesAt = got.limits, c.here(got.now)
+	}
+}
+
+// replicas returns how many there are: as told, or as the settings guess.
+func (k *known) replicas(set *settings) int {
+	switch {
+	case k.alive > 0:
+		return k.alive
+	case set.replicas > 0:
+		return set.replicas
+	default:
+		return DefaultReplicas
+	}
+}
+
+// state returns what is known of a limit.
+func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {
+	limit := s.limits[i]
+	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(burstOf(limit))}
+	if k.states == nil {
+		return out
+	}
+	told := k.states[i]
+	if s.counting(i) {
+		out.Headroom, out.Utilization = float64(told.hand), float64(told.used)/float64(max(told.permits, 1))
+		return out
+	}
+	owed := max(told.owed(max(now.Sub(k.statesAt), 0)), 0)
+	out.Headroom, out.Utilization = float64(told.burst)-owed, owed/float64(max(told.burst, 1))
+	return out
+}

@@ -1,0 +1,83 @@
+package distributed
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// mostLimits bounds the limits of a lane: every call tells all of them.
+const mostLimits = 100
+
+// A limitSet is the limits of a lane and what follows from them.
+type limitSet struct {
+	limits    []throttle.Limit
+	encoded   *encodedLimits // never written: a call holds it
+	keys      []string
+	rates     []float64 // permits per second of each limit
+	windows   bool      // at least one limit counts in windows
+	tolerance time.Duration
+}
+
+// newLimitSet resolves the limits of the lane whose key it is given.
+func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
+	if len(limits) > mostLimits {
+		return limitSet{}, fmt.Errorf("%d limits are more than %d", len(limits), mostLimits)
+	}
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return limitSet{}, err
+	}
+	encoded, err := encodeLimits(resolved)
+	if err != nil {
+		return limitSet{}, err
+	}
+	s := limitSet{limits: resolved, encoded: encoded, keys: encoded.keys(key), tolerance: throttle.Tolerance(resolved...)}
+	for i, limit := range resolved {
+		s.rates = append(s.rates, limit.PerSecond())
+		s.windows = s.windows || s.counting(i)
+	}
+	return s, nil
+}
+
+// counting reports whether a limit counts in windows. The others are buckets.
+func (s *limitSet) counting(i int) bool {
+	switch s.limits[i].Algorithm {
+	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
+		return true
+	default:
+		return false
+	}
+}
+
+// costs returns what a request asks of each limit.
+func (s *limitSet) costs(r *throttle.Request) costs {
+	return costs{r, len(s.limits), s.encoded.learned}
+}
+
+// check returns an error for a request that can never be granted, or that the
+// script cannot count.
+func (s *limitSet) check(r *throttle.Request) error {
+	if r.N < 0 {
+		return fmt.Errorf("distributed: %d permits are negative", r.N)
+	}
+	c := s.costs(r)
+	for i := range s.limits {
+		if err := s.limits[i].Check(int(c.of(i))); err != nil {
+			return err
+		}
+	}
+	return s.encoded.check(c)
+}
+
+// slowest returns the name of the limit that such a request takes longest to earn.
+func (s *limitSet) slowest(c costs) string {
+	name, longest := "", 0.0
+	for i, rate := range s.rates {
+		if t := float64(c.of(i)) / rate; t > longest {
+			name, longest = s.limits[i].Name, t
+		}
+	}
+	return name
+}

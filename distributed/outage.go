@@ -1,0 +1,200 @@
+package distributed
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// ErrUnavailable is matched by the error with which [FailClosed] refuses.
+var ErrUnavailable = errors.New("shared store is unavailable")
+
+// An outage is a time in which the store does not answer. Meanwhile a limiter of
+// this process enforces the limits: all of them, or a share, as the store's OnLoss
+// says.
+type outage struct {
+	on       bool
+	cause    string
+	failures int              // of calls, in a row
+	local    throttle.Limiter // nil: there was no outage yet. It stays, so that the next outage is no new start.
+	replicas int              // that local divides the limits by
+	stale    bool             // the limits changed since local was tuned
+	spent    []int64          // of each limit, through local, which the store was not told yet
+	probe    *time.Timer      // nil: none was needed yet
+}
+
+// end ends the outage. What was spent in it is still to be told.
+func (o *outage) end() { o.on, o.cause, o.failures = false, "", 0 }
+
+// enforce has local enforce the limits under a policy, for one of so many replicas.
+func (o *outage) enforce(now throttle.Instant, set *settings, limits []throttle.Limit, replicas int) {
+	if set.onLoss == FailLocal {
+		limits = divided(limits, set.share, replicas)
+	}
+	switch {
+	case o.local == nil:
+		local, err := throttle.Local{}.Limiter("", limits...)
+		if err != nil {
+			return // they were resolved before
+		}
+		o.local = local
+		if set.onLoss == FailOpen {
+			o.pause(now, now) // what was saved, the fleet has spent
+		}
+	case o.replicas != replicas || o.stale:
+		_ = o.local.Tune(now, limits...) // likewise
+	}
+	o.replicas, o.stale = replicas, false
+}
+
+// divided returns the limits of one of so many replicas that cannot see each
+// other: a share of the rate, evenly spaced, without a burst. Of 100/s burst 20 a
+// share of 0.5 leaves each of 5 replicas
+//
+//	100/s / 5 * 0.5 = 10/s burst 1
+func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Limit {
+	out := make([]throttle.Limit, len(limits))
+	for i, l := range limits {
+		per := float64(l.Per) * float64(replicas) / share
+		permits := float64(l.Permits)
+		// Fewer permits if the time would be too long for a Duration.
+		if scale := per / float64(math.MaxInt64/2); scale > 1 {
+			per, permits = per/scale, max(permits/scale, 1)
+		}
+		out[i] = throttle.LeakyBucket(int(permits), time.Duration(per))
+		out[i].Unit, out[i].Name = l.Unit, l.Name
+	}
+	return out
+}
+
+// take is Take of local. Its limits are slower than the lane's, so that it would
+// date a permit further back, for time in line, than the lane's tolerance lets the
+// queue spend it: credit is half of that tolerance at most.
+func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (throttle.Instant, error) {
+	r.Since = max(r.Since, now.Add(-s.tolerance/2))
+	at, err := o.local.Take(now, r)
+	if err != nil || at > now {
+		return at, err
+	}
+	c := s.costs(&r)
+	for i := range o.spent {
+		o.spent[i] += c.of(i)
+	}
+	return local(at), nil
+}
+
+// forecast is Forecast of local. It holds nobody to it: the store may be back
+// before.
+func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	if o.local == nil {
+		return throttle.Forecast{At: now}
+	}
+	f := o.local.Forecast(now, r)
+	if f.At > now && f.At != throttle.Never {
+		return throttle.Forecast{At: now, Reason: throttle.ReasonStore}
+	}
+	return f
+}
+
+// refund takes back a permit of local that was not used.
+func (o *outage) refund(now, at throttle.Instant, r throttle.Request, c costs) {
+	if o.local != nil {
+		o.local.Refund(now, at, r)
+	}
+	for i := range o.spent {
+		o.spent[i] = max(o.spent[i]-c.of(i), 0)
+	}
+}
+
+// reconcile hands local what the vendor told, also outside an outage.
+func (o *outage) reconcile(now throttle.Instant, f throttle.Fact) {
+	if o.local != nil {
+		o.local.Reconcile(now, f)
+	}
+}
+
+// pause has local let nobody go before an instant, and nothing saved after it.
+func (o *outage) pause(now, until throttle.Instant) {
+	o.reconcile(now, throttle.Fact{Refused: true, Until: until})
+}
+
+// told takes off what was spent here and told to the store.
+func (o *outage) told(spent []int64) {
+	for i, n := range spent {
+		o.spent[i] -= n
+	}
+}
+
+// firstProbe is how long after the first failure the store is asked again. Each
+// further failure doubles that, up to 64 times.
+const firstProbe = 10 * time.Millisecond
+
+// failed counts a failure, and returns how long to wait before the next probe.
+func (o *outage) failed(cause string, set *settings) time.Duration {
+	wait := firstProbe << min(o.failures, 6)
+	if lasting(cause) {
+		wait = max(wait, set.breakFor)
+	}
+	o.failures++
+	return wait
+}
+
+// beginOutage begins an outage, or takes in the latest cause of the one that runs.
+func (l *limiter) beginOutage(cause string) {
+	l.outage.cause = cause
+	if l.outage.on {
+		return
+	}
+	l.outage.on = true
+	now, set := l.clock.now(), &l.store.set
+	if set.onLoss != FailClosed {
+		l.outage.enforce(now, set, l.limits, l.known.replicas(set))
+	}
+	if l.paused > 0 {
+		l.outage.pause(now, l.paused)
+	}
+}
+
+// takeLocal is Take in an outage.
+func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if l.store.set.onLoss == FailClosed || l.outage.local == nil {
+		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.lane, ErrUnavailable, l.outage.cause)
+	}
+	at, err := l.outage.take(now, r, &l.limitSet)
+	if err == nil && at <= now {
+		l.stats.Local++
+	}
+	return at, err
+}
+
+// failed begins an outage, or goes on with it, and puts the next call off, longer each
+// time: a failure that only woke the queue would have it ask again at once. wait is
+// for how long the breaker lets no call through; zero: it is not open.
+func (l *limiter) failed(cause string, wait time.Duration) {
+	if cause != "open" || !l.outage.on { // the breaker is open for the cause that is known
+		l.beginOutage(cause)
+	}
+	if backoff := l.outage.failed(cause, &l.store.set); wait == 0 {
+		wait = backoff
+	}
+	if l.closed {
+		return
+	}
+	if l.outage.probe == nil {
+		l.outage.probe = time.AfterFunc(wait, l.probe)
+	} else {
+		l.outage.probe.Reset(wait)
+	}
+}
+
+// probe asks a store that did not answer whether it does now.
+func (l *limiter) probe() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed && l.outage.on {
+		l.start(nil)
+	}
+}
