@@ -29,7 +29,9 @@ func (s *State) sample(f *Fact) sample {
 		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
 	}
 	m.told = s.Until > s.Ref.At && m.probed == 0
-	m.covered = max(m.probed, min(s.Told, f.Departed).Sub(s.Ref.At).Seconds())
+	if m.covered = m.probed; m.told {
+		m.covered = max(0, min(s.Told, f.Departed).Sub(s.Ref.At).Seconds())
+	}
 	before := max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2))
 	if m.first {
 		s.B, s.Burst, s.Silence = before, before, max(m.silence, 1e-9)
