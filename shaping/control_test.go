@@ -3,6 +3,7 @@ package shaping_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,5 +200,26 @@ func TestStateTellsOfQueueAndLimiter(t *testing.T) {
 			t.Errorf("State() = %+v", s)
 		}
 		j.want("a 0s", "b 1s")
+	})
+}
+
+func TestWaitingCountsTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
+		if n := q.Waiting(); n != 0 {
+			t.Errorf("%d wait in a new queue, want none", n)
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { _ = q.Wait(t.Context()) })
+		}
+		for want := 3; want >= 0; want-- { // the first leaves at once
+			synctest.Wait()
+			if n := q.Waiting(); n != want {
+				t.Errorf("%d wait, want %d", n, want)
+			}
+			time.Sleep(time.Second)
+		}
+		all.Wait()
 	})
 }

@@ -1,0 +1,37 @@
+package throttle_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+func TestCheckFindsWhatIsNeverGranted(t *testing.T) {
+	for _, test := range []struct {
+		limit throttle.Limit
+		most  int
+	}{
+		{throttle.TokenBucket(100, time.Second, 7), 7},
+		{throttle.GCRA(100, time.Second, 7), 7},
+		{throttle.FixedWindow(100, time.Second), 100},
+		{throttle.SlidingLog(100, time.Second), 100},
+		{throttle.SlidingWindow(100, time.Second), 100},
+	} {
+		for _, n := range []int{0, 1, test.most} {
+			if err := test.limit.Check(n); err != nil {
+				t.Errorf("%v: Check(%d) = %v", test.limit, n, err)
+			}
+			if _, err := throttle.NewAt(test.limit).Take(0, throttle.Request{N: n}); err != nil {
+				t.Errorf("%v: Take of %d = %v", test.limit, n, err)
+			}
+		}
+		if err := test.limit.Check(test.most + 1); !errors.Is(err, throttle.ErrExceedsBurst) {
+			t.Errorf("%v: Check(%d) = %v, want %v", test.limit, test.most+1, err, throttle.ErrExceedsBurst)
+		}
+		if err := test.limit.Check(-1); err == nil || errors.Is(err, throttle.ErrExceedsBurst) {
+			t.Errorf("%v: Check(-1) = %v, want an error of its own", test.limit, err)
+		}
+	}
+}
