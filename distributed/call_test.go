@@ -116,3 +116,26 @@ func TestCloseEndsCallsUnderWay(t *testing.T) {
 		f.wg.Wait()
 	})
 }
+
+// A Redis that starts without its data while replicas call costs the vendor nothing:
+// what they have seen restores the state.
+func TestFleetRestoresForgottenState(t *testing.T) {
+	for _, limit := range []throttle.Limit{throttle.TokenBucket(200, time.Second, 20), throttle.LeakyBucket(200, time.Second)} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newBubbleFleet(t, 4, 2*time.Millisecond, limit)
+			for i := range f.queues {
+				f.work(i, 16, 5*time.Second)
+			}
+			for range 8 {
+				time.Sleep(500 * time.Millisecond)
+				f.server.Forget()
+			}
+			f.wg.Wait()
+			burst := max(limit.Burst, 1)
+			f.bounded(200, burst)
+			if n := len(f.all()); n < 900 {
+				t.Errorf("%v: %d departures in 5s, want nearly 1,000", limit, n)
+			}
+		})
+	}
+}

@@ -6,18 +6,22 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A clock carries instants between the queue's clock, in nanoseconds, and that
-// of Redis, in microseconds. No two clocks are compared: all it knows is that a
-// reply was written before it was read. So what it dates is late by the way of
-// the fastest reply, and never early.
+// A clock converts instants between the queue's clock, in nanoseconds, and that of
+// Redis, in microseconds. The clocks need not agree: all it knows is that a reply
+// was written before it was read. An instant of Redis is dated by the fastest reply,
+// so that it is late by the way of that reply, and never early:
 //
-// The fastest reply says nothing once the way is longer: permits for now would
-// be void when they come, each time anew. After lateReplies in a row that came
-// too late for such permits, the fastest of these counts. That dates permits
-// later, which is on the strict side.
+//	a reply of 12:00:00.000 read at 12:00:05.002   difference 5.002 s
+//	another of 12:00:01.000 read at 12:00:06.001   difference 5.001 s, in force
+//	a permit of 12:00:02.000 is dated              12:00:07.001
 //
-// An instant made here ends in a tag, its last three digits, that says by which
-// difference it was made, so that it leads back to the very microsecond.
+// Once the way is longer than it was for the fastest reply, permits for now would be
+// void each time they come. So after lateReplies in a row that came too late for
+// such permits, the fastest of these is in force. It dates permits later, which is
+// on the strict side.
+//
+// The last three digits of an instant made here are a tag: the number of the
+// difference that made it. By it the instant leads back to its very microsecond.
 type clock struct {
 	asked throttle.Instant // by the queue's clock
 	at    time.Time        // when that was; zero: never
@@ -40,8 +44,8 @@ const (
 	lateReplies = 2 // one alone may have lain in the socket while this process stood still
 )
 
-// anchor notes what the queue's clock says. Who reads it hands it on a moment
-// later, so the greatest difference to our own clock is the true one.
+// anchor notes what the queue's clock says. A caller reads it a moment before it
+// hands it on, so that the greatest difference to our own clock is the true one.
 func (c *clock) anchor(now throttle.Instant) {
 	at := time.Now()
 	if c.at.IsZero() || now.Sub(c.asked) > at.Sub(c.at) {
@@ -59,7 +63,7 @@ func (c *clock) when(t time.Time) throttle.Instant {
 	return c.asked.Add(t.Sub(c.at))
 }
 
-// learn takes in a reply that said now, was read at the instant read, and came
+// learn takes in a reply that Redis dated now, which was read at an instant and came
 // of a call that took so long. Permits are void once they are older than the
 // tolerance.
 func (c *clock) learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
@@ -86,8 +90,9 @@ func (c *clock) learn(now int64, read throttle.Instant, took, tolerance time.Dur
 	}
 }
 
-// weigh takes in a sample, which may be of a reply that came too late for
-// permits for now.
+// weigh takes in the difference by a reply, which may have come too late for permits
+// for now. After lateReplies such replies in a row the least of their differences is
+// in force.
 func (c *clock) weigh(sample, read throttle.Instant, late bool) {
 	if !late {
 		c.late = 0
@@ -102,6 +107,7 @@ func (c *clock) weigh(sample, read throttle.Instant, late bool) {
 	}
 }
 
+// adopt puts a difference in force, under the next tag.
 func (c *clock) adopt(ahead, now throttle.Instant) {
 	c.late = 0
 	c.least, c.confirms = ahead, now.Add(judgment)
@@ -132,8 +138,7 @@ func (c *clock) here(micros int64) throttle.Instant {
 	return instantOf(micros) + c.ahead[c.tag]
 }
 
-// there returns the instant of Redis that one made by here came of; ok is false
-// for others.
+// there is the inverse of here. It reports false for instants that here did not make.
 func (c *clock) there(at throttle.Instant) (micros int64, ok bool) {
 	tag := int(at % 1000)
 	if at < 0 || tag >= len(c.ahead) {
@@ -142,7 +147,8 @@ func (c *clock) there(at throttle.Instant) (micros int64, ok bool) {
 	return int64((at - c.ahead[tag]) / 1000), true
 }
 
-// local marks an instant as granted here: by less than two microseconds earlier.
+// local marks an instant as granted here, which makes it up to two microseconds
+// earlier.
 func local(at throttle.Instant) throttle.Instant {
 	return at - at%1000 - 1000 + tagHere
 }

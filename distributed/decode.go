@@ -24,7 +24,7 @@ type reply struct {
 	first   int64 // a lower bound for the first that was not granted; zero: all were
 	permits []granted
 	next    []int64      // of each limit: when one permit could be spent; zero: now
-	limits  []limitReply // where the state was asked for
+	limits  []limitReply // nil: the state was not asked for
 }
 
 // granted are neighbours in line that may depart at one instant.
@@ -67,8 +67,8 @@ const (
 	flagHealed  = 4
 )
 
-// decode reads the reply to a request of so many limits. Whoever wrote it: what
-// it returns without an error is within bounds, and no larger than v.
+// decode reads the reply to a request of so many limits. The reply may be anything:
+// what decode returns without an error is within bounds, and no larger than v.
 func decode(v any, limits int, state bool) (reply, error) {
 	words, err := integers(v)
 	if err != nil {

@@ -8,28 +8,27 @@
 //
 // # How it works
 //
-// Nobody polls. One call of one script reserves permits for everybody in line
-// at a replica, a run of dated permits, by the clock of Redis; who is in line
-// when a permit falls due has it. A replica has one run at a time, for at most
-// half of its line and no longer than a horizon, so replicas take turns, and a
-// busy one takes what the quiet ones leave. A permit that is not used within
-// the tolerance after its instant is void. A replica that dies loses the vendor
-// one run.
+// Nobody polls. One call of one script reserves permits for the whole line at a
+// replica: a run of permits, dated by the clock of Redis. The first in line when a
+// permit falls due has it. A replica has one run at a time, for at most half of its
+// line and no longer than a horizon. So replicas take turns, and a busy one takes
+// what the quiet ones leave. A permit that is not used within the tolerance after
+// its instant is void. A replica that dies takes one run with it.
 //
-// No permit is reserved that would come after the deadlines of those who wait. If
-// the next permit of a window is more than a second away, nothing is reserved
-// either: a replica with a line asks again each second, for an estimate may be
-// settled before. A caller is refused for its deadline only on what Redis told in
-// the last second.
+// No permit is reserved that would come after the deadlines of all who wait. If the
+// next permit of a window is more than a second away, nothing is reserved either: a
+// replica with a line asks again each second, because an estimate may be settled
+// before. A caller is refused for its deadline only on what Redis told in the last
+// second.
 //
-// A refusal that one replica hears of pauses all of them: the state moves in
-// Redis, and a message wakes those who hold permits.
+// A refusal at one replica pauses all of them: the script moves the state, and a
+// message wakes the replicas that hold permits.
 //
 // # When Redis dies
 //
-// Calls have tight deadlines and are never repeated, for a script whose reply
-// was lost may have run. At the first failure the policy for a loss holds, see
-// [Store.OnLoss]; a breaker stops asking, and probes find Redis when it is back.
+// Calls have tight deadlines. They are never repeated, because a script whose reply
+// was lost may have run. From the first failure on the policy of [Store.OnLoss]
+// holds; a breaker stops the calls, and probes find Redis when it is back.
 // What the vendor may see in any window W of a limit of R per second and burst
 // B, where N is the number of replicas that each cut-off one divides by, s is
 // [Store.Share], and X is the permit tolerance and the spread of the way from

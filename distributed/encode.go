@@ -45,7 +45,7 @@ type report struct {
 	costs  []int64  // of a refund, a settlement or what left locally: permits of each limit
 	actual []int64  // of a settlement: what it really cost
 	heirs  []string // of a tune: the name from which each limit takes over; "": from none
-	force  bool     // of a tune: the caller's limits hold at once, whoever claims others. Only tests set it.
+	force  bool     // of a tune: the caller's limits hold at once, even if others claim stricter ones. Only tests set it.
 }
 
 // A reportKind is the word by which the script knows a report.
@@ -69,8 +69,8 @@ type group struct {
 	costs []int64       // of one of them: permits of each limit
 }
 
-// keys returns the keys that the request touches, of which e.keys are the
-// first: a limit that takes over may find a log under its heir's name.
+// keys returns the keys that the request touches: those of its limits first, then
+// the logs of the limits from which they take over.
 func (r *request) keys(lane string) []string {
 	keys := r.limits.keys(lane)
 	for i := range r.reports {
@@ -170,10 +170,9 @@ type encodedLimit struct {
 	calendar  *calendar // nil: the windows need none
 }
 
-// The script counts in the doubles of Lua, which are exact to 2^53: numbers are
-// kept below a quarter of it. What is owed is at most four years, and a window
-// half of that, so that an instant beyond nine years tells of a state that makes
-// no sense.
+// The script counts in the doubles of Lua, which are exact to 2^53, so that numbers
+// are kept below a quarter of that. A bucket owes at most four years, and a window
+// lasts half of that: a state with an instant beyond nine years makes no sense.
 const (
 	mostNumber = 1 << 51
 	mostOwed   = 1 << 47 // µs
@@ -265,7 +264,8 @@ func (e *encodedLimit) fits(n int64) bool {
 	return span < mostOwed
 }
 
-// clamp bounds costs that nobody waited for to what the script can count.
+// clamp halves costs until the script can count them. It is for costs that are
+// charged without a wait, and so without a check.
 func (e *encodedLimits) clamp(costs []int64) []int64 {
 	for i := range costs {
 		costs[i] = max(costs[i], 0)
@@ -325,9 +325,8 @@ type bounds struct {
 	text       string
 }
 
-// boundsAhead is how many windows are told beside the one before and the one
-// that holds the instant: the clock of Redis may be ahead, and a permit may be
-// promised.
+// boundsAhead is how many windows are told after the one that holds the instant. The
+// clock of Redis may be ahead, and a permit may be promised.
 const boundsAhead = 3
 
 // bounds returns the bounds of the windows around an instant in µs, ascending;

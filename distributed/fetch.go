@@ -8,12 +8,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A call asks for so many even where its turn is less: what is at hand need not
-// wait for turns.
+// atHand is how many requests a call asks for even if its turn is shorter. Permits
+// that may be spent at once need not wait for turns: only dated ones are rationed.
 const atHand = 256
 
-// Fetch implements [throttle.Remote]. Once what is in hand is about to run out
-// it calls for more.
+// Fetch implements [throttle.Remote]. It calls for more permits once those in hand
+// are about to run out.
 func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -21,38 +21,37 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
 		if len(l.hand) > 0 {
-			l.surrender() // those they were for have gone
+			l.surrender() // the callers they were for have gone
 		}
 		return
 	}
-	// Who has just departed may be back in a moment: the line is as long as it
-	// was at its longest since the last run.
+	// A caller that has just departed may be back in a moment, so that the line
+	// counts as long as it was at its longest since the last run.
 	l.demand.peak = max(l.demand.peak, n)
-	if l.closed || l.flight.underway || l.outage.on || len(l.limits) == 0 && !l.unborn() {
-		return
-	}
-	if l.unborn() && len(l.limits) == 0 {
-		l.start(nil)
-		return
-	}
-	if now < l.paused {
+	switch {
+	case l.closed || l.flight.underway || l.outage.on:
+	case len(l.limits) == 0:
+		if l.unborn() {
+			l.start(nil)
+		}
+	case now < l.paused:
 		l.askOfPause(now)
-		return
+	default:
+		l.fetch(now, n, line)
 	}
+}
+
+// fetch calls for the requests in line that no permit in hand is for, or has the
+// queue ask again when that is due.
+func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.expire(now)
 	l.returnFar(now)
-	// The last permit in hand ends the turn.
-	if last := len(l.hand) - 1; last >= 0 {
-		if early := l.hand[last].at.Add(-l.trip.lead()); early > now && l.covers(line) {
-			if l.hand.after(now.Add(askAgain)) {
-				early = min(early, l.known.at.Add(askAgain))
-			}
-			l.wakeAt(&l.ahead, early.Sub(now))
-			return
-		}
+	due := l.covered(now, line)
+	if due <= now {
+		due = l.demand.again
 	}
-	if now < l.demand.again {
-		l.wakeAt(&l.ahead, l.demand.again.Sub(now))
+	if due > now {
+		l.wakeAt(&l.ahead, due.Sub(now))
 		return
 	}
 	if groups := l.uncovered(now, n, line); len(groups) > 0 {
@@ -61,17 +60,28 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	}
 }
 
-// covers reports whether the first in line has a permit in hand.
-func (l *limiter) covers(line iter.Seq[throttle.Request]) bool {
+// covered returns until when those in hand are enough if the first in line has a
+// permit there: a lead before the last of them, which ends the turn. It is zero if the
+// first in line has none.
+func (l *limiter) covered(now throttle.Instant, line iter.Seq[throttle.Request]) throttle.Instant {
 	for r := range line {
-		return l.hand.find(l.costs(&r)) >= 0
+		if l.hand.find(l.costs(&r)) < 0 {
+			return 0
+		}
+		due := l.hand[len(l.hand)-1].at.Add(-l.trip.lead())
+		if l.hand.after(now.Add(askAgain)) {
+			due = min(due, l.known.at.Add(askAgain))
+		}
+		return due
 	}
-	return false
+	return 0
 }
 
-// uncovered returns the requests in line that nothing in hand is for, equal
-// neighbours together, as many as a call may bring permits for: few of the
-// future, those of its turn, and more that are at hand.
+// uncovered returns the requests in line that no permit in hand is for, as many as
+// one call may bring permits for. Equal neighbours make one group. If nine callers
+// ask for 1, 1, 1, 5, 1, 1, 1, 1, 1 and two permits of 1 are in hand, the groups are
+//
+//	1 of cost 1, 1 of cost 5, 5 of cost 1
 func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) []group {
 	hand := slices.Clone(l.hand)
 	left := max(n-hand.count(), 1)
@@ -114,9 +124,12 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 	return groups
 }
 
-// turn returns how many permits of the future a run may hold: what the horizon
-// has for one replica of those alive, and at most half of the line. Evenly split
-// over turns, so that the last in line need not wait for one more.
+// turn returns how many dated permits a run may hold: what the rate earns within
+// the horizon for each replica alive, and at most half of the line. That is split
+// evenly over turns, so that the last in line need not wait for one more. At 200/s
+// with a horizon of 100 ms, two replicas and 16 in line:
+//
+//	min(200/s * 0.1 s / 2, 16 / 2) = 8, so 2 turns of 8
 func (l *limiter) turn(costs []int64, n, left int) int {
 	horizon := max(l.store.set.horizon, l.trip.lead()).Seconds()
 	most := float64((n + 1) / 2)
@@ -130,7 +143,7 @@ func (l *limiter) turn(costs []int64, n, left int) int {
 	return min((n+turns-1)/turns, left)
 }
 
-// wakeAt has the queue ask again after a time.
+// wakeAt has a timer wake the queue after a time, so that it asks again.
 func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
 	if *t == nil {
 		*t = time.AfterFunc(d, l.wakeQueue)
@@ -149,8 +162,8 @@ func (l *limiter) wakeQueue() {
 	}
 }
 
-// start begins a call for the groups in the background, and tells what there is
-// to tell. It reports whether a call is under way.
+// start begins a call in the background that asks for the groups and tells the
+// reports. It reports whether a call is in progress, be it that or another.
 func (l *limiter) start(groups []group) bool {
 	if l.flight.underway {
 		return true
@@ -166,15 +179,16 @@ func (l *limiter) start(groups []group) bool {
 	return true
 }
 
-// askAgain is how long what the store told of permits to come is believed: they
-// may be nearer by then, because an estimate was settled, a permit came back, or
-// the state was lost.
+// askAgain is how long the store's word on permits to come is believed. After that
+// they may be nearer, because an estimate was settled, a permit came back, or the
+// state was lost.
 const askAgain = time.Second
 
 // askOfPauses is how often a replica with a line asks whether its pause still holds:
 // the news that an operator has ended it may be lost.
 const askOfPauses = 5 * time.Second
 
+// askOfPause calls, or has the queue ask again, when the pause must be asked for.
 func (l *limiter) askOfPause(now throttle.Instant) {
 	switch due := l.known.at.Add(askOfPauses); {
 	case due >= l.paused:
@@ -185,8 +199,9 @@ func (l *limiter) askOfPause(now throttle.Instant) {
 	}
 }
 
-// returnFar gives permits in hand back that are far off if the store was not asked for
-// a while: the call that takes them back brings them again, or nearer ones.
+// returnFar gives back the permits in hand if the first of them is farther off than
+// the store's word is believed. The call that takes them back brings them again, or
+// nearer ones.
 func (l *limiter) returnFar(now throttle.Instant) {
 	if !l.hand.after(now.Add(askAgain)) || now.Sub(l.known.at) < askAgain {
 		return
@@ -198,10 +213,11 @@ func (l *limiter) returnFar(now throttle.Instant) {
 	}
 }
 
-// reach returns how far ahead a permit for the groups is taken. A permit of a later
-// window closes the one in force, to which estimates may still give back; so what
-// is farther is asked for once it is near. Buckets give back whatever is promised:
-// there each replica alive may have one in the line, so that they take turns.
+// reach returns how far ahead a permit for the groups may be dated. A window is
+// closed by the first permit of a later one, though settled estimates could still
+// give back to it: so a far permit of a window is asked for only once it is near. A
+// bucket gives back whatever was promised, so that each replica alive may hold one
+// permit of it, however far, and they take turns.
 func (l *limiter) reach(groups []group) time.Duration {
 	reach := max(askAgain, l.store.set.horizon+2*l.trip.lead())
 	for i := range groups {
@@ -215,11 +231,12 @@ func (l *limiter) reach(groups []group) time.Duration {
 	return reach
 }
 
-// mostReach is the farthest that a permit is taken ahead.
+// mostReach bounds reach.
 const mostReach = 30 * 24 * time.Hour
 
-// refrain notes when to ask for what was not granted: once it is near, and now and
-// then, for it may be nearer than the store told.
+// refrain puts the next question off after a call that granted nothing. It comes
+// once the first permit is near, or after askAgain, for that permit may be nearer
+// than the store told.
 func (l *limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.here(first).Add(-l.trip.lead())
 	l.demand.again = min(max(near, now.Add(l.trip.lead())), now.Add(askAgain))

@@ -83,7 +83,7 @@ func (f *flight) granted(got reply, c *clock) []permit {
 	return out
 }
 
-// A demand is who stands in line at this replica.
+// A demand is the line at this replica, as the limiter sees it.
 type demand struct {
 	waiting bool
 	peak    int              // the most in line since the last run

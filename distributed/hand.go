@@ -6,7 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A permit is the right of so many requests of one cost, at one instant.
+// A permit is the right of so many requests, each of the same costs, to depart at one
+// instant.
 type permit struct {
 	at    throttle.Instant // by the queue's clock
 	count int
@@ -27,8 +28,8 @@ func (h *hand) hold(p permit) {
 	*h = slices.Insert(*h, i, p)
 }
 
-// find returns the first permit that covers the costs; -1 where none does. It
-// need not have been fetched for this request: permits are anonymous.
+// find returns the place of the first permit that covers the costs; -1 if none does.
+// Permits are anonymous: it need not have been fetched for this request.
 func (h hand) find(costs costs) int {
 	for i := range h {
 		if costs.within(h[i].costs) {
@@ -90,7 +91,7 @@ func (h hand) count() int {
 	return n
 }
 
-// before takes out what is dated before an instant.
+// before takes out the permits dated before an instant.
 func (h *hand) before(at throttle.Instant) []permit {
 	i := 0
 	for i < len(*h) && (*h)[i].at < at {

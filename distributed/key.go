@@ -24,8 +24,10 @@ func channelName(namespace string) string {
 	return "weir:" + layout + ":news:" + word(namespace)
 }
 
-// word returns s as it stands in keys and messages: what would end a hash tag
-// or a word is percent-encoded, and of a long one the end is a hash.
+// word returns s as it stands in keys and messages. A byte that would end a hash tag
+// or a word is percent-encoded, and the end of a long s is a hash of it:
+//
+//	word("billing/eu") = "billing%2feu"
 func word(s string) string {
 	const kept = maxWord - 1 - 32
 	var b strings.Builder

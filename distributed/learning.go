@@ -34,8 +34,8 @@ type learning struct {
 }
 
 const (
-	// condense is how many bytes of what was told the store holds until who calls
-	// puts all that was learned in their place: some fifty calls.
+	// condense is how many bytes of what was told the store holds until the next
+	// caller puts all that it has learned in their place: some fifty calls.
 	condense = 4 << 10
 
 	// mostTold bounds what waits to be told, in bytes, and mostMind what is read of
@@ -83,8 +83,8 @@ func (l *limiter) Ordinal() int64 {
 // unborn reports whether the store has not yet told what others have learned.
 func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.outage.on }
 
-// missed takes in that a call was not answered. Where the store may have taken what it
-// told, that is not told again: facts count once.
+// missed takes in that a call was not answered. If the store may have taken what it
+// told, that is not told again, for facts count once.
 func (s *learning) missed(executed bool) {
 	if s == nil {
 		return
@@ -168,7 +168,7 @@ type heard struct {
 	first    int64 // the ordinal before the first permit of the reply
 	from, to int64
 	took     bool
-	mind     []byte // what somebody knew at from, for who has not heard so far
+	mind     []byte // what somebody knew at from, for a replica that has not heard so far
 	told     []byte // what was told since, in frames
 }
 

@@ -127,8 +127,8 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 }
 
 // spend takes a permit in hand for c. What it holds beyond c stays in hand if a
-// later permit there is for no more, so that whoever that is for can go now. If
-// none is, the store has it back.
+// later permit there is for no more, so that the caller it is for can go now. If none
+// is, the store has it back.
 func (l *limiter) spend(i int, c costs) throttle.Instant {
 	p := l.hand.take(i)
 	if l.learning != nil {
@@ -170,9 +170,9 @@ func (l *limiter) discard(permits []permit) {
 	}
 }
 
-// Forecast implements [throttle.Limiter]. Until the store has answered
-// nothing is certain, and a while later nothing is any more: who comes then is
-// not refused, but asks.
+// Forecast implements [throttle.Limiter]. It goes by what the store told within
+// askAgain. Before that and after it nothing is certain: a caller is then not
+// refused, but has the store asked.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,8 +208,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	return f
 }
 
-// Refund implements [throttle.Limiter]: the permit is in hand again, with its
-// instant.
+// Refund implements [throttle.Limiter]. The permit is in hand again, with its instant.
 func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,7 +231,7 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.hand.hold(p)
 }
 
-// Settle implements [throttle.Limiter].
+// Settle implements [throttle.Limiter]. The store learns of it with a later call.
 func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

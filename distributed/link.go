@@ -16,15 +16,15 @@ import (
 type link struct {
 	store  *Store
 	client redis.UniversalClient
-	own    bool
-	node   *breaker // of the one node; nil for a Cluster, where each lane has its own
+	own    bool     // the client is the store's, which closes it
+	node   *breaker // of the one node; nil: of a Cluster, in which each lane has its own
 
 	subscription sync.Once
 	stop         context.CancelFunc
 	stopped      context.Context
 	hearing      sync.WaitGroup
 
-	down   atomic.Bool
+	down   atomic.Bool  // the last call failed
 	warned atomic.Bool  // the operator was told of it
 	logged atomic.Int64 // when that was, in nanoseconds since the epoch
 
@@ -97,8 +97,8 @@ type breaker struct {
 	until atomic.Int64 // when it lets one through again, in nanoseconds since the epoch
 }
 
-// errStalled is of a call whose deadline came late because this process stood
-// still: it says nothing about the node.
+// errStalled ends a call whose deadline fired late because this process stood still.
+// It says nothing about the node.
 var errStalled = errors.New("this process stood still")
 
 func newBreaker(set *settings) *breaker {
@@ -116,8 +116,8 @@ func newBreaker(set *settings) *breaker {
 	return b
 }
 
-// allow answers with what to tell how the call ended, or with how long to wait
-// before asking again.
+// allow returns a function that must be told how the call ended; or, if no call may
+// go through, nil and how long to wait before asking again.
 func (b *breaker) allow() (done func(error), wait time.Duration) {
 	done, err := b.two.Allow()
 	if err == nil {

@@ -9,9 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The news of a namespace say which lane another replica has paused, and for
-// how long, none where an operator has ended a pause, so that those who hold permits stop too. Who misses them learns of
-// the pause with its next call: nothing but speed depends on them.
+// The news of a namespace say which lane another replica has paused, and for how
+// long: no time means that an operator has ended the pause. They stop the replicas
+// that hold permits. A replica that misses them learns of the pause with its next
+// call, so that only speed depends on them.
 
 // subscribe begins to hear the news, once.
 func (k *link) subscribe() {

@@ -10,7 +10,7 @@ import (
 // were void before anybody could take them, because the way to Redis is slow or this
 // process stands still.
 type overdue struct {
-	came, void uint64           // since then
+	came, void uint64           // permits since that instant
 	since      throttle.Instant // zero: nothing came yet
 }
 

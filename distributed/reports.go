@@ -10,7 +10,7 @@ import (
 // Reports are what the store is to be told with the next call, in order.
 type reports []pending
 
-// A pending report waits for the next call.
+// A pending report is one of them. Its span is counted when the call leaves.
 type pending struct {
 	report
 	when throttle.Instant // of a pause: its end; of a cut: the departure of the refused call
@@ -26,11 +26,11 @@ func (p *pending) overspent() bool {
 	return true
 }
 
-// maxReports bounds what waits to be told. Beyond it the oldest correction is lost:
-// the vendor will say it again, or it ages out of the limits.
+// maxReports bounds the reports that wait. One more displaces the oldest correction:
+// a cost that is never corrected ages out of the limits.
 const maxReports = 256
 
-// add appends word for the store.
+// add appends a report.
 func (r *reports) add(p pending) {
 	if len(*r) == maxReports {
 		i := slices.IndexFunc(*r, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle })

@@ -49,6 +49,7 @@ func scriptText() string {
 	return b.String()
 }
 
+// write writes a module's files, in its Lua function if it has one.
 func (m module) write(b *strings.Builder) {
 	if m.function != "" {
 		b.WriteString(m.function + " = function()\n")

@@ -46,13 +46,13 @@ const (
 	// DefaultHorizon is how far a run reaches: short enough that what a crash
 	// loses, and a newcomer waits for, is little.
 	DefaultHorizon = 100 * time.Millisecond
-	// DefaultDeadline is the least that a call may take.
+	// DefaultDeadline is the shortest deadline of a call.
 	DefaultDeadline = 50 * time.Millisecond
-	// DefaultMaxDeadline is the most that a call may take on a connection in
+	// DefaultMaxDeadline is the longest deadline of a call on a connection in
 	// use, however long the round trip.
 	DefaultMaxDeadline = 500 * time.Millisecond
-	// DefaultFirstDeadline is what the first call and probes after a loss may
-	// take, for they dial; callers do not wait for it.
+	// DefaultFirstDeadline is the deadline of the first call and of probes after a
+	// loss, which dial. Callers do not wait for it.
 	DefaultFirstDeadline = time.Second
 	// DefaultBreakAfter is how many calls in a row fail before the store is
 	// asked no more for a while.

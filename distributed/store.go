@@ -33,24 +33,25 @@ type Store struct {
 	// time of the rate shared by the replicas alive. Zero means DefaultHorizon.
 	Horizon time.Duration
 
-	// Deadline is the least that a call may take: it is given four usual round
-	// trips, and no less than Deadline. Zero means DefaultDeadline.
+	// Deadline is the shortest deadline of a call. A call is given four usual
+	// round trips, but no less than Deadline. Zero means DefaultDeadline.
 	Deadline time.Duration
 
-	// MaxDeadline is the most that a call may take. Zero means
-	// DefaultMaxDeadline.
+	// MaxDeadline is the longest deadline of a call on a connection in use. Zero
+	// means DefaultMaxDeadline.
 	MaxDeadline time.Duration
 
-	// FirstDeadline is what a first call, or a probe after a loss, may take.
-	// Callers wait for it no longer than for any call, and then go by OnLoss.
-	// Zero means DefaultFirstDeadline.
+	// FirstDeadline is the deadline of a first call, and of a probe after a loss:
+	// they dial. Callers wait no longer for them than for any call, and then go by
+	// OnLoss. Zero means DefaultFirstDeadline.
 	FirstDeadline time.Duration
 
 	// BreakAfter is how many calls in a row must fail for the store to be
 	// asked no more for BreakFor. Zero means DefaultBreakAfter.
 	BreakAfter int
 
-	// BreakFor is how long that is. Zero means DefaultBreakFor.
+	// BreakFor is how long the store is asked no more then. Zero means
+	// DefaultBreakFor.
 	BreakFor time.Duration
 
 	// Logger is told when Redis is lost, and when it is back; of limits that
@@ -77,7 +78,7 @@ var _ throttle.Store = (*Store)(nil)
 
 // New returns a store that shares limits under a namespace, such as the name of
 // the vendor's account, through the Redis that rdb is a client of: a single
-// node, one found by Sentinel, or a Cluster. It panics where rdb is nil.
+// node, one found by Sentinel, or a Cluster. It panics if rdb is nil.
 //
 // The store makes a client of its own from the options of a *redis.Client or a
 // *redis.ClusterClient: same addresses, credentials and TLS, but no hidden

@@ -28,7 +28,7 @@
 --   adopt(old)          takes over what was used from the rule it replaces
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt
---   next(at)            when one permit could be spent, whoever is in line
+--   next(at)            when one permit could be spent by a caller that comes now
 --   whole(), state()    what the caller is told
 --
 -- In the lane's hash a rule is the field "=" and the limit's name: its claim, its
@@ -39,7 +39,7 @@
 -- fraction, at + frac/den, when the permits spent so far are earned back. A leaky
 -- bucket is the bucket of burst 1 whose cost is paid after departure.
 --
--- In the hash: at, frac, and where permits are promised for instants to come the
+-- In the hash: at and frac; if permits are promised for instants to come, also the
 -- state before them, with its fraction, and the largest cost since. Sections:
 --   r at n at n ...      permits that came back and keep their instants
 --   k from at low ...    what settling must know of the charges so far
@@ -67,8 +67,8 @@ end
 
 -- chargeAt adds n permits to what b owes at an instant.
 local function chargeAt(b, at, n)
-  -- Not where the instant is only the state rounded up: the fraction would be
-  -- dropped each time, and 7,777/s would be 7,754/s.
+  -- If the instant is only the state rounded up it stays as it is: the fraction would
+  -- be dropped each time, and 7,777/s would be 7,754/s.
   if ceil(b.at, b.frac) < at then b.at, b.frac = at, 0 end
   if b.slack then b.slack.note(at, b.at - at) end
   advance(b, n)

@@ -48,9 +48,9 @@ local function heirsOf(fields, values)
   return heirs
 end
 
--- takeOver makes the rules where limits take over from others: those that are
--- new, or all of them, whoever claims others. Then it returns the fields of those
--- that they replace.
+-- takeOver makes the rules of a call that changes limits. A rule that is new takes
+-- over from its heir. A forced tune makes all rules new, even if others claim other
+-- limits; then the fields of the rules they replace are returned.
 local function takeOver(tune, fields, values)
   local heirs = heirsOf(fields, values)
   for i, name in ipairs(tune.heirs) do
@@ -76,7 +76,7 @@ local function forget(fields)
 end
 
 -- cutPace returns the interval at a share of the rate: rounded up by less than one
--- part in a million million where the exact one leaves the range. Only absurd
+-- part in a million million if the exact one leaves the range. Only absurd
 -- limits leave it then; they keep the whole rate.
 local function cutPace(unit, den, share)
   local common, rest = 1000, share

@@ -46,7 +46,7 @@ local function newRule(field, claim, bounds, share)
   return rule
 end
 
--- readRule returns the rule that a field holds; nothing where it makes no sense.
+-- readRule returns the rule that a field holds; nothing if it makes no sense.
 -- The caller's claim and bounds save the reading of them.
 local function readRule(field, text, claim, bounds)
   local rule, from
@@ -72,7 +72,7 @@ end
 local LEARNED = "~" -- the field of what was learned: no claim of a caller
 
 -- enforce returns the rule in force of a limit that the caller claims. text is
--- its field in the lane's hash. Where there is none the limit is new, and takes
+-- its field in the lane's hash. If there is none the limit is new, and takes
 -- over from the rule that heir returns, if there is one.
 local function enforce(field, text, claim, bounds, heir)
   if field == LEARNED then return learning().pace(field, text, claim) end

@@ -33,8 +33,8 @@ local function claimText(rule)
   return text
 end
 
--- claimNumbers returns permits, unit, den and burst of a claim, and nothing where
--- it makes no sense.
+-- claimNumbers returns permits, unit, den and burst of a claim; nothing if it makes
+-- no sense.
 local function claimNumbers(claim)
   local permits, per, unit, den, burst = claim:match("^[bfgls] (%d+) (%d+) (%d+) (%d+) (%d+) %S+$")
   permits, per, unit, den, burst = tonumber(permits), tonumber(per), tonumber(unit), tonumber(den), tonumber(burst)
@@ -74,7 +74,7 @@ local function note(rule, claim, bounds)
   rule.others[#rule.others + 1] = { claimed = now, bounds = bounds, claim = claim }
 end
 
--- contest returns the rule in force where the caller claims another one.
+-- contest returns the rule in force if the caller's claim is not the rule's.
 local function contest(rule, claim, bounds)
   note(rule, claim, bounds)
   local claims = {}

@@ -1,10 +1,9 @@
 -- Fixed window: so many permits in each window. Windows follow each other and
--- never move back; the one in force may be one to come, where a permit of it is
--- promised.
+-- never move back. The one in force is one to come if a permit of it is promised.
 --
 -- In the lane's hash: start, till, used, debt, before, usedBefore. Permits beyond
 -- those of a window are debt, which later windows pay. before is the start of the
--- window before; with nothing between, usedBefore of it were used.
+-- window before. If that ended where this one starts, usedBefore of it were used.
 
 local function makeFixed()
   local fixed = {}
@@ -106,8 +105,8 @@ local function makeFixed()
     return max(debt, 0)
   end
 
-  -- at returns the window at an instant, and w, the one in force, where that is
-  -- earlier.
+  -- windowAt returns the window at an instant; w, the one in force, if the instant is
+  -- before its end.
   local function windowAt(f, w, at)
     if at < w.till then return w end
     local start, till = around(f, at)
@@ -159,7 +158,7 @@ local function makeFixed()
   -- count adds n permits at an instant.
   function fixed.count(f, at, n)
     local w = windowAt(f, f.window, at)
-    if w ~= f.window and f.align == "first" then w.till = at + f.per end -- it begins here, also where it pays
+    if w ~= f.window and f.align == "first" then w.till = at + f.per end -- it begins here, even if it pays
     w.debt = min(w.debt + n, 2^51)
     settle(w, f.permits)
     f.window = w
@@ -178,8 +177,8 @@ local function makeFixed()
 
   fixed.departed = fixed.charge
 
-  -- relieve takes back n permits that count at an instant, where they left in
-  -- the window in force, as they did if they count from its start on.
+  -- relieve takes back n permits that count at an instant, if they left in the window
+  -- in force. They did if they count from its start on.
   function fixed.relieve(f, at, n, asOf)
     local w = f.window
     if at < w.start or (asOf or now) >= w.till then return end
@@ -191,7 +190,7 @@ local function makeFixed()
   end
 
   -- refund takes back what never left. A window of first use that it began was not
-  -- begun; where others left since, one of those began it, within the tolerance.
+  -- begun. If others left since, one of those began it, within the tolerance.
   function fixed.refund(f, at, n)
     f:relieve(at, n, at)
     local w = f.window
@@ -200,7 +199,7 @@ local function makeFixed()
   end
 
   -- pause spaces what is left of the window at an instant over the rest of it;
-  -- where nothing is left, what the next one has.
+  -- if nothing is left, what the next one has.
   function fixed.pause(f, at)
     if not f.slowed then return end
     local w = windowAt(f, f.window, at)
@@ -238,7 +237,7 @@ local function makeFixed()
 
   function fixed.next(f, at) return f:earliest(at, 2^53, 1) end
 
-  -- adopt keeps the count where the windows are the same, and counts in this
+  -- adopt keeps the count if the windows are the same, and counts in this
   -- window what another rule had used.
   function fixed.adopt(f, old)
     if old.kind == "f" and old.per == f.per and old.align == f.align then

@@ -17,13 +17,13 @@ local lane -- its state:
 --   tuned     up to here, other rules may have granted
 --   furthest  the field "at": the latest instant at which anything was granted; one
 --             to come was promised
--- and of this call, where it is so:
+-- and of this call, if it is so:
 --   new, dirty  it was made, or changed
 --   lost      it was behind what the caller had seen
 --   differs   other limits than the caller's are in force
 --   healed    something in the keys made no sense
 --   forced    limits take over whole lists, which may trade places
---   news      what those who wait are told
+--   news      what the replicas are told
 --   back      the clock moved back
 --   known     what the callers learn together; hold: nothing departs before it
 local distrusted -- lists that make no sense, by key
@@ -42,8 +42,8 @@ local function learning()
   return learnt
 end
 
--- readLane returns the state that the two fields hold, and nothing where they
--- make no sense.
+-- readLane returns the state that the two fields hold; nothing if they make no
+-- sense.
 local function readLane(text, at)
   local gen, epoch, paused, period, this, before, till, tail =
     text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$")
@@ -62,8 +62,9 @@ local function readLane(text, at)
   return rare().readRare(l, tail)
 end
 
--- countCaller takes a caller into account who was counted last in the period seen of
--- the generation gen, and returns how many there are. Periods are of 5 s.
+-- countCaller counts the caller in the period of 5 s that runs, if it was not yet: it
+-- was counted last in the period seen of the generation gen. It returns how many
+-- callers there are.
 local function countCaller(gen, seen)
   local period = divide(now, 5000000)
   if period > lane.period then

@@ -22,7 +22,7 @@ local MOST = 65536 -- bytes that are kept of what was told
 
 local known
 
--- readKnown returns what a field holds, as new where it makes no sense.
+-- readKnown returns what a field holds, as new if it makes no sense.
 local function readKnown(text)
   local k, values = {}, { (text or ""):match(PATTERN) }
   for i, word in ipairs(WORDS) do

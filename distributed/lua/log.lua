@@ -88,7 +88,7 @@ local function makeLog()
     g.tail = g.tail - 1
   end
 
-  -- youngest returns the youngest run of the list; nothing where there is none.
+  -- youngest returns the youngest run of the list; nothing if there is none.
   local function youngest(g)
     if g.tail == g.skip then return nil end
     if not g.loaded[g.tail] then load(g, g.tail, true) end

@@ -28,7 +28,7 @@
 --   then the number of groups in line, then of each count, age in line, and the
 --      costs of one in permits of each limit
 --   then how many callers this one knows of; 0: it was never told
---   then, where callers learn together, the place up to which this one has heard, the
+--   then, if callers learn together, the place up to which this one has heard, the
 --      latest ordinal it knows, how many departed without a permit, "1" to rouse the
 --      others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
 --      for how long to keep it all, what it tells, and what it knows at its place
@@ -36,7 +36,7 @@
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, share, flags, first, the number of pairs, the pairs of instant
 -- and count, then when each limit has one permit, 0 for now, and where it was
--- asked for the state of each limit: whole, and five numbers. Where callers learn
+-- asked for the state of each limit: whole, and five numbers. If callers learn
 -- together: the ordinal before the first permit, the places from and to which the
 -- store holds what was told, 1 if it took what the caller told, what somebody knew at
 -- the first of these places, and what was told since the caller's.
@@ -164,7 +164,7 @@ local function decide()
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
   save(seen, forgotten)
-  if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- who misses it learns with the next call
+  if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- a replica that misses it learns with its next call
   list[9] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end

@@ -47,10 +47,10 @@ local function takeReturned(b, arrived, n)
   return back
 end
 
--- earliestReturned returns the earliest instant for a cost of n where some came
--- back and may go so long before the state. They stand in the state, and go when
--- they would, had they not been spent: what turned out to cost more since is paid
--- before. What is promised for later is not in their way.
+-- earliestReturned returns the earliest instant for a cost of n if some came back and
+-- may go so long before the state. Permits that came back still stand in the state.
+-- They go when they would have gone had they not been spent: what turned out to cost
+-- more since is paid before, but what is promised for later is not in their way.
 local function earliestReturned(b, arrived, n, whole, rest)
   local due = ceil(b.at - whole, b.frac - rest)
   local back = firstReturned(b, arrived, n)
@@ -87,9 +87,9 @@ local function before(b, at, frac, whole, rest)
   return at, frac
 end
 
--- refund takes back permits that were charged at an instant. Where all that was
--- charged since some instant came back, the state moves back; otherwise they keep
--- their instants, for moving back would let two leave in the place of a later one.
+-- refund takes back permits that were charged at an instant. If all that was charged
+-- since some instant came back, the state moves back. Otherwise they keep their
+-- instants, for moving back would let two leave in the place of a later one.
 function bucket.refund(b, at, n)
   b.dirty = true
   addReturned(b, at, n)
@@ -129,10 +129,10 @@ function bucket.relieve(b, at, n)
   b.dirty = true
 end
 
--- unpromise takes back what was promised for instants to come. Without it the
--- state would be the one before the first of it, or where that was earned back
--- meanwhile what departed up to now left: no more than a burst owed, or in a
--- leaky bucket one cost.
+-- unpromise takes back what was promised for instants to come. The state is then the
+-- one before the first promise. If that was earned back meanwhile, the state is what
+-- the departures up to now left: no more than a burst owed, or in a leaky bucket one
+-- cost.
 function bucket.unpromise(b)
   if not b.sure then return end
   local whole, rest = intervals(b, b.leaky and max(b.most, 1) or b.burst)
@@ -174,7 +174,7 @@ function bucket.rewind(b, by)
 end
 
 -- restore takes in that a permit was granted at an instant, after which no
--- more than a burst can be owed. Where nothing else is known of the lane, the
+-- more than a burst can be owed. If nothing else is known of the lane, the
 -- other callers alive may have been granted a turn each since.
 function bucket.restore(b, furthest, alive, same)
   local turn = max(min(tonumber(ARGV[4]), 1000000), alive * (b.one + 1))
@@ -212,7 +212,7 @@ function bucket.left(b, at)
   return b.burst - whole - (ticks > 0 and 1 or 0)
 end
 
--- next is when one permit could be spent, whoever is in line.
+-- next is when one permit could be spent by a caller that comes now.
 function bucket.next(b) return ceil(b.at - b.spare, b.frac - b.spareRest) end
 
 -- setOwed makes so many permits and ticks of another pace, of which unit make
@@ -242,7 +242,7 @@ function bucket.adopt(b, old)
   if not old.burst then
     local hand = max(min(old:left(at), b.burst), 0)
     setOwed(b, at, b.burst - hand, 0, 1)
-    -- Who was next under the old rule is not held back by changing often.
+    -- Changing often does not hold back the caller that was next under the old rule.
     local next = old:next(at)
     if hand == 0 and next + b.spare < b.at then
       b.at, b.frac = next + b.spare, b.spareRest

@@ -1,7 +1,7 @@
 -- The lane, continued: what only few calls need.
 
--- numbers returns the integers that a text consists of, and nothing where one of
--- its words is none in which this script counts.
+-- numbers returns the integers that a text consists of; nothing if one of its words
+-- is no number that this script can count with.
 local function numbers(text)
   local list = {}
   for word in text:gmatch("%S+") do

@@ -1,5 +1,5 @@
--- The run: permits for who stands in line at the caller, each at the instant at
--- which all limits allow it.
+-- The run: permits for the requests in line at the caller, each at the first instant
+-- at which all limits allow it.
 
 -- allowed returns the instant since when no limit and no pause holds costs that
 -- are asked for at an instant, for a caller in line since arrived. If one holds

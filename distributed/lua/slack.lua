@@ -1,9 +1,8 @@
 -- Slack: what a bucket remembers of its charges, once a lane has costs that may be
 -- estimates.
 -- A charge that turned out too high may be taken back only as far as the least
--- that the state was ahead at the charges since: where it would have fallen
--- behind, the bucket would have been whole, and what it could not have saved is
--- not given back.
+-- that the state was ahead at the charges since. If it had fallen behind, the bucket
+-- would have been whole, and what it could not have saved is not given back.
 --
 -- As numbers: the instant up to which nothing is known, then pairs of an instant
 -- and the least microseconds that the state was ahead of the charges up to it.
@@ -14,8 +13,8 @@ local function newSlack(from, lows)
   local slack = {}
   lows = lows or {}
 
-  -- note adds a charge. A higher one before a lower one never counts, and where
-  -- there are too many the oldest two become one, to the stricter side.
+  -- note adds a charge. A higher one before a lower one never counts. If there are
+  -- too many, the oldest two become one, to the stricter side.
   function slack.note(at, ahead)
     local n = #lows
     while n > 0 and lows[n].ahead >= ahead do

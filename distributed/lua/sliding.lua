@@ -32,8 +32,8 @@ local function makeSliding()
   sliding.slow = slowCount
   sliding.resume = resumeCount
 
-  -- countsAt returns the counts at an instant, and those in force where that is
-  -- earlier.
+  -- countsAt returns the counts at an instant; those in force if the instant is before
+  -- the end of their window.
   local function countsAt(s, at)
     local c = s.counts
     local next = c.start + s.per
@@ -149,7 +149,7 @@ local function makeSliding()
 
   function sliding.next(s, at) return s:earliest(at, 2^53, 1) end
 
-  -- adopt keeps the counters where the windows are the same, and counts in this
+  -- adopt keeps the counters if the windows are the same, and counts in this
   -- window what another rule had used.
   function sliding.adopt(s, old)
     if old.kind == "s" and old.per == s.per then

@@ -7,7 +7,7 @@
 
 local CUT_HOLDS = 600000000 -- how long a cut spaces a window's permits, if no call is served
 
--- newPacer returns a pacer at an instant; nothing where its burst is beyond numbers.
+-- newPacer returns a pacer at an instant; nothing if its burst takes too long to count.
 local function newPacer(unit, den, burst, at, till)
   local pacer = { at = at, frac = 0, till = till, burst = burst }
   setPace(pacer, unit, den)
