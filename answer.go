@@ -23,8 +23,8 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 	if signal.Throttled {
 		c.observer.meter.Refusal(c.ctx, resp, &signal)
 	}
-	// First the refusal: what lands lets the next one go. Where waiting does
-	// not help this request, a time that was told still is the lane's.
+	// The refusal comes first, because a call that lands lets the next one go. If
+	// waiting does not help this request, a told time still holds for the lane.
 	if _, told := signal.Wait(); signal.Throttled && !heeded && (told || !signal.Permanent) {
 		c.refused(resp.StatusCode, &signal)
 	}

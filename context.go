@@ -62,29 +62,31 @@ func WithRetry(ctx context.Context, p *backoff.Policy) context.Context {
 	return with(ctx, func(o *options) { o.retry = p })
 }
 
-// A Priority is a class of requests. Of the requests that wait in a lane the most
-// urgent class departs first, but for a share that the others are guaranteed
-// together (Transport.LowPriorityShare), so that none of them starves.
+// A Priority is a class of requests. Of the requests that wait in a lane, those
+// of the most urgent class depart first, except for a share that the others are
+// guaranteed together (Transport.LowPriorityShare), so that none of them
+// starves.
 type Priority = shaping.Priority
 
-// Priorities for those who need no more; any other value may be used.
+// Priorities, for those who need no others. Any other value may be used.
 const (
 	PriorityLow    = shaping.PriorityLow
 	PriorityNormal = shaping.PriorityNormal
 	PriorityHigh   = shaping.PriorityHigh
 )
 
-// WithPriority returns a context whose requests wait in the class p of their lane.
-// A request that is tried again keeps its first place in its class.
+// WithPriority returns a context whose requests wait in the class p of their
+// lane. A request that is tried again keeps its first place in its class.
 func WithPriority(ctx context.Context, p Priority) context.Context {
 	return shaping.WithPriority(ctx, p)
 }
 
-// WithTenant returns a context whose requests share their lane with other tenants'
-// requests of the same priority, as the weights are to each other, however many of
-// them wait. The share is of cost, not of requests. A weight below one counts as
-// one; requests without a tenant are those of one tenant of weight one. The lane
-// forgets a tenant of whom nothing waits; nothing is labelled with its name.
+// WithTenant returns a context whose requests share their lane with the
+// requests of other tenants in the same class, in the proportion of the
+// weights, however many of them wait. The share is of cost, not of requests. A
+// weight below one counts as one. Requests without a tenant are one tenant of
+// weight one. A lane forgets a tenant of whom nothing waits. The name appears
+// in no metric and no span.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	return shaping.WithTenant(ctx, tenant, weight)
 }

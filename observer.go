@@ -13,9 +13,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An observer tells in spans and metrics what happens in one lane. It also keeps,
-// for the lane's calls, what HTTP has shown of the server: a lane knows nothing of
-// HTTP or telemetry.
+// An observer tells in spans and metrics what happens in one lane. It also
+// keeps, for the lane's calls, what HTTP has shown of the server. The lane
+// itself knows nothing of HTTP or telemetry.
 type observer struct {
 	key    string
 	tracer telemetry.Tracer
@@ -31,15 +31,16 @@ func (t *Transport) observe(key string) lane.Observer {
 	return &observer{key: key, tracer: t.tracer, meter: t.metrics.Meter(key)}
 }
 
-// Waits begins the span of a wait, and returns what ends it.
+// Waits begins the span of a wait. The function that it returns ends the span.
 func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error)) {
 	return o.meter.Wait(ctx, &w, o.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w))
 }
 
-// Paused counts a pause for which the server asked, and of which so much is held.
+// Paused counts a pause. The server asked for asked, and the lane is paused for
+// held.
 func (o *observer) Paused(asked, held time.Duration) { o.meter.Pause(asked, held) }
 
-// Learned tells the span of the call whose answer taught it what was learned.
+// Learned adds what was learned to the span of the call whose answer taught it.
 func (o *observer) Learned(ctx context.Context, k learn.Known) {
 	telemetry.Learned(ctx, o.key, k.Rate, k.InFlight)
 }
@@ -58,8 +59,8 @@ func (t *Transport) enter(key string) (*lane.Lane, error) {
 	return t.lanes.Enter(key)
 }
 
-// observed returns the lanes for metrics, which do not keep them alive: a
-// Transport may be forgotten without having been closed.
+// observed returns the lanes for the metrics. It does not keep the lanes in
+// memory, because a Transport may be dropped without having been closed.
 func observed(s *lane.Lanes) telemetry.Lanes {
 	lanes := weak.Make(s)
 	return func(yield func(*telemetry.Meter, telemetry.State) bool) {

@@ -34,8 +34,8 @@ func (a *attempt) getConn(string) {
 	case http2 && unheard > maxStreamResends, unheard > resends:
 		a.stop(&ResendError{Sent: unheard})
 	case !http2 && unheard == resends:
-		// Connection after connection is dead: what is idle is of no use, and
-		// a new one succeeds wherever it can.
+		// Connection after connection is dead. The idle ones are of no use any
+		// more; a new one succeeds if anything can.
 		if c, ok := a.idle.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
 		}

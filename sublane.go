@@ -61,7 +61,7 @@ func (c *call) enterSublane(l *lane.Lane) {
 			return
 		}
 	}
-	turn := c.turn // it stands there, too, where its first arrival puts it
+	turn := c.turn // with its first arrival, which gives it its place there too
 	turn.N, turn.Each = 1, nil
 	c.visits = append(c.visits, visit{lane: l, turn: turn})
 }

@@ -71,9 +71,9 @@ type Transport struct {
 	// costs one permit of each limit.
 	Cost func(*http.Request, throttle.Limit) int
 
-	// Tenant returns with whose requests a request shares its lane, and by what
-	// weight, as WithTenant does. If nil, or where it returns "", the context
-	// says.
+	// Tenant returns the tenant of a request and its weight, as WithTenant sets
+	// them: tenants share a lane by their weights. If nil, or if it returns "", the
+	// context's tenant counts.
 	Tenant func(*http.Request) (tenant string, weight int)
 
 	// Prepare is called for each attempt after its wait, with a copy of the request
@@ -103,23 +103,25 @@ type Transport struct {
 	// Zero means no bound but the context.
 	MaxWait time.Duration
 
-	// Overflow says who goes when a lane's line is full: when MaxWaiting requests
-	// wait, or their bodies are more than MaxWaitingBytes. Zero: who comes.
+	// Overflow says which request is rejected if a lane's line is full: if more
+	// than MaxWaiting requests wait, or if their bodies are larger than
+	// MaxWaitingBytes. Zero means the newcomer.
 	Overflow shaping.Overflow
 
-	// MaxWaitingBytes is the most that the bodies of the requests waiting in one
-	// lane may hold, by their Content-Length; one request alone may hold more.
-	// Zero means no bound.
+	// MaxWaitingBytes is the most bytes that the bodies of the requests waiting in
+	// one lane may have together, by their Content-Length. One request alone may
+	// have more. Zero means no bound.
 	MaxWaitingBytes int64
 
-	// MaxForecast refuses a request at once that is expected to wait longer,
-	// with those before it in line. It is a guess. Zero means that nobody is
-	// refused for a guess.
+	// MaxForecast is the longest time that a request may be expected to wait behind
+	// those before it. Beyond that it is rejected at once. The expectation is a
+	// guess. Zero means that no request is rejected for a guess.
 	MaxForecast time.Duration
 
-	// LowPriorityShare is the share of a lane's departures, by cost, that the
-	// requests below the most urgent class in line are guaranteed together; see
-	// WithPriority. Zero means shaping.DefaultLowPriorityShare, negative none.
+	// LowPriorityShare is the share of a lane's departures, by cost, that is
+	// guaranteed to all requests below the most urgent class in line; see
+	// WithPriority. Zero means shaping.DefaultLowPriorityShare; negative means
+	// none.
 	LowPriorityShare float64
 
 	// MaxPause is the longest pause that requests wait through if the server asks
@@ -256,7 +258,8 @@ func (t *Transport) maxLanes() int {
 	return DefaultMaxLanes
 }
 
-// opened tells the operator of a new lane whose key should be none.
+// opened logs a new lane that should not be there: one that several keys must
+// share, or one whose key looks like a raw path.
 func (t *Transport) opened(key string, shared bool) {
 	switch {
 	case shared:

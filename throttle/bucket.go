@@ -181,7 +181,7 @@ func (b *bucket) adopt(now, paused Instant, old rule) {
 		before := old.state(now)
 		hand := int64(max(min(before.Headroom, float64(b.burst())), 0))
 		b.tat = point{at: now}.after(b.pace.times(b.burst()-hand), b.pace.den)
-		// Who was next under the old rule is not held back by changing often.
+		// The caller next in line under the old rule is not held back, however often limits change.
 		if next := (point{at: now.Add(before.Next)}).after(b.spare, b.pace.den); hand == 0 && next.at < b.tat.at {
 			b.tat = next
 		}

@@ -158,7 +158,7 @@ func (f *fixed) charge(now Instant, n int64) {
 	if now >= f.window.end {
 		f.window = f.now(now)
 		if f.align.first {
-			f.window.end = now.Add(f.limit.Per) // also where it pays, it begins here
+			f.window.end = now.Add(f.limit.Per) // it begins here, even if it pays a debt
 		}
 	}
 	f.window.debt = counted(f.window.debt, n)

@@ -187,7 +187,7 @@ func (g *log) adopt(now, _ Instant, old rule) {
 		g.runs, g.head, g.empty, g.kept = was.runs, was.head, was.empty, was.kept
 		g.past, g.pastKept = was.past, was.pastKept
 		was.runs = nil
-		// What had left the old span is not counted in a longer one.
+		// Permits that had left the old span are not counted in a longer one.
 		if was.gone.Add(was.limit.Per) > now {
 			g.gone = was.gone
 		}

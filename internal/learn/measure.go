@@ -57,8 +57,8 @@ func (s *State) measure(f *Fact) {
 		if m.long || m.silence > m.t/4 {
 			most = m.n / max(1e-6, m.t-m.silence+m.covered)
 		}
-		// What a told time costs may be more than what was spent too much, so it
-		// bounds only a rate that was far too high.
+		// A told time may be longer than what was overspent, so it bounds only a
+		// rate that was far too high.
 		if m.probed > 0 || m.covered > 1 && m.n >= 8 && !m.block && (hi > 1.5*most || s.Whole) {
 			hi = max(lo, min(hi, most))
 		}

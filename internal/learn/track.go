@@ -168,8 +168,8 @@ func (t *Track) resetAt(f *Fact, q *Quota) {
 	t.Full = max(t.Full, q.Reset.Seconds())
 	at := f.Landed.Add(q.Reset)
 	if ended := t.Reset > 0 && f.Landed.Add(time.Second) > t.Reset && at.Sub(t.Reset) > 2e9; ended && t.Slope == 0 && t.Full > coarse && q.Remaining < t.Limit/2 {
-		// The window ended, and little is left in the next: what was spent before
-		// counts on, and is given back as time passes.
+		// The window ended, and little is left in the next one: permits spent
+		// before still count, and come back as time passes.
 		t.Whole, t.Slope, t.Since = false, t.Limit/max(t.Full, t.Window), 0
 	}
 	exact := q.Reset%1e9 != 0 && f.Ordinal >= t.Last.Ordinal // a bucket's moves with each call
