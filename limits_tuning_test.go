@@ -123,8 +123,8 @@ func TestErrorOfReloadIsShort(t *testing.T) {
 		}
 	}
 	err := transport.SetLimits(every(time.Second)...)
-	if !errors.Is(err, errors.ErrUnsupported) || len(err.Error()) > 2000 || !strings.Contains(err.Error(), "90 lanes more") {
-		t.Errorf("SetLimits = %v, want errors.ErrUnsupported of ten lanes and of 90 lanes more", err)
+	if !errors.Is(err, errors.ErrUnsupported) || len(err.Error()) > 2000 || !strings.Contains(err.Error(), "90 more lanes") {
+		t.Errorf("SetLimits = %v, want errors.ErrUnsupported of ten lanes and of 90 more lanes", err)
 	}
 }
 

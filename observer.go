@@ -48,9 +48,9 @@ func (o *observer) Learned(ctx context.Context, k learn.Known) {
 // Closed counts what a lane that ends has lost in its store.
 func (o *observer) Closed(store *throttle.StoreState) { o.meter.Lost(context.Background(), store) }
 
-// enter enters the lane of a key. Before the first one it makes the metrics. It
-// holds no lock then: somebody who collects, and asks for a Snapshot meanwhile, may
-// hold those of the provider.
+// enter enters the lane of a key. Before the first lane it makes the metrics.
+// It holds no lock meanwhile, because a collector that asks for a Snapshot may
+// hold the provider's locks.
 func (t *Transport) enter(key string) (*lane.Lane, error) {
 	t.metering.Do(func() {
 		t.metrics = telemetry.NewMetrics(t.MeterProvider, observed(t.lanes))

@@ -39,7 +39,7 @@ func (t *Transport) Forget(key string) error {
 	return nil
 }
 
-// relieve calls do for the lane of a key.
+// relieve calls do for the lane of a key and for its sub-lanes.
 func (t *Transport) relieve(key string, do func(*lane.Lanes, *lane.Lane, string)) error {
 	t.once.Do(t.init)
 	l, err := t.enter(key)

@@ -9,19 +9,20 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Answer is what came of a call that left.
+// An Answer is what came of a call that departed.
 type Answer struct {
 	ID       uint64 // of the call
-	Seen     Seen   // as the call left
+	Seen     Seen   // state of the course when the call departed
 	Departed throttle.Instant
 	Waited   bool // it stood in line, or others do
 	Served   bool
-	Refused  bool             // for want of quota; neither served nor refused: it teaches nothing
-	Until    throttle.Instant // of a refusal: nothing departs before it; zero: no time was told
-	Quotas   []learn.Quota    // not kept
+	Refused  bool             // for want of quota; if it was neither served nor refused, it teaches nothing
+	Until    throttle.Instant // of a refusal, when its pause ends; zero: no time was told
+	Quotas   []learn.Quota    // that the answer told; not kept
 }
 
-// Refused takes in the refusal of a call, which Landed is told of afterwards.
+// Refused takes in the refusal of a call. Landed is told of the same call
+// afterwards.
 func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
 	c.observe(ctx, now, a)
 }
@@ -78,7 +79,7 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	}
 }
 
-// fact returns the answer as the learner wants it.
+// fact returns the answer in the learner's terms.
 func (c *Course) fact(now throttle.Instant, a *Answer) learn.Fact {
 	v := c.Look()
 	f := learn.Fact{
@@ -97,6 +98,7 @@ func (c *Course) fact(now throttle.Instant, a *Answer) learn.Fact {
 	return f
 }
 
+// mark notes the departures that tell how fast calls leave.
 func (c *Course) mark(f *learn.Fact) {
 	m := learn.Mark{Ordinal: f.Ordinal, At: f.Departed}
 	if c.first.Ordinal == 0 {
@@ -106,7 +108,7 @@ func (c *Course) mark(f *learn.Fact) {
 	c.marks = [2]learn.Mark{c.marks[1], m}
 }
 
-// begin makes the state, with what was noted before.
+// begin makes the state from what was noted before, unless there is one.
 func (c *Course) begin(f *learn.Fact) {
 	if c.begun {
 		return
@@ -118,7 +120,7 @@ func (c *Course) begin(f *learn.Fact) {
 	}
 }
 
-// replan asks the state for its plan, and puts that in force.
+// replan asks the state for its plan, and puts it in force.
 func (c *Course) replan(now throttle.Instant) {
 	p := c.state.Plan(now, c.Look().ordinal())
 	if p.Changed(c.plan) {
@@ -136,8 +138,8 @@ func (c *Course) replan(now throttle.Instant) {
 	}
 }
 
-// retime puts a rate in force. Departures are spaced evenly, and a cost of
-// several permits is one call to the vendor.
+// retime puts a rate in force. Departures are spaced evenly. A call counts
+// once, however many permits it costs.
 func (c *Course) retime(now throttle.Instant, rate float64) {
 	if rate <= 0 {
 		c.pace = nil

@@ -13,20 +13,20 @@ import (
 // A Course holds a lane to what its answers have taught of the vendor's limit.
 // It stands between the lane's queue and the limiter of the configured limits.
 //
-// While nothing was refused and no quota told, a departure costs one
-// compare-and-swap: the calls in flight grow from one, by one for each answer
-// that came while others waited. From the first refusal, or the first quota
-// told, the learner's plan decides under a lock.
+// At first, a departure costs one compare-and-swap. The calls in flight grow
+// from one, by one for each answer that came while others waited. From the
+// first refusal on, or the first quota that is told, the learner's plan decides
+// under a lock.
 //
 // A Course is safe for concurrent use.
 type Course struct {
 	setting learn.Setting
-	tell    func(context.Context, learn.Known) // told, under no lock, when what is known has changed; nil: nobody is
+	tell    func(context.Context, learn.Known) // is told, without a lock, when what is known has changed; nil: nobody is
 
 	count  atomic.Uint64 // departures << flightBits | calls in flight
-	most   atomic.Int64  // calls in flight while nothing steers; zero: any number
-	news   atomic.Int64  // Instant at which most grew, one of them landed, or the first left
-	freed  atomic.Int64  // Instant at which one landed last
+	most   atomic.Int64  // most calls in flight until the plan decides; zero: any number
+	news   atomic.Int64  // Instant at which most grew, a call landed, or the first one departed
+	freed  atomic.Int64  // Instant at which the last call landed
 	steers atomic.Bool   // the plan decides
 
 	mu      sync.Mutex
@@ -36,19 +36,21 @@ type Course struct {
 	state   learn.State
 	plan    learn.Plan
 	pace    throttle.Limiter  // of the plan's rate; nil: it has none
-	flights map[uint64]flight // departed while the plan decides, by their call's ID
-	left    throttle.Instant  // when the last of them did
-	told    learn.Known       // as tell was told last
-	toldAt  throttle.Instant  // and when
+	flights map[uint64]flight // calls that departed while the plan decides, by ID
+	left    throttle.Instant  // when the last of them departed
+	told    learn.Known       // what tell was told last
+	toldAt  throttle.Instant  // when that was
 }
 
-// NewCourse returns the course of a lane of which nothing is known.
+// NewCourse returns the course of a lane of which nothing is known. Tell is
+// called when what is known has changed; nil: nobody is told.
 func NewCourse(set learn.Setting, tell func(context.Context, learn.Known)) *Course {
 	c := &Course{setting: set, tell: tell}
 	c.reset()
 	return c
 }
 
+// reset forgets everything but the setting.
 func (c *Course) reset() {
 	c.begun, c.pace, c.plan, c.told = false, nil, learn.Plan{}, learn.Known{}
 	c.flights = nil // what flies is known by how the course stood as it left
@@ -60,15 +62,15 @@ func (c *Course) reset() {
 	}
 }
 
-// Forget makes the course one of which nothing is known.
+// Forget makes the course forget what it has learned.
 func (c *Course) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reset()
 }
 
-// Configure tells the course that the configured limits are others now: those of
-// set, whose Spread stays as it was.
+// Configure tells the course which limits are configured from now on. Spread
+// stays as it was.
 func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,15 +87,15 @@ func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
 	}
 }
 
-// unbind begins to look for the limit where none is configured any more, with as
-// many calls in flight as there are.
+// unbind begins to look for the limit when none is configured any more, with as
+// many calls in flight as there are now.
 func (c *Course) unbind() {
 	c.begin(&learn.Fact{})
 	c.state.Cap = max(c.state.Cap, float64(c.Look().flying()))
 }
 
-// Follow gives the course of a sub-lane that is being made for a refusal what its
-// lane knows of how fast calls leave: a share of that was refused.
+// Follow tells the course of a new sub-lane how fast calls leave its lane. The
+// sub-lane is made for a refusal, and a share of those calls was refused.
 func (c *Course) Follow(of *Course) {
 	of.mu.Lock()
 	marks := of.marks
@@ -107,7 +109,8 @@ func (c *Course) Follow(of *Course) {
 	c.count.Store(uint64(of.Look().ordinal()) << flightBits)
 }
 
-// Resume takes an operator's word that what the vendor told no longer holds.
+// Resume says that what the vendor told no longer holds, by the word of an
+// operator.
 func (c *Course) Resume(now throttle.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +120,8 @@ func (c *Course) Resume(now throttle.Instant) {
 	}
 }
 
-// Tolerance returns the permit tolerance of the learned rate; zero: there is
-// none.
+// Tolerance returns the permit tolerance of the learned rate, and zero if there
+// is none.
 func (c *Course) Tolerance() time.Duration {
 	if !c.steers.Load() {
 		return 0

@@ -4,33 +4,35 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// flightBits hold the calls in flight in Course.count.
+// flightBits is the number of bits in Course.count for the calls in flight.
 const flightBits = 24
 
 // A flight is a call in flight.
 type flight struct {
-	ordinal int64
-	flying  int // calls in flight when it left, itself included
+	ordinal int64 // number of its departure
+	flying  int   // calls in flight when it departed, itself included
 	at      throttle.Instant
 }
 
-// A Seen is how the course stood when a call left. The zero value is of a call
-// that did not.
+// A Seen is the state of the course when a call departed. Zero belongs to a
+// call that did not.
 type Seen uint64
 
-// Look returns how the course stands. A call looks as it leaves.
+// Look returns the state of the course. Each call looks when it departs.
 func (c *Course) Look() Seen { return Seen(c.count.Load()) }
 
 func (s Seen) ordinal() int64 { return int64(s >> flightBits) }
 
 func (s Seen) flying() int { return int(s & (1<<flightBits - 1)) }
 
+// full reports whether as many calls are in flight as may be.
 func (c *Course) full() bool {
 	most := c.most.Load()
 	return most > 0 && int64(c.Look().flying()) >= most
 }
 
-// depart counts one more call in flight, unless as many fly as may.
+// depart counts one more call in flight. It returns false if as many are in
+// flight as may be.
 func (c *Course) depart(now throttle.Instant) bool {
 	for {
 		v := c.count.Load()
@@ -64,7 +66,7 @@ func (c *Course) Refund(now, at throttle.Instant, r throttle.Request) {
 	}
 }
 
-// land counts one call in flight less.
+// land counts one call fewer in flight.
 func (c *Course) land() {
 	for {
 		v := c.count.Load()
@@ -74,7 +76,7 @@ func (c *Course) land() {
 	}
 }
 
-// down counts a call that left as in flight no longer.
+// down counts a call that departed as no longer in flight.
 func (c *Course) down(now throttle.Instant, a *Answer) {
 	if a.Seen != 0 {
 		c.land()

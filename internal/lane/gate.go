@@ -14,23 +14,23 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A gate is the limiter of a lane: the store's limiter, and in front of it what
-// only the lane knows. It holds calls to what their answers have taught. It is
-// closed after a refusal for longer than callers wait, wherever that was told:
-// another process that shares the limits may have told the limiter. After that it
-// admits one call at a time until a good answer.
+// A gate is the limiter of a lane: the store's limiter and, in front of it,
+// what only the lane knows. It holds calls to what their answers have taught.
+// It closes when a refusal tells a longer pause than callers wait through. That
+// refusal may be another process's, told by the shared limiter. When the pause
+// has ended, the gate admits one call at a time until one has a good answer.
 type gate struct {
 	throttle.Limiter
-	course  *Course                             // what answers have taught; nil: nothing is learned
+	course  *Course                             // what answers have taught; nil: the lane does not learn
 	longest time.Duration                       // longest pause of the limiter that callers wait through
-	started time.Time                           // where the gate's clock was read
-	store   atomic.Pointer[throttle.StoreState] // as the limiter told last; nil: it has none
+	started time.Time                           // when the gate read the wall clock
+	store   atomic.Pointer[throttle.StoreState] // as the limiter told it last; nil: there is no store
 
-	shut atomic.Bool // what follows matters
+	shut atomic.Bool // the gate is closed, or waits for a good answer: the fields below count
 
 	mu       sync.Mutex
 	closedTo throttle.Instant
-	probes   []probe // calls in flight that departed since it was closed, first to last
+	probes   []probe // calls in flight that departed since the gate closed, first to last
 	wake     func()
 }
 
@@ -42,13 +42,13 @@ type probe struct {
 	since throttle.Instant
 }
 
-// newGate returns the gate before a limiter, of a lane whose callers wait through
-// pauses up to maxPause.
+// newGate returns the gate in front of a limiter. The lane's callers wait
+// through pauses of up to maxPause.
 func newGate(inner throttle.Limiter, c *Course, maxPause time.Duration) *gate {
 	return &gate{Limiter: inner, course: c, longest: maxPause + newsLag, started: time.Now()}
 }
 
-// now returns the instant by the gate's clock.
+// now returns the present instant by the gate's clock.
 func (g *gate) now() throttle.Instant {
 	return throttle.InstantOf(g.started).Add(time.Since(g.started))
 }
@@ -66,7 +66,7 @@ func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Insta
 	return at, err
 }
 
-// take asks what was learned and the limiter.
+// take asks what was learned, and the limiter.
 func (g *gate) take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	if g.course == nil {
 		return g.Limiter.Take(now, r)
@@ -74,7 +74,7 @@ func (g *gate) take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 	return g.course.Take(now, r, g.Limiter)
 }
 
-// probe is Take while the gate is closed, and until the good answer after that.
+// probe is Take while the gate is closed and, after that, until a good answer.
 func (g *gate) probe(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,8 +91,8 @@ func (g *gate) probe(now throttle.Instant, r throttle.Request) (throttle.Instant
 	return at, err
 }
 
-// held returns when another probe may go: at once, or when the last has been
-// unanswered for too long.
+// held returns when another probe may go. That is at once, unless the last one
+// is still waited for.
 func (g *gate) held() throttle.Instant {
 	if n := len(g.probes); n > 0 {
 		return g.probes[n-1].since.Add(unanswered)
@@ -100,8 +100,8 @@ func (g *gate) held() throttle.Instant {
 	return 0
 }
 
-// closeTo refuses everybody until then, and admits one call after it. That
-// those in flight are answered well does not open it.
+// closeTo rejects everybody until an instant, and then admits one call. Good
+// answers to calls that are in flight do not open the gate.
 func (g *gate) closeTo(until throttle.Instant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,13 +112,13 @@ func (g *gate) closeTo(until throttle.Instant) {
 	g.shut.Store(true)
 }
 
-// newsLag is how much longer than it is a pause told elsewhere may look, dated
-// as it is from when the news came. Vendors tell whole seconds: none that callers
-// wait through here is refused there.
+// newsLag is how much longer a pause may look in another process than it is,
+// because it is dated from when the news came. Vendors tell whole seconds, so
+// no pause that callers wait through in one process is rejected in another.
 const newsLag = time.Second
 
-// hear takes in what the limiter has learned, perhaps from elsewhere: it closes
-// the gate where the limiter is paused for longer than callers wait, and reports
+// hear takes in what the limiter knows, perhaps from another process. It closes
+// the gate if the limiter is paused for longer than callers wait, and reports
 // whether it is.
 func (g *gate) hear(now throttle.Instant) (closed bool) {
 	s := g.Limiter.State(now)
@@ -130,7 +130,7 @@ func (g *gate) hear(now throttle.Instant) (closed bool) {
 	return true
 }
 
-// closedFor returns how long from now everybody is refused.
+// closedFor returns for how long from now everybody is rejected.
 func (g *gate) closedFor(now throttle.Instant) time.Duration {
 	g.hear(now)
 	if !g.shut.Load() {
@@ -141,15 +141,15 @@ func (g *gate) closedFor(now throttle.Instant) time.Duration {
 	return max(0, g.closedTo.Sub(now))
 }
 
-// resume opens the gate. As after every closing one call goes first.
+// resume opens the gate. As after every closing, one call goes first.
 func (g *gate) resume() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closedTo = 0
 }
 
-// Reconcile implements [throttle.Limiter]. Where answers teach, what follows a
-// refusal is learned: the limiter is told only how long to pause.
+// Reconcile implements [throttle.Limiter]. If the lane learns, the limiter is
+// only told how long to pause, because what follows a refusal is learned.
 func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if f.Resumed {
 		g.resume()
@@ -166,7 +166,7 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	g.Limiter.Reconcile(now, f)
 }
 
-// seen returns how the lane stands, for a call that leaves.
+// seen returns the state of the course, for a call that departs.
 func (g *gate) seen() Seen {
 	if g.course == nil {
 		return 0
@@ -182,7 +182,8 @@ func (g *gate) known() learn.Known {
 	return g.course.Known()
 }
 
-// refused lets the lane learn from a refusal, whose call still is to land.
+// refused lets the lane learn from a refusal. The refused call has not landed
+// yet.
 func (g *gate) refused(ctx context.Context, now throttle.Instant, a *Answer) {
 	if g.course != nil {
 		g.course.Refused(ctx, now, a)
@@ -207,7 +208,7 @@ func (g *gate) landed(ctx context.Context, now throttle.Instant, a *Answer) {
 	}
 }
 
-// down counts the call as a probe in flight no longer, and reports whether it was.
+// down takes a call out of the probes, and reports whether it was one.
 func (g *gate) down(id uint64) bool {
 	i := slices.IndexFunc(g.probes, func(p probe) bool { return p.id == id })
 	if i < 0 {
@@ -217,8 +218,9 @@ func (g *gate) down(id uint64) bool {
 	return true
 }
 
-// Forecast implements [throttle.Limiter]. What was learned is a guess, and that
-// calls in flight end is no certainty, so they hold nobody by a bound.
+// Forecast implements [throttle.Limiter]. A bound must be certain, so calls are
+// not held by what was learned, which is a guess, nor by calls in flight, which
+// may end at any time.
 func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	forecast := g.Limiter.Forecast(now, r)
 	if g.course != nil && forecast.At <= now {
@@ -240,7 +242,7 @@ func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	return forecast
 }
 
-// learnedLimit is the name of the limit that was learned.
+// learnedLimit is the name of the learned limit in errors and spans.
 const learnedLimit = "learned"
 
 // Refund implements [throttle.Limiter].
@@ -269,7 +271,7 @@ func (g *gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	return nil
 }
 
-// configure tells the learner of the configured limits.
+// configure tells the learner which limits are configured.
 func (g *gate) configure(now throttle.Instant, limits []throttle.Limit) {
 	if g.course != nil {
 		g.course.Configure(now, settingOf(limits))

@@ -21,7 +21,8 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	c.told = c.state.Known(c.plan)
 }
 
-// Export returns what was learned, for a course to come; false if nothing is sure.
+// Export returns what was learned, for a later course. It returns false if
+// nothing is sure.
 func (c *Course) Export() (learn.Memory, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +32,7 @@ func (c *Course) Export() (learn.Memory, bool) {
 	return c.state.Export()
 }
 
-// Known returns what was learned; the zero value says that nothing is sure.
+// Known returns what was learned. The zero value says that nothing is sure.
 func (c *Course) Known() learn.Known {
 	if !c.steers.Load() {
 		return learn.Known{}
@@ -41,8 +42,8 @@ func (c *Course) Known() learn.Known {
 	return c.state.Known(c.plan)
 }
 
-// changed reports whether what is known differs by a tenth from what was told
-// last, and was told long enough ago.
+// changed reports whether what is known is to be told: it differs by a tenth
+// from what was told last, and that was told long enough ago.
 func (c *Course) changed(now throttle.Instant) (bool, learn.Known) {
 	k := learn.Known{}
 	if c.begun && now.Sub(c.toldAt) >= tellEvery {
@@ -57,6 +58,6 @@ func (c *Course) changed(now throttle.Instant) (bool, learn.Known) {
 	return true, k
 }
 
-// tellEvery is how long lies between two reports of one lane: a limit that changes
-// is news, and the steps of a search are not.
+// tellEvery is the shortest time between two reports of one lane. A limit that
+// changes is news, but the steps of a search are not.
 const tellEvery = 5 * time.Second

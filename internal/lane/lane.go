@@ -14,42 +14,42 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Lane is one key's queue over its limiter. A sub-lane has no limits: it holds
-// what a refusal said of a part of its lane alone, which is a route, a credential
-// or, in the overflow lane, a key.
+// A Lane is one key's queue over its limiter. A sub-lane has no limits. It
+// holds what a refusal said of only a part of its lane: of a route, of a
+// credential or, in the lane that many keys share, of a key.
 type Lane struct {
 	key      string
 	home     *Lanes
-	limits   atomic.Pointer[[]throttle.Limit] // resolved; shared by lanes of the same limits
+	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	gate     *gate
 	queue    *shaping.Queue
 	budget   *backoff.Budget
 	shadow   *shadow // nil: there are no shadow limits
 	observer Observer
 
-	users     atomic.Int64 // requests in it, waiting, in flight or between attempts; gone: it left the table
+	users     atomic.Int64 // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
 	used      atomic.Int64 // Instant of the last departure
 	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
 	toldTo    atomic.Int64 // Instant; end of the last pause that was news; zero: there was none
-	servedAt  atomic.Int64 // departure of the last call that was served, once it was refused
-	sublanes  atomic.Int32 // sub-lanes that were made for it
+	servedAt  atomic.Int64 // Instant; when the last served call departed; noted from the first refusal on
+	sublanes  atomic.Int32 // number of its sub-lanes
 	doubts    doubts
 
 	longWaits longWaits
 
 	hook   shaping.Hook
 	shared bool     // by the keys beyond the bound
-	place  int      // in its table, under the lock of the lanes
-	sub    *sublane // nil: it has a key of its own
+	place  int      // index in its table, under the lock of the lanes
+	sub    *sublane // of a sub-lane; nil: it is none
 }
 
-// A sublane says what a sub-lane is of.
+// A sublane says of which part of which lane a sub-lane is.
 type sublane struct {
 	lane *Lane
 	part string // "route GET /users/*"
 }
 
-// name returns what the lane is called in its table.
+// name returns the name of the lane in its table.
 func (l *Lane) name() string {
 	if l.sub == nil {
 		return l.key
@@ -57,11 +57,14 @@ func (l *Lane) name() string {
 	return sublaneName(l.sub.lane, l.sub.part)
 }
 
+// sublaneName returns the name of the sub-lane of a part of a lane.
 func sublaneName(l *Lane, part string) string { return l.key + "\x00" + part }
 
-// gone is the number of users of a lane that left the table.
+// gone is the number of users of a lane that has left the table. It is so low
+// that no requests that enter by mistake make it positive.
 const gone = -1 << 40
 
+// newLane returns a lane with limits that the store enforces.
 func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Limit) (*Lane, error) {
 	t := &home.settings
 	resolved, err := home.resolver.resolve(limits)
@@ -89,8 +92,8 @@ func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Li
 	return l, nil
 }
 
-// newCourse returns what the lane will learn by; nil where it does not learn:
-// limits that are shared through a store are slowed in the store.
+// newCourse returns a new course, or nil if the lane does not learn. Limits
+// that are shared through a store are slowed in the store.
 func (l *Lane) newCourse(local bool, limits []throttle.Limit) *Course {
 	if !l.home.settings.Learn || !local && len(limits) > 0 {
 		return nil
@@ -100,14 +103,14 @@ func (l *Lane) newCourse(local bool, limits []throttle.Limit) *Course {
 	return NewCourse(set, l.learned)
 }
 
-// Key returns the key of the lane; a sub-lane has its lane's, and the lane that
-// keys share has none.
+// Key returns the key of the lane. A sub-lane has that of its lane; the lane
+// that many keys share has "".
 func (l *Lane) Key() string { return l.key }
 
-// Shared reports whether keys beyond the bound share the lane.
+// Shared reports whether the keys beyond the bound share the lane.
 func (l *Lane) Shared() bool { return l.shared }
 
-// Limits returns the lane's limits, resolved. They are not to be changed.
+// Limits returns the lane's limits, resolved. They must not be changed.
 func (l *Lane) Limits() []throttle.Limit { return *l.limits.Load() }
 
 // Label returns the label, for users, of the limit with that name.
@@ -119,14 +122,15 @@ func (l *Lane) Budget() *backoff.Budget { return l.budget }
 // Learns reports whether the lane learns from answers.
 func (l *Lane) Learns() bool { return l.gate.course != nil }
 
-// Requests returns the number of requests in the lane: in line, in flight or between
-// attempts.
+// Requests returns the number of requests in the lane: in line, in flight or
+// between attempts.
 func (l *Lane) Requests() int { return int(max(l.users.Load(), 0)) }
 
-// Now returns the instant by the lane's clock.
+// Now returns the present instant by the lane's clock.
 func (l *Lane) Now() throttle.Instant { return l.queue.Now() }
 
-// Wait waits in the lane's line. It returns how the lane stands as the turn departs.
+// Wait waits in the lane's line for a turn to depart. It returns the state of
+// the lane at the departure. The errors are those of [shaping.Queue.WaitTurn].
 func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
 	if err := l.queue.WaitTurn(ctx, t); err != nil {
 		return 0, err
@@ -140,7 +144,7 @@ func (l *Lane) Waiting() int { return l.queue.Waiting() }
 // Return gives back what the turn was granted last.
 func (l *Lane) Return(t *shaping.Turn) { l.queue.Return(t) }
 
-// Charge charges the departure once more.
+// Charge charges a departure once more.
 func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 
 // Settle states what a departure should have been charged.
@@ -155,21 +159,21 @@ func (l *Lane) Again() (*Lane, error) {
 	return l.home.Enter(l.key)
 }
 
-// Store returns how the lane's limits are shared through a store, as the limiter
-// told last; nil if they are not.
+// Store returns how the lane's limits are shared through a store, as the
+// limiter told it last. It is nil if they are not shared.
 func (l *Lane) Store() *throttle.StoreState { return l.gate.store.Load() }
 
-// HasSublanes reports whether the lane has any. It takes no lock.
+// HasSublanes reports whether the lane has sub-lanes. It takes no lock.
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
 
 // State returns the state of the lane's queue and limiter.
 func (l *Lane) State() shaping.State { return l.queue.State() }
 
-// Known returns what answers have taught.
+// Known returns what the answers have taught.
 func (l *Lane) Known() learn.Known { return l.gate.known() }
 
-// Configured returns how many requests per second the configured limits of up to a
-// minute allow; zero: any number.
+// Configured returns how many requests per second the configured limits of up
+// to a minute allow. Zero means any number.
 func (l *Lane) Configured() float64 {
 	if rate := settingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
 		return rate
@@ -180,7 +184,7 @@ func (l *Lane) Configured() float64 {
 // Observer returns the lane's observer.
 func (l *Lane) Observer() Observer { return l.observer }
 
-// learned tells the operator, and the observer, what was learned.
+// learned tells the log and the observer what was learned.
 func (l *Lane) learned(ctx context.Context, k learn.Known) {
 	l.observer.Learned(ctx, k)
 	with := []any{"lane", l.key}
@@ -193,14 +197,14 @@ func (l *Lane) learned(ctx context.Context, k learn.Known) {
 	l.home.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }
 
-// waits tells the logger and the observer of a wait.
+// waits tells the log and the observer of a wait that begins.
 func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.tellLong(w)
 	return l.observer.Waits(ctx, w, l.Store())
 }
 
-// tellLong logs a wait that will be long: otherwise nobody sees a caller whom a
-// day's limit holds for an hour.
+// tellLong logs a wait that will be long. Otherwise nobody would notice callers
+// whom a day's limit holds for an hour.
 func (l *Lane) tellLong(w shaping.Wait) {
 	limits := *l.limits.Load()
 	wait := max(w.Planned, lineTime(limits, w.Waiting))
@@ -217,16 +221,16 @@ func (l *Lane) tellLong(w shaping.Wait) {
 	l.home.settings.Logger().Warn("weir: requests wait for long", with...)
 }
 
-// enter counts a request in, or answers false where the lane has gone.
+// enter counts a request in. It returns false if the lane has left the table.
 func (l *Lane) enter() bool { return l.users.Add(1) > 0 }
 
-// Leave counts a request out that had this turn; nil: it had none.
+// Leave counts a request out that had this turn. If t is nil, it had none.
 func (l *Lane) Leave(t *shaping.Turn) {
-	// One that was refused at once has used nothing.
 	if t == nil {
 		l.users.Add(-1)
 		return
 	}
+	// A request that was rejected at once has used nothing.
 	if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load() {
 		l.used.Store(at)
 	}
@@ -236,8 +240,8 @@ func (l *Lane) Leave(t *shaping.Turn) {
 // age returns for how long the lane was not used.
 func (l *Lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l.used.Load())) }
 
-// retire takes the lane out of use if nobody is in it and nothing would be
-// forgotten with it. That the rate was cut is forgotten where the lane is old:
+// retire takes the lane out of use, if nobody is in it and nothing would be
+// forgotten with it. An old lane may forget that its rate was cut, because its
 // calls would have restored it by now.
 func (l *Lane) retire(old bool) bool {
 	if l.sublanes.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
@@ -250,6 +254,7 @@ func (l *Lane) retire(old bool) bool {
 	return false
 }
 
+// whole reports whether nothing would be forgotten with the lane.
 func (l *Lane) whole(old bool) bool {
 	s := l.queue.State()
 	if s.Whole || !old || s.Paused > 0 {
@@ -270,8 +275,9 @@ func (l *Lane) close() error {
 	return l.gate.Close()
 }
 
-// Refused acts on a refusal: it pauses, closes or slows the lane. It reports
-// whether the lane is paused for a time that its callers wait through.
+// Refused acts on a refusal that told a wait; zero: it told none. It pauses,
+// closes or slows the lane. It reports whether the lane is paused for a time
+// that its callers wait through.
 func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
@@ -300,9 +306,10 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	return told > 0 && !long
 }
 
-// moved reports whether a pause until then is news: none was told that still
-// runs, or it ends later. Each of the calls that were in flight is told the same
-// pause in whole seconds, from when it is answered: a second later is not later.
+// moved reports whether a pause until an instant is news. It is if no pause
+// runs, or if it ends later than the one that runs. All calls that were in
+// flight are told the same pause, in whole seconds from their own answers, so
+// an end that is up to a second later is not later.
 func (l *Lane) moved(now, until throttle.Instant) bool {
 	for {
 		last := l.toldTo.Load()
@@ -315,7 +322,7 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 	}
 }
 
-// Landed says that the call is answered, or has failed.
+// Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
 	l.gate.landed(ctx, l.queue.Now(), a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
@@ -325,14 +332,15 @@ func (l *Lane) Landed(ctx context.Context, a *Answer) {
 	}
 }
 
-// CouldTake reports whether the lane is not certain to refuse the turn after the
-// delay.
+// CouldTake reports whether the lane might let the turn go after the delay: it
+// is not certain to reject it.
 func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
 	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
 }
 
-// Alone reports whether a request that was refused at that instant and again
-// now is refused for itself: others of its lane were served in between.
+// Alone reports whether a request that was refused at an instant, and again
+// now, is refused for its own sake, because others of its lane were served in
+// between.
 func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 	return throttle.Instant(l.servedAt.Load()) > refusedAt
 }

@@ -12,34 +12,36 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Lanes are the lanes of one owner, in bounded tables. A lane leaves its table only
-// when nobody is in it, no pause runs and its limiter is as good as new, so that
-// nothing is granted twice for having been forgotten.
+// Lanes are the lanes of one owner, in bounded tables. A lane leaves its table
+// only when nobody is in it, no pause runs, and its limiter is as good as new.
+// So nothing is granted twice because a lane was forgotten. Lanes are safe for
+// concurrent use.
 type Lanes struct {
 	settings  Settings
 	keyed     table
 	sublanes  table
 	done      chan struct{}
-	changes   atomic.Int64 // of limits
-	forgotten atomic.Bool  // what Recall returned was none, and was reported
+	changes   atomic.Int64 // number of changes of limits
+	forgotten atomic.Bool  // Recall returned what cannot be read, and that was logged
 
-	tuning sync.Mutex // of one lane at a time
+	tuning sync.Mutex // held to tune one lane at a time
 
-	overflow atomic.Pointer[Lane] // shared by the keys beyond the bound; nil: not yet made
+	overflow atomic.Pointer[Lane] // the lane that the keys beyond the bound share; nil: not made yet
 
-	mu     sync.Mutex // of making and retiring lanes
+	mu     sync.Mutex // held to make and to retire lanes
 	closed bool
 
 	resolver resolver
 }
 
-// New returns lanes of which there is none yet.
+// New returns an empty set of lanes.
 func New(set Settings) *Lanes {
 	return &Lanes{settings: set, keyed: table{keep: idle}, done: make(chan struct{})}
 }
 
-// Enter returns the lane of the key, or the one that keys beyond the bound
-// share, made on first use, with the request counted in.
+// Enter returns the lane of a key, or the one that keys beyond the bound share,
+// with the request counted in. It makes the lane on first use. The error says
+// why there can be none: limits that do not validate, or shaping.ErrClosed.
 func (s *Lanes) Enter(key string) (*Lane, error) {
 	if l := s.keyed.find(key); l != nil && l.enter() {
 		return l, nil
@@ -62,9 +64,9 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 	}
 }
 
-// present returns the lane that there is for the key, with the request counted
-// in. Where there is none it says whether it has no room for one, so that the
-// shared one must be made.
+// present returns the lane that there is for a key, with the request counted
+// in. If there is none, shared says whether there is no room for one, so that
+// the shared lane must be made.
 func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 	s.mu.Lock()
 	l, shared, gone, err := s.locked(key)
@@ -75,6 +77,7 @@ func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 	return l, shared, err
 }
 
+// locked is present under the lock. It also returns lanes that must be closed.
 func (s *Lanes) locked(key string) (l *Lane, shared bool, gone []*Lane, err error) {
 	if s.closed {
 		return nil, false, nil, &shaping.Error{Err: shaping.ErrClosed}
@@ -94,8 +97,8 @@ func (s *Lanes) locked(key string) (l *Lane, shared bool, gone []*Lane, err erro
 	return l, l == nil, gone, nil
 }
 
-// open makes a lane with the request counted in; nil where something has
-// changed since the limits were asked for.
+// open makes a lane, with the request counted in. It returns nil if something
+// has changed since the limits were asked for.
 func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*Lane, error) {
 	l, err := s.add(key, limits, memory, shared, changes)
 	if l == nil {
@@ -103,7 +106,7 @@ func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, 
 	}
 	told := false
 	defer func() {
-		if !told { // the logger panics
+		if !told { // Opened panicked
 			l.users.Add(-1)
 		}
 	}()
@@ -112,6 +115,7 @@ func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, 
 	return l, nil
 }
 
+// add makes a lane under the lock.
 func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*Lane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +148,8 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	return l, nil
 }
 
-// FindSublane returns the sub-lane with the request counted in; nil if there is
-// none.
+// FindSublane returns the sub-lane of a part of a lane, with the request
+// counted in. If there is none, it returns nil.
 func (s *Lanes) FindSublane(of *Lane, part string) *Lane {
 	name := sublaneName(of, part)
 	l := s.sublanes.find(name)
@@ -160,8 +164,9 @@ func (s *Lanes) FindSublane(of *Lane, part string) *Lane {
 	return l
 }
 
-// OpenSublane returns the sub-lane, made on first use, with the request counted
-// in; nil if there are too many.
+// OpenSublane returns the sub-lane of a part of a lane, with the request
+// counted in. It makes the sub-lane on first use. If there are too many, it
+// returns nil.
 func (s *Lanes) OpenSublane(of *Lane, part string) *Lane {
 	s.mu.Lock()
 	l, gone := s.openLocked(of, part)
@@ -172,6 +177,8 @@ func (s *Lanes) OpenSublane(of *Lane, part string) *Lane {
 	return l
 }
 
+// openLocked is OpenSublane under the lock. It also returns lanes that must be
+// closed.
 func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
 	if l = s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter()
@@ -184,8 +191,8 @@ func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
 	if !room {
 		return nil, gone
 	}
-	// What it holds is one pause, which the store's limiter of the lane could
-	// not tell from its own.
+	// A sub-lane only holds a pause. The store's limiter of the lane could not tell
+	// that pause from one of the lane itself.
 	l, err := newLane(s, throttle.Local{}, of.key, nil)
 	if err != nil {
 		return nil, gone
@@ -200,6 +207,8 @@ func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
 	return l, gone
 }
 
+// roomForSublane reports whether there is room for one more sub-lane. It also
+// returns lanes that must be closed.
 func (s *Lanes) roomForSublane() (ok bool, gone []*Lane) {
 	ok, gone = s.sublanes.room(s.settings.MaxLanes)
 	for _, l := range gone {
@@ -220,7 +229,7 @@ func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 	return all
 }
 
-// All returns the lanes that hold limits: those of keys, and the overflow.
+// All returns the lanes that hold limits: those of keys, and the shared one.
 func (s *Lanes) All() []*Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,8 +240,8 @@ func (s *Lanes) All() []*Lane {
 	return all
 }
 
-// Each calls f with the lanes that hold limits until it returns false, without a
-// lock: those made or gone meanwhile may be left out.
+// Each calls f with each lane that holds limits, until f returns false. It
+// takes no lock, and may leave out lanes that are made or removed meanwhile.
 func (s *Lanes) Each(f func(*Lane) bool) {
 	more := true
 	s.keyed.index.Range(func(_, l any) bool {
@@ -247,8 +256,8 @@ func (s *Lanes) Each(f func(*Lane) bool) {
 // Done returns a channel that is closed when the lanes are.
 func (s *Lanes) Done() <-chan struct{} { return s.done }
 
-// Close ends all lanes: their lines and their limiters. Calling it again does
-// nothing.
+// Close ends all lanes, with their lines and limiters. The error joins those of
+// the limiters. Calling it again does nothing.
 func (s *Lanes) Close() error {
 	s.mu.Lock()
 	if s.closed {

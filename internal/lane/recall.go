@@ -30,8 +30,8 @@ func (s *Lanes) recall(key string) *learn.Memory {
 	return nil
 }
 
-// Export returns what the lane has learned, for the Recall of a later owner; false
-// if it is sure of nothing.
+// Export returns what the lane has learned, for the Recall of a later owner. It
+// returns false if the lane is sure of nothing.
 func (l *Lane) Export() (learn.Memory, bool) {
 	if l.gate.course == nil {
 		return learn.Memory{}, false

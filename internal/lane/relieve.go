@@ -6,17 +6,17 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Resume ends the pauses of the lane and of its sub-lanes. In the lane that many
-// keys share those are the sub-lanes of this key, or all if the key is "", and for
-// the key "" it ends the pauses of the shared lane too.
+// Resume ends the pauses of the lane of a key, and of its sub-lanes. If many
+// keys share the lane, it ends those of the key's own sub-lanes. For the key
+// "", it ends all pauses of the lane, and those of the shared lane too.
 func (s *Lanes) Resume(l *Lane, key string) { s.relieve(l, key, (*Lane).resume) }
 
-// Forget makes the lane and its sub-lanes forget what they have learned, and ends
-// their pauses as Resume does.
+// Forget makes the lane of a key, and its sub-lanes, forget what they have
+// learned. It ends their pauses as Resume does.
 func (s *Lanes) Forget(l *Lane, key string) { s.relieve(l, key, (*Lane).forget) }
 
-// relieve calls do for the lane and for its sub-lanes, and for those of the shared
-// lane if the key is "".
+// relieve calls do for the lane of a key, and for the shared lane if the key is
+// "".
 func (s *Lanes) relieve(l *Lane, key string, do func(*Lane)) {
 	l.relieve(key, do)
 	if o := s.overflow.Load(); o != nil && o != l && key == "" {
@@ -24,6 +24,8 @@ func (s *Lanes) relieve(l *Lane, key string, do func(*Lane)) {
 	}
 }
 
+// relieve calls do for the lane and for its sub-lanes. In the shared lane, it
+// calls do for the key's own sub-lanes, or for all if the key is "".
 func (l *Lane) relieve(key string, do func(*Lane)) {
 	l.doubts.forget()
 	for _, sublane := range l.home.sublanesOf(l) {

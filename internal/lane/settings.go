@@ -13,8 +13,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// ErrPaused is matched by the error for a request whose lane is closed, because the
-// server asked for a pause longer than callers wait through.
+// ErrPaused is matched by the error for a request whose lane is closed, because
+// the server asked for a longer pause than callers wait through.
 var ErrPaused = errors.New("lane is paused")
 
 // longestPause is the longest time for which a lane stays closed without asking
@@ -22,32 +22,35 @@ var ErrPaused = errors.New("lane is paused")
 // longer.
 const longestPause = time.Hour
 
-// An Observer is told what happens in one lane. It may keep more for the
-// lane's calls.
+// An Observer is told what happens in one lane. It may keep more for the lane's
+// calls. It must be safe for concurrent use.
 type Observer interface {
-	// Waits is told that a wait begins, and how the lane's limits are shared through
-	// a store; nil: they are not. What it returns is told how the wait ended.
+	// Waits is told that a wait begins, and how the lane's limits are shared
+	// through a store; nil: they are not. The function that it returns is called
+	// with the wait's error when the wait ends.
 	Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error))
-	// Paused is told of a pause that was asked for, and how long it is held.
+	// Paused is told that the server asked for a pause, and for how long the lane
+	// is paused.
 	Paused(asked, held time.Duration)
-	// Learned is told what the call with this context has taught.
+	// Learned is told what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
-	// Closed is told that the lane ends, and how its store was last; nil: it had none.
+	// Closed is told that the lane ends, and the last state of its store; nil: it
+	// had none.
 	Closed(store *throttle.StoreState)
 }
 
-// Settings are what lanes need to know of their owner. Their functions must be safe
+// Settings are what lanes must know of their owner. The functions must be safe
 // for concurrent use.
 type Settings struct {
-	MaxWaiting int                               // of a shadow's line; zero: shaping.DefaultMaxWaiting
+	MaxWaiting int                               // most requests in a shadow's line; zero: shaping.DefaultMaxWaiting
 	SetQueue   func(*shaping.Queue)              // sets the fields of a new queue
 	MaxPause   time.Duration                     // longest pause that callers wait through
-	MaxLanes   int                               // of keys, and as many sub-lanes
+	MaxLanes   int                               // most lanes of keys, and most sub-lanes
 	Learn      bool                              // lanes learn their server's limit from the answers
 	Spread     bool                              // calls are spread evenly over a window that the server tells
 	Recall     func(key string) json.RawMessage  // returns what was learned before; nil: nothing was
-	Store      throttle.Store                    // of the limiters
-	Shadow     []throttle.Limit                  // decide beside a lane's limits, and enforce nothing
+	Store      throttle.Store                    // makes the limiters
+	Shadow     []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
 	Priced     bool                              // a request may cost differently for each limit
 	Limits     func(key string) []throttle.Limit // returns the limits of a key as they are now
 	Budget     func() *backoff.Budget            // makes the budget of one lane

@@ -18,27 +18,27 @@ const (
 	Rejected                // it never departed: the line was full, the wait too long or the cost too great
 )
 
-// Counts tell how many requests came to which outcome: of the enforced limits, and
-// of the shadow limits.
+// Counts are numbers of requests, by the outcome of the enforced limits and by
+// that of the shadow limits.
 type Counts [3][3]uint64
 
-// A shadow decides beside a lane what the shadow limits would do with its
-// requests, and enforces nothing. The line that would form in front of the
-// shadow limits is played through: a request that would wait departs, for the
-// shadow, at its instant, and later ones come after it.
+// A shadow decides beside a lane what shadow limits would do with its requests,
+// and enforces nothing. It plays through the line that would form in front of
+// those limits: a request that would wait departs, for the shadow, at its
+// instant, and later requests come after it.
 type shadow struct {
 	limits []throttle.Limit // resolved
-	most   int              // requests in its line
+	most   int              // most requests in its line
 
 	mu      sync.Mutex
 	limiter throttle.Limiter
-	last    throttle.Instant   // departure of the last request, for the shadow
-	line    []throttle.Instant // departures to come, and some that are over
+	last    throttle.Instant   // when the last request departed, for the shadow
+	line    []throttle.Instant // departures to come, and some that are past
 	seen    Counts
 }
 
-// newShadow returns the shadow of the limits, in whose line at most so many
-// wait; nil where there are no limits.
+// newShadow returns the shadow of the limits, with at most that many requests
+// in its line. If there are no limits, it returns nil.
 func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
 	if len(limits) == 0 {
 		return nil, nil
@@ -58,8 +58,8 @@ func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
 }
 
 // unaligned returns the limits with windows that begin with their first permit.
-// Aligned ones would be looked for on the wall clock, which cannot be read for
-// the instants to come at which a line is played through.
+// An aligned window would be looked for on the wall clock, which cannot be read
+// for the future instants at which a line is played through.
 func unaligned(limits []throttle.Limit) []throttle.Limit {
 	limits = slices.Clone(limits)
 	for i := range limits {
@@ -77,6 +77,7 @@ func (s *shadow) decide(now throttle.Instant, r throttle.Request, live Outcome) 
 	s.seen[live][s.candidate(now, r)]++
 }
 
+// candidate returns what the shadow limits do with a request that arrives now.
 func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	if s.waiting(now) >= s.most {
 		return Rejected
@@ -101,7 +102,7 @@ func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	return Held
 }
 
-// waiting returns how many wait in the shadow's line.
+// waiting returns how many requests wait in the shadow's line.
 func (s *shadow) waiting(now throttle.Instant) int {
 	over, _ := slices.BinarySearch(s.line, now+1)
 	waiting := len(s.line) - over
@@ -111,8 +112,8 @@ func (s *shadow) waiting(now throttle.Instant) int {
 	return waiting
 }
 
-// ShadowLimits returns the limits that decide beside the enforced ones; none if
-// there are none.
+// ShadowLimits returns the limits that decide beside the enforced ones, if
+// there are any.
 func (l *Lane) ShadowLimits() []throttle.Limit {
 	if l.shadow == nil {
 		return nil
@@ -121,13 +122,13 @@ func (l *Lane) ShadowLimits() []throttle.Limit {
 }
 
 // DecideShadow lets the lane's shadow decide on a request that arrived at an
-// instant, and which the lane's own limits have decided on. There must be shadow
+// instant. The lane's own limits have decided live. There must be shadow
 // limits.
 func (l *Lane) DecideShadow(arrived throttle.Instant, r throttle.Request, live Outcome) {
 	l.shadow.decide(arrived, r, live)
 }
 
-// ShadowCounts returns what the shadow has counted; nil if there is none.
+// ShadowCounts returns what the shadow has counted, and nil if there is none.
 func (l *Lane) ShadowCounts() *Counts {
 	if l.shadow == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// patience is how long a call may be unanswered while the number of calls in
-	// flight is still growing: more are let go then, as if it had been answered. A
-	// vendor refuses faster than it serves, and one that is slow must not be
-	// asked one call at a time.
+	// patience is how long a call may be without an answer while the number of
+	// calls in flight still grows. Then more calls are let go, as if it had been
+	// answered. A vendor refuses faster than it serves, and a slow vendor must not
+	// be asked one call at a time.
 	patience = 100 * time.Millisecond
 	// unanswered is how long a call that the next one waits for may take. Then the
 	// next one goes: an unanswered call is neither good nor bad.
@@ -21,8 +21,8 @@ const (
 	sample = 8
 )
 
-// Take is the Take of the limiter, with what was learned on top: nothing is
-// spent unless both allow it.
+// Take is the limiter's Take, with what was learned on top. Nothing is spent
+// unless both allow it.
 func (c *Course) Take(now throttle.Instant, r throttle.Request, limiter throttle.Limiter) (throttle.Instant, error) {
 	if c.steers.Load() {
 		return c.steer(now, r, limiter)
@@ -44,7 +44,7 @@ func (c *Course) Take(now throttle.Instant, r throttle.Request, limiter throttle
 	return now.Add(patience), nil
 }
 
-// hurry lets more calls fly because those that do are slow.
+// hurry lets more calls go because those in flight are slow.
 func (c *Course) hurry(now throttle.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,25 +55,26 @@ func (c *Course) hurry(now throttle.Instant) {
 	c.raise(now)
 }
 
+// raise lets one more call be in flight.
 func (c *Course) raise(now throttle.Instant) {
 	c.state.Hurry()
 	c.news.Store(int64(now))
 	c.replan(now)
 }
 
-// slow tells whether the number of calls in flight still grows, as many fly as
-// may, and none of them has been answered for a while.
+// slow reports whether the bound of calls in flight still grows, is reached,
+// and none of them was answered for a while.
 func (c *Course) slow(now throttle.Instant) bool {
 	return c.grows() && c.Look().flying() >= c.plan.Most && throttle.Instant(c.news.Load()).Add(patience) <= now
 }
 
-// grows tells whether the plan's bound of calls in flight is the one that grows
-// until the first refusal.
+// grows reports whether the plan's bound of calls in flight is the one that
+// grows until the first refusal.
 func (c *Course) grows() bool {
 	return c.state.Mode == learn.Start && c.plan.Most == max(1, int(c.state.Cap))
 }
 
-// steer is Take where the plan decides.
+// steer is Take while the plan decides.
 func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttle.Limiter) (at throttle.Instant, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +113,8 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 	return at, nil
 }
 
-// held returns since when, or until when, what was learned lets a call go. It is
-// the learner's guess.
+// held returns the instant since which, or until which, what was learned holds
+// a call. It is the learner's guess.
 func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant {
 	due := c.hold()
 	if due > now {
@@ -135,7 +136,8 @@ func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant
 	return due
 }
 
-// hold returns before when nobody leaves. An answer is not waited for without end.
+// hold returns the instant before which nobody departs. An answer is not waited
+// for without end.
 func (c *Course) hold() throttle.Instant {
 	if c.plan.Asks {
 		return max(c.plan.Sure, c.left.Add(unanswered))
@@ -143,9 +145,9 @@ func (c *Course) hold() throttle.Instant {
 	return c.plan.Hold
 }
 
-// crowded returns when fewer calls than the plan's bound will fly: when one
-// lands or, where the next call waits for the answer of a probe, when that has
-// been unanswered for too long.
+// crowded returns when fewer calls will be in flight than the plan's bound.
+// That is when one lands. If the next call waits for the answer of a probe, it
+// is at the latest when the probe was without an answer for too long.
 func (c *Course) crowded(now throttle.Instant) throttle.Instant {
 	if c.plan.Most == 0 {
 		return now
@@ -177,8 +179,8 @@ func (c *Course) crowded(now throttle.Instant) throttle.Instant {
 	return next
 }
 
-// Held returns until when what was learned would hold a call now, and why; an
-// instant not after now if it would not.
+// Held returns until when what was learned would hold a call now, and why. If
+// that is not after now, it would not hold the call.
 func (c *Course) Held(now throttle.Instant, r throttle.Request) (throttle.Instant, throttle.Reason) {
 	if !c.steers.Load() {
 		if c.full() {

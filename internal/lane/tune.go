@@ -11,8 +11,9 @@ import (
 // maxTold bounds the lanes that one error names.
 const maxTold = 10
 
-// Retune gives every lane the limits it should have. A lane that is made
-// meanwhile asks for its limits again.
+// Retune gives every lane the limits that it should have. A lane that is made
+// meanwhile asks for its limits again. The error names lanes whose limits do
+// not validate or cannot be changed.
 func (s *Lanes) Retune() error {
 	s.changes.Add(1)
 	var errs []error
@@ -25,13 +26,13 @@ func (s *Lanes) Retune() error {
 		}
 	}
 	if failed > maxTold {
-		errs = append(errs, fmt.Errorf("weir: limits of %d lanes more", failed-maxTold))
+		errs = append(errs, fmt.Errorf("weir: limits of %d more lanes", failed-maxTold))
 	}
 	return errors.Join(errs...)
 }
 
-// tune gives the lane the limits it should have, the latest where they are
-// changed by several at a time.
+// tune gives a lane the limits that it should have. If they are changed several
+// times at once, the lane gets the latest.
 func (s *Lanes) tune(l *Lane) error {
 	for {
 		changes := s.changes.Load()
@@ -49,6 +50,7 @@ func (s *Lanes) tune(l *Lane) error {
 	}
 }
 
+// tune replaces the limits of the lane.
 func (l *Lane) tune(limits []throttle.Limit) error {
 	old := l.limits.Load()
 	limits, err := l.home.settings.inPlace(*old, limits)
@@ -66,15 +68,15 @@ func (l *Lane) tune(limits []throttle.Limit) error {
 	return nil
 }
 
-// Ordered returns the limits in the order in which a lane that had the old ones
-// would have them; an error if it would refuse them.
+// Ordered returns the limits in the order in which a lane with the old limits
+// would have them. The error says why it would not take them.
 func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) {
 	return s.settings.inPlace(old, limits)
 }
 
-// inPlace returns the limits in an order in which each unit stands where it
-// stood, for the costs of requests in line are told by place. If all limits
-// cost the same, any order will do.
+// inPlace returns the limits in an order in which each unit has the place that
+// it had, because the costs of requests in line are stored by place. If a
+// request costs the same for all limits, any order will do.
 func (s *Settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, error) {
 	if !s.Priced {
 		return limits, nil
@@ -84,7 +86,7 @@ func (s *Settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, erro
 	for _, o := range old {
 		i := slices.IndexFunc(rest, func(l throttle.Limit) bool { return unitOf(l) == unitOf(o) })
 		if i < 0 {
-			return nil, fmt.Errorf("no limit of %q is left, in which requests were priced", unitOf(o))
+			return nil, fmt.Errorf("no limit of %q is left, and requests in line were priced in that", unitOf(o))
 		}
 		ordered, rest = append(ordered, rest[i]), slices.Delete(rest, i, i+1)
 	}
