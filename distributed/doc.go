@@ -24,6 +24,16 @@
 // A refusal at one replica pauses all of them: the script moves the state, and a
 // message wakes the replicas that hold permits.
 //
+// # What replicas learn
+//
+// The limit that a vendor did not tell, or that is lower than configured, is found by
+// all replicas together: see [throttle.Learner]. What one of them was answered travels
+// with its next call, at once if it was refused, and Redis keeps the order. All of
+// them hear it in that order and so know the same. The pace that they learned is a
+// bucket more in the same decision, and one replica at a time asks whether a vendor
+// that refused serves again. A replica that is cut off keeps its share of what was
+// learned as it does of the limits. After a flush of Redis those who know tell it.
+//
 // # When Redis dies
 //
 // Calls have tight deadlines. They are never repeated, because a script whose reply

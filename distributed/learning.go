@@ -20,17 +20,18 @@ import (
 // store: eight replicas at 200/s would lose nearly every swap.
 type learning struct {
 	learner throttle.Learner
-	place   int64         // up to which it has heard
-	ordinal int64         // the latest that is known
-	from    int64         // what the store holds begins there
-	word    throttle.Word // to be told, or under way
-	pace    throttle.Pace // in force here
-	counted bool          // the pace is the last of the limiter's limits
-	begun   bool          // the store has told what others have learned
-	wanted  bool          // the store has less than was heard here
-	hurry   bool          // there is something to tell at once
-	roused  bool          // the call under way rouses others
-	spent   int64         // ordinal of the permit that Take spent last; zero: none of the store's
+	place   int64           // up to which it has heard
+	ordinal int64           // the latest that is known
+	from    int64           // what the store holds begins there
+	lapsed  []throttle.Span // departures that were granted here and will not take place
+	word    throttle.Word   // to be told, or under way
+	pace    throttle.Pace   // in force here
+	counted bool            // the pace is the last of the limiter's limits
+	begun   bool            // the store has told what others have learned
+	wanted  bool            // the store has less than was heard here
+	hurry   bool            // there is something to tell at once
+	roused  bool            // the call under way rouses others
+	spent   int64           // ordinal of the permit that Take spent last; zero: none of the store's
 }
 
 const (
@@ -83,6 +84,19 @@ func (l *limiter) Ordinal() int64 {
 // unborn reports whether the store has not yet told what others have learned.
 func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.outage.on }
 
+// lapse takes in that departures will not take place. Who goes alone is waited for.
+func (s *learning) lapse(p permit) {
+	if s == nil || p.first == 0 {
+		return
+	}
+	if n := len(s.lapsed); n > 0 && s.lapsed[n-1].First+s.lapsed[n-1].Count == p.first {
+		s.lapsed[n-1].Count += int64(p.count)
+	} else if n < 64 {
+		s.lapsed = append(s.lapsed, throttle.Span{First: p.first, Count: int64(p.count)})
+	}
+	s.hurry = s.hurry || s.pace.Alone
+}
+
 // missed takes in that a call was not answered. If the store may have taken what it
 // told, that is not told again, for facts count once.
 func (s *learning) missed(executed bool) {
@@ -100,7 +114,7 @@ func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry 
 
 func (l *limiter) view() throttle.View {
 	ahead := -time.Duration(l.clock.inForce())
-	return throttle.View{Now: l.clock.now().Add(ahead), Ahead: ahead, Ordinal: l.learning.ordinal, Replicas: l.known.replicas(&l.store.set)}
+	return throttle.View{Now: l.clock.now().Add(ahead), Ahead: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest), Replicas: l.known.replicas(&l.store.set)}
 }
 
 // A lesson is what a call tells of what is learned together, as the script reads it.
@@ -109,6 +123,7 @@ type lesson struct {
 	word           throttle.Word
 	pace           throttle.Pace
 	mind           []byte
+	lapsed         bool
 }
 
 // confer returns what a call that leaves now tells; nil if the lane learns nothing.
@@ -121,10 +136,10 @@ func (l *limiter) confer() *lesson {
 		return nil
 	}
 	v, wanted := l.view(), s.wanted || s.place-s.from > condense
-	s.hurry = false
+	v.Lapsed, s.lapsed, s.hurry = s.lapsed, nil, false
 	l.mu.Unlock()
 	w := s.learner.Tell(v)
-	t := &lesson{pace: s.learner.Pace(v)}
+	t := &lesson{pace: s.learner.Pace(v), lapsed: len(v.Lapsed) > 0}
 	if wanted && s.place > 0 {
 		t.mind = s.learner.Learned()
 	}
@@ -145,7 +160,7 @@ func (t *lesson) args(buf []any) []any {
 	unit, den := interval(t.pace.Interval)
 	return append(buf, t.place, t.ordinal, t.word.Free, asFlag(t.word.Rouse), unit, den,
 		max(int64(t.pace.Hold)/1000, 0), asNumber(t.pace.Alone), max(t.pace.Since, 0),
-		max(micros(t.pace.Keep), 0), t.word.Told, t.mind)
+		max(micros(t.pace.Keep), 0), t.word.Told, t.mind, asFlag(t.lapsed))
 }
 
 func asNumber(b bool) int {

@@ -166,7 +166,11 @@ func (l *limiter) expire(now throttle.Instant) {
 func (l *limiter) discard(permits []permit) {
 	for _, p := range permits {
 		l.stats.Void += uint64(p.count)
+		l.learning.lapse(p)
 		l.credit(p)
+	}
+	if l.hurries() && !l.outage.on && !l.closed {
+		l.start(nil)
 	}
 }
 

@@ -32,8 +32,13 @@ type View struct {
 	Now      Instant       // by the store's clock
 	Ahead    time.Duration // of that clock over the lane's
 	Ordinal  int64         // of the latest departure that the store let go
+	Last     Instant       // when that is; it may be to come
 	Replicas int           // processes that share the lane, this one too
+	Lapsed   []Span        // departures that will not take place, if any became known since the last Tell
 }
+
+// A Span is departures by their ordinals.
+type Span struct{ First, Count int64 }
 
 // A Word is what a process tells the others. The zero value says nothing.
 type Word struct {

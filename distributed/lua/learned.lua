@@ -15,6 +15,7 @@ local WORDS = {
   "unit", "den", -- interval of the pace
   "hold", "alone", "since", -- nobody departs before; 1: one by one after an ordinal
   "lease", -- until when the last of those one by one has its answer
+  "roused", -- the place at which the others were roused last
   "keep", -- all this lives for so long
 }
 local PATTERN = "^" .. ("(%d+) "):rep(#WORDS - 1) .. "(%d+)$"
@@ -66,12 +67,17 @@ local function learn(i, text)
     say(told)
     known.took = true
   end
+  if known.roused > known.to then known.roused = 0 end
   if place >= known.heard or known.heard > known.to then
     known.heard, known.unit, known.den = place, tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     known.hold, known.alone, known.since = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
     known.keep = tonumber(ARGV[i + 9])
   end
-  known.place, known.first, known.rouse = place, known.ordinal, rouse and known.took
+  -- Who has not heard that the others were roused has nothing to rouse them for.
+  known.rouse = rouse and known.took and place >= known.roused
+  if known.rouse then known.roused = known.to end
+  if known.rouse or ARGV[i + 12] == "1" then known.lease = 0 end
+  known.place, known.first = place, known.ordinal
   return known
 end
 
@@ -108,9 +114,6 @@ local function count(at, n)
   if known.alone == 1 then known.lease = max(at, now) + 1000000 end
 end
 
--- uncount takes in that so many never left.
-local function uncount(n) known.ordinal = max(known.ordinal - n, 0) end
-
 -- text returns the field of what is known.
 local function text()
   local words = {}
@@ -130,4 +133,4 @@ local function answer(list)
   list[n + 5], list[n + 6] = mind, told
 end
 
-return { learn = learn, pace = pace, hold = hold, count = count, uncount = uncount, text = text, answer = answer }
+return { learn = learn, pace = pace, hold = hold, count = count, text = text, answer = answer }

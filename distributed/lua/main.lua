@@ -31,7 +31,8 @@
 --   then, if callers learn together, the place up to which this one has heard, the
 --      latest ordinal it knows, how many departed without a permit, "1" to rouse the
 --      others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
---      for how long to keep it all, what it tells, and what it knows at its place
+--      for how long to keep it all, what it tells, what it knows at its place, and "1"
+--      if departures that it was granted will not take place
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, share, flags, first, the number of pairs, the pairs of instant

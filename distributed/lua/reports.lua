@@ -90,7 +90,6 @@ local function void(at) return at <= lane.tuned or tonumber(ARGV[6]) ~= lane.gen
 -- buckets; an instant to come must have been promised.
 local function refund(report)
   local at = report.at
-  if lane.known and rules[1] and rules[#rules].field == LEARNED then learning().uncount(report.costs[#rules]) end
   if void(at) or report.epoch == lane.epoch and at > max(now, lane.furthest) then return end
   local current = report.epoch == lane.epoch and at >= lane.paused
   for i, rule in ipairs(rules) do

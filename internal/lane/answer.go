@@ -55,6 +55,10 @@ func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (r
 
 // observe lets the learner learn from an answer.
 func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
+	if c.fleet != nil {
+		c.observeShared(now, a)
+		return
+	}
 	c.mu.Lock()
 	_, unheard := c.flights[a.ID]
 	f := c.fact(now, a)
@@ -122,10 +126,12 @@ func (c *Course) begin(f *learn.Fact) {
 
 // replan asks the state for its plan, and puts it in force.
 func (c *Course) replan(now throttle.Instant) {
-	p := c.state.Plan(now, c.Look().ordinal())
-	if p.Changed(c.plan) {
+	p := c.planned(now)
+	switch {
+	case c.together(): // the store paces
+	case p.Changed(c.plan):
 		c.retime(now, p.Rate)
-	} else {
+	default:
 		p.Rate = c.plan.Rate
 	}
 	c.plan = p

@@ -40,6 +40,7 @@ type Course struct {
 	left    throttle.Instant  // when the last of them departed
 	told    learn.Known       // what tell was told last
 	toldAt  throttle.Instant  // when that was
+	fleet   *fleet            // nil: no other process shares the lane
 }
 
 // NewCourse returns the course of a lane of which nothing is known. Tell is
@@ -60,12 +61,19 @@ func (c *Course) reset() {
 	if c.setting.Configured == 0 {
 		c.most.Store(1)
 	}
+	if c.fleet != nil {
+		c.startShared()
+	}
 }
 
 // Forget makes the course forget what it has learned.
 func (c *Course) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.together() {
+		c.say(learn.AppendForget(nil))
+		return
+	}
 	c.reset()
 }
 
@@ -74,12 +82,12 @@ func (c *Course) Forget() {
 func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if set.Spread = c.setting.Spread; set == c.setting {
+	if set.Spread, set.Shared = c.setting.Spread, c.setting.Shared; set == c.setting {
 		return
 	}
 	c.setting, c.state.Setting = set, set
 	c.most.Store(0)
-	if set.Configured == 0 {
+	if set.Configured == 0 && c.fleet == nil {
 		c.unbind()
 	}
 	if c.begun {
@@ -114,7 +122,10 @@ func (c *Course) Follow(of *Course) {
 func (c *Course) Resume(now throttle.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.begun {
+	switch {
+	case c.together():
+		c.say(learn.AppendResume(nil))
+	case c.begun:
 		c.state.Resume(now)
 		c.replan(now)
 	}

@@ -10,6 +10,7 @@ const flightBits = 24
 // A flight is a call in flight.
 type flight struct {
 	ordinal int64 // number of its departure
+	given   int64 // the ordinal of the store, in a fleet; zero: it gave none
 	flying  int   // calls in flight when it departed, itself included
 	at      throttle.Instant
 }

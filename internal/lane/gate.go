@@ -293,8 +293,29 @@ func (g *gate) Notify(wake func()) {
 
 // Fetch implements [throttle.Remote].
 func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	if r, ok := g.Limiter.(throttle.Remote); ok {
-		r.Fetch(now, n, line)
+	r, ok := g.Limiter.(throttle.Remote)
+	if !ok {
+		return
+	}
+	if g.course != nil && n > 0 {
+		room := g.course.Room(now, n)
+		if room == 0 {
+			return
+		}
+		n, line = room, first(line, room)
+	}
+	r.Fetch(now, n, line)
+}
+
+// first returns the first n of a line.
+func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
+	return func(yield func(throttle.Request) bool) {
+		left := n
+		for r := range line {
+			if left--; left < 0 || !yield(r) {
+				return
+			}
+		}
 	}
 }
 

@@ -12,6 +12,10 @@ import (
 func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.fleet != nil {
+		c.say(learn.AppendMemory(nil, m))
+		return
+	}
 	s := learn.New(c.setting)
 	if s.Import(m); s.Mode == learn.Start {
 		return

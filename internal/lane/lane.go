@@ -78,7 +78,7 @@ func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Li
 	l := &Lane{key: key, home: home, budget: t.Budget()}
 	l.limits.Store(resolved)
 	_, local := store.(throttle.Local)
-	l.gate = newGate(limiter, l.newCourse(local, limits), t.MaxPause)
+	l.gate = newGate(limiter, l.newCourse(limiter, local, limits), t.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
 	t.SetQueue(l.queue)
 	l.hook.Wait = l.waits
@@ -92,15 +92,21 @@ func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Li
 	return l, nil
 }
 
-// newCourse returns a new course, or nil if the lane does not learn. Limits
-// that are shared through a store are slowed in the store.
-func (l *Lane) newCourse(local bool, limits []throttle.Limit) *Course {
-	if !l.home.settings.Learn || !local && len(limits) > 0 {
+// newCourse returns what the lane will learn by; nil if it does not learn: limits that
+// are shared through a store which does not let processes learn together are slowed
+// there.
+func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle.Limit) *Course {
+	sharer, together := limiter.(throttle.Sharer)
+	if !l.home.settings.Learn || !local && !together && len(limits) > 0 {
 		return nil
 	}
 	set := settingOf(limits)
 	set.Spread = l.home.settings.Spread
-	return NewCourse(set, l.learned)
+	c := NewCourse(set, l.learned)
+	if together {
+		c.Share(sharer)
+	}
+	return c
 }
 
 // Key returns the key of the lane. A sub-lane has that of its lane; the lane

@@ -57,7 +57,11 @@ func (c *Course) hurry(now throttle.Instant) {
 
 // raise lets one more call be in flight.
 func (c *Course) raise(now throttle.Instant) {
-	c.state.Hurry()
+	if c.together() {
+		c.say(learn.AppendHurry(nil))
+	} else {
+		c.state.Hurry()
+	}
 	c.news.Store(int64(now))
 	c.replan(now)
 }
@@ -71,7 +75,7 @@ func (c *Course) slow(now throttle.Instant) bool {
 // grows reports whether the plan's bound of calls in flight is the one that
 // grows until the first refusal.
 func (c *Course) grows() bool {
-	return c.state.Mode == learn.Start && c.plan.Most == max(1, int(c.state.Cap))
+	return c.state.Mode == learn.Start && c.plan.Most == c.part(max(1, int(c.state.Cap)))
 }
 
 // steer is Take while the plan decides.
@@ -103,7 +107,11 @@ func (c *Course) steer(now throttle.Instant, r throttle.Request, limiter throttl
 	if c.flights == nil {
 		c.flights = make(map[uint64]flight)
 	}
-	c.flights[r.ID], c.left = flight{v.ordinal(), v.flying(), now}, now
+	left := flight{ordinal: v.ordinal(), flying: v.flying(), at: now}
+	if c.fleet != nil {
+		left.given = c.fleet.departed(now, v.ordinal())
+	}
+	c.flights[r.ID], c.left = left, now
 	if v.flying() == 1 {
 		c.news.Store(int64(now))
 	}
@@ -167,16 +175,23 @@ func (c *Course) crowded(now throttle.Instant) throttle.Instant {
 		// longer than others must not stop them.
 		lease = min(max(lease, time.Duration(4e9*c.state.RTT)), 10*unanswered)
 	}
-	n, next := 0, throttle.Never
-	for _, f := range c.flights {
-		if overdue := f.at.Add(lease); f.ordinal > c.plan.Since && overdue > now {
-			n, next = n+1, min(next, overdue)
-		}
-	}
+	n, next := c.unheard(now, lease)
 	if n < c.plan.Most {
 		return now
 	}
 	return next
+}
+
+// unheard returns how many calls that the plan's bound concerns have been unanswered
+// for less than a lease, and when the first will have been for longer.
+func (c *Course) unheard(now throttle.Instant, lease time.Duration) (n int, next throttle.Instant) {
+	next = throttle.Never
+	for _, f := range c.flights {
+		if overdue := f.at.Add(lease); c.numbered(&f) > c.plan.Since && overdue > now {
+			n, next = n+1, min(next, overdue)
+		}
+	}
+	return n, next
 }
 
 // Held returns until when what was learned would hold a call now, and why. If

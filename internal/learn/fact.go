@@ -36,5 +36,6 @@ type Quota struct {
 type Setting struct {
 	Configured float64 // permits per second that the configured limits allow; zero: there are none
 	Burst      float64 // permits that they allow at once
+	Shared     bool    // processes share the lane: none knows how many calls of all are in flight, so that is not taken for what the vendor counts
 	Spread     bool    // spread what is left of a told window over the rest of it
 }

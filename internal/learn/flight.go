@@ -42,7 +42,7 @@ func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 		s.nearConfigured(f, now)
 		return
 	}
-	if f.Until > 0 || f.Flying < 5 || now < s.Banned {
+	if f.Until > 0 || f.Flying < 5 || now < s.Banned || s.Setting.Shared {
 		s.toRate()
 		s.begin(f, now, s.leaving(f))
 		return
@@ -96,7 +96,7 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 // the vendor counts.
 func (s *State) crowded(f *Fact, now throttle.Instant) bool {
 	n := int(f.Ordinal - s.End.Ordinal)
-	thick := f.Until == 0 && f.Flying > 1 && f.Flying >= s.Thick && 4*s.Crowd < n && n >= 8 && now >= s.Banned
+	thick := !s.Setting.Shared && f.Until == 0 && f.Flying > 1 && f.Flying >= s.Thick && 4*s.Crowd < n && n >= 8 && now >= s.Banned
 	s.Thick = f.Flying
 	if !thick {
 		s.Crowds = 0

@@ -19,6 +19,9 @@ const (
 	newsResume
 	newsForget
 	newsMemory
+	newsUntold
+	newsHurry
+	newsLapsed
 )
 
 // mostQuotas bounds the quotas of one fact that are told.
@@ -89,6 +92,20 @@ func AppendMemory(b []byte, m Memory) []byte {
 	return b
 }
 
+// AppendUntold appends that a departure will not be answered, see [State.Untold].
+func AppendUntold(b []byte, ordinal int64) []byte {
+	return binary.AppendUvarint(append(b, newsUntold), uint64(max(0, ordinal)))
+}
+
+// AppendLapsed appends that departures will not take place, see [State.Lapsed].
+func AppendLapsed(b []byte, first, count int64) []byte {
+	b = binary.AppendUvarint(append(b, newsLapsed), uint64(max(0, first)))
+	return binary.AppendUvarint(b, uint64(max(0, count)))
+}
+
+// AppendHurry appends that calls in flight are slow, see [State.Hurry].
+func AppendHurry(b []byte) []byte { return append(b, newsHurry) }
+
 // flags returns a byte with one bit for each flag.
 func flags(set ...bool) (b byte) {
 	for i, on := range set {
@@ -130,6 +147,14 @@ func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
 			if !r.bad && s.Mode == Start && m.Validate() == nil {
 				s.Import(m)
 			}
+		case newsUntold:
+			s.Untold(min(r.count(1<<53), granted))
+		case newsLapsed:
+			if first, count := r.count(1<<53), r.count(1<<20); !r.bad && first+count <= granted+1 {
+				s.Lapsed(first, count)
+			}
+		case newsHurry:
+			s.Hurry()
 		default:
 			return
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// leastTune is the least change of the rate, as a share of it, for which a
+// LeastTune is the least change of the rate, as a share of it, for which a
 // limiter is tuned. It is a quarter of the least width, so that a search takes
 // no fewer than four steps.
-const leastTune = leastWidth / 4
+const LeastTune = leastWidth / 4
 
 // A Plan is what a state wants of the queue and the limiter until the next
 // fact.
@@ -97,5 +97,5 @@ func (p Plan) Changed(old Plan) bool {
 	if (p.Rate > 0) != (old.Rate > 0) {
 		return true
 	}
-	return math.Abs(p.Rate-old.Rate) > old.Rate*leastTune
+	return math.Abs(p.Rate-old.Rate) > old.Rate*LeastTune
 }

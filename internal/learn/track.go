@@ -132,6 +132,21 @@ func (s *State) Untold(ordinal int64) {
 	}
 }
 
+// Lapsed notes that departures from an ordinal on, so many, were counted but never
+// took place.
+func (s *State) Lapsed(first, count int64) {
+	if last := first + count - 1; last > s.End.Ordinal {
+		s.Refused += int(min(count, last-s.End.Ordinal))
+	}
+	for i := range s.Tracks {
+		t := &s.Tracks[i]
+		if t.Key != 0 && first > t.Last.Ordinal {
+			t.V += float64(count)
+			t.Base = max(t.Base, min(t.Base+count, first+count-1))
+		}
+	}
+}
+
 // read reads one quota.
 func (t *Track) read(s *State, f *Fact, q *Quota) {
 	v := q.Remaining + float64(f.Ordinal)

@@ -75,9 +75,12 @@ func sending(t *task, base http.RoundTripper) (*contender, error) {
 	case redisRate:
 		transport := peerbench.Retryable(&limited{polling(rdb, q), base})
 		return &contender{Closer: rdb, transport: transport, lost: untold}, nil
+	case alone:
+		transport := &weir.Transport{Base: base, Logger: slog.New(slog.DiscardHandler)}
+		return &contender{Closer: closers{transport, rdb}, transport: transport, lost: untold}, nil
 	case weirs, learning:
 		store := newStore(rdb, q)
-		transport := &weir.Transport{Base: base, Store: store}
+		transport := &weir.Transport{Base: base, Store: store, Logger: slog.New(slog.DiscardHandler)}
 		if t.Who == weirs {
 			transport.Limits = q.limits()
 		}

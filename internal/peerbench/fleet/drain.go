@@ -21,6 +21,12 @@ const (
 	drainWorkers = 16 // of each
 )
 
+var drainColumns = []column{
+	{"wall s", 3}, {"wall / ideal", 3}, {"429s", 0}, {"failed", 0},
+	{"p50 ms", 0}, {"p99 ms", 0}, {"small p99 ms", 0}, {"small done s", 2},
+	{"scripts / success", 3}, {"commands / success", 2}, {"setup", 0}, {"lost", 0},
+}
+
 // drain has the replicas make calls as fast as they go to a vendor that refuses
 // what is beyond its limit, one run of each contender after the other so that
 // whatever else the machine does meets all of them.
@@ -28,13 +34,11 @@ func (b *bench) drain(ctx context.Context) error {
 	ideal := time.Duration(max(1, b.calls-vendorBurst)) * time.Second / vendorRate
 	s := newSheet(b.out, fmt.Sprintf("%d calls, %d replicas of %d workers, a vendor of %d/s burst %d, Weir told burst %d; ideal %.2f s; medians of %d",
 		b.calls, drainers, drainWorkers, vendorRate, vendorBurst, b.burst, ideal.Seconds(), b.runs),
-		column{"wall s", 3}, column{"wall / ideal", 3}, column{"429s", 0}, column{"failed", 0},
-		column{"p50 ms", 0}, column{"p99 ms", 0}, column{"small p99 ms", 0}, column{"small done s", 2},
-		column{"scripts / success", 3}, column{"commands / success", 2}, column{"setup", 0}, column{"lost", 0})
+		drainColumns...)
 	for range b.runs {
 		for _, demand := range b.demands {
 			for _, who := range b.among([]string{xtime, redisRate, weirs}, learning) {
-				d, err := b.drainOnce(ctx, who, shares(b.calls, drainers, demand))
+				d, err := b.drainOnce(ctx, who, shares(b.calls, drainers, demand), []testserver.Style{testserver.Coarse})
 				if err != nil {
 					return err
 				}
@@ -73,10 +77,10 @@ type drained struct {
 	effort  effort
 }
 
-func (b *bench) drainOnce(ctx context.Context, who string, shares []int) (*drained, error) {
+func (b *bench) drainOnce(ctx context.Context, who string, shares []int, styles []testserver.Style) (*drained, error) {
 	vendor := &testserver.Vendor{
 		Limits:  []testserver.Limit{testserver.TokenBucket(vendorRate, time.Second, vendorBurst)},
-		Styles:  []testserver.Style{testserver.Coarse},
+		Styles:  styles,
 		Service: vendorTakes,
 	}
 	listening, err := testserver.Listen(vendor)
@@ -92,7 +96,7 @@ func (b *bench) drainOnce(ctx context.Context, who string, shares []int) (*drain
 	tasks := make([]task, len(shares))
 	for i, calls := range shares {
 		tasks[i] = task{
-			Who: who, Redis: b.server.addr, Quota: q, Replicas: len(shares), Workers: drainWorkers,
+			Who: who, Redis: b.server.addr, Quota: q, Replicas: len(shares), Workers: drainWorkers * drainers / len(shares),
 			Vendor: listening.URL, Calls: calls,
 		}
 	}

@@ -117,7 +117,7 @@ func TestFleetDrains(t *testing.T) {
 	}
 	b := &bench{options: o, server: server, out: t.Output()}
 	for _, who := range []string{xtime, redisRate, weirs} {
-		d, err := b.drainOnce(t.Context(), who, []int{20, 10})
+		d, err := b.drainOnce(t.Context(), who, []int{20, 10}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

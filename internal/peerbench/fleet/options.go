@@ -18,12 +18,14 @@ const (
 	redisRate = "redis_rate"
 	weirs     = "weir"
 	learning  = "weir-unknown"
+	alone     = "weir-alone" // learning in one process
 	ping      = "PING"
 )
 
 // options are what the command line says.
 type options struct {
-	decision, line, crowd bool
+	decision, line, crowd, hidden bool
+	telling                       []string // what the hidden vendor tells; empty: all
 
 	runs       int
 	lasts      time.Duration
@@ -42,6 +44,10 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.decision, "decision", false, "decisions per second, instead of the drain")
 	f.BoolVar(&o.line, "line", false, "500/s with 64 waiters, instead of the drain")
 	f.BoolVar(&o.crowd, "crowd", false, "50 replicas of 1,000 waiters, instead of the drain")
+	f.BoolVar(&o.hidden, "unknown", false, "the drain with nothing configured")
+	f.Func("telling", "of -unknown: bare, ms, x-ratelimit, coarse (all)", func(s string) error {
+		return choose(&o.telling, s, "bare", "ms", "x-ratelimit", "coarse")
+	})
 	f.IntVar(&o.runs, "runs", 3, "runs of each contender")
 	f.DurationVar(&o.lasts, "for", 0, "how long a run of -decision (1s), -line (8s) or -crowd (10s) lasts")
 	f.IntVar(&o.calls, "n", 2000, "calls of the drain")
@@ -96,6 +102,11 @@ func (o *options) among(usual []string, optional ...string) []string {
 	return slices.DeleteFunc(append(slices.Clone(usual), optional...), func(name string) bool {
 		return !slices.Contains(o.who, name)
 	})
+}
+
+// tells tells whether a vendor that tells so much was chosen.
+func (o *options) tells(name string) bool {
+	return len(o.telling) == 0 || slices.Contains(o.telling, name)
 }
 
 // duration returns how long a run lasts that usually lasts so long.

@@ -1,0 +1,142 @@
+package distributed_test
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A company is processes that share a vendor whose limit nobody told them.
+type company struct {
+	t      *testing.T
+	redis  *redispipe.Server
+	vendor *testserver.Vendor
+	server *testserver.Server
+	limits []throttle.Limit
+	all    []*weir.Transport
+	served atomic.Int64
+}
+
+func newCompany(t *testing.T, styles ...testserver.Style) *company {
+	t.Helper()
+	vendor := &testserver.Vendor{
+		Limits:  []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
+		Styles:  styles,
+		Service: 5 * time.Millisecond,
+	}
+	server, err := testserver.Pipe(vendor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return &company{t: t, redis: redispipe.Start(t, time.Millisecond), vendor: vendor, server: server}
+}
+
+// join adds a process.
+func (c *company) join() *weir.Transport {
+	store := distributed.New(c.redis.Client(c.t), "company")
+	store.Logger = slog.New(slog.DiscardHandler)
+	limits := c.limits
+	p := &weir.Transport{Base: c.server.Transport(), Store: store, Limits: limits, Logger: slog.New(slog.DiscardHandler)}
+	c.all = append(c.all, p)
+	c.t.Cleanup(func() {
+		_ = p.Close()
+		_ = store.Close()
+	})
+	return p
+}
+
+// drain has the processes make so many calls with so many workers each, and
+// returns how long that took.
+func (c *company) drain(workers int, calls ...int) time.Duration {
+	c.t.Helper()
+	began := time.Now()
+	var all sync.WaitGroup
+	for i, n := range calls {
+		var made atomic.Int64
+		client := &http.Client{Transport: c.all[i]}
+		for range workers {
+			all.Go(func() {
+				for made.Add(1) <= int64(n) {
+					resp, err := client.Get(c.server.URL)
+					if err != nil || resp.StatusCode != http.StatusOK {
+						c.t.Errorf("call: %v, %v", resp, err)
+						return
+					}
+					_ = resp.Body.Close()
+					c.served.Add(1)
+				}
+			})
+		}
+	}
+	all.Wait()
+	return time.Since(began)
+}
+
+func (c *company) refused() int { return c.vendor.Arrivals().Count(http.StatusTooManyRequests) }
+
+func even(n, processes int) []int {
+	all := make([]int, processes)
+	for i := range all {
+		all[i] = n / processes
+	}
+	return all
+}
+
+// The drain of 2,000 calls, at 200/s with a burst of 20 of which nobody is told, by
+// one process and by eight that share a store.
+func TestProcessesLearnTogether(t *testing.T) {
+	const ideal = 1980 * 5 * time.Millisecond
+	for _, c := range []struct {
+		name    string
+		styles  []testserver.Style
+		wall    float64 // of the ideal, at most; zero: it is not judged
+		refused int     // at most
+	}{
+		{"bare", nil, 1.3, 150},
+		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.3, 40},
+		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 0, 40},
+		{"coarse", []testserver.Style{testserver.Coarse}, 0, 40},
+	} {
+		for _, work := range []struct {
+			name  string
+			calls []int
+		}{
+			{"alone", []int{2000}},
+			{"even", even(2000, 8)},
+			{"skewed", append([]int{1600}, even(400, 7)...)},
+		} {
+			t.Run(c.name+", "+work.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newCompany(t, c.styles...)
+					if len(work.calls) == 1 {
+						p := &weir.Transport{Base: f.server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+						t.Cleanup(func() { _ = p.Close() })
+						f.all = append(f.all, p)
+					} else {
+						for range work.calls {
+							f.join()
+						}
+					}
+					took := f.drain(128/len(work.calls), work.calls...)
+					scripts := float64(f.redis.Calls()) / float64(f.served.Load())
+					wall, refused := took.Seconds()/ideal.Seconds(), f.refused()
+					t.Logf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success", c.name, work.name, wall, refused, scripts)
+					if refused > c.refused || c.wall > 0 && (wall > c.wall || scripts > 0.9) {
+						t.Errorf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success; want %.2f, %d and 0.9 at most", c.name, work.name, wall, refused, scripts, c.wall, c.refused)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,379 @@
+package lane
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A fleet is what a course needs if its lane is shared with other processes: they
+// learn as one. Each tells the others what the vendor answered, through the store,
+// and observes what it is told, in the store's order.
+//
+// Until the first refusal, or the first quota told, each lets its own calls in flight
+// grow, and tells only how many left. From then on the store counts departures,
+// and the state, whose instants are of the store's clock, is the same in all of them.
+type fleet struct {
+	sharer throttle.Sharer
+	begun  bool // the state is that of all
+
+	words []byte       // to tell, beside facts
+	facts []learn.Fact // to tell, by the lane's clock
+	timer *time.Timer  // for those
+	met   bool         // what was known before was told
+	rouse bool         // the others are to hear of it at once
+	said  turning      // what was hurried for last
+
+	free  int              // departures that took no permit and were not told
+	local int64            // departures of this process that the store knew of at the last call
+	base  [2]int64         // ordinal and departures of this process at some call before
+	share float64          // departures of the lane for each of this process
+	view  throttle.View    // as it was told last
+	spoke throttle.Instant // when the store was called for a pulse
+	rate  float64          // in force in the store
+}
+
+// A turning is a point of the state's life: what is urgent there is so once.
+type turning struct {
+	cut     int64
+	episode bool
+}
+
+const (
+	mostFacts = 256             // that wait to be told; the oldest are forgotten
+	stale     = time.Second     // served calls that were not told for so long teach nothing
+	pulse     = 2 * time.Second // a process with calls is heard of as often, until something is learned
+	kept      = 10 * time.Minute
+	soon      = 5 * time.Millisecond
+	later     = 100 * time.Millisecond
+)
+
+var _ throttle.Learner = (*Course)(nil)
+
+// Share has the course learn together with those of the processes that share its
+// lane through the limiter.
+func (c *Course) Share(with throttle.Sharer) {
+	c.mu.Lock()
+	c.fleet = &fleet{sharer: with, share: 1}
+	c.setting.Shared = true
+	c.reset()
+	c.mu.Unlock()
+	with.Share(c)
+}
+
+// startShared has the calls of this process grow in flight, until something is
+// learned.
+func (c *Course) startShared() {
+	f := c.fleet
+	f.begun, f.met, f.facts, f.rate = false, false, nil, 0
+	c.begun, c.state = true, learn.New(c.setting)
+	c.most.Store(0) // the plan bounds them
+	c.steers.Store(true)
+	c.plan = c.planned(0)
+}
+
+// say tells the others at once.
+func (c *Course) say(words []byte) {
+	c.fleet.words = append(c.fleet.words, words...)
+	c.fleet.sharer.Hurry()
+}
+
+// together tells whether the state is that of all processes.
+func (c *Course) together() bool { return c.fleet != nil && c.fleet.begun }
+
+// clock returns an instant by the clock of the state.
+func (c *Course) clock(at throttle.Instant) throttle.Instant {
+	if c.together() && at > 0 {
+		return at.Add(c.fleet.view.Ahead)
+	}
+	return at
+}
+
+// granted returns the latest ordinal by the state's count. Of those that the store let
+// go some are to come, and others may have gone since: at the rate in force.
+func (c *Course) granted(now throttle.Instant) int64 {
+	if !c.together() {
+		return c.Look().ordinal()
+	}
+	f := c.fleet
+	since := f.rate * min(c.clock(now).Sub(f.view.Last).Seconds(), 0.25)
+	return max(0, f.view.Ordinal+int64(math.Round(max(since, float64(-2*f.view.Replicas)))))
+}
+
+// planned returns the state's plan, by the lane's clock.
+func (c *Course) planned(now throttle.Instant) learn.Plan {
+	p := c.state.Plan(c.clock(now), c.granted(now))
+	if !c.together() {
+		return p
+	}
+	shift(-c.fleet.view.Ahead, &p.Hold, &p.Sure)
+	p.Most = c.part(p.Most)
+	return p
+}
+
+// shift moves the instants that there are from one clock to another.
+func shift(by time.Duration, all ...*throttle.Instant) {
+	for _, at := range all {
+		if *at > 0 {
+			*at = at.Add(by)
+		}
+	}
+}
+
+// part returns this process's part of a bound of the lane's calls in flight, at least
+// one; zero: there is no bound.
+func (c *Course) part(most int) int {
+	if most == 0 || !c.together() {
+		return most
+	}
+	return max(1, int(float64(most)/c.fleet.share+0.5))
+}
+
+// numbered returns the ordinal of a call in flight by the state's count.
+func (c *Course) numbered(f *flight) int64 {
+	if c.together() {
+		return f.given
+	}
+	return f.ordinal
+}
+
+// Room returns how many of n calls in line may be let go as far as is known: permits
+// that are fetched for more would be void, and were counted.
+func (c *Course) Room(now throttle.Instant, n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.together(): // it also asks what others have learned
+		return n
+	case c.hold() > now:
+		return 0
+	case c.plan.Most == 0:
+		return n
+	}
+	flying := c.Look().flying()
+	if c.plan.Since > 0 {
+		flying, _ = c.unheard(now, unanswered)
+	}
+	return min(n, max(0, c.plan.Most-flying))
+}
+
+// note takes in an answer, and reports whether it cannot wait for a call that goes
+// anyway.
+func (f *fleet) note(s *learn.State, fact learn.Fact) (urgent bool) {
+	at := turning{s.Cut, s.Episode}
+	news := fact.Ordinal > s.Cut || !f.begun
+	if urgent = news && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
+		f.said = at
+		f.rouse = f.rouse || fact.Refused != s.Episode // an episode begins, or ends
+	}
+	if !fact.Refused && !fact.Waited && len(fact.Quotas) == 0 && fact.Ordinal%sample != 0 && !urgent {
+		return false
+	}
+	fact.Quotas = slices.Clone(fact.Quotas)
+	if len(f.facts) == mostFacts {
+		f.facts = slices.Delete(f.facts, 0, 1)
+	}
+	f.facts = append(f.facts, fact)
+	if len(f.facts) == 1 && !urgent {
+		f.linger(s)
+	}
+	return urgent
+}
+
+// linger has what is to be told wait no longer than a moment for a call that goes
+// anyway. While a rate is in force such calls go; otherwise everybody may be
+// waiting for what is to be told.
+func (f *fleet) linger(s *learn.State) {
+	d := soon
+	if s.Mode == learn.Rate && !s.Episode {
+		d = later
+	}
+	if f.timer == nil {
+		f.timer = time.AfterFunc(d, f.sharer.Hurry)
+	} else {
+		f.timer.Reset(d)
+	}
+}
+
+// observeShared is observe in a fleet.
+func (c *Course) observeShared(now throttle.Instant, a *Answer) {
+	c.mu.Lock()
+	flown, unheard := c.flights[a.ID]
+	f := c.fact(now, a)
+	s, urgent := c.fleet, false
+	switch {
+	case !a.Served && !a.Refused:
+		if unheard && s.begun && flown.given > 0 {
+			s.words = learn.AppendUntold(s.words, flown.given)
+		}
+	case s.begun || a.Refused || len(a.Quotas) > 0:
+		if !s.begun && !s.met {
+			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
+		}
+		f.Ordinal, f.Flying = flown.given, max(1, int(float64(f.Flying)*s.share+0.5))
+		urgent = s.note(&c.state, f)
+		s.met = true
+	case !c.state.Quiet(&f):
+		c.state = learn.Observe(c.state, &f, now)
+		c.replan(now)
+	}
+	if urgent {
+		s.sharer.Hurry()
+	}
+	c.mu.Unlock()
+}
+
+// meeting returns what was known before the first fact that is told.
+func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
+	s := &c.state
+	m := &learn.Meeting{Took: time.Duration(s.RTT * 1e9), First: s.End.At, Cap: float64(f.Flying) * c.fleet.share}
+	if s.RTT == 0 {
+		m.Took, m.First = f.Landed.Sub(f.Departed), f.Departed
+	}
+	last := c.Look().ordinal()
+	for i, mark := range s.Pace {
+		m.Pace[i], m.Back[i] = mark.At, int64(float64(last-mark.Ordinal)*c.fleet.share)
+	}
+	shift(c.fleet.view.Ahead, &m.First, &m.Pace[0], &m.Pace[1])
+	return m
+}
+
+// departed notes a departure, and returns its ordinal, zero if the store counted it
+// not.
+func (f *fleet) departed(now throttle.Instant, n int64) (given int64) {
+	if given = f.sharer.Ordinal(); given > 0 {
+		return given
+	}
+	f.free++
+	if !f.begun && (n >= 8 && n&(n-1) == 0 || now.Sub(f.spoke) > pulse) {
+		f.spoke = now
+		f.sharer.Hurry()
+	}
+	return 0
+}
+
+// Tell implements [throttle.Learner].
+func (c *Course) Tell(v throttle.View) (w throttle.Word) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fleet
+	f.see(v)
+	f.local = c.Look().ordinal()
+	now := v.Now.Add(-v.Ahead)
+	w.Told, f.words = f.words, nil
+	for _, lapsed := range v.Lapsed {
+		w.Told = learn.AppendLapsed(w.Told, lapsed.First, lapsed.Count)
+	}
+	for i := range f.facts {
+		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
+			shift(v.Ahead, &fact.Departed, &fact.Landed, &fact.Until)
+			w.Told = learn.AppendFact(w.Told, fact)
+		}
+	}
+	w.Free, w.Rouse = f.free, f.rouse
+	f.facts, f.free, f.rouse = f.facts[:0], 0, false
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	return w
+}
+
+// see notes how the lane stands, and which part of its departures are here.
+func (f *fleet) see(v throttle.View) {
+	if f.view.Ordinal == 0 && f.local < 8 {
+		f.share = float64(max(v.Replicas, 1)) // nothing better is known
+	}
+	f.view = v
+	all, own := v.Ordinal-f.base[0], f.local-f.base[1]
+	if own < 8 || all <= 0 {
+		return
+	}
+	f.share = max(1, float64(all)/float64(own))
+	if own >= 64 {
+		f.base = [2]int64{v.Ordinal - all/2, f.local - own/2}
+	}
+}
+
+// Hear implements [throttle.Learner].
+func (c *Course) Hear(told []byte, ordinal int64, at throttle.Instant) {
+	c.mu.Lock()
+	if !c.fleet.begun {
+		c.begins()
+	}
+	c.state.Setting = c.setting
+	c.state.Hear(told, ordinal, at)
+	c.heard()
+	now := at.Add(-c.fleet.view.Ahead)
+	changed, known := c.changed(now)
+	c.mu.Unlock()
+	if changed && c.tell != nil {
+		c.tell(context.Background(), known)
+	}
+}
+
+// begins makes the state that of all.
+func (c *Course) begins() {
+	c.fleet.begun, c.state = true, learn.New(c.setting)
+}
+
+// heard follows a state that has changed.
+func (c *Course) heard() {
+	f := c.fleet
+	if c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
+		c.reset()
+		return
+	}
+	c.replan(f.view.Now.Add(-f.view.Ahead))
+}
+
+// Learned implements [throttle.Learner].
+func (c *Course) Learned() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := learn.New(c.setting)
+	if c.fleet.begun {
+		s = c.state
+	}
+	b, _ := s.AppendBinary(nil) // never an error
+	return b
+}
+
+// Restore implements [throttle.Learner].
+func (c *Course) Restore(learned []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begins()
+	_ = c.state.UnmarshalBinary(learned) // of another version, or garbage: as new
+	c.state.Setting = c.setting
+	c.heard()
+}
+
+// Pace implements [throttle.Learner].
+func (c *Course) Pace(v throttle.View) throttle.Pace {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fleet
+	f.see(v)
+	if !f.begun {
+		return throttle.Pace{}
+	}
+	now := v.Now.Add(-v.Ahead)
+	p := c.state.Plan(v.Now, c.granted(now))
+	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
+		f.rate = p.Rate
+	}
+	c.replan(now)
+	pace := throttle.Pace{Counted: true, Hold: p.Hold, Alone: p.Probe, Since: p.Since}
+	if f.rate > 0 {
+		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
+	}
+	if p.Asks {
+		pace.Hold = p.Sure
+	}
+	pace.Keep = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
+	return pace
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// What the vendor tells of its limit, which nobody is told otherwise.
+var tellings = []struct {
+	name   string
+	styles []testserver.Style
+}{
+	{"bare", nil},
+	{"ms", []testserver.Style{testserver.RetryAfterMillis}},
+	{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}},
+	{"coarse", []testserver.Style{testserver.Coarse}},
+}
+
+// unknown is the drain with nothing configured: by one process of as many workers,
+// which shares nothing, and by the fleet.
+func (b *bench) unknown(ctx context.Context) error {
+	ideal := time.Duration(max(1, b.calls-vendorBurst)) * time.Second / vendorRate
+	s := newSheet(b.out, fmt.Sprintf("%d calls, %d workers, a vendor of %d/s burst %d, of which nobody is told; ideal %.2f s; medians of %d",
+		b.calls, drainers*drainWorkers, vendorRate, vendorBurst, ideal.Seconds(), b.runs), drainColumns...)
+	for range b.runs {
+		for _, tells := range tellings {
+			if !b.tells(tells.name) {
+				continue
+			}
+			d, err := b.drainOnce(ctx, alone, []int{b.calls}, tells.styles)
+			if err != nil {
+				return err
+			}
+			s.add(tells.name+", one process", d.figures(ideal)...)
+			for _, demand := range b.demands {
+				d, err := b.drainOnce(ctx, learning, shares(b.calls, drainers, demand), tells.styles)
+				if err != nil {
+					return err
+				}
+				s.add(fmt.Sprintf("%s, %d %s", tells.name, drainers, demand), d.figures(ideal)...)
+			}
+		}
+	}
+	s.close()
+	return nil
+}
