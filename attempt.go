@@ -72,6 +72,7 @@ type keyAsked struct {
 // Err says that the context has ended. Only then is it asked for the cause.
 func (k *keyAsked) Err() error { return context.Canceled }
 
+// Value notes the key.
 func (k *keyAsked) Value(key any) any {
 	k.key = key
 	return nil

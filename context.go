@@ -16,6 +16,7 @@ type options struct {
 	retry   *backoff.Policy
 }
 
+// optionsKey is the key of the options among a context's values.
 type optionsKey struct{}
 
 // optionsOf returns the options of a context, or the zero options.

@@ -63,6 +63,7 @@ func (k *keptResponse) Close() error {
 	return k.ReadCloser.Close()
 }
 
+// onlyReader hides all methods of a reader but Read.
 type onlyReader struct{ io.Reader }
 
 // again returns the response once more, for req. It returns false if the

@@ -244,6 +244,7 @@ func (t *Transport) limitsFor(key string) []throttle.Limit {
 	return *t.limits.Load()
 }
 
+// maxPause returns MaxPause or its default.
 func (t *Transport) maxPause() time.Duration {
 	if t.MaxPause > 0 {
 		return t.MaxPause
@@ -251,6 +252,7 @@ func (t *Transport) maxPause() time.Duration {
 	return DefaultMaxPause
 }
 
+// maxLanes returns MaxLanes or its default.
 func (t *Transport) maxLanes() int {
 	if t.MaxLanes > 0 {
 		return t.MaxLanes
@@ -269,6 +271,8 @@ func (t *Transport) opened(key string, shared bool) {
 	}
 }
 
+// logger returns Logger or its default. slog's default is asked each time,
+// because it may change.
 func (t *Transport) logger() *slog.Logger {
 	if t.Logger != nil {
 		return t.Logger

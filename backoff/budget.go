@@ -99,6 +99,8 @@ func (b *Budget) advance(s uint64) {
 
 func second(now time.Duration) uint64 { return uint64(max(now, 0) / time.Second) }
 
+// orDefault returns a setting whose zero means a default, and whose negative
+// values mean zero.
 func orDefault(setting, zero float64) float64 {
 	if setting == 0 {
 		return zero

@@ -123,6 +123,7 @@ type delays struct {
 
 func (d *delays) Reset() { d.retry = 0 }
 
+// NextBackOff returns the next delay, or Stop after the last retry.
 func (d *delays) NextBackOff() time.Duration {
 	if d.retry+1 >= d.policy.attempts() {
 		return cenkalti.Stop

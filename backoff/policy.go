@@ -79,6 +79,7 @@ type Policy struct {
 // None is the policy that never sends a request again. It must not be changed.
 var None = &Policy{Attempts: 1, MaxThrottled: -1}
 
+// defaults is the policy that a nil pointer stands for.
 var defaults Policy
 
 // Next decides what follows attempt a. If it decides against a retry, the caller
@@ -99,6 +100,7 @@ func (p *Policy) Next(a Attempt) Decision {
 	return p.decide(&a)
 }
 
+// decide is Next for an outcome that may need a retry.
 func (p *Policy) decide(a *Attempt) Decision {
 	if p == nil {
 		p = &defaults
@@ -138,6 +140,8 @@ func (p *Policy) classify(a *Attempt) (Reason, audience) {
 	return reason, everybody
 }
 
+// afterThrottled decides after a throttled answer: whether MaxThrottled and the
+// time allow another attempt, and whether the lane's pause is its delay.
 func (p *Policy) afterThrottled(a *Attempt) Decision {
 	if a.Throttled >= p.maxThrottled() {
 		return Decision{Reason: ReasonMaxThrottled}
@@ -154,6 +158,8 @@ func (p *Policy) afterThrottled(a *Attempt) Decision {
 	return p.inTime(a, d, Decision{Retry: true, Reason: ReasonThrottled, Delay: d})
 }
 
+// afterFailed decides after a failure: whether Attempts and the time allow
+// another attempt.
 func (p *Policy) afterFailed(a *Attempt, reason Reason) Decision {
 	retry := a.Number - a.Throttled
 	if retry >= p.attempts() {
@@ -196,6 +202,7 @@ func (p *Policy) idempotent(req *http.Request) bool {
 	return p.Idempotent != nil && p.Idempotent(req)
 }
 
+// attempts returns Attempts or its default.
 func (p *Policy) attempts() int {
 	if p.Attempts == 0 {
 		return DefaultAttempts
@@ -203,6 +210,7 @@ func (p *Policy) attempts() int {
 	return p.Attempts
 }
 
+// maxThrottled returns MaxThrottled or its default.
 func (p *Policy) maxThrottled() int {
 	if p.MaxThrottled == 0 {
 		return DefaultMaxThrottled

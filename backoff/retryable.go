@@ -38,6 +38,7 @@ func (p *Policy) RetryableHTTP() (retryablehttp.CheckRetry, retryablehttp.Backof
 	return p.checkRetry, p.backoff
 }
 
+// checkRetry is the CheckRetry of RetryableHTTP.
 func (p *Policy) checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -76,6 +77,8 @@ func requestOf(resp *http.Response, err error) *http.Request {
 	return req
 }
 
+// backoff is the Backoff of RetryableHTTP. It never returns less than the
+// server asks for.
 func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response) time.Duration {
 	if p == nil {
 		p = &defaults

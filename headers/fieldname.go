@@ -186,6 +186,7 @@ func (n *quotaName) parse(rest string) {
 	}
 }
 
+// add appends a letter to the name, in lower case.
 func (n *quotaName) add(c byte) {
 	if n.size == len(n.text) {
 		return
@@ -262,6 +263,7 @@ func clean(word string) string {
 	return string(text)
 }
 
+// printable returns c, or "_" for a byte that is not printable ASCII.
 func printable(c byte) byte {
 	if c < ' ' || c > '~' {
 		return '_'

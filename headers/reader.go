@@ -292,6 +292,7 @@ func concat(lines, more []string) []string {
 	return bounded(slices.Concat(lines, more))
 }
 
+// isDigits reports whether s is nothing but digits.
 func isDigits(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c < '0' || c > '9' })
 }

@@ -127,6 +127,7 @@ labels:
 	return host
 }
 
+// hasSuffixFold reports whether s ends with a suffix, in any case.
 func hasSuffixFold(s, suffix string) bool {
 	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
 }
@@ -177,6 +178,7 @@ func (d *Dialect) clone() *Dialect {
 	return &c
 }
 
+// cloneFields returns a copy that shares nothing with the fields.
 func cloneFields(fields []Field) []Field {
 	fields = slices.Clone(fields)
 	for i := range fields {

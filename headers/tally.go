@@ -113,12 +113,14 @@ func (t *tally) add(q Quota) *Quota {
 	return last
 }
 
+// addPolicy adds a policy, within the bound.
 func (t *tally) addPolicy(p policy) {
 	if len(t.policies) < maxQuotas {
 		t.policies = append(t.policies, p)
 	}
 }
 
+// addUsed adds what was used, within the bound.
 func (t *tally) addUsed(u used) {
 	if len(t.used) < maxQuotas {
 		t.used = append(t.used, u)
@@ -181,6 +183,7 @@ func (t *tally) settlePolicy(p policy) {
 	})
 }
 
+// isEmpty reports whether a quota says nothing.
 func isEmpty(q Quota) bool {
 	return !q.HasLimit && !q.HasRemaining && !q.HasReset && !q.HasWindow
 }
@@ -188,10 +191,12 @@ func isEmpty(q Quota) bool {
 func (q *Quota) lowerLimit(n float64)     { lower(&q.Limit, &q.HasLimit, n) }
 func (q *Quota) lowerRemaining(n float64) { lower(&q.Remaining, &q.HasRemaining, n) }
 
+// lengthenWindow sets the window, unless a longer one is set.
 func (q *Quota) lengthenWindow(window time.Duration) {
 	q.Window, q.HasWindow = max(q.Window, window), true
 }
 
+// delayReset sets the reset, unless a later one is set.
 func (q *Quota) delayReset(wait time.Duration, kind ResetKind) {
 	q.Reset, q.HasReset = max(q.Reset, wait), true
 	if kind != ResetUnknown {

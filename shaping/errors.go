@@ -25,6 +25,8 @@ var (
 	ErrClosed = errors.New("queue is closed")
 )
 
+// A deadlineError is ErrDeadline. It also matches context.DeadlineExceeded, and
+// is a timeout for package net.
 type deadlineError struct{}
 
 func (deadlineError) Error() string        { return "wait ends after the deadline" }

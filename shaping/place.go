@@ -14,10 +14,12 @@ type place struct {
 	number  int64
 }
 
+// compare orders places.
 func (p place) compare(o place) int {
 	return cmp.Or(cmp.Compare(p.arrived, o.arrived), cmp.Compare(p.number, o.number))
 }
 
+// before reports whether p comes before o. It is a faster compare, for the heaps.
 func (p place) before(o place) bool {
 	if p.arrived != o.arrived {
 		return p.arrived < o.arrived

@@ -100,6 +100,8 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 	return q
 }
 
+// readTolerance reads the limiter's permit tolerance, which changes with its
+// limits.
 func (q *Queue) readTolerance() {
 	q.tolerance = q.limiter.Tolerance()
 	if q.tolerance <= 0 {
@@ -312,6 +314,7 @@ func (q *Queue) deadline(ctx context.Context, t *Turn, came throttle.Instant) th
 	return deadline
 }
 
+// maxWaiting returns MaxWaiting or its default.
 func (q *Queue) maxWaiting() int {
 	if q.MaxWaiting > 0 {
 		return q.MaxWaiting

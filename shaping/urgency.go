@@ -33,6 +33,7 @@ type urgency struct {
 
 func (u urgency) weightOrOne() float64 { return float64(max(u.weight, 1)) }
 
+// urgencyKey is the key of the urgency among a context's values.
 type urgencyKey struct{}
 
 // urgencyOf returns what the context says.
@@ -94,6 +95,8 @@ func (q *Queue) readRates() {
 	}
 }
 
+// lowPriorityShare returns LowPriorityShare or its default, between 0 and one
+// half.
 func (q *Queue) lowPriorityShare() float64 {
 	return min(max(cmp.Or(q.LowPriorityShare, DefaultLowPriorityShare), 0), 0.5)
 }

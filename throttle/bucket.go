@@ -40,6 +40,8 @@ func (b *bucket) burst() int64 { return max(int64(b.limit.Burst), 1) }
 
 func (b *bucket) leaky() bool { return b.limit.Algorithm == AlgorithmLeakyBucket }
 
+// earliest returns when n permits are earned, or came back. A leaky bucket lets
+// any cost go once one permit is earned.
 func (b *bucket) earliest(a asking, n int64) Instant {
 	if b.tat.at == last.at {
 		return last.at // how far beyond cannot be told
@@ -66,6 +68,8 @@ func (b *bucket) intervals(n int64) span {
 	return b.pace.times(n)
 }
 
+// spend takes permits that came back at the caller's instants, if there are
+// any, and otherwise charges the bucket.
 func (b *bucket) spend(a asking, charged Instant, n int64) Instant {
 	if len(b.returned) > 0 {
 		if at := b.returned.first(a.line, n); at != Never {
@@ -77,6 +81,8 @@ func (b *bucket) spend(a asking, charged Instant, n int64) Instant {
 	return charged
 }
 
+// charge moves the tat on by n intervals, from the instant at or from where it
+// is.
 func (b *bucket) charge(at Instant, n int64) {
 	b.lift(at)
 	b.slack.note(at, int64(b.tat.at-at))
@@ -92,6 +98,8 @@ func (b *bucket) lift(at Instant) {
 	}
 }
 
+// overspend charges n permits, but moves the tat no further ahead than
+// longestOwed.
 func (b *bucket) overspend(now Instant, n int64) {
 	most := (point{at: now.Add(longestOwed)}).after(b.spare, b.pace.den)
 	if b.tat.at > most.at {
@@ -139,6 +147,7 @@ func (b *bucket) pause(_, until Instant) {
 	}
 }
 
+// sooner moves the tat back by as much time as a pause is shorter.
 func (b *bucket) sooner(by time.Duration) {
 	b.tat = b.tat.before(span{whole: int64(by)}, b.pace.den)
 }
@@ -207,6 +216,7 @@ func (b *bucket) owed(now Instant) *big.Rat {
 	return new(big.Rat).SetFrac(ticks, big.NewInt(b.pace.unit))
 }
 
+// state returns the permits at hand, with their fraction.
 func (b *bucket) state(now Instant) LimitState {
 	owed, _ := b.owed(now).Float64()
 	burst := float64(b.burst())

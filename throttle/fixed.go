@@ -22,6 +22,7 @@ type window struct {
 	usedBefore int64
 }
 
+// newFixed returns the rule of a limit, before its first window.
 func newFixed(l Limit, wall func(Instant) Instant) *fixed {
 	return &fixed{
 		counting: countingOf(l),
@@ -106,6 +107,7 @@ func (w *window) settle(permits int64) {
 	w.used, w.debt = w.used+pay, w.debt-pay
 }
 
+// earliest returns when n permits fit a window and the spacing lets them go.
 func (f *fixed) earliest(a asking, n int64) Instant {
 	return max(f.opens(a.now, n), f.spacing.earliest())
 }
@@ -148,12 +150,15 @@ func (f *fixed) paid(w *window, n int64) Instant {
 	return end
 }
 
+// spend counts the permits in the window of the departure.
 func (f *fixed) spend(a asking, charged Instant, n int64) Instant {
 	f.charge(a.now, n)
 	f.spacing.spend(a.now, charged, n)
 	return charged
 }
 
+// charge counts n permits in the window that holds now. What does not fit
+// becomes a debt.
 func (f *fixed) charge(now Instant, n int64) {
 	if now >= f.window.end {
 		f.window = f.now(now)
@@ -165,6 +170,8 @@ func (f *fixed) charge(now Instant, n int64) {
 	f.window.settle(f.permits)
 }
 
+// overspend charges n permits, but leaves no more debt than windows pay within
+// longestOwed.
 func (f *fixed) overspend(now Instant, n int64) {
 	f.charge(now, n)
 	windows := max(int64(longestOwed/f.limit.Per), 1)
@@ -219,6 +226,7 @@ func (f *fixed) pause(now, until Instant) {
 
 func (f *fixed) whole(now Instant) bool { return f.used(now) == 0 && f.spacing.over(now) }
 
+// used returns the permits of the present window, with its debt.
 func (f *fixed) used(now Instant) int64 {
 	w := f.now(now)
 	return w.used + w.debt
@@ -244,6 +252,7 @@ func (f *fixed) adopt(now, _ Instant, old rule) {
 	f.spacing = spacedChange(spaced(now, w.end, f.permits-w.used), now, f.permits-w.used, old.state(now))
 }
 
+// state returns what is left of the present window.
 func (f *fixed) state(now Instant) LimitState {
 	w := f.now(now)
 	return f.tell(now, f.earliest(asking{now: now, line: Never}, 1), w.used+w.debt)

@@ -78,6 +78,7 @@ func AlignDay(zone string) Align { return alignCalendar("day", zone) }
 // time zone named as for [AlignDay]. Per must be 31 days.
 func AlignMonth(zone string) Align { return alignCalendar("month", zone) }
 
+// alignCalendar returns the Align of days or months in a time zone.
 func alignCalendar(span, zone string) Align {
 	if zone == "" {
 		zone = "UTC"

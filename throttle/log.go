@@ -31,6 +31,7 @@ type run struct {
 	n  int64
 }
 
+// newLog returns the rule of a limit, with no departures.
 func newLog(l Limit) *log {
 	return &log{counting: countingOf(l), gone: minInstant}
 }
@@ -38,6 +39,7 @@ func newLog(l Limit) *log {
 // live returns the runs that are remembered.
 func (g *log) live() []run { return g.runs[g.head:] }
 
+// earliest returns when n permits fit the span and the spacing lets them go.
 func (g *log) earliest(_ asking, n int64) Instant {
 	return max(g.opens(n), g.spacing.earliest())
 }
@@ -59,12 +61,15 @@ func (g *log) opens(n int64) Instant {
 	return at.Add(g.limit.Per)
 }
 
+// spend counts the permits at the departure.
 func (g *log) spend(a asking, charged Instant, n int64) Instant {
 	g.charge(a.now, n)
 	g.spacing.spend(a.now, charged, n)
 	return charged
 }
 
+// charge adds n permits at now. If now is earlier than the last run, because a
+// clock was read out of order, they join that run.
 func (g *log) charge(now Instant, n int64) {
 	n = min(n, maxCount)
 	live := g.live()
@@ -158,6 +163,7 @@ func (g *log) relieve(_, at Instant, n int64) {
 	g.tidy()
 }
 
+// pause spaces the departures of the first span after the pause.
 func (g *log) pause(_, until Instant) {
 	if g.limit.slowed() {
 		g.space(until, until.Add(g.limit.Per), g.permits)
@@ -220,6 +226,7 @@ func apart(r rule) rule {
 	return &other
 }
 
+// state returns what is left of the span that ends now.
 func (g *log) state(now Instant) LimitState {
 	return g.tell(now, g.earliest(asking{now: now, line: Never}, 1), g.used(now))
 }

@@ -123,6 +123,7 @@ func (c *counting) slow(now, paused Instant, share int64) {
 	c.spacing = spacing{line, now.Add(cutHolds)}
 }
 
+// sooner moves the line that a cut has formed to an earlier time.
 func (c *counting) sooner(by time.Duration) {
 	if c.share != fullCut {
 		c.spacing.line.sooner(by)

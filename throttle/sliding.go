@@ -24,6 +24,7 @@ type counts struct {
 	this, before, ago int64
 }
 
+// newSliding returns the rule of a limit, with no departures.
 func newSliding(l Limit) *sliding {
 	return &sliding{counting: countingOf(l), counts: counts{start: minInstant}}
 }
@@ -42,6 +43,8 @@ func (s *sliding) at(now Instant) counts {
 	return counts{start, 0, c.this, c.before}
 }
 
+// earliest returns when n more permits keep the estimate within the limit and
+// the spacing lets them go.
 func (s *sliding) earliest(a asking, n int64) Instant {
 	c := s.at(a.now)
 	opens := s.opens(c, n)
@@ -88,12 +91,14 @@ func (s *sliding) weight(c counts, now Instant) int64 {
 	return int64(weight)
 }
 
+// spend counts the permits at the departure.
 func (s *sliding) spend(a asking, charged Instant, n int64) Instant {
 	s.charge(a.now, n)
 	s.spacing.spend(a.now, charged, n)
 	return charged
 }
 
+// charge adds n permits to the window that holds now.
 func (s *sliding) charge(now Instant, n int64) {
 	s.counts = s.at(now)
 	s.counts.this = counted(s.counts.this, n)
@@ -120,17 +125,20 @@ func (s *sliding) relieve(now, at Instant, n int64) {
 	s.spacing.relieve(n)
 }
 
+// pause spaces the departures of the first span after the pause.
 func (s *sliding) pause(_, until Instant) {
 	if s.limit.slowed() {
 		s.space(until, until.Add(s.limit.Per), s.permits)
 	}
 }
 
+// whole reports whether both counters are zero and nothing is spaced.
 func (s *sliding) whole(now Instant) bool {
 	c := s.at(now)
 	return c.this == 0 && c.before == 0 && s.spacing.over(now)
 }
 
+// used returns the estimate, in whole permits.
 func (s *sliding) used(now Instant) int64 {
 	c := s.at(now)
 	return c.this + s.weight(c, now)
@@ -148,6 +156,7 @@ func (s *sliding) adopt(now, _ Instant, old rule) {
 	s.spacing = spacedChange(evenly, now, s.permits-s.used(now), old.state(now))
 }
 
+// state returns what the estimate leaves.
 func (s *sliding) state(now Instant) LimitState {
 	return s.tell(now, s.earliest(asking{now: now, line: Never}, 1), s.used(now))
 }

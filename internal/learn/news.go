@@ -57,6 +57,7 @@ func AppendFact(b []byte, f *Fact) []byte {
 	return b
 }
 
+// appendQuota appends a quota of a fact.
 func appendQuota(b []byte, q *Quota) []byte {
 	b = append(b, flags(q.HasLimit, q.HasRemaining, q.HasReset, q.HasWindow, q.Advisory))
 	b = appendText(appendText(b, q.Name), q.Unit)
@@ -209,6 +210,7 @@ func (r *reader) take(n int) []byte {
 
 func (r *reader) byte() byte { return r.take(1)[0] }
 
+// uint reads a varint that is not negative.
 func (r *reader) uint() uint64 {
 	n, size := binary.Uvarint(r.left)
 	if size <= 0 {
@@ -219,6 +221,7 @@ func (r *reader) uint() uint64 {
 	return n
 }
 
+// int reads a varint.
 func (r *reader) int() int64 {
 	n, size := binary.Varint(r.left)
 	if size <= 0 {
@@ -259,6 +262,7 @@ func (r *reader) float() float64 {
 
 func (r *reader) text() string { return string(r.take(int(r.byte()))) }
 
+// fact reads what AppendFact wrote.
 func (r *reader) fact() (f Fact) {
 	set := r.byte()
 	f.Waited, f.Refused = set&1 != 0, set&2 != 0
@@ -275,6 +279,7 @@ func (r *reader) fact() (f Fact) {
 	return f
 }
 
+// quota reads what appendQuota wrote.
 func (r *reader) quota() (q Quota) {
 	set := r.byte()
 	q.HasLimit, q.HasRemaining, q.HasReset = set&1 != 0, set&2 != 0, set&4 != 0
@@ -285,6 +290,7 @@ func (r *reader) quota() (q Quota) {
 	return q
 }
 
+// meeting reads what AppendMeeting wrote.
 func (r *reader) meeting() (m Meeting) {
 	m.Took = time.Duration(r.int())
 	m.First, m.Pace[0], m.Pace[1] = r.instant(), r.instant(), r.instant()

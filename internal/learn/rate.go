@@ -4,8 +4,8 @@ import "math"
 
 const (
 	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
-	mostWidth  = 0.5
-	marks      = 8 // departures of a search that are kept
+	mostWidth  = 0.5   // of the estimate: half is all that is known of a rate at first
+	marks      = 8     // departures of a search that are kept
 )
 
 // search returns how many calls a search for the limit takes.

@@ -53,6 +53,7 @@ func (s *State) AppendBinary(b []byte) ([]byte, error) {
 	return appendValue(b, reflect.ValueOf(s).Elem()), nil
 }
 
+// appendValue appends a value of any kind that a State holds.
 func appendValue(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -93,6 +94,7 @@ func (s *State) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
+// readValue reads what appendValue wrote, and returns the rest.
 func readValue(b []byte, v reflect.Value) (rest []byte, ok bool) {
 	switch v.Kind() {
 	case reflect.Struct:

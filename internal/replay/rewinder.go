@@ -34,6 +34,7 @@ func newSeek(body io.Reader) (*seek, bool) {
 
 func (s *seek) rewindable() bool { return true }
 
+// rewind seeks to where the body stood at first.
 func (s *seek) rewind() error {
 	if _, err := s.Seek(s.start, io.SeekStart); err != nil {
 		return fmt.Errorf("body cannot be rewound: %w", err)
@@ -87,6 +88,7 @@ func (s *spool) keep(p []byte) {
 
 func (s *spool) rewindable() bool { return !s.lost.Load() }
 
+// rewind begins the copy again.
 func (s *spool) rewind() error {
 	if s.lost.Load() {
 		return fmt.Errorf("body is longer than the %d bytes kept of it", s.bound)
