@@ -17,39 +17,27 @@ func (l *limiter) call(groups []group) {
 	}
 	lesson := l.confer()
 	req, deadline := l.prepare(groups, lesson)
-	v, took, read, err := l.exchange(req, deadline)
-	var got reply
-	var said heard
-	if err == nil && lesson != nil {
-		v, said, err = split(v)
-	}
-	if err == nil {
-		got, err = decode(v, len(req.limits.limits), req.state)
-		got.ordinal = said.first
-	}
-	late := took > deadline+max(deadline/2, 20*time.Millisecond)
-	cause := causeOf(err)
-	if cause == "timeout" && late {
+	o := l.exchange(req, deadline)
+	if o.stalled {
 		done(errStalled)
 	} else {
-		done(err)
+		done(o.err)
 	}
-	l.link.ended(cause)
+	l.link.ended(o.cause)
 	var events []string
 	l.land(func() {
 		l.stats.Calls++
-		switch {
-		case err == nil:
-			events = l.receive(req, got, took, read)
-		case late && cause == "timeout" && !l.outage.on:
-			l.missed(req, cause) // this process stood still; the next call tells
-		default:
-			l.missed(req, cause)
-			l.failed(cause, 0)
+		if o.err == nil {
+			events = l.receive(req, o.reply, o.took, o.read)
+			return
+		}
+		l.missed(req, o.cause)
+		if !o.stalled || l.outage.on { // otherwise the next call tells
+			l.failed(o.cause, 0)
 		}
 	}, func() {
-		if err == nil && lesson != nil {
-			l.heed(said, got.count())
+		if o.err == nil && lesson != nil {
+			l.heed(o.said, o.reply.count())
 		}
 	})
 	for _, event := range events {
@@ -135,16 +123,37 @@ func (l *limiter) waitAtMost(d time.Duration) {
 	})
 }
 
-// exchange runs the script once and tells how long that took, and when the reply
-// was read.
-func (l *limiter) exchange(req *request, deadline time.Duration) (v any, took time.Duration, read time.Time, err error) {
+// An outcome is what came of one run of the script.
+type outcome struct {
+	reply   reply
+	said    heard // of what is learned together
+	took    time.Duration
+	read    time.Time // when the reply was read
+	err     error
+	cause   string // of the error, in a word; "": there is none
+	stalled bool   // the deadline fired late because this process stood still
+}
+
+// exchange runs the script once.
+func (l *limiter) exchange(req *request, deadline time.Duration) (o outcome) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	l.flight.args = req.args(l.flight.args[:0])
+	f := &l.flight
+	f.args = req.args(f.args[:0])
 	sent := time.Now()
-	v, err = l.link.run(ctx, l.flight.keys, l.flight.args)
-	read = time.Now()
-	return v, read.Sub(sent), read, err
+	v, err := l.link.run(ctx, f.keys, f.args)
+	o.read = time.Now()
+	o.took = o.read.Sub(sent)
+	if err == nil && req.lesson != nil {
+		v, o.said, err = split(v)
+	}
+	if err == nil {
+		o.reply, err = decode(v, len(req.limits.limits), req.state)
+		o.reply.ordinal = o.said.first
+	}
+	o.err, o.cause = err, causeOf(err)
+	o.stalled = o.cause == "timeout" && o.took > deadline+max(deadline/2, 20*time.Millisecond)
+	return o
 }
 
 // land ends a call: it takes in what came of it, and then, with no lock held, what

@@ -46,8 +46,8 @@ func (c *cut) restores(now throttle.Instant) bool {
 	return true
 }
 
-// share returns the part of the configured rate that is in force, at most 1.
-func (c *cut) share() float64 {
+// fraction returns how much of the configured rate is in force, at most 1.
+func (c *cut) fraction() float64 {
 	if c.rate == 0 {
 		return 1
 	}

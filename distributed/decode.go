@@ -16,7 +16,7 @@ type reply struct {
 	paused  int64 // nothing departs before it; zero: not paused
 	alive   int   // callers counted lately, at least 1
 	period  int64 // in which this caller is counted now
-	share   int64 // of the configured rate in force, in thousandths
+	rate    int64 // in force, in thousandths of the configured one
 	lost    bool  // the store had less than this caller had seen
 	differs bool  // other limits than the caller's are in force
 	healed  bool  // something in the keys made no sense, and is as new
@@ -91,7 +91,7 @@ func decode(v any, limits int, state bool) (reply, error) {
 	r := reply{
 		now:    words[0],
 		seen:   echo{words[1], words[2], words[3]},
-		paused: words[4], alive: int(words[5]), period: words[6], share: words[7],
+		paused: words[4], alive: int(words[5]), period: words[6], rate: words[7],
 		lost: flags&flagLost != 0, differs: flags&flagDiffers != 0, healed: flags&flagHealed != 0,
 		first: words[9],
 	}

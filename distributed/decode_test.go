@@ -25,7 +25,7 @@ func rewrite(r reply) []any {
 			flags |= 1 << i
 		}
 	}
-	list := words(r.now, r.seen.generation, r.seen.epoch, r.seen.furthest, r.paused, int64(r.alive), r.period, r.share,
+	list := words(r.now, r.seen.generation, r.seen.epoch, r.seen.furthest, r.paused, int64(r.alive), r.period, r.rate,
 		flags, r.first, int64(len(r.permits)))
 	for _, p := range r.permits {
 		list = append(list, p.at, int64(p.count))
@@ -47,7 +47,7 @@ func rewrite(r reply) []any {
 
 func TestDecodeReadsEveryField(t *testing.T) {
 	want := reply{
-		now: 1, seen: echo{2, 3, 4}, paused: 5, alive: 6, period: 7, share: 8, lost: true, differs: true, healed: true, first: 9,
+		now: 1, seen: echo{2, 3, 4}, paused: 5, alive: 6, period: 7, rate: 8, lost: true, differs: true, healed: true, first: 9,
 		permits: []granted{{10, 11}, {12, 13}},
 		next:    []int64{14, 15},
 		limits: []limitReply{

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -86,7 +87,8 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 	hand := slices.Clone(l.hand)
 	left := max(n-hand.count(), 1)
 	asked, most, until := 0, 0, throttle.Instant(0)
-	groups := l.flight.request.groups[:0]
+	req := &l.flight.request
+	groups := req.groups[:0]
 	for r := range line {
 		c := l.costs(&r)
 		if c.nothing() {
@@ -96,51 +98,66 @@ func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.
 			hand.take(i)
 			continue
 		}
-		age := time.Duration(0)
-		if r.Since != 0 {
-			age = max(now.Sub(r.Since), 0)
-		}
-		if last := len(groups) - 1; last >= 0 && c.equal(groups[last].costs) {
-			groups[last].count++
-			groups[last].age = min(groups[last].age, age)
-		} else {
-			groups = append(groups, group{count: 1, age: age, costs: c.list()})
-		}
+		groups = appendGroup(groups, c, age(now, r))
 		if until = max(until, r.Until); r.Until == 0 {
 			until = throttle.Never
 		}
 		if asked++; asked == 1 {
-			l.flight.request.most = l.turn(groups[0].costs, l.demand.peak, left)
-			most = min(left, max(l.flight.request.most, atHand))
+			req.most = min(turn(l.allotment(groups[0].costs), l.demand.peak), left)
+			most = min(left, max(req.most, atHand))
 		}
 		if asked >= most {
 			break
 		}
 	}
-	l.flight.request.groups = groups
+	req.groups = groups
 	if asked > 0 {
-		l.flight.request.latest = min(l.reach(groups), max(until.Sub(now), 0))
+		req.latest = min(l.reach(groups), max(until.Sub(now), 0))
 	}
 	return groups
 }
 
-// turn returns how many dated permits a run may hold: what the rate earns within
-// the horizon for each replica alive, and at most half of the line. That is split
-// evenly over turns, so that the last in line need not wait for one more. At 200/s
-// with a horizon of 100 ms, two replicas and 16 in line:
-//
-//	min(200/s * 0.1 s / 2, 16 / 2) = 8, so 2 turns of 8
-func (l *limiter) turn(costs []int64, n, left int) int {
-	horizon := max(l.store.set.horizon, l.trip.lead()).Seconds()
-	most := float64((n + 1) / 2)
+// age returns how long a request has been in line.
+func age(now throttle.Instant, r throttle.Request) time.Duration {
+	if r.Since == 0 {
+		return 0
+	}
+	return max(now.Sub(r.Since), 0)
+}
+
+// appendGroup appends a request to groups: to the last of them if its costs are equal.
+// A group is as old as the youngest in it.
+func appendGroup(groups []group, c costs, age time.Duration) []group {
+	if last := len(groups) - 1; last >= 0 && c.equal(groups[last].costs) {
+		groups[last].count++
+		groups[last].age = min(groups[last].age, age)
+		return groups
+	}
+	return append(groups, group{count: 1, age: age, costs: c.list()})
+}
+
+// allotment returns how many permits of the costs the rates earn within the horizon
+// for each replica alive.
+func (l *limiter) allotment(costs []int64) float64 {
+	horizon, least := max(l.store.set.horizon, l.trip.lead()).Seconds(), math.Inf(1)
 	for i, rate := range l.rates {
 		if costs[i] > 0 {
-			most = min(most, rate*horizon/float64(max(l.known.alive, 1))/float64(costs[i]))
+			least = min(least, rate*horizon/float64(max(l.known.alive, 1))/float64(costs[i]))
 		}
 	}
-	run := max(1, int(most))
+	return least
+}
+
+// turn returns how many dated permits a run may hold if n stand in line: its
+// allotment, and at most half of the line. That is split evenly over turns, so that
+// the last in line need not wait for one more. At 200/s with a horizon of 100 ms, two
+// replicas and 16 in line:
+//
+//	min(200/s * 0.1 s / 2, 16 / 2) = 8, so 2 turns of 8
+func turn(allotment float64, n int) int {
+	run := max(1, int(min(allotment, float64((n+1)/2))))
 	turns := (n + run - 1) / run
-	return min((n+turns-1)/turns, left)
+	return (n + turns - 1) / turns
 }
 
 // wakeAt has a timer wake the queue after a time, so that it asks again.
@@ -223,7 +240,7 @@ func (l *limiter) reach(groups []group) time.Duration {
 	for i := range groups {
 		for k, rate := range l.rates {
 			if !l.counting(k) {
-				turns := float64(groups[i].costs[k]*int64(l.known.alive+1)) / (rate * l.cut.share())
+				turns := float64(groups[i].costs[k]*int64(l.known.alive+1)) / (rate * l.cut.fraction())
 				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
 			}
 		}

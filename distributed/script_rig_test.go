@@ -223,8 +223,8 @@ func (s *scripted) Tolerance() time.Duration { return s.tolerance }
 func (s *scripted) State(now throttle.Instant) throttle.State {
 	got := s.call(now, request{state: true})
 	st := throttle.State{
-		Paused: max(unwire(got.paused).Sub(now), 0), RateShare: float64(got.share) / 1000,
-		Whole: got.paused == 0 && got.share == 1000, Limits: make([]throttle.LimitState, len(s.limits)),
+		Paused: max(unwire(got.paused).Sub(now), 0), RateShare: float64(got.rate) / 1000,
+		Whole: got.paused == 0 && got.rate == 1000, Limits: make([]throttle.LimitState, len(s.limits)),
 	}
 	for i, l := range s.limits {
 		told := got.limits[i]

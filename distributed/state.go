@@ -17,7 +17,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
 		Whole:     now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.outage.on && len(l.reports) == 0,
-		RateShare: l.cut.share(),
+		RateShare: l.cut.fraction(),
 		Limits:    make([]throttle.LimitState, len(l.configured())),
 		Store:     &store,
 	}
