@@ -25,7 +25,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A body is sent again only where it can be had again, and then the same.
+// A body is sent again only if it can be read again, and then it is the same.
 
 // bodies is a vendor's handler that keeps the bodies it read, and fails first.
 type bodies struct {

@@ -21,7 +21,7 @@ import (
 )
 
 // attempt returns a first attempt of method, which ended with code or err and
-// whose body can be had again.
+// whose body can be read again.
 func attempt(method string, code int, err error) backoff.Attempt {
 	a := backoff.Attempt{
 		Number:     1,

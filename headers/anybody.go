@@ -129,7 +129,7 @@ func isRefusalCode(word string) bool {
 	if len(word) > maxName || strings.ContainsAny(word, " \t\r\n/") {
 		return false
 	}
-	slowDown := word == "SlowDown" // "slow_down" is of RFC 8628, for who polls
+	slowDown := word == "SlowDown" // "slow_down" is for clients that poll (RFC 8628)
 	word = squeeze(word)
 	for _, other := range [...]string{"invalid", "missing", "unknown", "notfound", "notallowed", "unsupported", "disabled", "required"} {
 		if strings.Contains(word, other) {

@@ -252,7 +252,7 @@ func TestBodyThatCannotBeHadAgain(t *testing.T) {
 }
 
 // What lies in memory is known by its type to net/http: it reaches the base as
-// it is, in each attempt, and needs no GetBody to be had again.
+// it is, in each attempt, and needs no GetBody to be read again.
 func TestBodyInMemoryIsGivenAsItIs(t *testing.T) {
 	buffer, reader, str := bytes.NewBufferString("skipped"+text), bytes.NewReader([]byte("skipped"+text)), strings.NewReader("skipped"+text)
 	for _, r := range []io.Reader{buffer, reader, str} {
