@@ -2,7 +2,6 @@ package weir
 
 import (
 	"context"
-	"runtime"
 	"time"
 	"weak"
 
@@ -17,8 +16,8 @@ import (
 // keeps, for the lane's calls, what HTTP has shown of the server. The lane
 // itself knows nothing of HTTP or telemetry.
 type observer struct {
+	t      *Transport
 	key    string
-	tracer telemetry.Tracer
 	meter  telemetry.Meter
 	server server
 }
@@ -28,12 +27,12 @@ func observerOf(l *lane.Lane) *observer { return l.Observer().(*observer) }
 
 // observe returns the observer of a new lane of a key.
 func (t *Transport) observe(key string) lane.Observer {
-	return &observer{key: key, tracer: t.tracer, meter: t.metrics.Meter(key)}
+	return &observer{t: t, key: key, meter: t.metrics.Meter(key)}
 }
 
 // Waits begins the span of a wait. The function that it returns ends the span.
 func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error)) {
-	return o.meter.Wait(ctx, &w, o.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w))
+	return o.meter.Wait(ctx, &w, o.t.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w))
 }
 
 // Paused counts a pause. The server asked for asked, and the lane is paused for
@@ -47,17 +46,6 @@ func (o *observer) Learned(ctx context.Context, k learn.Known) {
 
 // Closed counts what a lane that ends has lost in its store.
 func (o *observer) Closed(store *throttle.StoreState) { o.meter.Lost(context.Background(), store) }
-
-// enter enters the lane of a key. Before the first lane it makes the metrics.
-// It holds no lock meanwhile, because a collector that asks for a Snapshot may
-// hold the provider's locks.
-func (t *Transport) enter(key string) (*lane.Lane, error) {
-	t.metering.Do(func() {
-		t.metrics = telemetry.NewMetrics(t.MeterProvider, observed(t.lanes))
-		runtime.AddCleanup(t.lanes, (*telemetry.Metrics).Close, t.metrics)
-	})
-	return t.lanes.Enter(key)
-}
 
 // observed returns the lanes for the metrics. It does not keep the lanes in
 // memory, because a Transport may be dropped without having been closed.

@@ -198,31 +198,6 @@ func (t *Transport) init() {
 	t.failures.began = time.Now()
 }
 
-// settings returns the fields that the lanes need.
-func (t *Transport) settings() lane.Settings {
-	s := lane.Settings{
-		MaxWaiting: t.MaxWaiting,
-		SetQueue:   t.setQueue,
-		MaxPause:   t.maxPause(),
-		MaxLanes:   t.maxLanes(),
-		Learn:      t.Learn != LearnOff,
-		Spread:     t.Learn == LearnSpread,
-		Recall:     t.Recall,
-		Store:      t.Store,
-		Shadow:     t.Shadow,
-		Priced:     t.Cost != nil,
-		Limits:     t.limitsFor,
-		Budget:     t.Retry.NewBudget,
-		Logger:     t.logger,
-		Observe:    t.observe,
-		Opened:     t.opened,
-	}
-	if s.Store == nil {
-		s.Store = throttle.Local{}
-	}
-	return s
-}
-
 // RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.once.Do(t.init)
@@ -260,17 +235,6 @@ func (t *Transport) maxLanes() int {
 	return DefaultMaxLanes
 }
 
-// opened logs a new lane that should not be there: one that several keys must
-// share, or one whose key looks like a raw path.
-func (t *Transport) opened(key string, shared bool) {
-	switch {
-	case shared:
-		t.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", t.maxLanes())
-	case !t.rawKey.Load() && raw(key) && t.rawKey.CompareAndSwap(false, true):
-		t.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
-	}
-}
-
 // logger returns Logger or its default. slog's default is asked each time,
 // because it may change.
 func (t *Transport) logger() *slog.Logger {
@@ -302,9 +266,3 @@ func (t *Transport) Close() error {
 // ErrPaused is matched by the error for a request whose lane is closed, because
 // the server asked for a pause longer than [Transport.MaxPause].
 var ErrPaused = lane.ErrPaused
-
-// setQueue sets the fields of a lane's queue.
-func (t *Transport) setQueue(q *shaping.Queue) {
-	q.MaxWaiting, q.MaxWait, q.MaxForecast = t.MaxWaiting, t.MaxWait, t.MaxForecast
-	q.Overflow, q.MaxWaitingBytes, q.LowPriorityShare = t.Overflow, t.MaxWaitingBytes, t.LowPriorityShare
-}

@@ -79,7 +79,7 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	changed, told := c.changed(now)
 	c.mu.Unlock()
 	if changed && c.tell != nil {
-		c.tell(ctx, told)
+		c.tell.learned(ctx, told)
 	}
 }
 

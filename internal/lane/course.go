@@ -21,7 +21,7 @@ import (
 // A Course is safe for concurrent use.
 type Course struct {
 	setting learn.Setting
-	tell    func(context.Context, learn.Known) // is told, without a lock, when what is known has changed; nil: nobody is
+	tell    teller // nil: nobody is told
 
 	count  atomic.Uint64 // departures << flightBits | calls in flight
 	most   atomic.Int64  // most calls in flight until the plan decides; zero: any number
@@ -43,9 +43,14 @@ type Course struct {
 	fleet   *fleet            // nil: no other process shares the lane
 }
 
-// NewCourse returns the course of a lane of which nothing is known. Tell is
-// called when what is known has changed; nil: nobody is told.
-func NewCourse(set learn.Setting, tell func(context.Context, learn.Known)) *Course {
+// A teller is told, without a lock, when what is known has changed.
+type teller interface {
+	learned(context.Context, learn.Known)
+}
+
+// NewCourse returns the course of a lane of which nothing is known. If tell is
+// nil, nobody is told.
+func NewCourse(set learn.Setting, tell teller) *Course {
 	c := &Course{setting: set, tell: tell}
 	c.reset()
 	return c

@@ -311,7 +311,7 @@ func (c *Course) Hear(told []byte, ordinal int64, at throttle.Instant) {
 	changed, known := c.changed(now)
 	c.mu.Unlock()
 	if changed && c.tell != nil {
-		c.tell(context.Background(), known)
+		c.tell.learned(context.Background(), known)
 	}
 }
 

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -65,3 +66,16 @@ func (c *Course) changed(now throttle.Instant) (bool, learn.Known) {
 // tellEvery is the shortest time between two reports of one lane. A limit that
 // changes is news, but the steps of a search are not.
 const tellEvery = 5 * time.Second
+
+// learned tells the log and the observer what was learned.
+func (l *Lane) learned(ctx context.Context, k learn.Known) {
+	l.observer.Learned(ctx, k)
+	with := []any{"lane", l.key}
+	if k.Rate > 0 {
+		with = append(with, "per_second", math.Round(k.Rate*100)/100)
+	}
+	if k.InFlight > 0 {
+		with = append(with, "in_flight", k.InFlight)
+	}
+	l.home.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
+}

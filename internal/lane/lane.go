@@ -9,7 +9,6 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/learn"
-	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -102,7 +101,7 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle
 	}
 	set := settingOf(limits)
 	set.Spread = l.home.settings.Spread
-	c := NewCourse(set, l.learned)
+	c := NewCourse(set, l)
 	if together {
 		c.Share(sharer)
 	}
@@ -190,43 +189,6 @@ func (l *Lane) Configured() float64 {
 // Observer returns the lane's observer.
 func (l *Lane) Observer() Observer { return l.observer }
 
-// learned tells the log and the observer what was learned.
-func (l *Lane) learned(ctx context.Context, k learn.Known) {
-	l.observer.Learned(ctx, k)
-	with := []any{"lane", l.key}
-	if k.Rate > 0 {
-		with = append(with, "per_second", math.Round(k.Rate*100)/100)
-	}
-	if k.InFlight > 0 {
-		with = append(with, "in_flight", k.InFlight)
-	}
-	l.home.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
-}
-
-// waits tells the log and the observer of a wait that begins.
-func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
-	l.tellLong(w)
-	return l.observer.Waits(ctx, w, l.Store())
-}
-
-// tellLong logs a wait that will be long. Otherwise nobody would notice callers
-// whom a day's limit holds for an hour.
-func (l *Lane) tellLong(w shaping.Wait) {
-	limits := *l.limits.Load()
-	wait := max(w.Planned, lineTime(limits, w.Waiting))
-	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
-		return
-	}
-	with := []any{"lane", l.key, "wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
-	if w.Limit != "" {
-		with = append(with, "limit", labelOf(limits, w.Limit))
-	}
-	if l.sub != nil {
-		with = append(with, "alone", l.sub.part)
-	}
-	l.home.settings.Logger().Warn("weir: requests wait for long", with...)
-}
-
 // enter counts a request in. It returns false if the lane has left the table.
 func (l *Lane) enter() bool { return l.users.Add(1) > 0 }
 
@@ -279,74 +241,4 @@ func (l *Lane) close() error {
 	l.queue.Close()
 	l.observer.Closed(l.queue.State().Store)
 	return l.gate.Close()
-}
-
-// Refused acts on a refusal that told a wait; zero: it told none. It pauses,
-// closes or slows the lane. It reports whether the lane is paused for a time
-// that its callers wait through.
-func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paused bool) {
-	now := l.queue.Now()
-	l.refusedAt.Store(int64(now))
-	fact := throttle.Fact{Departed: a.Departed, Refused: true}
-	if told > 0 {
-		fact.Until = now.Add(min(told, longestPause))
-	}
-	moved := l.moved(now, fact.Until)
-	if moved {
-		l.observer.Paused(told, min(told, longestPause))
-	}
-	long := told > l.home.settings.MaxPause
-	if long {
-		l.gate.closeTo(fact.Until)
-	}
-	a.Refused, a.Until = true, fact.Until
-	l.gate.refused(ctx, now, a)
-	l.queue.Reconcile(fact)
-	if long && moved {
-		with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
-		if l.sub != nil {
-			with = append(with, "alone", l.sub.part)
-		}
-		l.home.settings.Logger().Warn("weir: lane closed: the server asked for a long pause", with...)
-	}
-	return told > 0 && !long
-}
-
-// moved reports whether a pause until an instant is news. It is if no pause
-// runs, or if it ends later than the one that runs. All calls that were in
-// flight are told the same pause, in whole seconds from their own answers, so
-// an end that is up to a second later is not later.
-func (l *Lane) moved(now, until throttle.Instant) bool {
-	for {
-		last := l.toldTo.Load()
-		if until <= now || throttle.Instant(last) > now && until.Sub(throttle.Instant(last)) <= time.Second {
-			return false
-		}
-		if l.toldTo.CompareAndSwap(last, int64(until)) {
-			return true
-		}
-	}
-}
-
-// Landed says that a call was answered, or has failed.
-func (l *Lane) Landed(ctx context.Context, a *Answer) {
-	l.gate.landed(ctx, l.queue.Now(), a)
-	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
-		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
-		}
-		l.queue.Reconcile(throttle.Fact{Departed: departed})
-	}
-}
-
-// CouldTake reports whether the lane might let the turn go after the delay: it
-// is not certain to reject it.
-func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
-	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
-}
-
-// Alone reports whether a request that was refused at an instant, and again
-// now, is refused for its own sake, because others of its lane were served in
-// between.
-func (l *Lane) Alone(refusedAt throttle.Instant) bool {
-	return throttle.Instant(l.servedAt.Load()) > refusedAt
 }

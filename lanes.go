@@ -1,0 +1,63 @@
+package weir
+
+import (
+	"runtime"
+
+	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// enter enters the lane of a key. Before the first lane it makes the metrics.
+// It holds no lock meanwhile, because a collector that asks for a Snapshot may
+// hold the provider's locks.
+func (t *Transport) enter(key string) (*lane.Lane, error) {
+	t.metering.Do(func() {
+		t.metrics = telemetry.NewMetrics(t.MeterProvider, observed(t.lanes))
+		runtime.AddCleanup(t.lanes, (*telemetry.Metrics).Close, t.metrics)
+	})
+	return t.lanes.Enter(key)
+}
+
+// settings returns the fields that the lanes need.
+func (t *Transport) settings() lane.Settings {
+	s := lane.Settings{
+		MaxWaiting: t.MaxWaiting,
+		SetQueue:   t.setQueue,
+		MaxPause:   t.maxPause(),
+		MaxLanes:   t.maxLanes(),
+		Learn:      t.Learn != LearnOff,
+		Spread:     t.Learn == LearnSpread,
+		Recall:     t.Recall,
+		Store:      t.Store,
+		Shadow:     t.Shadow,
+		Priced:     t.Cost != nil,
+		Limits:     t.limitsFor,
+		Budget:     t.Retry.NewBudget,
+		Logger:     t.logger,
+		Observe:    t.observe,
+		Opened:     t.opened,
+	}
+	if s.Store == nil {
+		s.Store = throttle.Local{}
+	}
+	return s
+}
+
+// setQueue sets the fields of a lane's queue.
+func (t *Transport) setQueue(q *shaping.Queue) {
+	q.MaxWaiting, q.MaxWait, q.MaxForecast = t.MaxWaiting, t.MaxWait, t.MaxForecast
+	q.Overflow, q.MaxWaitingBytes, q.LowPriorityShare = t.Overflow, t.MaxWaitingBytes, t.LowPriorityShare
+}
+
+// opened logs a new lane that should not be there: one that several keys must
+// share, or one whose key looks like a raw path.
+func (t *Transport) opened(key string, shared bool) {
+	switch {
+	case shared:
+		t.logger().Warn("weir: more lanes than MaxLanes: further keys share one", "MaxLanes", t.maxLanes())
+	case !t.rawKey.Load() && raw(key) && t.rawKey.CompareAndSwap(false, true):
+		t.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
+	}
+}
