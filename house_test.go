@@ -147,7 +147,8 @@ func TestTestFilesAreNamedForTheirSources(t *testing.T) {
 		"bench": "speed", "example": "documentation", "export": "what tests see of the inside", "fuzz": "fuzzing", "house": "these rules",
 		"main": "TestMain", "progress": "what waits, in real time", "rig": "what tests share",
 	}
-	// In distributed a fleet is replicas over a real Redis, in real time.
+	// In distributed a fleet is replicas over a real Redis, in real time, but for that of
+	// fleet_bubble_test.go.
 	fleets := module + "/distributed"
 	for _, p := range list(t) {
 		sources := slices.Concat(p.GoFiles, p.IgnoredGoFiles)
