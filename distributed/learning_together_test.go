@@ -103,8 +103,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 		wall    float64 // of the ideal, at most; zero: it is not judged
 		refused int     // at most
 	}{
-		{"bare", nil, 1.3, 150},
-		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.3, 40},
+		{"bare", nil, 1.15, 90},
+		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.15, 30},
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 0, 40},
 		{"coarse", []testserver.Style{testserver.Coarse}, 0, 40},
 	} {
@@ -132,11 +132,54 @@ func TestProcessesLearnTogether(t *testing.T) {
 					scripts := float64(f.redis.Calls()) / float64(f.served.Load())
 					wall, refused := took.Seconds()/ideal.Seconds(), f.refused()
 					t.Logf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success", c.name, work.name, wall, refused, scripts)
-					if refused > c.refused || c.wall > 0 && (wall > c.wall || scripts > 0.9) {
-						t.Errorf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success; want %.2f, %d and 0.9 at most", c.name, work.name, wall, refused, scripts, c.wall, c.refused)
+					if refused > c.refused || c.wall > 0 && (wall > c.wall || scripts > 0.7) {
+						t.Errorf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success; want %.2f, %d and 0.7 at most", c.name, work.name, wall, refused, scripts, c.wall, c.refused)
 					}
 				})
 			})
 		}
 	}
+}
+
+// Four of eight processes die, Redis loses everything, and four come: all goes on at
+// what was learned.
+func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newCompany(t)
+		for range 8 {
+			f.join()
+		}
+		f.drain(16, even(2000, 8)...)
+		for i, p := range f.all {
+			if rate := learnedRate(p); rate < 190 || rate > 210 {
+				t.Errorf("process %d has learned %.0f/s, want 190 to 210", i, rate)
+			}
+		}
+		for _, p := range f.all[:4] {
+			_ = p.Close()
+		}
+		f.all = f.all[4:]
+		f.redis.Forget()
+		for range 4 {
+			f.join()
+		}
+		before := f.refused()
+		took := f.drain(16, even(1000, 8)...)
+		if wall, refused := took.Seconds()/5, f.refused()-before; wall > 1.1 || refused > 10 {
+			t.Errorf("after it, 1,000 calls took %.2f of the ideal, with %d refused", wall, refused)
+		}
+		for i, p := range f.all {
+			if rate := learnedRate(p); rate < 180 || rate > 220 {
+				t.Errorf("after it, process %d has learned %.0f/s", i, rate)
+			}
+		}
+	})
+}
+
+// learnedRate returns the rate that a process has learned; zero: none.
+func learnedRate(p *weir.Transport) float64 {
+	for _, lane := range p.Snapshot() {
+		return lane.Learned.Rate
+	}
+	return 0
 }

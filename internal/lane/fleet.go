@@ -48,6 +48,7 @@ const (
 	stale     = time.Second     // served calls that were not told for so long teach nothing
 	pulse     = 2 * time.Second // a process with calls is heard of as often, until something is learned
 	kept      = 10 * time.Minute
+	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
 	later     = 100 * time.Millisecond
 )
@@ -161,9 +162,9 @@ func (c *Course) Room(now throttle.Instant, n int) int {
 	return min(n, max(0, c.plan.Most-flying))
 }
 
-// note takes in an answer, and reports whether it cannot wait for a call that goes
+// note takes in an answer, while everybody is held or not, and reports whether it cannot wait for a call that goes
 // anyway.
-func (f *fleet) note(s *learn.State, fact learn.Fact) (urgent bool) {
+func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	at := turning{s.Cut, s.Episode}
 	news := fact.Ordinal > s.Cut || !f.begun
 	if urgent = news && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
@@ -178,8 +179,8 @@ func (f *fleet) note(s *learn.State, fact learn.Fact) (urgent bool) {
 		f.facts = slices.Delete(f.facts, 0, 1)
 	}
 	f.facts = append(f.facts, fact)
-	if len(f.facts) == 1 && !urgent {
-		f.linger(s)
+	if !urgent && (len(f.facts) == 1 || fact.Refused) {
+		f.linger(s, fact.Refused, held)
 	}
 	return urgent
 }
@@ -187,9 +188,12 @@ func (f *fleet) note(s *learn.State, fact learn.Fact) (urgent bool) {
 // linger has what is to be told wait no longer than a moment for a call that goes
 // anyway. While a rate is in force such calls go; otherwise everybody may be
 // waiting for what is to be told.
-func (f *fleet) linger(s *learn.State) {
+func (f *fleet) linger(s *learn.State, refused, held bool) {
 	d := soon
-	if s.Mode == learn.Rate && !s.Episode {
+	switch {
+	case refused: // what was served is counted without it
+		d = atOnce
+	case s.Mode == learn.Rate && !s.Episode && !held:
 		d = later
 	}
 	if f.timer == nil {
@@ -215,7 +219,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
 		}
 		f.Ordinal, f.Flying = flown.given, max(1, int(float64(f.Flying)*s.share+0.5))
-		urgent = s.note(&c.state, f)
+		urgent = s.note(&c.state, f, c.hold() > now)
 		s.met = true
 	case !c.state.Quiet(&f):
 		c.state = learn.Observe(c.state, &f, now)
