@@ -2,11 +2,16 @@ package distributed_test
 
 import (
 	"fmt"
+	"log/slog"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -102,4 +107,31 @@ func longest(from, to throttle.Instant, at []throttle.Instant) time.Duration {
 		gap, last = max(gap, i.Sub(last)), i
 	}
 	return gap
+}
+
+// A Redis that accepts connections and says nothing lets a replica go by its share at
+// once, though its caller has waited for an answer: at half of 100/s for a hundred
+// replicas the next would go two seconds later.
+func TestShareLetsTheFirstGoOnceRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() // accepted by the kernel, read by nobody
+	client := redis.NewClient(&redis.Options{Addr: silent.Addr().String()})
+	defer client.Close()
+	store := distributed.New(client, "silent")
+	store.Logger = slog.New(slog.DiscardHandler)
+	defer store.Close()
+	limiter, err := store.Limiter("lane", throttle.LeakyBucket(100, time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := shaping.NewQueue(limiter)
+	defer q.Close()
+	began := time.Now()
+	if err := q.Wait(t.Context()); err != nil || time.Since(began) > 1500*time.Millisecond {
+		t.Errorf("Wait() = %v after %v, want it soon after the deadline of 50ms", err, time.Since(began))
+	}
 }
