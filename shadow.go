@@ -25,7 +25,7 @@ func (o Outcome) String() string {
 }
 
 // A ShadowCount counts the requests on which the enforced limits and the
-// shadow limits came to these outcomes. They agree where Live is Candidate. A
+// shadow limits came to these outcomes. They agree if Live is Candidate. A
 // request whose context was over before it came is not counted.
 type ShadowCount struct {
 	Live, Candidate Outcome

@@ -68,12 +68,11 @@ func (c *class) order(t *tenant) {
 	if t.start = c.now; !t.waiting[0].back {
 		t.start = max(c.now, t.end)
 	}
-	switch {
-	case t.index == 0:
+	if t.index == 0 {
 		heap.Push(&c.tenants, t)
-	default:
-		heap.Fix(&c.tenants, t.index-1)
+		return
 	}
+	heap.Fix(&c.tenants, t.index-1)
 }
 
 // charge counts the departure of w.
