@@ -103,8 +103,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 		wall    float64 // of the ideal, at most; zero: it is not judged
 		refused int     // at most
 	}{
-		{"bare", nil, 1.15, 90},
-		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.15, 30},
+		{"bare", nil, 1.3, 50},
+		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 0, 40},
 		{"coarse", []testserver.Style{testserver.Coarse}, 0, 40},
 	} {

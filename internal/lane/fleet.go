@@ -21,12 +21,13 @@ type fleet struct {
 	sharer throttle.Sharer
 	begun  bool // the state is that of all
 
-	words []byte       // to tell, beside facts
-	facts []learn.Fact // to tell, by the lane's clock
-	timer *time.Timer  // for those
-	met   bool         // what was known before was told
-	rouse bool         // the others are to hear of it at once
-	said  turning      // what was hurried for last
+	words  []byte           // to tell, beside facts
+	facts  []learn.Fact     // to tell, by the lane's clock
+	timer  *time.Timer      // for those
+	met    bool             // what was known before was told
+	braked throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
+	rouse  bool             // the others are to hear of it at once
+	said   turning          // what was hurried for last
 
 	free  int              // departures that took no permit and were not told
 	local int64            // departures of this process that the store knew of at the last call
@@ -48,6 +49,7 @@ const (
 	stale     = time.Second     // served calls that were not told for so long teach nothing
 	pulse     = 2 * time.Second // a process with calls is heard of as often, until something is learned
 	kept      = 10 * time.Minute
+	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
 	later     = 100 * time.Millisecond
@@ -226,6 +228,9 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		c.replan(now)
 	}
 	if urgent {
+		if a.Refused {
+			s.braked = now.Add(brake)
+		}
 		s.sharer.Hurry()
 	}
 	c.mu.Unlock()
@@ -305,7 +310,7 @@ func (f *fleet) see(v throttle.View) {
 // Hear implements [throttle.Learner].
 func (c *Course) Hear(told []byte, ordinal int64, at throttle.Instant) {
 	c.mu.Lock()
-	if !c.fleet.begun {
+	if c.fleet.braked = 0; !c.fleet.begun {
 		c.begins()
 	}
 	c.state.Setting = c.setting

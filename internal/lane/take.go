@@ -147,10 +147,14 @@ func (c *Course) held(now throttle.Instant, r throttle.Request) throttle.Instant
 // hold returns the instant before which nobody departs. An answer is not waited
 // for without end.
 func (c *Course) hold() throttle.Instant {
+	hold := c.plan.Hold
 	if c.plan.Asks {
-		return max(c.plan.Sure, c.left.Add(unanswered))
+		hold = max(c.plan.Sure, c.left.Add(unanswered))
 	}
-	return c.plan.Hold
+	if c.fleet != nil {
+		hold = max(hold, c.fleet.braked)
+	}
+	return hold
 }
 
 // crowded returns when fewer calls will be in flight than the plan's bound.
