@@ -31,7 +31,7 @@ type attempt struct {
 	server    *server
 	departure shaping.Departure // its request is what was settled so far
 	secure    bool
-	idle      http.RoundTripper // the base, whose idle connections may have to be closed
+	t         *Transport
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began

@@ -36,7 +36,7 @@ func (a *attempt) getConn(string) {
 	case !http2 && unheard == resends:
 		// Connection after connection is dead. The idle ones are of no use any
 		// more; a new one succeeds if anything can.
-		if c, ok := a.idle.(interface{ CloseIdleConnections() }); ok {
+		if c, ok := a.t.base.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
 		}
 	}

@@ -111,7 +111,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 
 // newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
-	a := &attempt{caller: c.ctx, lane: c.lane, server: &c.observer.server, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", idle: c.t.base}
+	a := &attempt{caller: c.ctx, lane: c.lane, server: &c.observer.server, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", t: c.t}
 	a.Context, a.cancel = context.WithCancelCause(c.ctx)
 	if !c.t.UnguardedResends {
 		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}

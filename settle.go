@@ -43,7 +43,7 @@ func (a *attempt) settle(unit string, cost int) error {
 	if slices.Contains(a.settled, unit) {
 		return fmt.Errorf("weir: %q was settled before", unit)
 	}
-	l, err := a.lane.Again()
+	l, err := a.t.lanes.Again(a.lane)
 	if err != nil {
 		return fmt.Errorf("weir: settling %q: %w", unit, err)
 	}

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -34,11 +33,3 @@ func (d *doubts) agreed(now throttle.Instant, this *doubt) bool {
 
 // forget ends the doubt.
 func (d *doubts) forget() { d.last.Store(nil) }
-
-// Doubtful reports whether it is unclear that the refusal of a route concerns
-// the whole lane. It is unclear unless another route of the key was refused for
-// such a long time and still is.
-func (l *Lane) Doubtful(key, route string, told time.Duration) bool {
-	now := l.queue.Now()
-	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(told, longestPause))})
-}

@@ -77,5 +77,5 @@ func (l *Lane) learned(ctx context.Context, k learn.Known) {
 	if k.InFlight > 0 {
 		with = append(with, "in_flight", k.InFlight)
 	}
-	l.home.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
+	l.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -18,7 +19,7 @@ import (
 // credential or, in the lane that many keys share, of a key.
 type Lane struct {
 	key      string
-	home     *Lanes
+	settings *Settings
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	gate     *gate
 	queue    *shaping.Queue
@@ -63,26 +64,21 @@ func sublaneName(l *Lane, part string) string { return l.key + "\x00" + part }
 // that no requests that enter by mistake make it positive.
 const gone = -1 << 40
 
-// newLane returns a lane with limits that the store enforces.
-func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Limit) (*Lane, error) {
-	t := &home.settings
-	resolved, err := home.resolver.resolve(limits)
-	if err != nil {
-		return nil, fmt.Errorf("limits: %w", err)
-	}
-	limiter, err := store.Limiter(key, *resolved...)
+// newLane returns a lane with limits, resolved, that the store enforces.
+func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle.Limit) (*Lane, error) {
+	limiter, err := store.Limiter(key, *limits...)
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
-	l := &Lane{key: key, home: home, budget: t.Budget()}
-	l.limits.Store(resolved)
+	l := &Lane{key: key, settings: set, budget: set.Budget()}
+	l.limits.Store(limits)
 	_, local := store.(throttle.Local)
-	l.gate = newGate(limiter, l.newCourse(limiter, local, limits), t.MaxPause)
+	l.gate = newGate(limiter, l.newCourse(limiter, local, *limits), set.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
-	t.SetQueue(l.queue)
+	set.SetQueue(l.queue)
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
-	l.observer = t.Observe(key)
+	l.observer = set.Observe(key)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if !local {
@@ -96,11 +92,11 @@ func newLane(home *Lanes, store throttle.Store, key string, limits []throttle.Li
 // there.
 func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle.Limit) *Course {
 	sharer, together := limiter.(throttle.Sharer)
-	if !l.home.settings.Learn || !local && !together && len(limits) > 0 {
+	if !l.settings.Learn || !local && !together && len(limits) > 0 {
 		return nil
 	}
 	set := settingOf(limits)
-	set.Spread = l.home.settings.Spread
+	set.Spread = l.settings.Spread
 	c := NewCourse(set, l)
 	if together {
 		c.Share(sharer)
@@ -155,21 +151,39 @@ func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 // Settle states what a departure should have been charged.
 func (l *Lane) Settle(d shaping.Departure, actual throttle.Request) { l.queue.Settle(d, actual) }
 
-// Again enters the lane once more for a call that is over. If the lane is gone, it
-// enters the one that its key has now.
-func (l *Lane) Again() (*Lane, error) {
-	if l.enter() {
-		return l, nil
-	}
-	return l.home.Enter(l.key)
-}
-
 // Store returns how the lane's limits are shared through a store, as the
 // limiter told it last. It is nil if they are not shared.
 func (l *Lane) Store() *throttle.StoreState { return l.gate.store.Load() }
 
 // HasSublanes reports whether the lane has sub-lanes. It takes no lock.
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
+
+// ShadowLimits returns the limits that decide beside the enforced ones, if
+// there are any.
+func (l *Lane) ShadowLimits() []throttle.Limit {
+	if l.shadow == nil {
+		return nil
+	}
+	return l.shadow.limits
+}
+
+// DecideShadow lets the lane's shadow decide on a request that arrived at an
+// instant. The lane's own limits have decided live. There must be shadow
+// limits.
+func (l *Lane) DecideShadow(arrived throttle.Instant, r throttle.Request, live Outcome) {
+	l.shadow.decide(arrived, r, live)
+}
+
+// ShadowCounts returns what the shadow has counted, and nil if there is none.
+func (l *Lane) ShadowCounts() *Counts {
+	if l.shadow == nil {
+		return nil
+	}
+	l.shadow.mu.Lock()
+	defer l.shadow.mu.Unlock()
+	seen := l.shadow.seen
+	return &seen
+}
 
 // State returns the state of the lane's queue and limiter.
 func (l *Lane) State() shaping.State { return l.queue.State() }
@@ -241,4 +255,28 @@ func (l *Lane) close() error {
 	l.queue.Close()
 	l.observer.Closed(l.queue.State().Store)
 	return l.gate.Close()
+}
+
+// waits tells the log and the observer of a wait that begins.
+func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
+	l.tellLong(w)
+	return l.observer.Waits(ctx, w, l.Store())
+}
+
+// tellLong logs a wait that will be long. Otherwise nobody would notice callers
+// whom a day's limit holds for an hour.
+func (l *Lane) tellLong(w shaping.Wait) {
+	limits := *l.limits.Load()
+	wait := max(w.Planned, lineTime(limits, w.Waiting))
+	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
+		return
+	}
+	with := []any{"lane", l.key, "wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
+	if w.Limit != "" {
+		with = append(with, "limit", labelOf(limits, w.Limit))
+	}
+	if l.sub != nil {
+		with = append(with, "alone", l.sub.part)
+	}
+	l.settings.Logger().Warn("weir: requests wait for long", with...)
 }

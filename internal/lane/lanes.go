@@ -64,6 +64,15 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 	}
 }
 
+// Again enters the lane once more for a call that is over. If the lane is gone,
+// it enters the one that its key has now.
+func (s *Lanes) Again(l *Lane) (*Lane, error) {
+	if l.enter() {
+		return l, nil
+	}
+	return s.Enter(l.key)
+}
+
 // present returns the lane that there is for a key, with the request counted
 // in. If there is none, shared says whether there is no room for one, so that
 // the shared lane must be made.
@@ -131,7 +140,11 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	if err != nil {
 		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
-	l, err := newLane(s, s.settings.Store, key, limits)
+	resolved, err := s.resolver.resolve(limits)
+	if err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	l, err := newLane(&s.settings, s.settings.Store, key, resolved)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +206,7 @@ func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
 	}
 	// A sub-lane only holds a pause. The store's limiter of the lane could not tell
 	// that pause from one of the lane itself.
-	l, err := newLane(s, throttle.Local{}, of.key, nil)
+	l, err := newLane(&s.settings, throttle.Local{}, of.key, new([]throttle.Limit))
 	if err != nil {
 		return nil, gone
 	}

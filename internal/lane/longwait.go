@@ -1,12 +1,9 @@
 package lane
 
 import (
-	"context"
 	"sync"
 	"time"
 
-	"github.com/weirgo/weir/internal/readable"
-	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -59,28 +56,4 @@ func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 		longest = max(longest, time.Duration(seconds*float64(time.Second)))
 	}
 	return longest
-}
-
-// waits tells the log and the observer of a wait that begins.
-func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
-	l.tellLong(w)
-	return l.observer.Waits(ctx, w, l.Store())
-}
-
-// tellLong logs a wait that will be long. Otherwise nobody would notice callers
-// whom a day's limit holds for an hour.
-func (l *Lane) tellLong(w shaping.Wait) {
-	limits := *l.limits.Load()
-	wait := max(w.Planned, lineTime(limits, w.Waiting))
-	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
-		return
-	}
-	with := []any{"lane", l.key, "wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
-	if w.Limit != "" {
-		with = append(with, "limit", labelOf(limits, w.Limit))
-	}
-	if l.sub != nil {
-		with = append(with, "alone", l.sub.part)
-	}
-	l.home.settings.Logger().Warn("weir: requests wait for long", with...)
 }

@@ -22,7 +22,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	if moved {
 		l.observer.Paused(told, min(told, longestPause))
 	}
-	long := told > l.home.settings.MaxPause
+	long := told > l.settings.MaxPause
 	if long {
 		l.gate.closeTo(fact.Until)
 	}
@@ -34,7 +34,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 		if l.sub != nil {
 			with = append(with, "alone", l.sub.part)
 		}
-		l.home.settings.Logger().Warn("weir: lane closed: the server asked for a long pause", with...)
+		l.settings.Logger().Warn("weir: lane closed: the server asked for a long pause", with...)
 	}
 	return told > 0 && !long
 }
@@ -76,4 +76,12 @@ func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Dur
 // between.
 func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 	return throttle.Instant(l.servedAt.Load()) > refusedAt
+}
+
+// Doubtful reports whether it is unclear that the refusal of a route concerns
+// the whole lane. It is unclear unless another route of the key was refused for
+// such a long time and still is.
+func (l *Lane) Doubtful(key, route string, told time.Duration) bool {
+	now := l.queue.Now()
+	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(told, longestPause))})
 }

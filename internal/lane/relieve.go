@@ -18,17 +18,17 @@ func (s *Lanes) Forget(l *Lane, key string) { s.relieve(l, key, (*Lane).forget) 
 // relieve calls do for the lane of a key, and for the shared lane if the key is
 // "".
 func (s *Lanes) relieve(l *Lane, key string, do func(*Lane)) {
-	l.relieve(key, do)
+	s.relieveOne(l, key, do)
 	if o := s.overflow.Load(); o != nil && o != l && key == "" {
-		o.relieve(key, do)
+		s.relieveOne(o, key, do)
 	}
 }
 
-// relieve calls do for the lane and for its sub-lanes. In the shared lane, it
+// relieveOne calls do for the lane and for its sub-lanes. In the shared lane, it
 // calls do for the key's own sub-lanes, or for all if the key is "".
-func (l *Lane) relieve(key string, do func(*Lane)) {
+func (s *Lanes) relieveOne(l *Lane, key string, do func(*Lane)) {
 	l.doubts.forget()
-	for _, sublane := range l.home.sublanesOf(l) {
+	for _, sublane := range s.sublanesOf(l) {
 		if !l.shared || key == "" || strings.HasPrefix(sublane.sub.part, PartOfKey(key)) {
 			do(sublane)
 		}

@@ -111,30 +111,3 @@ func (s *shadow) waiting(now throttle.Instant) int {
 	}
 	return waiting
 }
-
-// ShadowLimits returns the limits that decide beside the enforced ones, if
-// there are any.
-func (l *Lane) ShadowLimits() []throttle.Limit {
-	if l.shadow == nil {
-		return nil
-	}
-	return l.shadow.limits
-}
-
-// DecideShadow lets the lane's shadow decide on a request that arrived at an
-// instant. The lane's own limits have decided live. There must be shadow
-// limits.
-func (l *Lane) DecideShadow(arrived throttle.Instant, r throttle.Request, live Outcome) {
-	l.shadow.decide(arrived, r, live)
-}
-
-// ShadowCounts returns what the shadow has counted, and nil if there is none.
-func (l *Lane) ShadowCounts() *Counts {
-	if l.shadow == nil {
-		return nil
-	}
-	l.shadow.mu.Lock()
-	defer l.shadow.mu.Unlock()
-	seen := l.shadow.seen
-	return &seen
-}

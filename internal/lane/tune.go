@@ -41,7 +41,7 @@ func (s *Lanes) tune(l *Lane) error {
 		latest := s.changes.Load() == changes
 		var err error
 		if latest {
-			err = l.tune(limits)
+			err = s.replace(l, limits)
 		}
 		s.tuning.Unlock()
 		if latest {
@@ -50,14 +50,14 @@ func (s *Lanes) tune(l *Lane) error {
 	}
 }
 
-// tune replaces the limits of the lane.
-func (l *Lane) tune(limits []throttle.Limit) error {
+// replace replaces the limits of a lane.
+func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	old := l.limits.Load()
-	limits, err := l.home.settings.inPlace(*old, limits)
+	limits, err := s.settings.inPlace(*old, limits)
 	if err != nil {
 		return err
 	}
-	resolved, err := l.home.resolver.resolve(limits)
+	resolved, err := s.resolver.resolve(limits)
 	if err != nil || slices.Equal(*resolved, *old) {
 		return err
 	}
