@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type attempt struct {
 	departure shaping.Departure // its request is what was settled so far
 	secure    bool
 	t         *Transport
+	flight    *lane.Flight // nil: calls in flight are not bounded, or it has not departed
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began
@@ -129,8 +131,8 @@ func (a *attempt) end() error {
 
 // answered binds the attempt to the response: its context lives until the body
 // is read or closed, and no longer. A connection that was upgraded belongs to
-// the caller.
-func (a *attempt) answered(resp *http.Response) {
+// the caller. If early, the call counts as in flight no longer.
+func (a *attempt) answered(resp *http.Response, early bool) {
 	a.kept = true
 	if resp.Request == nil {
 		resp.Request = &a.out
@@ -139,15 +141,39 @@ func (a *attempt) answered(resp *http.Response) {
 	a.shown = *resp.Request.WithContext((*shownContext)(a))
 	resp.Request = &a.shown
 	if resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		a.cancel(nil)
+		a.finish()
 		return
 	}
+	if early {
+		a.flight.Land()
+	}
 	a.ReadCloser = resp.Body
-	resp.Body = a
-	if w, ok := a.ReadCloser.(io.Writer); ok {
-		resp.Body = &duplex{a, w}
+	resp.Body = a.body()
+}
+
+// body returns the attempt as the body of its response. If the attempt's flight is
+// counted, the body is a value of its own, to which nobody but the caller holds: so
+// the garbage collector finds one that was dropped.
+func (a *attempt) body() io.ReadCloser {
+	w, writes := a.ReadCloser.(io.Writer)
+	switch {
+	case writes:
+		d := &duplex{a, w}
+		if a.flight != nil {
+			runtime.AddCleanup(d, a.flight.Lose, a.cancel)
+		}
+		return d
+	case a.flight != nil:
+		d := &droppable{a}
+		runtime.AddCleanup(d, a.flight.Lose, a.cancel)
+		return d
+	default:
+		return a
 	}
 }
+
+// A droppable is the body of a response that is noticed if it is dropped.
+type droppable struct{ *attempt }
 
 // A shownContext is the context of the request that a response shows. Callers
 // go on with it after the response, so it lives as long as the caller's own. It
@@ -206,10 +232,11 @@ func (a *attempt) Close() error {
 	return err
 }
 
-// finish ends the context. It does so once, because that takes locks of the
-// caller's context.
+// finish ends the context and the flight. It does so once, because that takes locks
+// of the caller's context.
 func (a *attempt) finish() {
 	if a.done.CompareAndSwap(false, true) {
 		a.cancel(nil)
+		a.flight.Land()
 	}
 }

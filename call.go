@@ -122,7 +122,7 @@ func (c *call) end() {
 		c.inHand.Body.Close()
 	}
 	if c.watched != nil && !c.watched.kept {
-		c.watched.cancel(nil)
+		c.watched.finish()
 	}
 	if c.body != nil {
 		c.body.Close()

@@ -23,21 +23,22 @@ func (t *Transport) enter(key string) (*lane.Lane, error) {
 // settings returns the fields that the lanes need.
 func (t *Transport) settings() lane.Settings {
 	s := lane.Settings{
-		MaxWaiting: t.MaxWaiting,
-		SetQueue:   t.setQueue,
-		MaxPause:   t.maxPause(),
-		MaxLanes:   t.maxLanes(),
-		Learn:      t.Learn != LearnOff,
-		Spread:     t.Learn == LearnSpread,
-		Recall:     t.Recall,
-		Store:      t.Store,
-		Shadow:     t.Shadow,
-		Priced:     t.Cost != nil,
-		Limits:     t.limitsFor,
-		Budget:     t.Retry.NewBudget,
-		Logger:     t.logger,
-		Observe:    t.observe,
-		Opened:     t.opened,
+		MaxWaiting:  t.MaxWaiting,
+		MaxInFlight: t.MaxInFlight,
+		SetQueue:    t.setQueue,
+		MaxPause:    t.maxPause(),
+		MaxLanes:    t.maxLanes(),
+		Learn:       t.Learn != LearnOff,
+		Spread:      t.Learn == LearnSpread,
+		Recall:      t.Recall,
+		Store:       t.Store,
+		Shadow:      t.Shadow,
+		Priced:      t.Cost != nil,
+		Limits:      t.limitsFor,
+		Budget:      t.Retry.NewBudget,
+		Logger:      t.logger,
+		Observe:     t.observe,
+		Opened:      t.opened,
 	}
 	if s.Store == nil {
 		s.Store = throttle.Local{}

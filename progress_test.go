@@ -253,3 +253,26 @@ func TestResumedLaneServesAgain(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// Workers far beyond the calls in flight that the server bears are all served, and
+// none is refused: over real sockets, in real time.
+func TestBoundedFlightsServeEverybody(t *testing.T) {
+	const calls, workers, most = 600, 64, 8
+	r := socketRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(most)}, Service: 5 * time.Millisecond},
+		&weir.Transport{MaxInFlight: most})
+	var next atomic.Int64
+	var line sync.WaitGroup
+	began := time.Now()
+	for range workers {
+		line.Go(func() {
+			for next.Add(1) <= calls {
+				r.want("GET", r.get(t.Context(), ""), 200)
+			}
+		})
+	}
+	line.Wait()
+	arrivals := r.vendor.Arrivals()
+	if took := time.Since(began); took > 20*time.Second || len(arrivals.Granted()) != calls || len(arrivals) != calls {
+		t.Errorf("%d of %d arrivals were served in %v, want %d of %d, within 20 s; the ideal is 0.4 s", len(arrivals.Granted()), len(arrivals), took, calls, calls)
+	}
+}

@@ -30,9 +30,10 @@ func (c *call) send() (*http.Response, error) {
 	}
 	c.sent++
 	c.granted, c.flying = false, true
-	if a == nil {
+	if a == nil { // then its calls in flight are not bounded
 		return conform(c.t.base.RoundTrip(out))
 	}
+	a.flight = c.lane.Fly()
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
 		defer timer.Stop()
@@ -45,10 +46,10 @@ func (c *call) send() (*http.Response, error) {
 		resp, err = nil, stopped
 	}
 	if err != nil {
-		a.cancel(nil)
+		a.finish()
 		return nil, err
 	}
-	a.answered(resp)
+	a.answered(resp, c.t.ReleaseAtHeaders)
 	return resp, nil
 }
 
@@ -90,7 +91,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	}
 	out = c.req
 	switch {
-	case !c.t.UnguardedResends || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0: // Settle finds it
+	case !c.t.UnguardedResends || c.lane.Bounded() || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0: // Settle finds it
 		a = newAttempt(c)
 		c.watched = a
 		// The copy that WithContext makes stays on the stack: one allocation

@@ -14,6 +14,7 @@ type LaneState struct {
 	Key       string                // "" for the lane that keys beyond MaxLanes share
 	Waiting   int                   // requests in line
 	Requests  int                   // requests in the lane: in line, in flight or between attempts
+	InFlight  int                   // requests in flight, if MaxInFlight is set; else zero
 	Paused    time.Duration         // until the lane's pause ends; zero: it is not paused
 	RateShare float64               // share of the configured rate that is in force; below 1 after a refusal, for limits of up to a minute
 	Stale     uint64                // permits that were void because their request woke too late
@@ -55,6 +56,7 @@ func stateOf(l *lane.Lane) LaneState {
 		Key:       l.Key(),
 		Waiting:   s.Waiting,
 		Requests:  l.Requests(),
+		InFlight:  l.InFlight(),
 		Paused:    s.Paused,
 		RateShare: s.RateShare,
 		Stale:     s.Stale,

@@ -1,7 +1,9 @@
 package weir
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -102,6 +104,18 @@ type Transport struct {
 	// MaxWait is the longest time that a request waits in line before one attempt.
 	// Zero means no bound but the context.
 	MaxWait time.Duration
+
+	// MaxInFlight is the most requests of one lane that are in flight at a time in
+	// this process. A request is in flight from its departure until it has failed,
+	// or until the body of its answer is closed or read to the end. The bound holds
+	// together with the limits: no permit is spent while the lane is full. If a body
+	// is dropped without being closed, the garbage collector finds it; the first one
+	// in each lane is logged. Zero means any number.
+	MaxInFlight int
+
+	// ReleaseAtHeaders counts a request as in flight only until its answer begins,
+	// for streams that last. If false, it counts to the end of the body.
+	ReleaseAtHeaders bool
 
 	// Overflow says which request is rejected if a lane's line is full: if more
 	// than MaxWaiting requests wait, or if their bodies are larger than
@@ -261,6 +275,25 @@ func (t *Transport) Close() error {
 	t.metering.Do(func() {}) // nobody makes them any more
 	t.metrics.Close()
 	return t.lanes.Close()
+}
+
+// Shutdown rejects all later requests with an error that matches shaping.ErrClosed,
+// waits until those in line, in flight and between attempts have their answers, and
+// then closes the Transport as Close does. If ctx ends before, those that still wait
+// are rejected, and the error is that of ctx. The bodies of answers that were
+// returned are waited for only if MaxInFlight is set: otherwise they are the
+// caller's affair.
+func (t *Transport) Shutdown(ctx context.Context) error {
+	t.once.Do(t.init)
+	t.lanes.Drain()
+	for wait := time.Millisecond; !t.lanes.Empty(); wait = min(2*wait, 100*time.Millisecond) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), t.Close())
+		}
+	}
+	return t.Close()
 }
 
 // ErrPaused is matched by the error for a request whose lane is closed, because

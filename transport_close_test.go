@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -115,5 +116,55 @@ func TestCloseSendsWaitersOfRoutesAway(t *testing.T) {
 		time.Sleep(time.Second)
 		r.transport.Close()
 		wantClosed(t, "GET that waits for its route", <-got, time.Second)
+	})
+}
+
+func TestShutdownLetsEverybodyGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Service: time.Second, Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 500}}},
+			&weir.Transport{Limits: every(4 * time.Second), Retry: after(10 * time.Second)})
+		callers := r.callers(t.Context(), 4)
+		ended := make(chan error)
+		go func() { ended <- r.transport.Shutdown(t.Context()) }()
+		time.Sleep(time.Millisecond)
+		wantClosed(t, "GET after Shutdown", r.get(t.Context(), "later"), time.Millisecond)
+		for _, got := range callers.wait() {
+			r.want("GET in line or between attempts", got, 200)
+		}
+		// The last one is the first, again: at 16 s, for a second.
+		if err := <-ended; err != nil || r.now() > 17*time.Second+100*time.Millisecond {
+			t.Errorf("Shutdown() = %v at %v, want nil within 100ms after 17s", err, r.now())
+		}
+		if n := len(r.vendor.Arrivals()); n != 5 {
+			t.Errorf("%d arrivals, want 5", n)
+		}
+	})
+}
+
+func TestShutdownEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Hour)})
+		callers := r.callers(t.Context(), 3)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.transport.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown() = %v, want DeadlineExceeded", err)
+		}
+		answers := callers.wait()
+		r.want("the first GET", answers[0], 200)
+		for _, got := range answers[1:] {
+			wantClosed(t, "GET in line", got, time.Second)
+		}
+	})
+}
+
+func TestShutdownWaitsForCountedBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 5})
+		resp := r.open(t.Context(), "open")
+		time.AfterFunc(time.Minute, func() { resp.Body.Close() })
+		if err := r.transport.Shutdown(t.Context()); err != nil || r.now() < time.Minute {
+			t.Errorf("Shutdown() = %v at %v, want nil once the body is closed, at 1m", err, r.now())
+		}
 	})
 }

@@ -24,6 +24,8 @@ type gate struct {
 	started time.Time                           // when the gate read the wall clock
 	store   atomic.Pointer[throttle.StoreState] // as the limiter told it last; nil: there is no store
 
+	bound bound // of calls in flight
+
 	shut atomic.Bool // the gate is closed, or waits for a good answer: the fields below count
 
 	mu       sync.Mutex
@@ -45,6 +47,14 @@ func (g *gate) now() throttle.Instant {
 
 // Take implements [throttle.Limiter].
 func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
+	if g.bound.most > 0 && r.ID != 0 {
+		return g.takeBounded(now, r)
+	}
+	return g.takeAny(now, r)
+}
+
+// takeAny is Take if any number of calls may be in flight.
+func (g *gate) takeAny(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
 	if g.shut.Load() {
 		at, err = g.probe(now, r)
 	} else {
@@ -182,6 +192,9 @@ func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 			forecast.Reason, forecast.Limit = reason, learnedLimit
 		}
 	}
+	if forecast.At <= now && r.ID != 0 && g.bound.full() {
+		forecast.Reason, forecast.Limit = throttle.ReasonConcurrency, ""
+	}
 	if !g.shut.Load() {
 		return forecast
 	}
@@ -201,6 +214,14 @@ const learnedLimit = "learned"
 
 // Refund implements [throttle.Limiter].
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
+	if g.bound.most > 0 && r.ID != 0 {
+		g.bound.land()
+	}
+	g.refund(now, at, r)
+}
+
+// refund takes back what was spent for a call that is not counted in flight.
+func (g *gate) refund(now, at throttle.Instant, r throttle.Request) {
 	g.Limiter.Refund(now, at, r)
 	if g.course != nil {
 		g.course.Refund(now, at, r)
@@ -251,14 +272,25 @@ func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 	if !ok {
 		return
 	}
-	if g.course != nil && n > 0 {
-		room := g.course.Room(now, n)
+	if room := g.room(now, n); room < n {
 		if room == 0 {
 			return
 		}
 		n, line = room, first(line, room)
 	}
 	r.Fetch(now, n, line)
+}
+
+// room returns for how many of n calls in line permits are had: for those who may
+// fly.
+func (g *gate) room(now throttle.Instant, n int) int {
+	if g.bound.most > 0 {
+		n = min(n, int(max(0, g.bound.most-g.bound.flying.Load())))
+	}
+	if g.course != nil && n > 0 {
+		n = g.course.Room(now, n)
+	}
+	return n
 }
 
 // first returns the first n of a line.
@@ -296,7 +328,7 @@ func (g *gate) Tolerance() time.Duration {
 // State implements [throttle.Limiter].
 func (g *gate) State(now throttle.Instant) throttle.State {
 	s := g.Limiter.State(now)
-	s.Whole = s.Whole && g.known() == learn.Known{}
+	s.Whole = s.Whole && g.known() == learn.Known{} && g.bound.flying.Load() == 0
 	if !g.shut.Load() {
 		return s
 	}

@@ -22,6 +22,7 @@ type Lanes struct {
 	sublanes  table
 	done      chan struct{}
 	changes   atomic.Int64 // number of changes of limits
+	draining  atomic.Bool  // newcomers are rejected
 	forgotten atomic.Bool  // Recall returned what cannot be read, and that was logged
 
 	tuning sync.Mutex // held to tune one lane at a time
@@ -43,6 +44,9 @@ func New(set Settings) *Lanes {
 // with the request counted in. It makes the lane on first use. The error says
 // why there can be none: limits that do not validate, or shaping.ErrClosed.
 func (s *Lanes) Enter(key string) (*Lane, error) {
+	if s.draining.Load() {
+		return nil, &shaping.Error{Err: shaping.ErrClosed}
+	}
 	if l := s.keyed.find(key); l != nil && l.enter() {
 		return l, nil
 	}
@@ -148,7 +152,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	if err != nil {
 		return nil, err
 	}
-	l.shadow = shadow
+	l.shadow, l.gate.bound.most = shadow, int64(max(s.settings.MaxInFlight, 0))
 	if memory != nil && l.gate.course != nil {
 		l.gate.course.Recall(l.queue.Now(), *memory)
 	}
@@ -264,6 +268,20 @@ func (s *Lanes) Each(f func(*Lane) bool) {
 	if l := s.overflow.Load(); l != nil && more {
 		f(l)
 	}
+}
+
+// Drain lets nobody enter any more. Those who are in a lane stay.
+func (s *Lanes) Drain() { s.draining.Store(true) }
+
+// Empty reports whether nobody is in a lane, and no call is in flight that its lane
+// counts.
+func (s *Lanes) Empty() bool {
+	for _, l := range s.All() {
+		if l.Requests() > 0 || l.InFlight() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Done returns a channel that is closed when the lanes are.
