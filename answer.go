@@ -11,7 +11,7 @@ import (
 
 // hear reads what the answer says, and lets the lane believe it.
 func (c *call) hear(resp *http.Response, err error) headers.Signal {
-	c.paused, c.told, c.inHand = false, 0, resp
+	c.paused, c.told, c.bucket, c.inHand = false, 0, "", resp
 	if err != nil {
 		if c.flying {
 			c.landed(false, nil)
@@ -19,6 +19,7 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 		return headers.Signal{}
 	}
 	c.observer.server.answered(resp)
+	c.named(resp)
 	signal, heeded := c.read(resp)
 	if signal.Throttled {
 		c.observer.meter.Refusal(c.ctx, resp, &signal)
@@ -92,17 +93,31 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	if !served {
 		quotas = nil
 	}
-	a := c.answer(c.lane, quotas)
-	a.Served = served
-	c.lane.Landed(c.ctx, &a)
+	bucket := c.enterBucket(c.bucket)
+	if c.bucket == "" {
+		c.land(c.lane, served, quotas)
+	} else { // the bucket's is no quota of the whole lane
+		c.land(c.lane, served, nil)
+	}
 	for i := range c.visits {
-		if v := &c.visits[i]; v.passed {
-			a := c.answer(v.lane, nil)
-			a.Served = served
+		switch v := &c.visits[i]; {
+		case v.passed && v.lane == bucket:
 			v.passed = false
-			v.lane.Landed(c.ctx, &a)
+			c.land(v.lane, served, quotas)
+		case v.passed:
+			v.passed = false
+			c.land(v.lane, served, nil)
+		case v.lane == bucket:
+			c.tellBucket(bucket, quotas)
 		}
 	}
+}
+
+// land says it to one of the lanes that the call has passed.
+func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
+	a := c.answer(l, quotas)
+	a.Served = served
+	l.Landed(c.ctx, &a)
 }
 
 // answer returns what a lane may learn from the attempt. The lane is that of

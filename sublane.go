@@ -26,19 +26,21 @@ func (c *call) passSublanes() error {
 	if len(c.visits) > 0 && c.started == 0 {
 		c.started = c.lane.Now()
 	}
-	for i := range c.visits {
+	for i := 0; i < len(c.visits); i++ {
 		v := &c.visits[i]
 		seen, err := v.lane.Wait(c.ctx, &v.turn)
 		if err != nil {
 			return err
 		}
 		v.passed, v.seen = true, seen
+		c.enterBuckets() // its route may have been named meanwhile
 	}
 	return nil
 }
 
 // enterSublanes enters the sub-lanes that concern the call and exist by now.
 func (c *call) enterSublanes() {
+	c.enterBuckets()
 	if !c.lane.HasSublanes() {
 		return
 	}
@@ -67,11 +69,11 @@ func (c *call) enterSublane(l *lane.Lane) {
 }
 
 // sublanePaused reports whether a sub-lane is paused that the call had passed,
-// or that was made since.
+// or that was made since, or its route's bucket was named since.
 func (c *call) sublanePaused() bool {
 	c.enterSublanes()
 	for _, v := range c.visits {
-		if v.lane.State().Paused > 0 {
+		if v.lane.State().Paused > 0 || v.lane.OfBucket() && !v.passed {
 			return true
 		}
 	}
@@ -80,6 +82,9 @@ func (c *call) sublanePaused() bool {
 
 // concerned returns the lane or sub-lane that the last refusal concerns.
 func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
+	if l := c.concernedBucket(signal); l != nil {
+		return l
+	}
 	part := c.part(signal.Scope)
 	if c.doubtful(status, signal) {
 		part = c.part(headers.ScopeRoute)
@@ -90,12 +95,10 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
 	if part == "" {
 		return c.lane
 	}
-	l := c.t.lanes.OpenSublane(c.lane, part)
-	if l == nil {
-		return c.lane
+	if l := c.openSublane(part, lane.Paused); l != nil {
+		return l
 	}
-	c.enterSublane(l)
-	return l
+	return c.lane
 }
 
 // doubtful reports whether it is unclear that a refusal concerns the whole

@@ -27,6 +27,11 @@ func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
 	c.observe(ctx, now, a)
 }
 
+// Told takes in what an answer tells of quotas, of a call that has not passed.
+func (c *Course) Told(ctx context.Context, now throttle.Instant, a *Answer) {
+	c.observe(ctx, now, a)
+}
+
 // Landed takes in an answer that is no refusal, or that there will be none. It
 // reports whether others may be let go now who could not before.
 func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {

@@ -122,6 +122,18 @@ func (c *Course) Follow(of *Course) {
 	c.count.Store(uint64(of.Look().ordinal()) << flightBits)
 }
 
+// Adopt gives the course of a sub-lane that is being made the configured limits of its
+// lane, as far as they bound what is learned.
+func (c *Course) Adopt(of *Course) {
+	of.mu.Lock()
+	set := of.setting
+	of.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setting = set
+	c.reset()
+}
+
 // Resume says that what the vendor told no longer holds, by the word of an
 // operator.
 func (c *Course) Resume(now throttle.Instant) {

@@ -34,6 +34,7 @@ type Lane struct {
 	servedAt  atomic.Int64 // Instant; when the last served call departed; noted from the first refusal on
 	sublanes  atomic.Int32 // number of its sub-lanes
 	doubts    doubts
+	buckets   atomic.Pointer[buckets] // nil: no answer named one
 
 	longWaits longWaits
 
@@ -47,6 +48,7 @@ type Lane struct {
 type sublane struct {
 	lane *Lane
 	part string // "route GET /users/*"
+	kind Kind
 }
 
 // name returns the name of the lane in its table.
@@ -226,6 +228,9 @@ func (l *Lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l
 // forgotten with it. An old lane may forget that its rate was cut, because its
 // calls would have restored it by now.
 func (l *Lane) retire(old bool) bool {
+	if l.OfBucket() && l.age() < idle { // what was told of it would be forgotten
+		return false
+	}
 	if l.sublanes.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
 		return false
 	}

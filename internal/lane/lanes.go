@@ -184,9 +184,9 @@ func (s *Lanes) FindSublane(of *Lane, part string) *Lane {
 // OpenSublane returns the sub-lane of a part of a lane, with the request
 // counted in. It makes the sub-lane on first use. If there are too many, it
 // returns nil.
-func (s *Lanes) OpenSublane(of *Lane, part string) *Lane {
+func (s *Lanes) OpenSublane(of *Lane, part string, kind Kind) *Lane {
 	s.mu.Lock()
-	l, gone := s.openLocked(of, part)
+	l, gone := s.openLocked(of, part, kind)
 	s.mu.Unlock()
 	for _, old := range gone {
 		_ = old.close() // nobody is left to be told
@@ -196,7 +196,7 @@ func (s *Lanes) OpenSublane(of *Lane, part string) *Lane {
 
 // openLocked is OpenSublane under the lock. It also returns lanes that must be
 // closed.
-func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
+func (s *Lanes) openLocked(of *Lane, part string, kind Kind) (l *Lane, gone []*Lane) {
 	if l = s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter()
 		return l, nil
@@ -214,10 +214,8 @@ func (s *Lanes) openLocked(of *Lane, part string) (l *Lane, gone []*Lane) {
 	if err != nil {
 		return nil, gone
 	}
-	l.sub = &sublane{of, part}
-	if l.gate.course != nil && of.gate.course != nil {
-		l.gate.course.Follow(of.gate.course)
-	}
+	l.sub = &sublane{of, part, kind}
+	l.begin(kind, of)
 	l.enter()
 	s.sublanes.add(l)
 	of.sublanes.Add(1)

@@ -45,6 +45,7 @@ func (l *Lane) forget() {
 	if l.gate.course != nil {
 		l.gate.course.Forget()
 	}
+	l.buckets.Store(nil)
 	l.resume()
 }
 

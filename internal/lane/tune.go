@@ -65,6 +65,11 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 		return err
 	}
 	l.limits.Store(resolved)
+	for _, b := range s.sublanesOf(l) {
+		if b.OfBucket() {
+			b.gate.configure(b.queue.Now(), *resolved)
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,136 @@
+package lane
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A vendor may have several buckets behind one host, and name the one that an answer
+// came from. What is told of its quota holds the calls of that bucket alone.
+
+// A Kind says what a sub-lane is made for.
+type Kind uint8
+
+// The kinds of sub-lanes.
+const (
+	Paused Kind = iota // a refusal: it holds the pause, and learns what follows
+	Bucket             // a bucket that the vendor named: it learns from what is told of it
+	First              // a route of which nothing is known: one call goes until it is answered, or for a second
+)
+
+const (
+	maxRoutes = 1000             // of a lane; for one more the least recently used is forgotten
+	routeKept = 24 * time.Hour   // for so long without a call
+	flapping  = 10 * time.Minute // for so long after a route named another bucket, both hold it
+	nameless  = 3                // answers without a name, after which the route is taken to have none
+)
+
+// Buckets are what the answers of a lane have said of its routes' buckets.
+type buckets struct {
+	mu     sync.Mutex
+	routes map[string]*route
+}
+
+// A route is what is known of the buckets of one route.
+type route struct {
+	names    [2]string        // as named last, and before that; "": none
+	until    throttle.Instant // the one before holds, too
+	used     throttle.Instant
+	nameless int // answers without a name, while there is none
+}
+
+// NamesBuckets reports whether an answer of the lane has named a bucket.
+func (l *Lane) NamesBuckets() bool { return l.buckets.Load() != nil }
+
+// BucketsOf returns the names of the buckets that hold a route's calls; "" is none.
+// Known is false if nothing tells them yet.
+func (l *Lane) BucketsOf(name string) (names [2]string, known bool) {
+	b := l.buckets.Load()
+	if b == nil {
+		return names, true
+	}
+	now := l.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.routes[name]
+	if r == nil || now.Sub(r.used) > routeKept {
+		return names, false
+	}
+	r.used = now
+	if names = r.names; now >= r.until {
+		names[1] = ""
+	}
+	return names, names[0] != "" || r.nameless >= nameless
+}
+
+// NoteBucket takes in which bucket an answer of the route named; "" if it named none.
+func (l *Lane) NoteBucket(name, bucket string) {
+	if bucket != "" && !l.NamesBuckets() {
+		l.buckets.CompareAndSwap(nil, &buckets{routes: make(map[string]*route)})
+	}
+	b := l.buckets.Load()
+	if b == nil {
+		return
+	}
+	now := l.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.routes[name]
+	if r == nil {
+		b.makeRoom()
+		r = &route{}
+		b.routes[name] = r
+	}
+	r.used = now
+	switch {
+	case bucket == "":
+		r.nameless++
+	case r.names[0] == "":
+		r.names[0] = bucket
+	case r.names[0] != bucket:
+		r.names, r.until = [2]string{bucket, r.names[0]}, now.Add(flapping)
+	}
+}
+
+// makeRoom forgets the least recently used route if there are too many.
+func (b *buckets) makeRoom() {
+	if len(b.routes) < maxRoutes {
+		return
+	}
+	oldest, at := "", throttle.Never
+	for name, r := range b.routes {
+		if r.used < at {
+			oldest, at = name, r.used
+		}
+	}
+	delete(b.routes, oldest)
+}
+
+// begin makes a new sub-lane what its kind says.
+func (l *Lane) begin(kind Kind, of *Lane) {
+	course := l.gate.course
+	switch {
+	case kind == First:
+		l.gate.course = nil
+		l.gate.closeTo(l.Now())
+	case course == nil || of.gate.course == nil:
+	case kind == Bucket:
+		course.Adopt(of.gate.course)
+	default:
+		course.Follow(of.gate.course)
+	}
+}
+
+// OfBucket reports whether the lane is the sub-lane of a bucket.
+func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
+
+// Told takes in what an answer tells of quotas, of a call that has not passed the
+// lane.
+func (l *Lane) Told(ctx context.Context, a *Answer) {
+	if l.gate.course != nil {
+		l.gate.course.Told(ctx, l.queue.Now(), a)
+	}
+}
