@@ -1,6 +1,9 @@
 package weir
 
-// Learning says whether a lane learns its server's limit from the answers.
+// Learning says whether a lane learns its server's limit from the answers. What it
+// learns counts requests. A quota that is told in another unit, such as the tokens
+// of a language model, holds nobody before it is spent and refuses: configure a
+// limit of that unit, with Transport.Cost.
 type Learning uint8
 
 // The ways to learn.
