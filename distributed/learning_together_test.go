@@ -183,3 +183,28 @@ func learnedRate(p *weir.Transport) float64 {
 	}
 	return 0
 }
+
+// Processes that are not to learn tell what they were answered, and obey; among
+// themselves they learn nothing.
+func TestProcessesThatAreNotToLearnObey(t *testing.T) {
+	for _, learning := range []int{4, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newCompany(t)
+			for i := range 8 {
+				if p := f.join(); i >= learning {
+					p.Learn = weir.LearnOff
+				}
+			}
+			if learning == 0 {
+				f.drain(1, even(80, 8)...)
+			} else if f.drain(16, even(2000, 8)...); f.refused() > 80 {
+				t.Errorf("of 2,000 calls %d were refused", f.refused())
+			}
+			for i, p := range f.all {
+				if rate := learnedRate(p); (rate > 180 && rate < 220) != (learning > 0) {
+					t.Errorf("%d learn: process %d knows %.0f/s", learning, i, rate)
+				}
+			}
+		})
+	}
+}

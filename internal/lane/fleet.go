@@ -19,6 +19,7 @@ import (
 // and the state, whose instants are of the store's clock, is the same in all of them.
 type fleet struct {
 	sharer throttle.Sharer
+	obeys  bool // it does not begin to learn
 	begun  bool // the state is that of all
 
 	words  []byte           // to tell, beside facts
@@ -58,10 +59,11 @@ const (
 var _ throttle.Learner = (*Course)(nil)
 
 // Share has the course learn together with those of the processes that share its
-// lane through the limiter.
-func (c *Course) Share(with throttle.Sharer) {
+// lane through the limiter. One that does not learn by itself tells its answers, and
+// obeys, once another has begun.
+func (c *Course) Share(with throttle.Sharer, learns bool) {
 	c.mu.Lock()
-	c.fleet = &fleet{sharer: with, share: 1}
+	c.fleet = &fleet{sharer: with, share: 1, obeys: !learns}
 	c.setting.Shared = true
 	c.reset()
 	c.mu.Unlock()
@@ -83,6 +85,16 @@ func (c *Course) startShared() {
 func (c *Course) say(words []byte) {
 	c.fleet.words = append(c.fleet.words, words...)
 	c.fleet.sharer.Hurry()
+}
+
+// Learns reports whether what follows a refusal is learned.
+func (c *Course) Learns() bool {
+	if c.fleet == nil || !c.fleet.obeys {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fleet.begun
 }
 
 // together tells whether the state is that of all processes.
@@ -109,6 +121,9 @@ func (c *Course) granted(now throttle.Instant) int64 {
 
 // planned returns the state's plan, by the lane's clock.
 func (c *Course) planned(now throttle.Instant) learn.Plan {
+	if c.fleet != nil && c.fleet.obeys && !c.fleet.begun {
+		return learn.Plan{}
+	}
 	p := c.state.Plan(c.clock(now), c.granted(now))
 	if !c.together() {
 		return p
@@ -216,6 +231,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		if unheard && s.begun && flown.given > 0 {
 			s.words = learn.AppendUntold(s.words, flown.given)
 		}
+	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
 		if !s.begun && !s.met {
 			s.words = learn.AppendMeeting(s.words, c.meeting(&f))

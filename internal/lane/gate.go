@@ -131,7 +131,7 @@ func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 			g.course.Resume(now)
 		}
 	}
-	if g.course != nil && !f.Resumed {
+	if g.course != nil && g.course.Learns() && !f.Resumed {
 		if f.Until == 0 {
 			return
 		}

@@ -91,17 +91,18 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that
 // are shared through a store which does not let processes learn together are slowed
-// there.
+// there. A lane that is not to learn obeys what others learn in its store.
 func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle.Limit) *Course {
+	learns := l.settings.Learn
 	sharer, together := limiter.(throttle.Sharer)
-	if !l.settings.Learn || !local && !together && len(limits) > 0 {
+	if !together && (!learns || !local && len(limits) > 0) {
 		return nil
 	}
 	set := settingOf(limits)
 	set.Spread = l.settings.Spread
 	c := NewCourse(set, l)
 	if together {
-		c.Share(sharer)
+		c.Share(sharer, learns)
 	}
 	return c
 }
@@ -123,7 +124,7 @@ func (l *Lane) Label(name string) string { return labelOf(l.Limits(), name) }
 func (l *Lane) Budget() *backoff.Budget { return l.budget }
 
 // Learns reports whether the lane learns from answers.
-func (l *Lane) Learns() bool { return l.gate.course != nil }
+func (l *Lane) Learns() bool { return l.gate.course != nil && l.gate.course.Learns() }
 
 // Requests returns the number of requests in the lane: in line, in flight or
 // between attempts.
