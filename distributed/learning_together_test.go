@@ -213,3 +213,29 @@ func TestProcessesThatAreNotToLearnObey(t *testing.T) {
 		})
 	}
 }
+
+// Who forgets a lane has all of its processes forget it.
+func TestAllForgetTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newCompany(t)
+		for range 4 {
+			f.join()
+		}
+		f.drain(16, even(1200, 4)...)
+		if learnedRate(f.all[3]) == 0 {
+			t.Fatal("nothing was learned")
+		}
+		for _, lane := range f.all[0].Snapshot() {
+			if err := f.all[0].Forget(lane.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.drain(1, even(8, 4)...)
+		time.Sleep(time.Second)
+		for i, p := range f.all {
+			if rate := learnedRate(p); rate != 0 {
+				t.Errorf("process %d still knows %.0f/s", i, rate)
+			}
+		}
+	})
+}
