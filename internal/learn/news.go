@@ -183,8 +183,14 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	if s.RTT > 0 || s.Mode != Start || m.First == 0 {
 		return
 	}
-	pace := [2]Mark{{granted - m.Back[0], m.Pace[0]}, {granted - m.Back[1], m.Pace[1]}}
-	s.Met(m.Took, Mark{min(1, granted), m.First}, pace)
+	first := Mark{min(1, granted), m.First}
+	pace := [2]Mark{first, first}
+	for i, at := range m.Pace {
+		if at > m.First { // otherwise no call is known but the first
+			pace[i] = Mark{granted - max(0, m.Back[i]), at}
+		}
+	}
+	s.Met(m.Took, first, pace)
 	if m.Cap >= 1 && m.Cap <= 1<<20 {
 		s.Cap = m.Cap
 	}

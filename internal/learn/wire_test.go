@@ -135,6 +135,25 @@ func TestCallsOfBeforeAreOldNews(t *testing.T) {
 	}
 }
 
+// A process whose first call is refused knows of no calls before. Those that it
+// does not know of were not slow.
+func TestAMeetingOfNoCalls(t *testing.T) {
+	s := learn.New(learn.Setting{Configured: 100, Burst: 10, Shared: true})
+	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0.2), Back: [2]int64{40, 40}}
+	f := fact(0)
+	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
+	s.Hear(learn.AppendFact(learn.AppendMeeting(nil, &met), &f), 40, at(0.21))
+	if hold := s.Plan(at(0.21), 40).Hold; !s.Episode || s.RefR < 50 || hold > at(0.3) {
+		t.Fatalf("refused at %g/s, nobody goes for %v: %v", s.RefR, hold.Sub(at(0.21)), &s)
+	}
+	f = fact(41)
+	f.Departed, f.Landed = at(0.25), at(0.26)
+	s.Hear(learn.AppendFact(nil, &f), 41, at(0.26))
+	if hold := s.Plan(at(0.26), 41).Hold; s.Episode || hold > at(0.3) {
+		t.Errorf("a call was served, and nobody goes for %v: %v", hold.Sub(at(0.26)), &s)
+	}
+}
+
 func TestForgetAndMemoryTravel(t *testing.T) {
 	s := learned()
 	s.Hear(learn.AppendForget(nil), 300, at(4))
