@@ -76,7 +76,7 @@ func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
 
 // end ends the episode, because f was served.
 func (s *State) end(f *Fact) {
-	s.Episode, s.Probing = false, false
+	s.Episode, s.Probing, s.Next = false, false, 0
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
 	if s.Mode == Trial {
 		s.Cap = 1
