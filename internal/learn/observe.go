@@ -50,11 +50,7 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 // leaving returns the rate at which calls really left before f did. If nothing
 // is known yet, many calls in flight at once show a burst (Little's law).
 func (s *State) leaving(f *Fact) float64 {
-	last := Mark{f.Ordinal, f.Departed}
-	if last.Ordinal < s.Pace[1].Ordinal {
-		last = s.Pace[1]
-	}
-	n, t := float64(last.Ordinal-s.Pace[0].Ordinal), last.At.Sub(s.Pace[0].At).Seconds()
+	n, t := s.lately(f)
 	switch {
 	case s.W > 0 && n >= 4 && t > 0:
 		return n / t
@@ -66,6 +62,25 @@ func (s *State) leaving(f *Fact) float64 {
 		return max(n/t, burst)
 	}
 	return burst
+}
+
+// lately returns how many calls left before f since the last but one mark, and in
+// how many seconds.
+func (s *State) lately(f *Fact) (n, t float64) {
+	last := Mark{f.Ordinal, f.Departed}
+	if last.Ordinal < s.Pace[1].Ordinal {
+		last = s.Pace[1]
+	}
+	return float64(last.Ordinal - s.Pace[0].Ordinal), last.At.Sub(s.Pace[0].At).Seconds()
+}
+
+// pace returns the rate at which calls left, silences between them included; zero
+// if too few have left to tell.
+func (s *State) pace(f *Fact) float64 {
+	if n, t := s.lately(f); n >= 8 && t > 0 {
+		return n / t
+	}
+	return 0
 }
 
 // refused takes in a refusal.

@@ -227,8 +227,10 @@ func (t *Track) level(s *State, f *Fact, v, left float64) {
 func (t *Track) slope(s *State, f *Fact, left float64) {
 	if left >= t.size()-1.5 { // full: how fast it would have risen shows no more
 		t.Since = 0
-		if most := 1.3 * s.leaving(f); f.Waited && t.Slope > 0 && t.Slope < most {
-			t.Slope = min(most, t.Slope*(1+0.4/float64(max(1, f.Flying))))
+		// Calls that leave at about its rate do not empty it, so it rises faster.
+		// After a pause it is full anyhow.
+		if pace := s.pace(f); f.Waited && pace > 0.7*t.Slope && t.Slope > 0 {
+			t.Slope = max(t.Slope, min(1.3*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
 		}
 		return
 	}
