@@ -56,6 +56,7 @@ func (k told) peers() []contender {
 			},
 		},
 		{"retryablehttp, limit unknown", peerbench.Retryable},
+		{"AWS adaptive mode, limit unknown", peerbench.Adaptive},
 		{"failsafehttp, limit unknown", func(base http.RoundTripper) http.RoundTripper { return peerbench.Failsafe(base, nil) }},
 	}
 }
