@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -169,25 +170,39 @@ func TestDroppedBodyEndsItsFlight(t *testing.T) {
 	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 2 {
 		r.open(t.Context(), "dropped")
-		collected := make(chan struct{})
-		go func() {
-			for {
-				select {
-				case <-collected:
-					return
-				case <-time.After(10 * time.Millisecond):
-					runtime.GC()
-				}
-			}
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		r.want("GET after a body was dropped", r.get(ctx, "next"), 200)
-		cancel()
-		close(collected)
+		r.wantServedAfterCollections()
 	}
 	if n := strings.Count(log.String(), "never closed"); n != 1 {
 		t.Errorf("%d lines of log, want 1:\n%s", n, &log)
 	}
+}
+
+// wantServedAfterCollections sends a request that has to wait for the garbage collector.
+func (r *rig) wantServedAfterCollections() {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	served := make(chan answer)
+	go func() { served <- r.get(ctx, "next") }()
+	for {
+		select {
+		case got := <-served:
+			r.want("GET after a body was dropped", got, 200)
+			return
+		case <-time.After(10 * time.Millisecond):
+			runtime.GC()
+		}
+	}
+}
+
+// The answer that an outer client's next try would get again keeps no body in flight.
+func TestDroppedBodyOfAKeptAnswerEndsItsFlight(t *testing.T) {
+	vendor := &testserver.Vendor{Faults: []testserver.Fault{{Last: 2, Do: testserver.Answer, Status: 502, Size: 64}}}
+	r := socketRig(t, vendor, &weir.Transport{MaxInFlight: 1, Retry: &backoff.Policy{Attempts: 2, Delay: backoff.Constant(time.Millisecond)}, Logger: slog.New(slog.DiscardHandler)})
+	if got := r.open(t.Context(), "dropped"); got.StatusCode != 502 {
+		t.Fatalf("the first GET is answered %d, want 502", got.StatusCode)
+	}
+	r.wantServedAfterCollections()
 }
 
 // A fleet's permits are had for those who may fly.

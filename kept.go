@@ -12,11 +12,11 @@ import (
 // errors are shorter.
 const maxKept = 16 << 10
 
-// A keptResponse is a response that its caller has, and whose body is copied as
-// the caller reads it. The same response can then be given to another try of
-// the call.
+// A keptResponse is a copy of a response that its caller has, with as much of its
+// body as the caller has read. The same response can then be given to another
+// try of the call. It does not hold on to the body itself, so that one that the
+// caller drops is found.
 type keptResponse struct {
-	io.ReadCloser
 	resp http.Response
 
 	mu   sync.Mutex
@@ -27,40 +27,51 @@ type keptResponse struct {
 
 // keepResponse begins to keep resp, whose body it replaces.
 func keepResponse(resp *http.Response) *keptResponse {
-	k := &keptResponse{ReadCloser: resp.Body, resp: *resp}
-	k.resp.Header = resp.Header.Clone()
+	k := &keptResponse{resp: *resp}
+	k.resp.Header, k.resp.Body = resp.Header.Clone(), nil
 	k.end = resp.Body == http.NoBody
 	k.lost = resp.ContentLength > maxKept && !k.end
 	if !k.end && !k.lost {
-		resp.Body = k
+		resp.Body = &copiedBody{resp.Body, k}
 	}
 	return k
 }
 
+// A copiedBody is the body of a response that is kept.
+type copiedBody struct {
+	io.ReadCloser
+	kept *keptResponse
+}
+
 // Read implements [io.Reader].
-func (k *keptResponse) Read(p []byte) (int, error) {
-	n, err := k.ReadCloser.Read(p)
+func (b *copiedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.kept.copy(p[:n], err)
+	return n, err
+}
+
+// copy takes in what was read of the body.
+func (k *keptResponse) copy(read []byte, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case k.end || k.lost:
-		return n, err
-	case len(k.body)+n > maxKept || err != nil && err != io.EOF:
+		return
+	case len(k.body)+len(read) > maxKept || err != nil && err != io.EOF:
 		k.body, k.lost = nil, true
-		return n, err
+		return
 	}
-	k.body = append(k.body, p[:n]...)
+	k.body = append(k.body, read...)
 	k.end = err == io.EOF
-	return n, err
 }
 
 // Close implements [io.Closer]. It reads the rest first, because clients that
 // try again close the body of an error unread.
-func (k *keptResponse) Close() error {
-	still := time.AfterFunc(drainTime, func() { k.ReadCloser.Close() })
+func (b *copiedBody) Close() error {
+	still := time.AfterFunc(drainTime, func() { b.ReadCloser.Close() })
 	defer still.Stop()
-	_, _ = io.CopyN(io.Discard, onlyReader{k}, maxKept+1)
-	return k.ReadCloser.Close()
+	_, _ = io.CopyN(io.Discard, onlyReader{b}, maxKept+1)
+	return b.ReadCloser.Close()
 }
 
 // onlyReader hides all methods of a reader but Read.
