@@ -170,7 +170,7 @@ func (s *State) hear(f *Fact, granted int64, at throttle.Instant) {
 	f.Ordinal = min(f.Ordinal, granted)
 	if f.Ordinal == 0 {
 		if f.Ordinal = granted; s.Cut > 0 {
-			f.Ordinal = min(s.Cut, granted)
+			f.Ordinal, f.Quotas = min(s.Cut, granted), nil // a level is counted from the departure
 		}
 	}
 	f.Departed, f.Landed = min(f.Departed, at), min(f.Landed, at)

@@ -154,6 +154,30 @@ func TestAMeetingOfNoCalls(t *testing.T) {
 	}
 }
 
+// A call that the store did not count, as in an outage, tells what was left then: but
+// not of which departure.
+func TestUncountedCallsTellNoLevel(t *testing.T) {
+	s := learn.New(learn.Setting{})
+	heard := func(ordinal, granted int64) {
+		f := learn.Fact{Ordinal: ordinal, Departed: at(float64(granted) / 100), Flying: 1, Waited: true}
+		f.Landed, f.Refused = f.Departed.Add(5*time.Millisecond), granted == 20
+		f.Quotas = []learn.Quota{{Name: "bucket", Limit: 100, HasLimit: true, Remaining: 80, HasRemaining: true, Reset: 200 * time.Millisecond, HasReset: true}}
+		s.Hear(learn.AppendFact(nil, &f), granted, f.Landed)
+	}
+	for n := range int64(600) {
+		heard(n+1, n+1)
+	}
+	if level := s.Tracks[0].V; s.Cut == 0 || level != 680 {
+		t.Fatalf("before the outage the quota runs out at departure %g, want 680: %v", level, &s)
+	}
+	for n := range int64(4) {
+		heard(0, 601+n)
+	}
+	if level := s.Tracks[0].V; level < 680 {
+		t.Errorf("the quota runs out at departure %g, want 680 or later", level)
+	}
+}
+
 func TestForgetAndMemoryTravel(t *testing.T) {
 	s := learned()
 	s.Hear(learn.AppendForget(nil), 300, at(4))
