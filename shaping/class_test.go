@@ -128,6 +128,19 @@ func TestLessUrgentClassesKeepTheirShare(t *testing.T) {
 	}
 }
 
+// No share that can be set keeps the less urgent from their turn by mistake.
+func TestLowPriorityShareIsWithinBounds(t *testing.T) {
+	for set, want := range map[float64]float64{
+		0: DefaultLowPriorityShare, 0.3: 0.3, 0.7: 0.5, 2: 0.5, math.Inf(1): 0.5,
+		-1: 0, math.Inf(-1): 0, math.NaN(): DefaultLowPriorityShare,
+	} {
+		q := Queue{LowPriorityShare: set}
+		if got := q.lowPriorityShare(); got != want {
+			t.Errorf("LowPriorityShare %g is taken for %g, want %g", set, got, want)
+		}
+	}
+}
+
 func TestNothingIsOwedForATimeInWhichNobodyWaited(t *testing.T) {
 	l := &line{share: 0.05}
 	for i := range 100 {

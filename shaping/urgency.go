@@ -3,6 +3,7 @@ package shaping
 import (
 	"cmp"
 	"context"
+	"math"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -98,5 +99,9 @@ func (q *Queue) readRates() {
 // lowPriorityShare returns LowPriorityShare or its default, between 0 and one
 // half.
 func (q *Queue) lowPriorityShare() float64 {
-	return min(max(cmp.Or(q.LowPriorityShare, DefaultLowPriorityShare), 0), 0.5)
+	share := q.LowPriorityShare
+	if share == 0 || math.IsNaN(share) {
+		share = DefaultLowPriorityShare
+	}
+	return min(max(share, 0), 0.5)
 }
