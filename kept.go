@@ -2,6 +2,7 @@ package weir
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -54,15 +55,15 @@ func (b *copiedBody) Read(p []byte) (int, error) {
 func (k *keptResponse) copy(read []byte, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	ended := errors.Is(err, io.EOF)
 	switch {
 	case k.end || k.lost:
 		return
-	case len(k.body)+len(read) > maxKept || err != nil && err != io.EOF:
+	case len(k.body)+len(read) > maxKept || err != nil && !ended:
 		k.body, k.lost = nil, true
 		return
 	}
-	k.body = append(k.body, read...)
-	k.end = err == io.EOF
+	k.body, k.end = append(k.body, read...), ended
 }
 
 // Close implements [io.Closer]. It reads the rest first, because clients that
