@@ -104,7 +104,8 @@ func (a *adaptive) heard(throttled bool) {
 		rate = a.most * adaptiveBeta
 	} else {
 		k := math.Cbrt(a.most * (1 - adaptiveBeta) / adaptiveScale)
-		rate = adaptiveScale*math.Pow(now-a.lost-k, 3) + a.most
+		since := now - a.lost - k
+		rate = adaptiveScale*since*since*since + a.most
 	}
 	a.refill(now)
 	a.fill = max(min(rate, 2*a.measured), adaptiveLeastRate)
