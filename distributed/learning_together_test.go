@@ -116,6 +116,10 @@ func TestProcessesLearnTogether(t *testing.T) {
 			{"even", even(2000, 8)},
 			{"skewed", append([]int{1600}, even(400, 7)...)},
 		} {
+			// The detector makes the script's interpreter ten times slower: it watches one.
+			if raced && c.name+work.name != "bareskewed" {
+				continue
+			}
 			t.Run(c.name+", "+work.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := newCompany(t, c.styles...)

@@ -5,3 +5,6 @@ package distributed_test
 // together is how many parallel tests run at once: more than there are processors,
 // for those of a fleet wait nearly all the time.
 const together = "16"
+
+// raced says that the tests run under the race detector.
+const raced = false
