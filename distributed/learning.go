@@ -20,18 +20,18 @@ import (
 // store: eight replicas at 200/s would lose nearly every swap.
 type learning struct {
 	learner throttle.Learner
-	place   int64           // up to which it has heard
-	ordinal int64           // the latest that is known
-	from    int64           // what the store holds begins there
-	lapsed  []throttle.Span // departures that were granted here and will not take place
-	word    throttle.Word   // to be told, or under way
-	pace    throttle.Pace   // in force here
-	counted bool            // the pace is the last of the limiter's limits
-	begun   bool            // the store has told what others have learned
-	wanted  bool            // the store has less than was heard here
-	hurry   bool            // there is something to tell at once
-	roused  bool            // the call under way rouses others
-	spent   int64           // ordinal of the permit that Take spent last; zero: none of the store's
+	place   int64                   // up to which it has heard
+	ordinal int64                   // the latest that is known
+	from    int64                   // what the store holds begins there
+	lapsed  []throttle.OrdinalRange // departures that were granted here and will not take place
+	word    throttle.Entry          // to be told, or under way
+	pace    throttle.Pacing         // in force here
+	counted bool                    // the pace is the last of the limiter's limits
+	begun   bool                    // the store has told what others have learned
+	wanted  bool                    // the store has less than was heard here
+	hurry   bool                    // there is something to tell at once
+	revokes bool                    // the call under way revokes permits
+	spent   int64                   // ordinal of the permit that Take spent last; zero: none of the store's
 }
 
 const (
@@ -49,17 +49,17 @@ const (
 	learnedName  = "learned"
 )
 
-var _ throttle.Sharer = (*limiter)(nil)
+var _ throttle.Replicator = (*limiter)(nil)
 
-// Share implements [throttle.Sharer].
-func (l *limiter) Share(learner throttle.Learner) {
+// Replicate implements [throttle.Replicator].
+func (l *limiter) Replicate(learner throttle.Learner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.learning = &learning{learner: learner}
 }
 
-// Hurry implements [throttle.Sharer].
-func (l *limiter) Hurry() {
+// Flush implements [throttle.Replicator].
+func (l *limiter) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.learning == nil || l.closed {
@@ -71,7 +71,7 @@ func (l *limiter) Hurry() {
 	}
 }
 
-// Ordinal implements [throttle.Sharer].
+// Ordinal implements [throttle.Replicator].
 func (l *limiter) Ordinal() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,9 +92,9 @@ func (s *learning) lapse(p permit) {
 	if n := len(s.lapsed); n > 0 && s.lapsed[n-1].First+s.lapsed[n-1].Count == p.first {
 		s.lapsed[n-1].Count += int64(p.count)
 	} else if n < 64 {
-		s.lapsed = append(s.lapsed, throttle.Span{First: p.first, Count: int64(p.count)})
+		s.lapsed = append(s.lapsed, throttle.OrdinalRange{First: p.first, Count: int64(p.count)})
 	}
-	s.hurry = s.hurry || s.pace.Alone
+	s.hurry = s.hurry || s.pace.Probe
 }
 
 // missed takes in that a call was not answered. If the store may have taken what it
@@ -103,25 +103,25 @@ func (s *learning) missed(executed bool) {
 	if s == nil {
 		return
 	}
-	s.roused = false
+	s.revokes = false
 	if executed {
-		s.word = throttle.Word{}
+		s.word = throttle.Entry{}
 	}
 }
 
 // hurries reports whether there is something to tell at once.
 func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
 
-func (l *limiter) view() throttle.View {
+func (l *limiter) view() throttle.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
-	return throttle.View{Now: l.clock.now().Add(ahead), Ahead: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest), Replicas: l.known.replicas(&l.store.set)}
+	return throttle.FleetState{Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest), Replicas: l.known.replicas(&l.store.set)}
 }
 
 // A lesson is what a call tells of what is learned together, as the script reads it.
 type lesson struct {
 	place, ordinal int64
-	word           throttle.Word
-	pace           throttle.Pace
+	word           throttle.Entry
+	pace           throttle.Pacing
 	mind           []byte
 	lapsed         bool
 }
@@ -136,21 +136,21 @@ func (l *limiter) confer() *lesson {
 		return nil
 	}
 	v, wanted := l.view(), s.wanted || s.place-s.from > condense
-	v.Lapsed, s.lapsed, s.hurry = s.lapsed, nil, false
+	v.Canceled, s.lapsed, s.hurry = s.lapsed, nil, false
 	l.mu.Unlock()
-	w := s.learner.Tell(v)
-	t := &lesson{pace: s.learner.Pace(v), lapsed: len(v.Lapsed) > 0}
+	w := s.learner.Propose(v)
+	t := &lesson{pace: s.learner.Pacing(v), lapsed: len(v.Canceled) > 0}
 	if wanted && s.place > 0 {
-		t.mind = s.learner.Learned()
+		t.mind = s.learner.Snapshot()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(s.word.Told)+len(w.Told) <= mostTold {
-		s.word.Told = append(s.word.Told, w.Told...)
+	if len(s.word.Data)+len(w.Data) <= mostTold {
+		s.word.Data = append(s.word.Data, w.Data...)
 	}
-	s.word.Free += w.Free
-	s.word.Rouse = s.word.Rouse || w.Rouse
-	s.roused = s.word.Rouse
+	s.word.Uncounted += w.Uncounted
+	s.word.Revoke = s.word.Revoke || w.Revoke
+	s.revokes = s.word.Revoke
 	t.place, t.ordinal, t.word = s.place, s.ordinal, s.word
 	return t
 }
@@ -158,9 +158,9 @@ func (l *limiter) confer() *lesson {
 // args appends the arguments of the script.
 func (t *lesson) args(buf []any) []any {
 	unit, den := interval(t.pace.Interval)
-	return append(buf, t.place, t.ordinal, t.word.Free, asFlag(t.word.Rouse), unit, den,
-		max(int64(t.pace.Hold)/1000, 0), asNumber(t.pace.Alone), max(t.pace.Since, 0),
-		max(micros(t.pace.Keep), 0), t.word.Told, t.mind, asFlag(t.lapsed))
+	return append(buf, t.place, t.ordinal, t.word.Uncounted, asFlag(t.word.Revoke), unit, den,
+		max(int64(t.pace.NotBefore)/1000, 0), asNumber(t.pace.Probe), max(t.pace.ProbeAfter, 0),
+		max(micros(t.pace.TTL), 0), t.word.Data, t.mind, asFlag(t.lapsed))
 }
 
 func asNumber(b bool) int {
@@ -216,11 +216,11 @@ func (l *limiter) heed(h heard, granted int64) {
 	s := l.learning
 	place := s.place
 	s.from = h.from
-	if h.took || len(s.word.Told) == 0 {
-		s.word = throttle.Word{}
+	if h.took || len(s.word.Data) == 0 {
+		s.word = throttle.Entry{}
 	}
-	s.word.Free, s.word.Rouse = 0, s.word.Rouse && len(s.word.Told) > 0
-	s.roused = false
+	s.word.Uncounted, s.word.Revoke = 0, s.word.Revoke && len(s.word.Data) > 0
+	s.revokes = false
 	s.wanted = h.to < place
 	l.mu.Unlock()
 	switch {
@@ -230,7 +230,7 @@ func (l *limiter) heed(h heard, granted int64) {
 		place = h.from
 		fallthrough
 	default:
-		place += frames(h.told, s.learner.Hear)
+		place += frames(h.told, s.learner.Apply)
 	}
 	l.mu.Lock()
 	s.place, s.begun = max(s.place, place), true
@@ -238,7 +238,7 @@ func (l *limiter) heed(h heard, granted int64) {
 	s.ordinal = max(s.ordinal, h.first+granted)
 	v := l.view()
 	l.mu.Unlock()
-	p := s.learner.Pace(v)
+	p := s.learner.Pacing(v)
 	l.mu.Lock()
 	l.obey(p)
 	l.mu.Unlock()
@@ -269,7 +269,7 @@ func frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64
 }
 
 // obey puts a pace in force here.
-func (l *limiter) obey(p throttle.Pace) {
+func (l *limiter) obey(p throttle.Pacing) {
 	s := l.learning
 	old := s.pace
 	s.pace = p
@@ -281,8 +281,8 @@ func (l *limiter) obey(p throttle.Pace) {
 	if !p.Counted {
 		return
 	}
-	if p.Alone {
-		l.discard(l.hand.until(p.Since))
+	if p.Probe {
+		l.discard(l.hand.until(p.ProbeAfter))
 	}
 	if p.Interval != old.Interval {
 		l.repace(p.Interval)

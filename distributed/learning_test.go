@@ -19,27 +19,27 @@ import (
 type pupil struct {
 	mu    sync.Mutex
 	words []string
-	tells throttle.Word
-	pace  throttle.Pace
-	last  throttle.View
+	tells throttle.Entry
+	pace  throttle.Pacing
+	last  throttle.FleetState
 	heard []int64 // ordinals
 }
 
-func (p *pupil) Tell(v throttle.View) throttle.Word {
+func (p *pupil) Propose(v throttle.FleetState) throttle.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.tells
-	p.tells, p.last = throttle.Word{}, v
+	p.tells, p.last = throttle.Entry{}, v
 	return w
 }
 
-func (p *pupil) Hear(told []byte, ordinal int64, _ throttle.Instant) {
+func (p *pupil) Apply(told []byte, ordinal int64, _ throttle.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.words, p.heard = append(p.words, string(told)), append(p.heard, ordinal)
 }
 
-func (p *pupil) Learned() []byte {
+func (p *pupil) Snapshot() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return []byte(strings.Join(p.words, ","))
@@ -51,20 +51,20 @@ func (p *pupil) Restore(learned []byte) {
 	p.words = strings.Split(string(learned), ",")
 }
 
-func (p *pupil) Pace(throttle.View) throttle.Pace {
+func (p *pupil) Pacing(throttle.FleetState) throttle.Pacing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.words) == 0 {
-		return throttle.Pace{}
+		return throttle.Pacing{}
 	}
 	return p.pace
 }
 
-func (p *pupil) say(w throttle.Word) {
+func (p *pupil) say(w throttle.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tells.Told = append(p.tells.Told, w.Told...)
-	p.tells.Free += w.Free
+	p.tells.Data = append(p.tells.Data, w.Data...)
+	p.tells.Uncounted += w.Uncounted
 }
 
 func (p *pupil) knows() []string {
@@ -87,7 +87,7 @@ type seat struct {
 	queue   *shaping.Queue
 }
 
-func (c *class) seat(pace throttle.Pace, limits ...throttle.Limit) *seat {
+func (c *class) seat(pace throttle.Pacing, limits ...throttle.Limit) *seat {
 	c.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: c.server.Addr()})
 	store := New(rdb, c.space)
@@ -98,16 +98,16 @@ func (c *class) seat(pace throttle.Pace, limits ...throttle.Limit) *seat {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = store.Close(); _ = rdb.Close() })
-	pace.Keep = time.Minute
+	pace.TTL = time.Minute
 	s := &seat{&pupil{pace: pace}, l.(*limiter), nil}
-	s.limiter.Share(s.pupil)
+	s.limiter.Replicate(s.pupil)
 	s.queue = shaping.NewQueue(l)
 	return s
 }
 
 func (s *seat) tell(text string) {
-	s.say(throttle.Word{Told: []byte(text)})
-	s.limiter.Hurry()
+	s.say(throttle.Entry{Data: []byte(text)})
+	s.limiter.Flush()
 }
 
 // call waits for a permit, and returns its ordinal.
@@ -134,7 +134,7 @@ func newClass(t *testing.T) *class {
 	return &class{t, redistest.Start(t), fmt.Sprint("class-", t.Name())}
 }
 
-var counted = throttle.Pace{Counted: true}
+var counted = throttle.Pacing{Counted: true}
 
 // Everybody hears all that was told, in one order, also who comes later.
 func TestReplicasHearTheSame(t *testing.T) {
@@ -146,8 +146,8 @@ func TestReplicasHearTheSame(t *testing.T) {
 	a.tell("last of a")
 	b.tell("last of b")
 	eventually(t, "both know all", func() bool {
-		a.limiter.Hurry()
-		b.limiter.Hurry()
+		a.limiter.Flush()
+		b.limiter.Flush()
 		return strings.Count(strings.Join(a.knows(), " "), "w") == 40 && slices.Equal(a.knows(), b.knows())
 	})
 	if !slices.Equal(a.knows(), b.knows()) {
@@ -182,8 +182,8 @@ func TestWhatWasToldIsCondensed(t *testing.T) {
 func TestOrdinalsAreTheFleets(t *testing.T) {
 	c := newClass(t)
 	a, b := c.seat(counted), c.seat(counted)
-	a.say(throttle.Word{Told: []byte("begin"), Free: 7})
-	a.limiter.Hurry()
+	a.say(throttle.Entry{Data: []byte("begin"), Uncounted: 7})
+	a.limiter.Flush()
 	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
 	seen := make(map[int64]bool)
 	for range 20 {
@@ -200,7 +200,7 @@ func TestOrdinalsAreTheFleets(t *testing.T) {
 // The pace of who has heard most holds for all.
 func TestThePaceHoldsForAll(t *testing.T) {
 	c := newClass(t)
-	paced := throttle.Pace{Counted: true, Interval: 10 * time.Millisecond}
+	paced := throttle.Pacing{Counted: true, Interval: 10 * time.Millisecond}
 	a, b := c.seat(paced), c.seat(counted) // b would let all go
 	a.tell("slow")
 	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
@@ -225,7 +225,7 @@ func TestThePaceHoldsForAll(t *testing.T) {
 // One by one: the next goes when the last has been unanswered for a second.
 func TestOneGoesAlone(t *testing.T) {
 	c := newClass(t)
-	alone := throttle.Pace{Counted: true, Alone: true}
+	alone := throttle.Pacing{Counted: true, Probe: true}
 	a, b := c.seat(alone), c.seat(alone)
 	a.tell("refused")
 	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
@@ -256,8 +256,8 @@ func TestAFlushLosesNothingThatWasLearned(t *testing.T) {
 	}
 	b.tell("after")
 	eventually(t, "both know it", func() bool {
-		a.limiter.Hurry()
-		b.limiter.Hurry()
+		a.limiter.Flush()
+		b.limiter.Flush()
 		return len(a.knows()) == 11 && slices.Equal(a.knows(), b.knows())
 	})
 	late := c.seat(counted)

@@ -15,7 +15,7 @@ import (
 // Locks: mu guards everything below it, and Store.mu may be taken while it is held,
 // never the other way round. Neither is held while Redis is called, the queue woken,
 // a learner asked or the operator told. The methods of [throttle.Limiter],
-// [throttle.Remote] and [throttle.Sharer] lock mu, as do those that a goroutine or a
+// [throttle.Remote] and [throttle.Replicator] lock mu, as do those that a goroutine or a
 // timer begins with: call, prepare, land, confer, heed, tell, probe, hear and
 // wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {

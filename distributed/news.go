@@ -92,7 +92,7 @@ const longestPause = time.Hour
 // hear takes in news: that the lane is paused from now on, or that a pause was ended.
 func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	l.mu.Lock()
-	if epoch <= l.known.seen.epoch && l.known.met || l.closed || l.learning != nil && l.learning.roused {
+	if epoch <= l.known.seen.epoch && l.known.met || l.closed || l.learning != nil && l.learning.revokes {
 		l.mu.Unlock()
 		return
 	}

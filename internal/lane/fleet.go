@@ -18,25 +18,25 @@ import (
 // grow, and tells only how many left. From then on the store counts departures,
 // and the state, whose instants are of the store's clock, is the same in all of them.
 type fleet struct {
-	sharer throttle.Sharer
-	obeys  bool // it does not begin to learn
-	begun  bool // the state is that of all
+	replicator throttle.Replicator
+	obeys      bool // it does not begin to learn
+	begun      bool // the state is that of all
 
 	words  []byte           // to tell, beside facts
 	facts  []learn.Fact     // to tell, by the lane's clock
 	timer  *time.Timer      // for those
 	met    bool             // what was known before was told
 	braked throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
-	rouse  bool             // the others are to hear of it at once
+	revoke bool             // the others are to hear of it at once
 	said   turning          // what was hurried for last
 
-	free  int              // departures that took no permit and were not told
-	local int64            // departures of this process that the store knew of at the last call
-	base  [2]int64         // ordinal and departures of this process at some call before
-	share float64          // departures of the lane for each of this process
-	view  throttle.View    // as it was told last
-	spoke throttle.Instant // when the store was called for a pulse
-	rate  float64          // in force in the store
+	free  int                 // departures that took no permit and were not told
+	local int64               // departures of this process that the store knew of at the last call
+	base  [2]int64            // ordinal and departures of this process at some call before
+	share float64             // departures of the lane for each of this process
+	view  throttle.FleetState // as it was told last
+	spoke throttle.Instant    // when the store was called for a pulse
+	rate  float64             // in force in the store
 }
 
 // A turning is a point of the state's life: what is urgent there is so once.
@@ -61,13 +61,13 @@ var _ throttle.Learner = (*Course)(nil)
 // Share has the course learn together with those of the processes that share its
 // lane through the limiter. One that does not learn by itself tells its answers, and
 // obeys, once another has begun.
-func (c *Course) Share(with throttle.Sharer, learns bool) {
+func (c *Course) Share(with throttle.Replicator, learns bool) {
 	c.mu.Lock()
-	c.fleet = &fleet{sharer: with, share: 1, obeys: !learns}
+	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns}
 	c.setting.Shared = true
 	c.reset()
 	c.mu.Unlock()
-	with.Share(c)
+	with.Replicate(c)
 }
 
 // startShared has the calls of this process grow in flight, until something is
@@ -84,7 +84,7 @@ func (c *Course) startShared() {
 // say tells the others at once.
 func (c *Course) say(words []byte) {
 	c.fleet.words = append(c.fleet.words, words...)
-	c.fleet.sharer.Hurry()
+	c.fleet.replicator.Flush()
 }
 
 // Learns reports whether what follows a refusal is learned.
@@ -103,7 +103,7 @@ func (c *Course) together() bool { return c.fleet != nil && c.fleet.begun }
 // clock returns an instant by the clock of the state.
 func (c *Course) clock(at throttle.Instant) throttle.Instant {
 	if c.together() && at > 0 {
-		return at.Add(c.fleet.view.Ahead)
+		return at.Add(c.fleet.view.ClockOffset)
 	}
 	return at
 }
@@ -128,7 +128,7 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 	if !c.together() {
 		return p
 	}
-	shift(-c.fleet.view.Ahead, &p.Hold, &p.Sure)
+	shift(-c.fleet.view.ClockOffset, &p.Hold, &p.Sure)
 	p.Most = c.part(p.Most)
 	return p
 }
@@ -186,7 +186,7 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	news := fact.Ordinal > s.Cut || !f.begun
 	if urgent = news && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
 		f.said = at
-		f.rouse = f.rouse || fact.Refused != s.Episode // an episode begins, or ends
+		f.revoke = f.revoke || fact.Refused != s.Episode // an episode begins, or ends
 	}
 	if !fact.Refused && !fact.Waited && len(fact.Quotas) == 0 && fact.Ordinal%sample != 0 && !urgent {
 		return false
@@ -214,7 +214,7 @@ func (f *fleet) linger(s *learn.State, refused, held bool) {
 		d = later
 	}
 	if f.timer == nil {
-		f.timer = time.AfterFunc(d, f.sharer.Hurry)
+		f.timer = time.AfterFunc(d, f.replicator.Flush)
 	} else {
 		f.timer.Reset(d)
 	}
@@ -247,7 +247,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		if a.Refused {
 			s.braked = now.Add(brake)
 		}
-		s.sharer.Hurry()
+		s.replicator.Flush()
 	}
 	c.mu.Unlock()
 }
@@ -263,44 +263,44 @@ func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
 	for i, mark := range s.Pace {
 		m.Pace[i], m.Back[i] = mark.At, int64(float64(last-mark.Ordinal)*c.fleet.share)
 	}
-	shift(c.fleet.view.Ahead, &m.First, &m.Pace[0], &m.Pace[1])
+	shift(c.fleet.view.ClockOffset, &m.First, &m.Pace[0], &m.Pace[1])
 	return m
 }
 
 // departed notes a departure, and returns its ordinal, zero if the store counted it
 // not.
 func (f *fleet) departed(now throttle.Instant, n int64) (given int64) {
-	if given = f.sharer.Ordinal(); given > 0 {
+	if given = f.replicator.Ordinal(); given > 0 {
 		return given
 	}
 	f.free++
 	if !f.begun && (n >= 8 && n&(n-1) == 0 || now.Sub(f.spoke) > pulse) {
 		f.spoke = now
-		f.sharer.Hurry()
+		f.replicator.Flush()
 	}
 	return 0
 }
 
-// Tell implements [throttle.Learner].
-func (c *Course) Tell(v throttle.View) (w throttle.Word) {
+// Propose implements [throttle.Learner].
+func (c *Course) Propose(v throttle.FleetState) (w throttle.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.fleet
 	f.see(v)
 	f.local = c.Look().ordinal()
-	now := v.Now.Add(-v.Ahead)
-	w.Told, f.words = f.words, nil
-	for _, lapsed := range v.Lapsed {
-		w.Told = learn.AppendLapsed(w.Told, lapsed.First, lapsed.Count)
+	now := v.Now.Add(-v.ClockOffset)
+	w.Data, f.words = f.words, nil
+	for _, lapsed := range v.Canceled {
+		w.Data = learn.AppendLapsed(w.Data, lapsed.First, lapsed.Count)
 	}
 	for i := range f.facts {
 		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
-			shift(v.Ahead, &fact.Departed, &fact.Landed, &fact.Until)
-			w.Told = learn.AppendFact(w.Told, fact)
+			shift(v.ClockOffset, &fact.Departed, &fact.Landed, &fact.Until)
+			w.Data = learn.AppendFact(w.Data, fact)
 		}
 	}
-	w.Free, w.Rouse = f.free, f.rouse
-	f.facts, f.free, f.rouse = f.facts[:0], 0, false
+	w.Uncounted, w.Revoke = f.free, f.revoke
+	f.facts, f.free, f.revoke = f.facts[:0], 0, false
 	if f.timer != nil {
 		f.timer.Stop()
 	}
@@ -308,7 +308,7 @@ func (c *Course) Tell(v throttle.View) (w throttle.Word) {
 }
 
 // see notes how the lane stands, and which part of its departures are here.
-func (f *fleet) see(v throttle.View) {
+func (f *fleet) see(v throttle.FleetState) {
 	if f.view.Ordinal == 0 && f.local < 8 {
 		f.share = float64(max(v.Replicas, 1)) // nothing better is known
 	}
@@ -323,8 +323,8 @@ func (f *fleet) see(v throttle.View) {
 	}
 }
 
-// Hear implements [throttle.Learner].
-func (c *Course) Hear(told []byte, ordinal int64, at throttle.Instant) {
+// Apply implements [throttle.Learner].
+func (c *Course) Apply(told []byte, ordinal int64, at throttle.Instant) {
 	c.mu.Lock()
 	if c.fleet.braked = 0; !c.fleet.begun {
 		c.begins()
@@ -332,7 +332,7 @@ func (c *Course) Hear(told []byte, ordinal int64, at throttle.Instant) {
 	c.state.Setting = c.setting
 	c.state.Hear(told, ordinal, at)
 	c.heard()
-	now := at.Add(-c.fleet.view.Ahead)
+	now := at.Add(-c.fleet.view.ClockOffset)
 	changed, known := c.changed(now)
 	c.mu.Unlock()
 	if changed && c.tell != nil {
@@ -352,11 +352,11 @@ func (c *Course) heard() {
 		c.reset()
 		return
 	}
-	c.replan(f.view.Now.Add(-f.view.Ahead))
+	c.replan(f.view.Now.Add(-f.view.ClockOffset))
 }
 
-// Learned implements [throttle.Learner].
-func (c *Course) Learned() []byte {
+// Snapshot implements [throttle.Learner].
+func (c *Course) Snapshot() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := learn.New(c.setting)
@@ -377,28 +377,28 @@ func (c *Course) Restore(learned []byte) {
 	c.heard()
 }
 
-// Pace implements [throttle.Learner].
-func (c *Course) Pace(v throttle.View) throttle.Pace {
+// Pacing implements [throttle.Learner].
+func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.fleet
 	f.see(v)
 	if !f.begun {
-		return throttle.Pace{}
+		return throttle.Pacing{}
 	}
-	now := v.Now.Add(-v.Ahead)
+	now := v.Now.Add(-v.ClockOffset)
 	p := c.state.Plan(v.Now, c.granted(now))
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate
 	}
 	c.replan(now)
-	pace := throttle.Pace{Counted: true, Hold: p.Hold, Alone: p.Probe, Since: p.Since}
+	pace := throttle.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since}
 	if f.rate > 0 {
 		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
 	}
 	if p.Asks {
-		pace.Hold = p.Sure
+		pace.NotBefore = p.Sure
 	}
-	pace.Keep = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
+	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
 	return pace
 }

@@ -94,7 +94,7 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 // there. A lane that is not to learn obeys what others learn in its store.
 func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle.Limit) *Course {
 	learns := l.settings.Learn
-	sharer, together := limiter.(throttle.Sharer)
+	replicator, together := limiter.(throttle.Replicator)
 	if !together && (!learns || !local && len(limits) > 0) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle
 	set.Spread = l.settings.Spread
 	c := NewCourse(set, l)
 	if together {
-		c.Share(sharer, learns)
+		c.Share(replicator, learns)
 	}
 	return c
 }
