@@ -50,6 +50,7 @@ func (t *Transport) settings() lane.Settings {
 func (t *Transport) setQueue(q *shaping.Queue) {
 	q.MaxWaiting, q.MaxWait, q.MaxForecast = t.MaxWaiting, t.MaxWait, t.MaxForecast
 	q.Overflow, q.MaxWaitingBytes, q.LowPriorityShare = t.Overflow, t.MaxWaitingBytes, t.LowPriorityShare
+	q.PrecisePacing = t.PrecisePacing
 }
 
 // opened logs a new lane that should not be there: one that several keys must

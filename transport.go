@@ -138,6 +138,12 @@ type Transport struct {
 	// none.
 	LowPriorityShare float64
 
+	// PrecisePacing lets requests depart closer to their instants, on Linux: within
+	// a fraction of a millisecond, instead of one or two. It takes a file descriptor
+	// for each lane in which somebody has waited; see shaping.Queue. If false, the
+	// runtime's timer is used.
+	PrecisePacing bool
+
 	// MaxPause is the longest pause that requests wait through if the server asks
 	// for one. If it asks for more, the response is returned, and the lane's
 	// requests are rejected with ErrPaused until the pause ends, or for an hour at

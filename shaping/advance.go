@@ -2,7 +2,7 @@ package shaping
 
 import (
 	"container/heap"
-	"time"
+	"io"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -125,13 +125,13 @@ func (q *Queue) settle(now throttle.Instant) {
 	}
 	switch {
 	case !waits || at == throttle.Never:
-		if q.timer != nil {
-			q.timer.Stop()
+		if q.alarm != nil {
+			q.alarm.Stop()
 		}
-	case q.timer == nil:
-		q.timer = time.AfterFunc(at.Sub(now), q.wake)
+	case q.alarm == nil:
+		q.alarm = q.newAlarm(at.Sub(now))
 	default:
-		q.timer.Reset(at.Sub(now))
+		q.alarm.Reset(at.Sub(now))
 	}
 	if q.remote != nil && (waits || q.fetching) {
 		q.fetching = waits
@@ -155,5 +155,8 @@ func (q *Queue) Close() error {
 		q.sendAway(q.line.first(), rejection)
 	}
 	q.settle(now)
+	if c, ok := q.alarm.(io.Closer); ok {
+		_ = c.Close() // nobody waits any more
+	}
 	return nil
 }

@@ -51,3 +51,29 @@ func refused(q *shaping.Queue, told time.Duration) *recovery {
 	q.Reconcile(refusal)
 	return r
 }
+
+// A line with precise pacing departs at its rate, also after a pause and a change
+// of its limit, never early, and cancelled callers go at once.
+func TestPreciselyPacedLineKeepsItsRateInRealTime(t *testing.T) {
+	q := newQueue(t, throttle.LeakyBucket(500, time.Second))
+	q.PrecisePacing = true
+	defer q.Close()
+	start := time.Now()
+	r := begin(q, 8)
+	time.Sleep(200 * time.Millisecond)
+	q.Pause(200 * time.Millisecond)
+	paused := r.left.Load()
+	if err := q.Tune(throttle.LeakyBucket(1000, time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	left := r.left.Load()
+	took := time.Since(start)
+	r.end()
+	if late := left - paused; late < 500 {
+		t.Errorf("%d left in the second after a pause, want at least 500 of 1000", late)
+	}
+	if most := int64(1000*took.Seconds()) + 11; left > most {
+		t.Errorf("%d left within %v, want at most %d", left, took, most)
+	}
+}

@@ -52,6 +52,14 @@ type Queue struct {
 	// one half. Zero means DefaultLowPriorityShare; negative means none.
 	LowPriorityShare float64
 
+	// PrecisePacing lets departures follow their schedule more closely: within a
+	// fraction of a millisecond, instead of one or two. On Linux the kernel's timer
+	// is used then. It takes a file descriptor for each queue in which somebody has
+	// waited, until the queue is closed or collected. Elsewhere nothing changes, nor
+	// in a bubble of testing/synctest, whose time is exact. If false, the runtime's
+	// timer is used.
+	PrecisePacing bool
+
 	limiter throttle.Limiter
 	remote  throttle.Remote // the limiter, if it is one; nil: it is not
 
@@ -69,7 +77,7 @@ type Queue struct {
 	line      line
 	rates     []float64 // permits per second of each limit; nil: not read yet
 	expiring  byDeadline
-	timer     *time.Timer
+	alarm     alarm            // nil: nobody has waited yet
 	due       throttle.Instant // when the head asks again; Never: only news can help it
 	fetching  bool             // the remote was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last

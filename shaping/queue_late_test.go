@@ -20,11 +20,11 @@ func lateQueue(t *testing.T, late time.Duration, limits ...throttle.Limit) *Queu
 		t.Fatal(err)
 	}
 	q := NewQueue(limiter)
-	q.timer = time.AfterFunc(time.Hour, func() {
+	q.alarm = time.AfterFunc(time.Hour, func() {
 		time.Sleep(late)
 		q.wake()
 	})
-	q.timer.Stop()
+	q.alarm.Stop()
 	return q
 }
 

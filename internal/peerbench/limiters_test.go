@@ -18,9 +18,9 @@ import (
 // default slack, with which it makes up for late departures.
 func evenly(who string, permits int, per time.Duration) decision {
 	switch who {
-	case "weir":
+	case "weir", "weir-precise":
 		q := weirQueue(throttle.LeakyBucket(permits, per))
-		q.MaxWaiting = 1 << 30
+		q.MaxWaiting, q.PrecisePacing = 1<<30, who == "weir-precise"
 		return q.Wait
 	case "xtime":
 		return rate.NewLimiter(rate.Limit(float64(permits)/per.Seconds()), 1).Wait

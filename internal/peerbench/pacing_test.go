@@ -13,13 +13,18 @@ import (
 // and compares the instants at which they depart with the schedule. It reports
 // the rate that was reached as a share of the limit, and how late departures
 // were against the schedule that none of them was ahead of: for a contender
-// that falls behind, lateness adds up.
+// that falls behind, lateness adds up. It also reports the CPU time that the
+// process took, as a share of one CPU; that needs /proc.
 func BenchmarkPacing(b *testing.B) {
-	for _, load := range []struct{ rate, workers int }{{1_000, 1}, {1_000, 64}, {10_000, 1}, {10_000, 64}} {
-		for _, who := range []string{"weir", "xtime", "uber"} {
+	for _, load := range []struct{ rate, workers int }{{100, 64}, {1_000, 1}, {1_000, 64}, {10_000, 1}, {10_000, 64}} {
+		for _, who := range []string{"weir", "weir-precise", "xtime", "uber", "failsafe"} {
 			b.Run(fmt.Sprintf("rate=%d/workers=%d/who=%s", load.rate, load.workers, who), func(b *testing.B) {
 				decide := evenly(who, load.rate, time.Second)
-				paced(b, departures(b, decide, b.N+1, load.workers), time.Second/time.Duration(load.rate))
+				used := ticks()
+				at := departures(b, decide, b.N+1, load.workers)
+				used = ticks() - used
+				paced(b, at, time.Second/time.Duration(load.rate))
+				b.ReportMetric(float64(used)/at[b.N].Seconds(), "%CPU")
 			})
 		}
 	}
@@ -57,6 +62,7 @@ func paced(b *testing.B, at []time.Duration, interval time.Duration) {
 	b.ReportMetric(100*float64(n)*float64(interval)/float64(at[n]-at[0]), "%rate")
 	b.ReportMetric(micros(late[n/2]), "late-p50-us")
 	b.ReportMetric(micros(late[n*99/100]), "late-p99-us")
+	b.ReportMetric(micros(late[n]), "late-max-us")
 }
 
 // lateness returns in ascending order how far departures lie behind the
