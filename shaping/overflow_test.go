@@ -58,8 +58,8 @@ func (c *rush) end(full, left []string) {
 	c.t.Helper()
 	time.Sleep(time.Minute)
 	synctest.Wait()
-	if !slices.Equal(c.full, full) || !slices.Equal(c.left.names, left) {
-		c.t.Errorf("refused %v and left %v, want %v and %v", c.full, c.left.names, full, left)
+	if !slices.Equal(c.full, full) || !slices.Equal(c.left.list(), left) {
+		c.t.Errorf("refused %v and left %v, want %v and %v", c.full, c.left.list(), full, left)
 	}
 }
 
@@ -124,8 +124,8 @@ func TestShedHeadMakesWayAtOnce(t *testing.T) {
 			t.Errorf("the oldest got %v, want ErrQueueFull", err)
 		}
 		synctest.Wait()
-		if len(d.names) != 1 {
-			t.Errorf("%d of two small callers left on the permit at hand, want 1", len(d.names))
+		if n := len(d.list()); n != 1 {
+			t.Errorf("%d of two small callers left on the permit at hand, want 1", n)
 		}
 		time.Sleep(time.Second)
 	})

@@ -25,6 +25,13 @@ func (d *departed) note(name string) {
 	d.names = append(d.names, name)
 }
 
+// list returns a copy of who left.
+func (d *departed) list() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.names)
+}
+
 // wait lets callers wait in the queue under a name, once they have all come.
 func (d *departed) wait(ctx context.Context, q *shaping.Queue, name string, n int) {
 	for range n {
@@ -73,8 +80,8 @@ func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
 		}()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if want := []string{"urgent", "again", "second", "second", "second"}; !slices.Equal(d.names, want) {
-			t.Errorf("departed %v, want %v", d.names, want)
+		if want := []string{"urgent", "again", "second", "second", "second"}; !slices.Equal(d.list(), want) {
+			t.Errorf("departed %v, want %v", d.list(), want)
 		}
 	})
 }
@@ -102,12 +109,12 @@ func TestTenantsShareTheLimitThatTheyBurden(t *testing.T) {
 		time.Sleep(19 * time.Second) // 18,000 tokens after the first call's
 		synctest.Wait()
 		large := 0
-		for _, name := range d.names {
+		for _, name := range d.list() {
 			if name == "large" {
 				large++
 			}
 		}
-		small := len(d.names) - large
+		small := len(d.list()) - large
 		if apart := large*900 - small*100; apart < -1000 || apart > 1000 || large+small < 90 {
 			t.Errorf("%d large and %d small calls departed, of tokens %d apart, want 9,000 tokens each, a call of each apart at most", large, small, apart)
 		}

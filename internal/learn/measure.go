@@ -69,8 +69,8 @@ func (s *State) measure(f *Fact) {
 		s.W = max(s.W, old/2)
 	}
 	u := max((hi-lo)/(hi+lo), leastWidth, 1/(m.n+1))
-	if m.first {
-		u = max(u, 8/m.n)
+	if m.first { // more may have been served than RefR, which is rough then, would have had served
+		u = max(u, 8/m.n, (m.n/m.t-hi)/(m.n/m.t+hi))
 	}
 	s.U = min(u, mostWidth)
 	if s.Wide++; s.U <= 0.25 {
