@@ -177,8 +177,8 @@ func TestFloodOfKeysStaysWithinMemory(t *testing.T) {
 		keys   int
 		limits []throttle.Limit
 	}{
-		"evicted": {100_000, nil},
-		"sharing": {20_000, []throttle.Limit{throttle.TokenBucket(1e6, 1000*time.Hour, 1e6)}},
+		"evicted": {30_000, nil},
+		"sharing": {10_000, []throttle.Limit{throttle.TokenBucket(1e6, 1000*time.Hour, 1e6)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			transport := &weir.Transport{Base: stub{}, MaxLanes: lanes, Limits: tt.limits, Logger: slog.New(slog.DiscardHandler)}
