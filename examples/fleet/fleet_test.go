@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/needs"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -86,7 +87,7 @@ func TestKilledReplicaIsStartedAgain(t *testing.T) {
 
 func TestStoppedReplicaEndsWithTheFleet(t *testing.T) {
 	if !canHalt {
-		t.Skip("no SIGSTOP here")
+		needs.Lacks(t, "SIGSTOP")
 	}
 	f, _, _ := newFleet(t, failsNever(t))
 	f.begin()

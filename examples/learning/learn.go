@@ -26,7 +26,7 @@ const (
 
 // learn calls the vendor, and says a line a second how that goes. It ends early
 // when ctx does.
-func learn(ctx context.Context, o options, w io.Writer) (result, error) {
+func learn(ctx context.Context, length time.Duration, w io.Writer) (result, error) {
 	vendor := &testserver.Vendor{Limits: []testserver.Limit{accepts(first)}, Service: service}
 	server, err := testserver.Listen(vendor)
 	if err != nil {
@@ -37,7 +37,7 @@ func learn(ctx context.Context, o options, w io.Writer) (result, error) {
 	defer cancel()
 	var l load
 	wait := l.begin(calls, weirClient(server.Transport(), w), server.URL)
-	r := follow(ctx, vendor, o, w)
+	r := follow(ctx, vendor, length, w)
 	cancel()
 	wait()
 	r.failed, r.cause = l.failed, l.cause
@@ -48,13 +48,16 @@ func accepts(l throttle.Limit) testserver.Limit {
 	return testserver.TokenBucket(l.Permits, l.Per, l.Burst)
 }
 
+// change returns when the vendor's limit changes.
+func change(length time.Duration) time.Duration { return length * 3 / 8 }
+
 // follow changes the vendor's limit when that is due, and says what the vendor
 // sees until the time is over or ctx ends.
-func follow(ctx context.Context, vendor *testserver.Vendor, o options, w io.Writer) result {
+func follow(ctx context.Context, vendor *testserver.Vendor, length time.Duration, w io.Writer) result {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	due := time.After(time.Until(vendor.Start().Add(o.change())))
-	over := time.After(time.Until(vendor.Start().Add(o.length)))
+	due := time.After(time.Until(vendor.Start().Add(change(length))))
+	over := time.After(time.Until(vendor.Start().Add(length)))
 	r := result{phases: []phase{{limit: first}}}
 	for {
 		select {

@@ -23,6 +23,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/examples/internal/chart"
@@ -41,22 +42,23 @@ func main() {
 
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parseOptions(args, stdout)
+	o, err := program.ParseShown("learning", "how long the vendor is called; its limit changes after 3/8 of that",
+		program.Shown{For: 40 * time.Second, Out: "arrivals"}, args, stdout)
 	if err != nil {
 		return program.Usage("learning", err, stderr)
 	}
 	fmt.Fprintf(stdout, `%d workers call through &http.Client{Transport: new(weir.Transport)}. The embedded
 vendor accepts %.0f/s and a burst of %d, from %v on %.0f/s, and says nothing but 429.
 
-`, workers, first.PerSecond(), first.Burst, o.change(), second.PerSecond())
-	r, err := learn(ctx, o, &lockedWriter{w: stdout})
+`, workers, first.PerSecond(), first.Burst, change(o.For), second.PerSecond())
+	r, err := learn(ctx, o.For, &lockedWriter{w: stdout})
 	if err != nil {
 		return program.Fail("learning", err, stderr)
 	}
 	writeTable(stdout, r)
-	if err := writePicture(o.out, r); err != nil {
+	if err := writePicture(o.Out, r); err != nil {
 		return program.Fail("learning", err, stderr)
 	}
-	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
+	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.Out))
 	return program.Code(ctx, r.failed > 0)
 }

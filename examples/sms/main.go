@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/weirgo/weir/examples/internal/chart"
 	"github.com/weirgo/weir/examples/internal/program"
@@ -37,19 +38,19 @@ func main() {
 
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parseOptions(args, stdout)
+	o, err := program.ParseShown("sms", "how long messages are sent", program.Shown{For: 20 * time.Second, Out: "waits"}, args, stdout)
 	if err != nil {
 		return program.Usage("sms", err, stderr)
 	}
-	fmt.Fprintf(stdout, "A sender of %.0f messages a second, a campaign of %d in line, and passwords now and then.\n", limit.PerSecond(), o.campaign())
-	lines, err := send(ctx, o)
+	fmt.Fprintf(stdout, "A sender of %.0f messages a second, a campaign of %d in line, and passwords now and then.\n", limit.PerSecond(), campaign(o.For))
+	lines, err := send(ctx, o.For)
 	if err != nil {
 		return program.Fail("sms", err, stderr)
 	}
 	writeTable(stdout, lines)
-	if err := writePicture(o.out, lines); err != nil {
+	if err := writePicture(o.Out, lines); err != nil {
 		return program.Fail("sms", err, stderr)
 	}
-	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.out))
+	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.Out))
 	return program.Code(ctx, false)
 }

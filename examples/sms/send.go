@@ -32,10 +32,10 @@ type message struct {
 
 // send lets the messages wait in a line in the order of their arrival, and in one in
 // which passwords are urgent, at the same time.
-func send(ctx context.Context, o options) ([]*line, error) {
+func send(ctx context.Context, length time.Duration) ([]*line, error) {
 	lines := []*line{{name: "in order of arrival"}, {name: "passwords first"}}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, o.length)
+	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	var senders sync.WaitGroup
 	for i, priority := range []func(context.Context) context.Context{inOrder, urgent} {
@@ -46,7 +46,7 @@ func send(ctx context.Context, o options) ([]*line, error) {
 		q := shaping.NewQueue(limiter)
 		senders.Go(func() {
 			defer q.Close()
-			lines[i].fill(ctx, q, o, began, priority)
+			lines[i].fill(ctx, q, campaign(length), began, priority)
 		})
 	}
 	senders.Wait()
@@ -57,12 +57,16 @@ func send(ctx context.Context, o options) ([]*line, error) {
 	return lines, nil
 }
 
+// campaign returns how many messages stand in line from the beginning: as many as
+// the sender may send in half of the time.
+func campaign(length time.Duration) int { return int(limit.PerSecond() * length.Seconds() / 2) }
+
 // fill lets the campaign come at once and passwords now and then, until the context
 // ends.
-func (l *line) fill(ctx context.Context, q *shaping.Queue, o options, began time.Time, priority func(context.Context) context.Context) {
+func (l *line) fill(ctx context.Context, q *shaping.Queue, campaign int, began time.Time, priority func(context.Context) context.Context) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	for range o.campaign() {
+	for range campaign {
 		waiting.Go(func() { l.wait(ctx, q, began, &l.campaign) })
 	}
 	random := rand.New(rand.NewPCG(1, 2)) // the same for both lines

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -103,9 +103,7 @@ func TestCountOnlyWhatIsMeasured(t *testing.T) {
 }
 
 func TestFleetDrains(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); errors.Is(err, exec.ErrNotFound) {
-		t.Skip(err)
-	}
+	needs.Program(t, "redis-server")
 	server, err := startServer(t.Context())
 	if err != nil {
 		t.Fatal(err)
