@@ -112,10 +112,10 @@ func TestClosedLaneIsProbed(t *testing.T) {
 		r.want("refused GET", r.get(t.Context(), "first"), 429)
 		time.Sleep(600 * time.Second)
 		r.callers(t.Context(), 5).wait()
-		// 600.0 fails, 600.3 is good at 600.6, then the limit holds, slowed to
-		// 200 ms: the third had its permit for longer than the tolerance.
+		// 600.0 fails, 600.3 is good at 600.6, then the limit holds: the third had its
+		// permit for longer than the tolerance of 100 ms.
 		want := []time.Duration{0, 600 * time.Second, 600_300 * time.Millisecond, 600_600 * time.Millisecond}
-		want = append(want, spaced(600_706_666_667*time.Nanosecond, 200*time.Millisecond, 2)...)
+		want = append(want, spaced(600_650*time.Millisecond, 150*time.Millisecond, 2)...)
 		want = append(want, 4200_300*time.Millisecond) // the failed one again
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
 	})

@@ -26,22 +26,21 @@ func refuse(first, last int, retryAfter string) testserver.Fault {
 	return testserver.Fault{First: first, Last: last, Do: testserver.Answer, Header: hints(retryAfter), Delay: 10 * time.Millisecond}
 }
 
-// refusable is a limit of n permits a second once a call was refused and another
-// was served after the pause: 0.7 of the rate, and a twentieth.
-func refusable(n, burst int) []throttle.Limit {
-	return []throttle.Limit{throttle.TokenBucket(n, 750*time.Millisecond, burst)}
+// perSecond is a limit of n permits a second.
+func perSecond(n, burst int) []throttle.Limit {
+	return []throttle.Limit{throttle.TokenBucket(n, time.Second, burst)}
 }
 
 func TestRefusalHoldsHundredWaitersUntilToldTimeThenSpaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Limits: refusable(200, 1)})
+			&weir.Transport{Limits: perSecond(250, 1)})
 		for _, got := range r.callers(t.Context(), 101).wait() {
 			r.want("GET", got, 200)
 		}
 		// The refused one goes first: it arrived first.
-		want := append(spaced(0, 3750*time.Microsecond, 3), spaced(2010*time.Millisecond, 5*time.Millisecond, 99)...)
+		want := append(spaced(0, 4*time.Millisecond, 3), spaced(2010*time.Millisecond, 4*time.Millisecond, 99)...)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
 		wantEqual(t, "order", ids(r.vendor.Arrivals()), append([]string{"0", "1", "2", "0"}, numbers(3, 100)...))
 	})
@@ -51,7 +50,7 @@ func TestPauseVoidsSavedBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Limits: refusable(10, 5)})
+			&weir.Transport{Limits: perSecond(10, 5)})
 		r.get(t.Context(), "first")
 		r.callers(t.Context(), 8).wait()
 		want := append([]time.Duration{0}, spaced(2010*time.Millisecond, 100*time.Millisecond, 9)...)
@@ -63,7 +62,7 @@ func TestRefusedInFlightReturnInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 5, "2")}},
-			&weir.Transport{Limits: refusable(10, 5)})
+			&weir.Transport{Limits: perSecond(10, 5)})
 		var wg sync.WaitGroup
 		for _, id := range numbers(0, 9) {
 			wg.Go(func() { r.get(t.Context(), id) })
@@ -84,7 +83,7 @@ func TestPauseEndsAtLatestToldTime(t *testing.T) {
 		second.Delay = 500 * time.Millisecond
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{first, second}},
-			&weir.Transport{Limits: refusable(10, 2)})
+			&weir.Transport{Limits: perSecond(10, 2)})
 		r.callers(t.Context(), 3).wait()
 		want := []time.Duration{0, 0, 5010 * time.Millisecond, 5110 * time.Millisecond, 5210 * time.Millisecond}
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
@@ -102,7 +101,7 @@ func TestPauseByEveryKindOfToldTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := pipeRig(t,
 					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: header}}},
-					&weir.Transport{Limits: refusable(1, 1)})
+					&weir.Transport{Limits: perSecond(1, 1)})
 				r.callers(t.Context(), 2).wait()
 				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 2 * time.Second, 3 * time.Second})
 			})
@@ -222,7 +221,7 @@ func TestUnavailableWithHintReturnsPostAndPausesLane(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := pipeRig(t,
 					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 503, Header: hints("3")}}},
-					&weir.Transport{Limits: refusable(1, 1)})
+					&weir.Transport{Limits: perSecond(1, 1)})
 				req := r.request(t.Context(), "a")
 				req.Method = method
 				got := r.do(req)
@@ -284,7 +283,7 @@ func TestCancelInPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
-			&weir.Transport{Limits: refusable(10, 1)})
+			&weir.Transport{Limits: perSecond(10, 1)})
 		ctx, cancel := context.WithCancel(t.Context())
 		doomed := r.callers(ctx, 5)
 		others := r.callers(t.Context(), 5)

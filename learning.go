@@ -16,8 +16,8 @@ const (
 	// window.
 	LearnSpread
 	// LearnOff learns nothing. A refusal pauses the lane for the time that it
-	// tells, and slows the configured limits for a while. If other processes that
-	// share the lane through a store learn, this one tells them its answers and
-	// keeps to what they learned.
+	// tells; before and after, the configured limits alone pace it. If other
+	// processes that share the lane through a store learn, this one tells them its
+	// answers and keeps to what they learned.
 	LearnOff
 )

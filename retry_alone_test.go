@@ -93,9 +93,9 @@ func TestRequestRefusedAloneLeavesRateAlone(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.want("GET in between", r.get(t.Context(), "between"), 200)
 		r.want("odd GET", <-odd, 200)
-		if got := r.transport.Snapshot()[0].RateShare; got < 0.7 {
-			t.Errorf("Cut after a refusal alone = %v, want 0.7 or more", got)
-		}
+		r.callers(t.Context(), 3).wait()
+		want := []time.Duration{0, 2 * time.Second, 4 * time.Second, 8 * time.Second, 9 * time.Second, 10 * time.Second, 11 * time.Second}
+		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
 	})
 }
 

@@ -11,16 +11,15 @@ import (
 
 // A LaneState is the state of one lane at one instant.
 type LaneState struct {
-	Key       string                // "" for the lane that keys beyond MaxLanes share
-	Waiting   int                   // requests in line
-	Requests  int                   // requests in the lane: in line, in flight or between attempts
-	InFlight  int                   // requests in flight, if MaxInFlight is set; else zero
-	Paused    time.Duration         // until the lane's pause ends; zero: it is not paused
-	RateShare float64               // share of the configured rate that is in force; below 1 after a refusal, for limits of up to a minute
-	Stale     uint64                // permits that were void because their request woke too late
-	Limits    []throttle.LimitState // in the order in which they were configured
-	Learned   Learned               // of the server's limit; the zero value if nothing is sure
-	Shadow    []ShadowCount         // of Transport.Shadow; nil if there are no shadow limits
+	Key      string                // "" for the lane that keys beyond MaxLanes share
+	Waiting  int                   // requests in line
+	Requests int                   // requests in the lane: in line, in flight or between attempts
+	InFlight int                   // requests in flight, if MaxInFlight is set; else zero
+	Paused   time.Duration         // until the lane's pause ends; zero: it is not paused
+	Stale    uint64                // permits that were void because their request woke too late
+	Limits   []throttle.LimitState // in the order in which they were configured
+	Learned  Learned               // of the server's limit; the zero value if nothing is sure
+	Shadow   []ShadowCount         // of Transport.Shadow; nil if there are no shadow limits
 
 	// Store tells how the lane fares with Transport.Store: whether the store
 	// answers, with how many processes the limits are shared, what was lost. It
@@ -53,16 +52,15 @@ func (t *Transport) Snapshot() []LaneState {
 func stateOf(l *lane.Lane) LaneState {
 	s := l.State()
 	return LaneState{
-		Key:       l.Key(),
-		Waiting:   s.Waiting,
-		Requests:  l.Requests(),
-		InFlight:  l.InFlight(),
-		Paused:    s.Paused,
-		RateShare: s.RateShare,
-		Stale:     s.Stale,
-		Learned:   Learned(l.Known()),
-		Shadow:    shadowCounts(l),
-		Limits:    s.Limits,
-		Store:     s.Store,
+		Key:      l.Key(),
+		Waiting:  s.Waiting,
+		Requests: l.Requests(),
+		InFlight: l.InFlight(),
+		Paused:   s.Paused,
+		Stale:    s.Stale,
+		Learned:  Learned(l.Known()),
+		Shadow:   shadowCounts(l),
+		Limits:   s.Limits,
+		Store:    s.Store,
 	}
 }

@@ -36,7 +36,7 @@ func TestSnapshotTellsStateOfEveryLane(t *testing.T) {
 			t.Errorf("paused lane = %+v, want one waiting for 90s", lane)
 		}
 		lane = states[1]
-		if lane.Key != "vendor.test" || lane.Paused != 0 || lane.Requests != 4 || lane.Waiting != 0 || lane.RateShare != 1 || lane.Store != nil {
+		if lane.Key != "vendor.test" || lane.Paused != 0 || lane.Requests != 4 || lane.Waiting != 0 || lane.Store != nil {
 			t.Errorf("lane = %+v, want four in flight", lane)
 		}
 		if got := lane.Limits[0]; got.Limit.Name != "per second" || got.Headroom != 0.5 || got.Next != 500*time.Millisecond || got.Utilization != 0.75 {

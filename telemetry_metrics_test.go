@@ -390,5 +390,5 @@ type loser struct {
 }
 
 func (l *loser) State(throttle.Instant) throttle.State {
-	return throttle.State{Whole: true, RateShare: 1, Store: &throttle.StoreState{Unknown: l.unknown.Load(), Void: l.void.Load()}}
+	return throttle.State{Whole: true, Store: &throttle.StoreState{Unknown: l.unknown.Load(), Void: l.void.Load()}}
 }

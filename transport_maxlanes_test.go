@@ -36,7 +36,7 @@ func (w *watched) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 }
 
 func (w *watched) State(throttle.Instant) throttle.State {
-	s := throttle.State{Whole: w.taken.Load() < 2, RateShare: 1}
+	s := throttle.State{Whole: w.taken.Load() < 2}
 	if w.read != nil {
 		w.read()
 	}

@@ -181,7 +181,7 @@ func TestInterimAnswersPass(t *testing.T) {
 	if interim != 1000 {
 		t.Errorf("interim answers = %d, want 1000", interim)
 	}
-	if got := r.transport.Snapshot()[0]; got.Paused != 0 || got.RateShare != 1 {
+	if got := r.transport.Snapshot()[0]; got.Paused != 0 || got.Learned != (weir.Learned{}) {
 		t.Errorf("lane = %+v, want untouched", got)
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weirgo/weir/throttle"
 	"pgregory.net/rapid"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // The clocks of a process and of Redis, which are what they are.

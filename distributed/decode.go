@@ -16,7 +16,6 @@ type reply struct {
 	paused  int64 // nothing departs before it; zero: not paused
 	alive   int   // callers counted lately, at least 1
 	period  int64 // in which this caller is counted now
-	rate    int64 // in force, in thousandths of the configured one
 	lost    bool  // the store had less than this caller had seen
 	differs bool  // other limits than the caller's are in force
 	healed  bool  // something in the keys made no sense, and is as new
@@ -56,7 +55,7 @@ type limitReply struct {
 
 // The layout of a reply, a flat array of integers.
 const (
-	replyHeader = 11
+	replyHeader = 10
 	permitWords = 2
 	stateWords  = 6
 
@@ -77,7 +76,7 @@ func decode(v any, limits int, state bool) (reply, error) {
 	if len(words) < replyHeader {
 		return reply{}, senseless("%d numbers", len(words))
 	}
-	groups, flags := words[10], words[8]
+	groups, flags := words[9], words[7]
 	want := int64(limits)
 	if state {
 		want += int64(limits) * stateWords
@@ -91,9 +90,9 @@ func decode(v any, limits int, state bool) (reply, error) {
 	r := reply{
 		now:    words[0],
 		seen:   echo{words[1], words[2], words[3]},
-		paused: words[4], alive: int(words[5]), period: words[6], rate: words[7],
+		paused: words[4], alive: int(words[5]), period: words[6],
 		lost: flags&flagLost != 0, differs: flags&flagDiffers != 0, healed: flags&flagHealed != 0,
-		first: words[9],
+		first: words[8],
 	}
 	words = words[replyHeader:]
 	if r.permits, err = decodePermits(words[:groups*permitWords]); err != nil {

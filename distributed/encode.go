@@ -41,7 +41,7 @@ type report struct {
 	kind   reportKind
 	at     int64    // of a refund or a settlement: the instant that was promised, in µs
 	epoch  int64    // of a refund: under which it was promised
-	span   int64    // of a pause: what remains of it; of a cut: how long ago the call departed; in µs
+	span   int64    // of a pause: what remains of it, in µs
 	costs  []int64  // of a refund, a settlement or what left locally: permits of each limit
 	actual []int64  // of a settlement: what it really cost
 	heirs  []string // of a tune: the name from which each limit takes over; "": from none
@@ -54,8 +54,6 @@ type reportKind string
 const (
 	reportPause  reportKind = "p" // refused for a told time
 	reportResume reportKind = "o" // an operator's word: a pause that runs ends now
-	reportCut    reportKind = "c" // refused without a time
-	reportServed reportKind = "s" // served, which restores a cut rate
 	reportRefund reportKind = "r" // permits that never left
 	reportSettle reportKind = "x" // a cost that was estimated
 	reportLocal  reportKind = "l" // departures while the store was lost
@@ -122,7 +120,7 @@ func (r *request) clock() any {
 func (p *report) args(buf []any) []any {
 	buf = append(buf, string(p.kind))
 	switch p.kind {
-	case reportPause, reportCut:
+	case reportPause:
 		return append(buf, p.span)
 	case reportRefund:
 		return appendNumbers(append(buf, p.at, p.epoch), p.costs)

@@ -88,8 +88,6 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 		most: 5, seen: echo{6, 7, 8}, period: 9, alive: 27, state: true, channel: "news", lane: "lane", limits: e,
 		reports: []report{
 			{kind: reportPause, span: 10},
-			{kind: reportCut, span: 11},
-			{kind: reportServed},
 			{kind: reportRefund, at: 12, epoch: 13, costs: []int64{14, 15}},
 			{kind: reportSettle, at: 16, costs: []int64{17, 18}, actual: []int64{19, 20}},
 			{kind: reportLocal, costs: []int64{21, 22}},
@@ -100,7 +98,7 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 	want := []any{
 		int64(1), int64(2), int64(3), int64(4), 5, int64(6), int64(7), int64(8), int64(9), "1", "news", "lane",
 		2, "=requests-bucket-0", "b 10 1000000 100000 1 3 -", "", "=requests-log-1", "g 5 60000000 12000000 1 1 -", "",
-		7, "p", int64(10), "c", int64(11), "s", "r", int64(12), int64(13), int64(14), int64(15),
+		5, "p", int64(10), "r", int64(12), int64(13), int64(14), int64(15),
 		"x", int64(16), int64(17), int64(18), int64(19), int64(20), "l", int64(21), int64(22), "t", "1", "old", "",
 		1, 23, int64(24), int64(25), int64(26), 27,
 	}

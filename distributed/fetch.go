@@ -240,7 +240,7 @@ func (l *limiter) reach(groups []group) time.Duration {
 	for i := range groups {
 		for k, rate := range l.rates {
 			if !l.counting(k) {
-				turns := float64(groups[i].costs[k]*int64(l.known.alive+1)) / (rate * l.cut.fraction())
+				turns := float64(groups[i].costs[k]*int64(l.known.alive+1)) / rate
 				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
 			}
 		}

@@ -76,8 +76,8 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 			was := shaping.Departure{Request: throttle.Request{N: cost}, Charged: r.queue.Now()}
 			r.queue.Settle(was, throttle.Request{N: 3 - cost})
 		}
-		r.queue.Reconcile(throttle.Fact{Departed: r.queue.Now(), Refused: true})
-		r.queue.Reconcile(throttle.Fact{Departed: r.queue.Now()})
+		r.queue.Pause(moment / 10)
+		r.queue.Reconcile(throttle.Fact{Resumed: true})
 	}
 	f.pass(moment)
 	if err := f.members[0].queue.Tune(throttle.SlidingLog(2*rate, time.Second), throttle.TokenBucket(rate, time.Second, burst)); err != nil {

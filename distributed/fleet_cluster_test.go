@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/shaping"

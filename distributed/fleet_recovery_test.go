@@ -33,10 +33,9 @@ func recoverySets() map[string][]throttle.Limit {
 	return sets
 }
 
-// A refusal concerns the shortest limit: what a day's window has left is not spread
-// over the day. After one refusal of each kind the fleet departs at 0.9 of its
-// configured rate within ten seconds more than it was told.
-func TestARefusalCostsNoMoreThanItSays(t *testing.T) {
+// What a day's window has left is not spread over the day. After a pause the fleet
+// departs at 0.9 of its configured rate within ten seconds.
+func TestAPauseCostsNoMoreThanItSays(t *testing.T) {
 	for name, limits := range recoverySets() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,44 +44,35 @@ func TestARefusalCostsNoMoreThanItSays(t *testing.T) {
 			f := newFleet(t, plan{members: 2, config: c})
 			f.steady()
 			time.Sleep(standstill)
-			serve := time.NewTicker(100 * time.Millisecond)
-			defer serve.Stop()
-			told := time.Second
-			f.recovers("told", told, serve, func(at throttle.Instant) throttle.Fact {
-				return throttle.Fact{Departed: at, Refused: true, Until: at.Add(told)}
-			})
-			f.recovers("bare", 0, serve, func(at throttle.Instant) throttle.Fact {
-				return throttle.Fact{Departed: at, Refused: true}
-			})
+			look := time.NewTicker(100 * time.Millisecond)
+			defer look.Stop()
+			f.recovers(time.Second, look)
 			f.stop()
 		})
 	}
 }
 
-// recovers refuses one call, serves those after it, and waits until the fleet is
-// back at its rate. A permit that nobody took in time was granted, too: a busy
-// machine loses some.
-func (f *fleet) recovers(what string, told time.Duration, serve *time.Ticker, refusal func(at throttle.Instant) throttle.Fact) {
+// recovers pauses the fleet, and waits until it is back at its rate. A permit that
+// nobody took in time was granted, too: a busy machine loses some.
+func (f *fleet) recovers(told time.Duration, look *time.Ticker) {
 	f.t.Helper()
 	const window = 2 * time.Second
-	q := f.members[0].queue
-	q.Reconcile(refusal(q.Now()))
+	f.members[0].queue.Pause(told)
 	from := now()
 	want := 0.9 * rateOf(f.plan.Limits[0])
 	void := map[throttle.Instant]uint64{from: f.voided()}
-	for range serve.C {
-		q.Reconcile(throttle.Fact{Departed: q.Now()})
+	for range look.C {
 		at := now()
 		since := max(from.Add(told), at.Add(-window))
 		void[at] = f.voided()
 		departed, lost := f.journal.count(since, at), void[at]-before(void, since)
 		rate := (float64(departed) + float64(lost)) / window.Seconds()
 		if rate >= want {
-			f.t.Logf("%s: at %.1f/s after %v, with %d void", what, rate, at.Sub(from).Round(100*time.Millisecond), lost)
+			f.t.Logf("at %.1f/s after %v, with %d void", rate, at.Sub(from).Round(100*time.Millisecond), lost)
 			return
 		}
 		if at.Sub(from) > told+10*time.Second {
-			f.t.Errorf("%s: at %.1f/s after %v, with %d void, want %.1f", what, rate, at.Sub(from), lost, want)
+			f.t.Errorf("at %.1f/s after %v, with %d void, want %.1f", rate, at.Sub(from), lost, want)
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"

@@ -38,7 +38,6 @@ type limiter struct {
 	known    known
 	paused   throttle.Instant // nothing departs before it
 	voided   int              // grows whenever what the call in progress brings becomes void
-	cut      cut
 	reports  reports
 	learning *learning // nil: the lane learns nothing
 	outage   outage
@@ -261,18 +260,13 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 		return
 	}
 	l.outage.reconcile(now, f)
-	if l.cut.refused(now, f) {
-		l.report(pending{report: report{kind: reportCut}, when: f.Departed})
-	}
 	switch {
 	case f.Resumed:
 		l.resume(now)
 		l.report(pending{report: report{kind: reportResume}})
-	case f.Refused && f.Until > l.paused:
+	case f.Until > l.paused:
 		l.pause(f.Until)
 		l.report(pending{report: report{kind: reportPause}, when: f.Until})
-	case !f.Refused && l.cut.restores(now):
-		l.report(pending{report: report{kind: reportServed}})
 	}
 }
 

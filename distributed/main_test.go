@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/weirgo/weir/internal/needs"
 	"go.uber.org/goleak"
+
+	"github.com/weirgo/weir/internal/needs"
 )
 
 // replicaEnv makes the test binary a replica of a fleet: see serve.

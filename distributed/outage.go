@@ -118,7 +118,7 @@ func (o *outage) reconcile(now throttle.Instant, f throttle.Fact) {
 
 // pause has local let nobody go before an instant, and nothing saved after it.
 func (o *outage) pause(now, until throttle.Instant) {
-	o.reconcile(now, throttle.Fact{Refused: true, Until: until})
+	o.reconcile(now, throttle.Fact{Until: until})
 }
 
 // told takes off what was spent here and told to the store.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -65,7 +66,7 @@ func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
 	for i := range 60 {
 		read := time.Unix(1_767_225_600+int64(i), 0)
 		way := time.Duration(i%2) * 100 * time.Millisecond
-		got := reply{now: read.Add(-way).UnixMicro(), alive: 1, rate: wholeRate, next: []int64{0}}
+		got := reply{now: read.Add(-way).UnixMicro(), alive: 1, next: []int64{0}}
 		got.permits = []granted{{got.now, 1 + i%2}}
 		l.flight.request = request{limits: l.encoded, groups: []group{{count: 2, costs: []int64{1}}}}
 		told += len(l.receive(&l.flight.request, got, way, read))

@@ -21,7 +21,6 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	if l.known.counted(&got) {
 		events = append(events, "weir: other replicas claim stricter limits, and those hold")
 	}
-	l.cut.rate = got.rate
 	l.followPause(&got, now)
 	if req.limits != l.encoded {
 		return events // the limits were replaced meanwhile

@@ -13,7 +13,7 @@ type reports []pending
 // A pending report is one of them. Its span is counted when the call leaves.
 type pending struct {
 	report
-	when throttle.Instant // of a pause: its end; of a cut: the departure of the refused call
+	when throttle.Instant // of a pause: its end
 }
 
 // overspent reports whether a settlement charges more, and gives nothing back.
@@ -52,27 +52,24 @@ func (r reports) timed() reports {
 // encode appends them as a call that leaves now tells them.
 func (r reports) encode(now throttle.Instant, into []report) []report {
 	for _, p := range r {
-		switch p.kind {
-		case reportPause:
+		if p.kind == reportPause {
 			if p.span = micros(p.when.Sub(now)); p.span <= 0 {
 				continue // it is over
 			}
-		case reportCut:
-			p.span = max(micros(now.Sub(p.when)), 0)
 		}
 		into = append(into, p.report)
 	}
 	return into
 }
 
-// report has the store told: of a pause, its end, a cut and other limits at once, or
+// report has the store told: of a pause, its end and other limits at once, or
 // with the call after the one in progress; of all else with the next run, or after
 // lingerFor.
 func (l *limiter) report(p pending) {
 	l.reports.add(p)
 	switch {
 	case l.outage.on || l.flight.underway:
-	case p.kind == reportPause || p.kind == reportResume || p.kind == reportCut || p.kind == reportTune:
+	case p.kind == reportPause || p.kind == reportResume || p.kind == reportTune:
 		l.start(nil)
 	case l.linger == nil:
 		l.linger = time.AfterFunc(lingerFor, l.tell)

@@ -156,9 +156,7 @@ func (h *twin) live() {
 			h.pause()
 		case kind < 80:
 			h.tune()
-		case kind < 84:
-			h.reconcile(h.chance(40))
-		case kind < 92:
+		case kind < 88:
 			h.state()
 		}
 	}
@@ -275,7 +273,7 @@ func (h *twin) pause() {
 	now := h.now
 	until := now.Add(time.Duration(1+h.random.Int64N(int64(min(h.limits[0].Per, time.Minute)/time.Microsecond))) * time.Microsecond)
 	h.note(fmt.Sprintf("pause for %v", until.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		l.Reconcile(now, throttle.Fact{Refused: true, Until: until})
+		l.Reconcile(now, throttle.Fact{Until: until})
 		return answer{}
 	})
 	h.paused = max(h.paused, until)
@@ -285,22 +283,6 @@ func (h *twin) pause() {
 			return answer{}
 		})
 		h.paused = max(h.now, 0)
-	}
-	if h.windows {
-		h.inexact()
-	}
-}
-
-// reconcile cuts the rate, or tells that a call was served.
-func (h *twin) reconcile(refused bool) {
-	now := h.now
-	h.note(fmt.Sprintf("refused %v", refused), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		l.Reconcile(now, throttle.Fact{Departed: now, Refused: refused})
-		return answer{}
-	})
-	if refused || h.tuned {
-		h.inexact()
-		h.tuned = true
 	}
 }
 

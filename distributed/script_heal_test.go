@@ -21,7 +21,7 @@ func everyKind() []throttle.Limit {
 }
 
 // used returns a caller of a lane in which everything is remembered that ever
-// is: promises, returned permits, charges, spacings, a cut rate, other claims.
+// is: promises, returned permits, charges, spacings, other claims.
 func (b *bench) used() *caller {
 	c := b.caller(b.lane(), everyKind()...)
 	looser := everyKind()
@@ -31,7 +31,7 @@ func (b *bench) used() *caller {
 	now := int64(dawn)
 	settled := report{kind: reportSettle, at: now, costs: []int64{2, 2, 2, 2, 2, 2}, actual: []int64{1, 1, 1, 1, 1, 3}}
 	c.ask(now, c.line(20), settled)
-	c.ask(now, c.line(5), report{kind: reportPause, span: 1000}, report{kind: reportCut})
+	c.ask(now, c.line(5), report{kind: reportPause, span: 1000})
 	c.ask(now+2000, c.line(8))
 	c.ask(now+2000, nil, c.refund(now+2000, 1, 1, 1, 1, 1, 1))
 	b.caller(c.lane, looser...).ask(now+2000, nil)
@@ -155,7 +155,7 @@ func TestEveryKeyExpiresWhenItIsWhole(t *testing.T) {
 	} {
 		c := b.caller(b.lane(), l)
 		for i, reports := range [][]report{
-			nil, {{kind: reportServed}}, {{kind: reportRefund, at: dawn + second, costs: []int64{1}}},
+			nil, {{kind: reportPause, span: second}, {kind: reportResume}}, {{kind: reportRefund, at: dawn + second, costs: []int64{1}}},
 			{{kind: reportSettle, at: dawn, costs: []int64{1}, actual: []int64{3}}}, {{kind: reportLocal, costs: []int64{2}}},
 			{{kind: reportPause, span: 1}},
 		} {

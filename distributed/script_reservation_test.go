@@ -455,10 +455,8 @@ func TestClaimsOfOtherKindsAreTakenOver(t *testing.T) {
 			case 0:
 				reports = append(reports, report{kind: reportPause, span: random.Int64N(second)})
 			case 1:
-				reports = append(reports, report{kind: reportCut, span: 0})
+				reports = append(reports, report{kind: reportResume})
 			case 2:
-				reports = append(reports, report{kind: reportServed})
-			case 3:
 				reports = append(reports, report{kind: reportSettle, at: now, costs: []int64{1}, actual: []int64{random.Int64N(5)}})
 			}
 			if got := c.ask(now, c.line(1+random.IntN(10)), reports...); got.healed {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/throttle"
 )
@@ -83,7 +84,6 @@ type scripted struct {
 	tolerance time.Duration
 	seen      echo
 	period    int64
-	slowedAt  throttle.Instant           // zero: a call that departed since then was served
 	epochs    map[throttle.Instant]int64 // under which permits were granted
 	last      reply
 }
@@ -176,22 +176,11 @@ func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
 }
 
 func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
-	if f.Resumed {
-		s.report(now, report{kind: reportResume})
-		return
-	}
-	if !f.Refused && f.Departed > s.slowedAt {
-		s.slowedAt = 0
-	}
-	if f.Slows() && (f.Until == 0 || s.slowedAt == 0) {
-		s.slowedAt = now
-		s.report(now, report{kind: reportCut, span: wire(now) - wire(f.Departed)})
-	}
 	switch {
+	case f.Resumed:
+		s.report(now, report{kind: reportResume})
 	case f.Until > 0:
 		s.report(now, report{kind: reportPause, span: wire(f.Until) - wire(now)})
-	case !f.Refused:
-		s.report(now, report{kind: reportServed})
 	}
 }
 
@@ -223,8 +212,8 @@ func (s *scripted) Tolerance() time.Duration { return s.tolerance }
 func (s *scripted) State(now throttle.Instant) throttle.State {
 	got := s.call(now, request{state: true})
 	st := throttle.State{
-		Paused: max(unwire(got.paused).Sub(now), 0), RateShare: float64(got.rate) / 1000,
-		Whole: got.paused == 0 && got.rate == 1000, Limits: make([]throttle.LimitState, len(s.limits)),
+		Paused: max(unwire(got.paused).Sub(now), 0), Whole: got.paused == 0,
+		Limits: make([]throttle.LimitState, len(s.limits)),
 	}
 	for i, l := range s.limits {
 		told := got.limits[i]

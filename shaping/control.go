@@ -8,25 +8,21 @@ import (
 )
 
 // Pause lets nobody depart for d from now, those in line included. It never
-// shortens a pause. After it, callers depart spaced, without a saved burst.
+// shortens a pause. After it, the limits pace the line, without a saved burst.
 func (q *Queue) Pause(d time.Duration) {
 	now := q.Now()
-	q.Reconcile(throttle.Fact{Refused: true, Until: now.Add(max(d, 1))})
+	q.Reconcile(throttle.Fact{Until: now.Add(max(d, 1))})
 }
 
 // Reconcile tells the limiter what the vendor answered, and re-times everybody
-// in line: a refusal pauses or slows the line, a good answer may let it go
-// faster. If permits were granted before a pause, and their caller has not
+// in line. If permits were granted before a pause, and their caller has not
 // woken up yet, they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
 	q.limiter.Reconcile(q.Now(), f)
-	if !f.Refused && !q.busy.Load() {
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.Now()
-	if f.Refused && f.Until > now {
+	if !f.Resumed && f.Until > now {
 		q.pausedAt = now
 	}
 	q.advance(now)

@@ -39,7 +39,7 @@ func TestPauseHoldsOneHundredWaitersThenSpacesThem(t *testing.T) {
 			want = append(want, fmt.Sprintf("%03d %v", i, at))
 		}
 		time.Sleep(55 * time.Millisecond)
-		q.Reconcile(throttle.Fact{Refused: true, Until: q.Now().Add(2 * time.Second)})
+		q.Reconcile(throttle.Fact{Until: q.Now().Add(2 * time.Second)})
 		if n := q.State().Waiting; n != 100 {
 			t.Errorf("%d in line, want 100", n)
 		}
@@ -77,28 +77,6 @@ func TestPauseVoidsPermitsOfThoseWhoHaveNotLeft(t *testing.T) {
 		if s := q.State(); s.Stale != 1 {
 			t.Errorf("%d permits were void, want 1", s.Stale)
 		}
-	})
-}
-
-func TestRefusalWithoutTimeSlowsTheLineAndGoodAnswersRestoreIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, throttle.LeakyBucket(1, 10*time.Second))
-		j := newJournal(t, q)
-		j.come(t.Context(), "a", one())
-		j.come(t.Context(), "b", one())
-		time.Sleep(time.Second)
-		q.Reconcile(throttle.Fact{Departed: q.Now(), Refused: true}) // 0.9 of a permit left to earn, at 0.7
-		for range 6 {
-			time.Sleep(time.Second)
-			q.Reconcile(throttle.Fact{Departed: q.Now()})
-		}
-		// After seconds at 0.7, 0.75, ..., 0.95 of the rate the rest at the whole.
-		earned := 100 * time.Millisecond
-		for share := 70; share < 100; share += 5 {
-			earned += time.Duration(share) * time.Millisecond
-		}
-		want := 7*time.Second + 10*(time.Second-earned)
-		j.want("a 0s", fmt.Sprint("b ", want))
 	})
 }
 
@@ -196,7 +174,7 @@ func TestStateTellsOfQueueAndLimiter(t *testing.T) {
 		j.come(t.Context(), "a", one())
 		j.come(t.Context(), "b", one())
 		s := q.State()
-		if s.Waiting != 1 || s.Stale != 0 || s.Paused != 0 || s.Whole || s.RateShare != 1 || len(s.Limits) != 1 || s.Limits[0].Next != time.Second {
+		if s.Waiting != 1 || s.Stale != 0 || s.Paused != 0 || s.Whole || len(s.Limits) != 1 || s.Limits[0].Next != time.Second {
 			t.Errorf("State() = %+v", s)
 		}
 		j.want("a 0s", "b 1s")

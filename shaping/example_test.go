@@ -133,16 +133,11 @@ func ExampleQueue_Reconcile() {
 	queue := shaping.NewQueue(limiter)
 	queue.MaxWait = time.Minute
 
-	turn := shaping.Turn{N: 1}
-	if err := queue.WaitTurn(context.Background(), &turn); err != nil {
+	if err := queue.Wait(context.Background()); err != nil {
 		fmt.Println(err)
 		return
 	}
-	queue.Reconcile(throttle.Fact{
-		Departed: turn.Departed(),
-		Refused:  true,
-		Until:    queue.Now().Add(2 * time.Minute),
-	})
+	queue.Reconcile(throttle.Fact{Until: queue.Now().Add(2 * time.Minute)})
 
 	var refused *shaping.Error
 	if errors.As(queue.Wait(context.Background()), &refused) {

@@ -87,7 +87,7 @@ func TestQueueSurvivesControlsUnderChurn(t *testing.T) {
 			if err := q.Tune(throttle.LeakyBucket(10_000+i*100, time.Second)); err != nil {
 				t.Errorf("Tune() = %v", err)
 			}
-			q.Reconcile(throttle.Fact{Departed: q.Now(), Refused: i%10 == 0})
+			q.Reconcile(throttle.Fact{Resumed: i%10 == 0})
 			q.State()
 			q.Settle(shaping.Departure{Charged: q.Now()}, throttle.Request{})
 		}

@@ -349,7 +349,7 @@ func (o *oracle) happen(e event) {
 	case "cancel":
 		o.remove(e.caller, e.at, context.Canceled)
 	case "pause":
-		o.limiter.Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(e.d)})
+		o.limiter.Reconcile(now, throttle.Fact{Until: now.Add(e.d)})
 	case "tune":
 		o.limiter.Tune(now, e.limit)
 		o.tune(e.limit)

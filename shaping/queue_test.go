@@ -212,7 +212,7 @@ func TestQueueWorksOverAFunction(t *testing.T) {
 			j.come(t.Context(), name, turn)
 			turn = one()
 		}
-		q.Reconcile(throttle.Fact{Refused: true})
+		q.Reconcile(throttle.Fact{})
 		if err := q.Tune(throttle.LeakyBucket(1, time.Second)); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("Tune() = %v, want one that matches errors.ErrUnsupported", err)
 		}

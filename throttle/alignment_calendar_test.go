@@ -64,7 +64,7 @@ func TestPauseWithoutEndReturns(t *testing.T) {
 		aligned(throttle.FixedWindow(10, 31*24*time.Hour), throttle.AlignMonth("Asia/Tokyo")),
 	} {
 		limiter := throttle.NewAt(l)
-		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: math.MaxInt64})
+		limiter.Reconcile(epoch, throttle.Fact{Until: math.MaxInt64})
 		year := 365 * 24 * time.Hour
 		for _, now := range []throttle.Instant{epoch, epoch.Add(49 * year)} {
 			if at, err := limiter.Take(now, throttle.Request{N: 1}); at <= now || at == throttle.Never || err != nil {

@@ -22,11 +22,8 @@ type bucket struct {
 	slack    slack    // what settling must know of the charges so far
 }
 
-// newBucket returns the bucket of a limit at a share of its rate, in
-// thousandths.
-func newBucket(l Limit, share int64) *bucket {
-	return bucketOf(l, paceOf(l, share))
-}
+// newBucket returns the bucket of a limit.
+func newBucket(l Limit) *bucket { return bucketOf(l, paceOf(l)) }
 
 // bucketOf returns the bucket of a limit at a pace.
 func bucketOf(l Limit, p pace) *bucket {
@@ -139,7 +136,7 @@ func (b *bucket) relieve(_, at Instant, n int64) {
 }
 
 // pause leaves one permit at the instant until, and none saved.
-func (b *bucket) pause(_, until Instant) {
+func (b *bucket) pause(until Instant) {
 	b.returned = nil
 	hold := (point{at: until}).after(b.spare, b.pace.den)
 	if b.tat.ceil() < hold.ceil() {
@@ -150,20 +147,6 @@ func (b *bucket) pause(_, until Instant) {
 // sooner moves the tat back by as much time as a pause is shorter.
 func (b *bucket) sooner(by time.Duration) {
 	b.tat = b.tat.before(span{whole: int64(by)}, b.pace.den)
-}
-
-// slow changes the pace. What is owed stays owed, in permits.
-func (b *bucket) slow(now, paused Instant, share int64) {
-	p := paceOf(b.limit, share)
-	if p == b.pace {
-		return
-	}
-	next := bucketOf(b.limit, p)
-	next.adopt(now, paused, b)
-	if paused > now {
-		next.pause(now, paused)
-	}
-	*b = *next
 }
 
 func (b *bucket) whole(now Instant) bool { return b.tat.ceil() <= now }

@@ -7,24 +7,15 @@ import (
 
 // Reconcile implements [Limiter].
 func (s *set) Reconcile(now Instant, f Fact) {
-	if !f.Refused && !f.Resumed && !s.cut.Load() {
+	if f == (Fact{}) {
 		return
 	}
 	s.lock()
 	defer s.unlock(now)
-	switch {
-	case f.Resumed:
+	if f.Resumed {
 		s.resume(now)
-	case f.Refused:
-		if f.Slows() && (f.Until == 0 || !s.slowed) {
-			s.slow(now, f.Departed)
-		}
-		if f.Until > 0 {
-			s.pause(now, f.Until)
-		}
-	default:
-		s.slowed = s.slowed && f.Departed <= s.cutAt
-		s.restore(now)
+	} else {
+		s.pause(now, f.Until)
 	}
 }
 
@@ -39,7 +30,7 @@ func (s *set) pause(now, until Instant) {
 	}
 	s.pausedTo.Store(int64(until))
 	for _, rule := range s.rules {
-		rule.pause(now, until)
+		rule.pause(until)
 	}
 }
 
@@ -52,65 +43,20 @@ func (s *set) resume(now Instant) {
 	s.pausedTo.Store(int64(now))
 	for _, rule := range s.rules {
 		rule.sooner(until.Sub(now))
-		rule.pause(now, now)
-	}
-}
-
-// Cut is the share of the rate that a refusal of a call leaves of limits of up to
-// a minute; longer ones are not cut. Windows keep their permits, and departures
-// are spaced at the share of their rate. The calls that were in flight when it was
-// cut do not cut it again. Served calls restore a twentieth of the configured rate
-// each second, and a refused lane never falls below a fiftieth.
-const (
-	Cut = 0.7
-
-	cutThousandths = fullCut * 7 / 10
-	cutFloor       = fullCut / 50
-	cutStep        = fullCut / 20
-	cutStepEvery   = time.Second
-)
-
-func (s *set) slow(now, departed Instant) {
-	if departed <= s.cutAt {
-		return
-	}
-	s.cutAt, s.slowed = now, true
-	s.retime(now, max(s.share*cutThousandths/fullCut, cutFloor))
-}
-
-func (s *set) restore(now Instant) {
-	if now.Sub(s.shareAt) >= cutStepEvery {
-		s.retime(now, min(s.share+cutStep, fullCut))
-	}
-}
-
-func (s *set) retime(now Instant, share int64) {
-	s.share, s.shareAt = share, now
-	s.cut.Store(share < fullCut)
-	for i, l := range s.limits {
-		if l.slowed() {
-			s.rules[i].slow(now, Instant(s.pausedTo.Load()), share)
-			if _, ok := s.rules[i].(*bucket); ok {
-				s.quick.Store(nil)
-				s.tunedAt = max(s.tunedAt, now)
-			}
-		}
+		rule.pause(now)
 	}
 }
 
 // takeOver returns the rule of a limit in the place of an old one; nil means
 // that there was none.
 func (s *set) takeOver(now Instant, l Limit, old rule) rule {
-	rule := newRule(l, s.share, s.wall)
+	rule := newRule(l, s.wall)
 	paused := Instant(s.pausedTo.Load())
 	if old != nil {
 		rule.adopt(now, paused, old)
 	}
-	if l.slowed() {
-		rule.slow(now, paused, s.share)
-	}
 	if paused > now {
-		rule.pause(now, paused)
+		rule.pause(paused)
 	}
 	return rule
 }

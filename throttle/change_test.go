@@ -42,7 +42,7 @@ func TestResumedLimiterGoesOnAsAfterThePause(t *testing.T) {
 // paused returns a limiter that is paused from the epoch until an instant.
 func paused(l throttle.Limit, until throttle.Instant) throttle.Limiter {
 	limiter := throttle.NewAt(l)
-	limiter.Reconcile(epoch, throttle.Fact{Refused: true, Until: until})
+	limiter.Reconcile(epoch, throttle.Fact{Until: until})
 	return limiter
 }
 
@@ -56,25 +56,5 @@ func TestResumedLimiterForgetsNoCharge(t *testing.T) {
 	limiter.Reconcile(epoch, resume)
 	if at, _ := limiter.Take(epoch, throttle.Request{N: 1}); at != epoch.Add(2*time.Second) {
 		t.Errorf("Take after 20 were charged in the pause = %v, want 2s", at.Sub(epoch))
-	}
-}
-
-// A cut that the pause came with goes on at once, too.
-func TestResumedLimiterKeepsItsCut(t *testing.T) {
-	for _, l := range []throttle.Limit{
-		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),
-		throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
-	} {
-		limiter := throttle.NewAt(l)
-		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true})
-		limiter.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: epoch.Add(time.Hour)})
-		now := epoch.Add(time.Second)
-		limiter.Reconcile(now, throttle.Fact{Resumed: true})
-		if at, _ := limiter.Take(now, throttle.Request{N: 1}); at > now {
-			t.Errorf("%v: the first goes %v later, want at once", l, at.Sub(now))
-		}
-		if at, _ := limiter.Take(now, throttle.Request{N: 1}); at < now.Add(142*time.Millisecond) || at > now.Add(205*time.Millisecond) {
-			t.Errorf("%v: the next goes %v later, want an interval of the cut rate", l, at.Sub(now))
-		}
 	}
 }

@@ -31,26 +31,14 @@ func newFixed(l Limit, wall func(Instant) Instant) *fixed {
 	}
 }
 
-// ahead returns how far the wall clock is ahead of the instant now. The clock
-// is read once in each window.
-func (f *fixed) ahead(now Instant) time.Duration {
-	if now < f.window.end {
-		return f.window.mark.ahead
-	}
-	return f.align.ahead(now, f.window.mark.ahead)
-}
-
-// now returns the window that holds an instant.
-func (f *fixed) now(now Instant) window { return f.at(now, f.ahead(now)) }
-
-// at returns the window that holds an instant, or the window in force if that
+// now returns the window that holds an instant, or the window in force if that
 // is later.
-func (f *fixed) at(now Instant, ahead time.Duration) window {
+func (f *fixed) now(now Instant) window {
 	w := f.window
 	if now < w.end {
 		return w
 	}
-	start, end, mark := f.align.around(now, ahead)
+	start, end, mark := f.align.around(now, f.align.ahead(now, w.mark.ahead))
 	if mark.same(w.mark) {
 		w.end, w.mark = end, mark
 		return w
@@ -205,23 +193,6 @@ func (f *fixed) relieve(now, at Instant, n int64) {
 	w.debt -= paid
 	w.used = max(w.used-(n-paid), 0)
 	f.spacing.relieve(n)
-}
-
-// pause spaces what is left of the window that holds the instant until over the
-// rest of it. If nothing is left, it spaces the permits of the next window.
-func (f *fixed) pause(now, until Instant) {
-	if !f.limit.slowed() {
-		return
-	}
-	ahead := f.ahead(now)
-	w := f.at(until, ahead)
-	from, left := until, f.permits-w.used
-	if left <= 0 {
-		next := fixed{counting: f.counting, align: f.align, window: w}
-		from, left = w.end, f.permits
-		w = next.at(from, ahead)
-	}
-	f.space(from, w.end, left)
 }
 
 func (f *fixed) whole(now Instant) bool { return f.used(now) == 0 && f.spacing.over(now) }

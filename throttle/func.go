@@ -78,10 +78,6 @@ func (f *function) Settle(now, _ Instant, r, actual Request) {
 
 // Reconcile implements [Limiter].
 func (f *function) Reconcile(now Instant, fact Fact) {
-	if fact.Until == 0 && !fact.Resumed {
-		return
-	}
-	fact.Departed = 0 // it pauses and cuts nothing
 	f.set.Reconcile(now, fact)
 }
 

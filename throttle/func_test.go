@@ -40,29 +40,20 @@ func takesAt(t *testing.T, l throttle.Limiter, want time.Duration) {
 func TestFunctionIsPaused(t *testing.T) {
 	l := tenth()
 	until := epoch.Add(time.Minute)
-	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: until})
+	l.Reconcile(epoch, throttle.Fact{Until: until})
 	if f := l.Forecast(epoch, throttle.Request{N: 1}); f.At != until || f.Reason != throttle.ReasonPause {
 		t.Errorf("Forecast = %+v, want the end of the pause", f)
 	}
-	if s := l.State(epoch); s.Paused != until.Sub(epoch) || s.RateShare != 1 || s.Whole {
-		t.Errorf("State = %+v, want a pause and no cut", s)
+	if s := l.State(epoch); s.Paused != until.Sub(epoch) || s.Whole {
+		t.Errorf("State = %+v, want a pause", s)
 	}
 	takesAt(t, l, time.Minute)
 	now := epoch.Add(2 * time.Minute)
-	l.Reconcile(now, throttle.Fact{Refused: true, Until: now.Add(time.Hour)})
+	l.Reconcile(now, throttle.Fact{Until: now.Add(time.Hour)})
 	now = now.Add(time.Second)
 	l.Reconcile(now, throttle.Fact{Resumed: true})
 	if at, err := l.Take(now, throttle.Request{N: 1}); at != now || err != nil {
 		t.Errorf("Take after the pause was ended = %v, %v, want a permit", at.Sub(epoch), err)
-	}
-}
-
-// A refusal that tells no time has nothing to cut.
-func TestFunctionIsNotCut(t *testing.T) {
-	l := tenth()
-	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true})
-	if s := l.State(epoch); s.RateShare != 1 || !s.Whole {
-		t.Errorf("State = %+v, want a whole one", s)
 	}
 }
 

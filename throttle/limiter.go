@@ -121,13 +121,11 @@ type Limiter interface {
 	// bucket drops what was charged before its first Settle for less.
 	Settle(now, at Instant, r, actual Request)
 
-	// Reconcile believes the vendor. A refusal cuts the rate by [Cut]; calls
-	// served afterwards restore it step by step. A refusal with a time cuts it
-	// only if calls were served since the last cut: if nobody is served, the
-	// rate is not the reason. A refusal with a time pauses too: permits dated
-	// before its end are void, saved burst with them, and from then on departures
-	// are spaced at the interval of limits of up to a minute; longer limits are
-	// neither spaced nor cut.
+	// Reconcile believes the vendor. A pause holds everybody until its end: permits
+	// dated before it are void, and so is what buckets have saved, of which one
+	// permit is left. From then on the limits alone pace departures, so a window
+	// lets out at once what it has. If the vendor's window has another phase, more
+	// than that window's permits may reach the vendor in it, as without a pause.
 	Reconcile(now Instant, f Fact)
 
 	// Tune replaces the limits while running. What was used under the old limits
@@ -196,32 +194,23 @@ const (
 	ReasonStore       Reason = "store"       // the store to answer
 )
 
-// A Fact is what the vendor's answer to one call says, in the limiter's terms.
+// A Fact is what a limiter must know of a vendor's answer. The zero value says
+// nothing.
 type Fact struct {
-	Departed Instant // when the call left; zero: there was no call, only a pause
-	Refused  bool    // the call was refused for want of quota; false: it was served
-	Until    Instant // of a refusal, when its pause ends; zero: no time was told
+	Until Instant // when a pause that the vendor asked for ends; zero: it asked for none
 
 	// Resumed is the word of an operator, not of a vendor: a pause that runs ends
-	// now, and departures are spaced from now on as they would have been from its
-	// end. The other fields then mean nothing. A store tells it to the other
-	// processes that share the limits.
+	// now, as if it had been told to. Until then means nothing. A store tells it to
+	// the other processes that share the limits.
 	Resumed bool
-}
-
-// Slows reports whether the fact cuts the rate: a call was refused. A pause that
-// no call was told cuts nothing.
-func (f Fact) Slows() bool {
-	return f.Refused && !f.Resumed && (f.Until == 0 || f.Departed != 0)
 }
 
 // A State is the state of a limiter at one instant.
 type State struct {
-	Paused    time.Duration // until the pause ends; zero: it is not paused
-	Whole     bool          // nothing is used or paused: a new limiter would be the same
-	RateShare float64       // share of the configured rate that is in force; below 1 after a refusal, for limits of up to a minute
-	Limits    []LimitState  // in the order in which the limits were given
-	Store     *StoreState   // nil: the limits are enforced in this process alone
+	Paused time.Duration // until the pause ends; zero: it is not paused
+	Whole  bool          // nothing is used or paused: a new limiter would be the same
+	Limits []LimitState  // in the order in which the limits were given
+	Store  *StoreState   // nil: the limits are enforced in this process alone
 }
 
 // A StoreState tells how a limiter fares with the store through which it shares

@@ -69,7 +69,7 @@ func (c coarse) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 }
 
 func (c coarse) Reconcile(now throttle.Instant, f throttle.Fact) {
-	c.whole(now, f.Departed, f.Until)
+	c.whole(now, f.Until)
 	c.Limiter.Reconcile(now, f)
 }
 

@@ -92,7 +92,7 @@ func TestForecastTellsWhy(t *testing.T) {
 	hour := throttle.Instant(time.Hour)
 	forecast(throttle.Forecast{At: epoch/hour*hour + hour, Limit: "requests-fixed-1", Reason: throttle.ReasonRate})
 	until := epoch.Add(3 * time.Hour)
-	l.Reconcile(epoch, throttle.Fact{Departed: epoch, Refused: true, Until: until})
+	l.Reconcile(epoch, throttle.Fact{Until: until})
 	forecast(throttle.Forecast{At: until, Reason: throttle.ReasonPause})
 }
 

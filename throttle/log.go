@@ -163,13 +163,6 @@ func (g *log) relieve(_, at Instant, n int64) {
 	g.tidy()
 }
 
-// pause spaces the departures of the first span after the pause.
-func (g *log) pause(_, until Instant) {
-	if g.limit.slowed() {
-		g.space(until, until.Add(g.limit.Per), g.permits)
-	}
-}
-
 func (g *log) whole(now Instant) bool { return g.used(now) == 0 && g.spacing.over(now) }
 
 // used moves past to the first run that counts now. It moves back if it is

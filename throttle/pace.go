@@ -10,24 +10,9 @@ import (
 // terms. Rounded to a microsecond, 150,000/s would be 11 % too fast.
 type pace struct{ unit, den int64 }
 
-// fullCut is the whole of the configured rate, in thousandths.
-const fullCut = 1000
-
-// paceOf returns the pace of a limit at a share of its rate, in thousandths.
-func paceOf(l Limit, share int64) pace {
+// paceOf returns the pace of a limit.
+func paceOf(l Limit) pace {
 	unit, den := reduce(int64(l.Per), int64(l.Permits))
-	if share == fullCut {
-		return pace{unit, den}
-	}
-	cut, by := reduce(fullCut, share)
-	// Only absurd limits overflow here; they keep the whole rate.
-	if hi, lo := bits.Mul64(uint64(unit), uint64(cut)); hi != 0 || lo > math.MaxInt64 {
-		return pace{unit, den}
-	}
-	if hi, lo := bits.Mul64(uint64(den), uint64(by)); hi != 0 || lo > math.MaxInt64 {
-		return pace{unit, den}
-	}
-	unit, den = reduce(unit*cut, den*by)
 	return pace{unit, den}
 }
 

@@ -32,10 +32,10 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 			case 2:
 				refundBoth(now, at, a, b)
 			case 3:
-				f := throttle.Fact{Departed: now, Refused: true, Until: now + throttle.Instant(random.Int64N(4*interval+1)-interval)}
+				f := throttle.Fact{Until: now + throttle.Instant(random.Int64N(4*interval+1)-interval)}
 				reconcileBoth(now, f, a, b)
 			case 4:
-				reconcileBoth(now, throttle.Fact{Departed: now, Refused: random.IntN(3) == 0}, a, b)
+				reconcileBoth(now, throttle.Fact{Resumed: true}, a, b)
 			case 5:
 				l = randomBucket(random)
 				tuneBoth(t, now, l, a, b)
@@ -212,15 +212,15 @@ func disturb(l throttle.Limiter, now throttle.Instant, random *rand.Rand, limits
 	case 0:
 		_ = l.Tune(now, limits...)
 	case 1:
-		l.Reconcile(now, throttle.Fact{Departed: epoch, Refused: true})
+		l.Reconcile(now, throttle.Fact{Resumed: true})
 	case 2:
-		l.Reconcile(now, throttle.Fact{Departed: now})
+		l.Reconcile(now, throttle.Fact{})
 	case 3:
 		l.State(now)
 	case 4:
 		l.Forecast(now, throttle.Request{N: 1})
 	case 5:
-		l.Reconcile(now, throttle.Fact{Refused: true, Until: now + 1})
+		l.Reconcile(now, throttle.Fact{Until: now + 1})
 	case 6:
 		l.Settle(now, now, throttle.Request{N: 1}, throttle.Request{N: 3})
 	}

@@ -26,14 +26,11 @@ type rule interface {
 	// relieve takes back n permits of what counts at the instant at, as far as the
 	// state then holds no more than if they had never been spent.
 	relieve(now, at Instant, n int64)
-	// pause voids what a bucket has saved. If refusals slow the limit, departures
-	// are spaced from until on.
-	pause(now, until Instant)
+	// pause voids what a bucket has saved: at until, it has one permit. A window
+	// keeps what it has.
+	pause(until Instant)
 	// sooner moves what a pause has put off to an earlier time.
 	sooner(by time.Duration)
-	// slow sets the share of the rate that is in force, in thousandths. If paused
-	// is later than now, there is a pause until then.
-	slow(now, paused Instant, share int64)
 	// whole reports whether the rule is as good as new.
 	whole(now Instant) bool
 	// used returns the permits that count now. A begun permit counts whole.
@@ -46,15 +43,6 @@ type rule interface {
 	state(now Instant) LimitState
 }
 
-// longestSlowed is the longest Per of a limit that a refusal slows. A refusal
-// is usually that of the shortest limit. If it slowed a day's limit too, what
-// the day has left would be spread over the rest of the day, and 50/s would
-// become 5/s.
-const longestSlowed = time.Minute
-
-// slowed reports whether a refusal slows the limit.
-func (l Limit) slowed() bool { return l.Per <= longestSlowed }
-
 // longestOwed bounds the harm of a wrong number that is settled. It is 4.5
 // years, as in a shared store.
 const longestOwed = 1 << 47 * time.Microsecond
@@ -63,14 +51,9 @@ const longestOwed = 1 << 47 * time.Microsecond
 // further back than the tolerance.
 type asking struct{ now, line Instant }
 
-// newRule returns the rule of a resolved limit. A bucket that refusals slow
-// begins at a share of its rate, in thousandths; a window begins at the whole
-// rate. Windows that follow the wall clock read it through wall. If wall is
-// nil, instants are the wall clock.
-func newRule(l Limit, share int64, wall func(Instant) Instant) rule {
-	if !l.slowed() {
-		share = fullCut
-	}
+// newRule returns the rule of a resolved limit. Windows that follow the wall
+// clock read it through wall. If wall is nil, instants are the wall clock.
+func newRule(l Limit, wall func(Instant) Instant) rule {
 	switch l.Algorithm {
 	case AlgorithmFixedWindow:
 		return newFixed(l, wall)
@@ -79,7 +62,7 @@ func newRule(l Limit, share int64, wall func(Instant) Instant) rule {
 	case AlgorithmSlidingWindow:
 		return newSliding(l)
 	default:
-		return newBucket(l, share)
+		return newBucket(l)
 	}
 }
 
@@ -87,59 +70,16 @@ func newRule(l Limit, share int64, wall func(Instant) Instant) rule {
 type counting struct {
 	limit   Limit // resolved
 	permits int64
-	share   int64   // of the rate that is in force, in thousandths
 	spacing spacing // of the permits at hand
 }
 
-// countingOf returns the counting of a limit at its whole rate.
-func countingOf(l Limit) counting {
-	return counting{limit: l, permits: countOf(l), share: fullCut}
-}
+// countingOf returns the counting of a limit.
+func countingOf(l Limit) counting { return counting{limit: l, permits: countOf(l)} }
 
-// cutHolds is how long a cut spaces a window's permits if no call is served.
-const cutHolds = 10 * time.Minute
-
-// slow spaces departures at the share of the rate. The window keeps all its
-// permits: if it had only a share of them, more might be used already, and
-// nothing would depart until its end.
-func (c *counting) slow(now, paused Instant, share int64) {
-	was, at := c.share, max(now, paused)
-	if c.share = share; share == fullCut {
-		if was != fullCut {
-			c.spacing = spacing{}
-		}
-		return
-	}
-	line := bucketOf(Limit{Algorithm: AlgorithmLeakyBucket}, paceOf(c.limit, share))
-	line.tat = point{at: at}
-	if !c.spacing.over(now) {
-		if was == fullCut {
-			line.tat.at = max(at, c.spacing.earliest())
-		} else {
-			line.adopt(at, at, c.spacing.line)
-			line.lift(at)
-		}
-	}
-	c.spacing = spacing{line, now.Add(cutHolds)}
-}
-
-// sooner moves the line that a cut has formed to an earlier time.
-func (c *counting) sooner(by time.Duration) {
-	if c.share != fullCut {
-		c.spacing.line.sooner(by)
-	}
-}
-
-// space lets permits out evenly between two instants. If the rate is cut, it
-// lets them out at the share of the rate, from the first instant on.
-func (c *counting) space(from, until Instant, permits int64) {
-	if c.share == fullCut {
-		c.spacing = spaced(from, until, permits)
-		return
-	}
-	c.spacing.line.lift(from)
-	c.spacing.until = max(c.spacing.until, from.Add(cutHolds))
-}
+// pause and sooner do nothing: a pause holds everybody, and permits of a window
+// are the same after it.
+func (c *counting) pause(Instant)        {}
+func (c *counting) sooner(time.Duration) {}
 
 // tell returns the state of a rule that has used so many permits, and can spend
 // the next one at an instant.

@@ -17,7 +17,6 @@ const minInstant Instant = math.MinInt64 + 1
 type set struct {
 	quick atomic.Pointer[quick] // lock-free form of a set of one bucket; nil: the lock decides
 	free  atomic.Bool           // there are no limits
-	cut   atomic.Bool           // the rate is cut, so facts of served calls matter
 	wall  func(Instant) Instant // reads the wall clock at an instant
 
 	mu        sync.Mutex
@@ -28,16 +27,12 @@ type set struct {
 	tolerance time.Duration
 	pausedTo  atomic.Int64 // Instant; written under mu
 	settled   bool         // an estimate was too high, so charges must be remembered, under the lock
-	share     int64        // of the configured rate that is in force, in thousandths
-	cutAt     Instant      // when the rate was cut last
-	slowed    bool         // no call that departed since cutAt was served
-	shareAt   Instant      // when share was changed last
 	tunedAt   Instant      // when the rules were made; nothing is granted at an earlier instant
 }
 
 // newSet returns the limiter of resolved limits.
 func newSet(limits []Limit, wall func(Instant) Instant) *set {
-	s := &set{wall: wall, share: fullCut, cutAt: minInstant, shareAt: minInstant, tunedAt: minInstant}
+	s := &set{wall: wall, tunedAt: minInstant}
 	s.pausedTo.Store(int64(minInstant))
 	s.install(minInstant, limits)
 	return s
@@ -52,7 +47,7 @@ func (s *set) install(now Instant, limits []Limit) {
 	s.rules = make([]rule, len(limits))
 	s.most = make([]int64, len(limits))
 	for i, l := range limits {
-		s.rules[i] = newRule(l, s.share, s.wall)
+		s.rules[i] = newRule(l, s.wall)
 		s.most[i] = int64(l.most())
 	}
 	s.tolerance = Tolerance(limits...)
@@ -304,9 +299,8 @@ func (s *set) State(now Instant) State {
 	defer s.unlockAsFound()
 	paused := Instant(s.pausedTo.Load())
 	st := State{
-		Whole:     paused <= now && s.share == fullCut,
-		RateShare: float64(s.share) / fullCut,
-		Limits:    make([]LimitState, len(s.rules)),
+		Whole:  paused <= now,
+		Limits: make([]LimitState, len(s.rules)),
 	}
 	if paused > now {
 		st.Paused = paused.Sub(now)

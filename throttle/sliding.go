@@ -125,13 +125,6 @@ func (s *sliding) relieve(now, at Instant, n int64) {
 	s.spacing.relieve(n)
 }
 
-// pause spaces the departures of the first span after the pause.
-func (s *sliding) pause(_, until Instant) {
-	if s.limit.slowed() {
-		s.space(until, until.Add(s.limit.Per), s.permits)
-	}
-}
-
 // whole reports whether both counters are zero and nothing is spaced.
 func (s *sliding) whole(now Instant) bool {
 	c := s.at(now)

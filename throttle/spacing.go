@@ -1,8 +1,7 @@
 package throttle
 
 // A spacing lets departures out one by one when a window would let many go at
-// once: after a pause, while the rate is cut, and after a change that left more
-// at hand. The zero spacing holds nothing.
+// once, because a change left more at hand. The zero spacing holds nothing.
 type spacing struct {
 	line  *bucket // a leaky bucket, which may let a burst go first; nil: nothing is held
 	until Instant // when it holds nothing any more

@@ -21,9 +21,8 @@
 --   relieve(at, n)      takes back of what counts at an instant
 --   refund(at, n)       takes back n permits that count at an instant and never left
 --   departed(n)         takes in what left while the store was lost
---   pause(at)           voids what is saved: from then on departures are spaced
---   slow(share)         of windows: puts a share of the rate in force, in thousandths
---   resume(by)          takes in that a pause ends so much earlier
+--   pause(at)           of buckets: voids what is saved, all but one permit at that instant
+--   resume(by)          of buckets: takes in that a pause ends so much earlier
 --   rewind(by)          follows a clock that moved back by so much
 --   adopt(old)          takes over what was used from the rule it replaces
 --   used()              permits that count now
@@ -109,9 +108,9 @@ local function makeBuckets()
   local function text(b)
     local core
     if b.sure and lane.furthest > now then
-      core = ("%s;%.0f %.0f %.0f %.0f %.0f %.0f"):format(b.head, b.claimed, b.at, b.frac, b.sure, b.sureFrac, b.most)
+      core = ("%s;%.0f %.0f %.0f %.0f %.0f %.0f"):format(b.claim, b.claimed, b.at, b.frac, b.sure, b.sureFrac, b.most)
     else
-      core = ("%s;%.0f %.0f %.0f"):format(b.head, b.claimed, b.at, b.frac)
+      core = ("%s;%.0f %.0f %.0f"):format(b.claim, b.claimed, b.at, b.frac)
     end
     if b.returned or b.slack then return core .. rare().remembered(b) end
     return core

@@ -1,20 +1,11 @@
--- Changes: other limits, another share of the rate, in the place of the old.
-
--- slowNew has a rule that was just made keep to the share of its rate.
-local function slowNew(rule)
-  local share = rule.share
-  if rule.burst or share == 1000 then return end
-  rule.share = 1000
-  rule:slow(share)
-end
+-- Changes: other limits in the place of the old.
 
 -- replace puts a new rule in the place of an old one; what was used stays used.
 local function replace(new, old)
   new.claimed, new.others = old.claimed, old.others
   new:adopt(old)
-  slowNew(new)
   if lane.settled > 0 and new.burst then new.slack = newSlack(0) end
-  if lane.paused > now then new:pause(lane.paused) end
+  if new.burst and lane.paused > now then new:pause(lane.paused) end
   new.dirty = true
   lane.tuned, lane.dirty = max(lane.tuned, now), true
   return new
@@ -27,9 +18,8 @@ local function join(rule, heir)
   if old then
     rule = replace(rule, old)
     rule.claimed, rule.others = now, false
-  else
-    slowNew(rule)
-    if lane.paused > now then rule:pause(lane.paused) end
+  elseif rule.burst and lane.paused > now then
+    rule:pause(lane.paused)
   end
   lane.tuned, lane.dirty = max(lane.tuned, now), true
   return rule
@@ -57,7 +47,7 @@ local function takeOver(tune, fields, values)
     local field, claim, bounds, heir = fields[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i], heirs["=" .. name]
     if tune.force then
       lane.forced = true
-      rules[i] = join(newRule(field, claim, bounds, lane.share), heir)
+      rules[i] = join(newRule(field, claim, bounds), heir)
       rules[i].dirty = true
     else
       rules[i] = enforce(field, values[i + 2], claim, bounds, heir)
@@ -72,37 +62,5 @@ local function forget(fields)
   for field in pairs(fields) do
     redis.call("HDEL", KEYS[1], field)
     redis.call("DEL", KEYS[1] .. ":log:" .. field:sub(2))
-  end
-end
-
--- cutPace returns the interval at a share of the rate: rounded up by less than one
--- part in a million million if the exact one leaves the range. Only absurd
--- limits leave it then; they keep the whole rate.
-local function cutPace(unit, den, share)
-  local common, rest = 1000, share
-  while rest > 0 do
-    local next = common % rest
-    common, rest = rest, next
-  end
-  local longer, shorter = unit * (1000 / common), den * (share / common)
-  if longer < 2^51 and shorter < 2^51 then return longer, shorter end
-  longer = (muldiv(unit, 1000, share)) + 1
-  if longer < 2^51 then return longer, den end
-  return unit, den
-end
-
--- reshared returns the rule at the share of the rate in force.
-local function reshared(rule)
-  if not rule.burst then
-    rule:slow(lane.share)
-    return rule
-  end
-  return replace(newRule(rule.field, rule.claim, rule.bounds, lane.share), rule)
-end
-
-local function retime(share)
-  lane.share, lane.shareAt, lane.dirty = share, now, true
-  for i, rule in ipairs(rules) do
-    if rule.slowed and rule.share ~= share then rules[i] = reshared(rule) end
   end
 end

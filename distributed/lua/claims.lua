@@ -16,28 +16,19 @@ local function methodsOf(kind)
   return kinds[kind]
 end
 
--- A refusal slows limits of up to a minute. It concerns the shortest limits: what
--- a day has left, spread over the rest of the day, would turn 50/s into 5/s.
-local LONGEST_SLOWED = 60000000
-
--- newRule returns the rule of a claim, as new, at a share of its rate in
--- thousandths, of which one that is not slowed keeps the whole.
-local function newRule(field, claim, bounds, share)
+-- newRule returns the rule of a claim, as new.
+local function newRule(field, claim, bounds)
   local kind, permits, per, unit, den, burst, align = claim:match("^(%l) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$")
   per = tonumber(per)
-  local slowed = per <= LONGEST_SLOWED
-  if not slowed then share = 1000 end
   local rule = setmetatable({
-    field = field, claim = claim, head = claim, slowed = slowed, per = per, share = share, claimed = now, bounds = bounds,
+    field = field, claim = claim, per = per, claimed = now, bounds = bounds,
     -- Of buckets. What may be missing is false: nil would be looked up in the methods.
     unit = 0, den = 0, one = 0, rest = 0, burst = false, leaky = kind == "l", spare = 0, spareRest = 0,
     at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false,
     others = false, dirty = false, key = false,
   }, methodsOf(kind))
   unit, den = tonumber(unit), tonumber(den)
-  if share ~= 1000 then rule.head = claim .. "~" .. share end
   if kind == "b" or kind == "l" then
-    if share ~= 1000 then unit, den = rare().cutPace(unit, den, share) end
     rule:set(unit, den, tonumber(burst))
   else
     rule.kind, rule.unit, rule.den = kind, unit, den
@@ -51,21 +42,17 @@ end
 local function readRule(field, text, claim, bounds)
   local rule, from
   if text:find(claim, 1, true) == 1 and text:byte(#claim + 1) == 59 then
-    rule, from = newRule(field, claim, bounds, 1000), #claim + 2
+    rule, from = newRule(field, claim, bounds), #claim + 2
   else
-    local held, share = text:match("^([^;~]*)~?(%d*);")
+    local held = text:match("^([^;]*);")
     if not held or not rare().claimNumbers(held) then return nil end
-    from = #held + 2 + (share ~= "" and 1 + #share or 0)
-    share = share == "" and 1000 or tonumber(share)
-    if share < 1 or share > 1000 then return nil end
-    rule = newRule(field, held, held == claim and bounds or "", share)
+    rule, from = newRule(field, held, ""), #held + 2
   end
   -- A key lives until all in it is as good as new. What lasts longer is none of ours.
   if not rule:read(text, from) or (rule.burst and rule.at or rule:expiry()) > lane.till and not lane.new then return nil end
   if lane.settled > 0 and rule.burst and not rule.slack then
     rule.slack = rare().newSlack(ceil(rule.at, rule.frac))
   end
-  if rule.slowed and rule.share ~= lane.share then return rare().reshared(rule) end
   return rule
 end
 
@@ -79,7 +66,7 @@ local function enforce(field, text, claim, bounds, heir)
   local rule = text and readRule(field, text, claim, bounds)
   if not rule then
     if text then lane.healed = true end
-    rule = newRule(field, claim, bounds, lane.share)
+    rule = newRule(field, claim, bounds)
     rule.dirty = true
     if not lane.new then return rare().join(rule, heir) end
     return rule

@@ -87,7 +87,7 @@ local function contest(rule, claim, bounds)
   local first = table.remove(claims, 1)
   while #claims > OTHERS do table.remove(claims) end
   if first ~= held then
-    rule = replace(newRule(rule.field, first.claim, first.bounds ~= "-" and first.bounds or "", lane.share), rule)
+    rule = replace(newRule(rule.field, first.claim, first.bounds ~= "-" and first.bounds or ""), rule)
     rule.claimed, rule.others = first.claimed, claims
   end
   lane.differs = lane.differs or rule.claim ~= claim

@@ -4,7 +4,7 @@
 -- a pause stays.
 local function rewindLane(by)
   lane.paused, lane.furthest = max(lane.paused - by, 0), max(lane.furthest - by, 0)
-  lane.cutAt, lane.shareAt, lane.tuned = min(lane.cutAt, now), min(lane.shareAt, now), min(lane.tuned, now)
+  lane.tuned = min(lane.tuned, now)
   local period = divide(now, 5000000)
   if period < lane.period then lane.period, lane.this, lane.before = period, 0, max(lane.this, lane.before) end
   lane.back, lane.dirty = true, true

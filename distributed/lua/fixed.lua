@@ -30,14 +30,12 @@ local function makeFixed()
 
   function fixed.text(f)
     local w = f.window
-    return textCount(f, ("%s;%.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(f.head, f.claimed,
+    return textCount(f, ("%s;%.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(f.claim, f.claimed,
       w.start, w.till, w.used, w.debt, w.before, w.usedBefore))
   end
 
   fixed.section = sectionCount
   fixed.spend = spendCount
-  fixed.slow = slowCount
-  fixed.resume = resumeCount
 
   -- boundsOf returns the bounds of a calendar, ascending.
   local function boundsOf(f)
@@ -185,7 +183,7 @@ local function makeFixed()
     local back = min(n, w.debt)
     w.debt = w.debt - back
     w.used = max(w.used - (n - back), 0)
-    if at >= lane.paused then spacingRelieve(f.spacing, n) end
+    spacingRelieve(f.spacing, n)
     f.dirty = true
   end
 
@@ -196,19 +194,6 @@ local function makeFixed()
     local w = f.window
     if f.align ~= "first" or at < w.start or at > w.till - f.per then return end
     if w.used + w.debt == 0 then w.till = w.start else w.till = w.till + 100000 end
-  end
-
-  -- pause spaces what is left of the window at an instant over the rest of it;
-  -- if nothing is left, what the next one has.
-  function fixed.pause(f, at)
-    if not f.slowed then return end
-    local w = windowAt(f, f.window, at)
-    local from, left = at, f.permits - w.used
-    if left <= 0 then
-      from, left = w.till, f.permits
-      w = windowAt(f, w, from)
-    end
-    spaceCount(f, from, w.till, left)
   end
 
   -- rewind counts in the window of now what counts in one to come.

@@ -11,8 +11,6 @@ local lane -- its state:
 --   paused    nothing departs before it
 --   period, this, before  callers counted in the period of that number, and in the one before
 --   till      its keys live until then
---   share     of the configured rate in force, in thousandths
---   cutAt, shareAt  when the rate was cut last, and when its share was changed
 --   settled   1: costs may be settled, and charges are remembered for it
 --   tuned     up to here, other rules may have granted
 --   furthest  the field "at": the latest instant at which anything was granted; one
@@ -51,7 +49,7 @@ local function readLane(text, at)
   local l = {
     gen = tonumber(gen), epoch = tonumber(epoch), paused = tonumber(paused),
     period = tonumber(period), this = tonumber(this), before = tonumber(before), till = tonumber(till),
-    share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = tonumber(at and at:match("^%d+$")),
+    settled = 0, tuned = 0, furthest = tonumber(at and at:match("^%d+$")),
     known = false, hold = 0,
   }
   if not l.furthest or l.furthest > latest or l.gen > latest or l.epoch > 2^51

@@ -84,11 +84,10 @@ end
 -- pace returns the rule of what was learned.
 local function pace(field, text, claim)
   local claimed, from = (text or ""):match("^(b 1 1 %d+ %d+ 1 %-);()")
-  local rule = newRule(field, claimed and rare().claimNumbers(claimed) and claimed or claim, "", 1000)
-  rule.slowed = false
-  if not (claimed and rule.head == claimed and rule:read(text, from)) then
-    rule = newRule(field, claim, "", 1000)
-    rule.slowed, rule.dirty = false, true
+  local rule = newRule(field, claimed and rare().claimNumbers(claimed) and claimed or claim, "")
+  if not (claimed and rule.claim == claimed and rule:read(text, from)) then
+    rule = newRule(field, claim, "")
+    rule.dirty = true
     if not lane.new then rule = rare().join(rule) end
   end
   if rule.claimed > now then rare().rewind(rule) end
@@ -97,7 +96,7 @@ local function pace(field, text, claim)
     rare()
     rule:retime(known.unit, known.den)
     rule.claim = ("b 1 1 %.0f %.0f 1 -"):format(known.unit, known.den)
-    rule.head, rule.dirty = rule.claim, true
+    rule.dirty = true
   end
   return rule
 end

@@ -45,7 +45,7 @@ local function makeLog()
   end
 
   function log.text(g)
-    local text = textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.head, g.claimed,
+    local text = textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.claim, g.claimed,
       g.tail - g.skip + #g.young, g.kept, g.gone, g.last))
     if g.ahead > 0 then text = ("%s;o %.0f"):format(text, g.ahead) end
     return text
@@ -57,8 +57,6 @@ local function makeLog()
     return #list == 1 and g.ahead >= 0 and g.ahead <= latest
   end
   log.spend = spendCount
-  log.slow = slowCount
-  log.resume = resumeCount
 
   -- load reads the run of the list at a place, with its neighbours in a direction.
   local function load(g, place, down)
@@ -194,7 +192,7 @@ local function makeLog()
   function log.relieve(g, at, n)
     if at <= g.gone then return end
     g.dirty = true
-    if at >= lane.paused then spacingRelieve(g.spacing, n) end
+    spacingRelieve(g.spacing, n)
     local i = #g.young
     while i > 0 and g.young[i].at >= at do i = i - 1 end
     if i == 0 then
@@ -214,11 +212,6 @@ local function makeLog()
   end
 
   log.refund = log.relieve
-
-  function log.pause(g, at)
-    if not g.slowed then return end
-    spaceCount(g, at, at + g.per, g.permits)
-  end
 
   function log.rewind(g, by)
     spacingRewind(g.spacing, by)

@@ -19,8 +19,6 @@
 --   then the number of reports, then of each its kind and
 --      p remaining       refused for a time
 --      o                 an operator's word: a pause that runs ends now
---      c ago             refused without a time: the call departed that long ago
---      s                 served
 --      r at epoch n...   permits of each limit that never left
 --      x at e... a...    what was charged at an instant for an estimate, and really cost
 --      l n...            what left here while the store was lost
@@ -35,7 +33,7 @@
 --      if departures that it was granted will not take place
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
--- alive, period, share, flags, first, the number of pairs, the pairs of instant
+-- alive, period, flags, first, the number of pairs, the pairs of instant
 -- and count, then when each limit has one permit, 0 for now, and where it was
 -- asked for the state of each limit: whole, and five numbers. If callers learn
 -- together: the ordinal before the first permit, the places from and to which the
@@ -66,7 +64,6 @@ local function save(seen, forgotten)
   end
   if lane.known then till, changed = max(till, now + lane.known.keep), true end
   if not changed then return end
-  if lane.share < 1000 then till = max(till, lane.shareAt + 600000000) end -- as long as an idle lane is kept here
   if till > lane.till or lane.new then
     lane.till, lane.dirty = min(till + 5000000, latest), true -- not with every call
   else
@@ -152,21 +149,21 @@ local function decide()
   end
 
   local list = {
-    now, lane.gen, lane.epoch, 0, lane.paused > now and lane.paused or 0, alive, lane.period, lane.share, 0, 0, 0,
+    now, lane.gen, lane.epoch, 0, lane.paused > now and lane.paused or 0, alive, lane.period, 0, 0, 0,
   }
   if ARGV[arg] ~= "0" then
-    list[11], list[10] = grant(arg, list)
+    list[10], list[9] = grant(arg, list)
   end
   list[4] = lane.furthest
   for i = 1, k do
     local due = rules[i]:earliest(now, 2^53, 1)
-    list[11 + 2 * list[11] + i] = due > now and due or 0
+    list[10 + 2 * list[10] + i] = due > now and due or 0
   end
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
   save(seen, forgotten)
   if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- a replica that misses it learns with its next call
-  list[9] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
+  list[8] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end
 

@@ -227,12 +227,6 @@ local function setOwed(b, at, permits, ticks, unit)
   if b.frac >= b.den then b.at, b.frac = b.at + 1, b.frac - b.den end
 end
 
--- rescale makes b owe at an instant what old, a bucket of another pace, owes then.
-local function rescale(b, old, at)
-  local permits, ticks = bucket.owed(old, at)
-  setOwed(b, at, permits, ticks, old.unit)
-end
-
 -- adopt takes over from the rule that enforced the limit until now: permits at
 -- hand stay at hand, up to the new burst, with their fraction; a debt stays a
 -- debt. Nothing is granted for the change. What a pause holds back is time,
@@ -268,9 +262,10 @@ function bucket.retime(b, unit, den)
   local at = max(now, lane.paused)
   local function scale(from, frac)
     if ceil(from, frac) <= at then return from, 0 end
-    local old, new = { at = from, frac = frac, unit = b.unit, den = b.den }, {}
+    local permits, ticks = bucket.owed({ at = from, frac = frac, unit = b.unit, den = b.den }, at)
+    local new = {}
     setPace(new, unit, den)
-    rescale(new, old, at)
+    setOwed(new, at, permits, ticks, b.unit)
     return new.at, new.frac
   end
   local owed, frac = scale(b.at, b.frac)

@@ -22,7 +22,7 @@ end
 local function newLane()
   return {
     gen = now, epoch = 0, paused = 0, period = 0, this = 0, before = 0, till = 0,
-    share = 1000, cutAt = 0, shareAt = 0, settled = 0, tuned = 0, furthest = 0,
+    settled = 0, tuned = 0, furthest = 0,
     known = false, hold = 0,
     new = true, dirty = true,
   }
@@ -31,18 +31,14 @@ end
 -- readRare takes in what stands in few lanes.
 local function readRare(l, tail)
   local list = numbers(tail)
-  if not list or #list ~= 5 or min(unpack(list)) < 0 or max(unpack(list)) > latest then return nil end
-  l.share, l.cutAt, l.shareAt, l.settled, l.tuned = unpack(list)
-  if l.share < 1 or l.share > 1000 then return nil end
+  if not list or #list ~= 2 or min(unpack(list)) < 0 or max(unpack(list)) > latest then return nil end
+  l.settled, l.tuned = unpack(list)
   return l
 end
 
 local function laneText()
   local list = { lane.gen, lane.epoch, lane.paused, lane.period, lane.this, lane.before, lane.till }
-  local tail = { lane.share, lane.cutAt, lane.shareAt, lane.settled, lane.tuned }
-  if lane.share ~= 1000 or max(lane.cutAt, lane.shareAt, lane.settled, lane.tuned) > 0 then
-    for i = 1, #tail do list[#list + 1] = tail[i] end
-  end
+  if max(lane.settled, lane.tuned) > 0 then list[8], list[9] = lane.settled, lane.tuned end
   return joined(list)
 end
 

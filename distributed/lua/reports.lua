@@ -1,8 +1,5 @@
 -- Reports: what happened at the caller since its last call, in order.
 
-local CUT, FLOOR, STEP = 700, 20, 50 -- thousandths: what a cut leaves, the least of all cuts, what a step restores
-local STEP_EVERY = 1000000
-
 -- readReports returns the reports that begin at an argument, the tune among them,
 -- and the place after them. It appends the fields that it takes to a list.
 local function readReports(i, k, fields)
@@ -20,7 +17,7 @@ local function readReports(i, k, fields)
   for n = 1, tonumber(one()) do
     local report = { kind = one() }
     local kind = report.kind
-    if kind == "p" or kind == "c" then
+    if kind == "p" then
       report.span = tonumber(one())
     elseif kind == "r" then
       report.at, report.epoch = tonumber(one()), tonumber(one())
@@ -48,7 +45,9 @@ end
 local function pause(till)
   till = min(till, now + 2^47)
   if till <= lane.paused then return end
-  for _, rule in ipairs(rules) do rule:pause(till) end
+  for _, rule in ipairs(rules) do
+    if rule.burst then rule:pause(till) end
+  end
   lane.paused, lane.epoch, lane.dirty = till, lane.epoch + 1, true
   if ARGV[11] ~= "" then
     lane.news = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
@@ -61,25 +60,13 @@ local function resume()
   local by = lane.paused - now
   if by <= 0 then return end
   for _, rule in ipairs(rules) do
-    rule:resume(by)
-    rule:pause(now)
+    if rule.burst then
+      rule:resume(by)
+      rule:pause(now)
+    end
   end
   lane.paused, lane.epoch, lane.dirty = now, lane.epoch + 1, true
   if ARGV[11] ~= "" then lane.news = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
-end
-
--- slow cuts the rate. Calls that were in flight when it was cut do not cut it again.
-local function slow(departed)
-  if departed <= lane.cutAt then return end
-  lane.cutAt = now
-  retime(max((divide(lane.share * CUT, 1000)), FLOOR))
-end
-
--- restoreRate undoes a cut step by step.
-local function restoreRate()
-  if lane.share < 1000 and now - lane.shareAt >= STEP_EVERY then
-    retime(min(lane.share + STEP, 1000))
-  end
 end
 
 -- void reports whether what was granted at an instant can no longer be taken
@@ -96,8 +83,6 @@ local function refund(report)
     local n = report.costs[i]
     if n > 0 and (not rule.burst or current and at >= now - tolerance) then
       rule:refund(at, n)
-      -- A pause spaces what is left; now it is more.
-      if not current and lane.paused > now then rule:pause(lane.paused) end
     end
   end
 end
@@ -139,10 +124,6 @@ local function takeReports(reports)
       pause(now + report.span)
     elseif kind == "o" then
       resume()
-    elseif kind == "c" then
-      slow(now - report.span)
-    elseif kind == "s" then
-      restoreRate()
     elseif kind == "r" then
       refund(report)
     elseif kind == "x" then
@@ -168,6 +149,6 @@ return {
   newSlack = newSlack, remembered = remembered, firstReturned = firstReturned,
   earliestReturned = earliestReturned, takeReturned = takeReturned,
   claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
-  join = join, takeOver = takeOver, forget = forget, cutPace = cutPace, reshared = reshared, rescale = rescale,
+  join = join, takeOver = takeOver, forget = forget,
   honour = honour, rewind = rewind, readReports = readReports, takeReports = takeReports, remember = remember, answerState = answerState,
 }

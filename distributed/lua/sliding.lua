@@ -24,13 +24,11 @@ local function makeSliding()
 
   function sliding.text(s)
     local c = s.counts
-    return textCount(s, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(s.head, s.claimed, c.start, c.this, c.before, c.ago))
+    return textCount(s, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(s.claim, s.claimed, c.start, c.this, c.before, c.ago))
   end
 
   sliding.section = sectionCount
   sliding.spend = spendCount
-  sliding.slow = slowCount
-  sliding.resume = resumeCount
 
   -- countsAt returns the counts at an instant; those in force if the instant is before
   -- the end of their window.
@@ -117,16 +115,11 @@ local function makeSliding()
     else
       return
     end
-    if at >= lane.paused then spacingRelieve(s.spacing, n) end
+    spacingRelieve(s.spacing, n)
     s.counts, s.dirty = c, true
   end
 
   function sliding.refund(s, at, n) s:relieve(at, n, at) end
-
-  function sliding.pause(s, at)
-    if not s.slowed then return end
-    spaceCount(s, at, at + s.per, s.permits)
-  end
 
   -- rewind counts in the window of now what counts in one to come.
   function sliding.rewind(s, by)

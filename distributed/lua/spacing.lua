@@ -1,11 +1,8 @@
 -- Spacing lets departures out one by one where a window would let many go at
--- once: after a pause, in a cut, and after a change that left more at hand. It is
--- a leaky bucket, the pacer, which may let a burst go first and holds until an
--- instant. No spacing is false.
+-- once, because a change left more at hand. It is a leaky bucket, the pacer, which
+-- may let a burst go first and holds until an instant. No spacing is false.
 --
 -- In the lane's hash, as a section of its limit: w unit den at frac till burst.
-
-local CUT_HOLDS = 600000000 -- how long a cut spaces a window's permits, if no call is served
 
 -- newPacer returns a pacer at an instant; nothing if its burst takes too long to count.
 local function newPacer(unit, den, burst, at, till)
@@ -86,46 +83,4 @@ local function spacedChange(evenly, hand, old)
     if next < pacer.at then pacer.at, pacer.frac = next, 0 end
   end
   return pacer
-end
-
--- slowCount puts a share of the rate in force: departures are spaced at it. The
--- windows stay as they are, and so do their permits: what is used may be more than
--- a share of them, and nothing would go until the window ends.
-local function slowCount(c, share)
-  local was, at = c.share, max(now, lane.paused)
-  c.share, c.head, c.dirty = share, c.claim, true
-  if share == 1000 then
-    if was < 1000 then c.spacing = false end
-    return
-  end
-  c.head = c.claim .. "~" .. share
-  local unit, den = rare().cutPace(c.unit, c.den, share)
-  local pacer = newPacer(unit, den, 1, at, now + CUT_HOLDS)
-  if not spacingOver(c.spacing, now) then
-    if was == 1000 then
-      pacer.at = max(at, spacingEarliest(c.spacing))
-    else
-      rare().rescale(pacer, c.spacing, at)
-    end
-  end
-  c.spacing = pacer
-end
-
--- resumeCount takes in that a pause ends so much earlier.
-local function resumeCount(c, by)
-  if c.share == 1000 or not c.spacing then return end
-  c.spacing.at, c.dirty = max(c.spacing.at - by, 0), true
-end
-
--- spaceCount lets so many permits out evenly between two instants; if the rate is
--- cut, at its share from the first of them on.
-local function spaceCount(c, from, till, permits)
-  local pacer = c.spacing
-  if c.share == 1000 or not pacer then
-    c.spacing = spaced(from, till, permits)
-  else
-    if ceil(pacer.at, pacer.frac) < from then pacer.at, pacer.frac = from, 0 end
-    pacer.till = max(pacer.till, from + CUT_HOLDS)
-  end
-  c.dirty = true
 end

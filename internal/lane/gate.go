@@ -122,20 +122,13 @@ func (g *gate) resume() {
 	g.closedTo = 0
 }
 
-// Reconcile implements [throttle.Limiter]. If the lane learns, the limiter is
-// only told how long to pause, because what follows a refusal is learned.
+// Reconcile implements [throttle.Limiter].
 func (g *gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if f.Resumed {
 		g.resume()
 		if g.course != nil {
 			g.course.Resume(now)
 		}
-	}
-	if g.course != nil && g.course.Learns() && !f.Resumed {
-		if f.Until == 0 {
-			return
-		}
-		f.Departed = 0 // it pauses and slows nothing
 	}
 	g.Limiter.Reconcile(now, f)
 }

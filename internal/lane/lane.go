@@ -226,8 +226,7 @@ func (l *Lane) Leave(t *shaping.Turn) {
 func (l *Lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l.used.Load())) }
 
 // retire takes the lane out of use, if nobody is in it and nothing would be
-// forgotten with it. An old lane may forget that its rate was cut, because its
-// calls would have restored it by now.
+// forgotten with it. An old lane may forget what it has learned.
 func (l *Lane) retire(old bool) bool {
 	if l.OfBucket() && l.age() < idle { // what was told of it would be forgotten
 		return false

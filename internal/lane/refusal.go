@@ -8,13 +8,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Refused acts on a refusal that told a wait; zero: it told none. It pauses,
-// closes or slows the lane. It reports whether the lane is paused for a time
-// that its callers wait through.
+// Refused acts on a refusal that told a wait; zero: it told none. It pauses or
+// closes the lane, and lets it learn. It reports whether the lane is paused for
+// a time that its callers wait through.
 func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
-	fact := throttle.Fact{Departed: a.Departed, Refused: true}
+	fact := throttle.Fact{}
 	if told > 0 {
 		fact.Until = now.Add(min(told, longestPause))
 	}
@@ -61,7 +61,6 @@ func (l *Lane) Landed(ctx context.Context, a *Answer) {
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
-		l.queue.Reconcile(throttle.Fact{Departed: departed})
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// changing are the rules of pauses, cuts and other limits, and of reading the state.
+// changing are the rules of pauses and other limits, and of reading the state.
 var changing = []rule{
-	{"nothing departs before the end of a pause, and then spaced", func(t *testing.T, s Suite) {
+	{"nothing departs before the end of a pause, and then nothing saved", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(100, 50))
 		f.pause(0, 2*time.Second)
 		f.refuses(0, 1, 2*time.Second)
@@ -26,35 +26,31 @@ var changing = []rule{
 		f.pause(0, time.Second)
 		f.refuses(time.Second, 1, 2*time.Second)
 	}},
-	{"after a pause a window's permits are spaced over what is left of it", func(t *testing.T, s Suite) {
-		f := begin(t, s, throttle.FixedWindow(5, time.Second))
-		f.grants(0, 1)
-		f.pause(0, 600*ms)
-		f.grants(600*ms, 1)
-		f.refuses(600*ms, 1, 700*ms)
-		f.grants(700*ms, 1)
-		f.grants(900*ms, 1)
-		f.grants(time.Second, 5)
+	{"a pause holds, and slows nothing: what limits of any length leave, goes at its end", func(t *testing.T, s Suite) {
+		for _, per := range []time.Duration{time.Second, time.Minute, 2 * time.Minute, time.Hour, 24 * time.Hour} {
+			for _, l := range append(windowsOf(100, per), throttle.TokenBucket(100, per, 50), throttle.LeakyBucket(100, per)) {
+				f := begin(t, s, l)
+				used, left := 30, 70
+				if l.Algorithm == throttle.AlgorithmTokenBucket || l.Algorithm == throttle.AlgorithmLeakyBucket {
+					used, left = 1, 1
+				}
+				f.grants(0, used)
+				until := per / 4
+				f.pause(0, until)
+				f.refuses(until-ms, 1, until)
+				if n := f.line(until, until); n != left {
+					t.Errorf("limit %v: %d left at the end of a pause, want %d", l, n, left)
+				}
+			}
+		}
 	}},
-	{"a pause that ends in a used up window spaces the next one", func(t *testing.T, s Suite) {
+	{"a pause that ends in a used up window leaves the next one whole", func(t *testing.T, s Suite) {
 		f := begin(t, s, throttle.FixedWindow(5, time.Second))
 		f.grants(0, 5)
 		f.pause(0, 600*ms)
 		f.refuses(600*ms, 1, time.Second)
-		f.grants(time.Second, 1)
-		f.refuses(time.Second, 1, 1200*ms)
-	}},
-	{"after a pause a log's permits are spaced over the span", func(t *testing.T, s Suite) {
-		for _, l := range []throttle.Limit{throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
-			f := begin(t, s, l)
-			f.pause(0, 10*time.Second)
-			f.grants(10*time.Second, 1)
-			f.refuses(10*time.Second, 1, 10100*ms)
-			if n := f.line(10105*ms, 10*time.Second); n != 1 {
-				t.Fatalf("limit %v: %d left at the second instant, want 1", l, n)
-			}
-			f.refuses(10105*ms, 1, 10200*ms)
-		}
+		f.grants(time.Second, 5)
+		f.refuses(time.Second, 1, 2*time.Second)
 	}},
 	{"a change keeps the used part of a permit", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
@@ -90,67 +86,12 @@ var changing = []rule{
 			}
 		}
 	}},
-	{"a refusal without a time cuts the rate, and served calls restore it", func(t *testing.T, s Suite) {
-		f := begin(t, s, bucket(10, 1))
-		r := f.limiter
-		f.grants(0, 1)
-		r.Reconcile(after(0), throttle.Fact{Departed: after(0), Refused: true})
-		r.Reconcile(after(ms), throttle.Fact{Departed: after(0), Refused: true}) // in flight when it was cut
-		f.take(time.Second, throttle.Request{N: 1})
-		f.refuses(time.Second, 1, time.Second+142_857_143)
-		served := func(from, to int) {
-			for second := from; second <= to; second++ {
-				for i := range 3 { // a step each second, however many were served in it
-					r.Reconcile(after(time.Duration(second)*time.Second+time.Duration(i)*ms), throttle.Fact{Departed: after(time.Second)})
-				}
-			}
-		}
-		served(2, 4)
-		f.grants(5*time.Second, 1)
-		f.refuses(5*time.Second, 1, 5*time.Second+117_647_059)
-		served(6, 8)
-		f.grants(10*time.Second, 1)
-		f.refuses(10*time.Second, 1, 10100*ms)
-	}},
-	{"a refusal with a time cuts the rate too, once for all calls in flight", func(t *testing.T, s Suite) {
-		f := begin(t, s, bucket(70, 1))
-		r := f.limiter
-		f.grants(0, 1)
-		for i := range 5 {
-			now := time.Duration(1+i) * ms
-			r.Reconcile(after(now), throttle.Fact{Departed: after(0), Refused: true, Until: after(time.Second + now)})
-		}
-		f.refuses(5*ms, 1, 1005*ms)
-		f.grants(1005*ms, 1)
-		f.refuses(1005*ms, 1, 1005*ms+20_408_164) // 49 a second
-		f.pause(2*time.Second, 3*time.Second)
-		f.grants(3*time.Second, 1)
-		f.refuses(3*time.Second, 1, 3*time.Second+20_408_164)
-	}},
-	{"refusals with a time slow no more while nothing is served", func(t *testing.T, s Suite) {
-		f := begin(t, s, bucket(70, 1))
-		r := f.limiter
-		refuse := func(at time.Duration) {
-			r.Reconcile(after(at), throttle.Fact{Departed: after(at), Refused: true, Until: after(at + ms)})
-		}
-		refuse(ms)
-		r.Reconcile(after(2*ms), throttle.Fact{Departed: after(0)}) // it left before the cut
-		refuse(3 * ms)
-		f.grants(time.Second, 1)
-		f.refuses(time.Second, 1, time.Second+20_408_164) // 49 a second
-		r.Reconcile(after(time.Second), throttle.Fact{Departed: after(4 * ms)})
-		refuse(1010 * ms)
-		f.grants(2*time.Second, 1)
-		f.refuses(2*time.Second, 1, 2*time.Second+29_154_519) // 34.3 a second
-	}},
-	{"a cut never falls below a fiftieth", func(t *testing.T, s Suite) {
-		f := begin(t, s, bucket(100, 1))
-		for i := range 50 {
-			now := after(time.Duration(i) * ms)
-			f.limiter.Reconcile(now, throttle.Fact{Departed: now, Refused: true})
-		}
-		f.grants(time.Minute, 1)
-		f.refuses(time.Minute, 1, time.Minute+500*ms)
+	{"what says nothing changes nothing", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 5))
+		f.grants(0, 2)
+		f.limiter.Reconcile(after(ms), throttle.Fact{})
+		f.grants(ms, 3)
+		f.refuses(ms, 1, 100*ms)
 	}},
 	{"a limiter without limits lets everything out but in a pause", func(t *testing.T, s Suite) {
 		f := begin(t, s)
@@ -163,7 +104,7 @@ var changing = []rule{
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
 			f := begin(t, s, l)
 			reader := f.limiter
-			if st := reader.State(after(0)); !st.Whole || st.RateShare != 1 || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
+			if st := reader.State(after(0)); !st.Whole || st.Limits[0].Headroom != 10 || st.Limits[0].Utilization != 0 {
 				t.Errorf("limit %v: a new limiter's state is %+v", l, st)
 			}
 			f.grants(0, 4)
@@ -191,8 +132,8 @@ var changing = []rule{
 		f = begin(t, s, throttle.SlidingLog(10, time.Second))
 		f.pause(0, time.Minute)
 		f.tune(time.Second, throttle.SlidingLog(20, time.Second))
-		f.grants(time.Minute, 1)
-		f.refuses(time.Minute, 1, time.Minute+50*ms)
+		f.refuses(2*time.Second, 1, time.Minute)
+		f.grants(time.Minute, 20)
 	}},
 	{"changing often never holds the line back", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
@@ -287,14 +228,14 @@ var changing = []rule{
 			throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second),
 		} {
 			f := begin(t, s, l)
-			f.cut(10 * time.Second)
+			f.tune(10*time.Second, l)
 			f.refuses(9*time.Second, 1, 10*time.Second)
 			f.grants(10*time.Second, 1)
 		}
 
-		f := begin(t, s, throttle.TokenBucket(2, 2*time.Second, 2)) // at the rate of the cut, one would be at hand at 0.7s
+		f := begin(t, s, throttle.TokenBucket(2, 2*time.Second, 2)) // at the slower rate, one would be at hand at 0.7s
 		f.take(0, throttle.Request{N: 2})
-		f.cut(1900 * ms)
+		f.tune(1900*ms, throttle.TokenBucket(2, 3*time.Second, 2))
 		f.refuses(700*ms, 1, 1900*ms)
 		f.grants(1900*ms, 1)
 
@@ -302,7 +243,7 @@ var changing = []rule{
 		f.grants(0, 1)
 		f.grants(10*ms, 1)
 		f.refund(10*ms, 10*ms, 1)
-		f.cut(10 * ms)
+		f.tune(10*ms, throttle.SlidingLog(1, 10*ms))
 		f.refuses(9*ms, 1, 10*ms)
 		f.grants(10*ms, 1)
 
@@ -325,4 +266,44 @@ var changing = []rule{
 		f.tune(0, throttle.SlidingLog(500, time.Minute), throttle.SlidingLog(10, time.Second))
 		f.refuses(0, 1, time.Second)
 	}},
+	{"a larger limit grants nothing extra at once, and slows nothing", func(t *testing.T, s Suite) {
+		for _, per := range []time.Duration{time.Minute, 24 * time.Hour} {
+			more := windowsOf(1001, per)
+			for i, l := range windowsOf(1000, per) {
+				f := begin(t, s, l)
+				f.grants(0, 10)
+				f.tune(0, more[i])
+				if n := f.line(0, 0); n != 990 {
+					t.Errorf("from %v to %v: %d left at once, want the 990 at hand before", l, more[i], n)
+				}
+				interval := (per / 990).Truncate(ms) + 2*ms
+				f.grants(interval, 1)
+			}
+		}
+	}},
+	{"what comes back of a larger limit is at hand again", func(t *testing.T, s Suite) {
+		more := windowsOf(200, time.Minute)
+		for i, l := range windowsOf(100, time.Minute) {
+			f := begin(t, s, l)
+			f.tune(0, more[i])
+			f.take(ms, throttle.Request{N: 100})
+			f.settle(ms, ms, 100, 40)
+			if n := f.line(ms, ms); n != 60 {
+				t.Errorf("from %v to %v: %d left, want the 60 that came back", l, more[i], n)
+			}
+		}
+	}},
+}
+
+// windowsOf returns the limits that count in windows.
+func windowsOf(permits int, per time.Duration) []throttle.Limit {
+	return []throttle.Limit{throttle.FixedWindow(permits, per), throttle.SlidingLog(permits, per), throttle.SlidingWindow(permits, per)}
+}
+
+// opensAfter is when a limit whose permits left at midnight has the next one.
+func opensAfter(l throttle.Limit) time.Duration {
+	if l.Algorithm == throttle.AlgorithmSlidingWindow {
+		return l.Per + 1
+	}
+	return l.Per
 }

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirgo/weir/throttle"
 	"pgregory.net/rapid"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // A Factory makes a limiter, whole at first, that knows no clock but the
@@ -36,7 +37,7 @@ type Suite struct {
 // algorithm alone and random sets together.
 func (s Suite) Decisions(t *testing.T) {
 	s.Tick = max(s.Tick, 1)
-	for _, r := range slices.Concat(granting, returning, changing, slowing, edges) {
+	for _, r := range slices.Concat(granting, returning, changing, edges) {
 		t.Run(r.text, func(t *testing.T) { r.test(t, s) })
 	}
 	for _, a := range algorithms {

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// edges are the rules of where windows, spacings and pauses end, and of what one
+// edges are the rules of where windows and pauses end, and of what one
 // algorithm leaves another.
 var edges = []rule{
 	{"a permit that comes back is at hand again in its window", func(t *testing.T, s Suite) {
@@ -27,14 +27,17 @@ var edges = []rule{
 			t.Fatalf("%d left beside 50 at half their weight, want 75", n)
 		}
 	}},
-	{"underspend of a window long over shortens no spacing", func(t *testing.T, s Suite) {
-		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
+	{"underspend of a window long over lets nothing extra out", func(t *testing.T, s Suite) {
+		for i, l := range windowsOf(10, time.Second) {
 			f := begin(t, s, l)
 			f.take(0, throttle.Request{N: 5})
-			f.cut(3 * time.Second)
-			f.grants(3*time.Second, 1)
+			f.take(3*time.Second, throttle.Request{N: 10})
+			f.tune(3*time.Second, windowsOf(20, time.Second)[i])
+			next := f.take(3*time.Second, throttle.Request{N: 1})
 			f.settle(3*time.Second, 0, 5, 1)
-			f.refuses(3*time.Second, 1, 3*time.Second+142_857_143)
+			if at := f.take(3*time.Second, throttle.Request{N: 1}); at != next {
+				t.Errorf("limit %v: the next goes at %v, want %v", l, at.Sub(midnight), next.Sub(midnight))
+			}
 		}
 	}},
 	{"a sliding window is not whole while the window before weighs", func(t *testing.T, s Suite) {
@@ -43,23 +46,24 @@ var edges = []rule{
 		f.whole(1100*ms, false)
 		f.whole(2*time.Second, true)
 	}},
-	{"what is paused, spaced or cut is not whole", func(t *testing.T, s Suite) {
+	{"what is paused is not whole", func(t *testing.T, s Suite) {
 		for _, l := range windowsOf(10, time.Second) {
 			f := begin(t, s, l)
 			f.pause(0, 1500*ms)
 			f.whole(1499*ms, false)
-			f.whole(1600*ms, false)
-			f.whole(2500*ms, true)
+			f.whole(1500*ms, true)
 		}
-		f := begin(t, s)
+		f := begin(t, s, bucket(10, 5))
+		f.pause(0, time.Second)
+		f.whole(1399*ms, false) // four of five are to be earned again
+		f.whole(1400*ms, true)
+		f = begin(t, s)
 		f.pause(0, time.Second)
 		f.whole(999*ms, false)
 		if st := f.limiter.State(after(999 * ms)); st.Paused != ms {
 			t.Errorf("in a pause of a second the state is %+v", st)
 		}
 		f.whole(time.Second, true)
-		f.cut(time.Second)
-		f.whole(time.Minute, false)
 	}},
 	{"a log that takes over from a window counts what that counted", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Minute), throttle.SlidingWindow(10, time.Minute)} {
@@ -105,18 +109,6 @@ var edges = []rule{
 		f.refuses(950*ms, 1, time.Second)
 		f.grants(time.Second, 1)
 		f.refuses(time.Second, 1, 1100*ms)
-	}},
-	{"a spacing ends with its window", func(t *testing.T, s Suite) {
-		f := begin(t, s, throttle.FixedWindow(5, time.Second))
-		f.pause(0, 600*ms)
-		f.grants(600*ms, 1)
-		f.refuses(600*ms, 1, 680*ms)
-		f.grants(960*ms, 1)
-		f.refuses(960*ms, 1, time.Second)
-		if hand := f.limiter.State(after(time.Second)).Limits[0].Headroom; hand != 5 {
-			t.Errorf("at the end of a spacing %g are at hand, want 5", hand)
-		}
-		f.grants(time.Second, 5)
 	}},
 	{"what a larger window has more is free once it could have been let out", func(t *testing.T, s Suite) {
 		for i, l := range windowsOf(10, time.Minute) {

@@ -72,16 +72,10 @@ func (f fixture) line(now, since time.Duration) int {
 	}
 }
 
-// pause has nothing depart, though no call was refused.
+// pause has nothing depart for a while.
 func (f fixture) pause(now, until time.Duration) {
 	f.Helper()
-	f.limiter.Reconcile(after(now), throttle.Fact{Refused: true, Until: after(until)})
-}
-
-// cut has the rate cut, by a refusal without a time.
-func (f fixture) cut(now time.Duration) {
-	f.Helper()
-	f.limiter.Reconcile(after(now), throttle.Fact{Departed: after(now), Refused: true})
+	f.limiter.Reconcile(after(now), throttle.Fact{Until: after(until)})
 }
 
 func (f fixture) tune(now time.Duration, limits ...throttle.Limit) {

@@ -76,9 +76,9 @@ type history struct {
 }
 
 // moves are what a history may hold beside takes.
-type moves struct{ refunds, settles, pauses, tunes, cuts, steps bool }
+type moves struct{ refunds, settles, pauses, tunes, steps bool }
 
-var allMoves = moves{true, true, true, true, true, true}
+var allMoves = moves{true, true, true, true, true}
 
 // origin is about where histories start.
 const origin throttle.Instant = 1_700_000_000_123_456_789
@@ -130,8 +130,6 @@ func (h *history) step() {
 		h.pause()
 	case move < 89 && h.moves.tunes && h.now == h.latest:
 		h.tune()
-	case move < 92 && h.moves.cuts && h.now == h.latest:
-		h.reconcile()
 	default:
 		h.look()
 	}

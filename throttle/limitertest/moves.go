@@ -84,18 +84,8 @@ func (h *history) pause() {
 	if h.told {
 		h.note("pause until %d", until-h.start)
 	}
-	h.limiter.Reconcile(h.now, throttle.Fact{Departed: h.now, Refused: true, Until: until})
+	h.limiter.Reconcile(h.now, throttle.Fact{Until: until})
 	h.paused = max(h.paused, until)
-}
-
-// reconcile cuts the rate, or tells that a call was served.
-func (h *history) reconcile() {
-	h.plain = false
-	f := throttle.Fact{Departed: h.now, Refused: h.draw.chance(30)}
-	if h.told {
-		h.note("Reconcile(refused %v)", f.Refused)
-	}
-	h.limiter.Reconcile(h.now, f)
 }
 
 // tune replaces the limits by others of the same algorithms.

@@ -119,7 +119,7 @@ var waitingRules = []waitingRule{
 		w.queue.Return(turn)
 		w.want("returned 0s", "a 50ms", "b 50ms")
 	}},
-	{"a pause holds everybody, and its end lets them go spaced", []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}, func(w *waiting) {
+	{"a pause holds everybody, and its end lets them go at the limit's instants", []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}, func(w *waiting) {
 		w.come("before", cost(5))
 		w.come("a", cost(1))
 		w.come("b", cost(1))

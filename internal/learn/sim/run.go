@@ -363,8 +363,7 @@ func (w *world) learn(f *learn.Fact) {
 	}
 	f.Granted = w.granted
 	if f.Until > 0 {
-		told := throttle.Fact{Refused: true, Until: f.Until} // it pauses, and slows nothing
-		w.limiter.Reconcile(throttle.Instant(w.now), told)
+		w.limiter.Reconcile(throttle.Instant(w.now), throttle.Fact{Until: f.Until})
 	}
 	if w.Knows != nil {
 		return
