@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// call is one call to the store. Its groups are what is asked for in line: none if it
-// only tells something, or probes.
-func (l *limiter) call(groups []group) {
+// call is one call to the store.
+func (l *limiter) call() {
 	l.link.subscribe()
-	done, wait := l.breaker().allow()
+	done := l.approach().allow()
 	if done == nil {
-		l.land(func() { l.failed("open", wait) }, func() {})
+		l.land(func() { l.failed("open") }, func() {})
 		return
 	}
 	lesson := l.confer()
-	req, deadline := l.prepare(groups, lesson)
+	req, deadline := l.prepare(lesson)
 	o := l.exchange(req, deadline)
 	if o.stalled {
 		done(errStalled)
@@ -33,7 +32,7 @@ func (l *limiter) call(groups []group) {
 		}
 		l.missed(req, o.cause)
 		if !o.stalled || l.outage.on { // otherwise the next call tells
-			l.failed(o.cause, 0)
+			l.failed(o.cause)
 		}
 	}, func() {
 		if o.err == nil && lesson != nil {
@@ -45,13 +44,19 @@ func (l *limiter) call(groups []group) {
 	}
 }
 
-// breaker returns the node's, which all lanes share. In a Cluster each lane has its
-// own, for its nodes fail one by one.
-func (l *limiter) breaker() *breaker {
-	if l.link.node != nil {
-		return l.link.node
+// approach returns the node that holds the lane's keys. If it is another than before,
+// the lanes that wait for that one may have moved too.
+func (l *limiter) approach() *node {
+	before := l.node // no other call writes it
+	n := l.link.nodeOf(l.key, before)
+	if n != before {
+		l.mu.Lock()
+		l.node = n
+		l.mu.Unlock()
+		before.forget(l)
+		before.release()
 	}
-	return l.own
+	return n
 }
 
 // missed takes in that a call was not answered. If the script may have run all the
@@ -73,22 +78,22 @@ func (l *limiter) missed(req *request, cause string) {
 }
 
 // prepare makes the request of a call that leaves now.
-func (l *limiter) prepare(groups []group, lesson *lesson) (req *request, deadline time.Duration) {
+func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, set, f := l.clock.now(), &l.store.set, &l.flight
 	if f.limits != l.encoded {
-		groups = nil // they were replaced before it left
+		f.groups = nil // they were replaced before it left
 	}
 	req = &f.request
-	req.limits, req.groups, req.lesson = l.encoded, groups, lesson
+	req.limits, req.groups, req.lesson = l.encoded, f.groups, lesson
 	// Credit for time in line must not be void when it arrives.
 	req.tolerance = max(l.tolerance/2-l.trip.usual(), 0)
 	req.horizon, req.bounded = max(set.horizon, l.trip.lead()), true
 	req.seen, req.period, req.alive, req.state = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
 	req.channel, req.lane = channelName(l.store.namespace), l.lane
 	req.reports = l.reports.encode(now, req.reports[:0])
-	if slices.ContainsFunc(l.outage.spent, func(n int64) bool { return n > 0 }) {
+	if l.outage.owes() {
 		req.reports = append(req.reports, report{kind: reportLocal, costs: slices.Clone(l.outage.spent)})
 	}
 	if f.keys = l.keys; l.reports.tell(reportTune) {
@@ -109,6 +114,7 @@ func (l *limiter) prepare(groups []group, lesson *lesson) (req *request, deadlin
 // still be answered: callers then go by the policy for it.
 func (l *limiter) waitAtMost(d time.Duration) {
 	l.flight.number++
+	l.flight.landed()
 	if l.outage.on {
 		return
 	}

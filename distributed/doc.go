@@ -38,7 +38,8 @@
 //
 // Calls have tight deadlines. They are never repeated, because a script whose reply
 // was lost may have run. From the first failure on the policy of [Store.OnLoss]
-// holds; a breaker stops the calls, and probes find Redis when it is back.
+// holds; a breaker stops the calls, and one lane at a time asks whether Redis is back,
+// so that an outage costs the same however many lanes there are.
 // What the vendor may see in any window W of a limit of R per second and burst
 // B, where N is the number of replicas that each cut-off one divides by, s is
 // [Store.Share], and X is the permit tolerance and the spread of the way from

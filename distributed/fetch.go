@@ -180,7 +180,7 @@ func (l *limiter) wakeQueue() {
 }
 
 // start begins a call in the background that asks for the groups and tells the
-// reports. It reports whether a call is in progress, be it that or another.
+// reports, once there is a connection for it. It reports whether a call is in progress, be it that or another.
 func (l *limiter) start(groups []group) bool {
 	if l.flight.underway {
 		return true
@@ -191,8 +191,10 @@ func (l *limiter) start(groups []group) bool {
 	if s.closed && !l.closed {
 		return false
 	}
-	l.flight.begin(l.encoded)
-	s.calling.Go(func() { l.call(groups) })
+	l.flight.begin(l.encoded, groups)
+	if !l.node.enter(l) && l.demand.waiting {
+		l.waitAtMost(l.trip.deadline(&s.set))
+	}
 	return true
 }
 

@@ -1,6 +1,8 @@
 package distributed_test
 
 import (
+	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
@@ -114,4 +116,69 @@ func testOneSlot(t *testing.T, given redis.UniversalClient, namespace, lane stri
 	if s := l.State(now()).Store; s.Failures > 0 || s.Local > 0 {
 		t.Errorf("%q, %q: %d calls of %d failed: %s", namespace, lane, s.Failures, s.Calls, s.Cause)
 	}
+}
+
+// A master is gone, and its lanes with it. Those of the others are served as before,
+// also those that are new.
+func TestR11AKilledMasterIsLostToItsLanesAlone(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
+	given := place{Addrs: c.Addrs(), Cluster: true}.client()
+	defer given.Close()
+	store := distributed.New(given, "fleet")
+	store.Logger = slog.New(slog.DiscardHandler)
+	store.Replicas = 1
+	store.Deadline, store.MaxDeadline = patience, patience
+	defer store.Close()
+	open := func(lane string) (*shaping.Queue, throttle.Limiter) {
+		l, err := store.Limiter(lane, throttle.TokenBucket(1000, time.Second, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := shaping.NewQueue(l)
+		if err := q.Wait(t.Context()); err != nil {
+			t.Errorf("%s: %v", lane, err)
+		}
+		return q, l
+	}
+	const lanes = 30
+	var queues []*shaping.Queue
+	var limiters []throttle.Limiter
+	for i := range lanes {
+		q, l := open("lane" + strconv.Itoa(i))
+		queues, limiters = append(queues, q), append(limiters, l)
+	}
+	dead := c.Owner("weir:1:{fleet/lane0}")
+	c.Server(dead).Kill()
+	for range 5 {
+		for _, q := range queues {
+			if err := q.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(distributed.DefaultBreakFor / 2)
+	}
+	for i, l := range limiters {
+		s, gone := l.State(queues[i].Now()).Store, c.Owner("weir:1:{fleet/lane"+strconv.Itoa(i)+"}") == dead
+		if s.Lost != gone || !gone && s.Failures+s.Local > 0 {
+			t.Errorf("lane %d, whose master is gone: %v: lost %v, %d calls failed, %d granted here", i, gone, s.Lost, s.Failures, s.Local)
+		}
+	}
+	for i := range lanes {
+		lane := "new" + strconv.Itoa(i)
+		if c.Owner("weir:1:{fleet/"+lane+"}") != dead {
+			if q, l := open(lane); l.State(q.Now()).Store.Local > 0 {
+				t.Errorf("%s was granted here, though its master is there", lane)
+			}
+		}
+	}
+	c.Server(dead).Restart()
+	await(t, "all lanes to be back", func() bool {
+		for i, l := range limiters {
+			if l.State(queues[i].Now()).Store.Lost {
+				return false
+			}
+		}
+		return true
+	})
 }

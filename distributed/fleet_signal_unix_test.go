@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func halt(t *testing.T, p *os.Process) {
@@ -20,4 +21,11 @@ func resume(t *testing.T, p *os.Process) {
 	if err := p.Signal(syscall.SIGCONT); err != nil {
 		t.Errorf("SIGCONT: %v", err)
 	}
+}
+
+// processorTime returns how long this process has kept processors busy.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

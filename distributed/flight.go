@@ -16,6 +16,7 @@ type flight struct {
 	keys     []string
 	args     []any
 
+	groups  []group        // asked for in line: none if it only tells something, or probes
 	limits  *encodedLimits // of the lane when it was started, in which its costs are
 	reports reports        // that it tells
 	spent   []int64        // of each limit, in an outage, that it tells; nil: of limits that were replaced
@@ -25,7 +26,9 @@ type flight struct {
 }
 
 // begin makes a flight of requests under the limits in force.
-func (f *flight) begin(limits *encodedLimits) { f.underway, f.limits = true, limits }
+func (f *flight) begin(limits *encodedLimits, groups []group) {
+	f.underway, f.limits, f.groups = true, limits, groups
+}
 
 // leave has it tell the reports, and what was spent in an outage.
 func (f *flight) leave(told reports, spent []int64, voided int) {

@@ -12,21 +12,21 @@ import (
 // dated ones of a run fetched for those in line. Take never blocks: if no permit is
 // at hand it says when to ask again, or that only news can tell.
 //
-// Locks: mu guards everything below it, and Store.mu may be taken while it is held,
-// never the other way round. Neither is held while Redis is called, the queue woken,
+// Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
+// is held, never the other way round. None is held while Redis is called, the queue woken,
 // a learner asked or the operator told. The methods of [throttle.Limiter],
 // [throttle.Remote] and [throttle.Replicator] lock mu, as do those that a goroutine or a
-// timer begins with: call, prepare, land, confer, heed, tell, probe, hear and
-// wakeQueue. All other methods, of the limiter and of its parts, want it locked.
+// timer begins with: call, prepare, land, confer, heed, tell, probe, restore, settleUp,
+// hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
 	store *Store
 	link  *link
-	name  string   // of the lane, as it was given
-	lane  string   // and its word in keys and news
-	key   string   // of the lane's hash
-	own   *breaker // of a Cluster's lane; nil: the link's
+	name  string // of the lane, as it was given
+	lane  string // and its word in keys and news
+	key   string // of the lane's hash
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	node *node // that holds the lane's keys, as far as that is known
 	limitSet
 	wake   func()
 	closed bool
@@ -337,6 +337,7 @@ func (l *limiter) Close() error {
 	}
 	l.surrender()
 	l.closed, l.wake = true, nil
+	l.node.forget(l)
 	for _, t := range []*time.Timer{l.ahead, l.outage.probe, l.linger} {
 		if t != nil {
 			t.Stop()

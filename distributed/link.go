@@ -2,22 +2,23 @@ package distributed
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/sony/gobreaker/v2"
 )
 
 // A link is a store's connection to Redis, from its first limiter to its last.
 type link struct {
 	store  *Store
 	client redis.UniversalClient
-	own    bool     // the client is the store's, which closes it
-	node   *breaker // of the one node; nil: of a Cluster, in which each lane has its own
+	own    bool // the client is the store's, which closes it
+
+	mu    sync.Mutex
+	nodes map[string]*node // by address, of a Cluster; "": the only one, or one that is not known yet
 
 	subscription sync.Once
 	stop         context.CancelFunc
@@ -32,12 +33,9 @@ type link struct {
 }
 
 func newLink(s *Store) *link {
-	k := &link{store: s}
+	k := &link{store: s, nodes: make(map[string]*node)}
 	k.client, k.own = ownClient(s.given, &s.set)
 	k.stopped, k.stop = context.WithCancel(context.Background())
-	if _, cluster := k.client.(*redis.ClusterClient); !cluster {
-		k.node = newBreaker(&s.set)
-	}
 	if !k.own {
 		s.logger().Warn("weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not", "namespace", s.namespace)
 	}
@@ -50,6 +48,9 @@ func newLink(s *Store) *link {
 func (k *link) close() {
 	k.stop()
 	k.hearing.Wait()
+	for _, n := range k.nodes {
+		n.close()
+	}
 	if k.own {
 		_ = k.client.Close() // its connections are gone either way
 	}
@@ -91,38 +92,45 @@ func (k *link) ended(cause string) {
 	}
 }
 
-// A breaker stops calls to a node that does not answer.
-type breaker struct {
-	two   *gobreaker.TwoStepCircuitBreaker[struct{}]
-	until atomic.Int64 // when it lets one through again, in nanoseconds since the epoch
-}
-
-// errStalled ends a call whose deadline fired late because this process stood still.
-// It says nothing about the node.
-var errStalled = errors.New("this process stood still")
-
-func newBreaker(set *settings) *breaker {
-	b := new(breaker)
-	b.two = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Timeout:     set.breakFor,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= set.breakAfter },
-		IsExcluded:  func(err error) bool { return errors.Is(err, errStalled) },
-		OnStateChange: func(_ string, _, to gobreaker.State) {
-			if to == gobreaker.StateOpen {
-				b.until.Store(time.Now().Add(set.breakFor).UnixNano())
-			}
-		},
-	})
-	return b
-}
-
-// allow returns a function that must be told how the call ended; or, if no call may
-// go through, nil and how long to wait before asking again.
-func (b *breaker) allow() (done func(error), wait time.Duration) {
-	done, err := b.two.Allow()
-	if err == nil {
-		return done, 0
+// node returns the node of an address.
+func (k *link) node(addr string) *node {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.nodes[addr]
+	if n == nil {
+		n = newNode(k.store, connections(k.client))
+		k.nodes[addr] = n
 	}
-	const probing = 50 * time.Millisecond // another call finds out
-	return nil, max(time.Until(time.Unix(0, b.until.Load())), probing)
+	return n
+}
+
+// nodeOf returns the node that holds a key: that of before if the Cluster does not tell.
+// A Cluster's nodes fail one by one.
+func (k *link) nodeOf(key string, before *node) *node {
+	c, cluster := k.client.(*redis.ClusterClient)
+	if !cluster {
+		return before
+	}
+	ctx, cancel := context.WithTimeout(k.stopped, k.store.set.deadline)
+	defer cancel()
+	master, err := c.MasterForKey(ctx, key)
+	if err != nil {
+		return before
+	}
+	return k.node(master.Options().Addr)
+}
+
+// connections returns how many a client has to each node, at most.
+func connections(client redis.UniversalClient) int {
+	most, active := 10*runtime.GOMAXPROCS(0), 0 // as go-redis has it
+	switch c := client.(type) {
+	case *redis.Client:
+		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
+	case *redis.ClusterClient:
+		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
+	}
+	if active > 0 {
+		most = min(most, active)
+	}
+	return max(most, 1)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -23,7 +24,7 @@ type outage struct {
 	replicas int              // that local divides the limits by
 	stale    bool             // the limits changed since local was tuned
 	spent    []int64          // of each limit, through local, which the store was not told yet
-	probe    *time.Timer      // nil: none was needed yet
+	probe    *time.Timer      // of a failure that is not the node's; nil: none was needed yet
 }
 
 // end ends the outage. What was spent in it is still to be told.
@@ -171,16 +172,14 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 }
 
 // failed begins an outage, or goes on with it, and puts the next call off, longer each
-// time: a failure that only woke the queue would have it ask again at once. wait is
-// for how long the breaker lets no call through; zero: it is not open.
-func (l *limiter) failed(cause string, wait time.Duration) {
+// time: a failure that only woke the queue would have it ask again at once. Once the
+// node is lost it is the node that asks.
+func (l *limiter) failed(cause string) {
 	if cause != "open" || !l.outage.on { // the breaker is open for the cause that is known
 		l.beginOutage(cause)
 	}
-	if backoff := l.outage.failed(cause, &l.store.set); wait == 0 {
-		wait = backoff
-	}
-	if l.closed {
+	wait := l.outage.failed(cause, &l.store.set)
+	if l.closed || l.node.await(l) {
 		return
 	}
 	if l.outage.probe == nil {
@@ -197,4 +196,38 @@ func (l *limiter) probe() {
 	if !l.closed && l.outage.on {
 		l.start(nil)
 	}
+}
+
+// restore takes in that the node answers again, and reports whether the lane has to tell
+// what it spent meanwhile. A lane in which nobody waits is back at once; in the others
+// callers go on here until the lane's own call is answered.
+func (l *limiter) restore() (owes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || !l.outage.on || l.flight.underway {
+		return false
+	}
+	if l.demand.waiting || l.hurries() || l.reports.urgent() {
+		l.start(nil)
+		return false
+	}
+	l.outage.end()
+	return len(l.reports) > 0 || l.outage.owes()
+}
+
+// settleUp makes ready a call that tells what was spent in an outage, and reports
+// whether it is needed: another call may have told meanwhile.
+func (l *limiter) settleUp() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.outage.on || l.flight.underway || len(l.reports) == 0 && !l.outage.owes() {
+		return false
+	}
+	l.flight.begin(l.encoded, nil)
+	return true
+}
+
+// owes reports whether something was spent that the store was not told.
+func (o *outage) owes() bool {
+	return slices.ContainsFunc(o.spent, func(n int64) bool { return n > 0 })
 }

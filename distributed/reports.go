@@ -16,6 +16,11 @@ type pending struct {
 	when throttle.Instant // of a pause: its end
 }
 
+// urgent reports whether others must hear of it at once.
+func (p *pending) urgent() bool {
+	return p.kind == reportPause || p.kind == reportResume || p.kind == reportTune
+}
+
 // overspent reports whether a settlement charges more, and gives nothing back.
 func (p *pending) overspent() bool {
 	for i, n := range p.costs {
@@ -44,6 +49,11 @@ func (r reports) tell(kind reportKind) bool {
 	return slices.ContainsFunc(r, func(p pending) bool { return p.kind == kind })
 }
 
+// urgent reports whether others must hear of one of them at once.
+func (r reports) urgent() bool {
+	return slices.ContainsFunc(r, func(p pending) bool { return p.urgent() })
+}
+
 // timed returns those that do not name costs by the place of limits.
 func (r reports) timed() reports {
 	return slices.DeleteFunc(r, func(p pending) bool { return p.costs != nil || p.heirs != nil })
@@ -69,7 +79,7 @@ func (l *limiter) report(p pending) {
 	l.reports.add(p)
 	switch {
 	case l.outage.on || l.flight.underway:
-	case p.kind == reportPause || p.kind == reportResume || p.kind == reportTune:
+	case p.urgent():
 		l.start(nil)
 	case l.linger == nil:
 		l.linger = time.AfterFunc(lingerFor, l.tell)

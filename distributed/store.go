@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,8 +72,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	closed  bool
-	open    map[*limiter]bool
-	link    *link // while a limiter is open
+	open    map[string][]*limiter // by the lane's word
+	link    *link                 // while a limiter is open
 	calling sync.WaitGroup
 }
 
@@ -90,7 +92,7 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	if rdb == nil {
 		panic("distributed: New with a nil client")
 	}
-	return &Store{given: rdb, namespace: namespace, open: make(map[*limiter]bool)}
+	return &Store{given: rdb, namespace: namespace, open: make(map[string][]*limiter)}
 }
 
 // ErrClosed is matched by errors of a store that was closed.
@@ -117,10 +119,8 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	if s.link == nil {
 		s.link = newLink(s)
 	}
-	if l.link = s.link; l.link.node == nil {
-		l.own = newBreaker(&s.set)
-	}
-	s.open[l] = true
+	l.link, l.node = s.link, s.link.node("")
+	s.open[l.lane] = append(s.open[l.lane], l)
 	return l, nil
 }
 
@@ -130,10 +130,7 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	open := make([]*limiter, 0, len(s.open))
-	for l := range s.open {
-		open = append(open, l)
-	}
+	open := slices.Concat(slices.Collect(maps.Values(s.open))...)
 	s.mu.Unlock()
 	for _, l := range open {
 		_ = l.Close() // it says nothing else
@@ -147,7 +144,11 @@ func (s *Store) Close() error {
 func (s *Store) detach(l *limiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, l)
+	if rest := slices.DeleteFunc(s.open[l.lane], func(other *limiter) bool { return other == l }); len(rest) > 0 {
+		s.open[l.lane] = rest
+	} else {
+		delete(s.open, l.lane)
+	}
 	if len(s.open) == 0 && s.link != nil {
 		link := s.link
 		s.link = nil
@@ -159,13 +160,7 @@ func (s *Store) detach(l *limiter) {
 func (s *Store) limiters(lane string) []*limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []*limiter
-	for l := range s.open {
-		if l.lane == lane {
-			found = append(found, l)
-		}
-	}
-	return found
+	return slices.Clone(s.open[lane])
 }
 
 func (s *Store) logger() *slog.Logger {

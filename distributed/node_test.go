@@ -1,0 +1,137 @@
+package distributed_test
+
+import (
+	"log/slog"
+	"runtime/metrics"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// goroutinesCreated returns how many goroutines this process has begun.
+func goroutinesCreated() uint64 {
+	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// While Redis is silent one lane asks for all, and none has a timer that runs. Once it
+// is back those in which somebody waits ask it as fast as there are connections: none
+// of their calls fails because the others are before it.
+func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, pool, trip, outage = 400, 2, 10 * time.Millisecond, time.Minute
+		server := redispipe.Start(t, trip)
+		opt := *server.Client(t).Options()
+		opt.PoolSize = pool
+		client := redis.NewClient(&opt)
+		defer client.Close()
+		store := distributed.New(client, "crowd")
+		store.Logger = slog.New(slog.DiscardHandler)
+		store.Replicas = 1
+		defer store.Close()
+		var limiters []throttle.Limiter
+		var queues []*shaping.Queue
+		for i := range lanes {
+			l, err := store.Limiter("lane"+strconv.Itoa(i), throttle.LeakyBucket(1, time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			limiters, queues = append(limiters, l), append(queues, shaping.NewQueue(l))
+		}
+		states := func() (lost int, failures uint64) {
+			for i, l := range limiters {
+				s := l.State(queues[i].Now()).Store
+				failures += s.Failures
+				if s.Lost {
+					lost++
+				}
+			}
+			return lost, failures
+		}
+		var calling sync.WaitGroup
+		call := func(q *shaping.Queue) {
+			calling.Go(func() {
+				if err := q.Wait(t.Context()); err != nil {
+					t.Errorf("Wait() = %v", err)
+				}
+			})
+		}
+		call(queues[0])
+		calling.Wait()
+
+		server.Break(redispipe.Silent)
+		for _, q := range queues[1:] {
+			call(q) // which goes by its share
+		}
+		calling.Wait()
+		time.Sleep(5 * time.Second)
+		if lost, _ := states(); lost != lanes-1 {
+			t.Errorf("%d lanes of %d have lost the store, want all that were called", lost, lanes)
+		}
+		before := goroutinesCreated()
+		time.Sleep(outage)
+		if n := goroutinesCreated() - before; n > 20*uint64(outage/time.Second) {
+			t.Errorf("%d goroutines in %v of an outage in which nobody calls, want those of two probes a second", n, outage)
+		}
+
+		for _, q := range queues {
+			call(q) // which waits for an hour and more
+		}
+		time.Sleep(time.Second)
+		_, failed := states()
+		server.Break(redispipe.Healthy)
+		time.Sleep(2*time.Second + lanes/pool*2*trip)
+		lost, failures := states()
+		if lost > 0 || failures > failed+2 { // of a probe that was lost before
+			t.Errorf("%d lanes are lost still, and %d calls failed since Redis is back", lost, failures-failed)
+		}
+		server.Forget()
+		calling.Wait()
+	})
+}
+
+// What lanes spent in an outage counts once Redis is back, also if nobody calls there
+// any more: the others have only what is left of the quota.
+func TestNodeHearsWhatIdleLanesSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, quota = 8, 10
+		server := redispipe.Start(t, time.Millisecond)
+		open := func() (queues []*shaping.Queue) {
+			store := distributed.New(server.Client(t), "spent")
+			store.Logger = slog.New(slog.DiscardHandler)
+			t.Cleanup(func() { store.Close() })
+			for i := range lanes {
+				l, err := store.Limiter("lane"+strconv.Itoa(i), throttle.SlidingLog(quota, time.Hour))
+				if err != nil {
+					t.Fatal(err)
+				}
+				queues = append(queues, shaping.NewQueue(l))
+			}
+			return queues
+		}
+		a, b := open(), open()
+		server.Break(redispipe.Silent)
+		for _, q := range a {
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		server.Break(redispipe.Healthy)
+		time.Sleep(5 * time.Second)
+		for i, q := range b {
+			if n := take(q, quota); n != quota-1 {
+				t.Errorf("lane %d: %d departed after the outage, want %d, for one of %d was spent in it", i, n, quota-1, quota)
+			}
+		}
+	})
+}
