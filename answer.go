@@ -42,7 +42,7 @@ func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 		dialect = c.observer.server.dialect(c.req, &c.t.spoken)
 	}
 	refuses := dialect.CanRefuse(resp.StatusCode)
-	if !refuses && !c.lane.Learns() {
+	if !refuses && !c.lane.Learns() && !c.t.WaitForReset {
 		return headers.Signal{}, false
 	}
 	now := time.Now()
@@ -143,6 +143,6 @@ func quotaOf(q *headers.Quota) learn.Quota {
 	return learn.Quota{
 		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining, Reset: q.Reset, Window: q.Window,
 		HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, HasReset: q.HasReset, HasWindow: q.HasWindow,
-		Advisory: q.Advisory,
+		Filled: q.ResetKind == headers.ResetFull, Advisory: q.Advisory,
 	}
 }

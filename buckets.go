@@ -38,7 +38,7 @@ func bucketOf(h http.Header) string {
 
 // named takes in the bucket that the answer names.
 func (c *call) named(resp *http.Response) {
-	if c.bucket = ""; c.lane.Learns() {
+	if c.bucket = ""; c.lane.Learns() || c.t.WaitForReset {
 		c.bucket = bucketOf(resp.Header)
 	}
 	if c.bucket != "" || c.lane.NamesBuckets() {

@@ -30,6 +30,7 @@ func (t *Transport) settings() lane.Settings {
 		MaxLanes:    t.maxLanes(),
 		Learn:       t.Learn != LearnOff,
 		Spread:      t.Learn == LearnSpread,
+		WaitResets:  t.WaitForReset,
 		Recall:      t.Recall,
 		Store:       t.Store,
 		Shadow:      t.Shadow,

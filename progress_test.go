@@ -277,3 +277,33 @@ func TestBoundedFlightsServeEverybody(t *testing.T) {
 		t.Errorf("%d of %d arrivals were served in %v, want %d of %d, within 20 s; the ideal is 0.4 s", len(arrivals.Granted()), len(arrivals), took, calls, calls)
 	}
 }
+
+// Windows that run out hold a lane that waits for resets, and it serves on in the next
+// one, without one refusal: over real sockets, in real time. It begins when the first
+// reset is far enough away to be exact.
+func TestResetIsWaitedForAndServedAfter(t *testing.T) {
+	t.Parallel()
+	const calls, workers, window = 50, 16, 6 * time.Second
+	if left := window - time.Duration(time.Now().UnixNano())%window; left < 4*time.Second {
+		time.Sleep(left)
+	}
+	r := socketRig(t, &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.FixedWindow(30, window)},
+		Styles: []testserver.Style{testserver.XRateLimitEpoch},
+	}, &weir.Transport{WaitForReset: true})
+	r.transport.Learn = weir.LearnOn
+	var next atomic.Int64
+	var line sync.WaitGroup
+	began := time.Now()
+	for range workers {
+		line.Go(func() {
+			for next.Add(1) <= calls {
+				r.want("GET", r.get(t.Context(), ""), 200)
+			}
+		})
+	}
+	line.Wait()
+	if took, refused := time.Since(began), r.vendor.Arrivals().Count(http.StatusTooManyRequests); took > 40*time.Second || refused > 0 {
+		t.Errorf("%d calls at 30 in %v took %v, %d were refused, want 40s at most, 0", calls, window, took, refused)
+	}
+}

@@ -160,6 +160,24 @@ type Transport struct {
 	// means LearnOn.
 	Learn Learning
 
+	// WaitForReset believes an answer that the server served, and that tells "0
+	// remaining" and a reset: the lane pauses until 20 ms after the reset, as it does
+	// for a refusal that tells that time. MaxWait, MaxPause and deadlines hold as for
+	// any pause: to wait for a reset that is an hour away, set MaxPause to an hour.
+	// No more calls of the lane are in flight in this process than the last answers
+	// told to be left, so none is refused for want of that quota.
+	//
+	// It holds for resets that are exact. A reset is not exact if it was never more
+	// than two seconds away, as with gateways that tell "0 remaining, reset in 1 s" on
+	// every answer; if answers name a later instant each time; if it says when a
+	// bucket will be full; or if two windows in a row told nothing but zero. A quota
+	// of a bucket that the server names holds the calls of that bucket alone.
+	//
+	// If false, such an answer pauses nothing. With Learn, the lane slows down before
+	// its quota is spent, and asks again now and then until it knows that a window
+	// ends with the reset. It may then be refused.
+	WaitForReset bool
+
 	// Recall returns what an earlier Transport has learned of the lane of a key: a
 	// value of its Learned. The lane goes on with that. If Recall is nil, or
 	// returns nil, the lane learns from the beginning. It does so, too, if the

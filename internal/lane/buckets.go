@@ -130,6 +130,7 @@ func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
 // Told takes in what an answer tells of quotas, of a call that has not passed the
 // lane.
 func (l *Lane) Told(ctx context.Context, a *Answer) {
+	l.spent(a)
 	if l.gate.course != nil {
 		l.gate.course.Told(ctx, l.queue.Now(), a)
 	}

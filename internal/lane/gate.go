@@ -24,7 +24,8 @@ type gate struct {
 	started time.Time                           // when the gate read the wall clock
 	store   atomic.Pointer[throttle.StoreState] // as the limiter told it last; nil: there is no store
 
-	bound bound // of calls in flight
+	bound  bound   // of calls in flight
+	quotas *quotas // that answers told; nil: nobody waits for their resets
 
 	shut atomic.Bool // the gate is closed, or waits for a good answer: the fields below count
 
@@ -47,6 +48,22 @@ func (g *gate) now() throttle.Instant {
 
 // Take implements [throttle.Limiter].
 func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
+	if g.quotas == nil || r.ID == 0 {
+		return g.takeUntold(now, r)
+	}
+	until := g.quotas.board(now)
+	if until > now && !g.closed(now) {
+		return until, nil
+	}
+	at, err = g.takeUntold(now, r)
+	if until <= now && (err != nil || at > now) {
+		g.quotas.leave()
+	}
+	return at, err
+}
+
+// takeUntold is Take if no told quota holds the call.
+func (g *gate) takeUntold(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
 	if g.bound.most > 0 && r.ID != 0 {
 		return g.takeBounded(now, r)
 	}
@@ -160,6 +177,9 @@ func (g *gate) refused(ctx context.Context, now throttle.Instant, a *Answer) {
 // landed takes in that a call is no longer in flight, and what its answer was.
 func (g *gate) landed(ctx context.Context, now throttle.Instant, a *Answer) {
 	room := g.course != nil && g.course.Landed(ctx, now, a)
+	if g.quotas != nil && g.quotas.land() {
+		room = true
+	}
 	if !room && !g.shut.Load() {
 		return
 	}
@@ -185,7 +205,7 @@ func (g *gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 			forecast.Reason, forecast.Limit = reason, learnedLimit
 		}
 	}
-	if forecast.At <= now && r.ID != 0 && g.bound.full() {
+	if forecast.At <= now && r.ID != 0 && (g.bound.full() || g.quotas != nil && g.quotas.free(now) == 0) {
 		forecast.Reason, forecast.Limit = throttle.ReasonConcurrency, ""
 	}
 	if !g.shut.Load() {
@@ -209,6 +229,9 @@ const learnedLimit = "learned"
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
 	if g.bound.most > 0 && r.ID != 0 {
 		g.bound.land()
+	}
+	if g.quotas != nil && r.ID != 0 {
+		g.quotas.leave()
 	}
 	g.refund(now, at, r)
 }
@@ -279,6 +302,9 @@ func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 func (g *gate) room(now throttle.Instant, n int) int {
 	if g.bound.most > 0 {
 		n = min(n, int(max(0, g.bound.most-g.bound.flying.Load())))
+	}
+	if g.quotas != nil {
+		n = min(n, g.quotas.free(now))
 	}
 	if g.course != nil && n > 0 {
 		n = g.course.Room(now, n)

@@ -76,6 +76,9 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	l.limits.Store(limits)
 	_, local := store.(throttle.Local)
 	l.gate = newGate(limiter, l.newCourse(limiter, local, *limits), set.MaxPause)
+	if set.WaitResets {
+		l.gate.quotas = new(quotas)
+	}
 	l.queue = shaping.NewQueue(l.gate)
 	set.SetQueue(l.queue)
 	l.hook.Wait = l.waits

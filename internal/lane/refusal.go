@@ -18,25 +18,56 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	if told > 0 {
 		fact.Until = now.Add(min(told, longestPause))
 	}
-	moved := l.moved(now, fact.Until)
-	if moved {
-		l.observer.Paused(told, min(told, longestPause))
-	}
-	long := told > l.settings.MaxPause
-	if long {
-		l.gate.closeTo(fact.Until)
-	}
+	moved := l.closes(now, told)
 	a.Refused, a.Until = true, fact.Until
 	l.gate.refused(ctx, now, a)
 	l.queue.Reconcile(fact)
-	if long && moved {
-		with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
-		if l.sub != nil {
-			with = append(with, "alone", l.sub.part)
-		}
-		l.settings.Logger().Warn("weir: lane closed: the server asked for a long pause", with...)
+	if moved {
+		l.logClosed(told, "weir: lane closed: the server asked for a long pause")
 	}
-	return told > 0 && !long
+	return told > 0 && told <= l.settings.MaxPause
+}
+
+// spent takes in what an answer tells of quotas. If one is spent whose reset is exact,
+// the lane pauses until then, as it does for a refusal that tells that time.
+func (l *Lane) spent(a *Answer) {
+	if l.gate.quotas == nil || len(a.Quotas) == 0 {
+		return
+	}
+	now := l.queue.Now()
+	told := l.gate.quotas.read(now, a.Quotas)
+	if told == 0 {
+		return
+	}
+	moved := l.closes(now, told)
+	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(told, longestPause) + resetGuard)})
+	if moved {
+		l.logClosed(told, "weir: lane closed: the server told that nothing is left of its quota")
+	}
+}
+
+// closes tells the observer of a pause that was told, if that is news, and closes the
+// lane if callers do not wait through it. It reports whether the lane was closed anew.
+func (l *Lane) closes(now throttle.Instant, told time.Duration) bool {
+	held := min(told, longestPause)
+	moved := told > 0 && l.moved(now, now.Add(held))
+	if moved {
+		l.observer.Paused(told, held)
+	}
+	if told <= l.settings.MaxPause {
+		return false
+	}
+	l.gate.closeTo(now.Add(held))
+	return moved
+}
+
+// logClosed logs that the lane is closed for a time that was told.
+func (l *Lane) logClosed(told time.Duration, why string) {
+	with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
+	if l.sub != nil {
+		with = append(with, "alone", l.sub.part)
+	}
+	l.settings.Logger().Warn(why, with...)
 }
 
 // moved reports whether a pause until an instant is news. It is if no pause
@@ -57,6 +88,7 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
+	l.spent(a) // first, because a call that lands lets the next one go
 	l.gate.landed(ctx, l.queue.Now(), a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {

@@ -28,6 +28,8 @@ type Quota struct {
 	Window     time.Duration
 
 	HasLimit, HasRemaining, HasReset, HasWindow bool
+	Filled                                      bool // at Reset a bucket is full again: no window ends
+	Held                                        bool // the lane itself waits for the reset when nothing is left
 	Advisory                                    bool // the vendor does not refuse when none remains
 }
 

@@ -36,7 +36,7 @@ func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float6
 	switch {
 	case s.Setting.Spread && left >= keep && ahead > 0:
 		return left / ahead, 0, false
-	case t.Reset == 0 || left >= keep:
+	case t.Reset == 0 || left >= keep || t.Held:
 		return 0, 0, false
 	case ahead <= 0 && left < 1: // an answer will tell
 		return 0, now.Add(seconds(2 * s.RTT)), true

@@ -45,6 +45,7 @@ type Track struct {
 	Last     Mark             // the newest departure read
 	Full     float64          // longest told time to the reset, in seconds
 	Base     int64            // lane's latest ordinal at the newest reading
+	Held     bool             // the lane itself waits for Reset when nothing is left
 	Match    int              // readings that say the limit less the calls in flight, less four for each other reading
 }
 
@@ -64,8 +65,8 @@ func (t *Track) size() float64 {
 	return t.Limit
 }
 
-// trackKey returns the key of a quota's track.
-func trackKey(q *Quota) uint64 {
+// Key returns what tells the quota from others in later answers. It is not zero.
+func (q *Quota) Key() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(q.Name))
 	h.Write([]byte{0})
@@ -111,7 +112,7 @@ func (s *State) track(key uint64) *Track {
 func (s *State) read(f *Fact) {
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.sane() {
-			s.track(trackKey(q)).read(s, f, q)
+			s.track(q.Key()).read(s, f, q)
 		}
 	}
 	s.Untold(f.Ordinal)
@@ -158,6 +159,7 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 		t.Window = q.Window.Seconds()
 	}
 	t.Top = max(t.Top, q.Remaining)
+	t.Held = q.Held
 	t.Liar = t.Liar || f.Refused && q.Remaining >= q.Limit/2
 	t.Readings++
 	t.Seen = t.Seen || q.Remaining >= max(1, min(2, q.Limit-1))

@@ -1,0 +1,310 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// fivePerTen is a vendor of five calls in a window of ten seconds, and tells how many
+// are left.
+func fivePerTen() *testserver.Vendor {
+	return &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.FixedWindow(5, 10*time.Second)},
+		Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
+	}
+}
+
+// waitsForReset is a rig whose lanes wait for resets, and learn as told.
+func waitsForReset(t *testing.T, vendor *testserver.Vendor, learns weir.Learning, transport *weir.Transport) *rig {
+	r := pipeRig(t, vendor, transport)
+	transport.Learn, transport.WaitForReset = learns, true
+	return r
+}
+
+// Once one answer has told what is left, nobody is refused: as many calls leave as are
+// left, and the others 20 ms after the reset, again as many as the window has. A reset
+// is told in whole seconds, here and by the Date: after 10.02 s the next is 10 s away.
+func TestSpentQuotaIsWaitedFor(t *testing.T) {
+	tests := map[string]struct {
+		limits      []throttle.Limit
+		apart, last time.Duration
+	}{
+		"no limit":                 {nil, 0, 20040 * time.Millisecond},
+		"a limit that is too high": {[]throttle.Limit{throttle.TokenBucket(100, time.Second, 100)}, 10 * time.Millisecond, 20080 * time.Millisecond},
+	}
+	for name, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			r := waitsForReset(t, fivePerTen(), weir.LearnOff, &weir.Transport{Limits: test.limits})
+			r.want("first GET", r.get(t.Context(), ""), 200)
+			for _, a := range r.callers(t.Context(), 11).wait() {
+				r.want(name+" GET", a, 200)
+			}
+			want := slices.Concat(spaced(0, 0, 5), spaced(10020*time.Millisecond, test.apart, 5), spaced(test.last, test.apart, 2))
+			wantEqual(t, name+": arrivals", instants(r.vendor.Arrivals()), want)
+		})
+	}
+}
+
+// The first answer of all is believed, too.
+func TestFirstAnswerThatTellsZeroIsBelieved(t *testing.T) {
+	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnSpread, weir.LearnOff} {
+		synctest.Test(t, func(t *testing.T) {
+			vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.FixedWindow(1, time.Minute)}, Styles: []testserver.Style{testserver.XRateLimitDelta}}
+			r := waitsForReset(t, vendor, learns, new(weir.Transport))
+			for range 4 {
+				r.want("GET", r.get(t.Context(), ""), 200)
+			}
+			got := instants(r.vendor.Arrivals())
+			for i, at := range spaced(20*time.Millisecond, time.Minute, 4) {
+				if late := got[i] - at; i > 0 && (late < 0 || late > 50*time.Millisecond) {
+					t.Errorf("Learn %d: call %d arrived at %v, want %v", learns, i, got[i], at)
+				}
+			}
+			if s := r.transport.Snapshot(); s[0].Paused <= 59*time.Second {
+				t.Errorf("Learn %d: the lane is paused for %v, want a minute", learns, s[0].Paused)
+			}
+		})
+	}
+}
+
+// Without the option the same answers hold nobody, and the server refuses.
+func TestSpentQuotaIsNotWaitedForUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, fivePerTen(), new(weir.Transport))
+		for range 6 {
+			r.want("GET", r.get(t.Context(), ""), 200)
+		}
+		if got := r.vendor.Arrivals().Count(429); got != 1 {
+			t.Errorf("refusals = %d, want 1", got)
+		}
+	})
+}
+
+// The pause is one like any other: who cannot wait so long is told at once, and a
+// longer one than MaxPause closes the lane.
+func TestWaitForResetIsAPause(t *testing.T) {
+	tests := map[string]struct {
+		maxPause, within time.Duration
+		want             error
+		status           int
+	}{
+		"a deadline":     {0, time.Second, shaping.ErrDeadline, 0},
+		"MaxPause":       {5 * time.Second, time.Hour, weir.ErrPaused, 0},
+		"enough of both": {10 * time.Second, time.Hour, nil, 200},
+	}
+	for name, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			r := waitsForReset(t, fivePerTen(), weir.LearnOff, &weir.Transport{MaxPause: test.maxPause})
+			for range 5 {
+				r.want("GET", r.get(t.Context(), ""), 200)
+			}
+			began := r.now()
+			ctx, cancel := context.WithTimeout(t.Context(), test.within)
+			defer cancel()
+			got := r.get(ctx, "")
+			var e *weir.Error
+			if !errors.Is(got.err, test.want) || got.status != test.status {
+				t.Errorf("%s: %d, %v, want %d, %v", name, got.status, got.err, test.status, test.want)
+			}
+			if errors.As(got.err, &e) && (e.Reason != throttle.ReasonPause || got.at != began) {
+				t.Errorf("%s: rejected at %v for %q, want at once for a pause", name, got.at-began, e.Reason)
+			}
+		})
+	}
+}
+
+// What is told by a reset that is not exact pauses nothing.
+func TestInexactResetIsNotWaitedFor(t *testing.T) {
+	tests := []struct {
+		name    string
+		dialect *headers.Dialect
+		reset   func(i int) (remaining int, reset string)
+		from    int // the first call that must not wait
+	}{
+		{"always near", nil, func(int) (int, string) { return 0, "1" }, 0},
+		{"a bucket's", &headers.Dialect{Reset: headers.ResetFull}, func(i int) (int, string) { return max(0, 10-i), "60" }, 0},
+		{"always as far", nil, func(i int) (int, string) { return max(0, 100-i), "58" }, 0},
+		{"zero always", nil, func(int) (int, string) { return 0, "30" }, 3},
+	}
+	for _, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			i, sent := 0, []time.Time{}
+			client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+				i++
+				left, reset := test.reset(i)
+				sent = append(sent, time.Now())
+				return http.Header{"X-Ratelimit-Limit": {"100"}, "X-Ratelimit-Remaining": {strconv.Itoa(left)}, "X-Ratelimit-Reset": {reset}}, 200, nil
+			})
+			transport := client.Transport.(*weir.Transport)
+			transport.Learn, transport.WaitForReset, transport.Dialect = weir.LearnOff, true, test.dialect
+			for range 150 {
+				call(client, "http://vendor.example/", time.Hour)
+				time.Sleep(100 * time.Millisecond)
+			}
+			for i := max(1, test.from); i < len(sent); i++ {
+				if took := sent[i].Sub(sent[i-1]); took > 150*time.Millisecond {
+					t.Errorf("%s: call %d left %v after the one before", test.name, i, took)
+					break
+				}
+			}
+		})
+	}
+}
+
+// A vendor whose fields tell "0 left, 1 s" at its full rate is as fast with the option
+// as without it.
+func TestCoarseFieldsAreNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
+			Styles: []testserver.Style{testserver.Coarse}, Service: 5 * time.Millisecond,
+		}
+		limits := []throttle.Limit{throttle.TokenBucket(200, time.Second, 18)}
+		got := drainBy(waitsForReset(t, vendor, weir.LearnOn, &weir.Transport{Limits: limits}), 1000)
+		if got.wall > 4950*time.Millisecond || got.refused > 0 || got.failed > 0 {
+			t.Errorf("1000 calls took %v, %d were refused, %d failed, want 4.95s, 0, 0 at most", got.wall, got.refused, got.failed)
+		}
+	})
+}
+
+// Calls overtake each other on the way, many are in flight, and none is refused, in
+// three windows of a lane that knew nothing.
+func TestNobodyIsRefusedWhileAWindowRunsOut(t *testing.T) {
+	styles := map[string]testserver.Style{"epoch": testserver.XRateLimitEpoch, "delta": testserver.XRateLimitDelta, "the IETF's": testserver.RateLimitLegacy}
+	for name, style := range styles {
+		for learns, most := range map[weir.Learning]time.Duration{weir.LearnOn: 26 * time.Second, weir.LearnSpread: 31 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{
+					Limits: []testserver.Limit{testserver.FixedWindow(300, 10*time.Second)},
+					Styles: []testserver.Style{style}, Service: 20 * time.Millisecond,
+				}
+				r := waitsForReset(t, vendor, learns, new(weir.Transport))
+				base := r.transport.Base
+				r.transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
+					time.Sleep(rand.N(30 * time.Millisecond))
+					return base.RoundTrip(req)
+				})
+				got := drainBy(r, 900)
+				if got.refused > 0 || got.failed > 0 || got.wall > most {
+					t.Errorf("%s, Learn %d: 900 calls at 300 per 10 s took %v, %d were refused, %d failed, want %v at most, 0, 0", name, learns, got.wall, got.refused, got.failed, most)
+				}
+			})
+		}
+	}
+}
+
+// The last permits are spoken for by calls in flight. If those fail, others go at once.
+func TestPermitsOfCallsThatFailAreHadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, last := 0, time.Duration(0)
+		began := time.Now()
+		client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+			if i++; i == 2 || i == 3 {
+				time.Sleep(time.Second)
+				return nil, 0, errors.New("broken")
+			}
+			last = time.Since(began)
+			return told(10, 2, time.Minute), 200, nil
+		})
+		transport := client.Transport.(*weir.Transport)
+		transport.Learn, transport.WaitForReset = weir.LearnOff, true
+		call(client, "http://vendor.example/", time.Hour)
+		var line sync.WaitGroup
+		for range 3 {
+			line.Go(func() { call(client, "http://vendor.example/", time.Hour) })
+		}
+		line.Wait()
+		if last > 2*time.Second {
+			t.Errorf("the call after two that failed at 1s was sent at %v", last)
+		}
+	})
+}
+
+// A bucket that is spent holds its own calls, whether the lane learns or not.
+func TestSpentBucketHoldsNoOther(t *testing.T) {
+	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
+		synctest.Test(t, func(t *testing.T) {
+			v, client := bucketRig(t)
+			transport := client.Transport.(*weir.Transport)
+			transport.Learn, transport.WaitForReset = learns, true
+			for range 5 {
+				v.get(t, client, "/guilds/1/a")
+			}
+			v.get(t, client, "/guilds/1/c") // its bucket has another name
+			for i := range 3 {
+				if took := v.get(t, client, "/guilds/1/c"); took > 100*time.Millisecond {
+					t.Errorf("Learn %d: call %d to another bucket took %v", learns, i, took)
+				}
+			}
+			if took := v.get(t, client, "/guilds/1/a"); took < 4*time.Second || took > 5200*time.Millisecond {
+				t.Errorf("Learn %d: the next call to the bucket took %v, want what is left of 5s", learns, took)
+			}
+			if len(v.refused) > 0 {
+				t.Errorf("Learn %d: refused = %v, want nobody", learns, v.refused)
+			}
+		})
+	}
+}
+
+// A zero of tokens pauses the lane, though no calls are counted by it.
+func TestSpentTokensAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, sent := 0, []time.Duration{}
+		began := time.Now()
+		client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+			i++
+			sent = append(sent, time.Since(began))
+			return http.Header{
+				"X-Ratelimit-Limit-Tokens": {"1000"}, "X-Ratelimit-Remaining-Tokens": {strconv.Itoa(1000 - 500*i)},
+				"X-Ratelimit-Reset-Tokens": {fmt.Sprint(time.Until(began.Add(30 * time.Second)))},
+			}, 200, nil
+		})
+		client.Transport.(*weir.Transport).WaitForReset = true
+		for range 3 {
+			call(client, "http://vendor.example/", time.Hour)
+		}
+		if got := sent[2]; got < 30*time.Second || got > 31*time.Second {
+			t.Errorf("calls left at %v, want the third at 30s", sent)
+		}
+	})
+}
+
+// A process that is told of a spent quota pauses the others.
+func TestSpentQuotaPausesTheFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := fivePerTen()
+		f := newFleet(t, 2, vendor, throttle.TokenBucket(100, time.Second, 100))
+		for _, r := range f.replicas {
+			r.transport.WaitForReset = true
+			r.want("GET", r.get(t.Context(), ""), 200)
+		}
+		for range 3 {
+			f.replicas[0].want("GET", f.replicas[0].get(t.Context(), ""), 200)
+		}
+		time.Sleep(100 * time.Millisecond)
+		var line sync.WaitGroup
+		for _, r := range f.replicas {
+			line.Go(func() { r.want("GET", r.get(t.Context(), ""), 200) })
+		}
+		line.Wait()
+		arrivals := vendor.Arrivals()
+		if got := arrivals.Count(429); got > 0 || arrivals[5].At < 10*time.Second || arrivals[6].At > 10200*time.Millisecond {
+			t.Errorf("arrivals = %v, %d refused, want two soon after 10s, nobody refused", instants(arrivals), got)
+		}
+	})
+}
