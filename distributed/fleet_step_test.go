@@ -83,8 +83,7 @@ func TestR19AnInstantFarAheadStopsNobody(t *testing.T) {
 				f.steady()
 				time.Sleep(standstill)
 				from := now()
-				name := "=requests-" + limit.Algorithm.String() + "-0"
-				f.do("EVAL", fmt.Sprintf(garbage, year), "1", f.hash(), name)
+				f.do("EVAL", fmt.Sprintf(garbage, year), "1", f.hash(), "=requests-0")
 				time.Sleep(3 * standstill)
 				f.resumed("after garbage", from, 2*standstill)
 				f.stop()

@@ -23,7 +23,7 @@ type Limit struct {
 	Burst     int           // token bucket and GCRA: the most permits at once; zero: 1
 	Unit      string        // what a permit counts: "tokens", ...; zero: "requests"
 	Align     Align         // fixed window: where windows begin; zero: the epoch in UTC
-	Name      string        // in telemetry and store keys; zero: made of unit, algorithm and place in the list, never of the numbers
+	Name      string        // in telemetry and store keys; zero: made of unit and place in the list, never of the numbers or the algorithm
 }
 
 // An Algorithm says how a limit is enforced. The zero value is the token
@@ -279,7 +279,7 @@ func (a Align) check(per time.Duration) error {
 // reads, without what [Resolve] fills in: "100/1s burst 20". Because it may
 // hold the numbers, it is not for telemetry.
 func (l Limit) Label() string {
-	place, made := strings.CutPrefix(l.Name, fmt.Sprintf("%s-%v-", l.unit(), l.Algorithm))
+	place, made := strings.CutPrefix(l.Name, l.unit()+"-")
 	if l.Name != "" && (!made || strings.Trim(place, "0123456789") != "") {
 		return l.Name
 	}
@@ -293,8 +293,10 @@ func (l Limit) Label() string {
 	return l.String()
 }
 
-// placeName returns the name of limit i in a list if none was given.
-func (l Limit) placeName(i int) string { return fmt.Sprintf("%s-%v-%d", l.Unit, l.Algorithm, i) }
+// placeName returns the name of limit i in a list if none was given. The numbers and
+// the algorithm are not in it, so that replicas that are told other ones, as in a rolling
+// deploy, still mean the same limit.
+func (l Limit) placeName(i int) string { return fmt.Sprintf("%s-%d", l.Unit, i) }
 
 // Resolve returns a copy of limits that are enforced together, with every zero
 // Burst, Unit and Name filled in as stores and telemetry need them. The error

@@ -145,7 +145,7 @@ func TestLimitStandsInJSON(t *testing.T) {
 
 func TestResolveFillsAndChecks(t *testing.T) {
 	got, err := throttle.Resolve(throttle.TokenBucket(1, time.Second, 0), throttle.FixedWindow(5, time.Minute))
-	if err != nil || got[0].Burst != 1 || got[0].Unit != "requests" || got[0].Name != "requests-bucket-0" || got[1].Burst != 0 || got[1].Name != "requests-fixed-1" {
+	if err != nil || got[0].Burst != 1 || got[0].Unit != "requests" || got[0].Name != "requests-0" || got[1].Burst != 0 || got[1].Name != "requests-1" {
 		t.Fatalf("Resolve = %+v, %v", got, err)
 	}
 	twin := throttle.Limit{Permits: 1, Per: 1, Name: "a"}
