@@ -22,7 +22,9 @@
 // second.
 //
 // A refusal at one replica pauses all of them: the script moves the state, and a
-// message wakes the replicas that hold permits.
+// message wakes the replicas that hold permits. They believe the message for a second,
+// in which the script confirms it: whoever can publish on the channel can stop a lane
+// for that long, no longer.
 //
 // # What replicas learn
 //
@@ -40,6 +42,10 @@
 // was lost may have run. From the first failure on the policy of [Store.OnLoss]
 // holds; a breaker stops the calls, and one lane at a time asks whether Redis is back,
 // so that an outage costs the same however many lanes there are.
+// Replicas that are cut off do not hear of each other's refusals: each goes on at its
+// share until it is refused itself. 50 of them may send a vendor that refuses all one
+// call each, and those in flight, before they are still.
+//
 // What the vendor may see in any window W of a limit of R per second and burst
 // B, where N is the number of replicas that each cut-off one divides by, s is
 // [Store.Share], and X is the permit tolerance and the spread of the way from

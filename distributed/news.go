@@ -89,6 +89,10 @@ func (k *link) deliver(news string) {
 // longestPause is the longest that anything may be held for on another's word.
 const longestPause = time.Hour
 
+// hearsay is how long a pause is believed that only news have told. Whoever may publish
+// can forge them; the store's own word comes well within that time.
+const hearsay = time.Second
+
 // hear takes in news: that the lane is paused from now on, or that a pause was ended.
 func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	l.mu.Lock()
@@ -96,12 +100,13 @@ func (l *limiter) hear(epoch int64, remaining time.Duration) {
 		l.mu.Unlock()
 		return
 	}
-	if l.learning != nil && !(l.demand.waiting && l.learning.counted) && !l.outage.on {
+	asks := remaining > hearsay || l.learning != nil && !(l.demand.waiting && l.learning.counted)
+	if asks && !l.outage.on {
 		l.start(nil)
 	}
 	now := l.clock.now()
 	// The epoch itself is the store's to tell, with the next call.
-	if until := now.Add(remaining); until > l.paused {
+	if until := now.Add(min(remaining, hearsay)); until > l.paused {
 		l.pause(until)
 		l.outage.pause(now, until)
 	} else {

@@ -68,3 +68,56 @@ func TestPauseVoidsTheRunUnderWay(t *testing.T) {
 		}
 	})
 }
+
+// Whoever may publish can stop a lane for a second by one message, and no longer: the
+// replicas ask the store whether the pause is true, and are let go by its word.
+func TestForgedNewsAreBelievedForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const told = 2 * time.Second
+		f := newBubbleFleet(t, 3, 2*time.Millisecond, throttle.TokenBucket(100, time.Second, 5))
+		for i := range f.queues {
+			f.work(i, 4, 2*told)
+		}
+		time.Sleep(told)
+		if err := f.server.Client(t).Publish(t.Context(), "weir:1:news:fleet", "vendor 1000000 3600000000").Err(); err != nil {
+			t.Fatal(err)
+		}
+		f.wg.Wait()
+		f.bounded(100, 5+2) // who waited for long may leave with permits as old as the tolerance
+		after := 0
+		for _, at := range f.all() {
+			if at > told+1100*time.Millisecond {
+				after++
+			}
+		}
+		if after < 60 {
+			t.Errorf("%d departures in the second after that of the message, want nearly 90", after)
+		}
+	})
+}
+
+// A pause that is true holds to its end where it is only heard of, also while the calls
+// that ask the store are slow.
+func TestNewsOfATruePauseHoldToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const told, length = time.Second, 20 * time.Minute
+		f := newBubbleFleet(t, 3, 40*time.Millisecond, throttle.TokenBucket(100, time.Second, 5))
+		for i := range f.queues {
+			f.work(i, 4, told+length+time.Second)
+		}
+		time.Sleep(told)
+		f.queues[0].Pause(length)
+		time.Sleep(500 * time.Millisecond)
+		for i, q := range f.queues {
+			if left := q.State().Paused; left < length-time.Second {
+				t.Errorf("replica %d is paused for %v, want the rest of %v", i, left, length)
+			}
+		}
+		f.wg.Wait()
+		for _, at := range f.all() {
+			if at > told+80*time.Millisecond && at < told+length {
+				t.Errorf("one left %v after the pause was told", at-told)
+			}
+		}
+	})
+}
