@@ -72,5 +72,6 @@ package distributed
 // MinimumACL is the least that the store's user of Redis must be granted, in the
 // words of ACL SETUSER, for namespaces of any name. It needs no key or channel
 // of others, and no administrative command. A Cluster needs +cluster|slots
-// besides, and a database other than 0 needs +select.
+// besides, and a database other than 0 needs +select. Grants of channels came with
+// Redis 6.2: for 6.0 leave out resetchannels and &weir:1:*.
 const MinimumACL = "resetkeys ~weir:1:* resetchannels &weir:1:* -@all +evalsha +eval +time +hmget +hset +pexpire +del +publish +subscribe +llen +lrange +lset +rpush +ltrim"

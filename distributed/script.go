@@ -11,7 +11,9 @@ import (
 var sources embed.FS
 
 // script decides for a lane. Redis runs it alone, so that all callers agree.
-var script = redis.NewScript(scriptText())
+var script = redis.NewScript(scriptSource)
+
+var scriptSource = scriptText()
 
 // A module is files of the script. Each file uses the locals of those before it.
 type module struct {
