@@ -35,8 +35,12 @@ type Known struct {
 	Probing  bool    // one call at a time asks whether the vendor serves again
 }
 
-// sureWidth is the greatest width of an estimate that is told to people.
-const sureWidth = 0.2
+const (
+	// sureWidth is the greatest width of an estimate that is told to people.
+	sureWidth = 0.2
+	// risen is how many times the estimate the rate in force is when the limit has surely risen.
+	risen = 1.5
+)
 
 // Known returns what the state is sure of under its plan.
 func (s *State) Known(p Plan) Known {
@@ -61,7 +65,8 @@ func (s *State) Known(p Plan) Known {
 }
 
 // sure reports whether the estimate of the rate is narrow, and was measured.
-// After a first refusal below configured limits it was not.
+// After a first refusal below configured limits it was not. A limit that has
+// risen is not known again before the next refusal.
 func (s *State) sure() bool {
-	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && (!s.Episode || s.Silence > 0)
+	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && s.R <= risen*s.W && (!s.Episode || s.Silence > 0)
 }

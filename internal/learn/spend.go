@@ -60,7 +60,7 @@ func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float6
 func (t *Track) patience(rtt float64) float64 { return 8 * rtt * math.Pow(4, float64(t.Asked)) }
 
 // blames reports whether a track explains the refusal of f. Tracks that said
-// enough was left lose trust.
+// enough was left lose trust, unless the refusal tells of others alone.
 func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	blamed := false
 	for i := range s.Tracks {
@@ -75,7 +75,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 				t.Asked = min(t.Asked+1, 10)
 			}
 			t.Slope *= 0.9
-		case left > max(3, float64(f.Flying), t.Limit/4):
+		case left > max(3, float64(f.Flying), t.Limit/4) && (len(f.Quotas) == 0 || t.Last.Ordinal == f.Ordinal):
 			t.Strikes++
 		}
 	}

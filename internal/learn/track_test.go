@@ -41,3 +41,31 @@ func TestFullLevelAfterAPauseRaisesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A refusal that tells another quota alone says nothing against a track that said that
+// enough was left. One that tells none, or that one, does.
+func TestTrackIsStruckByItsOwnRefusals(t *testing.T) {
+	second := Quota{Name: "second", Limit: 20, Remaining: 19, HasLimit: true, HasRemaining: true, HasReset: true, Reset: time.Second}
+	minute := Quota{Name: "minute", Limit: 300, HasLimit: true, HasRemaining: true, HasReset: true, Reset: 30 * time.Second}
+	tests := map[string]struct {
+		told []Quota
+		want int
+	}{
+		"none":        {nil, 1},
+		"its own":     {[]Quota{second}, 1},
+		"another one": {[]Quota{minute}, 0},
+	}
+	for name, test := range tests {
+		s := hundred()
+		s.Setting = Setting{}
+		for range 10 {
+			s.answer(false, second)
+		}
+		s.answer(true, test.told...)
+		for _, track := range s.Tracks {
+			if track.Key == second.Key() && track.Strikes != test.want {
+				t.Errorf("a refusal that tells %s strikes %d times, want %d", name, track.Strikes, test.want)
+			}
+		}
+	}
+}
