@@ -95,7 +95,8 @@ func (k *known) replicas(set *settings) int {
 	}
 }
 
-// state returns what is known of a limit.
+// state returns what is known of a limit. The store tells all of it once a second, and
+// with each reply when there is a permit: of a saturated bucket that is the newer word.
 func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {
 	limit := s.limits[i]
 	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(burstOf(limit))}
@@ -108,6 +109,9 @@ func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitSt
 		return out
 	}
 	owed := max(told.owed(max(now.Sub(k.statesAt), 0)), 0)
+	if k.next[i] > k.statesAt { // one permit is there then
+		owed = max(owed, float64(told.burst)-1+told.intervals(k.next[i].Sub(now)))
+	}
 	out.Headroom, out.Utilization = float64(told.burst)-owed, owed/float64(max(told.burst, 1))
 	return out
 }

@@ -35,8 +35,15 @@ func (t limitReply) owed(since time.Duration) float64 {
 	if t.unit == 0 {
 		return 0
 	}
-	ticks := (float64(t.owedMicros)-float64(since)/1000)*float64(t.den) + float64(t.owedFrac)
-	return ticks / float64(t.unit)
+	return t.intervals(time.Duration(t.owedMicros)*time.Microsecond-since) + float64(t.owedFrac)/float64(t.unit)
+}
+
+// intervals returns how many intervals of a bucket a time is.
+func (t limitReply) intervals(d time.Duration) float64 {
+	if t.unit == 0 {
+		return 0
+	}
+	return float64(d) / 1000 * float64(t.den) / float64(t.unit)
 }
 
 // burstOf returns the most permits at once of a whole limit.
