@@ -10,7 +10,7 @@ import (
 // await makes w, who is in line, wait. The head asks the limiter again at the
 // instant next.
 func (q *Queue) await(w *waiter, next, now throttle.Instant) {
-	w.ready = make(chan struct{})
+	w.waits = true
 	if w.deadline != throttle.Never {
 		heap.Push(&q.expiring, w)
 	}
@@ -31,9 +31,9 @@ func (q *Queue) forgetDeadline(w *waiter) {
 	}
 }
 
-// letGo lets w depart, charged at an instant.
-func (q *Queue) letGo(w *waiter, charged throttle.Instant) {
-	w.charged = charged
+// letGo lets w depart.
+func (q *Queue) letGo(w *waiter, out *outcome) {
+	w.out = out
 	q.line.depart(w)
 	q.forgetDeadline(w)
 	close(w.ready)
@@ -42,7 +42,7 @@ func (q *Queue) letGo(w *waiter, charged throttle.Instant) {
 // sendAway takes w out of the line with an error.
 func (q *Queue) sendAway(w *waiter, err error) {
 	q.drop(w)
-	w.err = err
+	w.out = &outcome{err: err}
 	close(w.ready)
 }
 
@@ -51,6 +51,7 @@ func (q *Queue) sendAway(w *waiter, err error) {
 func (q *Queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.rings = 0
 	q.readTolerance()
 	q.advance(q.Now())
 }
@@ -75,7 +76,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			q.drop(w) // its goroutine is on its way out
 			continue
 		}
-		at, err := q.limiter.Take(now, w.Request)
+		at, err := q.take(w, now)
 		if err == nil && at > now {
 			q.due = at
 			return true
@@ -84,8 +85,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			q.sendAway(w, err)
 			continue
 		}
-		w.granted, w.due = now, max(at, due)
-		q.letGo(w, at)
+		q.letGo(w, &outcome{charged: at, granted: now, due: max(at, due)})
 	}
 	return false
 }
@@ -96,7 +96,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 	for len(q.expiring) > 0 {
 		w := q.expiring[0]
-		forecast := q.limiter.Forecast(now, w.Request)
+		forecast := q.forecast(w, now)
 		if w.deadline > now && forecast.At <= w.deadline {
 			break
 		}
@@ -114,7 +114,7 @@ func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
 	q.sendAway(w, err)
 }
 
-// settle sets the timer for the head's next question or for the next deadline,
+// settle sets the alarm for the head's next question or for the next deadline,
 // and tells a remote limiter who is in line.
 func (q *Queue) settle(now throttle.Instant) {
 	waits := q.line.count > 0
@@ -123,8 +123,23 @@ func (q *Queue) settle(now throttle.Instant) {
 	if len(q.expiring) > 0 {
 		at = min(at, q.expiring[0].deadline)
 	}
+	if !waits {
+		at = throttle.Never
+	}
+	if at != q.rings {
+		q.ringAt(at, now)
+	}
+	if q.remote != nil && (waits || q.fetching) {
+		q.fetching = waits
+		q.remote.Fetch(now, q.line.count, q.line.requests())
+	}
+}
+
+// ringAt sets the alarm. At Never, it does not ring.
+func (q *Queue) ringAt(at, now throttle.Instant) {
+	q.rings = at
 	switch {
-	case !waits || at == throttle.Never:
+	case at == throttle.Never:
 		if q.alarm != nil {
 			q.alarm.Stop()
 		}
@@ -132,10 +147,6 @@ func (q *Queue) settle(now throttle.Instant) {
 		q.alarm = q.newAlarm(at.Sub(now))
 	default:
 		q.alarm.Reset(at.Sub(now))
-	}
-	if q.remote != nil && (waits || q.fetching) {
-		q.fetching = waits
-		q.remote.Fetch(now, q.line.count, q.line.requests())
 	}
 }
 

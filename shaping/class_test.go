@@ -15,7 +15,7 @@ import (
 // stood returns a waiter who entered the line, of a cost.
 func stood(l *line, u urgency, arrived throttle.Instant, cost float64) *waiter {
 	w := &waiter{place: place{arrived, 1}, cost: cost, deadline: throttle.Never}
-	w.N = int(cost)
+	w.n = int(cost)
 	l.enter(w, u)
 	return w
 }
@@ -190,7 +190,7 @@ func TestLineTellsItsOrder(t *testing.T) {
 		var departed []int
 		for l.count > 0 {
 			w := l.classes[0].first() // what is owed to the others is not told
-			departed = append(departed, w.N)
+			departed = append(departed, w.n)
 			l.depart(w)
 		}
 		if !slices.Equal(told, departed) {

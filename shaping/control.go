@@ -50,9 +50,9 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 // in time, even if everybody before it left the line.
 func (q *Queue) sift(now throttle.Instant) {
 	for _, w := range slices.Collect(q.line.all()) {
-		forecast := q.limiter.Forecast(now, w.Request)
+		forecast := q.forecast(w, now)
 		if forecast.At == throttle.Never {
-			if _, err := q.limiter.Take(now, w.Request); err != nil {
+			if _, err := q.take(w, now); err != nil {
 				q.sendAway(w, err)
 				continue
 			}

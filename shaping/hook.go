@@ -29,7 +29,7 @@ type Wait struct {
 
 // wait calls Hook.Wait. The function that it returns is never nil.
 func (h *Hook) wait(ctx context.Context, begun *Wait) (ended func(error)) {
-	if begun != nil && h.Wait != nil {
+	if h.Wait != nil {
 		ended = h.Wait(ctx, *begun)
 	}
 	if ended == nil {

@@ -8,30 +8,56 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A waiter is a caller in line.
+// A waiter is a caller in line. It has 128 bytes, a size of which the allocator
+// wastes nothing: with its goroutine, a caller takes about 3 KB.
 type waiter struct {
 	place
-	throttle.Request
 	ctx      context.Context  // tells callers who have gone
 	deadline throttle.Instant // Never: none
 
+	n     int              // permits of every limit beyond each
+	each  *each            // permits of each limit; nil: only n counts
+	since throttle.Instant // when it counts as having come
+	id    uint64           // of its call
+
 	// Under the queue's lock, until ready is closed.
-	tenant  *tenant
-	cost    float64 // what its departure counts in its tenant's share
-	bytes   int64   // that its caller holds while it waits
-	back    bool    // its turn departed before
-	index   int32   // 1 + index among its tenant's; 0: not in line
-	expiry  int32   // 1 + index among the expiring; 0: not among them
+	tenant *tenant
+	cost   float64       // what its departure counts in its tenant's share
+	bytes  int64         // that its caller holds while it waits
+	index  int32         // 1 + index among its tenant's; 0: not in line
+	expiry int32         // 1 + index among the expiring; 0: not among them
+	back   bool          // its turn departed before
+	waits  bool          // it was put in line to wait
+	out    *outcome      // how it came out of the line; nil: it waits, or gave up
+	ready  chan struct{} // closed when it came out
+}
+
+// An outcome is how a caller came out of the line: granted or rejected.
+type outcome struct {
 	charged throttle.Instant
-	granted throttle.Instant // when it was granted; zero: it was not
+	granted throttle.Instant
 	due     throttle.Instant // when it would have been granted if nothing had been late
-	err     error            // why it was rejected
-	ready   chan struct{}    // nil: it never stood in line
+	err     error            // why it was rejected; nil: it was granted
+}
+
+// each are the permits of each limit that a caller asks for.
+type each []int
+
+func (e *each) get() []int {
+	if e == nil {
+		return nil
+	}
+	return *e
+}
+
+// request returns what w asks for.
+func (w *waiter) request() throttle.Request {
+	return throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id}
 }
 
 // dated returns what w asks for, with its deadline.
 func (w *waiter) dated() throttle.Request {
-	r := w.Request
+	r := w.request()
 	if w.deadline != throttle.Never {
 		r.Until = w.deadline
 	}

@@ -28,12 +28,12 @@ const (
 
 // admit returns the error that rejects w, or nil. W has just entered the line,
 // and has to wait until bound at least. A turn that comes back was admitted
-// before.
-func (q *Queue) admit(w *waiter, t *Turn, bound, now throttle.Instant) error {
+// before: it had a place.
+func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) error {
 	switch {
 	case bound > w.deadline:
 		return q.reject(w, ErrDeadline, now)
-	case t.arrived != 0:
+	case had.arrived != 0:
 		return nil
 	case q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast:
 		return q.reject(w, ErrQueueFull, now)

@@ -78,6 +78,7 @@ type Queue struct {
 	rates     []float64 // permits per second of each limit; nil: not read yet
 	expiring  byDeadline
 	alarm     alarm            // nil: nobody has waited yet
+	rings     throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
 	due       throttle.Instant // when the head asks again; Never: only news can help it
 	fetching  bool             // the remote was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
@@ -131,8 +132,14 @@ func (q *Queue) Wait(ctx context.Context) error { return q.WaitN(ctx, 1) }
 
 // WaitN is [Queue.Wait] for n permits of every limit.
 func (q *Queue) WaitN(ctx context.Context, n int) error {
-	t := Turn{N: n}
-	return q.WaitTurn(ctx, &t)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	now := q.Now()
+	if at, err := q.atHand(now, n); err != nil || at <= now {
+		return err
+	}
+	return q.wait(&waiter{ctx: ctx, n: n, deadline: q.deadline(ctx, 0, now)}, nil)
 }
 
 // WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its
@@ -142,45 +149,88 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 		return err
 	}
 	now := q.Now()
-	if !q.busy.Load() {
-		at, err := q.limiter.Take(now, t.request(now))
-		if err != nil {
-			return err
-		}
-		if at <= now {
-			t.depart(at, now)
-			return nil
-		}
-	}
-	return q.wait(ctx, t, q.deadline(ctx, t, now))
-}
-
-// wait is WaitTurn if the permits may not be at hand. If a permit is void when
-// its caller wakes up, the caller goes back into the line.
-//
-// Each waiting goroutine keeps its stack, and a stack begins with 2 KB. So what
-// is needed on the way to park is kept in the waiter, not on the stack.
-func (q *Queue) wait(ctx context.Context, t *Turn, deadline throttle.Instant) error {
-	var ended func(error)
-	for {
-		w := &waiter{ctx: ctx, deadline: deadline}
-		begun, err := q.join(w, t)
-		if w.ready != nil {
-			if ended == nil {
-				ended = q.tell(w, begun)
-			}
-			if err = q.park(w); err == nil && q.missed(w) {
-				continue
-			}
-			if err == nil {
-				t.depart(w.charged, w.granted)
-			}
-		}
-		if ended != nil {
-			ended(err)
-		}
+	at, err := q.turnAtHand(now, t)
+	if err != nil {
 		return err
 	}
+	if at <= now {
+		t.depart(at, now)
+		return nil
+	}
+	w := t.waiter(ctx)
+	w.deadline = q.deadline(ctx, t.MaxWait, now)
+	err = q.wait(w, t)
+	t.arrived, t.number = w.arrived, w.number
+	if err == nil {
+		t.depart(w.out.charged, w.out.granted)
+	}
+	return err
+}
+
+// atHand takes n permits without the lock, if nobody waits. If they are not at
+// hand, it returns a later instant than now.
+func (q *Queue) atHand(now throttle.Instant, n int) (throttle.Instant, error) {
+	if q.busy.Load() {
+		return throttle.Never, nil
+	}
+	return q.limiter.Take(now, throttle.Request{N: n, Since: now})
+}
+
+// turnAtHand is atHand for a turn.
+func (q *Queue) turnAtHand(now throttle.Instant, t *Turn) (throttle.Instant, error) {
+	if q.busy.Load() {
+		return throttle.Never, nil
+	}
+	return q.limiter.Take(now, t.request(now))
+}
+
+// wait waits for w, whose permits may not be at hand. If a permit is void when
+// its caller wakes up, the caller goes back into the line. A caller of WaitN has
+// no turn.
+//
+// Each waiting goroutine keeps its stack, and a stack begins with 2 KB, of which
+// 1.1 KB may be used. So what is needed on the way to the select is kept in the
+// waiter, not on the stack.
+func (q *Queue) wait(w *waiter, t *Turn) error {
+	var ended func(error)
+	for {
+		w.ready = make(chan struct{}) // not in join, which uses more stack
+		q.mu.Lock()                   // nor that
+		begun, err := q.join(w, t)
+		if !w.waits {
+			return conclude(ended, err)
+		}
+		if begun != nil && ended == nil {
+			ended = q.tell(w, begun)
+		}
+		select {
+		case <-w.ready:
+			err = q.woken(w)
+		case <-w.ctx.Done():
+			err = q.leave(w)
+		}
+		if err != nil || !q.missed(w) {
+			return conclude(ended, err)
+		}
+		w.waits, w.out = false, nil
+	}
+}
+
+// conclude tells the hook how the wait ended, and returns that.
+func conclude(ended func(error), err error) error {
+	if ended != nil {
+		ended(err)
+	}
+	return err
+}
+
+// woken returns the error of w, who came out of the line. If its caller has
+// given up in the same moment, it leaves.
+func (q *Queue) woken(w *waiter) error {
+	if w.out.err != nil || w.ctx.Err() == nil {
+		return w.out.err
+	}
+	return q.leave(w)
 }
 
 // tell tells the hook that w waits. If the hook panics, w leaves the line,
@@ -194,47 +244,76 @@ func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 	return q.Hook.wait(w.ctx, begun)
 }
 
-// join puts the turn in line, as w, or answers at once, by granting or
-// rejecting it.
+// join puts w in line, or answers at once, by granting or rejecting it. It
+// unlocks the queue.
 func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
-	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.Now()
 	if q.due <= now { // its timer is late
 		q.advance(now)
 	}
 	if q.closed {
-		return nil, q.rejection(ErrClosed, throttle.Forecast{}, now)
+		return nil, q.rejected(now)
 	}
+	came := w.place
 	q.stand(w, t, now)
-	q.line.share = q.lowPriorityShare()
-	q.line.enter(w, urgencyOf(w.ctx).of(t))
-	bound := q.limiter.Forecast(now, w.Request).At
+	bound := q.earliest(w, now)
 	next, err := q.ask(w, bound, now)
 	if err == nil && next <= now {
-		q.line.depart(w)
-		q.caughtUp(next, w.Since)
-		t.depart(next, now)
-		if q.line.count > 0 { // it overtook them
-			q.advance(now)
-		}
+		w.place = came
+		q.pass(w, next, now)
 		return nil, nil
 	}
 	shed := q.shed
 	if err == nil {
-		err = q.admit(w, t, bound, now)
+		err = q.admit(w, came, bound, now)
 	}
 	if err != nil {
 		q.line.leave(w)
+		w.place = came
 		return nil, err
 	}
-	begun = q.foretell(w, t, now)
-	t.arrived, t.number = w.arrived, w.number
+	if q.Hook != nil {
+		begun = q.foretell(w, t, now)
+	}
 	q.await(w, next, now)
 	if q.shed > shed { // the head may be among them
 		q.advance(now)
 	}
 	return begun, nil
+}
+
+// rejected returns the error of a closed queue.
+func (q *Queue) rejected(now throttle.Instant) *Error {
+	return q.rejection(ErrClosed, throttle.Forecast{}, now)
+}
+
+// pass lets w, who has just entered the line, depart at once.
+func (q *Queue) pass(w *waiter, charged, now throttle.Instant) {
+	w.out = &outcome{charged: charged, granted: now}
+	q.line.depart(w)
+	q.caughtUp(charged, w.since)
+	if q.line.count > 0 { // it overtook them
+		q.advance(now)
+	}
+}
+
+// take asks the limiter for what w asks for.
+func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Instant, error) {
+	return q.limiter.Take(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
+}
+
+// earliest returns the instant before which w cannot go. It is not inlined,
+// because that would enlarge the stack of join, which calls others.
+//
+//go:noinline
+func (q *Queue) earliest(w *waiter, now throttle.Instant) throttle.Instant {
+	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id}).At
+}
+
+// forecast returns the limiter's forecast for w.
+func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
+	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
 }
 
 // ask asks the limiter for w, who has just entered the line, if w is its head.
@@ -245,44 +324,44 @@ func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, e
 	if !heads && bound != throttle.Never {
 		return q.due, nil
 	}
-	at, err := q.limiter.Take(now, w.Request)
+	at, err := q.take(w, now)
 	if err == nil && at > now && !heads {
 		return q.due, nil
 	}
 	return at, err
 }
 
-// foretell returns what the hook is told of a wait that begins. Without a hook
-// it returns nil.
+// foretell returns what the hook is told of a wait that begins.
 func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
-	if q.Hook == nil {
-		return nil
-	}
-	f := q.limiter.Forecast(now, w.Request)
-	return &Wait{
+	f := q.forecast(w, now)
+	begun := &Wait{
 		Queue:   q,
 		Planned: max(0, f.At.Sub(now)),
 		Waiting: q.line.count - 1,
-		Visits:  t.visits,
 		Limit:   f.Limit,
 		Reason:  cmp.Or(f.Reason, throttle.ReasonRate),
 	}
+	if t != nil {
+		begun.Visits = t.visits
+	}
+	return begun
 }
 
-// stand sets w's place, and what it asks for. A turn that passed before without
+// stand puts w in line, at its place. A turn that passed before without
 // standing in line goes before those who joined the line in the instant in
 // which it passed.
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
-	w.Request = t.request(q.since(now))
-	w.cost, w.back, w.bytes = q.burden(w.Request), t.visits > 0, max(t.Bytes, 0)
-	w.place = place{t.arrived, t.number}
+	w.since = q.since(now)
+	w.cost = q.burden(w)
 	q.numbered++
 	switch {
-	case t.arrived == 0:
+	case w.arrived == 0:
 		w.place = place{now, q.numbered}
-	case t.number == 0:
+	case w.number == 0:
 		w.number = math.MinInt64 + q.numbered
 	}
+	q.line.share = q.lowPriorityShare()
+	q.line.enter(w, urgencyOf(w.ctx).of(t))
 }
 
 // since returns when a newcomer counts as having come. That is now, or earlier
@@ -308,15 +387,16 @@ func (q *Queue) caughtUp(charged, since throttle.Instant) {
 	}
 }
 
-// deadline returns when the wait of a turn must end that came at an instant.
-func (q *Queue) deadline(ctx context.Context, t *Turn, came throttle.Instant) throttle.Instant {
+// deadline returns when the wait of a caller must end that came at an instant,
+// and that has a longest wait, unless that is zero.
+func (q *Queue) deadline(ctx context.Context, longest time.Duration, came throttle.Instant) throttle.Instant {
 	deadline := throttle.Never
 	if d, ok := ctx.Deadline(); ok {
 		// What is left of it is right also if it has no monotonic reading and
 		// the wall clock was stepped since the queue was made.
 		deadline = q.Now().Add(time.Until(d)).Add(-deadlineMargin)
 	}
-	if longest := cmp.Or(t.MaxWait, q.MaxWait); longest > 0 {
+	if longest = cmp.Or(longest, q.MaxWait); longest > 0 {
 		deadline = min(deadline, came.Add(longest))
 	}
 	return deadline
@@ -332,7 +412,7 @@ func (q *Queue) maxWaiting() int {
 
 // reject returns the error with which w, who is in line, is rejected.
 func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
-	f := q.limiter.Forecast(now, w.Request)
+	f := q.forecast(w, now)
 	err := q.rejection(cause, f, now)
 	err.Waiting-- // the others
 	err.Before, _ = q.line.ahead(w)
@@ -343,18 +423,6 @@ func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 // rejection returns the error for a caller of whom the forecast is known.
 func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant) *Error {
 	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Limit: f.Limit, Reason: f.Reason}
-}
-
-// park waits until w is granted or rejected, or its caller gives up.
-func (q *Queue) park(w *waiter) error {
-	select {
-	case <-w.ready:
-		if w.err != nil || w.ctx.Err() == nil {
-			return w.err
-		}
-	case <-w.ctx.Done():
-	}
-	return q.leave(w)
 }
 
 // leave takes w, whose caller has given up, out of the line. If w was granted
@@ -369,11 +437,12 @@ func (q *Queue) leave(w *waiter) error {
 		if expires || q.line.first() != head {
 			q.advance(q.Now())
 		}
-	case w.err != nil:
-		return w.err
-	case w.granted != 0:
+	case w.out == nil: // it was passed over
+	case w.out.err != nil:
+		return w.out.err
+	default:
 		// Granted in the moment of the cancel: another may have it.
-		q.giveBack(q.Now(), w.charged, w.Request)
+		q.giveBack(q.Now(), w.out.charged, w.request())
 	}
 	return w.ctx.Err()
 }
@@ -386,17 +455,17 @@ func (q *Queue) missed(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.Now()
-	late := now.Sub(w.charged)
-	if late > q.tolerance || w.granted <= q.pausedAt {
+	late := now.Sub(w.out.charged)
+	if late > q.tolerance || w.out.granted <= q.pausedAt {
 		q.stale++
-		q.giveBack(now, w.charged, w.Request)
+		q.giveBack(now, w.out.charged, w.request())
 		return true
 	}
-	if late := now.Sub(w.due); late > 0 {
+	if late := now.Sub(w.out.due); late > 0 {
 		q.late, q.lateTo = late, now.Add(q.tolerance)
 		q.busy.Store(true)
 	}
-	w.granted = now // it departs with this last look
+	w.out.granted = now // it departs with this last look
 	return false
 }
 

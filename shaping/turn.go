@@ -66,6 +66,16 @@ func (t *Turn) request(since throttle.Instant) throttle.Request {
 	return throttle.Request{N: t.N, Each: t.Each, Since: since, ID: t.ID}
 }
 
+// waiter returns the caller whose turn it is, who may have to wait.
+func (t *Turn) waiter(ctx context.Context) *waiter {
+	w := &waiter{ctx: ctx, n: t.N, id: t.ID, bytes: max(t.Bytes, 0), back: t.visits > 0, place: place{t.arrived, t.number}}
+	if t.Each != nil {
+		each := each(t.Each)
+		w.each = &each
+	}
+	return w
+}
+
 // Return gives back what the turn was granted last, if it did not depart after
 // all. Those in line may have it. Permits older than the tolerance are lost.
 // Returning a turn again does nothing.
@@ -106,7 +116,7 @@ func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) err
 	then := now.Add(max(delay, 0))
 	forecast := q.limiter.Forecast(now, t.request(now))
 	forecast.At = max(forecast.At, then)
-	if forecast.At > q.deadline(ctx, t, then) {
+	if forecast.At > q.deadline(ctx, t.MaxWait, then) {
 		return q.rejection(ErrDeadline, forecast, now)
 	}
 	return nil

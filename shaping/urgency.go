@@ -44,8 +44,11 @@ func urgencyOf(ctx context.Context) urgency {
 }
 
 // of returns the urgency of a turn: what the turn says and, for the rest, what
-// the context says.
+// the context says. A caller without a turn has the context's.
 func (u urgency) of(t *Turn) urgency {
+	if t == nil {
+		return u
+	}
 	u.priority = cmp.Or(t.Priority, u.priority)
 	if t.Tenant != "" {
 		u.tenant, u.weight = t.Tenant, t.Weight
@@ -72,18 +75,18 @@ func WithTenant(ctx context.Context, tenant string, weight int) context.Context 
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// burden returns what r counts in its tenant's share: seconds of the limit that
+// burden returns what w counts in its tenant's share: seconds of the limit that
 // it burdens most. If no rate is known, it is the number of permits.
-func (q *Queue) burden(r throttle.Request) float64 {
+func (q *Queue) burden(w *waiter) float64 {
 	if q.rates == nil {
 		q.readRates()
 	}
-	burden := float64(0)
+	if len(q.rates) == 0 {
+		return float64(w.n)
+	}
+	burden, r := float64(0), throttle.Request{N: w.n, Each: w.each.get()}
 	for i, rate := range q.rates {
 		burden = max(burden, float64(r.Of(i))/rate)
-	}
-	if len(q.rates) == 0 {
-		burden = float64(r.N)
 	}
 	return burden
 }

@@ -81,15 +81,15 @@ func inChild(b *testing.B, what string) footprint {
 	return f
 }
 
-// far is further than 100,000 callers of a limit of one in ten seconds wait.
-const far = 1000 * time.Hour
+// far is further than 100,000 callers of a limit of one in an hour wait.
+const far = 20 * 365 * 24 * time.Hour
 
 // lineUp is the life of the child. The limit is so low that nobody is let go
 // while it lasts, and the deadlines so late that nobody is refused.
 func lineUp(who, contexts string) footprint {
 	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	if who != "goroutine" {
-		wait = evenly(who, 1, 10*time.Second)
+		wait = evenly(who, 1, time.Hour)
 		if err := wait(context.Background()); err != nil {
 			panic(err)
 		}
