@@ -370,7 +370,7 @@ func (o *oracle) come(e event) {
 		o.got.note(e.caller, e.at, shaping.ErrClosed)
 		return
 	}
-	e.cost = float64(e.n) / o.rate
+	e.cost = max(float64(e.n), 0.01) / o.rate
 	last := len(o.line)
 	o.line = append(o.line, e)
 	goes := o.head() == last && o.forecast(e) <= e.at

@@ -66,8 +66,9 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 // WithTenant returns a context whose callers share their class with the callers
 // of other tenants, in the proportion of the weights, however many of them
 // wait. The share is of cost, measured in time of the limit that a caller
-// burdens most. A weight below one counts as one. The last weight named for a
-// tenant holds for all its callers. Callers without a tenant are one tenant of
+// burdens most. A caller that asks for no permits counts as if it asked for a
+// hundredth of one. A weight below one counts as one. The last weight named for
+// a tenant holds for all its callers. Callers without a tenant are one tenant of
 // weight one.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	u := urgencyOf(ctx)
@@ -75,20 +76,28 @@ func WithTenant(ctx context.Context, tenant string, weight int) context.Context 
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
+// leastPermits is what a caller counts who asks for no permits. It still takes a
+// turn, and a place among the calls in flight, so a tenant of such callers must
+// not go first forever: another's single call is delayed by a hundred of them.
+const leastPermits = 0.01
+
 // burden returns what w counts in its tenant's share: seconds of the limit that
 // it burdens most. If no rate is known, it is the number of permits.
 func (q *Queue) burden(w *waiter) float64 {
 	if q.rates == nil {
 		q.readRates()
 	}
-	if len(q.rates) == 0 {
-		return float64(w.n)
-	}
 	burden, r := float64(0), throttle.Request{N: w.n, Each: w.each.get()}
 	for i, rate := range q.rates {
-		burden = max(burden, float64(r.Of(i))/rate)
+		burden = max(burden, max(float64(r.Of(i)), leastPermits)/rate)
 	}
-	return burden
+	if len(q.rates) > 0 {
+		return burden
+	}
+	for _, n := range r.Each {
+		burden = max(burden, float64(n))
+	}
+	return max(burden, float64(r.N), leastPermits)
 }
 
 // readRates reads how many permits each limit grants in a second.
