@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -245,6 +246,53 @@ func TestTelemetryTellsWhatWasLearned(t *testing.T) {
 		wantSum(t, points, r.learned().Rate, "weir.limit.rate", "weir.limit.kind=learned")
 		if got := r.learned().Rate; math.Abs(got-50) > 5 {
 			t.Errorf("learned = %v, want near 50", got)
+		}
+	})
+}
+
+// A limit that was learned is one line of log and one event, and another of each when it
+// has changed by a tenth.
+func TestChangesOfALimitAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		recorder := tracetest.NewSpanRecorder()
+		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
+		vendor := fifty()
+		r := learning(pipeRig(t, vendor, &weir.Transport{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		// told returns the rates that the log and the events tell of so many calls.
+		told := func(calls int) (lines, events []float64) {
+			log.Reset()
+			ctx, span := tracer.Start(t.Context(), "caller")
+			for range calls / 50 {
+				r.callers(ctx, 50).wait()
+			}
+			span.End()
+			for line := range strings.Lines(log.String()) {
+				if _, rate, ok := strings.Cut(line, " per_second="); ok && strings.Contains(line, "a limit was learned") {
+					v, _ := strconv.ParseFloat(strings.TrimSpace(rate), 64)
+					lines = append(lines, v)
+				}
+			}
+			spans := recorder.Ended()
+			for _, event := range spans[len(spans)-1].Events() {
+				if event.Name == "weir.limit.learned" {
+					events = append(events, event.Attributes[1].Value.AsFloat64())
+				}
+			}
+			return lines, events
+		}
+		near := func(rates []float64, want float64) bool {
+			return len(rates) > 0 && math.Abs(rates[len(rates)-1]-want) < want/5
+		}
+		if lines, events := told(1000); !near(lines, 50) || !near(events, 50) || len(lines) > 4 {
+			t.Errorf("of a hidden 50/s the log told %v, events %v, want up to four, the last near 50", lines, events)
+		}
+		if lines, _ := told(1000); len(lines) > 1 {
+			t.Errorf("while nothing changed, the log told %v", lines)
+		}
+		vendor.SetLimits(testserver.TokenBucket(100, time.Second, 10))
+		if lines, events := told(3000); !near(lines, 100) || !near(events, 100) || len(lines) > 6 {
+			t.Errorf("of 100/s since then the log told %v, events %v, want up to six, the last near 100", lines, events)
 		}
 	})
 }

@@ -216,3 +216,51 @@ func TestHangingCallsDoNotStopATrial(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A window that is told is spent as calls come or, with LearnSpread, evenly over the rest
+// of it.
+func TestSpreadSpreadsAToldWindow(t *testing.T) {
+	for learns, want := range map[weir.Learning]func(span time.Duration) bool{
+		weir.LearnOn:     func(span time.Duration) bool { return span < 2*time.Second },
+		weir.LearnSpread: func(span time.Duration) bool { return span > 20*time.Second },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began, used, last := time.Now(), 0, time.Duration(0)
+			client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+				used++
+				last = time.Since(began)
+				return told(100, 100-used, time.Until(began.Add(time.Minute))), 200, nil
+			})
+			client.Transport.(*weir.Transport).Learn = learns
+			for range 60 {
+				call(client, "http://vendor.example/", time.Hour)
+			}
+			if !want(last) {
+				t.Errorf("Learn %d: 60 calls of 100 a minute left within %v", learns, last)
+			}
+		})
+	}
+}
+
+// A refusal for want of tokens tells when there will be some: nobody calls before that.
+// Tokens that are told to be left hold nobody.
+func TestRefusalForTokensIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, sent := time.Now(), []time.Duration{}
+		client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+			at := time.Since(began)
+			sent = append(sent, at)
+			header := http.Header{"X-Ratelimit-Limit-Tokens": {"1000"}, "X-Ratelimit-Reset-Tokens": {"20s"}, "X-Ratelimit-Remaining-Tokens": {"0"}}
+			if len(sent) == 4 {
+				return header, 429, nil
+			}
+			return header, 200, nil
+		})
+		for range 6 {
+			call(client, "http://vendor.example/", time.Hour)
+		}
+		if sent[3] > time.Second || sent[4] < sent[3]+20*time.Second || sent[4] > sent[3]+22*time.Second {
+			t.Errorf("calls left at %v, want four at once, and the next 20s after the refusal", sent)
+		}
+	})
+}
