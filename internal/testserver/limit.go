@@ -7,7 +7,8 @@ import (
 )
 
 // A Limit is one rule that a [Vendor] enforces. Make one with [TokenBucket],
-// [FixedWindow], [SlidingLog] or [Concurrency]; the zero Limit is not valid.
+// [FixedWindow], [FirstUseWindow], [SlidingLog] or [Concurrency]; the zero Limit
+// is not valid.
 type Limit struct {
 	Name    string        // what headers call it; if empty, the algorithm's name
 	Permits int           // permits granted in each Per; for Concurrency, most requests at once
@@ -23,11 +24,12 @@ type kind uint8
 const (
 	tokenBucket kind = iota + 1
 	fixedWindow
+	firstUseWindow
 	slidingLog
 	concurrency
 )
 
-var kindNames = [...]string{"invalid", "token-bucket", "fixed-window", "sliding-log", "concurrency"}
+var kindNames = [...]string{"invalid", "token-bucket", "fixed-window", "first-use-window", "sliding-log", "concurrency"}
 
 // TokenBucket returns a bucket that begins full with burst permits and gains
 // permits evenly in each per. It panics unless all three are positive.
@@ -42,6 +44,15 @@ func TokenBucket(permits int, per time.Duration, burst int) Limit {
 // panics unless both are positive.
 func FixedWindow(permits int, per time.Duration) Limit {
 	l := Limit{Permits: permits, Per: per, kind: fixedWindow}
+	l.mustBeValid()
+	return l
+}
+
+// FirstUseWindow returns a count per window. A window begins with the first
+// request that is granted after the last window. It panics unless both are
+// positive.
+func FirstUseWindow(permits int, per time.Duration) Limit {
+	l := Limit{Permits: permits, Per: per, kind: firstUseWindow}
 	l.mustBeValid()
 	return l
 }
@@ -108,6 +119,8 @@ func (l Limit) newMeter(start time.Time) meter {
 		return newBucket(l)
 	case fixedWindow:
 		return &window{limit: l, start: start.UnixNano()}
+	case firstUseWindow:
+		return &useWindow{limit: l}
 	case slidingLog:
 		return &grantLog{limit: l}
 	case concurrency:

@@ -48,6 +48,19 @@ func windowRule(permits int, per time.Duration) rule {
 	}}
 }
 
+func useWindowRule(permits int, per time.Duration) rule {
+	return rule{testserver.FirstUseWindow(permits, per), func(before testserver.Arrivals, at time.Duration, cost int) bool {
+		used, end := 0, time.Duration(0)
+		for _, a := range before {
+			if a.At >= end {
+				used, end = 0, a.At+per
+			}
+			used += a.Cost
+		}
+		return at >= end && cost <= permits || used+cost <= permits
+	}}
+}
+
 func logRule(permits int, per time.Duration) rule {
 	return rule{testserver.SlidingLog(permits, per), func(before testserver.Arrivals, at time.Duration, cost int) bool {
 		for _, a := range before {
@@ -62,11 +75,13 @@ func logRule(permits int, per time.Duration) rule {
 func drawRule(t *rapid.T) rule {
 	permits := rapid.IntRange(1, 12).Draw(t, "permits")
 	per := time.Duration(rapid.Int64Range(1, 40).Draw(t, "per ms"))*time.Millisecond + 7
-	switch rapid.IntRange(0, 2).Draw(t, "algorithm") {
+	switch rapid.IntRange(0, 3).Draw(t, "algorithm") {
 	case 0:
 		return bucketRule(permits, per, rapid.IntRange(1, 12).Draw(t, "burst"))
 	case 1:
 		return windowRule(permits, per)
+	case 2:
+		return useWindowRule(permits, per)
 	}
 	return logRule(permits, per)
 }
@@ -170,6 +185,8 @@ func TestStandingsCountWhatIsLeft(t *testing.T) {
 		{"window", testserver.FixedWindow(3, time.Second), []step{{200 * time.Millisecond, 2}}, 1, 800 * time.Millisecond, 0},
 		{"window, refused", testserver.FixedWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {0, 1}}, 0, 100 * time.Millisecond, 100 * time.Millisecond},
 		{"window, next", testserver.FixedWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {100 * time.Millisecond, 1}}, 2, time.Second, 0},
+		{"window at first use", testserver.FirstUseWindow(3, time.Second), []step{{200 * time.Millisecond, 1}, {300 * time.Millisecond, 1}}, 1, 700 * time.Millisecond, 0},
+		{"window at first use, refused", testserver.FirstUseWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {100 * time.Millisecond, 1}}, 0, 900 * time.Millisecond, 900 * time.Millisecond},
 		{"log", testserver.SlidingLog(3, time.Second), []step{{0, 1}, {300 * time.Millisecond, 1}}, 1, time.Second, 0},
 		{"log, as the oldest leaves", testserver.SlidingLog(3, time.Second), []step{{0, 2}, {time.Second, 1}}, 2, time.Second, 0},
 		{"log, refused", testserver.SlidingLog(2, time.Second), []step{{0, 1}, {300 * time.Millisecond, 1}, {0, 1}}, 0, time.Second, 700 * time.Millisecond},
