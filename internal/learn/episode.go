@@ -85,7 +85,13 @@ func (s *State) end(f *Fact) {
 		return
 	}
 	s.noteEarly()
+	s.conclude(f)
 	s.X, s.Marked, s.Rise = 0, 0, 0
+	s.slowly(f)
+}
+
+// conclude makes a new estimate of what was counted until f, if it was enough.
+func (s *State) conclude(f *Fact) {
 	if s.presumed() {
 		s.firstNear(f)
 		return
@@ -93,22 +99,19 @@ func (s *State) end(f *Fact) {
 	if s.small(f) || s.mute(f) {
 		s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
 		s.R = s.W * (1 - s.U)
-		s.slowly(f)
 		return
 	}
 	s.measure(f)
 	s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
 	s.R = s.W * (1 - s.U)
-	s.slowly(f)
 }
 
-// slowly delays the next call by an interval of the rate after the call that
-// ended a told time. If the vendor goes on counting its last window, it has one
-// permit then.
+// slowly delays the next call by an interval of the rate, an hour at most, after
+// the call that ended the episode: the limiter, which paced probes, would let one
+// go at once. A vendor that has one permit then, because it has a burst of one or
+// goes on counting its last window, would refuse it.
 func (s *State) slowly(f *Fact) {
-	if s.Until > s.Ref.At {
-		s.Next = f.Departed.Add(seconds(1 / s.R))
-	}
+	s.Next = f.Departed.Add(seconds(min(1/s.R, 3600)))
 }
 
 // presumed reports whether the estimate that was just refused was not measured
@@ -141,7 +144,7 @@ func (s *State) mute(f *Fact) bool {
 	s.Whole = s.Mute
 	s.Mute = s.W > 0 && !s.Mute && told > 2 && n < s.W*t/4
 	if s.Mute {
-		s.P = max(s.P, told)
+		s.P, s.G = max(s.P, told), told
 		s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
 	}
 	return s.Mute

@@ -52,7 +52,7 @@ func (s *State) measure(f *Fact) {
 	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t { // another, longer limit refused
 		return
 	}
-	if m.covered > 0 {
+	if m.covered > 0 && s.X < 3 { // if it rose, the vendor would have served more
 		most := 1 / m.covered
 		if m.long || m.silence > m.t/4 {
 			most = m.n / max(1e-6, m.t-m.silence+m.covered)
@@ -68,6 +68,7 @@ func (s *State) measure(f *Fact) {
 	if old > 0 && width <= 0.25 && !s.Whole {
 		s.W = max(s.W, old/2)
 	}
+	s.W = max(s.W, old/4) // a block, or a window that others used up, shows no rate at all
 	u := max((hi-lo)/(hi+lo), leastWidth, 1/(m.n+1))
 	if m.first { // more may have been served than RefR, which is rough then, would have had served
 		u = max(u, 8/m.n, (m.n/m.t-hi)/(m.n/m.t+hi))

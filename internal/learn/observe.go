@@ -105,7 +105,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		s.firstRefusal(f, now)
 	case s.Mode == Rate:
 		// R rose since f left, by as many answers as were in flight.
-		s.begin(f, now, s.R*math.Exp(-s.Rise*float64(max(0, f.Flying-1))))
+		s.begin(f, now, s.R*math.Exp(-min(mostRise, s.Rise*float64(f.Flying-1))))
 	default:
 		s.flightRefused(f, now)
 	}

@@ -50,6 +50,9 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 			t.plan(s, now, granted, &p)
 		}
 	}
+	if p.Rate > 0 {
+		p.Rate = max(p.Rate, slowest)
+	}
 	return p
 }
 
@@ -61,7 +64,7 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 		}
 		return
 	}
-	if t.Limit < leastLevel {
+	if t.size() < leastLevel {
 		return
 	}
 	p.Told = true
@@ -79,6 +82,10 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 
 // seconds returns s seconds.
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+
+// slowest is the least rate of a plan: however wrong an estimate is, the vendor is
+// asked once a day.
+const slowest = 1.0 / (24 * 3600)
 
 // Limits returns the plan's rate as a limit; none if there is no rate.
 func (p Plan) Limits() []throttle.Limit {

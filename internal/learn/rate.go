@@ -5,6 +5,7 @@ import "math"
 const (
 	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
 	mostWidth  = 0.5   // of the estimate: half is all that is known of a rate at first
+	mostRise   = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
 	marks      = 8     // departures of a search that are kept
 )
 
@@ -33,11 +34,8 @@ func (s *State) grow(f *Fact) {
 	if s.plenty(f) {
 		step = max(step, 0.05)
 	}
-	calls := max(4, float64(f.Flying))
-	if s.X > 3 { // far from all that was known
-		calls = max(1, float64(f.Flying))
-	}
-	s.Rise = min(step, 0.22/calls)
+	calls := max(1, float64(f.Flying))
+	s.Rise = min(step, mostRise/calls)
 	s.R *= math.Exp(s.Rise)
 	s.R = min(s.R, 1e9, 1.05*s.ceiling())
 }

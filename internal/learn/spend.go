@@ -65,7 +65,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	blamed := false
 	for i := range s.Tracks {
 		t := &s.Tracks[i]
-		if !t.binds(s) || t.Limit < leastLevel || t.Slope == 0 && t.Reset == 0 {
+		if !t.binds(s) || t.size() < leastLevel || t.Slope == 0 && t.Reset == 0 {
 			continue
 		}
 		switch left := t.left(now, f.Ordinal); {
@@ -74,7 +74,8 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 			if t.Full > coarse || f.Flying <= 1 {
 				t.Asked = min(t.Asked+1, 10)
 			}
-			t.Slope *= 0.9
+			// If calls left faster all the while, it is the level that is wrong.
+			t.Slope = min(t.Slope, max(0.9*t.Slope, s.pace(f)/4))
 		case left > max(3, float64(f.Flying), t.Limit/4) && (len(f.Quotas) == 0 || t.Last.Ordinal == f.Ordinal):
 			t.Strikes++
 		}

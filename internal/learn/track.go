@@ -57,10 +57,10 @@ const (
 
 // size returns how many permits can be left at most. If a bucket's policy is
 // told as a rate, such as "200 in 1 s", nobody tells its burst, so it is the
-// most that was ever left.
+// most that was ever left. A bucket of one always tells that none is left.
 func (t *Track) size() float64 {
-	if t.Slope > 0 && t.Readings >= 16 && t.Top < t.Limit/2 {
-		return max(t.Top, leastLevel)
+	if t.Readings >= 16 && t.Top < t.Limit/2 {
+		return t.Top
 	}
 	return t.Limit
 }

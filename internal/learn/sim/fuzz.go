@@ -11,10 +11,9 @@ import (
 
 // A Draw is a random vendor, the way to it and the demand.
 type Draw struct {
-	Seed  uint64
-	Run   Scenario
-	Rate  float64 // calls per second that could be served at the end
-	Kinds string
+	Seed uint64
+	Run  Scenario
+	Rate float64 // calls per second that could be served at the end
 }
 
 // Random draws a scenario. The last disturbance is followed by 30 seconds,
@@ -77,9 +76,6 @@ func Random(seed uint64) Draw {
 	}
 	s.Until = s.From + settle
 	d.Rate = rate
-	for _, r := range s.Vendor.Rules {
-		d.Kinds += [...]string{"bucket", "fixed", "first", "log", "sliding", "flight"}[r.Kind] + " "
-	}
 	return d
 }
 
@@ -100,36 +96,6 @@ func (d *Draw) capacity(v Vendor) (rate float64, settle time.Duration) {
 		}
 	}
 	return rate, max(settle, time.Duration(100/rate*1e9), 3*v.Block)
-}
-
-// Group names what the draw has in common with others: what its vendor tells, its
-// rules, and how its limits change.
-func (d Draw) Group() string {
-	tells := "quotas"
-	switch d.Run.Style {
-	case Bare:
-		tells = "nothing"
-	case RetrySecs, RetryMillis, Coarse, LiarLow, LiarHigh, Garbage:
-		tells = "time"
-	}
-	turn := "steady"
-	if len(d.Run.Changes) > 0 {
-		turn = "up"
-		if d.Run.Changes[0].Vendor.Rules[0].Permits < d.Run.Vendor.Rules[0].Permits {
-			turn = "down"
-		}
-	}
-	if d.Run.Vendor.Block > 0 {
-		turn += " block"
-	}
-	if d.Run.Vendor.RefusalsCount {
-		turn += " counts"
-	}
-	kinds := d.Kinds
-	if len(d.Run.Vendor.Rules) > 1 {
-		kinds = "two "
-	}
-	return tells + ", " + kinds + turn
 }
 
 // Play runs the draw and returns the share of what could be served that was.
@@ -171,7 +137,7 @@ func (d Draw) String() string {
 	text := fmt.Sprintf("seed %d %v service %v way %v jitter %.1f workers %d", d.Seed, s.Style, s.Service.Round(time.Millisecond), s.Way.Round(100*time.Microsecond), s.Jitter, s.Workers)
 	show := func(v Vendor) {
 		for _, r := range v.Rules {
-			text += fmt.Sprintf(" [%s %d/%v burst %d]", [...]string{"bucket", "fixed", "first", "log", "sliding", "flight"}[r.Kind], r.Permits, r.Per, r.Burst)
+			text += fmt.Sprintf(" [%v %d/%v burst %d]", r.Kind, r.Permits, r.Per, r.Burst)
 		}
 	}
 	show(s.Vendor)

@@ -74,7 +74,6 @@ var near = map[string]bool{
 	"strangers half, bare, leave":    true,
 	"fleet drain, facts 20 ms late":  true,
 	"drain to-full":                  true,
-	"drain told 250, rate told":      true,
 }
 
 func TestGates(t *testing.T) {

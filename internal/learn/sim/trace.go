@@ -15,8 +15,9 @@ func TraceTo(out io.Writer, all bool) {
 	Trace = func(w *world, f *learn.Fact) {
 		s := &w.state
 		if all || f.Refused || s.Mode != old.Mode || s.Episode != old.Episode {
-			fmt.Fprintf(out, "%9.4f #%d flying %d refused %v until %.2f: %v\n", time.Duration(w.now-w.start).Seconds(),
-				f.Ordinal, f.Flying, f.Refused, max(0, f.Until.Sub(f.Landed).Seconds()), s)
+			fmt.Fprintf(out, "%9.4f #%d flying %d refused %v until %.2f: %v, at %.4g/s held %.3f\n", time.Duration(w.now-w.start).Seconds(),
+				f.Ordinal, f.Flying, f.Refused, max(0, f.Until.Sub(f.Landed).Seconds()), s,
+				w.plan.Rate, max(0, time.Duration(int64(w.plan.Hold)-w.now).Seconds()))
 		}
 		old = *s
 	}

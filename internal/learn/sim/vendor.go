@@ -27,6 +27,10 @@ const (
 	Flight               // calls being served at one time
 )
 
+func (k Kind) String() string {
+	return [...]string{"bucket", "fixed", "first", "log", "sliding", "flight"}[k]
+}
+
 // PerSecond returns the rule's long-run rate; +Inf for Flight.
 func (r Rule) PerSecond() float64 {
 	if r.Kind == Flight {

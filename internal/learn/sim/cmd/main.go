@@ -6,13 +6,13 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/internal/learn/sim"
@@ -61,58 +61,30 @@ func main() {
 	fmt.Printf("%d missed, %d hit, %v\n", len(miss), len(hit), time.Since(begin).Round(time.Millisecond))
 }
 
-// draw plays random vendors and prints those that were served worst.
+// draw plays random vendors and prints those that were served worst. If nothing is
+// traced, all processors play.
 func draw(first uint64, n, trace int) {
+	players := runtime.GOMAXPROCS(0)
 	if trace > 0 {
 		sim.TraceTo(os.Stdout, trace > 1)
+		players = 1
 	}
-	type outcome struct {
-		used  float64
-		known float64
-		res   sim.Result
-		draw  sim.Draw
-	}
-	var all []outcome
 	begin := time.Now()
-	low, stuck, early, lowKnown, stuckKnown := 0, 0, 0, 0, 0
-	groups := map[string][2]int{}
-	for i := range n {
-		d := sim.Random(first + uint64(i))
-		used, res := d.Play()
-		res.Bins = nil // they would fill the memory
-		known := 1.0
-		if used < 0.8 {
-			known = d.Known()
-			if used < 0.8*known {
-				lowKnown++
+	verdicts := make([]sim.Verdict, n)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range players {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				verdicts[i] = sim.Random(first + uint64(i)).Judge()
 			}
-			if used < 0.3*known {
-				stuckKnown++
-			}
-		}
-		all = append(all, outcome{used, known, res, d})
-		bad := 0
-		if used < 0.8 {
-			low, bad = low+1, 1
-		}
-		if used < 0.3 {
-			stuck++
-		}
-		early += res.Early
-		g := d.Group()
-		groups[g] = [2]int{groups[g][0] + bad, groups[g][1] + 1}
+		})
 	}
-	slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.used, b.used) })
-	for _, o := range all[:min(n, max(25, low))] {
-		fmt.Printf("%.3f of %.3f refused %d: %v\n", o.used, o.known, o.res.Refused, o.draw)
+	all.Wait()
+	var t sim.Tally
+	for _, v := range verdicts {
+		t.Add(v)
 	}
-	names := slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return groups[b][0] - groups[a][0] })
-	for _, name := range names {
-		if g := groups[name]; g[0] > 0 {
-			fmt.Printf("%4d of %4d below 0.8: %s\n", g[0], g[1], name)
-		}
-	}
-	fmt.Printf("seeds %d to %d: %d below 0.8 (%.1f %%), %d below 0.3, median %.3f, %d departures before a told time, %v\n",
-		first, first+uint64(n)-1, low, 100*float64(low)/float64(n), stuck, all[n/2].used, early, time.Since(begin).Round(time.Millisecond))
-	fmt.Printf("beside a client that knows: %d below 0.8 (%.1f %%), %d below 0.3\n", lowKnown, 100*float64(lowKnown)/float64(n), stuckKnown)
+	t.Print(os.Stdout)
+	fmt.Printf("seeds %d to %d, %v\n", first, first+uint64(n)-1, time.Since(begin).Round(time.Second))
 }

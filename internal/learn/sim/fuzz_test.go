@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// Each of these vendors once left a lane with almost nothing of what it could have
+// had.
+func TestNobodyIsStuck(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	rule := func(k Kind, n int, per time.Duration) Rule { return Rule{Kind: k, Permits: n, Per: per} }
+	tests := []struct {
+		name string
+		run  Scenario
+		rate float64
+	}{
+		{
+			"a told bucket shrinks to a burst of one",
+			Scenario{
+				Vendor: vendor(bucket(3050, time.Minute, 3)), Style: Policy, Service: 3 * ms, Exponential: true, Way: 1100 * time.Microsecond, Jitter: 0.8, Workers: 14,
+			}.over(72*time.Second, 102*time.Second).changing(becomes(42*time.Second, bucket(1977, time.Minute, 1))),
+			33,
+		},
+		{
+			"many calls in flight when the search for a rate is refused",
+			Scenario{
+				Vendor: vendor(rule(Log, 13, time.Second), rule(Log, 984, time.Minute)), Style: Delta, Service: 2 * ms, Way: ms, Jitter: 0.6, Workers: 103,
+			}.over(7*time.Minute, 10*time.Minute).changing(becomes(4*time.Minute, rule(Log, 49, time.Second), rule(Log, 4294, time.Minute))),
+			49,
+		},
+		{
+			"a bucket of one that refused probes empty further",
+			Scenario{
+				Vendor: Vendor{Rules: []Rule{bucket(51, time.Minute, 1)}, RefusalsCount: true}, Service: 39 * ms, Way: 1500 * time.Microsecond, Jitter: 0.2, Workers: 8,
+			}.over(2*time.Minute, 4*time.Minute),
+			0.85,
+		},
+		{
+			"a window that counts the last one on, twice running",
+			Scenario{
+				Vendor: vendor(rule(Sliding, 302, 30*time.Second), rule(FirstUse, 86, time.Second)), Style: LiarHigh, Service: 92 * ms, Way: 36 * ms, Jitter: 0.2, Workers: 67,
+			}.over(90*time.Second, 3*time.Minute),
+			10,
+		},
+		{
+			"two windows, of which the longer falls",
+			Scenario{
+				Vendor: vendor(rule(Log, 22, time.Second), rule(Sliding, 651, 30*time.Second)), Style: RetryMillis, Service: 5 * ms, Way: 300 * time.Microsecond, Jitter: 0.8, Workers: 43,
+			}.over(4*time.Minute, 6*time.Minute).changing(becomes(142*time.Second, rule(Log, 16, time.Second), rule(Sliding, 198, 30*time.Second))),
+			6.6,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				d := Draw{Seed: seed + 1, Run: tt.run, Rate: tt.rate}
+				if used, _ := d.Play(); used < Stuck {
+					t.Errorf("seed %d: served %.3f of what could be", d.Seed, used)
+				}
+			}
+		})
+	}
+}
+
+// becomes is a change of the rules.
+func becomes(at time.Duration, rules ...Rule) Change {
+	v := vendor(rules...)
+	return Change{At: at, Vendor: &v}
+}

@@ -1,0 +1,30 @@
+package learn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A level that is blamed for every refusal, whatever the vendor really counts, does
+// not slow a lane to a stop.
+func TestBlameDoesNotEndALevelsRise(t *testing.T) {
+	now := throttle.Instant(1_700_000_000_000_000_000)
+	s := New(Setting{})
+	s.Tracks[0] = Track{Key: 1, Limit: 20, Seen: true, Agree: 3, Readings: 1, Slope: 100, At: now}
+	for n := int64(1); n <= 2000; n++ { // 100 calls a second
+		now = now.Add(10 * time.Millisecond)
+		f := Fact{Departed: now, Landed: now, Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: n%20 == 0}
+		s.meet(&f, now.Add(5*time.Millisecond))
+		s.Last = Mark{n, now}
+		track := &s.Tracks[0]
+		track.Last, track.V, track.At = s.Last, float64(n), now
+		if f.Refused && !s.blames(&f, now) {
+			t.Fatal("an empty level does not explain a refusal")
+		}
+	}
+	if got := s.Tracks[0].Slope; got < 20 {
+		t.Errorf("after a hundred refusals the level rises by %.3g/s, calls leave at 100/s", got)
+	}
+}
