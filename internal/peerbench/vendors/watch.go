@@ -1,0 +1,97 @@
+package main
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// hearing is how long it may take until a told time is known to all callers.
+const hearing = 50 * time.Millisecond
+
+// A watch is the base of the Transport: it sends each call to its server, and
+// counts departures before a told time. It is safe for concurrent use.
+type watch struct {
+	lanes sync.Map // *watched by host
+}
+
+// A watched is what was told by one server.
+type watched struct {
+	base http.RoundTripper
+
+	mu    sync.Mutex
+	told  []told
+	count int
+}
+
+// A told is a time before which a server wants no calls.
+type told struct{ known, until time.Time }
+
+// add makes room for a server.
+func (w *watch) add(s *testserver.Server) *watched {
+	lane := &watched{base: s.Transport()}
+	w.lanes.Store(s.URL[len("http://"):], lane)
+	return lane
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *watch) RoundTrip(req *http.Request) (*http.Response, error) {
+	v, ok := w.lanes.Load(req.URL.Host)
+	if !ok {
+		return nil, http.ErrServerClosed
+	}
+	lane := v.(*watched)
+	lane.departs(time.Now())
+	resp, err := lane.base.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusTooManyRequests {
+		lane.refused(resp.Header, time.Now())
+	}
+	return resp, err
+}
+
+func (l *watched) departs(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.told {
+		if now.After(t.known) && now.Before(t.until) {
+			l.count++
+			break
+		}
+	}
+	for len(l.told) > 0 && l.told[0].until.Before(now) {
+		l.told = l.told[1:]
+	}
+}
+
+// refused notes what a refusal tells.
+func (l *watched) refused(h http.Header, now time.Time) {
+	wait := in(h.Get("Retry-After"), time.Second)
+	if ms := in(h.Get("Retry-After-Ms"), time.Millisecond); ms > 0 {
+		wait = ms
+	}
+	if wait <= hearing {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, told{now.Add(hearing), now.Add(wait)})
+}
+
+// early returns how many calls left before a told time.
+func (l *watched) early() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
+}
+
+// in reads a whole number of units; zero if it is none.
+func in(text string, unit time.Duration) time.Duration {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * unit
+}
