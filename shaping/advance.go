@@ -22,6 +22,7 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 func (q *Queue) drop(w *waiter) {
 	q.line.leave(w)
 	q.forgetDeadline(w)
+	delete(q.delays, w)
 }
 
 // forgetDeadline takes w from the callers that may expire.
@@ -36,6 +37,7 @@ func (q *Queue) letGo(w *waiter, out *outcome) {
 	w.out = out
 	q.line.depart(w)
 	q.forgetDeadline(w)
+	delete(q.delays, w)
 	close(w.ready)
 }
 
@@ -69,7 +71,7 @@ func (q *Queue) advance(now throttle.Instant) {
 // reports whether there is such a head; it asks again at q.due.
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	due := min(q.due, now) // of the head; those behind it were never told an instant
-	q.due = throttle.Never
+	q.due, q.overtakes = throttle.Never, throttle.Never
 	for ; q.line.count > 0; due = now {
 		w := q.line.first()
 		if w.ctx.Err() != nil {
@@ -78,7 +80,10 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 		}
 		at, err := q.take(w, now)
 		if err == nil && at > now {
-			q.due = at
+			q.due, q.overtakes = at, throttle.Never
+			if q.mayOvertake() && q.overtake(w, now) {
+				continue
+			}
 			return true
 		}
 		if err != nil {
@@ -91,9 +96,9 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 }
 
 // expire rejects callers whose deadline has come or cannot be met, in the order
-// of deadlines, up to the first that can be. It reports whether the line has
-// another head now.
-func (q *Queue) expire(now throttle.Instant) (headGone bool) {
+// of deadlines, up to the first that can be. It reports whether others may go
+// now: the line has another head, or they may overtake it.
+func (q *Queue) expire(now throttle.Instant) (again bool) {
 	for len(q.expiring) > 0 {
 		w := q.expiring[0]
 		forecast := q.forecast(w, now)
@@ -102,9 +107,9 @@ func (q *Queue) expire(now throttle.Instant) (headGone bool) {
 		}
 		head := q.line.first()
 		q.dismiss(w, forecast, now)
-		headGone = headGone || q.line.first() != head
+		again = again || q.line.first() != head || q.mayOvertake()
 	}
-	return headGone
+	return again
 }
 
 // dismiss rejects w because of its deadline.
@@ -119,7 +124,7 @@ func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
 func (q *Queue) settle(now throttle.Instant) {
 	waits := q.line.count > 0
 	q.busy.Store(waits || q.closed || q.late > 0)
-	at := q.due
+	at := min(q.due, q.overtakes)
 	if len(q.expiring) > 0 {
 		at = min(at, q.expiring[0].deadline)
 	}

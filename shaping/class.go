@@ -55,7 +55,9 @@ func (c *class) enter(w *waiter, u urgency) {
 	if t.last.before(w.place) {
 		t.last = w.place
 	}
-	c.order(t)
+	if t.waiting[0] == w {
+		c.order(t)
+	}
 }
 
 // order puts t where its first caller belongs now. A turn that comes back keeps
@@ -75,21 +77,27 @@ func (c *class) order(t *tenant) {
 	heap.Fix(&c.tenants, t.index-1)
 }
 
-// charge counts the departure of w.
+// charge counts the departure of w. If w overtakes the caller who is next, its
+// tenant pays for it, but no other caller's start moves.
 func (c *class) charge(w *waiter) {
 	t := w.tenant
-	c.now = max(c.now, t.start)
+	if c.first() == w {
+		c.now = max(c.now, t.start)
+	}
 	t.end = max(t.end, t.start) + w.cost/t.weight
 }
 
 // leave takes w out of its tenant's line.
 func (c *class) leave(w *waiter) {
 	t := w.tenant
+	next := t.waiting[0] == w
 	heap.Remove(&t.waiting, int(w.index)-1)
 	if t.cost -= w.cost; len(t.waiting) == 0 {
 		t.cost = 0 // the sums are rounded
 	}
-	c.order(t)
+	if next {
+		c.order(t)
+	}
 }
 
 // reset forgets what tenants had, because nobody waits.

@@ -20,7 +20,8 @@
 // tenants share by weight ([WithTenant]), so that a flood of one tenant delays
 // another's single call by one turn. Each tenant's callers go in the order of
 // their first arrival. Callers without a priority or a tenant wait in the order
-// of arrival.
+// of arrival. If [Queue].MaxHeadDelay is set, callers who ask for less overtake
+// the head within that bound; otherwise nobody does.
 //
 // # Rejection before sleeping
 //

@@ -118,9 +118,11 @@ func (l *line) enter(w *waiter, u urgency) {
 }
 
 // depart takes w out of the line because it departs, and counts its departure.
+// If it overtakes the head, it counts in its tenant's share, but not in what the
+// classes owe each other: the head stays the head.
 func (l *line) depart(w *waiter) {
 	switch {
-	case len(l.classes) == 1:
+	case len(l.classes) == 1 || w != l.first():
 	case w.tenant.class == l.classes[0]:
 		l.owed += w.cost * l.share
 	default:
@@ -161,15 +163,41 @@ func (l *line) all() iter.Seq[*waiter] {
 	}
 }
 
-// requests yields what the callers in line ask for, from first to last, as if
-// the more urgent class always went first.
-func (l *line) requests() iter.Seq[throttle.Request] {
-	return func(yield func(throttle.Request) bool) {
+// inOrder yields the callers in line from first to last, as if the more urgent
+// class always went first.
+func (l *line) inOrder() iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
 		for _, c := range l.classes {
 			for w := range c.inOrder() {
-				if !yield(w.dated()) {
+				if !yield(w) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// requests yields what they ask for, in that order.
+func (l *line) requests() iter.Seq[throttle.Request] {
+	return func(yield func(throttle.Request) bool) {
+		for w := range l.inOrder() {
+			if !yield(w.dated()) {
+				return
+			}
+		}
+	}
+}
+
+// behind yields the callers behind the head who may overtake it.
+func (l *line) behind(head *waiter) iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		left := overtakers
+		for w := range l.inOrder() {
+			if w == head {
+				continue
+			}
+			if left--; left < 0 || !yield(w) {
+				return
 			}
 		}
 	}

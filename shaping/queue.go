@@ -52,6 +52,22 @@ type Queue struct {
 	// one half. Zero means DefaultLowPriorityShare; negative means none.
 	LowPriorityShare float64
 
+	// MaxHeadDelay is by how much later the caller at the head of the line may
+	// depart so that callers behind it, who ask for less, can use permits for which
+	// it waits. At 10/s burst 20, with none at hand, a head that asks for 20 alone
+	// departs after two seconds. With MaxHeadDelay of a second, up to ten callers
+	// who ask for one go before it, and it departs after three at most. So each head
+	// departs by then, and before its deadline. What it cannot use, as when a window
+	// has less left than it asks for, goes to the others without a delay. The next 16
+	// behind the head are looked at, so a departure costs the same in any line.
+	//
+	// Zero means that nobody overtakes the head. Order is what callers of a line
+	// expect, and how long a large one may wait for small ones, only the user
+	// knows. MaxHeadDelay has no effect over a limiter that is no
+	// [throttle.Overtaker], such as one shared with other processes, whose permits
+	// are dated in the order of the lines.
+	MaxHeadDelay time.Duration
+
 	// PrecisePacing lets departures follow their schedule more closely: within a
 	// fraction of a millisecond, instead of one or two. On Linux the kernel's timer
 	// is used then. It takes a file descriptor for each queue in which somebody has
@@ -60,8 +76,9 @@ type Queue struct {
 	// timer is used.
 	PrecisePacing bool
 
-	limiter throttle.Limiter
-	remote  throttle.Remote // the limiter, if it is one; nil: it is not
+	limiter   throttle.Limiter
+	remote    throttle.Remote    // the limiter, if it is one; nil: it is not
+	overtaker throttle.Overtaker // likewise
 
 	started time.Time        // when the queue read the wall clock
 	base    throttle.Instant // what the wall clock said then
@@ -80,6 +97,8 @@ type Queue struct {
 	alarm     alarm            // nil: nobody has waited yet
 	rings     throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
 	due       throttle.Instant // when the head asks again; Never: only news can help it
+	overtakes throttle.Instant // when somebody may overtake it; Never: nobody, until there is news
+	delays    delays           // of those who were overtaken
 	fetching  bool             // the remote was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
 	late      time.Duration    // by how much the last late caller left the line after it was due
@@ -100,7 +119,10 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 		started: started,
 		base:    throttle.InstantOf(started),
 		due:     throttle.Never,
+
+		overtakes: throttle.Never,
 	}
+	q.overtaker, _ = limiter.(throttle.Overtaker)
 	q.readTolerance()
 	if remote, ok := limiter.(throttle.Remote); ok {
 		q.remote = remote
@@ -249,7 +271,7 @@ func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	defer q.mu.Unlock()
 	now := q.Now()
-	if q.due <= now { // its timer is late
+	if min(q.due, q.overtakes) <= now { // its timer is late
 		q.advance(now)
 	}
 	if q.closed {
@@ -260,8 +282,8 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	bound := q.earliest(w, now)
 	next, err := q.ask(w, bound, now)
 	if err == nil && next <= now {
-		w.place = came
 		q.pass(w, next, now)
+		w.place = came
 		return nil, nil
 	}
 	shed := q.shed
@@ -277,7 +299,7 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 		begun = q.foretell(w, t, now)
 	}
 	q.await(w, next, now)
-	if q.shed > shed { // the head may be among them
+	if q.shed > shed || q.mayOvertake() && w == q.line.first() { // others may go now
 		q.advance(now)
 	}
 	return begun, nil
@@ -316,12 +338,16 @@ func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
 	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
 }
 
-// ask asks the limiter for w, who has just entered the line, if w is its head.
-// If w can never be granted, it asks even so, for the error. It returns when
-// the head asks again; if that is not after now, w is granted.
+// ask asks the limiter for w, who has just entered the line, if w is its head
+// or may overtake it. If w can never be granted, it asks even so, for the error.
+// It returns when the head asks again; if that is not after now, w is granted.
 func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, error) {
 	heads := w == q.line.first()
-	if !heads && bound != throttle.Never {
+	switch {
+	case heads || bound == throttle.Never:
+	case q.mayOvertake():
+		return q.newcomerOvertakes(w, now), nil
+	default:
 		return q.due, nil
 	}
 	at, err := q.take(w, now)
@@ -434,7 +460,7 @@ func (q *Queue) leave(w *waiter) error {
 	case w.index > 0:
 		head, expires := q.line.first(), w.expiry == 1 // the others were measured against it
 		q.drop(w)
-		if expires || q.line.first() != head {
+		if expires || q.line.first() != head || q.mayOvertake() {
 			q.advance(q.Now())
 		}
 	case w.out == nil: // it was passed over

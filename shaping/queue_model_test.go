@@ -22,6 +22,7 @@ import (
 type schedule struct {
 	limit      throttle.Limit
 	maxWaiting int
+	headDelay  time.Duration
 	events     []event
 }
 
@@ -46,6 +47,9 @@ func drawSchedule(t *rapid.T) schedule {
 	s := schedule{
 		limit:      rapid.SampledFrom(limits).Draw(t, "limit"),
 		maxWaiting: rapid.IntRange(1, 20).Draw(t, "most waiting"),
+	}
+	if rapid.Bool().Draw(t, "overtaking") {
+		s.headDelay = time.Duration(rapid.IntRange(1, 400).Draw(t, "head delay")) * time.Millisecond
 	}
 	classes, tenants := []shaping.Priority{0}, []string{""}
 	if rapid.Bool().Draw(t, "classes") {
@@ -103,7 +107,7 @@ func (s schedule) play(t *testing.T) outcomes {
 	got := make(outcomes)
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, s.limit)
-		q.MaxWaiting = s.maxWaiting
+		q.MaxWaiting, q.MaxHeadDelay = s.maxWaiting, s.headDelay
 		start := time.Now()
 		cancels := make(map[int]context.CancelFunc)
 		var mu sync.Mutex
@@ -147,10 +151,13 @@ func (s schedule) play(t *testing.T) outcomes {
 // An oracle is the queue in its simplest form: a sorted line over a limiter,
 // looked at in every instant in which something may happen.
 type oracle struct {
-	limiter throttle.Limiter
+	limiter *reliving
 	base    throttle.Instant
+	now     time.Duration // when it was looked at last
 	most    int
-	line    []event // in order of arrival
+	late    time.Duration         // by which a head may be delayed
+	delayed map[int]time.Duration // by how much callers were, while they were the head
+	line    []event               // in order of arrival
 	classes map[shaping.Priority]*shares
 	owed    float64 // to the classes below the most urgent
 	rate    float64 // permits per second
@@ -160,21 +167,30 @@ type oracle struct {
 
 // shares are what the tenants of a class have had.
 type shares struct {
-	now  float64            // start of the last departure
-	ends map[string]float64 // of each tenant's last departure
+	now    float64            // start of the last departure
+	ends   map[string]float64 // of each tenant's last departure
+	starts map[int]float64    // of the callers who were their tenants' first
+}
+
+func newShares() *shares {
+	return &shares{ends: make(map[string]float64), starts: make(map[int]float64)}
 }
 
 func (o *oracle) class(p shaping.Priority) *shares {
 	if o.classes[p] == nil {
-		o.classes[p] = &shares{ends: make(map[string]float64)}
+		o.classes[p] = newShares()
 	}
 	return o.classes[p]
 }
 
-// start of the departure of e, if it is its tenant's first.
+// start of the departure of e, if it is its tenant's first. It stays what it was
+// when e became that.
 func (o *oracle) start(e event) float64 {
 	c := o.class(e.class)
-	return max(c.now, c.ends[e.tenant])
+	if _, ok := c.starts[e.caller]; !ok {
+		c.starts[e.caller] = max(c.now, c.ends[e.tenant])
+	}
+	return c.starts[e.caller]
 }
 
 // first returns the index of who is next in a class.
@@ -185,7 +201,7 @@ func (o *oracle) first(p shaping.Priority) int {
 			continue
 		}
 		seen[e.tenant] = true
-		if first < 0 || o.start(e) < o.start(o.line[first]) {
+		if start := o.start(e); first < 0 || start < o.start(o.line[first]) {
 			first = i
 		}
 	}
@@ -212,21 +228,36 @@ func (o *oracle) head() int {
 
 // depart counts a departure, and takes it out of line.
 func (o *oracle) depart(i int) {
-	e := o.line[i]
+	e, heads, next := o.line[i], i == o.head(), i == o.first(o.line[i].class)
 	several, urgent := false, true
 	for _, other := range o.line {
 		several = several || other.class != e.class
 		urgent = urgent && other.class <= e.class
 	}
 	switch {
+	case !heads:
 	case several && urgent:
 		o.owed += e.cost * 0.05
 	case several:
 		o.owed -= e.cost * 0.95
 	}
-	c, start := o.class(e.class), o.start(e)
-	c.now, c.ends[e.tenant] = start, start+e.cost/float64(max(1, weights[e.tenant]))
+	o.class(e.class).depart(e, o.line[o.firstOf(e)], next)
 	o.leave(i)
+}
+
+// firstOf returns the index of the first caller of the tenant of e.
+func (o *oracle) firstOf(e event) int {
+	return slices.IndexFunc(o.line, func(f event) bool { return f.class == e.class && f.tenant == e.tenant })
+}
+
+// depart counts a departure of a tenant whose first caller is first. Others'
+// starts move if the one who is next departs.
+func (c *shares) depart(e, first event, next bool) {
+	start := c.starts[first.caller]
+	if next {
+		c.now = start
+	}
+	c.ends[e.tenant] = max(c.ends[e.tenant], start) + e.cost/float64(max(1, weights[e.tenant]))
 }
 
 // leave takes a caller out of line. Where nobody is left nothing is remembered.
@@ -246,7 +277,11 @@ func (o *oracle) leave(i int) {
 // the queue does by itself, such as a grant at a rate that was changed, would come
 // before or after it by chance: it comes a nanosecond later.
 func (s schedule) foretell(t testing.TB) outcomes {
-	o := oracle{limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)), most: s.maxWaiting, got: make(outcomes), classes: make(map[shaping.Priority]*shares)}
+	o := oracle{
+		limiter: relive(func() throttle.Limiter { return newLimiter(t, s.limit) }), base: throttle.InstantOf(time.Unix(946684800, 0)),
+		most: s.maxWaiting, late: s.headDelay, delayed: make(map[int]time.Duration),
+		got: make(outcomes), classes: make(map[shaping.Priority]*shares),
+	}
 	o.tune(s.limit)
 	for i := range s.events {
 		e := &s.events[i]
@@ -272,6 +307,11 @@ func (o *oracle) runUntil(end time.Duration) time.Duration {
 		}
 		if len(o.line) > 0 {
 			next = min(next, o.forecast(o.line[o.head()]))
+			for _, w := range o.overtakers() {
+				if at := o.forecast(w); at > o.now {
+					next = min(next, at)
+				}
+			}
 		}
 		if next >= end {
 			return next
@@ -287,11 +327,16 @@ func (o *oracle) forecast(w event) time.Duration {
 
 // look lets go and sends away who is due.
 func (o *oracle) look(now time.Duration) {
+	o.now = now
 	for len(o.line) > 0 {
 		i := o.head()
 		head := o.line[i]
 		at, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
 		if err == nil && at > o.base.Add(now) {
+			if w, ok := o.overtaker(now); ok {
+				o.overtake(w, now)
+				continue
+			}
 			break
 		}
 		o.got.note(head.caller, now, err)
@@ -374,6 +419,9 @@ func (o *oracle) come(e event) {
 	last := len(o.line)
 	o.line = append(o.line, e)
 	goes := o.head() == last && o.forecast(e) <= e.at
+	if w, ok := o.overtaker(e.at); ok {
+		goes = goes || w.caller == e.caller
+	}
 	switch late := e.d > 0 && o.forecast(e) > e.at+e.d; {
 	case goes:
 	case late:

@@ -49,7 +49,10 @@ const longestOwed = 1 << 47 * time.Microsecond
 
 // An asking says when a request is decided, and since when it was in line, no
 // further back than the tolerance.
-type asking struct{ now, line Instant }
+type asking struct {
+	now, line Instant
+	first     *first // nil: nobody departs before
+}
 
 // newRule returns the rule of a resolved limit. Windows that follow the wall
 // clock read it through wall. If wall is nil, instants are the wall clock.
