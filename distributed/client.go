@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -29,6 +30,7 @@ func ownClient(given redis.UniversalClient, set *settings) (client redis.Univers
 		opt.PipelinePoolSize = -1
 		opt.DisableIdentity, opt.ClientName = true, "" // CLIENT needs a grant that nothing else does
 		opt.MaintNotificationsConfig = quiet()
+		opt.Dialer = telling(&opt)
 		return redis.NewClient(&opt), true
 	case *redis.ClusterClient:
 		opt := *c.Options()
@@ -48,6 +50,7 @@ func ownClient(given redis.UniversalClient, set *settings) (client redis.Univers
 			newNode = redis.NewClient
 		}
 		opt.NewClient = func(opt *redis.Options) *redis.Client {
+			opt.Dialer = telling(opt)
 			node := newNode(opt)
 			node.AddHook(onceOnly{})
 			return node
@@ -61,6 +64,35 @@ func ownClient(given redis.UniversalClient, set *settings) (client redis.Univers
 func quiet() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
+
+// telling returns the dialer of options, whose failures the first use of the connection
+// tells. Of a dial that fails go-redis writes a line past the store's logger, and after
+// some of them its pool dials but once a second.
+func telling(opt *redis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := opt.Dialer
+	if dial == nil {
+		dial = redis.NewDialer(opt)
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return undialled{err}, nil
+		}
+		return conn, nil
+	}
+}
+
+// An undialled connection is none: the dial failed.
+type undialled struct{ err error }
+
+func (u undialled) Read([]byte) (int, error)       { return 0, u.err }
+func (u undialled) Write([]byte) (int, error)      { return 0, u.err }
+func (undialled) Close() error                     { return nil }
+func (undialled) LocalAddr() net.Addr              { return new(net.TCPAddr) }
+func (undialled) RemoteAddr() net.Addr             { return new(net.TCPAddr) }
+func (undialled) SetDeadline(time.Time) error      { return nil }
+func (undialled) SetReadDeadline(time.Time) error  { return nil }
+func (undialled) SetWriteDeadline(time.Time) error { return nil }
 
 // onceOnly hides from a Cluster client what it would answer by running the
 // command again, on this node or another: a lost reply may be of a script that
@@ -90,11 +122,12 @@ type hidden struct{ err error }
 
 func (h hidden) Error() string { return h.err.Error() }
 
-// plain returns the error as the node answered it.
+// plain returns the error as the node answered it. One of making a connection is hidden
+// twice.
 func plain(err error) error {
 	var h hidden
-	if errors.As(err, &h) {
-		return h.err
+	for errors.As(err, &h) {
+		err = h.err
 	}
 	return err
 }

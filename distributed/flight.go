@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -49,10 +48,20 @@ func (f *flight) landed() {
 func (f *flight) failed(executed bool) reports {
 	told := f.reports
 	f.reports = nil
-	if executed {
-		told = slices.DeleteFunc(told, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle && !p.overspent() })
+	if !executed {
+		return told
 	}
-	return told
+	again := told[:0]
+	for _, p := range told {
+		if p.kind == reportSettle {
+			if more, ok := p.overspend(); ok {
+				again = append(again, more)
+			}
+		} else if p.kind != reportRefund {
+			again = append(again, p)
+		}
+	}
+	return again
 }
 
 // granted returns the permits of a reply, dated by the queue's clock. The reply

@@ -21,27 +21,58 @@ func (p *pending) urgent() bool {
 	return p.kind == reportPause || p.kind == reportResume || p.kind == reportTune
 }
 
-// overspent reports whether a settlement charges more, and gives nothing back.
-func (p *pending) overspent() bool {
-	for i, n := range p.costs {
-		if p.actual[i] < n {
-			return false
-		}
+// overspend returns the part of a settlement that charges more, which counts when it is
+// told: at whatever instant its permits were. It reports whether there is one.
+func (p *pending) overspend() (more pending, ok bool) {
+	if p.kind != reportSettle {
+		return pending{}, false
 	}
-	return true
+	more = pending{report: report{kind: reportSettle, costs: make([]int64, len(p.costs)), actual: make([]int64, len(p.costs))}}
+	for i, n := range p.costs {
+		more.actual[i] = max(p.actual[i]-n, 0)
+		ok = ok || more.actual[i] > 0
+	}
+	return more, ok
 }
 
-// maxReports bounds the reports that wait. One more displaces the oldest correction:
-// a cost that is never corrected ages out of the limits.
+// maxReports bounds the reports that wait. One more displaces the oldest corrections: a
+// cost that is never corrected ages out of the limits. What they charge is kept, as one.
 const maxReports = 256
 
-// add appends a report.
-func (r *reports) add(p pending) {
+// add appends a report, of costs in so many permits as the limits can count.
+func (r *reports) add(p pending, limits *encodedLimits) {
 	if len(*r) == maxReports {
-		i := slices.IndexFunc(*r, func(p pending) bool { return p.kind == reportRefund || p.kind == reportSettle })
-		*r = slices.Delete(*r, max(i, 0), max(i, 0)+1)
+		r.condense(limits)
 	}
 	*r = append(*r, p)
+}
+
+// condense puts one settlement that charges what they charge in the place of half of
+// the corrections, the oldest.
+func (r *reports) condense(limits *encodedLimits) {
+	var charge pending
+	left, kept := maxReports/2, (*r)[:0]
+	for _, p := range *r {
+		if p.kind != reportRefund && p.kind != reportSettle || left == 0 {
+			kept = append(kept, p)
+			continue
+		}
+		left--
+		more, ok := p.overspend()
+		if !ok {
+			continue
+		}
+		for i := range charge.actual {
+			more.actual[i] += charge.actual[i]
+		}
+		charge = more
+		limits.clamp(charge.actual)
+	}
+	clear((*r)[len(kept):])
+	if charge.actual != nil {
+		kept = slices.Insert(kept, 0, charge)
+	}
+	*r = kept
 }
 
 // tell reports whether one of them is of a kind.
@@ -76,7 +107,7 @@ func (r reports) encode(now throttle.Instant, into []report) []report {
 // with the call after the one in progress; of all else with the next run, or after
 // lingerFor.
 func (l *limiter) report(p pending) {
-	l.reports.add(p)
+	l.reports.add(p, l.encoded)
 	switch {
 	case l.outage.on || l.flight.underway:
 	case p.urgent():

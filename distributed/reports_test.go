@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -73,6 +74,37 @@ func TestSettleDelaysTheFleet(t *testing.T) {
 		}
 		if at := time.Since(f.start); at < 1100*time.Millisecond || at > 1104*time.Millisecond {
 			t.Errorf("the next left at %v, want 1.1s and two round trips at most", at)
+		}
+	})
+}
+
+// However many corrections wait for Redis to be back, what was spent beyond its estimate
+// is told: only what would give permits back is dropped.
+func TestReportsKeepEveryOverspend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(10, time.Second))
+		f.meet()
+		f.server.Break(redispipe.Silent)
+		turn := shaping.Turn{N: 1}
+		if err := f.queues[0].WaitTurn(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		was := turn.Departure()
+		const overspends, each = 400, 2
+		for range overspends {
+			f.queues[0].Settle(was, throttle.Request{N: 1 + each})
+			f.queues[0].Settle(was, throttle.Request{N: 0})
+		}
+		time.Sleep(5 * time.Second)
+		f.server.Break(redispipe.Healthy)
+		time.Sleep(5 * time.Second)
+		from := time.Now()
+		turn = shaping.Turn{N: 1, MaxWait: time.Hour}
+		if err := f.queues[1].WaitTurn(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		if waited, want := time.Since(from), (overspends*each/10-6)*time.Second; waited < want {
+			t.Errorf("waited %v for what was overspent, want %v", waited, want)
 		}
 	})
 }

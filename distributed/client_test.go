@@ -1,0 +1,78 @@
+package distributed_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A scribe keeps what the Redis client logs by itself.
+type scribe struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *scribe) Printf(_ context.Context, format string, v ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf(format, v...))
+}
+
+// What a store has to say of an outage it says to its logger: its client writes nothing
+// past it, of a single node or of a Cluster's. A dial that failed is told as such.
+func TestClientWritesNothingPastTheLogger(t *testing.T) {
+	server := redistest.Start(t)
+	cluster := redistest.StartCluster(t, 3)
+	for what, test := range map[string]struct {
+		place place
+		kill  func()
+	}{
+		"single":  {place{Addrs: []string{server.Addr()}}, server.Kill},
+		"cluster": {place{Addrs: cluster.Addrs(), Cluster: true}, func() { cluster.Server(cluster.Owner(laneKey)).Kill() }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			given := test.place.client()
+			defer given.Close()
+			store := distributed.New(given, "fleet")
+			store.Replicas = 1
+			store.Deadline, store.MaxDeadline = patience, patience
+			var told diary
+			store.Logger = told.logger()
+			defer store.Close()
+			l, err := store.Limiter("lane", throttle.TokenBucket(1000, time.Second, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := shaping.NewQueue(l)
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var written scribe
+			redis.SetLogger(&written)
+			defer redis.SetLogger(&driver)
+			test.kill()
+			for range 10 {
+				if err := q.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+			if s := l.State(q.Now()).Store; !s.Lost || s.Cause != "refused" {
+				t.Errorf("lost %v, for %q, want refused", s.Lost, s.Cause)
+			}
+			written.mu.Lock()
+			defer written.mu.Unlock()
+			if len(written.lines) > 0 {
+				t.Errorf("%d lines in 2s of an outage, the first of them %s", len(written.lines), written.lines[0])
+			}
+		})
+	}
+}
