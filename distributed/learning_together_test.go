@@ -100,13 +100,13 @@ func TestProcessesLearnTogether(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		styles  []testserver.Style
-		wall    float64 // of the ideal, at most; zero: it is not judged
+		wall    float64 // of the ideal, at most
 		refused int     // at most
 	}{
-		{"bare", nil, 1.3, 50},
+		{"bare", nil, 1.3, 60},
 		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
-		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 0, 40},
-		{"coarse", []testserver.Style{testserver.Coarse}, 0, 40},
+		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.25, 12}, // two told pauses
+		{"coarse", []testserver.Style{testserver.Coarse}, 1.35, 15},
 	} {
 		for _, work := range []struct {
 			name  string
@@ -136,8 +136,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 					scripts := float64(f.redis.Calls()) / float64(f.served.Load())
 					wall, refused := took.Seconds()/ideal.Seconds(), f.refused()
 					t.Logf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success", c.name, work.name, wall, refused, scripts)
-					if refused > c.refused || c.wall > 0 && (wall > c.wall || scripts > 0.7) {
-						t.Errorf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success; want %.2f, %d and 0.7 at most", c.name, work.name, wall, refused, scripts, c.wall, c.refused)
+					if refused > c.refused || wall > c.wall || scripts > 0.8 {
+						t.Errorf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success; want %.2f, %d and 0.8 at most", c.name, work.name, wall, refused, scripts, c.wall, c.refused)
 					}
 				})
 			})

@@ -11,7 +11,7 @@
 local WORDS = {
   "ordinal", -- of the last departure that was let go
   "from", "to", -- the places of what was told
-  "heard", -- the place at which it was said what holds
+  "heard", "upto", -- the place at which it was said what holds, and the latest ordinal known there
   "unit", "den", -- interval of the pace
   "hold", "alone", "since", -- nobody departs before; 1: one by one after an ordinal
   "lease", -- until when the last of those one by one has its answer
@@ -68,8 +68,9 @@ local function learn(i, text)
     known.took = true
   end
   if known.roused > known.to then known.roused = 0 end
-  if place >= known.heard or known.heard > known.to then
-    known.heard, known.unit, known.den = place, tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+  if place > known.heard or place == known.heard and ordinal >= known.upto or known.heard > known.to then
+    known.heard, known.upto = place, ordinal
+    known.unit, known.den = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     known.hold, known.alone, known.since = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
     known.keep = tonumber(ARGV[i + 9])
   end
@@ -79,6 +80,18 @@ local function learn(i, text)
   if known.rouse or ARGV[i + 12] == "1" then known.lease = 0 end
   known.place, known.first = place, known.ordinal
   return known
+end
+
+-- respace gives the rule another interval, from the last that was let go to the next.
+-- What was promised stays as it is.
+local function respace(rule, unit, den)
+  local was, sure = rule.one, rule.sure
+  local at, burst = rule.at, rule.burst
+  rule:set(unit, den, burst)
+  if at > now then rule.at = max(at - was + rule.one, now) end
+  if sure and sure > now then rule.sure = max(sure - was + rule.one, now) end
+  rule.frac = 0
+  if sure then rule.sureFrac = 0 end
 end
 
 -- pace returns the rule of what was learned.
@@ -93,8 +106,7 @@ local function pace(field, text, claim)
   if rule.claimed > now then rare().rewind(rule) end
   if now - rule.claimed > 500000 then rule.claimed, rule.dirty = now, true end
   if rule.unit ~= known.unit or rule.den ~= known.den then
-    rare()
-    rule:retime(known.unit, known.den)
+    respace(rule, known.unit, known.den)
     rule.claim = ("b 1 1 %.0f %.0f 1 -"):format(known.unit, known.den)
     rule.dirty = true
   end

@@ -36,6 +36,8 @@ type fleet struct {
 	share float64             // departures of the lane for each of this process
 	view  throttle.FleetState // as it was told last
 	spoke throttle.Instant    // when the store was called for a pulse
+	paced bool                // a rate is in force that was found without told quotas
+	every int64               // one of so many served calls is told of
 	rate  float64             // in force in the store
 }
 
@@ -53,6 +55,7 @@ const (
 	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
+	farthest  = 250 * time.Millisecond // plans are for no later
 	later     = 100 * time.Millisecond
 )
 
@@ -74,7 +77,7 @@ func (c *Course) Share(with throttle.Replicator, learns bool) {
 // learned.
 func (c *Course) startShared() {
 	f := c.fleet
-	f.begun, f.met, f.facts, f.rate = false, false, nil, 0
+	f.begun, f.met, f.facts, f.rate, f.every = false, false, nil, 0, 1
 	c.begun, c.state = true, learn.New(c.setting)
 	c.most.Store(0) // the plan bounds them
 	c.steers.Store(true)
@@ -128,7 +131,13 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 	if !c.together() {
 		return p
 	}
-	shift(-c.fleet.view.ClockOffset, &p.Hold, &p.Sure)
+	shift(-c.fleet.view.ClockOffset, &p.Pause)
+	p.Hold, p.Sure, p.Asks = p.Pause, p.Pause, false // the store holds calls for told quotas
+	c.fleet.paced, c.fleet.every = p.Rate > 0 && !p.Bounded && !c.state.Episode, 1
+	if c.state.Settled(p) {
+		p.Most = 0
+		c.fleet.every = int64(max(1, min(p.Rate/25, sample)))
+	}
 	p.Most = c.part(p.Most)
 	return p
 }
@@ -188,7 +197,7 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 		f.said = at
 		f.revoke = f.revoke || fact.Refused != s.Episode // an episode begins, or ends
 	}
-	if !fact.Refused && !fact.Waited && len(fact.Quotas) == 0 && fact.Ordinal%sample != 0 && !urgent {
+	if !fact.Refused && !urgent && !f.telling(&fact) {
 		return false
 	}
 	fact.Quotas = slices.Clone(fact.Quotas)
@@ -202,6 +211,14 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	return urgent
 }
 
+// telling reports whether the service of a call is told to the others.
+func (f *fleet) telling(fact *learn.Fact) bool {
+	if !fact.Waited && len(fact.Quotas) == 0 {
+		return fact.Ordinal%sample == 0
+	}
+	return fact.Ordinal%f.every == 0
+}
+
 // linger has what is to be told wait no longer than a moment for a call that goes
 // anyway. While a rate is in force such calls go; otherwise everybody may be
 // waiting for what is to be told.
@@ -210,7 +227,7 @@ func (f *fleet) linger(s *learn.State, refused, held bool) {
 	switch {
 	case refused: // what was served is counted without it
 		d = atOnce
-	case s.Mode == learn.Rate && !s.Episode && !held:
+	case f.paced && !held:
 		d = later
 	}
 	if f.timer == nil {
@@ -236,7 +253,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		if !s.begun && !s.met {
 			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
 		}
-		f.Ordinal, f.Flying = flown.given, max(1, int(float64(f.Flying)*s.share+0.5))
+		f.Ordinal, f.Flying = flown.given, c.flying(&f)
 		urgent = s.note(&c.state, f, c.hold() > now)
 		s.met = true
 	case !c.state.Quiet(&f):
@@ -244,12 +261,23 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		c.replan(now)
 	}
 	if urgent {
-		if a.Refused {
+		if a.Refused || !s.begun {
 			s.braked = now.Add(brake)
 		}
 		s.replicator.Flush()
 	}
 	c.mu.Unlock()
+}
+
+// flying returns how many calls of all processes had left, when one of this process
+// did, and were not heard of: as many as leave until that one is.
+func (c *Course) flying(f *learn.Fact) int {
+	own := float64(f.Flying)
+	if c.fleet.rate == 0 {
+		return max(1, int(own*c.fleet.share+0.5))
+	}
+	took := max(f.Landed.Sub(f.Departed).Seconds(), c.state.RTT)
+	return max(1, int(max(own, c.fleet.rate*took)+0.5))
 }
 
 // meeting returns what was known before the first fact that is told.
@@ -377,6 +405,16 @@ func (c *Course) Restore(learned []byte) {
 	c.heard()
 }
 
+// planNext returns the plan for the next departure that the store lets go. That leaves
+// after the last one, which may be to come, so the plan is for the state of the
+// vendor's quota then.
+func (c *Course) planNext(v throttle.FleetState) learn.Plan {
+	if v.Last <= v.Now {
+		return c.state.Plan(v.Now, c.granted(v.Now.Add(-v.ClockOffset)))
+	}
+	return c.state.Plan(min(v.Last, v.Now.Add(farthest)), v.Ordinal)
+}
+
 // Pacing implements [throttle.Learner].
 func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
 	c.mu.Lock()
@@ -387,7 +425,7 @@ func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
 		return throttle.Pacing{}
 	}
 	now := v.Now.Add(-v.ClockOffset)
-	p := c.state.Plan(v.Now, c.granted(now))
+	p := c.planNext(v)
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate
 	}

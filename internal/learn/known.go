@@ -64,6 +64,17 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
+// Settled reports whether told quotas set the plan's pace, and have been read so
+// often that each reading changes little.
+func (s *State) Settled(p Plan) bool {
+	for i := range s.Tracks {
+		if t := &s.Tracks[i]; t.binds(s) && t.Slope > 0 && t.Readings < 64 {
+			return false
+		}
+	}
+	return p.Bounded
+}
+
 // sure reports whether the estimate of the rate is narrow, and was measured.
 // After a first refusal below configured limits it was not. A limit that has
 // risen is not known again before the next refusal.

@@ -20,6 +20,7 @@ type Plan struct {
 	Since   int64            // Most concerns only departures after this ordinal; zero: all
 	Hold    throttle.Instant // nothing departs before it
 	Sure    throttle.Instant // nothing departs before it either, even if the call of Asks is never answered
+	Pause   throttle.Instant // nothing departs before it, whatever quotas are told
 	Asks    bool             // Hold is later than Sure because the answer to the last departure is missing
 	Probe   bool             // one call at a time until an answer
 	Told    bool             // told quotas count, so a new plan is needed after each departure
@@ -28,7 +29,7 @@ type Plan struct {
 
 // Plan returns what is to be done now. Granted is the lane's latest ordinal.
 func (s *State) Plan(now throttle.Instant, granted int64) Plan {
-	p := Plan{Hold: s.Until, Sure: s.Until}
+	p := Plan{Hold: s.Until, Sure: s.Until, Pause: s.Until}
 	if s.believes() {
 		return p
 	}
@@ -45,6 +46,7 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 		p.Rate, p.Most, p.Since, p.Probe = s.RefR, 1, s.Cut, true
 		p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
 	}
+	p.Pause = p.Hold
 	for i := range s.Tracks {
 		if t := &s.Tracks[i]; t.binds(s) {
 			t.plan(s, now, granted, &p)

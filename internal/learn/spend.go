@@ -26,7 +26,7 @@ func (t *Track) reserve(rtt float64) float64 {
 func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
 	left, keep := t.left(now, granted), t.reserve(s.RTT)
 	if t.Slope > 0 {
-		rate = max(t.Slope/2, t.Slope+(left-keep)/max(0.05, 4*s.RTT))
+		rate = max(t.Slope/2, t.Slope+(left-keep)/s.spell(left > keep))
 		if left < 1 {
 			hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
 		}
@@ -36,6 +36,8 @@ func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float6
 	switch {
 	case s.Setting.Spread && left >= keep && ahead > 0:
 		return left / ahead, 0, false
+	case s.Setting.Shared && left >= keep: // others spend before they hear of it
+		return max((left-keep)/max(0.05, 4*s.RTT), 1/max(8*s.RTT, 1e-6)), 0, false
 	case t.Reset == 0 || left >= keep || t.Held:
 		return 0, 0, false
 	case ahead <= 0 && left < 1: // an answer will tell
@@ -53,6 +55,16 @@ func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float6
 		return 1 / min(gap, ahead/left), 0, false
 	}
 	return left / ahead, 0, false
+}
+
+// spell returns in how many seconds a level is brought to its reserve. Processes that
+// share a lane spend what is above it slowly, because they act on what each of them
+// heard last.
+func (s *State) spell(above bool) float64 {
+	if above && s.Setting.Shared {
+		return max(0.2, 4*s.RTT)
+	}
+	return max(0.05, 4*s.RTT)
 }
 
 // patience returns the seconds after which a told end is doubted: eight round

@@ -150,7 +150,8 @@ func (s *State) Lapsed(first, count int64) {
 
 // read reads one quota.
 func (t *Track) read(s *State, f *Fact, q *Quota) {
-	v := q.Remaining + float64(f.Ordinal)
+	at := t.order(f)
+	v := q.Remaining + float64(at)
 	if t.Readings == 0 || t.Limit != q.Limit {
 		t.Limit, t.Top = q.Limit, 0
 		t.V, t.At, t.Count, t.Since = v, f.Departed, 0, 0
@@ -166,14 +167,23 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 	t.Base = max(t.Base, f.Granted)
 	t.match(f, q.Remaining)
 	t.Agree = min(t.Agree+1, 64)
-	t.level(s, f, v, q.Remaining)
+	t.level(s, f, v, q.Remaining, at)
 	if q.HasReset && q.Reset >= 0 {
 		t.resetAt(f, q)
 	}
-	if f.Ordinal > t.Last.Ordinal {
-		t.Last = Mark{f.Ordinal, f.Departed}
+	if at >= t.Last.Ordinal && f.Departed >= t.Last.At {
+		t.Last = Mark{at, f.Departed}
 	}
 	t.slope(s, f, q.Remaining)
+}
+
+// order returns the latest ordinal of those that had left when f did. A store lets
+// go in the order of ordinals, but who was let go may leave after those let go later.
+func (t *Track) order(f *Fact) int64 {
+	if f.Departed > t.Last.At {
+		return max(f.Ordinal, t.Last.Ordinal)
+	}
+	return f.Ordinal
 }
 
 // resetAt keeps the earliest told end of the window. Resets are rounded up, so
@@ -196,10 +206,12 @@ func (t *Track) resetAt(f *Fact, q *Quota) {
 }
 
 // level moves V to a reading.
-func (t *Track) level(s *State, f *Fact, v, left float64) {
+func (t *Track) level(s *State, f *Fact, v, left float64, at int64) {
 	if f.Departed > t.At {
 		t.V += t.Slope * f.Departed.Sub(t.At).Seconds()
-		t.V = min(t.V, t.size()+float64(f.Ordinal)-1)
+		if full := t.size() + float64(at) - 1; t.V > full {
+			t.V, t.Since = full, 0
+		}
 		t.At = f.Departed
 	}
 	switch off := v - t.V; {
@@ -210,8 +222,8 @@ func (t *Track) level(s *State, f *Fact, v, left float64) {
 		}
 	case off > max(1.5, min(t.Limit/4, 3)) && off > 1+float64(f.Flying): // a window began, unless its end was told later
 		d := f.Departed.Sub(t.Last.At).Seconds()
-		if t.Slope == 0 && d > 0 && f.Ordinal > t.Last.Ordinal && t.Reset.Sub(f.Departed).Seconds() > t.blur() {
-			t.Slope = max(off/max(2*d, s.RTT), t.least())
+		if t.Slope == 0 && d > s.apart() && f.Ordinal > t.Last.Ordinal && t.Reset.Sub(f.Departed).Seconds() > t.blur() {
+			t.Slope = max(t.guess(s, f, off, d, left), t.least())
 		}
 		if t.Slope == 0 {
 			t.Whole = t.Full > coarse && left >= 0.9*t.Limit-float64(f.Flying)
@@ -223,6 +235,27 @@ func (t *Track) level(s *State, f *Fact, v, left float64) {
 	default:
 		t.V += off / float64(min(8, max(1, f.Flying)))
 	}
+}
+
+// guess returns a first slope, after a reading that is off the level by so much, d
+// seconds after the last one.
+func (t *Track) guess(s *State, f *Fact, off, d, left float64) float64 {
+	slope := off / max(2*d, s.RTT)
+	if t.Since == 0 || left >= t.size()-1.5 { // it may have been full for a while
+		return slope
+	}
+	since := f.Departed.Sub(t.Since).Seconds()
+	return min(slope, (t.V+off-t.From)/max(since, d))
+}
+
+// apart returns the fewest seconds between two departures whose readings show that a
+// level rises. Calls of several processes that leave at the same time reach the
+// vendor in any order.
+func (s *State) apart() float64 {
+	if s.Setting.Shared {
+		return s.RTT / 2
+	}
+	return 0
 }
 
 // slope measures how fast the level rises while it is not full.
