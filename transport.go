@@ -113,6 +113,14 @@ type Transport struct {
 	// in each lane is logged. Zero means any number.
 	MaxInFlight int
 
+	// SharedMaxInFlight is the most requests of one lane that are in flight at a time
+	// in all processes that share Store, which must be a throttle.FlightStore, as
+	// that of package distributed is; with another one all requests fail. It holds
+	// together with MaxInFlight and the limits. Of a process that was killed, its
+	// part comes back when its lease ends; see distributed.Store. Zero means any
+	// number.
+	SharedMaxInFlight int
+
 	// ReleaseAtHeaders counts a request as in flight only until its answer begins,
 	// for streams that last. If false, it counts to the end of the body.
 	ReleaseAtHeaders bool
@@ -305,8 +313,8 @@ func (t *Transport) Close() error {
 // waits until those in line, in flight and between attempts have their answers, and
 // then closes the Transport as Close does. If ctx ends before, those that still wait
 // are rejected, and the error is that of ctx. The bodies of answers that were
-// returned are waited for only if MaxInFlight is set: otherwise they are the
-// caller's affair.
+// returned are waited for only if MaxInFlight or SharedMaxInFlight is
+// set: otherwise they are the caller's affair.
 func (t *Transport) Shutdown(ctx context.Context) error {
 	t.once.Do(t.init)
 	t.lanes.Drain()

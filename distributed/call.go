@@ -147,7 +147,7 @@ func (l *limiter) exchange(req *request, deadline time.Duration) (o outcome) {
 	f := &l.flight
 	f.args = req.args(f.args[:0])
 	sent := time.Now()
-	v, err := l.link.run(ctx, f.keys, f.args)
+	v, err := l.link.run(ctx, script, scriptSource, f.keys, f.args)
 	o.read = time.Now()
 	o.took = o.read.Sub(sent)
 	if err == nil && req.lesson != nil {

@@ -36,6 +36,22 @@
 // that refused serves again. A replica that is cut off keeps its share of what was
 // learned as it does of the limits. After a flush of Redis those who know tell it.
 //
+// # Calls in flight
+//
+// Where a vendor bounds the calls in flight, weir's Transport.SharedMaxInFlight bounds
+// them for all replicas together: see [Store.Flights]. A replica leases slots, each of
+// which is the right to have one call in flight, and uses a slot for call after call
+// without a word to Redis. It has as many slots as it wants, or as any other has. If
+// there are fewer slots than replicas that want one, they have them in turns of 250 ms.
+// What a replica does not use for 100 ms goes back, at once if others are short.
+//
+// A lease is renewed at a third of its time ([Store.Lease]), so the slots of a replica
+// that died come back with the end of its lease. Of M calls in flight, a service time of
+// 50 ms and lines everywhere, 0.97 to 1.00 of the slots were in use, and a call in
+// flight took 0.03 to 0.4 calls to Redis: the more, the more replicas there are for a
+// slot. The script takes 22 µs for two replicas, and 5 µs for each further one. With no
+// grant for the channel slots are handed on at the next renewal.
+//
 // # When Redis dies
 //
 // Calls have tight deadlines. They are never repeated, because a script whose reply
@@ -57,16 +73,27 @@
 //	all replicas cut off for D:                        s R D + N
 //	FailClosed:                                        R (W+X) + B, always
 //
+// And of M calls in flight, each of which ends within the time that is left of a lease
+// or counts on top of these:
+//
+//	no fault, or replicas killed:     M
+//	replicas stopped:                 M, and those that the stop caught on the way to the vendor
+//	the state in Redis lost:          + M, until all have called again: a third of a lease
+//	k of N replicas cut off:          + k max(1, s M / N); one that has a lease goes on with that until it ends
+//	k cut off under FailOpen:         + k M
+//	FailClosed:                       M, always but for the row of lost state
+//
 // # What Redis must grant
 //
-// All keys are weir:1:{namespace/lane} and, for sliding logs, that with
-// ":log:<limit>" after it; every key has a TTL. The least that a user of Redis
+// All keys are weir:1:{namespace/lane} and, for sliding logs and calls in flight, that
+// with ":log:<limit>" or ":flights" after it; every key has a TTL. Only calls in flight
+// need hgetall and hdel. The least that a user of Redis
 // must have is documented at [MinimumACL].
 //
 // # When not to use it
 //
 // A single process needs no Redis: [throttle.Local] decides in fifty
-// nanoseconds. A limit of concurrent calls is not a rate and is not shared here.
+// nanoseconds.
 package distributed
 
 // MinimumACL is the least that the store's user of Redis must be granted, in the
@@ -74,4 +101,4 @@ package distributed
 // of others, and no administrative command. A Cluster needs +cluster|slots
 // besides, and a database other than 0 needs +select. Grants of channels came with
 // Redis 6.2: for 6.0 leave out resetchannels and &weir:1:*.
-const MinimumACL = "resetkeys ~weir:1:* resetchannels &weir:1:* -@all +evalsha +eval +time +hmget +hset +pexpire +del +publish +subscribe +llen +lrange +lset +rpush +ltrim"
+const MinimumACL = "resetkeys ~weir:1:* resetchannels &weir:1:* -@all +evalsha +eval +time +hmget +hset +pexpire +del +hgetall +hdel +publish +subscribe +llen +lrange +lset +rpush +ltrim"

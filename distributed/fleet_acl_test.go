@@ -85,6 +85,19 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 		t.Error(err)
 	}
 	f.pass(moment)
+	for _, r := range f.members {
+		flights, err := r.store.Flights(r.Lane, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flights.Await(1)
+		await(t, "a slot", flights.Board)
+		flights.Land()
+		flights.Await(0) // which others wait for
+		if s := flights.State(); s.Failures > 0 {
+			t.Errorf("%d of %d calls for slots failed: %s", s.Failures, s.Calls, s.Cause)
+		}
+	}
 	f.members[0].queue.Pause(2 * patience)
 	await(t, "the news of a pause", func() bool { return f.members[1].queue.State().Paused != 0 })
 	for i, s := range f.states() {

@@ -56,11 +56,11 @@ func (k *link) close() {
 	}
 }
 
-// run runs the script once.
-func (k *link) run(ctx context.Context, keys []string, args []any) (any, error) {
+// run runs a script once.
+func (k *link) run(ctx context.Context, script *redis.Script, source string, keys []string, args []any) (any, error) {
 	v, err := k.eval(ctx, "evalsha", script.Hash(), keys, args)
 	if redis.HasErrorPrefix(plain(err), "NOSCRIPT") {
-		v, err = k.eval(ctx, "eval", scriptSource, keys, args)
+		v, err = k.eval(ctx, "eval", source, keys, args)
 	}
 	if err = plain(err); err == nil {
 		return v, nil

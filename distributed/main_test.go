@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(replicaEnv) != "" {
 		os.Exit(serve(os.Stdin, os.Stdout))
 	}
+	if work := os.Getenv(callerEnv); work != "" {
+		os.Exit(callOn(work))
+	}
 	flag.Parse()
 	unlessGiven("test.parallel", together)
 	if os.Getenv("CI") == "" {

@@ -69,9 +69,13 @@ func (k *link) retreat(cause string) {
 	}
 }
 
-// deliver hands news to the limiters of the lane. What does not read as news is none.
+// deliver hands news to the limiters of the lane, or to its slots. What does not read as news is none.
 func (k *link) deliver(news string) {
 	lane, rest, _ := strings.Cut(news, " ")
+	if lane == slotsNews {
+		k.summon(rest)
+		return
+	}
 	first, second, _ := strings.Cut(rest, " ")
 	epoch, err := strconv.ParseInt(first, 10, 64)
 	if err != nil {

@@ -15,6 +15,18 @@ var script = redis.NewScript(scriptSource)
 
 var scriptSource = scriptText()
 
+// slotsScript shares slots among replicas. Few lanes need it, and at other times than
+// they need the other script.
+var slotsScript = redis.NewScript(slotsSource)
+
+var slotsSource = slotsText()
+
+func slotsText() string {
+	var b strings.Builder
+	writeLean(&b, "slots")
+	return b.String()
+}
+
 // A module is files of the script. Each file uses the locals of those before it.
 type module struct {
 	function string // the Lua function that holds the files, called when they are needed; "": they run at once
@@ -58,16 +70,21 @@ func (m module) write(b *strings.Builder) {
 		defer b.WriteString("end\n")
 	}
 	for _, file := range m.files {
-		source, err := sources.ReadFile("lua/" + file + ".lua")
-		if err != nil {
-			panic("distributed: " + err.Error()) // it is part of the program
-		}
-		for line := range strings.Lines(string(source)) {
-			code, _, _ := strings.Cut(line, "--")
-			if code = strings.TrimSpace(code); code != "" {
-				b.WriteString(code)
-				b.WriteByte('\n')
-			}
+		writeLean(b, file)
+	}
+}
+
+// writeLean writes a file without what Redis need not keep.
+func writeLean(b *strings.Builder, file string) {
+	source, err := sources.ReadFile("lua/" + file + ".lua")
+	if err != nil {
+		panic("distributed: " + err.Error()) // it is part of the program
+	}
+	for line := range strings.Lines(string(source)) {
+		code, _, _ := strings.Cut(line, "--")
+		if code = strings.TrimSpace(code); code != "" {
+			b.WriteString(code)
+			b.WriteByte('\n')
 		}
 	}
 }

@@ -20,10 +20,17 @@ import (
 // works on the state that this one left, and beside it: change it on purpose.
 const scriptSum = "67838a7af88bc2be4e4d046907f8535492d6e1b8a797823e021f0bd11de2a2c4"
 
+// slotsScriptSum is that of the script that shares slots.
+const slotsScriptSum = "2206f6ec013ecbb65241f6edcefb01093c16d7fb83531791d515ce87d38c448c"
+
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptText()))
 	if got := hex.EncodeToString(sum[:]); got != scriptSum {
 		t.Errorf("the script's sum is %s, want %s", got, scriptSum)
+	}
+	slotsSum := sha256.Sum256([]byte(slotsText()))
+	if got := hex.EncodeToString(slotsSum[:]); got != slotsScriptSum {
+		t.Errorf("the sum of the script of slots is %s, want %s", got, slotsScriptSum)
 	}
 	if strings.Contains(scriptText(), "%!") || strings.Contains(scriptText(), "\r") || strings.Contains(scriptText(), "--") {
 		t.Error("the script has a comment, a carriage return or a verb that was not filled")
@@ -32,7 +39,7 @@ func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 
 // Every file stands in the script.
 func TestScriptHasAllFiles(t *testing.T) {
-	var joined []string
+	joined := []string{"slots.lua"} // a script of its own
 	for _, layer := range layers {
 		for _, m := range layer {
 			for _, file := range m.files {

@@ -59,6 +59,10 @@ const (
 	DefaultBreakAfter = 3
 	// DefaultBreakFor is that while.
 	DefaultBreakFor = 500 * time.Millisecond
+	// DefaultLease is longer than processes stand still and Redis fails over, so that
+	// few slots are lost to those that live; and short enough for callers to wait
+	// until the slots of a process that was killed come back.
+	DefaultLease = 10 * time.Second
 )
 
 // settings are a store's settings with their defaults filled in.
@@ -72,6 +76,7 @@ type settings struct {
 	firstDeadline time.Duration
 	breakAfter    uint32
 	breakFor      time.Duration
+	lease         time.Duration
 }
 
 // settings returns an error that names the field that makes no sense.
@@ -86,6 +91,7 @@ func (s *Store) settings() (settings, error) {
 		firstDeadline: cmp.Or(s.FirstDeadline, DefaultFirstDeadline),
 		breakAfter:    uint32(cmp.Or(s.BreakAfter, DefaultBreakAfter)),
 		breakFor:      cmp.Or(s.BreakFor, DefaultBreakFor),
+		lease:         cmp.Or(s.Lease, DefaultLease),
 	}
 	set.maxDeadline = max(set.maxDeadline, set.deadline)
 	set.firstDeadline = max(set.firstDeadline, set.deadline)
@@ -96,12 +102,14 @@ func (s *Store) settings() (settings, error) {
 		return set, fmt.Errorf("distributed: Replicas %d is negative", s.Replicas)
 	case !(set.share > 0 && set.share <= 1):
 		return set, fmt.Errorf("distributed: Share %v is not above 0 and at most 1", s.Share)
+	case s.Lease > longestPause:
+		return set, fmt.Errorf("distributed: Lease %v is above %v", s.Lease, longestPause)
 	case s.BreakAfter < 0:
 		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
 	}
 	for name, d := range map[string]time.Duration{
 		"Horizon": s.Horizon, "Deadline": s.Deadline, "MaxDeadline": s.MaxDeadline,
-		"FirstDeadline": s.FirstDeadline, "BreakFor": s.BreakFor,
+		"FirstDeadline": s.FirstDeadline, "BreakFor": s.BreakFor, "Lease": s.Lease,
 	} {
 		if d < 0 {
 			return set, fmt.Errorf("distributed: %s %v is negative", name, d)

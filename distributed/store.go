@@ -57,6 +57,11 @@ type Store struct {
 	// DefaultBreakFor.
 	BreakFor time.Duration
 
+	// Lease is for how long a process has the slots of calls in flight that Redis
+	// gave it: see [Store.Flights]. It renews them at a third of that. Zero means
+	// DefaultLease.
+	Lease time.Duration
+
 	// Logger is told when Redis is lost, and when it is back; of limits that
 	// differ between replicas; of state that was lost; and, once a minute at
 	// most, that most permits come too late to be used. If nil,
@@ -73,7 +78,8 @@ type Store struct {
 	mu      sync.Mutex
 	closed  bool
 	open    map[string][]*limiter // by the lane's word
-	link    *link                 // while a limiter is open
+	flights map[string][]*slots   // likewise
+	link    *link                 // while a limiter or slots are open
 	calling sync.WaitGroup
 }
 
@@ -92,7 +98,7 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	if rdb == nil {
 		panic("distributed: New with a nil client")
 	}
-	return &Store{given: rdb, namespace: namespace, open: make(map[string][]*limiter)}
+	return &Store{given: rdb, namespace: namespace, open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
 }
 
 // ErrClosed is matched by errors of a store that was closed.
@@ -103,25 +109,37 @@ var ErrClosed = errors.New("store is closed")
 // ErrClosed after Close. It does not reach for Redis: that begins with the
 // first request.
 func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
-	s.once.Do(func() { s.set, s.err = s.settings() })
-	if s.err != nil {
-		return nil, s.err
+	if err := s.ready(); err != nil {
+		return nil, err
 	}
 	l, err := newLimiter(s, key, limits)
 	if err != nil {
 		return nil, err
 	}
+	return l, s.attach(key, func(k *link) {
+		l.link, l.node = k, k.node("")
+		s.open[l.lane] = append(s.open[l.lane], l)
+	})
+}
+
+// ready reads the settings, once.
+func (s *Store) ready() error {
+	s.once.Do(func() { s.set, s.err = s.settings() })
+	return s.err
+}
+
+// attach has a part of a lane opened, under the lock, with the link.
+func (s *Store) attach(key string, open func(*link)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("distributed: limiter of %q: %w", key, ErrClosed)
+		return fmt.Errorf("distributed: limiter of %q: %w", key, ErrClosed)
 	}
 	if s.link == nil {
 		s.link = newLink(s)
 	}
-	l.link, l.node = s.link, s.link.node("")
-	s.open[l.lane] = append(s.open[l.lane], l)
-	return l, nil
+	open(s.link)
+	return nil
 }
 
 // Close closes every limiter of the store, ends its calls and closes its
@@ -131,9 +149,13 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	open := slices.Concat(slices.Collect(maps.Values(s.open))...)
+	flights := slices.Concat(slices.Collect(maps.Values(s.flights))...)
 	s.mu.Unlock()
+	for _, f := range flights {
+		_ = f.Close() // it says nothing else
+	}
 	for _, l := range open {
-		_ = l.Close() // it says nothing else
+		_ = l.Close() // likewise
 	}
 	s.calling.Wait()
 	return nil
@@ -144,12 +166,30 @@ func (s *Store) Close() error {
 func (s *Store) detach(l *limiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rest := slices.DeleteFunc(s.open[l.lane], func(other *limiter) bool { return other == l }); len(rest) > 0 {
-		s.open[l.lane] = rest
+	without(s.open, l.lane, l)
+	s.unlink()
+}
+
+// leave is detach for slots.
+func (s *Store) leave(f *slots) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	without(s.flights, f.lane, f)
+	s.unlink()
+}
+
+// without takes out one of those that are open under a lane's word.
+func without[T comparable](open map[string][]T, lane string, gone T) {
+	if rest := slices.DeleteFunc(open[lane], func(other T) bool { return other == gone }); len(rest) > 0 {
+		open[lane] = rest
 	} else {
-		delete(s.open, l.lane)
+		delete(open, lane)
 	}
-	if len(s.open) == 0 && s.link != nil {
+}
+
+// unlink closes the link if nothing is open any more.
+func (s *Store) unlink() {
+	if len(s.open) == 0 && len(s.flights) == 0 && s.link != nil {
 		link := s.link
 		s.link = nil
 		s.calling.Go(link.close)

@@ -64,7 +64,7 @@ func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Insta
 
 // takeUntold is Take if no told quota holds the call.
 func (g *gate) takeUntold(now throttle.Instant, r throttle.Request) (at throttle.Instant, err error) {
-	if g.bound.most > 0 && r.ID != 0 {
+	if r.ID != 0 && g.bound.holds() {
 		return g.takeBounded(now, r)
 	}
 	return g.takeAny(now, r)
@@ -227,7 +227,7 @@ const learnedLimit = "learned"
 
 // Refund implements [throttle.Limiter].
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
-	if g.bound.most > 0 && r.ID != 0 {
+	if r.ID != 0 && g.bound.holds() {
 		g.bound.land()
 	}
 	if g.quotas != nil && r.ID != 0 {
@@ -284,6 +284,9 @@ func (g *gate) Notify(wake func()) {
 
 // Fetch implements [throttle.Remote].
 func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+	if g.bound.fleet != nil {
+		g.bound.fleet.Await(n)
+	}
 	r, ok := g.Limiter.(throttle.Remote)
 	if !ok {
 		return
@@ -300,9 +303,7 @@ func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 // room returns for how many of n calls in line permits are had: for those who may
 // fly.
 func (g *gate) room(now throttle.Instant, n int) int {
-	if g.bound.most > 0 {
-		n = min(n, int(max(0, g.bound.most-g.bound.flying.Load())))
-	}
+	n, _ = g.bound.room(n)
 	if g.quotas != nil {
 		n = min(n, g.quotas.free(now))
 	}
@@ -326,6 +327,9 @@ func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
 
 // Close implements [throttle.Remote].
 func (g *gate) Close() error {
+	if g.bound.fleet != nil {
+		_ = g.bound.fleet.Close() // it says nothing else
+	}
 	if c, ok := g.Limiter.(io.Closer); ok {
 		return c.Close()
 	}

@@ -7,39 +7,80 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A bound is the most calls of a lane that may be in flight at a time. A call is
-// counted when it departs, and the Flight that it then has takes it out again:
-// nothing is looked up.
+// A bound is the most calls of a lane that may be in flight at a time, in this process
+// and in all that share its store. A call is counted when it departs, and the Flight
+// that it then has takes it out again: nothing is looked up.
 type bound struct {
-	most   int64        // zero: any number, and nothing is counted
-	flying atomic.Int64 // calls in flight
-	lost   atomic.Bool  // the body of an answer was never closed, and that was logged
+	most   int64            // zero: any number in this process
+	fleet  throttle.Flights // nil: any number in all processes
+	flying atomic.Int64     // calls in flight; not counted without a bound
+	lost   atomic.Bool      // the body of an answer was never closed, and that was logged
 }
 
-func (b *bound) full() bool { return b.most > 0 && b.flying.Load() >= b.most }
+// holds reports whether there is a bound at all.
+func (b *bound) holds() bool { return b.most > 0 || b.fleet != nil }
+
+// room returns for how many of n calls there is room. The error says that there will
+// be none until the store is back.
+func (b *bound) room(n int) (int, error) {
+	if b.most > 0 {
+		n = min(n, int(max(0, b.most-b.flying.Load())))
+	}
+	if b.fleet == nil || n == 0 {
+		return n, nil
+	}
+	left, err := b.fleet.Room()
+	return min(n, left), err
+}
+
+// full reports whether there is no room for one call.
+func (b *bound) full() bool {
+	n, _ := b.room(1)
+	return n == 0
+}
 
 // board counts one more call. It returns false if as many are in flight as may be.
 func (b *bound) board() bool {
 	for {
 		n := b.flying.Load()
-		if n >= b.most {
+		if b.most > 0 && n >= b.most {
 			return false
 		}
 		if b.flying.CompareAndSwap(n, n+1) {
-			return true
+			break
 		}
 	}
+	if b.fleet == nil || b.fleet.Board() {
+		return true
+	}
+	b.flying.Add(-1)
+	return false
 }
 
 // land counts one call fewer, and reports whether somebody may have been held
 // because the lane was full.
-func (b *bound) land() (wasFull bool) { return b.flying.Add(-1) == b.most-1 }
+func (b *bound) land() (wasFull bool) {
+	wasFull = b.flying.Add(-1) == b.most-1
+	if b.fleet != nil && b.fleet.Land() {
+		return true
+	}
+	return wasFull
+}
+
+// share bounds the calls in flight together with other processes.
+func (g *gate) share(f throttle.Flights) {
+	g.bound.fleet = f
+	g.mu.Lock()
+	wake := g.wake
+	g.mu.Unlock()
+	f.Notify(wake)
+}
 
 // takeBounded is Take if the calls in flight are bounded. No permit is spent while
 // the lane is full.
 func (g *gate) takeBounded(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	if g.bound.full() && !g.closed(now) {
-		return throttle.Never, nil
+	if room, err := g.bound.room(1); room == 0 && !g.closed(now) {
+		return throttle.Never, err
 	}
 	at, err := g.takeAny(now, r)
 	if err != nil || at > now || g.bound.board() {
@@ -67,7 +108,17 @@ type Flight struct {
 }
 
 // Bounded reports whether the lane bounds its calls in flight.
-func (l *Lane) Bounded() bool { return l.gate.bound.most > 0 }
+func (l *Lane) Bounded() bool { return l.gate.bound.holds() }
+
+// Flights returns how many calls may be in flight as a part of those of all
+// processes. It is nil if they are not bounded together.
+func (l *Lane) Flights() *throttle.FlightState {
+	if l.gate.bound.fleet == nil {
+		return nil
+	}
+	s := l.gate.bound.fleet.State()
+	return &s
+}
 
 // InFlight returns the number of calls in flight, if the lane bounds it.
 func (l *Lane) InFlight() int { return int(l.gate.bound.flying.Load()) }

@@ -92,6 +92,25 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	return l, nil
 }
 
+// bound bounds the lane's calls in flight, as the settings say.
+func (l *Lane) bound() error {
+	set := l.settings
+	l.gate.bound.most = int64(max(set.MaxInFlight, 0))
+	if set.SharedMaxInFlight <= 0 {
+		return nil
+	}
+	store, ok := set.Store.(throttle.FlightStore)
+	if !ok {
+		return fmt.Errorf("SharedMaxInFlight is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
+	}
+	flights, err := store.Flights(l.key, set.SharedMaxInFlight)
+	if err != nil {
+		return fmt.Errorf("SharedMaxInFlight: %w", err)
+	}
+	l.gate.share(flights)
+	return nil
+}
+
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that
 // are shared through a store which does not let processes learn together are slowed
 // there. A lane that is not to learn obeys what others learn in its store.

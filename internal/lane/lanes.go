@@ -152,7 +152,10 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	if err != nil {
 		return nil, err
 	}
-	l.shadow, l.gate.bound.most = shadow, int64(max(s.settings.MaxInFlight, 0))
+	l.shadow = shadow
+	if err := l.bound(); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
 	if memory != nil && l.gate.course != nil {
 		l.gate.course.Recall(l.queue.Now(), *memory)
 	}

@@ -42,21 +42,22 @@ type Observer interface {
 // Settings are what lanes must know of their owner. The functions must be safe
 // for concurrent use.
 type Settings struct {
-	MaxWaiting  int                               // most requests in a shadow's line; zero: shaping.DefaultMaxWaiting
-	MaxInFlight int                               // most calls of a lane of a key in flight; zero: any number
-	SetQueue    func(*shaping.Queue)              // sets the fields of a new queue
-	MaxPause    time.Duration                     // longest pause that callers wait through
-	MaxLanes    int                               // most lanes of keys, and most sub-lanes
-	Learn       bool                              // lanes learn their server's limit from the answers
-	Spread      bool                              // calls are spread evenly over a window that the server tells
-	WaitResets  bool                              // a told quota that is spent pauses the lane until its reset, if that is exact
-	Recall      func(key string) json.RawMessage  // returns what was learned before; nil: nothing was
-	Store       throttle.Store                    // makes the limiters
-	Shadow      []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
-	Priced      bool                              // a request may cost differently for each limit
-	Limits      func(key string) []throttle.Limit // returns the limits of a key as they are now
-	Budget      func() *backoff.Budget            // makes the budget of one lane
-	Logger      func() *slog.Logger
-	Observe     func(key string) Observer     // makes the observer of a new lane
-	Opened      func(key string, shared bool) // is told of a new lane that has a key, or is shared
+	MaxWaiting        int                               // most requests in a shadow's line; zero: shaping.DefaultMaxWaiting
+	MaxInFlight       int                               // most calls of a lane of a key in flight; zero: any number
+	SharedMaxInFlight int                               // the same in all processes that share Store
+	SetQueue          func(*shaping.Queue)              // sets the fields of a new queue
+	MaxPause          time.Duration                     // longest pause that callers wait through
+	MaxLanes          int                               // most lanes of keys, and most sub-lanes
+	Learn             bool                              // lanes learn their server's limit from the answers
+	Spread            bool                              // calls are spread evenly over a window that the server tells
+	WaitResets        bool                              // a told quota that is spent pauses the lane until its reset, if that is exact
+	Recall            func(key string) json.RawMessage  // returns what was learned before; nil: nothing was
+	Store             throttle.Store                    // makes the limiters
+	Shadow            []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
+	Priced            bool                              // a request may cost differently for each limit
+	Limits            func(key string) []throttle.Limit // returns the limits of a key as they are now
+	Budget            func() *backoff.Budget            // makes the budget of one lane
+	Logger            func() *slog.Logger
+	Observe           func(key string) Observer     // makes the observer of a new lane
+	Opened            func(key string, shared bool) // is told of a new lane that has a key, or is shared
 }

@@ -1,0 +1,183 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// newSquadron is a fleet whose replicas share calls in flight.
+func newSquadron(t *testing.T, n, most int, vendor *testserver.Vendor, limits ...throttle.Limit) *fleet {
+	t.Helper()
+	f := newFleet(t, n, vendor, limits...)
+	for _, r := range f.replicas {
+		r.transport.SharedMaxInFlight = most
+	}
+	return f
+}
+
+// No call is refused by a vendor who counts the calls of all replicas in flight, and the
+// vendor is kept busy.
+func TestSharedMaxInFlightBoundsAFleet(t *testing.T) {
+	for name, limits := range map[string][]throttle.Limit{
+		"alone": nil, "with a limit": {throttle.TokenBucket(100, time.Second, 10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(4)}, Service: 100 * time.Millisecond}
+				f := newSquadron(t, 3, 4, vendor, limits...)
+				f.replicas[0].transport.MaxInFlight = 3
+				f.wantAll(f.callers(t.Context(), 20))
+				arrivals := vendor.Arrivals()
+				if n := len(arrivals.Granted()); n != 60 || len(arrivals) != 60 {
+					t.Errorf("%d of %d arrivals were served, want 60 of 60", n, len(arrivals))
+				}
+				// 60 calls of 100 ms, 4 at a time.
+				if took := arrivals.Span(); took < 1400*time.Millisecond || took > 2*time.Second {
+					t.Errorf("they took %v, want 1.5s", took)
+				}
+			})
+		})
+	}
+}
+
+// No permit is spent for those whom the calls of others hold.
+func TestFullFleetSpendsNoPermits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{Service: 3 * time.Second}
+		f := newSquadron(t, 2, 1, vendor, throttle.TokenBucket(1, time.Minute, 2))
+		first := f.replicas[0].callers(t.Context(), 1)
+		second := f.replicas[1].callers(t.Context(), 1)
+		f.replicas[0].want("first", first.wait()[0], 200)
+		f.replicas[1].want("second", second.wait()[0], 200)
+		// A permit burnt would hold the second for a minute.
+		if arrivals := vendor.Arrivals(); arrivals.Span() < 3*time.Second || arrivals.Span() > 4*time.Second {
+			t.Errorf("the second arrived %v after the first, want 3s", arrivals.Span())
+		}
+	})
+}
+
+// Whatever becomes of a request, another replica has its slot afterwards, and no more.
+func TestSlotOfARequestIsAnothersHoweverItEnds(t *testing.T) {
+	boom := errors.New("boom")
+	for name, tt := range map[string]*struct {
+		fault   testserver.Fault
+		prepare func(*http.Request) error
+		base    http.RoundTripper
+		d       time.Duration // of the context; zero: none
+	}{
+		"served":   {},
+		"reset":    {fault: testserver.Fault{Last: 9, Do: testserver.ResetEarly}},
+		"mid body": {fault: testserver.Fault{Last: 1, Do: testserver.ResetMidBody}},
+		"refused":  {fault: testserver.Fault{Last: 99, Do: testserver.Answer, Status: 429}},
+		"prepare":  {prepare: func(*http.Request) error { return boom }},
+		"panic":    {base: baseFunc(func(*http.Request) (*http.Response, error) { panic(boom) })},
+		"hangs":    {fault: testserver.Fault{Last: 1, Do: testserver.Hang}, d: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{}
+				if tt.fault.Last > 0 {
+					vendor.Faults = []testserver.Fault{tt.fault}
+				}
+				f := newSquadron(t, 2, 1, vendor)
+				first, second := f.replicas[0], f.replicas[1]
+				first.transport.Prepare = tt.prepare
+				if tt.base != nil {
+					first.transport.Base = tt.base
+				}
+				ctx := t.Context()
+				if tt.d > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tt.d)
+					defer cancel()
+				}
+				func() {
+					defer func() { _ = recover() }()
+					first.get(ctx, "a")
+				}()
+				vendor.Faults = nil
+				began := time.Now()
+				body := second.open(t.Context(), "b").Body
+				defer body.Close()
+				if waited := time.Since(began); waited > 50*time.Millisecond {
+					t.Errorf("the other replica waited %v for the slot", waited)
+				}
+				third, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				first.transport.Prepare = nil
+				if got := first.get(third, "c"); tt.base == nil && got.err == nil {
+					t.Error("two are in flight, want one at most")
+				}
+			})
+		})
+	}
+}
+
+// The slot of a body that nobody closes is had by another replica, over a real
+// connection.
+func TestSlotOfADroppedBodyIsAnothers(t *testing.T) {
+	redis, vendor := redispipe.Start(t, 0), &testserver.Vendor{}
+	join := func() *rig {
+		store := distributed.New(redis.Client(t), "vendor")
+		store.Logger = slog.New(slog.DiscardHandler)
+		t.Cleanup(func() { store.Close() })
+		return socketRig(t, vendor, &weir.Transport{Store: store, SharedMaxInFlight: 1})
+	}
+	first, second := join(), join()
+	first.open(t.Context(), "dropped")
+	second.wantServedAfterCollections()
+}
+
+// A store that bounds no calls in flight across processes is no silent bound.
+func TestSharedMaxInFlightNeedsAStoreThatCan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{SharedMaxInFlight: 3})
+		if got := r.get(t.Context(), "a"); got.err == nil || !strings.Contains(got.err.Error(), "SharedMaxInFlight is 3") {
+			t.Errorf("GET = %v, want an error that names the field", got.err)
+		}
+	})
+}
+
+func TestSharedMaxInFlightRefusesUnderFailClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		redis := redispipe.Start(t, roundTrip)
+		store := distributed.New(redis.Client(t), "vendor")
+		store.OnLoss, store.Logger = distributed.FailClosed, slog.New(slog.DiscardHandler)
+		meet(t, store)
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Store: store, SharedMaxInFlight: 1, Retry: &backoff.Policy{Attempts: 1}})
+		t.Cleanup(func() { store.Close() })
+		redis.Break(redispipe.Silent)
+		if got := r.get(t.Context(), "a"); !errors.Is(got.err, distributed.ErrUnavailable) || got.at > time.Second {
+			t.Errorf("GET = %v at %v, want ErrUnavailable within a second", got.err, got.at)
+		}
+	})
+}
+
+func TestSnapshotTellsTheFlightsOfTheFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSquadron(t, 2, 4, &testserver.Vendor{Service: 100 * time.Millisecond})
+		lines := f.callers(t.Context(), 50)
+		time.Sleep(time.Second)
+		for i, r := range f.replicas {
+			s := r.transport.Snapshot()[0]
+			got := s.Flights
+			if s.InFlight != 2 || got == nil || got.Slots != 2 || got.Processes != 2 || got.Fleet < 3 || got.Fleet > 4 || got.Lost || got.Calls == 0 {
+				t.Errorf("replica %d has %d in flight, %+v; want 2 of 4 slots", i, s.InFlight, got)
+			}
+		}
+		f.wantAll(lines)
+	})
+}

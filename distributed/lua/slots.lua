@@ -1,0 +1,170 @@
+-- The slots: how many calls of a lane each replica may have in flight. They are
+-- shared max-min fairly: a replica has what it wants, or as many as any other (its
+-- sure slots). If the rest does not suffice for one more each, replicas have that one
+-- more in turn. This is a script of its own, on a hash of its own, KEYS[1], in which
+-- the lease of each replica is a field.
+--
+-- ARGV, integers in decimal, times in microseconds:
+--   1  the replica's name
+--   2  number of the call: one that comes after a later call changes nothing
+--   3  most slots of all replicas, as this one has it: the least of all holds
+--   4  how long the lease lasts from now on
+--   5  slots that the replica has, no fewer than its calls in flight
+--   6  slots that it wants
+--   7  how long a replica that was called for has time to come
+--   8  channel of the news
+--   9  the head of a message, before the names of the replicas called for
+--
+-- The reply: the replica's slots, its sure slots, how many more it may have in turn
+-- (0 or 1), 1 if replicas want more than there is, slots of all replicas, replicas, and
+-- how long it is until another's lease may end; 0: there is none.
+--
+-- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HGETALL, HSET,
+-- HDEL, PEXPIRE, DEL and PUBLISH.
+
+local max, min, floor = math.max, math.min, math.floor
+
+local clock = redis.call("TIME")
+local now = clock[1] * 1000000 + clock[2]
+local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
+
+-- read returns the lease that a field holds; nothing if it makes no sense:
+--   call    number of the replica's last call
+--   most    slots of all replicas, as it has it
+--   till    end of the lease
+--   has     slots that it was told to have
+--   wants   slots that it wants
+--   sure    sure slots that it was told of
+--   since   when it came, or got one more slot in turn
+--   called  when it was called for, and has not come since; 0: it was not
+local function read(text)
+  local call, bound, till, has, wants, sure, since, called =
+    text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
+  if not call then return nil end
+  return {
+    call = tonumber(call), most = tonumber(bound), till = tonumber(till), has = tonumber(has),
+    wants = tonumber(wants), sure = tonumber(sure), since = tonumber(since), called = tonumber(called),
+  }
+end
+
+local function write(l)
+  redis.call("HSET", KEYS[1], l.name, ("%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(
+    l.call, l.most, l.till, l.has, l.wants, l.sure, l.since, l.called))
+end
+
+local stored = redis.pcall("HGETALL", KEYS[1])
+if stored.err then
+  if not stored.err:find("WRONGTYPE", 1, true) then return stored end
+  redis.call("DEL", KEYS[1])
+  stored = {}
+end
+
+local leases, mine = {}, nil
+for i = 1, #stored, 2 do
+  local l = read(stored[i + 1])
+  if l and l.till > now then
+    leases[#leases + 1], l.name = l, stored[i]
+    if l.name == ARGV[1] then mine = l end
+  else
+    redis.call("HDEL", KEYS[1], stored[i])
+  end
+end
+local fresh = not mine
+if fresh then
+  mine = { name = ARGV[1], call = 0, sure = 0, since = now }
+  leases[#leases + 1] = mine
+end
+local call = tonumber(ARGV[2])
+if call <= mine.call then return { 0, 0, 0, 0, 0, 0, 0 } end -- nobody waits for the reply
+mine.call, mine.most, mine.till, mine.called = call, most, now + tonumber(ARGV[4]), 0
+mine.has, mine.wants = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+-- A replica that does not come when it is called for wants no more than it has.
+local wanted, had, live, ends = 0, 0, now, 0
+for i = 1, #leases do
+  local l = leases[i]
+  l.absent = l.called > 0 and now - l.called > patience
+  l.want = l.absent and min(l.wants, l.has) or l.wants
+  wanted, had = wanted + l.want, had + l.has
+  most, live = min(most, l.most), max(live, l.till)
+  if l ~= mine and (ends == 0 or l.till < ends) then ends = l.till end
+end
+
+-- level is the most sure slots of any replica, and rest is what remains of all.
+local contended = wanted > most or had > most
+local level, rest = most, 0
+if wanted > most then
+  local left, open = most, leases
+  repeat
+    local above = {}
+    level = floor(left / #open)
+    for i = 1, #open do
+      if open[i].want > level then above[#above + 1] = open[i] else left = left - open[i].want end
+    end
+    local settled = #above == #open
+    open = above
+  until settled
+  rest = left - level * #open
+end
+for i = 1, #leases do leases[i].due = min(leases[i].want, level) end
+
+-- The caller has its sure slots as soon as they are free.
+local free = most - had
+local gain = max(0, min(mine.due - mine.has, free))
+mine.has, free = mine.has + gain, free - gain
+
+-- heir returns whom the next free slot is for: a replica that lacks sure slots, or else
+-- the one whose last turn is longest ago.
+local promised = {}
+local function heir()
+  local best
+  for i = 1, #leases do
+    local l = leases[i]
+    local has = l.has + (promised[l] or 0)
+    if not l.absent then
+      if has < l.due then return l end
+      if rest > 0 and l.want > level and has == level and (not best or l.since < best.since) then best = l end
+    end
+  end
+  return best
+end
+
+local names = {}
+local function summon(l)
+  if l == mine or l.called > 0 then return end
+  l.called, names[#names + 1] = now, l.name
+  write(l)
+end
+
+local spare = free
+while spare > 0 do
+  local l = heir()
+  if not l then break end
+  spare = spare - 1
+  if l == mine then
+    mine.has, mine.since, free = mine.has + 1, now, free - 1
+  else
+    promised[l] = (promised[l] or 0) + 1
+    summon(l)
+  end
+end
+
+-- Who has more than is sure, and does not know it, is called for to give back.
+if contended then
+  for i = 1, #leases do
+    local l = leases[i]
+    if l.has > l.due and l.sure > l.due then summon(l) end
+  end
+end
+
+mine.sure = contended and mine.due or most
+write(mine)
+redis.call("PEXPIRE", KEYS[1], ("%.0f"):format(floor((live - now) / 1000) + 1000))
+if #names > 0 and ARGV[8] ~= "" then
+  redis.call("PUBLISH", ARGV[8], ARGV[9] .. " " .. table.concat(names, " "))
+end
+local sure, extra = mine.sure, rest > 0 and mine.want > level and 1 or 0
+if fresh and free < 0 then -- others have taken what it has: it lets no more go than are left
+  sure, extra = max(0, min(sure, mine.has + free)), 0
+end
+return { mine.has, sure, extra, contended and 1 or 0, most - free, #leases, max(0, ends - now) }

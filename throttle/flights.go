@@ -1,0 +1,53 @@
+package throttle
+
+// A FlightStore is a [Store] that also bounds how many calls of a lane are in
+// flight in all processes together. It is found by type assertion.
+type FlightStore interface {
+	// Flights returns the calls of a key that this process may have in flight, as a
+	// part of the most that all processes may have. The error says why there can be
+	// none.
+	Flights(key string, most int) (Flights, error)
+}
+
+// Flights are the calls in flight of one lane in one process, bounded together with
+// those of other processes. Their methods never sleep and do no I/O. They are safe
+// for concurrent use.
+type Flights interface {
+	// Room returns how many more calls may depart now. The error says that the store
+	// is lost, and that none may until it is back.
+	Room() (n int, err error)
+
+	// Board counts one more call in flight, and reports whether it may depart.
+	Board() bool
+
+	// Land counts one call fewer in flight, and reports whether it left room where
+	// there was none.
+	Land() (held bool)
+
+	// Await is told how many callers stand in line whenever that changes. It may
+	// start one call in the background for them.
+	Await(n int)
+
+	// Notify registers wake, which is called if there may be more room than before.
+	// It is called on a goroutine of its own, or on a timer's, and never from inside
+	// another method. Only the last wake that was registered is called.
+	Notify(wake func())
+
+	// State returns the state as the store told it last.
+	State() FlightState
+
+	// Close gives back what is not in flight. Nothing departs afterwards. It does not
+	// wait, and calling it again does nothing.
+	Close() error
+}
+
+// A FlightState tells how many calls of a lane may be in flight in this process.
+type FlightState struct {
+	Slots     int    // calls that this process may have in flight now
+	Fleet     int    // slots of all processes, as last told; zero: never told
+	Processes int    // that called the store lately, as last told; zero: never told
+	Lost      bool   // the store does not answer, and the policy for its loss holds
+	Cause     string // of the loss, in one word such as "timeout"; "" if it is not lost
+	Calls     uint64 // calls to the store
+	Failures  uint64 // of them, the ones that brought no answer, or an error
+}
