@@ -29,13 +29,13 @@ func TestLongPauseToldElsewhereSendsLineAway(t *testing.T) {
 		waiting := other.callers(t.Context(), 3)
 		told.want("refused GET", <-first, 429)
 		closed := told.now()
+		ends := closed + roundTrip + 300*time.Second // dated from when the store was told
 		for _, got := range waiting.wait() {
-			wantPaused(t, "waiting GET", got, 300*time.Second)
-			if got.at != closed+roundTrip {
-				t.Errorf("sent away at %v, want a round trip after %v", got.at, closed)
+			wantPaused(t, "waiting GET", got, ends-got.at)
+			if got.at != closed+2*roundTrip {
+				t.Errorf("sent away at %v, want it once the store has confirmed the news, two round trips after %v", got.at, closed)
 			}
 		}
-		ends := closed + roundTrip + 300*time.Second // dated from when the news came
 		time.Sleep(200 * time.Second)
 		wantPaused(t, "later GET", other.get(t.Context(), "later"), ends-other.now())
 		time.Sleep(ends - other.now() - 1)
