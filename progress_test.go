@@ -307,3 +307,37 @@ func TestResetIsWaitedForAndServedAfter(t *testing.T) {
 		t.Errorf("%d calls at 30 in %v took %v, %d were refused, want 40s at most, 0", calls, window, took, refused)
 	}
 }
+
+// An urgent call overtakes the line, and Shutdown lets those in line have their
+// answers: over real sockets, in real time.
+func TestUrgentCallGoesNextAndShutdownServesTheRest(t *testing.T) {
+	t.Parallel()
+	const bulk = 60
+	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.LeakyBucket(30, time.Second)}, MaxInFlight: 4})
+	var line sync.WaitGroup
+	var answered atomic.Int64
+	for range bulk {
+		line.Go(func() {
+			r.want("bulk", r.get(t.Context(), "bulk"), 200)
+			answered.Add(1)
+		})
+	}
+	for entered := 0; entered < bulk; time.Sleep(time.Millisecond) {
+		for _, lane := range r.transport.Snapshot() {
+			entered = lane.Requests + int(answered.Load())
+		}
+	}
+	r.want("urgent", r.get(weir.WithPriority(t.Context(), weir.PriorityHigh), "urgent"), 200)
+	if n := len(r.vendor.Arrivals()); n > bulk*3/4 {
+		t.Errorf("the urgent call was answered after %d of %d arrivals", n, bulk+1)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := r.transport.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown = %v", err)
+	}
+	line.Wait()
+	if n := len(r.vendor.Arrivals().Granted()); n != bulk+1 {
+		t.Errorf("%d calls were served, want %d", n, bulk+1)
+	}
+}

@@ -3,6 +3,7 @@ package distributed_test
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,11 +155,7 @@ func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
 			f.join()
 		}
 		f.drain(16, even(2000, 8)...)
-		for i, p := range f.all {
-			if rate := learnedRate(p); rate < 190 || rate > 210 {
-				t.Errorf("process %d has learned %.0f/s, want 190 to 210", i, rate)
-			}
-		}
+		f.agree()
 		for _, p := range f.all[:4] {
 			_ = p.Close()
 		}
@@ -169,14 +166,50 @@ func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
 		}
 		before := f.refused()
 		took := f.drain(16, even(1000, 8)...)
-		if wall, refused := took.Seconds()/5, f.refused()-before; wall > 1.1 || refused > 10 {
+		if wall, refused := took.Seconds()/5, f.refused()-before; wall > 1.25 || refused > 10 {
 			t.Errorf("after it, 1,000 calls took %.2f of the ideal, with %d refused", wall, refused)
 		}
-		for i, p := range f.all {
-			if rate := learnedRate(p); rate < 180 || rate > 220 {
-				t.Errorf("after it, process %d has learned %.0f/s", i, rate)
-			}
+		f.agree()
+	})
+}
+
+// agree fails the test unless all processes know the same rate, to a twentieth, and
+// that is the vendor's 200/s as far as an estimate is told to people: to a fifth.
+func (c *company) agree() {
+	c.t.Helper()
+	least, most := learnedRate(c.all[0]), 0.0
+	for _, p := range c.all {
+		rate := learnedRate(p)
+		least, most = min(least, rate), max(most, rate)
+	}
+	if least < 160 || most > 240 || most > 1.05*least {
+		c.t.Errorf("the processes have learned %.1f/s to %.1f/s", least, most)
+	}
+}
+
+// Two seconds after the first of eight processes knows a rate, all of them know it.
+func TestAllKnowWithinTwoSeconds(t *testing.T) {
+	if raced {
+		t.Log("the detector makes the script's interpreter ten times slower")
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newCompany(t)
+		for range 8 {
+			f.join()
 		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f.drain(16, even(1200, 8)...)
+		}()
+		known := func(p *weir.Transport) bool { return learnedRate(p) > 0 }
+		for i := 0; i < 100 && !slices.ContainsFunc(f.all, known); i++ {
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		f.agree()
+		<-done
 	})
 }
 

@@ -3,10 +3,12 @@ package shaping_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +25,7 @@ type schedule struct {
 	limit      throttle.Limit
 	maxWaiting int
 	headDelay  time.Duration
+	inFlight   int // most callers in flight; zero: any number
 	events     []event
 }
 
@@ -36,6 +39,8 @@ type event struct {
 	tenant string
 	cost   float64       // of come, as its tenant's share counts it
 	d      time.Duration // longest wait of come, zero: none; length of pause
+	flight time.Duration // of come, after its departure
+	panics bool          // of come: its hook panics if it has to wait
 	limit  throttle.Limit
 }
 
@@ -58,6 +63,9 @@ func drawSchedule(t *rapid.T) schedule {
 	if rapid.Bool().Draw(t, "tenants") {
 		tenants = []string{"", "light", "heavy"}
 	}
+	if rapid.Bool().Draw(t, "flights are bounded") {
+		s.inFlight, s.headDelay = rapid.IntRange(1, 4).Draw(t, "most in flight"), 0 // nobody overtakes in flights
+	}
 	instant := func(from time.Duration) time.Duration {
 		// The odd nanoseconds keep events off each other.
 		ms := rapid.IntRange(int(from/time.Millisecond)+1, 2000).Draw(t, "ms")
@@ -67,6 +75,9 @@ func drawSchedule(t *rapid.T) schedule {
 		come := event{at: instant(0), kind: "come", caller: i, n: rapid.IntRange(0, 3).Draw(t, "n")}
 		come.class = rapid.SampledFrom(classes).Draw(t, "class")
 		come.tenant = rapid.SampledFrom(tenants).Draw(t, "tenant")
+		// No flight ends in the instant of another event.
+		come.flight = time.Duration(rapid.IntRange(0, 500).Draw(t, "flight"))*time.Millisecond + time.Duration(100_003+13*i)
+		come.panics = rapid.IntRange(0, 9).Draw(t, "panics") == 0
 		if rapid.Bool().Draw(t, "bounded") {
 			come.d = time.Duration(rapid.IntRange(1, 1000).Draw(t, "longest wait")) * time.Millisecond
 		}
@@ -106,8 +117,13 @@ func (o outcomes) note(caller int, at time.Duration, err error) {
 func (s schedule) play(t *testing.T) outcomes {
 	got := make(outcomes)
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, s.limit)
+		flights := &flights{Limiter: newLimiter(t, s.limit), most: s.inFlight}
+		q := shaping.NewQueue(flights)
+		if s.inFlight == 0 {
+			q = shaping.NewQueue(flights.Limiter)
+		}
 		q.MaxWaiting, q.MaxHeadDelay = s.maxWaiting, s.headDelay
+		q.Hook = &shaping.Hook{Wait: panicIfTold}
 		start := time.Now()
 		cancels := make(map[int]context.CancelFunc)
 		var mu sync.Mutex
@@ -120,10 +136,14 @@ func (s schedule) play(t *testing.T) outcomes {
 				cancels[e.caller] = cancel
 				wg.Go(func() {
 					ctx := shaping.WithTenant(shaping.WithPriority(ctx, e.class), e.tenant, weights[e.tenant])
-					err := q.WaitTurn(ctx, &shaping.Turn{N: e.n, MaxWait: e.d})
+					err := e.wait(context.WithValue(ctx, panicking{}, e.panics), q)
 					mu.Lock()
-					defer mu.Unlock()
 					got.note(e.caller, time.Since(start), err)
+					mu.Unlock()
+					if err == nil && s.inFlight > 0 {
+						time.Sleep(e.flight)
+						flights.land()
+					}
 				})
 			case "cancel":
 				if cancel := cancels[e.caller]; cancel != nil {
@@ -144,8 +164,63 @@ func (s schedule) play(t *testing.T) outcomes {
 		for _, cancel := range cancels {
 			cancel()
 		}
+		if n, waiting := flights.flying.Load(), q.Waiting(); n != 0 || waiting != 0 {
+			t.Errorf("at the end %d are in flight, and %d in line", n, waiting)
+		}
 	})
 	return got
+}
+
+// wait waits for the caller's turn.
+func (e event) wait(ctx context.Context, q *shaping.Queue) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errPanicked
+		}
+	}()
+	return q.WaitTurn(ctx, &shaping.Turn{N: e.n, MaxWait: e.d})
+}
+
+var errPanicked = errors.New("panicked")
+
+// panicking is the key of a context's value: the caller's hook panics.
+type panicking struct{}
+
+func panicIfTold(ctx context.Context, _ shaping.Wait) func(error) {
+	if ctx.Value(panicking{}) == true {
+		panic("told to")
+	}
+	return nil
+}
+
+// Flights are a limiter that also bounds the callers in flight. Nobody can tell
+// when one of them lands, which wakes the queue.
+type flights struct {
+	throttle.Limiter
+	silent
+	most   int // zero: any number
+	flying atomic.Int32
+}
+
+func (f *flights) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if f.most > 0 && int(f.flying.Load()) >= f.most {
+		return throttle.Never, nil
+	}
+	at, err := f.Limiter.Take(now, r)
+	if err == nil && at <= now {
+		f.flying.Add(1)
+	}
+	return at, err
+}
+
+func (f *flights) Refund(now, at throttle.Instant, r throttle.Request) {
+	f.flying.Add(-1)
+	f.Limiter.Refund(now, at, r)
+}
+
+func (f *flights) land() {
+	f.flying.Add(-1)
+	f.wake()
 }
 
 // An oracle is the queue in its simplest form: a sorted line over a limiter,
@@ -163,7 +238,12 @@ type oracle struct {
 	rate    float64 // permits per second
 	closed  bool
 	got     outcomes
+
+	inFlight int             // most; zero: any number
+	landings []time.Duration // of those in flight
 }
+
+func (o *oracle) full() bool { return o.inFlight > 0 && len(o.landings) >= o.inFlight }
 
 // shares are what the tenants of a class have had.
 type shares struct {
@@ -279,7 +359,7 @@ func (o *oracle) leave(i int) {
 func (s schedule) foretell(t testing.TB) outcomes {
 	o := oracle{
 		limiter: relive(func() throttle.Limiter { return newLimiter(t, s.limit) }), base: throttle.InstantOf(time.Unix(946684800, 0)),
-		most: s.maxWaiting, late: s.headDelay, delayed: make(map[int]time.Duration),
+		most: s.maxWaiting, inFlight: s.inFlight, late: s.headDelay, delayed: make(map[int]time.Duration),
 		got: make(outcomes), classes: make(map[shaping.Priority]*shares),
 	}
 	o.tune(s.limit)
@@ -290,6 +370,10 @@ func (s schedule) foretell(t testing.TB) outcomes {
 		}
 		o.happen(*e)
 		o.look(e.at)
+		if e.panics {
+			o.remove(e.caller, e.at, errPanicked)
+			o.look(e.at)
+		}
 	}
 	o.runUntil(time.Hour)
 	return o.got
@@ -305,7 +389,7 @@ func (o *oracle) runUntil(end time.Duration) time.Duration {
 				next = min(next, w.at+w.d)
 			}
 		}
-		if len(o.line) > 0 {
+		if len(o.line) > 0 && !o.full() {
 			next = min(next, o.forecast(o.line[o.head()]))
 			for _, w := range o.overtakers() {
 				if at := o.forecast(w); at > o.now {
@@ -313,9 +397,13 @@ func (o *oracle) runUntil(end time.Duration) time.Duration {
 				}
 			}
 		}
+		for _, at := range o.landings {
+			next = min(next, at)
+		}
 		if next >= end {
 			return next
 		}
+		o.landings = slices.DeleteFunc(o.landings, func(at time.Duration) bool { return at == next })
 		o.look(next)
 	}
 }
@@ -328,7 +416,7 @@ func (o *oracle) forecast(w event) time.Duration {
 // look lets go and sends away who is due.
 func (o *oracle) look(now time.Duration) {
 	o.now = now
-	for len(o.line) > 0 {
+	for len(o.line) > 0 && !o.full() {
 		i := o.head()
 		head := o.line[i]
 		at, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
@@ -343,6 +431,9 @@ func (o *oracle) look(now time.Duration) {
 		if err != nil {
 			o.leave(i)
 			continue
+		}
+		if o.inFlight > 0 {
+			o.landings = append(o.landings, now+head.flight)
 		}
 		o.depart(i)
 	}
@@ -422,6 +513,7 @@ func (o *oracle) come(e event) {
 	if w, ok := o.overtaker(e.at); ok {
 		goes = goes || w.caller == e.caller
 	}
+	goes = goes && !o.full()
 	switch late := e.d > 0 && o.forecast(e) > e.at+e.d; {
 	case goes:
 	case late:
@@ -431,6 +523,7 @@ func (o *oracle) come(e event) {
 	}
 }
 
+// CI plays some of these histories, and -rapid.checks=10000 a night's worth.
 func TestQueueBehavesAsASortedLine(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchedule(rt)

@@ -40,9 +40,6 @@ func (b *bucket) leaky() bool { return b.limit.Algorithm == AlgorithmLeakyBucket
 // earliest returns when n permits are earned, or came back. A leaky bucket lets
 // any cost go once one permit is earned.
 func (b *bucket) earliest(a asking, n int64) Instant {
-	if a.first != nil {
-		b, a.first = b.after(a.first), nil
-	}
 	if b.tat.at == last.at {
 		return last.at // how far beyond cannot be told
 	}

@@ -97,11 +97,7 @@ func (w *window) settle(permits int64) {
 
 // earliest returns when n permits fit a window and the spacing lets them go.
 func (f *fixed) earliest(a asking, n int64) Instant {
-	spaced := f.spacingAfter(a.first)
-	if a.first != nil {
-		f = f.after(a.first)
-	}
-	return max(f.opens(a.now, n), spaced)
+	return max(f.opens(a.now, n), f.spacing.earliest())
 }
 
 // opens returns since when the window has room for n permits.

@@ -14,30 +14,29 @@ import (
 // The other methods do what can be done without knowing what the function
 // counts. A pause holds everybody until its end. What a call cost beyond its
 // estimate is taken from the function before any other permits. Permits that
-// are given back are lost. Nothing is forecast but the end of a pause, a
-// refusal does not slow the function, and [Limiter.Tune] returns an error that
-// matches [errors.ErrUnsupported].
+// are given back are lost. Nothing is forecast but the end of a pause, and
+// [Limiter.Tune] returns an error that matches [errors.ErrUnsupported].
 //
 // It panics if take is nil.
 func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limiter {
 	if take == nil {
 		panic("throttle: LimiterFunc of nil")
 	}
-	return &function{set: newSet(nil, nil), take: take}
+	return &function{Limiter: newSet(nil, nil), take: take}
 }
 
 // A function is the limiter that LimiterFunc returns. It is a set without
 // limits, which knows pauses, in front of the user's function.
 type function struct {
-	*set
-	mu   sync.Mutex
-	take func(now Instant, r Request) (Instant, error)
-	owed []Request // spent beyond the estimates, and not taken yet
+	Limiter // the set; what else it can do, the function cannot
+	mu      sync.Mutex
+	take    func(now Instant, r Request) (Instant, error)
+	owed    []Request // spent beyond the estimates, and not taken yet
 }
 
 // Take implements [Limiter].
 func (f *function) Take(now Instant, r Request) (Instant, error) {
-	if at, err := f.set.Take(now, r); err != nil || at > now {
+	if at, err := f.Limiter.Take(now, r); err != nil || at > now {
 		return at, err
 	}
 	f.mu.Lock()
@@ -78,7 +77,7 @@ func (f *function) Settle(now, _ Instant, r, actual Request) {
 
 // Reconcile implements [Limiter].
 func (f *function) Reconcile(now Instant, fact Fact) {
-	f.set.Reconcile(now, fact)
+	f.Limiter.Reconcile(now, fact)
 }
 
 // Tune implements [Limiter].

@@ -40,26 +40,20 @@ func newLog(l Limit) *log {
 func (g *log) live() []run { return g.runs[g.head:] }
 
 // earliest returns when n permits fit the span and the spacing lets them go.
-func (g *log) earliest(a asking, n int64) Instant {
-	return max(g.opens(n, a.first), g.spacingAfter(a.first))
+func (g *log) earliest(_ asking, n int64) Instant {
+	return max(g.opens(n), g.spacing.earliest())
 }
 
 // opens returns when the permits have left the span that stand in the way of n
-// more, after the departure f, if there is one.
-func (g *log) opens(n int64, f *first) Instant {
+// more.
+func (g *log) opens(n int64) Instant {
 	way := g.kept - g.permits + n
-	if f != nil {
-		way += f.n
-	}
 	at := g.gone
 	for _, r := range g.live() {
 		if way <= 0 {
 			break
 		}
 		at, way = r.at, way-r.n
-	}
-	if way > 0 && f != nil && f.n > 0 {
-		at = max(at, f.now)
 	}
 	if at == minInstant {
 		return at

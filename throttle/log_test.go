@@ -12,7 +12,7 @@ func TestLogMemoryIsBoundedByPermits(t *testing.T) {
 	now := Instant(1)
 	for range 200_000 {
 		now += Instant(rand.Int64N(int64(2 * time.Millisecond)))
-		if a := (asking{now: now, line: now}); g.earliest(a, 1) <= now {
+		if a := (asking{now, now}); g.earliest(a, 1) <= now {
 			g.spend(a, now, 1)
 		}
 	}
@@ -24,12 +24,12 @@ func TestLogMemoryIsBoundedByPermits(t *testing.T) {
 func TestLogKeepsOneRunOfEqualInstants(t *testing.T) {
 	g := newLog(SlidingLog(1_000_000, time.Second))
 	for range 1_000_000 {
-		g.spend(asking{now: 5, line: 5}, 5, 1)
+		g.spend(asking{5, 5}, 5, 1)
 	}
 	if len(g.live()) != 1 {
 		t.Fatalf("%d runs, want 1", len(g.live()))
 	}
-	if at := g.earliest(asking{now: 6, line: 6}, 1_000_000); at != 5+Instant(time.Second) {
+	if at := g.earliest(asking{6, 6}, 1_000_000); at != 5+Instant(time.Second) {
 		t.Fatalf("earliest = %d, want a second after 5", at)
 	}
 }
@@ -128,7 +128,7 @@ func TestLogHoldsWhatOneThatWalksDoes(t *testing.T) {
 				t.Fatalf("history %d, step %d: %d runs for %d permits, want at most twice as many", seed, step, runs, g.kept)
 			}
 			most := 1 + random.Int64N(g.permits)
-			if got, want := [...]int64{g.kept, g.used(read), int64(g.opens(most, nil))}, [...]int64{int64(len(w.at)), w.used(read), int64(w.opens(most))}; got != want {
+			if got, want := [...]int64{g.kept, g.used(read), int64(g.opens(most))}, [...]int64{int64(len(w.at)), w.used(read), int64(w.opens(most))}; got != want {
 				t.Fatalf("history %d, step %d: %v permits kept, used and opening for %d, want %v", seed, step, got, most, want)
 			}
 		}

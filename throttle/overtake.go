@@ -1,6 +1,9 @@
 package throttle
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An Overtaker is a [Limiter] that knows what it costs the caller at the head
 // of a line if another goes before it. It is found by type assertion; the
@@ -22,7 +25,6 @@ var _ Overtaker = (*set)(nil)
 type first struct {
 	asking
 	charged Instant
-	request *Request
 	n       int64 // permits of the limit that is asked
 }
 
@@ -52,48 +54,77 @@ func (s *set) overtaking(now Instant, r, head *Request) (at Instant, delay time.
 	if allowed > now {
 		return allowed, 0, nil
 	}
-	h := s.asking(now, head)
-	alone := max(s.allowed(h, head), now)
-	h.first = &first{asking: a, charged: max(allowed, a.line), request: r}
-	return now, max(s.allowed(h, head), now).Sub(alone), nil
+	alone := max(s.allowed(s.asking(now, head), head), now)
+	f := first{asking: a, charged: max(allowed, a.line)}
+	return now, s.allowedAfter(&f, r, head).Sub(alone), nil
 }
 
-// after returns the bucket as it would be after the departure.
-func (b *bucket) after(f *first) *bucket {
-	c := *b
-	if f.n > 0 {
-		c.returned = append(returned(nil), b.returned...)
-		c.spend(f.asking, f.charged, f.n)
+// allowedAfter returns when head can go, not before f, if r departs before it
+// as f says.
+func (s *set) allowedAfter(f *first, r, head *Request) Instant {
+	a := s.asking(f.now, head)
+	for {
+		allowed := max(Instant(s.pausedTo.Load()), s.tunedAt, f.now)
+		for i, rule := range s.rules {
+			if n := int64(head.Of(i)); n > 0 {
+				f.n = int64(r.Of(i))
+				allowed = max(allowed, rule.earliestAfter(f, a, n))
+			}
+		}
+		// As in allowed: a returned permit may be lost by then.
+		line := allowed.Add(-s.tolerance)
+		if allowed <= a.now || line <= a.line {
+			return allowed
+		}
+		a.line = line
 	}
-	return &c
 }
 
-// after returns the window as it would be after the departure.
-func (f *fixed) after(first *first) *fixed {
-	c := *f
+func (b *bucket) earliestAfter(f *first, a asking, n int64) Instant {
+	after := *b
+	if f.n > 0 {
+		after.returned = slices.Clone(b.returned)
+		after.spend(f.asking, f.charged, f.n)
+	}
+	return after.earliest(a, n)
+}
+
+func (f *fixed) earliestAfter(first *first, a asking, n int64) Instant {
+	after := *f
 	if first.n > 0 {
-		c.charge(first.now, first.n)
+		after.spacing = f.spacing.copied()
+		after.spend(first.asking, first.charged, first.n)
 	}
-	return &c
+	return after.earliest(a, n)
 }
 
-// after returns the counters as they would be after the departure.
-func (s *sliding) after(f *first) *sliding {
-	c := *s
+func (s *sliding) earliestAfter(f *first, a asking, n int64) Instant {
+	after := *s
 	if f.n > 0 {
-		c.charge(f.now, f.n)
+		after.spacing = s.spacing.copied()
+		after.spend(f.asking, f.charged, f.n)
 	}
-	return &c
+	return after.earliest(a, n)
 }
 
-// spacingAfter returns when the next request may go, whatever it costs, after
-// the departure that is imagined to come first, if there is one.
-func (c *counting) spacingAfter(f *first) Instant {
-	s := c.spacing
-	if f != nil && f.n > 0 && !s.over(f.now) {
+// earliestAfter copies no runs: there may be a million.
+func (g *log) earliestAfter(f *first, _ asking, n int64) Instant {
+	opens, spacing := g.opens(n+f.n), g.spacing
+	if f.n > 0 {
+		spacing = g.spacing.copied()
+		spacing.spend(f.now, f.charged, f.n)
+		if n+f.n > g.permits { // f itself stands in the way
+			opens = max(opens, f.now.Add(g.limit.Per))
+		}
+	}
+	return max(opens, spacing.earliest())
+}
+
+// copied returns a copy of the spacing, with a line of its own.
+func (s spacing) copied() spacing {
+	if s.line != nil {
 		line := *s.line
-		line.charge(f.charged, f.n)
 		s.line = &line
 	}
-	return s.earliest()
+	return s
 }

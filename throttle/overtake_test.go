@@ -116,3 +116,11 @@ func TestOvertakeCostsTheHeadWhatItSays(t *testing.T) {
 		t.Errorf("%d overtook and %d were held for the head's sake, want 50 of each", granted, held)
 	}
 }
+
+// What a function charges nobody else knows.
+func TestFunctionLetsNobodyOvertake(t *testing.T) {
+	limiter := throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) { return now, nil })
+	if _, ok := limiter.(throttle.Overtaker); ok {
+		t.Error("the limiter of a function is an Overtaker")
+	}
+}

@@ -9,6 +9,8 @@ type rule interface {
 	// earliest returns the instant since which n permits can be spent, if nothing
 	// else is spent before. It may be in the past.
 	earliest(a asking, n int64) Instant
+	// earliestAfter is earliest if the departure f is imagined to come before.
+	earliestAfter(f *first, a asking, n int64) Instant
 	// spend charges n permits for a departure at a.now, and returns the instant at
 	// which they count. The instant charged, not after a.now, is the one since
 	// which all limits allowed the departure. A bucket is charged at that instant,
@@ -49,10 +51,7 @@ const longestOwed = 1 << 47 * time.Microsecond
 
 // An asking says when a request is decided, and since when it was in line, no
 // further back than the tolerance.
-type asking struct {
-	now, line Instant
-	first     *first // nil: nobody departs before
-}
+type asking struct{ now, line Instant }
 
 // newRule returns the rule of a resolved limit. Windows that follow the wall
 // clock read it through wall. If wall is nil, instants are the wall clock.

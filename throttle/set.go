@@ -138,9 +138,6 @@ func (s *set) allowed(a asking, r *Request) Instant {
 		allowed := Instant(s.pausedTo.Load())
 		for i, rule := range s.rules {
 			if n := int64(r.Of(i)); n > 0 {
-				if a.first != nil {
-					a.first.n = int64(a.first.request.Of(i))
-				}
 				allowed = max(allowed, from, rule.earliest(a, n))
 			}
 		}

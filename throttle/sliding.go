@@ -46,16 +46,12 @@ func (s *sliding) at(now Instant) counts {
 // earliest returns when n more permits keep the estimate within the limit and
 // the spacing lets them go.
 func (s *sliding) earliest(a asking, n int64) Instant {
-	spaced := s.spacingAfter(a.first)
-	if a.first != nil {
-		s = s.after(a.first)
-	}
 	c := s.at(a.now)
 	opens := s.opens(c, n)
 	if a.now < c.start {
 		opens = max(opens, c.start)
 	}
-	return max(opens, spaced)
+	return max(opens, s.spacing.earliest())
 }
 
 // opens returns since when n more permits keep the estimate within the limit.

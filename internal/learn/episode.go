@@ -27,7 +27,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 
 // probeRefused handles the refusal of a call that left after the episode began.
 func (s *State) probeRefused(f *Fact, now throttle.Instant) {
-	if s.Mode == Trial && f.Flying <= 1 {
+	if s.Mode == Trial && f.alone() {
 		s.Banned = now.Add(60e9)
 		s.toRate()
 	}

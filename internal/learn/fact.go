@@ -19,6 +19,10 @@ type Fact struct {
 	Quotas   []Quota          // what the answer tells of the vendor's limits; not kept
 }
 
+// alone reports whether no other call of the lane was in flight from f's departure
+// until its answer was heard. A call that left later may have overtaken f.
+func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
+
 // A Quota is what an answer tells of one limit. The zero value says nothing.
 type Quota struct {
 	Name, Unit string

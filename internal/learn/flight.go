@@ -60,11 +60,11 @@ func (s *State) toRate() {
 
 // flightRefused handles a refusal while calls in flight are bounded.
 func (s *State) flightRefused(f *Fact, now throttle.Instant) {
-	if s.Mode == Trial && f.Flying > 1 && s.Lowered < 4 &&
+	if s.Mode == Trial && !f.alone() && s.Lowered < 4 &&
 		(s.Lowered < 0 || float64(f.Flying) >= s.Ceil-1 && float64(f.Ordinal-s.End.Ordinal) >= s.Ceil) {
 		s.Lowered++
-		s.Ceil = min(s.Ceil-1, float64(f.Flying-1))
-		s.Cap = min(s.Cap, 0.8*s.Ceil)
+		s.Ceil = max(1, min(s.Ceil-1, float64(f.Flying-1)))
+		s.Cap = min(s.Cap, max(1, 0.8*s.Ceil))
 		s.Run = 0
 		return
 	}

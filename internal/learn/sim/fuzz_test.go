@@ -51,10 +51,17 @@ func TestNobodyIsStuck(t *testing.T) {
 			}.over(4*time.Minute, 6*time.Minute).changing(becomes(142*time.Second, rule(Log, 16, time.Second), rule(Sliding, 198, 30*time.Second))),
 			6.6,
 		},
+		{
+			"calls in flight fall to one, and overtake each other",
+			Scenario{
+				Vendor: vendor(rule(Flight, 3, 0)), Style: Gateway, Service: 93 * ms, Exponential: true, Way: 6400 * time.Microsecond, Jitter: 0.5, Workers: 15,
+			}.over(90*time.Second, 2*time.Minute).changing(becomes(time.Minute, rule(Flight, 1, 0))),
+			9.3,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for seed := range uint64(3) {
+			for seed := range uint64(5) {
 				d := Draw{Seed: seed + 1, Run: tt.run, Rate: tt.rate}
 				if used, _ := d.Play(); used < Stuck {
 					t.Errorf("seed %d: served %.3f of what could be", d.Seed, used)
