@@ -20,7 +20,7 @@ func TestFailuresAreNeverAHotLoop(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
 			f.server.Break(fault)
-			f.work(0, 8, 12*time.Second)
+			f.work(0, 8, 14*time.Second)
 			time.Sleep(10 * time.Second)
 			// The share of a hundred replicas is one in two seconds.
 			if n := len(f.all()); n < 5 || n > 6 {
@@ -33,8 +33,9 @@ func TestFailuresAreNeverAHotLoop(t *testing.T) {
 			f.server.Break(redispipe.Healthy)
 			f.wg.Wait()
 			f.bounded(100, 1)
-			if n := len(f.all()); n < 150 {
-				t.Errorf("%d departures, want more than 150 of the two seconds after the server came back", n)
+			// A probe that was lost takes a second, and the next comes half a second later.
+			if n := len(f.all()); n < 200 {
+				t.Errorf("fault %v: %d departures, want the whole rate within two seconds after the server came back", fault, n)
 			}
 		})
 	}

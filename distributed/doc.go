@@ -64,14 +64,23 @@
 //
 // What the vendor may see in any window W of a limit of R per second and burst
 // B, where N is the number of replicas that each cut-off one divides by, s is
-// [Store.Share], and X is the permit tolerance and the spread of the way from
-// the last check to the vendor:
+// [Store.Share], L is what Redis told last that was left of a limit of more than a
+// minute, zero of others, and X is the permit tolerance and the spread of the way
+// from the last check to the vendor:
 //
 //	no fault, or replicas killed, stopped, restarted:  R (W+X) + B
 //	the state in Redis lost:                           + B, once
-//	k of N replicas cut off for D:                     + k (s R D / N + 1)
-//	all replicas cut off for D:                        s R D + N
+//	the clock of Redis moved on:                       + B and the runs in hand, once
+//	the clock of Redis moved back:                     nothing more
+//	k of N replicas cut off for D:                     + k (s (R D + L) / N + 1)
+//	all replicas cut off for D:                        s (R D + L) + N
+//	FailOpen, k replicas cut off for D:                + k (R (D+X) + B)
 //	FailClosed:                                        R (W+X) + B, always
+//
+// B is 1 of a leaky bucket, the permits of a sliding log or a sliding window, and
+// twice the permits of a fixed window: what is late in one may stand beside what is
+// early in the next. So a log of 200/s may show more than 200 in a second, though no
+// second was granted more: a permit that counts at one instant may leave X later.
 //
 // And of M calls in flight, each of which ends within the time that is left of a lease
 // or counts on top of these:

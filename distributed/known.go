@@ -95,6 +95,15 @@ func (k *known) replicas(set *settings) int {
 	}
 }
 
+// left returns how many permits of a limit the store had left, by what it told last;
+// zero: it told nothing.
+func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
+	if k.states == nil {
+		return 0
+	}
+	return max(k.state(now, i, s).Headroom, 0)
+}
+
 // state returns what is known of a limit. The store tells all of it once a second, and
 // with each reply when there is a permit: of a saturated bucket that is the newer word.
 func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {

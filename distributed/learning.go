@@ -288,7 +288,7 @@ func (l *limiter) obey(p throttle.Pacing) {
 		l.repace(p.Interval)
 		if l.outage.local != nil && l.outage.on {
 			l.outage.stale = true
-			l.outage.enforce(l.clock.now(), &l.store.set, l.limits, l.known.replicas(&l.store.set))
+			l.enforce()
 		}
 	}
 }

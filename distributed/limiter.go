@@ -84,7 +84,7 @@ func (l *limiter) replaced() {
 	l.discard(l.hand.all())
 	l.reports, l.outage.stale = l.reports.timed(), true
 	if l.outage.local != nil {
-		l.outage.enforce(l.clock.now(), &l.store.set, l.limits, l.known.replicas(&l.store.set))
+		l.enforce()
 	}
 }
 

@@ -23,6 +23,7 @@ type outage struct {
 	local    throttle.Limiter // nil: there was no outage yet. It stays, so that the next outage is no new start.
 	replicas int              // that local divides the limits by
 	stale    bool             // the limits changed since local was tuned
+	spaced   []throttle.Limit // those of local, without what the store had left
 	spent    []int64          // of each limit, through local, which the store was not told yet
 	probe    *time.Timer      // of a failure that is not the node's; nil: none was needed yet
 }
@@ -30,11 +31,32 @@ type outage struct {
 // end ends the outage. What was spent in it is still to be told.
 func (o *outage) end() { o.on, o.cause, o.failures = false, "", 0 }
 
-// enforce has local enforce the limits under a policy, for one of so many replicas.
-func (o *outage) enforce(now throttle.Instant, set *settings, limits []throttle.Limit, replicas int) {
+// enforce has the limits enforced here under the policy for a loss.
+func (l *limiter) enforce() {
+	now, set, limits := l.clock.now(), &l.store.set, l.limits
+	replicas := l.known.replicas(set)
 	if set.onLoss == FailLocal {
 		limits = divided(limits, set.share, replicas)
+		l.outage.spaced = slices.Clone(limits)
+		for i := range limits {
+			if l.limits[i].Per > longPer {
+				// It is spent once: what was used here stays used from outage to outage.
+				limits[i].Algorithm = throttle.AlgorithmTokenBucket
+				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*set.share/float64(replicas)), 1)
+				l.outage.stale = true
+			}
+		}
 	}
+	l.outage.enforce(now, set, limits, replicas)
+}
+
+// longPer is the longest time of a limit that is spaced evenly in an outage. Of a longer
+// one each replica has its part of what the store had left at once: at half of 5000 a
+// day for each of 8 replicas a permit would come every four and a half minutes.
+const longPer = time.Minute
+
+// enforce has local enforce limits that are for one of so many replicas.
+func (o *outage) enforce(now throttle.Instant, set *settings, limits []throttle.Limit, replicas int) {
 	switch {
 	case o.local == nil:
 		local, err := throttle.Local{}.Limiter("", limits...)
@@ -77,6 +99,10 @@ func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (throttle.Instant, error) {
 	r.Since = max(r.Since, now.Add(-s.tolerance/2))
 	at, err := o.local.Take(now, r)
+	if errors.Is(err, throttle.ErrExceedsBurst) { // by what is left here, not by the lane's limits
+		_ = o.local.Tune(now, o.spaced...) // they were resolved before
+		at, err = o.local.Take(now, r)
+	}
 	if err != nil || at > now {
 		return at, err
 	}
@@ -150,9 +176,9 @@ func (l *limiter) beginOutage(cause string) {
 		return
 	}
 	l.outage.on = true
-	now, set := l.clock.now(), &l.store.set
-	if set.onLoss != FailClosed {
-		l.outage.enforce(now, set, l.limits, l.known.replicas(set))
+	now := l.clock.now()
+	if l.store.set.onLoss != FailClosed {
+		l.enforce()
 	}
 	if l.paused > 0 {
 		l.outage.pause(now, l.paused)

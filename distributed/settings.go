@@ -12,7 +12,8 @@ type Loss uint8
 // The policies for a loss.
 const (
 	// FailLocal paces here at a share of the limits: Store.Share of them,
-	// divided by the replicas that were alive last. It is the zero policy.
+	// divided by the replicas that were alive last. Of limits of more than a
+	// minute the same share of what was left may go at once. It is the zero policy.
 	FailLocal Loss = iota
 	// FailOpen enforces the whole limits here: the vendor may see them once
 	// for each replica.
