@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -64,5 +65,39 @@ func BenchmarkPlace(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What an admission costs in a line of 10 and of 100,000, with three classes and a
+// hundred tenants: the head departs, and a newcomer enters.
+func BenchmarkAdmission(b *testing.B) {
+	for _, n := range []int{10, 1000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l := &line{share: DefaultLowPriorityShare}
+			names := make([]string, 100)
+			for i := range names {
+				names[i] = fmt.Sprint("tenant ", i)
+			}
+			enter := func(w *waiter, i int) {
+				w.place = place{throttle.Instant(i), int64(i)}
+				l.enter(w, urgency{Priority(i % 3), names[i%len(names)], 1 + i%2})
+			}
+			for i := range n {
+				enter(&waiter{deadline: throttle.Never, cost: 1}, i)
+			}
+			b.ReportAllocs()
+			for i := n; b.Loop(); i++ {
+				w := l.first()
+				l.depart(w)
+				enter(w, i)
+			}
+		})
+	}
+}
+
+// A waiter fits a size of which the allocator wastes nothing.
+func TestWaiterIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(waiter{}); size > 128 {
+		t.Errorf("a waiter has %d bytes, want 128 at most", size)
 	}
 }

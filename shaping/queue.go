@@ -218,7 +218,8 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 	for {
 		w.ready = make(chan struct{}) // not in join, which uses more stack
 		q.mu.Lock()                   // nor that
-		begun, err := q.join(w, t)
+		now, bound := q.approach(w)
+		begun, err := q.join(w, t, bound, now)
 		if !w.waits {
 			return conclude(ended, err)
 		}
@@ -266,20 +267,35 @@ func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 	return q.Hook.wait(w.ctx, begun)
 }
 
-// join puts w in line, or answers at once, by granting or rejecting it. It
-// unlocks the queue.
-func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
-	defer q.mu.Unlock()
-	now := q.Now()
+// approach returns the present instant and the one before which w cannot go. The
+// limiter needs much stack for that: so it is asked here, before join. If it
+// panics, the queue is unlocked.
+func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
+	asked := false
+	defer func() {
+		if !asked {
+			q.mu.Unlock()
+		}
+	}()
+	now = q.Now()
 	if min(q.due, q.overtakes) <= now { // its timer is late
 		q.advance(now)
 	}
+	w.since = q.since(now)
+	bound = q.earliest(w, now)
+	asked = true
+	return now, bound
+}
+
+// join puts w in line, who cannot go before bound, or answers at once, by granting
+// or rejecting it. It unlocks the queue.
+func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wait, err error) {
+	defer q.mu.Unlock()
 	if q.closed {
 		return nil, q.rejected(now)
 	}
 	came := w.place
 	q.stand(w, t, now)
-	bound := q.earliest(w, now)
 	next, err := q.ask(w, bound, now)
 	if err == nil && next <= now {
 		q.pass(w, next, now)
@@ -305,7 +321,9 @@ func (q *Queue) join(w *waiter, t *Turn) (begun *Wait, err error) {
 	return begun, nil
 }
 
-// rejected returns the error of a closed queue.
+// rejected returns the error of a closed queue. It is not inlined, as earliest.
+//
+//go:noinline
 func (q *Queue) rejected(now throttle.Instant) *Error {
 	return q.rejection(ErrClosed, throttle.Forecast{}, now)
 }
@@ -357,7 +375,10 @@ func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, e
 	return at, err
 }
 
-// foretell returns what the hook is told of a wait that begins.
+// foretell returns what the hook is told of a wait that begins. It is not
+// inlined, as earliest.
+//
+//go:noinline
 func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	f := q.forecast(w, now)
 	begun := &Wait{
@@ -377,7 +398,6 @@ func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
 // standing in line goes before those who joined the line in the instant in
 // which it passed.
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
-	w.since = q.since(now)
 	w.cost = q.burden(w)
 	q.numbered++
 	switch {
