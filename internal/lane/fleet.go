@@ -206,7 +206,7 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	}
 	f.facts = append(f.facts, fact)
 	if !urgent && (len(f.facts) == 1 || fact.Refused) {
-		f.linger(s, fact.Refused, held)
+		f.linger(fact.Refused, held)
 	}
 	return urgent
 }
@@ -222,7 +222,7 @@ func (f *fleet) telling(fact *learn.Fact) bool {
 // linger has what is to be told wait no longer than a moment for a call that goes
 // anyway. While a rate is in force such calls go; otherwise everybody may be
 // waiting for what is to be told.
-func (f *fleet) linger(s *learn.State, refused, held bool) {
+func (f *fleet) linger(refused, held bool) {
 	d := soon
 	switch {
 	case refused: // what was served is counted without it
