@@ -74,9 +74,9 @@ func telling(opt *redis.Options) func(ctx context.Context, network, addr string)
 		dial = redis.NewDialer(opt)
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return undialled{err}, nil
+		conn, failed := dial(ctx, network, addr)
+		if failed != nil {
+			conn = undialled{failed}
 		}
 		return conn, nil
 	}

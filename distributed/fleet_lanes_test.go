@@ -120,7 +120,6 @@ func TestAnOutageCostsNothingPerLane(t *testing.T) {
 		calling.Go(func() { c.each(waiting, waiting) })
 	}
 	server.Restart()
-	began = time.Now()
 	_, failures := c.states()
 	took := await(t, "all lanes to be back", func() bool { lost, _ := c.states(); return lost == 0 })
 	calling.Wait()

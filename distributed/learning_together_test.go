@@ -243,7 +243,7 @@ func TestProcessesThatAreNotToLearnObey(t *testing.T) {
 				}
 			}
 			for i, p := range f.all {
-				if rate := learnedRate(p); (rate > 180 && rate < 220) != (learning > 0) {
+				if rate := learnedRate(p); (rate > 140 && rate < 260) != (learning > 0) { // the hidden one is 200/s
 					t.Errorf("%d learn: process %d knows %.0f/s", learning, i, rate)
 				}
 			}
