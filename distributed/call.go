@@ -74,7 +74,9 @@ func (l *limiter) missed(req *request, cause string) {
 	if req.limits != l.encoded {
 		again = again.timed()
 	}
-	l.reports = append(again, l.reports...)
+	if l.reports = append(again, l.reports...); len(l.reports) > maxReports {
+		l.reports.condense(l.encoded)
+	}
 }
 
 // prepare makes the request of a call that leaves now.

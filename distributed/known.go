@@ -95,10 +95,13 @@ func (k *known) replicas(set *settings) int {
 	}
 }
 
+// leftFor is how long it is believed what the store had left: others spend of it.
+const leftFor = 10 * time.Second
+
 // left returns how many permits of a limit the store had left, by what it told last;
-// zero: it told nothing.
+// zero: it told nothing, or too long ago.
 func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
-	if k.states == nil {
+	if k.states == nil || now.Sub(k.statesAt) > leftFor {
 		return 0
 	}
 	return max(k.state(now, i, s).Headroom, 0)

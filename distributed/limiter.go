@@ -352,5 +352,5 @@ func (l *limiter) Close() error {
 // sayGoodbye begins a call for what a closed limiter still has to tell, and reports
 // whether there is one.
 func (l *limiter) sayGoodbye() bool {
-	return len(l.reports) > 0 && !l.outage.on && l.start(nil)
+	return (len(l.reports) > 0 || l.outage.owes()) && !l.outage.on && l.start(nil)
 }

@@ -120,7 +120,7 @@ func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.For
 		return throttle.Forecast{At: now}
 	}
 	f := o.local.Forecast(now, r)
-	if f.At > now && f.At != throttle.Never {
+	if f.At > now { // it may be Never: for a cost that only the spaced limits let go
 		return throttle.Forecast{At: now, Reason: throttle.ReasonStore}
 	}
 	return f

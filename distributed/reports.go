@@ -41,7 +41,10 @@ const maxReports = 256
 
 // add appends a report, of costs in so many permits as the limits can count.
 func (r *reports) add(p pending, limits *encodedLimits) {
-	if len(*r) == maxReports {
+	if p.kind == reportPause { // it ends later than those that wait to be told
+		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.kind == reportPause })
+	}
+	if len(*r) >= maxReports {
 		r.condense(limits)
 	}
 	*r = append(*r, p)

@@ -21,7 +21,7 @@ import (
 const scriptSum = "67838a7af88bc2be4e4d046907f8535492d6e1b8a797823e021f0bd11de2a2c4"
 
 // slotsScriptSum is that of the script that shares slots.
-const slotsScriptSum = "2206f6ec013ecbb65241f6edcefb01093c16d7fb83531791d515ce87d38c448c"
+const slotsScriptSum = "1a0bd431ccf2949f85b53012898b3de4258a4e17ff609288dd3253dd9305af4d"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptText()))

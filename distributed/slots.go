@@ -114,7 +114,7 @@ func (f *slots) allowed(now time.Time) int {
 	switch {
 	case !f.lost:
 		return f.lease.allows(now)
-	case now.Before(f.lease.until): // nobody can have them in turn
+	case f.lease.has > 0 && now.Before(f.lease.until): // nobody can have them in turn
 		return f.lease.has
 	default:
 		return f.share()

@@ -16,7 +16,7 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	store.Replicas, store.Differs = l.known.alive, l.known.differs
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
-		Whole:  now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.outage.on && len(l.reports) == 0,
+		Whole:  now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.outage.on && len(l.reports) == 0 && !l.outage.owes(),
 		Limits: make([]throttle.LimitState, len(l.configured())),
 		Store:  &store,
 	}

@@ -101,23 +101,24 @@ func (s *set) replace(now Instant, limits []Limit) {
 func Inherit(old, limits []Limit) []int {
 	claimed := make([]bool, len(old))
 	for j, o := range old {
-		claimed[j] = named(o, j) && slices.ContainsFunc(limits, func(l Limit) bool { return l.Name == o.Name && l.Unit == o.Unit })
+		claimed[j] = named(old, j) && slices.ContainsFunc(limits, func(l Limit) bool { return l.Name == o.Name && l.Unit == o.Unit })
 	}
 	heirs := make([]int, len(limits))
-	for i, l := range limits {
-		heirs[i] = heir(old, claimed, l, i)
+	for i := range limits {
+		heirs[i] = heir(old, claimed, limits, i)
 	}
 	return heirs
 }
 
 // named reports whether limit i of a list has a name that a user gave.
-func named(l Limit, i int) bool { return l.Name != l.placeName(i) }
+func named(limits []Limit, i int) bool { return limits[i].Name != placeName(limits, i) }
 
 // heir returns the index of the old limit from which limit i takes over, or -1.
-func heir(old []Limit, claimed []bool, l Limit, i int) int {
+func heir(old []Limit, claimed []bool, limits []Limit, i int) int {
+	l := limits[i]
 	same := func(o Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm }
 	for _, like := range []func(j int, o Limit) bool{
-		func(_ int, o Limit) bool { return named(l, i) && o.Name == l.Name },
+		func(_ int, o Limit) bool { return named(limits, i) && o.Name == l.Name },
 		func(j int, o Limit) bool { return !claimed[j] && j == i && same(o) },
 		func(j int, o Limit) bool { return !claimed[j] && same(o) },
 		func(j int, _ Limit) bool { return !claimed[j] && j == i },

@@ -23,7 +23,7 @@ type Limit struct {
 	Burst     int           // token bucket and GCRA: the most permits at once; zero: 1
 	Unit      string        // what a permit counts: "tokens", ...; zero: "requests"
 	Align     Align         // fixed window: where windows begin; zero: the epoch in UTC
-	Name      string        // in telemetry and store keys; zero: made of unit and place in the list, never of the numbers or the algorithm
+	Name      string        // in telemetry and store keys; zero: made of the unit and the place among limits of up to a minute, or longer ones
 }
 
 // An Algorithm says how a limit is enforced. The zero value is the token
@@ -280,6 +280,7 @@ func (a Align) check(per time.Duration) error {
 // hold the numbers, it is not for telemetry.
 func (l Limit) Label() string {
 	place, made := strings.CutPrefix(l.Name, l.unit()+"-")
+	place = strings.TrimPrefix(place, "long-")
 	if l.Name != "" && (!made || strings.Trim(place, "0123456789") != "") {
 		return l.Name
 	}
@@ -293,10 +294,23 @@ func (l Limit) Label() string {
 	return l.String()
 }
 
-// placeName returns the name of limit i in a list if none was given. The numbers and
-// the algorithm are not in it, so that replicas that are told other ones, as in a rolling
-// deploy, still mean the same limit.
-func (l Limit) placeName(i int) string { return fmt.Sprintf("%s-%d", l.Unit, i) }
+// placeName returns the name of limit i of a list if none was given: its place among
+// those of its unit that are as short, or as long. The numbers and the algorithm are not
+// in it, so that replicas that are told other ones, as in a rolling deploy, still mean
+// the same limit. But a limit of a day is none of a second, wherever they stand.
+func placeName(limits []Limit, i int) string {
+	const longest = time.Minute // that is short
+	l, place := limits[i], 0
+	for _, before := range limits[:i] {
+		if before.unit() == l.unit() && (before.Per > longest) == (l.Per > longest) {
+			place++
+		}
+	}
+	if l.Per > longest {
+		return fmt.Sprintf("%s-long-%d", l.unit(), place)
+	}
+	return fmt.Sprintf("%s-%d", l.unit(), place)
+}
 
 // Resolve returns a copy of limits that are enforced together, with every zero
 // Burst, Unit and Name filled in as stores and telemetry need them. The error
@@ -316,7 +330,7 @@ func Resolve(limits ...Limit) ([]Limit, error) {
 		}
 		l.Unit = l.unit()
 		if l.Name == "" {
-			l.Name = l.placeName(i)
+			l.Name = placeName(limits, i)
 		}
 		if seen[l.Name] {
 			errs = append(errs, fmt.Errorf("throttle: two limits are named %q", l.Name))

@@ -90,7 +90,7 @@ func TestForecastTellsWhy(t *testing.T) {
 	forecast(throttle.Forecast{At: epoch.Add(100 * time.Millisecond), Limit: "requests-0", Reason: throttle.ReasonRate})
 	_, _ = l.Take(epoch, throttle.Request{Each: []int{0, 1}})
 	hour := throttle.Instant(time.Hour)
-	forecast(throttle.Forecast{At: epoch/hour*hour + hour, Limit: "requests-1", Reason: throttle.ReasonRate})
+	forecast(throttle.Forecast{At: epoch/hour*hour + hour, Limit: "requests-long-0", Reason: throttle.ReasonRate})
 	until := epoch.Add(3 * time.Hour)
 	l.Reconcile(epoch, throttle.Fact{Until: until})
 	forecast(throttle.Forecast{At: until, Reason: throttle.ReasonPause})

@@ -26,6 +26,7 @@ local max, min, floor = math.max, math.min, math.floor
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000000 + clock[2]
+local longest = 3600000000 -- that a lease lasts, in microseconds
 local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
 
 -- read returns the lease that a field holds; nothing if it makes no sense:
@@ -41,10 +42,13 @@ local function read(text)
   local call, bound, till, has, wants, sure, since, called =
     text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
   if not call then return nil end
-  return {
+  local l = {
     call = tonumber(call), most = tonumber(bound), till = tonumber(till), has = tonumber(has),
     wants = tonumber(wants), sure = tonumber(sure), since = tonumber(since), called = tonumber(called),
   }
+  -- No lease is for longer, unless the clock has moved back since.
+  if l.till > now + longest or l.most < 1 or max(l.most, l.has, l.wants, l.sure) > 2^30 then return nil end
+  return l
 end
 
 local function write(l)

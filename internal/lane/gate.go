@@ -51,15 +51,18 @@ func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Insta
 	if g.quotas == nil || r.ID == 0 {
 		return g.takeUntold(now, r)
 	}
-	until := g.quotas.board(now)
-	if until > now && !g.closed(now) {
+	if until := g.quotas.ask(now); until > now && !g.closed(now) {
 		return until, nil
 	}
 	at, err = g.takeUntold(now, r)
-	if until <= now && (err != nil || at > now) {
-		g.quotas.leave()
+	if err != nil || at > now {
+		return at, err
 	}
-	return at, err
+	if until := g.quotas.board(now); until > now { // others departed meanwhile
+		g.refundUntold(now, at, r)
+		return until, nil
+	}
+	return at, nil
 }
 
 // takeUntold is Take if no told quota holds the call.
@@ -137,6 +140,9 @@ func (g *gate) resume() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closedTo = 0
+	if g.quotas != nil {
+		g.quotas.forget()
+	}
 }
 
 // Reconcile implements [throttle.Limiter].
@@ -227,11 +233,16 @@ const learnedLimit = "learned"
 
 // Refund implements [throttle.Limiter].
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
-	if r.ID != 0 && g.bound.holds() {
-		g.bound.land()
-	}
 	if g.quotas != nil && r.ID != 0 {
 		g.quotas.leave()
+	}
+	g.refundUntold(now, at, r)
+}
+
+// refundUntold is Refund of a call that no told quota has counted.
+func (g *gate) refundUntold(now, at throttle.Instant, r throttle.Request) {
+	if r.ID != 0 && g.bound.holds() {
+		g.bound.land()
 	}
 	g.refund(now, at, r)
 }

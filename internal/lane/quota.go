@@ -54,21 +54,39 @@ const (
 // near is a rounded one. Others tell the same time to the reset on every answer, or
 // when a bucket will be full: it then moves. And there are some that tell zero always.
 func (q *quota) exact() bool {
-	return q.key != 0 && q.far && !q.moved && (q.empty < 2 || q.limit <= 1)
+	return q.key != 0 && q.far && !q.moved && (q.empty < 2 || q.limit == 1)
 }
 
-// board counts one more call in flight. If as many are in flight as may be, it returns
+// ask returns now if a call may depart. If as many are in flight as may be, it returns
 // the later instant at which to ask again: before that, an answer must come.
+func (s *quotas) ask(now throttle.Instant) throttle.Instant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.admit(now, 0)
+}
+
+// board is ask, and counts the call in flight if it may depart.
 func (s *quotas) board(now throttle.Instant) throttle.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.admit(now, 1)
+}
+
+func (s *quotas) admit(now throttle.Instant, calls int) throttle.Instant {
 	room, until := s.room(now)
 	if room > 0 {
-		s.flying++
+		s.flying += calls
 		return now
 	}
 	s.held = true
 	return until
+}
+
+// forget forgets what was told: calls go, and their answers tell it anew.
+func (s *quotas) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = [mostQuotas]quota{}
 }
 
 // room returns how many calls may depart now and, if there is none, until when unless
@@ -81,7 +99,7 @@ func (s *quotas) room(now throttle.Instant) (n int, until throttle.Instant) {
 			continue
 		}
 		if !q.over && now >= q.end.Add(resetGuard) {
-			q.over, q.left = true, q.limit
+			q.over, q.left = true, max(q.limit, 1) // or nobody could ask
 		}
 		left := max(0, int(min(q.left, 1<<30))-s.flying)
 		n = min(n, left)
@@ -164,7 +182,7 @@ func (q *quota) read(now throttle.Instant, t *learn.Quota) {
 	if t.HasLimit {
 		q.limit = t.Limit
 	}
-	at := now.Add(t.Reset)
+	at := now.Add(min(t.Reset, longestPause))
 	later := at.Sub(q.end)
 	switch {
 	case later > blur && (q.over || now > q.end.Add(-blur)): // a window has begun, the first one perhaps

@@ -29,9 +29,10 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 }
 
 // spent takes in what an answer tells of quotas. If one is spent whose reset is exact,
-// the lane pauses until then, as it does for a refusal that tells that time.
+// the lane pauses until then, as it does for a refusal that tells that time. A lane that
+// keys share does not: the quota is of one of them.
 func (l *Lane) spent(a *Answer) {
-	if l.gate.quotas == nil || len(a.Quotas) == 0 {
+	if l.gate.quotas == nil || l.shared || len(a.Quotas) == 0 {
 		return
 	}
 	now := l.queue.Now()
