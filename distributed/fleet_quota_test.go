@@ -155,7 +155,7 @@ func TestALostStateEndsALongWait(t *testing.T) {
 				refused(t, "B", b)
 				wait := waits(t, "who waits at B", b)
 				if len(command) > 1 {
-					command = []string{"DEL", "weir:1:{fleet/lane}", "weir:1:{fleet/lane}:log:requests-0"}
+					command = []string{"DEL", "weir:1:{fleet/lane}", "weir:1:{fleet/lane}:log:requests-long-0"}
 				}
 				f.do(command...)
 				wait()

@@ -39,7 +39,7 @@ func (b *bench) used() *caller {
 	return c
 }
 
-func logOf(lane string) string { return logKey(lane, "requests-4") }
+func logOf(lane string) string { return logKey(lane, "requests-3") }
 
 // R19: whatever stands where the state should be, one call heals it, and costs no
 // more than that state.
