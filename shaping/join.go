@@ -1,0 +1,174 @@
+package shaping
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// approach returns the present instant and the one before which w cannot go. The
+// limiter needs much stack for that: so it is asked here, before join. If it
+// panics, the queue is unlocked.
+func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
+	asked := false
+	defer func() {
+		if !asked {
+			q.mu.Unlock()
+		}
+	}()
+	now = q.Now()
+	if min(q.due, q.overtakes) <= now { // its timer is late
+		q.advance(now)
+	}
+	w.since = q.since(now)
+	bound = q.earliest(w, now)
+	asked = true
+	return now, bound
+}
+
+// join puts w in line, who cannot go before bound, or answers at once, by granting
+// or rejecting it. It unlocks the queue.
+func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wait, err error) {
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, q.rejected(now)
+	}
+	came := w.place
+	q.stand(w, t, now)
+	next, err := q.ask(w, bound, now)
+	if err == nil && next <= now {
+		q.pass(w, next, now)
+		w.place = came
+		return nil, nil
+	}
+	shed := q.shed
+	if err == nil {
+		err = q.admit(w, came, bound, now)
+	}
+	if err != nil {
+		q.line.leave(w)
+		w.place = came
+		return nil, err
+	}
+	if q.Hook != nil {
+		begun = q.foretell(w, t, now)
+	}
+	q.await(w, next, now)
+	if q.shed > shed || q.mayOvertake() && w == q.line.first() { // others may go now
+		q.advance(now)
+	}
+	return begun, nil
+}
+
+// rejected returns the error of a closed queue. It is not inlined, as earliest.
+//
+//go:noinline
+func (q *Queue) rejected(now throttle.Instant) *Error {
+	return q.rejection(ErrClosed, throttle.Forecast{}, now)
+}
+
+// pass lets w, who has just entered the line, depart at once.
+func (q *Queue) pass(w *waiter, charged, now throttle.Instant) {
+	w.out = &outcome{charged: charged, granted: now}
+	q.line.depart(w)
+	q.caughtUp(charged, w.since)
+	if q.line.count > 0 { // it overtook them
+		q.advance(now)
+	}
+}
+
+// take asks the limiter for what w asks for.
+func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Instant, error) {
+	return q.limiter.Take(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
+}
+
+// earliest returns the instant before which w cannot go. It is not inlined,
+// because that would enlarge the stack of join, which calls others.
+//
+//go:noinline
+func (q *Queue) earliest(w *waiter, now throttle.Instant) throttle.Instant {
+	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id}).At
+}
+
+// forecast returns the limiter's forecast for w.
+func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
+	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
+}
+
+// ask asks the limiter for w, who has just entered the line, if w is its head
+// or may overtake it. If w can never be granted, it asks even so, for the error.
+// It returns when the head asks again; if that is not after now, w is granted.
+func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, error) {
+	heads := w == q.line.first()
+	switch {
+	case heads || bound == throttle.Never:
+	case q.mayOvertake():
+		return q.newcomerOvertakes(w, now), nil
+	default:
+		return q.due, nil
+	}
+	at, err := q.take(w, now)
+	if err == nil && at > now && !heads {
+		return q.due, nil
+	}
+	return at, err
+}
+
+// foretell returns what the hook is told of a wait that begins. It is not
+// inlined, as earliest.
+//
+//go:noinline
+func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
+	f := q.forecast(w, now)
+	begun := &Wait{
+		Queue:   q,
+		Planned: max(0, f.At.Sub(now)),
+		Waiting: q.line.count - 1,
+		Limit:   f.Limit,
+		Reason:  cmp.Or(f.Reason, throttle.ReasonRate),
+	}
+	if t != nil {
+		begun.Visits = t.visits
+	}
+	return begun
+}
+
+// stand puts w in line, at its place. A turn that passed before without
+// standing in line goes before those who joined the line in the instant in
+// which it passed.
+func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
+	w.cost = q.burden(w)
+	q.numbered++
+	switch {
+	case w.arrived == 0:
+		w.place = place{now, q.numbered}
+	case w.number == 0:
+		w.number = math.MinInt64 + q.numbered
+	}
+	q.line.share = q.lowPriorityShare()
+	q.line.enter(w, urgencyOf(w.ctx).of(t))
+}
+
+// since returns when a newcomer counts as having come. That is now, or earlier
+// by as much as a caller left the line late a moment ago. Without this, a
+// single worker in a loop would fall behind by a timer's lateness with each
+// call, because it has no line in which that lateness could count.
+func (q *Queue) since(now throttle.Instant) throttle.Instant {
+	if q.late > 0 && now <= q.lateTo {
+		return now.Add(-q.late)
+	}
+	q.caughtUp(now, now)
+	return now
+}
+
+// caughtUp ends the credit for lateness that since gives to a newcomer, if the
+// newcomer's permits were charged at the very instant at which it counted as
+// having come. Nothing fell due during the lateness then, so it has delayed
+// nobody, and its credit must not let several callers leave at once.
+func (q *Queue) caughtUp(charged, since throttle.Instant) {
+	if charged == since && q.late > 0 {
+		q.late = 0
+		q.busy.Store(q.line.count > 0 || q.closed)
+	}
+}
