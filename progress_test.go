@@ -154,7 +154,7 @@ func TestRefusedLaneServesAgain(t *testing.T) {
 	room := make(chan struct{}, together)
 	var wg sync.WaitGroup
 	for i, c := range recoveries() {
-		if i%4 == 3 && i > 3 {
+		if i%4 == 3 && i > 3 || i > together && testing.Short() {
 			continue // as much load as need be: the bubble has all of them
 		}
 		room <- struct{}{}

@@ -9,19 +9,24 @@ import (
 	"github.com/weirgo/weir/throttle/limitertest"
 )
 
-var histories = flag.Int("histories", full(150, 40), "random histories of the script for each algorithm")
+var histories = flag.Int("histories", 0, "random histories of the script for each algorithm; 0: 150 if CI is set, 40 otherwise, 5 with -short")
 
-// full returns the first number if CI is set, and otherwise the second, which is
-// what a change has time for.
-func full(all, few int) int {
-	if os.Getenv("CI") != "" {
-		return all
+// lives returns how many random histories the script lives for each algorithm.
+func lives() int {
+	switch {
+	case *histories > 0:
+		return *histories
+	case testing.Short():
+		return 5
+	case os.Getenv("CI") != "":
+		return 150
+	default:
+		return 40 // what a change has time for
 	}
-	return few
 }
 
 // The script decides as every limiter does.
 func TestScriptDecisions(t *testing.T) {
 	b := newBench(t)
-	limitertest.Suite{Make: b.limiter, Histories: *histories, Tick: time.Microsecond}.Decisions(t)
+	limitertest.Suite{Make: b.limiter, Histories: lives(), Tick: time.Microsecond}.Decisions(t)
 }

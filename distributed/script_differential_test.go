@@ -18,7 +18,7 @@ var onlySeed = flag.Int64("seed", -1, "the one history in which the script is he
 // history.
 func TestScriptDecidesAsTheLocalLimiter(t *testing.T) {
 	b := newBench(t)
-	first, last := int64(0), int64(4**histories)
+	first, last := int64(0), int64(4*lives())
 	if *onlySeed >= 0 {
 		first, last = *onlySeed, *onlySeed+1
 	}

@@ -83,7 +83,7 @@ func TestPromisesKeepTheLimits(t *testing.T) {
 		throttle.AlgorithmTokenBucket, throttle.AlgorithmLeakyBucket, throttle.AlgorithmFixedWindow,
 		throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow,
 	}
-	for seed := range uint64(*histories) {
+	for seed := range uint64(lives()) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		limits := make([]throttle.Limit, 1+random.IntN(2))
 		for i := range limits {
@@ -443,7 +443,7 @@ func TestClaimsOfOtherKindsAreTakenOver(t *testing.T) {
 		throttle.TokenBucket(100, time.Second, 10), throttle.LeakyBucket(90, time.Second), throttle.FixedWindow(80, time.Second),
 		throttle.SlidingLog(70, time.Second), throttle.SlidingWindow(60, time.Second), zoned,
 	}
-	for seed := range uint64(*histories) / 5 {
+	for seed := range uint64(lives()) / 5 {
 		random := rand.New(rand.NewPCG(seed, 4))
 		lane, now := b.lane(), int64(dawn)
 		for range 40 {

@@ -9,7 +9,11 @@ import (
 )
 
 func TestDecisions(t *testing.T) {
-	limitertest.Suite{Make: throttle.NewAt, Histories: 10_000}.Decisions(t)
+	histories := 10_000
+	if testing.Short() {
+		histories = 500
+	}
+	limitertest.Suite{Make: throttle.NewAt, Histories: histories}.Decisions(t)
 }
 
 // A limiter that computes in whole microseconds runs the same cases: this one
