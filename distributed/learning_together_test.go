@@ -122,6 +122,7 @@ func TestProcessesLearnTogether(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+", "+work.name, func(t *testing.T) {
+				t.Parallel() // they compute, each in a bubble of its own
 				synctest.Test(t, func(t *testing.T) {
 					f := newCompany(t, c.styles...)
 					if len(work.calls) == 1 {

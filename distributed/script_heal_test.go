@@ -126,7 +126,7 @@ func mutations(random *rand.Rand, text string) []string {
 	if testing.Short() {
 		all = all[:3]
 	}
-	for range min(40, lives()) {
+	for range lives() / 4 {
 		all = append(all, text[:random.IntN(len(text))])
 		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ';' })
 		word := words[random.IntN(len(words))]
