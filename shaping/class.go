@@ -29,6 +29,7 @@ type class struct {
 	named    map[string]*tenant // tenants by name; nil: there are none
 	nameless tenant             // the tenant of callers that name none
 	now      float64            // start of the last departure
+	owed     float64            // cost that this class and those below may spend before a more urgent one
 }
 
 // A tenant is one of those who share a class.
@@ -102,7 +103,7 @@ func (c *class) leave(w *waiter) {
 
 // reset forgets what tenants had, because nobody waits.
 func (c *class) reset() {
-	c.named, c.now = nil, 0
+	c.named, c.now, c.owed = nil, 0, 0
 	c.nameless.start, c.nameless.end = 0, 0
 }
 

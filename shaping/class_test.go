@@ -128,6 +128,42 @@ func TestLessUrgentClassesKeepTheirShare(t *testing.T) {
 	}
 }
 
+// While any of the less urgent wait, they have their share of every span of
+// departures, within one of the largest cost, however the others come and go.
+func TestLessUrgentClassesKeepTheirShareThroughGaps(t *testing.T) {
+	const largest = 3
+	rapid.Check(t, func(t *rapid.T) {
+		l := &line{share: rapid.SampledFrom([]float64{0.02, 0.05, 0.3, 0.5}).Draw(t, "share")}
+		arrived := throttle.Instant(0)
+		cost := rapid.IntRange(1, largest)
+		come := func(p Priority) *waiter {
+			arrived++
+			return stood(l, urgency{priority: p}, arrived, float64(cost.Draw(t, "cost")))
+		}
+		come(PriorityLow)
+		owed, least := 0.0, 0.0 // cost of which the less urgent have too little, since the start
+		for range 300 {
+			switch rapid.IntRange(0, 3).Draw(t, "who comes") {
+			case 0:
+				come(PriorityNormal)
+			case 1, 2:
+				come(PriorityHigh)
+			}
+			come(PriorityLow) // some always wait
+			w := l.first()
+			if w.tenant.class.priority == PriorityHigh {
+				owed += w.cost * l.share
+			} else {
+				owed -= w.cost * (1 - l.share)
+			}
+			l.depart(w)
+			if least = min(least, owed); owed-least > largest {
+				t.Fatalf("the less urgent are owed %g of cost, want %d at most", owed-least, largest)
+			}
+		}
+	})
+}
+
 // No share that can be set keeps the less urgent from their turn by mistake.
 func TestLowPriorityShareIsWithinBounds(t *testing.T) {
 	for set, want := range map[float64]float64{

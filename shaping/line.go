@@ -74,7 +74,6 @@ type line struct {
 	normal  class    // class of PriorityNormal; most lines have no other
 	count   int      // callers in line
 	bytes   int64    // that the callers in line hold
-	owed    float64  // cost that the classes below may spend before the most urgent
 }
 
 // first returns the caller who departs next, and nil if nobody waits.
@@ -83,7 +82,7 @@ func (l *line) first() *waiter {
 		return nil
 	}
 	if len(l.classes) > 1 {
-		if w := l.longest(); w.cost*(1-l.share) <= l.owed*(1+1e-9) { // the sums are rounded
+		if w := l.longest(); w.cost*(1-l.share) <= l.classes[1].owed*(1+1e-9) { // the sums are rounded
 			return w
 		}
 	}
@@ -110,6 +109,9 @@ func (l *line) enter(w *waiter, u urgency) {
 		if u.priority != PriorityNormal {
 			c = &class{priority: u.priority}
 		}
+		if i < len(l.classes) {
+			c.owed = l.classes[i].owed
+		}
 		l.classes = slices.Insert(l.classes, i, c)
 	}
 	l.classes[i].enter(w, u)
@@ -121,15 +123,31 @@ func (l *line) enter(w *waiter, u urgency) {
 // If it overtakes the head, it counts in its tenant's share, but not in what the
 // classes owe each other: the head stays the head.
 func (l *line) depart(w *waiter) {
-	switch {
-	case len(l.classes) == 1 || w != l.first():
-	case w.tenant.class == l.classes[0]:
-		l.owed += w.cost * l.share
-	default:
-		l.owed -= w.cost * (1 - l.share)
+	if w == l.first() {
+		l.owe(w)
 	}
 	w.tenant.class.charge(w)
 	l.leave(w)
+}
+
+// owe counts the departure of w in what the classes owe each other. The classes
+// above that of w, and its own, had it. Those below wait, and are owed their share
+// of it, also if the more urgent class is empty for a moment afterwards. No class
+// is owed more than what its next departure needs, and the share of one departure.
+func (l *line) owe(w *waiter) {
+	var longest *waiter
+	for _, c := range slices.Backward(l.classes) {
+		if c.priority >= w.tenant.class.priority {
+			c.owed = max(0, c.owed-w.cost*(1-l.share))
+			continue
+		}
+		if next := c.first(); longest == nil || next.before(longest.place) {
+			longest = next
+		}
+		if c.owed < longest.cost*(1-l.share) {
+			c.owed += w.cost * l.share
+		}
+	}
 }
 
 // leave takes w out of line.
@@ -143,9 +161,6 @@ func (l *line) leave(w *waiter) {
 	}
 	c.reset()
 	l.classes = slices.DeleteFunc(l.classes, func(o *class) bool { return o == c })
-	if len(l.classes) < 2 {
-		l.owed = 0
-	}
 }
 
 // all yields everybody in line, in any order.

@@ -47,8 +47,9 @@ type Queue struct {
 
 	// LowPriorityShare is the share of departures, by cost, that is guaranteed to
 	// all callers below the most urgent class in line, so that none of them
-	// starves. Among those callers, the one that came first has it. It is at most
-	// one half. Zero means DefaultLowPriorityShare; negative means none.
+	// starves. Among those callers, the one that came first has it. What they are
+	// owed stays theirs while the more urgent class is empty. It is at most one
+	// half. Zero means DefaultLowPriorityShare; negative means none.
 	LowPriorityShare float64
 
 	// MaxHeadDelay is by how much later the caller at the head of the line may

@@ -26,6 +26,7 @@ type schedule struct {
 	maxWaiting int
 	headDelay  time.Duration
 	inFlight   int // most callers in flight; zero: any number
+	share      float64
 	events     []event
 }
 
@@ -58,8 +59,9 @@ func drawSchedule(t *rapid.T) schedule {
 	}
 	classes, tenants := []shaping.Priority{0}, []string{""}
 	if rapid.Bool().Draw(t, "classes") {
-		classes = []shaping.Priority{shaping.PriorityLow, 0, shaping.PriorityHigh}
+		classes = priorities
 	}
+	s.share = rapid.SampledFrom([]float64{0.05, 0.3, 0.5}).Draw(t, "share")
 	if rapid.Bool().Draw(t, "tenants") {
 		tenants = []string{"", "light", "heavy"}
 	}
@@ -100,6 +102,9 @@ func drawSchedule(t *rapid.T) schedule {
 	return s
 }
 
+// priorities of the classes, from the most urgent on.
+var priorities = []shaping.Priority{shaping.PriorityHigh, 0, shaping.PriorityLow}
+
 // weights of the tenants.
 var weights = map[string]int{"light": 1, "heavy": 3}
 
@@ -122,7 +127,7 @@ func (s schedule) play(t *testing.T) outcomes {
 		if s.inFlight == 0 {
 			q = shaping.NewQueue(flights.Limiter)
 		}
-		q.MaxWaiting, q.MaxHeadDelay = s.maxWaiting, s.headDelay
+		q.MaxWaiting, q.MaxHeadDelay, q.LowPriorityShare = s.maxWaiting, s.headDelay, s.share
 		q.Hook = &shaping.Hook{Wait: panicIfTold}
 		start := time.Now()
 		cancels := make(map[int]context.CancelFunc)
@@ -234,7 +239,7 @@ type oracle struct {
 	delayed map[int]time.Duration // by how much callers were, while they were the head
 	line    []event               // in order of arrival
 	classes map[shaping.Priority]*shares
-	owed    float64 // to the classes below the most urgent
+	share   float64 // guaranteed to the classes below the most urgent
 	rate    float64 // permits per second
 	closed  bool
 	got     outcomes
@@ -250,6 +255,7 @@ type shares struct {
 	now    float64            // start of the last departure
 	ends   map[string]float64 // of each tenant's last departure
 	starts map[int]float64    // of the callers who were their tenants' first
+	owed   float64            // to the class and those below it, by those above
 }
 
 func newShares() *shares {
@@ -290,17 +296,19 @@ func (o *oracle) first(p shaping.Priority) int {
 
 // head returns the index of who is next.
 func (o *oracle) head() int {
-	top, low := -1, -1
-	for _, p := range []shaping.Priority{shaping.PriorityHigh, 0, shaping.PriorityLow} {
+	top, low, owed := -1, -1, 0.0
+	for _, p := range priorities {
 		switch first := o.first(p); {
 		case first < 0:
 		case top < 0:
 			top = first
-		case low < 0 || first < low:
+		case low < 0:
+			low, owed = first, o.class(p).owed
+		case first < low:
 			low = first
 		}
 	}
-	if low >= 0 && o.line[low].cost*0.95 <= o.owed*(1+1e-9) {
+	if low >= 0 && o.line[low].cost*(1-o.share) <= owed*(1+1e-9) {
 		return low
 	}
 	return top
@@ -309,20 +317,32 @@ func (o *oracle) head() int {
 // depart counts a departure, and takes it out of line.
 func (o *oracle) depart(i int) {
 	e, heads, next := o.line[i], i == o.head(), i == o.first(o.line[i].class)
-	several, urgent := false, true
-	for _, other := range o.line {
-		several = several || other.class != e.class
-		urgent = urgent && other.class <= e.class
-	}
-	switch {
-	case !heads:
-	case several && urgent:
-		o.owed += e.cost * 0.05
-	case several:
-		o.owed -= e.cost * 0.95
+	if heads {
+		o.owe(e)
 	}
 	o.class(e.class).depart(e, o.line[o.firstOf(e)], next)
 	o.leave(i)
+}
+
+// owe counts the departure of e for those who had it and those who are owed a share
+// of it.
+func (o *oracle) owe(e event) {
+	longest := len(o.line)
+	for _, p := range slices.Backward(priorities) {
+		first := o.first(p)
+		if first < 0 {
+			continue
+		}
+		c := o.class(p)
+		if p >= e.class {
+			c.owed = max(0, c.owed-e.cost*(1-o.share))
+			continue
+		}
+		longest = min(longest, first)
+		if c.owed < o.line[longest].cost*(1-o.share) {
+			c.owed += e.cost * o.share
+		}
+	}
 }
 
 // firstOf returns the index of the first caller of the tenant of e.
@@ -348,9 +368,19 @@ func (o *oracle) leave(i int) {
 		left[e.class] = true
 	}
 	maps.DeleteFunc(o.classes, func(p shaping.Priority, _ *shares) bool { return !left[p] })
-	if len(left) < 2 {
-		o.owed = 0
+}
+
+// enter puts e in line. A new class is owed what those below it are.
+func (o *oracle) enter(e event) {
+	if o.classes[e.class] == nil {
+		for _, p := range priorities {
+			if below := o.classes[p]; p < e.class && below != nil {
+				o.class(e.class).owed = below.owed
+				break
+			}
+		}
 	}
+	o.line = append(o.line, e)
 }
 
 // foretell says what play must find. An event that shares an instant with what
@@ -360,7 +390,7 @@ func (s schedule) foretell(t testing.TB) outcomes {
 	o := oracle{
 		limiter: relive(func() throttle.Limiter { return newLimiter(t, s.limit) }), base: throttle.InstantOf(time.Unix(946684800, 0)),
 		most: s.maxWaiting, inFlight: s.inFlight, late: s.headDelay, delayed: make(map[int]time.Duration),
-		got: make(outcomes), classes: make(map[shaping.Priority]*shares),
+		got: make(outcomes), classes: make(map[shaping.Priority]*shares), share: s.share,
 	}
 	o.tune(s.limit)
 	for i := range s.events {
@@ -508,7 +538,7 @@ func (o *oracle) come(e event) {
 	}
 	e.cost = max(float64(e.n), 0.01) / o.rate
 	last := len(o.line)
-	o.line = append(o.line, e)
+	o.enter(e)
 	goes := o.head() == last && o.forecast(e) <= e.at
 	if w, ok := o.overtaker(e.at); ok {
 		goes = goes || w.caller == e.caller

@@ -62,6 +62,38 @@ func TestUrgentCallerGoesNext(t *testing.T) {
 	})
 }
 
+// One urgent worker, who comes back at once or in the middle of the interval, leaves
+// the urgent class empty whenever it departs. It has 19 of 20 departures.
+func TestLessUrgentKeepTheirShareBesideOneUrgentWorker(t *testing.T) {
+	for _, work := range []time.Duration{0, 50 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, throttle.LeakyBucket(10, time.Second))
+			var d departed
+			d.wait(shaping.WithPriority(t.Context(), shaping.PriorityLow), q, "bulk", 1000)
+			go func() {
+				urgent := shaping.WithPriority(t.Context(), shaping.PriorityHigh)
+				for q.Wait(urgent) == nil {
+					d.note("urgent")
+					time.Sleep(work)
+				}
+			}()
+			time.Sleep(40*time.Second + 10*time.Millisecond)
+			synctest.Wait()
+			bulk := 0
+			for _, name := range d.list()[1:] { // the first departed before the urgent came
+				if name == "bulk" {
+					bulk++
+				}
+			}
+			if bulk < 19 || bulk > 20 {
+				t.Errorf("an urgent worker that works %v between two calls left %d of 400 departures to the others, want 20", work, bulk)
+			}
+			q.Close()
+			synctest.Wait()
+		})
+	}
+}
+
 func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
