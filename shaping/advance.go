@@ -1,7 +1,6 @@
 package shaping
 
 import (
-	"container/heap"
 	"io"
 
 	"github.com/weirgo/weir/throttle"
@@ -11,9 +10,7 @@ import (
 // instant next.
 func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 	w.waits = true
-	if w.deadline != throttle.Never {
-		heap.Push(&q.expiring, w)
-	}
+	q.expiring.add(w)
 	q.due = next
 	q.settle(now)
 }
@@ -21,22 +18,15 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 // drop takes w out of the line without a departure.
 func (q *Queue) drop(w *waiter) {
 	q.line.leave(w)
-	q.forgetDeadline(w)
+	q.expiring.remove(w)
 	delete(q.delays, w)
-}
-
-// forgetDeadline takes w from the callers that may expire.
-func (q *Queue) forgetDeadline(w *waiter) {
-	if w.expiry > 0 {
-		heap.Remove(&q.expiring, int(w.expiry)-1)
-	}
 }
 
 // letGo lets w depart.
 func (q *Queue) letGo(w *waiter, out *outcome) {
 	w.out = out
 	q.line.depart(w)
-	q.forgetDeadline(w)
+	q.expiring.remove(w)
 	delete(q.delays, w)
 	close(w.ready)
 }
@@ -95,21 +85,22 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	return false
 }
 
-// expire rejects callers whose deadline has come or cannot be met, in the order
-// of deadlines, up to the first that can be. It reports whether others may go
-// now: the line has another head, or they may overtake it.
+// expire rejects the callers whose deadline has come or cannot be met any more. It
+// reports whether others may go now: the line has another head, or they may
+// overtake it.
 func (q *Queue) expire(now throttle.Instant) (again bool) {
-	for len(q.expiring) > 0 {
-		w := q.expiring[0]
-		forecast := q.forecast(w, now)
-		if w.deadline > now && forecast.At <= w.deadline {
-			break
+	head, left := q.line.first(), q.line.count
+	for i := range q.expiring {
+		for group := &q.expiring[i]; len(group.byDeadline) > 0; {
+			w := group.byDeadline[0]
+			forecast := q.forecast(w, now)
+			if w.deadline > now && forecast.At <= w.deadline {
+				break
+			}
+			q.dismiss(w, forecast, now)
 		}
-		head := q.line.first()
-		q.dismiss(w, forecast, now)
-		again = again || q.line.first() != head || q.mayOvertake()
 	}
-	return again
+	return q.line.first() != head || q.line.count < left && q.mayOvertake()
 }
 
 // dismiss rejects w because of its deadline.
@@ -124,10 +115,7 @@ func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
 func (q *Queue) settle(now throttle.Instant) {
 	waits := q.line.count > 0
 	q.busy.Store(waits || q.closed || q.late > 0)
-	at := min(q.due, q.overtakes)
-	if len(q.expiring) > 0 {
-		at = min(at, q.expiring[0].deadline)
-	}
+	at := min(q.due, q.overtakes, q.expiring.next())
 	if !waits {
 		at = throttle.Never
 	}

@@ -218,27 +218,6 @@ func (l *line) behind(head *waiter) iter.Seq[*waiter] {
 	}
 }
 
-// byDeadline is a heap of the waiters that have a deadline. The next one to
-// expire is at its root.
-type byDeadline []*waiter
-
-func (l byDeadline) Len() int           { return len(l) }
-func (l byDeadline) Less(i, j int) bool { return l[i].deadline < l[j].deadline }
-func (l byDeadline) Swap(i, j int) {
-	l[i], l[j] = l[j], l[i]
-	l[i].expiry, l[j].expiry = int32(i)+1, int32(j)+1
-}
-func (l *byDeadline) Push(x any) {
-	w := x.(*waiter)
-	*l = append(*l, w)
-	w.expiry = int32(len(*l))
-}
-func (l *byDeadline) Pop() any {
-	w := pop((*[]*waiter)(l))
-	w.expiry = 0
-	return w
-}
-
 // pop removes the last waiter of a list, and returns it.
 func pop(l *[]*waiter) *waiter {
 	old := *l

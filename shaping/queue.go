@@ -93,7 +93,7 @@ type Queue struct {
 	numbered  int64         // numbers given to places
 	line      line
 	rates     []float64 // permits per second of each limit; nil: not read yet
-	expiring  byDeadline
+	expiring  deadlines
 	alarm     alarm            // nil: nobody has waited yet
 	rings     throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
 	due       throttle.Instant // when the head asks again; Never: only news can help it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,6 +146,64 @@ func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 		j.come(t.Context(), "two", &shaping.Turn{N: 2})
 		j.want("four 0s", "a 2s", "five 2s deadline", "two 4s")
 	})
+}
+
+// A caller who asks for much is told when it cannot be in time any more, also while
+// others with earlier deadlines can: because of a departure, or of a pause.
+func TestCostlyCallerIsToldAsSoonAsItIsTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
+		j := newJournal(t, q)
+		j.come(t.Context(), "burst", &shaping.Turn{N: 5})
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "cheap", within(4200*time.Millisecond))
+		// Its permits are at hand at 3s and, after a and b, at 5s.
+		j.come(t.Context(), "costly", &shaping.Turn{N: 3, MaxWait: 4500 * time.Millisecond})
+		j.want("burst 0s", "a 1s", "b 2s", "costly 2s deadline", "cheap 3s")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
+		j := newJournal(t, q)
+		j.come(t.Context(), "burst", &shaping.Turn{N: 5})
+		j.come(t.Context(), "cheap", within(4200*time.Millisecond))
+		j.come(t.Context(), "costly", &shaping.Turn{N: 3, MaxWait: 4300 * time.Millisecond})
+		time.Sleep(500 * time.Millisecond)
+		q.Pause(2 * time.Second)
+		j.want("burst 0s", "costly 500ms deadline", "cheap 2.5s")
+	})
+}
+
+// What a departure costs does not grow with the callers in line that have deadlines.
+func TestDeadlinesAreLookedAtInBoundedNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &counting{Limiter: newLimiter(t, throttle.TokenBucket(100, time.Second, 100))}
+		q := shaping.NewQueue(limiter)
+		q.MaxWaiting = 3000
+		for i := range 3000 {
+			go q.WaitTurn(t.Context(), &shaping.Turn{N: 1 + i%100, MaxWait: time.Hour})
+		}
+		synctest.Wait()
+		before := limiter.forecasts.Load()
+		waiting := q.Waiting()
+		time.Sleep(10 * time.Second)
+		departures := int64(waiting - q.Waiting())
+		if n := limiter.forecasts.Load() - before; departures < 10 || n > 16*departures {
+			t.Errorf("%d departures took %d forecasts, want 16 for each at most", departures, n)
+		}
+		q.Close()
+	})
+}
+
+// A counting limiter counts how often it is asked for a forecast.
+type counting struct {
+	throttle.Limiter
+	forecasts atomic.Int64
+}
+
+func (c *counting) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	c.forecasts.Add(1)
+	return c.Limiter.Forecast(now, r)
 }
 
 func TestCheckWaitForetellsWhatWaitTurnWouldSay(t *testing.T) {

@@ -472,30 +472,15 @@ func (o *oracle) look(now time.Duration) {
 	}
 }
 
-// expire sends away, the next to expire first, who cannot be in time.
+// expire sends away whoever cannot be in time.
 func (o *oracle) expire(now time.Duration) (any bool) {
-	byDeadline := slices.Clone(o.line)
-	slices.SortStableFunc(byDeadline, func(a, b event) int { return cmp.Compare(a.at+a.d, b.at+b.d) })
-	for _, w := range byDeadline {
-		if w.d == 0 {
-			continue
+	for _, w := range slices.Clone(o.line) {
+		if w.d > 0 && (now >= w.at+w.d || o.forecast(w) > w.at+w.d) {
+			o.remove(w.caller, now, shaping.ErrDeadline)
+			any = true
 		}
-		if now < w.at+w.d && o.forecast(w) <= w.at+w.d {
-			break
-		}
-		o.remove(w.caller, now, shaping.ErrDeadline)
-		any = true
 	}
 	return any
-}
-
-// sift sends away whoever cannot be in time.
-func (o *oracle) sift(now time.Duration) {
-	for _, w := range slices.Clone(o.line) {
-		if w.d > 0 && o.forecast(w) > w.at+w.d {
-			o.remove(w.caller, now, shaping.ErrDeadline)
-		}
-	}
 }
 
 func (o *oracle) remove(caller int, now time.Duration, err error) {
@@ -519,7 +504,6 @@ func (o *oracle) happen(e event) {
 	case "tune":
 		o.limiter.Tune(now, e.limit)
 		o.tune(e.limit)
-		o.sift(e.at)
 	case "close":
 		o.closed = true
 		for _, w := range o.line {

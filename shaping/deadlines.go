@@ -1,0 +1,91 @@
+package shaping
+
+import (
+	"container/heap"
+	"math/bits"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// deadlines holds the waiters that have a deadline. The one with the next deadline
+// is not always the next whose deadline cannot be met: a waiter behind it may ask for
+// more, and so can go later. So those who ask for about as many permits form a group,
+// and only the first of each group is looked at.
+type deadlines []deadlineGroup
+
+type deadlineGroup struct {
+	size int
+	byDeadline
+}
+
+// sizeOf returns the group of w: 0, 1, 2, 3, 4 to 5, 6 to 7, 8 to 11, 12 to 15
+// permits, and so on, of the limit of which it asks for most.
+func sizeOf(w *waiter) int {
+	n := w.n
+	for _, e := range w.each.get() {
+		n = max(n, e)
+	}
+	if n < 2 {
+		return n
+	}
+	octave := bits.Len(uint(n))
+	return 2*octave + n>>(octave-2)&1
+}
+
+// group returns the group of w. It makes it, if nobody was in it yet.
+func (d *deadlines) group(w *waiter) *byDeadline {
+	size := sizeOf(w)
+	for i := range *d {
+		if (*d)[i].size == size {
+			return &(*d)[i].byDeadline
+		}
+	}
+	*d = append(*d, deadlineGroup{size: size})
+	return &(*d)[len(*d)-1].byDeadline
+}
+
+// add adds w, if it has a deadline.
+func (d *deadlines) add(w *waiter) {
+	if w.deadline != throttle.Never {
+		heap.Push(d.group(w), w)
+	}
+}
+
+// remove takes w out, if it is in.
+func (d *deadlines) remove(w *waiter) {
+	if w.expiry > 0 {
+		heap.Remove(d.group(w), int(w.expiry)-1)
+	}
+}
+
+// next returns the next deadline, and Never if there is none.
+func (d deadlines) next() throttle.Instant {
+	next := throttle.Never
+	for _, g := range d {
+		if len(g.byDeadline) > 0 {
+			next = min(next, g.byDeadline[0].deadline)
+		}
+	}
+	return next
+}
+
+// byDeadline is a heap of the waiters that have a deadline. The next one to
+// expire is at its root.
+type byDeadline []*waiter
+
+func (l byDeadline) Len() int           { return len(l) }
+func (l byDeadline) Less(i, j int) bool { return l[i].deadline < l[j].deadline }
+func (l byDeadline) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].expiry, l[j].expiry = int32(i)+1, int32(j)+1
+}
+func (l *byDeadline) Push(x any) {
+	w := x.(*waiter)
+	*l = append(*l, w)
+	w.expiry = int32(len(*l))
+}
+func (l *byDeadline) Pop() any {
+	w := pop((*[]*waiter)(l))
+	w.expiry = 0
+	return w
+}
