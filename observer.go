@@ -19,6 +19,7 @@ type observer struct {
 	t      *Transport
 	key    string
 	meter  telemetry.Meter
+	asking telemetry.Asking // waits for the store's answer
 	server server
 }
 
@@ -32,8 +33,17 @@ func (t *Transport) observe(key string) lane.Observer {
 
 // Waits begins the span of a wait. The function that it returns ends the span.
 func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error)) {
-	return o.meter.Wait(ctx, &w, o.t.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w))
+	return o.meter.Wait(ctx, &w, o.t.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w, &o.asking))
 }
+
+// Called counts a call to the store. It is a span for each caller that waited for it.
+func (o *observer) Called(c throttle.StoreCall) {
+	o.t.metrics.Called(&c)
+	o.asking.Called(&c)
+}
+
+// Strayed adds an event to the spans of those who wait for the store.
+func (o *observer) Strayed(e throttle.StoreEvent) { o.asking.Strayed(e) }
 
 // Paused counts a pause. The server asked for asked, and the lane is paused for
 // held.

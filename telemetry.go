@@ -19,6 +19,6 @@ import (
 func WaitHook(lane string, provider trace.TracerProvider) *shaping.Hook {
 	tracer := telemetry.NewTracer(provider)
 	return &shaping.Hook{Wait: func(ctx context.Context, w shaping.Wait) func(error) {
-		return tracer.Wait(ctx, lane, telemetry.StoreOf(w.Queue.State().Store), &w)
+		return tracer.Wait(ctx, lane, telemetry.StoreOf(w.Queue.State().Store), &w, nil)
 	}}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // An allowed instrument, with the values that its attributes may have; weir.lane
-// may have any, and stands beside them.
+// may have any, and stands beside them unless it is of calls to the store.
 type allowed struct {
 	unit, kind string
 	attributes map[string]string // words
@@ -42,7 +42,12 @@ var instruments = map[string]allowed{
 	"weir.store.fallback.active": {"{lane}", "updown", nil},
 	"weir.store.takes.unknown":   {"{request}", "counter", nil},
 	"weir.store.permits.void":    {"{permit}", "counter", nil},
+	"weir.store.operation.duration": {"s", "histogram", map[string]string{
+		"weir.store.operation": "reserve tell probe lease", "error.type": causes}},
 }
+
+// causes are why a call to the store fails.
+const causes = "timeout reply refused reset network other noscript loading readonly oom busy noperm auth wrongtype cluster masterdown noreplicas misconf"
 
 const results = "admitted rejected canceled expired closed"
 
@@ -55,7 +60,7 @@ func TestMetricsAreAllowed(t *testing.T) {
 		if !ok || p.unit != want.unit || p.kind != want.kind {
 			t.Errorf("%s = %s of %s, want %+v", p.name, p.kind, p.unit, want)
 		}
-		if lane := p.attributes["weir.lane"]; lane == "" || len(lane) > 128 {
+		if lane, ok := p.attributes["weir.lane"]; ok == (p.name == "weir.store.operation.duration") || ok && lane == "" || len(lane) > 128 {
 			t.Errorf("weir.lane of %s = %q, want a name", p.name, lane)
 		}
 		for key, value := range p.attributes {
@@ -64,7 +69,8 @@ func TestMetricsAreAllowed(t *testing.T) {
 			}
 		}
 		for key := range want.attributes {
-			if _, ok := p.attributes[key]; !ok && key != "http.response.status_code" {
+			optional := key == "http.response.status_code" || want.attributes["weir.store.operation"] != "" && key == "error.type"
+			if _, ok := p.attributes[key]; !ok && !optional {
 				t.Errorf("%s of %s is missing", key, p.name)
 			}
 		}

@@ -337,7 +337,7 @@ func TestSpanAttributesAreAllowed(t *testing.T) {
 	allowed := map[attribute.Key]bool{
 		"weir.lane": true, "weir.wait.reason": true, "weir.wait.planned_ms": true, "weir.wait.actual_ms": true,
 		"weir.store": true, "weir.queue.position": true, "weir.attempt": true, "weir.limit": true, "weir.retry.reason": true,
-		"http.request.resend_count": true, "error.type": true,
+		"http.request.resend_count": true, "error.type": true, "weir.store.operation": true,
 	}
 	for _, s := range canarySpans(t) {
 		for _, kv := range s.Attributes() {

@@ -24,21 +24,21 @@ const roundTrip = 2 * time.Millisecond
 // A fleet is replicas in front of one vendor.
 type fleet struct {
 	redis    *redispipe.Server
+	stores   []*distributed.Store
 	replicas []*rig
 }
 
 func newFleet(t *testing.T, n int, vendor *testserver.Vendor, limits ...throttle.Limit) *fleet {
 	t.Helper()
 	f := &fleet{redis: redispipe.Start(t, roundTrip)}
-	var stores []*distributed.Store
 	for range n {
 		store := distributed.New(f.redis.Client(t), "vendor")
 		store.Logger = slog.New(slog.DiscardHandler)
 		meet(t, store)
-		stores = append(stores, store)
+		f.stores = append(f.stores, store)
 		t.Cleanup(func() { store.Close() })
 	}
-	for _, store := range stores {
+	for _, store := range f.stores {
 		f.replicas = append(f.replicas, pipeRig(t, vendor, &weir.Transport{Store: store, Limits: limits}))
 	}
 	return f

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // call is one call to the store.
@@ -23,7 +25,8 @@ func (l *limiter) call() {
 		done(o.err)
 	}
 	l.link.ended(o.cause)
-	var events []string
+	l.called(l.flight.purpose, o.read.Add(-o.took), o.took, o.cause)
+	var events []throttle.StoreEvent
 	l.land(func() {
 		l.stats.Calls++
 		if o.err == nil {
@@ -35,13 +38,11 @@ func (l *limiter) call() {
 			l.failed(o.cause)
 		}
 	}, func() {
+		l.strayed(events)
 		if o.err == nil && lesson != nil {
 			l.heed(o.said, o.reply.count())
 		}
 	})
-	for _, event := range events {
-		l.store.logger().Warn(event, "lane", l.name, "namespace", l.store.namespace)
-	}
 }
 
 // approach returns the node that holds the lane's keys. If it is another than before,
@@ -101,6 +102,7 @@ func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration)
 	if f.keys = l.keys; l.reports.tell(reportTune) {
 		f.keys = req.keys(l.key)
 	}
+	f.purpose = l.operation()
 	f.leave(l.reports, l.outage.spent, l.voided)
 	l.reports = nil
 	deadline = l.trip.deadline(set)

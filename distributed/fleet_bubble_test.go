@@ -17,12 +17,13 @@ import (
 // its own, over one Redis inside the process. Their instants are exact: what hangs
 // on Redis itself, or on time that passes by itself, is tested over real processes.
 type bubbleFleet struct {
-	t      *testing.T
-	server *redispipe.Server
-	stores []*distributed.Store
-	queues []*shaping.Queue
-	start  time.Time
-	wg     sync.WaitGroup
+	t        *testing.T
+	server   *redispipe.Server
+	stores   []*distributed.Store
+	limiters []throttle.Limiter
+	queues   []*shaping.Queue
+	start    time.Time
+	wg       sync.WaitGroup
 
 	mu   sync.Mutex
 	left [][]time.Duration // departures of each replica
@@ -39,6 +40,7 @@ func newBubbleFleet(t *testing.T, replicas int, roundTrip time.Duration, limits 
 			t.Fatal(err)
 		}
 		f.stores = append(f.stores, store)
+		f.limiters = append(f.limiters, limiter)
 		f.queues = append(f.queues, shaping.NewQueue(limiter))
 		t.Cleanup(func() { store.Close() })
 	}

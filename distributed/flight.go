@@ -19,9 +19,10 @@ type flight struct {
 	limits  *encodedLimits // of the lane when it was started, in which its costs are
 	reports reports        // that it tells
 	spent   []int64        // of each limit, in an outage, that it tells; nil: of limits that were replaced
-	voided  int            // of the limiter when it left: if that has grown, what it brings is void
-	number  int            // of flights so far
-	slow    *time.Timer    // from which callers no longer wait for it; nil: none runs
+	purpose throttle.StoreOperation
+	voided  int         // of the limiter when it left: if that has grown, what it brings is void
+	number  int         // of flights so far
+	slow    *time.Timer // from which callers no longer wait for it; nil: none runs
 }
 
 // begin makes a flight of requests under the limits in force.

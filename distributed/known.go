@@ -41,11 +41,11 @@ func (k *known) asks(now throttle.Instant) bool {
 }
 
 // counted takes in the head of a reply, and reports whether it is the first that
-// tells of stricter limits.
-func (k *known) counted(got *reply) (differs bool) {
-	differs = got.differs && !k.differs
+// tells of stricter limits, or the first that tells of none any more.
+func (k *known) counted(got *reply) (changed bool) {
+	changed = got.differs != k.differs
 	k.alive, k.period, k.differs = got.alive, got.period, got.differs
-	return differs
+	return changed
 }
 
 // enter takes in the epoch of a reply, and reports whether what is in hand is of an

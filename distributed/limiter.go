@@ -24,6 +24,7 @@ type limiter struct {
 	name  string // of the lane, as it was given
 	lane  string // and its word in keys and news
 	key   string // of the lane's hash
+	watched
 
 	mu   sync.Mutex
 	node *node // that holds the lane's keys, as far as that is known

@@ -57,7 +57,11 @@ func TestVoidPermitsAreToldOfOnceAMinute(t *testing.T) {
 func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "192.0.2.1:1"}) // nobody asks it
 	defer client.Close()
-	l, err := newLimiter(New(client, "test"), "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
+	store := New(client, "test")
+	if err := store.ready(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLimiter(store, "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,19 +7,28 @@ import (
 )
 
 // receive takes in a reply, and returns what the operator should know of it.
-func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []string) {
+func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []throttle.StoreEvent) {
 	now := l.clock.when(read)
 	fresh := l.trip.fresh(took, l.known.met, l.tolerance, &l.store.set)
 	l.trip.saw(took, !l.known.met || l.outage.on)
 	l.known.met = true
 	l.outage.end()
 	l.flight.reports = nil
-	l.synchronize(got.now, now, took)
+	if l.synchronize(got.now, now, took) {
+		events = append(events, throttle.EventClockStepped)
+	}
 	if got.lost {
-		events = append(events, "weir: the state of shared limits was lost, and begins anew")
+		events = append(events, throttle.EventStateLost)
+	}
+	if got.healed {
+		events = append(events, throttle.EventStateForeign)
 	}
 	if l.known.counted(&got) {
-		events = append(events, "weir: other replicas claim stricter limits, and those hold")
+		if l.known.differs {
+			events = append(events, throttle.EventLimitsDiffer)
+		} else {
+			events = append(events, throttle.EventLimitsAgree)
+		}
 	}
 	l.followPause(&got, now)
 	if req.limits != l.encoded {
@@ -27,7 +36,7 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	}
 	l.outage.told(l.flight.spent)
 	if l.takeHand(&got, fresh, now) && l.link.mayTell(read) {
-		events = append(events, "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still")
+		events = append(events, throttle.EventPermitsVoid)
 	}
 	l.known.limits(&got, req.state, &l.clock, now)
 	l.demand.again = 0
@@ -37,13 +46,18 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	return events
 }
 
-// synchronize takes in the clock of Redis as a reply told it.
-func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
-	before := l.clock.inForce()
+// synchronize takes in the clock of Redis as a reply told it, and reports whether a
+// clock stepped. No call takes longer than its deadline, so that no way explains a
+// difference that changed by more.
+func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) (stepped bool) {
+	known, before := len(l.clock.ahead) > 0, l.clock.inForce()
 	l.clock.learn(there, read, took, l.tolerance)
-	if l.clock.inForce() < before {
+	moved := l.clock.inForce().Sub(before)
+	if moved < 0 {
 		l.hand.redate(&l.clock)
 	}
+	set := &l.store.set
+	return known && max(moved, -moved) > max(set.maxDeadline, set.firstDeadline)
 }
 
 // followPause takes in the epoch of a reply, the pause that holds, and the end of one

@@ -32,6 +32,7 @@ type slots struct {
 	key   string
 	id    string // of this replica in the lane's hash
 	most  int    // of all replicas
+	watched
 
 	mu      sync.Mutex
 	wake    func()

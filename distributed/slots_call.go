@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // start begins a call in the background, and reports whether one is in progress.
@@ -50,6 +52,7 @@ func (f *slots) call() {
 		done(err)
 	}
 	f.link.ended(cause)
+	f.called(throttle.OperationLease, left, took, cause)
 	f.land(func(now time.Time) {
 		f.stats.Calls++
 		switch {

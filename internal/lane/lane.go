@@ -84,6 +84,7 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
 	l.observer = set.Observe(key)
+	l.watch(limiter)
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if !local {
@@ -107,8 +108,16 @@ func (l *Lane) bound() error {
 	if err != nil {
 		return fmt.Errorf("SharedMaxInFlight: %w", err)
 	}
+	l.watch(flights)
 	l.gate.share(flights)
 	return nil
+}
+
+// watch has the observer told of the calls to the store.
+func (l *Lane) watch(caller any) {
+	if w, ok := caller.(throttle.Watchable); ok {
+		w.Watch(throttle.StoreWatch{Called: l.observer.Called, Strayed: l.observer.Strayed})
+	}
 }
 
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that

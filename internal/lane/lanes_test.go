@@ -37,3 +37,7 @@ func (deaf) Paused(time.Duration, time.Duration) {}
 func (deaf) Learned(context.Context, learn.Known) {}
 
 func (deaf) Closed(*throttle.StoreState) {}
+
+func (deaf) Called(throttle.StoreCall) {}
+
+func (deaf) Strayed(throttle.StoreEvent) {}

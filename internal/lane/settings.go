@@ -34,6 +34,10 @@ type Observer interface {
 	Paused(asked, held time.Duration)
 	// Learned is told what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
+	// Called is told of a call to the store, and Strayed of processes that fell out of
+	// step there: as a throttle.StoreWatch.
+	Called(c throttle.StoreCall)
+	Strayed(e throttle.StoreEvent)
 	// Closed is told that the lane ends, and the last state of its store; nil: it
 	// had none.
 	Closed(store *throttle.StoreState)

@@ -40,6 +40,7 @@ type Metrics struct {
 	retries    metric.Int64Counter
 	losses     metric.Int64Counter
 	voids      metric.Int64Counter
+	calls      metric.Float64Histogram
 
 	depth    metric.Int64ObservableUpDownCounter
 	keys     metric.Int64ObservableUpDownCounter
@@ -48,6 +49,8 @@ type Metrics struct {
 	fallback metric.Int64ObservableUpDownCounter
 
 	seen struct{ admissions, waits, throttled, pauses, retries series }
+
+	called calls // attributes of the calls to the store
 
 	unregister func()
 
@@ -100,12 +103,13 @@ func NewMetrics(provider metric.MeterProvider, lanes Lanes) *Metrics {
 // The bounds of the histograms' buckets, in seconds.
 var (
 	waitBounds  = metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+	callBounds  = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1)
 	pauseBounds = metric.WithExplicitBucketBoundaries(.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 )
 
 // make makes the counters and histograms.
 func (m *Metrics) make(from metric.Meter) error {
-	var errs [7]error
+	var errs [8]error
 	m.admissions, errs[0] = from.Int64Counter("weir.admissions", metric.WithUnit("{request}"),
 		metric.WithDescription("Turns in the line of a lane, one for each attempt, by how they ended."))
 	m.waits, errs[1] = from.Float64Histogram("weir.wait.duration", metric.WithUnit("s"), waitBounds,
@@ -120,6 +124,8 @@ func (m *Metrics) make(from metric.Meter) error {
 		metric.WithDescription("Permits asked for in calls that the store did not answer: they may be lost."))
 	m.voids, errs[6] = from.Int64Counter("weir.store.permits.void", metric.WithUnit("{permit}"),
 		metric.WithDescription("Permits of the store that nobody took in time: many where the way to it is slow."))
+	m.calls, errs[7] = from.Float64Histogram("weir.store.operation.duration", metric.WithUnit("s"), callBounds,
+		metric.WithDescription("Calls to the store, by what they were for and, if they failed, why."))
 	return errors.Join(errs[:]...)
 }
 
@@ -128,7 +134,7 @@ func (m *Metrics) make(from metric.Meter) error {
 func (m *Metrics) collected() bool {
 	ctx := context.Background()
 	return m.admissions.Enabled(ctx) || m.waits.Enabled(ctx) || m.throttled.Enabled(ctx) ||
-		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.losses.Enabled(ctx) || m.voids.Enabled(ctx)
+		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.losses.Enabled(ctx) || m.voids.Enabled(ctx) || m.calls.Enabled(ctx)
 }
 
 // observe makes the instruments that are read at each collection.

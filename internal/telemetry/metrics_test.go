@@ -188,6 +188,7 @@ func TestMetricsOfNobodyAreNil(t *testing.T) {
 	meter.Pause(time.Second, time.Second)
 	meter.Retry(t.Context(), backoff.Decision{}, nil, nil)
 	meter.Lost(t.Context(), new(throttle.StoreState))
+	m.Called(new(throttle.StoreCall))
 	if !ended {
 		t.Error("the wait's end was not passed on")
 	}

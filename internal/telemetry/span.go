@@ -36,8 +36,9 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 }
 
 // Wait begins the span of a wait in a lane's line. Store says who enforces the
-// lane's limits. The function that it returns ends the span.
-func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait) (ended func(error)) {
+// lane's limits. If the caller waits for the store's answer, asking has the span; nil:
+// nobody tells of the store. The function that it returns ends the span.
+func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait, asking *Asking) (ended func(error)) {
 	attributes := append(make([]attribute.KeyValue, 0, 8),
 		attribute.String("weir.lane", label(lane)),
 		attribute.String("weir.wait.reason", string(w.Reason)),
@@ -52,27 +53,29 @@ func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.W
 	if w.Visits > 0 {
 		attributes = append(attributes, attribute.Int("http.request.resend_count", w.Visits))
 	}
-	return t.start(ctx, "weir.wait", attributes)
+	ctx, ended = t.start(ctx, "weir.wait", attributes)
+	return asking.add(ctx, t, w.Reason, ended)
 }
 
 // Delay begins the span of the delay before a retry, after that many attempts.
 // The function that it returns ends the span.
 func (t Tracer) Delay(ctx context.Context, lane string, attempts int, d backoff.Decision) (ended func(error)) {
-	return t.start(ctx, "weir.backoff", []attribute.KeyValue{
+	_, ended = t.start(ctx, "weir.backoff", []attribute.KeyValue{
 		attribute.String("weir.lane", label(lane)),
 		attribute.String("weir.retry.reason", string(d.Reason)),
 		attribute.Int64("weir.wait.planned_ms", d.Delay.Milliseconds()),
 		attribute.Int("weir.attempt", attempts+1),
 		attribute.Int("http.request.resend_count", attempts),
 	})
+	return ended
 }
 
-// start begins a span. The function that it returns ends the span, with the
-// error of what it measured.
-func (t Tracer) start(ctx context.Context, name string, attributes []attribute.KeyValue) (ended func(error)) {
+// start begins a span, which the context that it returns holds. The function that it
+// returns ends the span, with the error of what it measured.
+func (t Tracer) start(ctx context.Context, name string, attributes []attribute.KeyValue) (within context.Context, ended func(error)) {
 	started := time.Now()
-	_, span := t.Start(ctx, name, trace.WithAttributes(attributes...))
-	return func(err error) {
+	within, span := t.Start(ctx, name, trace.WithAttributes(attributes...))
+	return within, func(err error) {
 		span.SetAttributes(attribute.Int64("weir.wait.actual_ms", time.Since(started).Milliseconds()))
 		// That a caller gives up is no error of the wait.
 		if err != nil && !errors.Is(err, context.Canceled) {

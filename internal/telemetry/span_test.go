@@ -60,7 +60,7 @@ func TestCanceledWaitHasNoStatus(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
 	tracer.Delay(t.Context(), "a", 1, backoff.Decision{Reason: backoff.ReasonFailed})(context.Canceled)
-	tracer.Wait(t.Context(), "a", StoreFallback, &shaping.Wait{})(shaping.ErrClosed)
+	tracer.Wait(t.Context(), "a", StoreFallback, &shaping.Wait{}, nil)(shaping.ErrClosed)
 	if ended := recorder.Ended(); ended[0].Status().Description != "" || ended[1].Status().Description != "closed" {
 		t.Errorf("status of a delay given up, of a wait that was closed = %v, %v", ended[0].Status(), ended[1].Status())
 	}

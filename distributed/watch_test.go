@@ -1,0 +1,107 @@
+package distributed_test
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A watchLog is what a limiter tells whoever watches it.
+type watchLog struct {
+	mu     sync.Mutex
+	calls  []throttle.StoreCall
+	events []throttle.StoreEvent
+}
+
+func (w *watchLog) watch(of any) {
+	of.(throttle.Watchable).Watch(throttle.StoreWatch{
+		Called: func(c throttle.StoreCall) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.calls = append(w.calls, c)
+		},
+		Strayed: func(e throttle.StoreEvent) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.events = append(w.events, e)
+		},
+	})
+}
+
+// told returns the events since the last call.
+func (w *watchLog) told() []throttle.StoreEvent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	return events
+}
+
+// Each way in which replicas fall out of step is told once.
+func TestWatchIsToldHowReplicasStray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.TokenBucket(1, time.Minute, 100))
+		var log watchLog
+		log.watch(f.limiters[0])
+		var ahead atomic.Int64
+		distributed.Skew(f.stores[0], &ahead)
+		call := func(want ...throttle.StoreEvent) {
+			t.Helper()
+			for range 3 { // what has happened once is told once
+				time.Sleep(time.Minute)
+				if err := f.queues[0].Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := log.told(); !slices.Equal(got, want) {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		}
+		call()
+		f.server.Forget()
+		call(throttle.EventStateLost)
+		ahead.Store(int64(-10 * time.Second / time.Microsecond))
+		call(throttle.EventClockStepped)
+		ahead.Store(int64(-9900 * time.Millisecond / time.Microsecond)) // no more than a way may be
+		call()
+		ahead.Store(0)
+		call(throttle.EventClockStepped)
+		if err := f.server.Client(t).Set(t.Context(), "weir:1:{fleet/vendor}", "garbage", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		call(throttle.EventStateLost, throttle.EventStateForeign)
+	})
+}
+
+// A call is told with what it was for, when it began and how long it took.
+func TestWatchIsToldOfEachCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const trip = 2 * time.Millisecond
+		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(100, time.Second, 10))
+		f.meet()
+		var log watchLog
+		log.watch(f.limiters[0])
+		began := time.Now()
+		if err := f.queues[0].Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := throttle.StoreCall{Operation: throttle.OperationReserve, Began: began, Took: trip}
+		if got := log.calls; len(got) != 1 || !got[0].Began.Equal(began) || got[0].Took != trip || got[0].Operation != want.Operation || got[0].Cause != "" {
+			t.Errorf("told %+v, want %+v", got, want)
+		}
+		f.limiters[0].(throttle.Watchable).Watch(throttle.StoreWatch{})
+		time.Sleep(time.Minute)
+		if err := f.queues[0].Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(log.calls) != 1 {
+			t.Errorf("told of %d calls, though nobody watches any more", len(log.calls)-1)
+		}
+	})
+}

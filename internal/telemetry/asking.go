@@ -1,0 +1,107 @@
+package telemetry
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// maxCallSpans bounds the spans of calls to the store below that of one wait: a
+// caller that is not granted what it waits for may have the store asked each second.
+const maxCallSpans = 8
+
+// Asking are the waits of one lane, as far as they are recorded, whose callers wait
+// for the store's answer. The zero Asking is ready to use, and nil has none. It is
+// safe for concurrent use, and must not be copied after its first use.
+type Asking struct {
+	waits atomic.Pointer[waits] // nil: there was none yet
+}
+
+type waits struct {
+	n atomic.Int32 // nothing else is looked at if there is none
+
+	mu  sync.Mutex
+	all map[*asks]struct{}
+}
+
+// An asks is one such wait.
+type asks struct {
+	ctx    context.Context // holds its span
+	tracer Tracer
+	leases bool         // it waits for slots, not for permits
+	told   atomic.Int32 // calls that are spans of it
+}
+
+// add notes the wait whose span ctx holds, until the function that it returns is
+// called. That calls ended.
+func (s *Asking) add(ctx context.Context, t Tracer, reason throttle.Reason, ended func(error)) func(error) {
+	asked := reason == throttle.ReasonStore || reason == throttle.ReasonConcurrency
+	if s == nil || !asked || !trace.SpanFromContext(ctx).IsRecording() {
+		return ended
+	}
+	if s.waits.Load() == nil {
+		s.waits.CompareAndSwap(nil, &waits{all: make(map[*asks]struct{})})
+	}
+	all, w := s.waits.Load(), &asks{ctx: ctx, tracer: t, leases: reason == throttle.ReasonConcurrency}
+	all.note(w, 1)
+	return func(err error) {
+		all.note(w, -1)
+		ended(err)
+	}
+}
+
+// note notes a wait if n is 1, and that it has ended if n is -1.
+func (s *waits) note(w *asks, n int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n.Add(n)
+	if n > 0 {
+		s.all[w] = struct{}{}
+	} else {
+		delete(s.all, w)
+	}
+}
+
+// all returns the waits that there are.
+func (s *Asking) all() []*asks {
+	w := s.waits.Load()
+	if w == nil || w.n.Load() == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.all))
+}
+
+// Called makes a call that has ended a span of each caller that waited for it.
+func (s *Asking) Called(c *throttle.StoreCall) {
+	for _, w := range s.all() {
+		if w.leases == (c.Operation == throttle.OperationLease) && w.told.Add(1) <= maxCallSpans {
+			w.call(c)
+		}
+	}
+}
+
+// call makes the span of a call. The call may have begun before the wait.
+func (w *asks) call(c *throttle.StoreCall) {
+	_, span := w.tracer.Start(w.ctx, "weir.store", trace.WithTimestamp(c.Began), trace.WithAttributes(callAttributes(c)...))
+	if c.Cause != "" {
+		span.SetStatus(codes.Error, label(c.Cause))
+	}
+	span.End(trace.WithTimestamp(c.Began.Add(c.Took)))
+}
+
+// Strayed adds an event to the spans of the waits.
+func (s *Asking) Strayed(e throttle.StoreEvent) {
+	for _, w := range s.all() {
+		trace.SpanFromContext(w.ctx).AddEvent("weir.store.strayed", trace.WithAttributes(attribute.String("weir.store.event", label(string(e)))))
+	}
+}

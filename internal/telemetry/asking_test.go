@@ -1,0 +1,96 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+var reserved = throttle.StoreCall{Operation: throttle.OperationReserve, Began: time.Now(), Took: time.Millisecond}
+
+// A wait has the spans of what its caller waited for, and not of all calls of an hour.
+func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
+	recorder := tracetest.NewSpanRecorder()
+	tracer := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
+	var asking Asking
+	begin := func(reason throttle.Reason) func(error) {
+		return tracer.Wait(t.Context(), "a", StoreShared, &shaping.Wait{Reason: reason}, &asking)
+	}
+	leased := reserved
+	leased.Operation = throttle.OperationLease
+	for _, c := range []struct {
+		reason throttle.Reason
+		want   string
+	}{
+		{throttle.ReasonRate, ""}, {throttle.ReasonPause, ""},
+		{throttle.ReasonStore, "reserve 8"}, {throttle.ReasonConcurrency, "lease 8"},
+	} {
+		recorder.Reset()
+		end := begin(c.reason)
+		for range 2 * maxCallSpans {
+			asking.Called(&reserved)
+			asking.Called(&leased)
+		}
+		end(nil)
+		asking.Called(&reserved) // nobody waits any more
+		got := ""
+		if spans := recorder.Ended(); len(spans) > 1 {
+			got = fmt.Sprint(spans[0].Attributes()[0].Value.AsString(), " ", len(spans)-1)
+		}
+		if got != c.want {
+			t.Errorf("spans of a wait for %s = %q, want %q", c.reason, got, c.want)
+		}
+	}
+	if w := asking.waits.Load(); w.n.Load() != 0 || len(w.all) != 0 {
+		t.Errorf("%d waits, %d known, after all have ended", w.n.Load(), len(w.all))
+	}
+}
+
+// If nobody collects, a call to the store costs two looks, and a wait none.
+func TestNobodyCollectsStoreCalls(t *testing.T) {
+	var m *Metrics
+	var asking Asking
+	call := reserved
+	if n := testing.AllocsPerRun(100, func() {
+		m.Called(&call)
+		asking.Called(&call)
+		asking.Strayed(throttle.EventStateLost)
+	}); n != 0 {
+		t.Errorf("%v allocations for a call, want none", n)
+	}
+	unsampled := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())))
+	end := unsampled.Wait(context.Background(), "a", StoreShared, &shaping.Wait{Reason: throttle.ReasonStore}, &asking)
+	if asking.waits.Load() != nil {
+		t.Error("a wait that is not recorded is told of calls")
+	}
+	end(nil)
+}
+
+func BenchmarkStoreCallOfNobody(b *testing.B) {
+	var m *Metrics
+	var asking Asking
+	call := reserved
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Called(&call)
+		asking.Called(&call)
+	}
+}
+
+// A store of the user's may name any cause.
+func TestKindsOfStoreCallsAreBounded(t *testing.T) {
+	var s calls
+	for i := range 10 * maxCalls {
+		s.of(throttle.StoreCall{Operation: throttle.OperationTell, Cause: fmt.Sprint(i)})
+	}
+	if len(s.known) != maxCalls {
+		t.Errorf("%d kinds of calls are known, want %d", len(s.known), maxCalls)
+	}
+}
