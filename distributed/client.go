@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -56,6 +58,8 @@ func ownClient(given redis.UniversalClient, set *settings) (client redis.Univers
 			return node
 		}
 		return redis.NewClusterClient(&opt), true
+	case *redis.Ring:
+		return ownRing(c, set), true
 	default:
 		return given, false
 	}
@@ -144,6 +148,8 @@ func plainAddress(given redis.UniversalClient) string {
 		}
 	case *redis.ClusterClient:
 		addrs, secure = c.Options().Addrs, c.Options().TLSConfig
+	case *redis.Ring:
+		addrs, secure = slices.Sorted(maps.Values(c.Options().Addrs)), c.Options().TLSConfig
 	}
 	if secure != nil {
 		return ""

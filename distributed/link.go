@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
@@ -18,7 +19,7 @@ type link struct {
 	own    bool // the client is the store's, which closes it
 
 	mu    sync.Mutex
-	nodes map[string]*node // by address, of a Cluster; "": the only one, or one that is not known yet
+	nodes map[string]*node // by address, of a Cluster or a Ring; "": the only one, or one that is not known yet
 
 	subscription sync.Once
 	stop         context.CancelFunc
@@ -121,9 +122,14 @@ func (k *link) node(addr string) *node {
 }
 
 // nodeOf returns the node that holds a key: that of before if the Cluster does not tell.
-// A Cluster's nodes fail one by one.
+// The nodes of a Cluster, and of a Ring, fail one by one.
 func (k *link) nodeOf(key string, before *node) *node {
 	c, cluster := k.client.(*redis.ClusterClient)
+	if ring, ok := k.client.(*redis.Ring); ok {
+		if shard, err := ring.GetShardClientForKey(key); err == nil {
+			return k.node(shard.Options().Addr)
+		}
+	}
 	if !cluster {
 		return before
 	}
@@ -144,6 +150,8 @@ func connections(client redis.UniversalClient) int {
 		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
 	case *redis.ClusterClient:
 		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
+	case *redis.Ring:
+		most, active = cmp.Or(c.Options().PoolSize, most), c.Options().MaxActiveConns
 	}
 	if active > 0 {
 		most = min(most, active)

@@ -17,11 +17,13 @@ import (
 // subscribe begins to hear the news, once.
 func (k *link) subscribe() {
 	k.subscription.Do(func() {
-		k.hearing.Go(func() {
-			for k.stopped.Err() == nil {
-				k.listen()
-			}
-		})
+		for _, client := range publishers(k.client) {
+			k.hearing.Go(func() {
+				for k.stopped.Err() == nil {
+					k.listen(client)
+				}
+			})
+		}
 	})
 }
 
@@ -31,8 +33,8 @@ const (
 )
 
 // listen takes in news until the connection fails or is silent for long.
-func (k *link) listen() {
-	sub := k.client.Subscribe(k.stopped)
+func (k *link) listen(client redis.UniversalClient) {
+	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()
 	if err := sub.Subscribe(k.stopped, channelName(k.store.namespace)); err != nil {
 		k.retreat(causeOf(err))

@@ -87,11 +87,12 @@ var _ throttle.Store = (*Store)(nil)
 
 // New returns a store that shares limits under a namespace, such as the name of
 // the vendor's account, through the Redis that rdb is a client of: a single
-// node, one found by Sentinel, or a Cluster. It panics if rdb is nil.
+// node, one found by Sentinel, a Cluster, or a Ring. It panics if rdb is nil.
 //
-// The store makes a client of its own from the options of a *redis.Client or a
-// *redis.ClusterClient: same addresses, credentials and TLS, but no hidden
-// retries and tight timeouts. Another client is used as it is, with a warning.
+// The store makes a client of its own from the options of a *redis.Client, a
+// *redis.ClusterClient or a *redis.Ring: same addresses, credentials and TLS, but no
+// hidden retries and tight timeouts. On a Ring a lane stays on its shard, and is lost
+// while that is down. Another client is used as it is, with a warning.
 // Hooks of rdb are not taken over. A client found by Sentinel must stay open as
 // long as the store, which finds the master through it.
 func New(rdb redis.UniversalClient, namespace string) *Store {
