@@ -40,10 +40,11 @@ func StartCluster(tb testing.TB, n int, args ...string) *Cluster {
 
 func clusterOptions(tb testing.TB) []string {
 	tb.Helper()
-	return []string{
-		"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
-		"--cluster-port", strconv.Itoa(freePort(tb)),
+	options := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}
+	if theProgram(tb).major < 7 { // there the port is that of clients and 10000
+		return options
 	}
+	return append(options, "--cluster-port", strconv.Itoa(freePort(tb)))
 }
 
 // Await returns when all servers serve, as they do some time after one that
@@ -98,8 +99,11 @@ func (c *Cluster) meet(i int) {
 	c.nodes[i].must("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
 	for _, s := range c.nodes[:i] {
 		host, port, _ := net.SplitHostPort(s.Addr())
-		bus := s.must("CONFIG", "GET", "cluster-port").([]any)[1].(string)
-		c.nodes[i].must("CLUSTER", "MEET", host, port, bus)
+		meet := []string{"CLUSTER", "MEET", host, port}
+		if bus := s.must("CONFIG", "GET", "cluster-port").([]any); len(bus) > 1 {
+			meet = append(meet, bus[1].(string))
+		}
+		c.nodes[i].must(meet...)
 	}
 }
 

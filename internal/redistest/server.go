@@ -4,18 +4,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
-
-	"github.com/weirgo/weir/internal/needs"
 )
 
 // A Server is a child that runs redis-server. Its methods are safe for
 // concurrent use.
 type Server struct {
 	tb      testing.TB
-	program string
+	program program
 	dir     string
 	port    int
 	config  []string // the path of a file with options, if there is one
@@ -28,7 +27,7 @@ type Server struct {
 	child *child
 }
 
-// Start runs redis-server on a free port of 127.0.0.1 and returns once it
+// Start runs redis-server, or the server that [ProgramEnv] names, on a free port of 127.0.0.1 and returns once it
 // answers. It keeps nothing on disk, unless args, which are options as on
 // its command line and come after our own, say otherwise. DEBUG is allowed.
 // The child is killed when the test ends, also when the test is killed
@@ -43,7 +42,7 @@ func Start(tb testing.TB, args ...string) *Server {
 // newServer finds the program and makes the directory of a server.
 func newServer(tb testing.TB) *Server {
 	tb.Helper()
-	program := needs.Program(tb, "redis-server")
+	program := theProgram(tb)
 	// Not tb.TempDir: the path of a socket has to be short.
 	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *Server) start(args []string) {
 }
 
 func (s *Server) launch(args []string) error {
-	c, err := spawn(s.program, s.dir, append(s.options(), args...))
+	c, err := spawn(s.program.path, s.dir, append(s.options(), args...))
 	if err != nil {
 		return err
 	}
@@ -164,12 +163,11 @@ func (s *Server) launch(args []string) error {
 // options returns those that come before the caller's. Without the delay of
 // 5 s that a master waits for more replicas, the first is served at once.
 func (s *Server) options() []string {
-	return append(s.config,
+	return slices.Concat(s.config, []string{
 		"--port", strconv.Itoa(s.port), "--bind", loopback,
 		"--unixsocket", s.admin.path, "--dir", s.dir, "--daemonize", "no", "--logfile", "",
 		"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
-		"--enable-debug-command", "yes", "--enable-protected-configs", "yes",
-	)
+	}, s.program.debugs())
 }
 
 // must does a command without which the test cannot go on.
