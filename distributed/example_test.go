@@ -30,7 +30,7 @@ func Example() {
 		defer rdb.Close()
 		store := distributed.New(rdb, "billing")
 		defer store.Close()
-		limiter, err := store.Limiter("api.example.com", throttle.TokenBucket(10, time.Second, 3))
+		limiter, err := store.Limiter("api.example.com", throttle.TokenBucket(1, time.Second, 3))
 		if err != nil {
 			panic(err)
 		}
@@ -42,7 +42,7 @@ func Example() {
 		if err := replicas[i%2].Wait(context.Background()); err != nil {
 			panic(err)
 		}
-		fmt.Printf("replica %d sent, after a wait: %v\n", i%2, time.Since(start) > 90*time.Millisecond)
+		fmt.Printf("replica %d sent, after a wait: %v\n", i%2, time.Since(start) > 900*time.Millisecond)
 	}
 	// Output:
 	// replica 0 sent, after a wait: false
