@@ -94,6 +94,7 @@ func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration)
 	req.tolerance = max(l.tolerance/2-l.trip.usual(), 0)
 	req.horizon, req.bounded = max(set.horizon, l.trip.lead()), true
 	req.seen, req.period, req.alive, req.state = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
+	req.field = l.known.field
 	req.channel, req.lane = channelName(l.store.namespace), l.lane
 	req.reports = l.reports.encode(now, req.reports[:0])
 	if l.outage.owes() {
@@ -158,7 +159,7 @@ func (l *limiter) exchange(req *request, deadline time.Duration) (o outcome) {
 		v, o.said, err = split(v)
 	}
 	if err == nil {
-		o.reply, err = decode(v, len(req.limits.limits), req.state)
+		o.reply, err = req.decode(v)
 		o.reply.ordinal = o.said.first
 	}
 	o.err, o.cause = err, causeOf(err)

@@ -24,6 +24,7 @@ type reply struct {
 	permits []granted
 	next    []int64      // of each limit: when one permit could be spent; zero: now
 	limits  []limitReply // nil: the state was not asked for
+	field   laneField    // the zero value: it was not told
 }
 
 // granted are neighbours in line that may depart at one instant.

@@ -15,6 +15,7 @@ import (
 // report, and what it asks for. Times on the wire are in microseconds.
 type request struct {
 	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
+	spelled   bool          // also a usual call is told in all words; only tests set it
 	tolerance time.Duration // how far back credit for time in line reaches
 	horizon   time.Duration // from the first permit of the run to its last, at most
 	latest    time.Duration // after now: no permit is dated later
@@ -29,7 +30,8 @@ type request struct {
 	limits    *encodedLimits
 	reports   []report
 	groups    []group
-	lesson    *lesson // nil: the caller learns nothing
+	lesson    *lesson   // nil: the caller learns nothing
+	field     laneField // as the caller saw it last
 }
 
 // An echo is how far a caller has seen the state of a lane. Sent back, it
@@ -84,6 +86,9 @@ func (r *request) keys(lane string) []string {
 // args appends the arguments of the script, in the order in which main.lua
 // lists them.
 func (r *request) args(buf []any) []any {
+	if r.usual() {
+		return r.usualArgs(buf)
+	}
 	buf = append(buf, r.clock(), micros(r.tolerance))
 	if r.bounded {
 		buf = append(buf, micros(r.latest))
@@ -158,6 +163,7 @@ type encodedLimits struct {
 	limits  []encodedLimit
 	logs    []string // names of the sliding logs, in order
 	learned bool     // the last one is the pace that was learned
+	usual   bool     // usual.lua decides for them
 }
 
 type encodedLimit struct {
@@ -191,6 +197,7 @@ func encodeLimits(limits []throttle.Limit) (*encodedLimits, error) {
 			e.logs = append(e.logs, l.Name)
 		}
 	}
+	e.usual = e.areUsual()
 	return e, nil
 }
 

@@ -17,6 +17,7 @@ type known struct {
 	begun    throttle.Instant   // when that generation was seen first
 	alive    int                // replicas; zero: never told
 	period   int64              // in which this replica was counted last
+	field    laneField          // that the script need not read again
 	differs  bool               // other replicas claim stricter limits
 	next     []throttle.Instant // of each limit: no permit before it but those in hand
 	at       throttle.Instant   // when that was told
@@ -45,6 +46,9 @@ func (k *known) asks(now throttle.Instant) bool {
 func (k *known) counted(got *reply) (changed bool) {
 	changed = got.differs != k.differs
 	k.alive, k.period, k.differs = got.alive, got.period, got.differs
+	if got.field.text != "" {
+		k.field = got.field
+	}
 	return changed
 }
 

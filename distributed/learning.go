@@ -335,7 +335,7 @@ func (s *limitSet) repace(interval time.Duration) {
 // in lessons, so that the limits stay as they are when it changes.
 func (e *encodedLimits) learning() *encodedLimits {
 	learned := encodedLimit{limit: learnedLimit(0), field: learnedField, claim: learnedClaim, unit: 1, den: 1}
-	return &encodedLimits{append(slices.Clip(e.limits), learned), e.logs, true}
+	return &encodedLimits{limits: append(slices.Clip(e.limits), learned), logs: e.logs, learned: true}
 }
 
 // toleranceOf returns the permit tolerance of limits; a learned one that lets

@@ -37,7 +37,7 @@ type module struct {
 // takes from the function around it is an upvalue, and Lua looks for one among all
 // upvalues of that function: a call costs less if each layer is small.
 var layers = [][]module{
-	{{"", []string{"arithmetic", "lane"}}},
+	{{"", []string{"usual", "arithmetic", "lane"}}},
 	{
 		{"", []string{"bucket", "claims"}},
 		{"makeWindows", []string{"spacing", "counting", "fixed", "log", "sliding"}},

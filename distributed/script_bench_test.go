@@ -55,6 +55,7 @@ func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Clien
 	}
 	r := request{
 		tolerance: 10 * time.Millisecond, horizon: 100 * time.Millisecond, most: 16, limits: encoded,
+		bounded: true, latest: time.Hour,
 		channel: "weir:1:news:bench", lane: "lane",
 	}
 	for _, g := range groups {
@@ -74,7 +75,7 @@ func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Clien
 		if err != nil {
 			b.Fatal(err)
 		}
-		got, err := decode(v, len(limits), false)
+		got, err := r.decode(v)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -25,8 +26,14 @@ func lives() int {
 	}
 }
 
-// The script decides as every limiter does.
+// The script decides as every limiter does, whether usual calls are told in few words
+// or in all.
 func TestScriptDecisions(t *testing.T) {
-	b := newBench(t)
-	limitertest.Suite{Make: b.limiter, Histories: lives(), Tick: time.Microsecond}.Decisions(t)
+	for _, spelled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("spelled=%v", spelled), func(t *testing.T) {
+			b := newBench(t)
+			b.spelled = spelled
+			limitertest.Suite{Make: b.limiter, Histories: (lives() + 1) / 2, Tick: time.Microsecond}.Decisions(t)
+		})
+	}
 }

@@ -15,7 +15,7 @@ import (
 var onlySeed = flag.Int64("seed", -1, "the one history in which the script is held against the local limiter")
 
 // The script and the limiter of one process decide the same in the same
-// history.
+// history. In every other one also usual calls are told in all words.
 func TestScriptDecidesAsTheLocalLimiter(t *testing.T) {
 	b := newBench(t)
 	first, last := int64(0), int64(4*lives())
@@ -25,6 +25,7 @@ func TestScriptDecidesAsTheLocalLimiter(t *testing.T) {
 	for seed := first; seed < last; seed++ {
 		h := newTwin(seed)
 		synctest.Test(t, func(*testing.T) { h.live() })
+		b.spelled = seed%2 == 1
 		if differs := h.replay(b.limiter(h.begun...)); differs != "" {
 			t.Fatalf("history %d of %v (-seed %d): %s\n%s", seed, h.begun, seed, differs, strings.Join(h.trace, "\n"))
 		}

@@ -18,6 +18,7 @@ type caller struct {
 	limits  *encodedLimits
 	seen    echo
 	period  int64
+	field   laneField
 	horizon time.Duration
 	most    int
 }
@@ -37,9 +38,12 @@ func (b *bench) caller(lane string, limits ...throttle.Limit) *caller {
 func (c *caller) ask(now int64, groups []group, reports ...report) reply {
 	got := c.bench.call(c.lane, &request{
 		now: now, tolerance: asTolerance, horizon: c.horizon, most: c.most, seen: c.seen, period: c.period,
-		limits: c.limits, groups: groups, reports: reports,
+		limits: c.limits, groups: groups, reports: reports, bounded: true, latest: mostOwed * time.Microsecond, field: c.field,
 	})
 	c.seen, c.period = got.seen, got.period
+	if got.field.text != "" {
+		c.field = got.field
+	}
 	return got
 }
 

@@ -16,8 +16,9 @@ import (
 // A bench runs the script on a server, and nothing else of this package.
 type bench struct {
 	testing.TB
-	client *redis.Client
-	lanes  atomic.Int64
+	client  *redis.Client
+	lanes   atomic.Int64
+	spelled bool // also usual calls are told in all words
 }
 
 // newBench starts a server.
@@ -38,12 +39,13 @@ func (b *bench) lane() string { return laneKey("test", fmt.Sprint(b.lanes.Add(1)
 // call runs the script once.
 func (b *bench) call(lane string, r *request) reply {
 	b.Helper()
+	r.spelled = r.spelled || b.spelled
 	v, err := script.Run(context.Background(), b.client, r.keys(lane), r.args(nil)...).Result()
 	if err != nil {
 		b.Errorf("the script: %v\nof %v", err, r.args(nil))
 		return reply{}
 	}
-	got, err := decode(v, len(r.limits.limits), r.state)
+	got, err := r.decode(v)
 	if err != nil {
 		b.Errorf("%v\nof %v", err, r.args(nil))
 		return reply{next: make([]int64, len(r.limits.limits)), limits: make([]limitReply, len(r.limits.limits))}
@@ -84,6 +86,7 @@ type scripted struct {
 	tolerance time.Duration
 	seen      echo
 	period    int64
+	field     laneField
 	epochs    map[throttle.Instant]int64 // under which permits were granted
 	last      reply
 }
@@ -117,12 +120,15 @@ func unwire(at int64) throttle.Instant { return throttle.Instant(at * 1000) }
 // call fills in what every request has, and takes in what every reply tells.
 func (s *scripted) call(now throttle.Instant, r request) reply {
 	r.now, r.tolerance, r.horizon = wire(now), s.tolerance, time.Second
-	r.bounded, r.limits, r.seen, r.period = true, s.encoded, s.seen, s.period
+	r.bounded, r.limits, r.seen, r.period, r.field = true, s.encoded, s.seen, s.period, s.field
 	got := s.bench.call(s.lane, &r)
 	if got.healed || got.lost || got.differs {
 		s.bench.Errorf("the reply %+v tells of trouble", got)
 	}
 	s.seen, s.period, s.last = got.seen, got.period, got
+	if got.field.text != "" {
+		s.field = got.field
+	}
 	return got
 }
 

@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "67838a7af88bc2be4e4d046907f8535492d6e1b8a797823e021f0bd11de2a2c4"
+const scriptSum = "71b4372b20debe0cecce7aedf605488950012ea2b1e687089a529a0d22fb55bc"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "1a0bd431ccf2949f85b53012898b3de4258a4e17ff609288dd3253dd9305af4d"

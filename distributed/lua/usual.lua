@@ -1,0 +1,200 @@
+-- The usual call: it wants permits of one each of one or two buckets, tells nothing
+-- and asks no state. Its arguments are few, and if nothing about the lane is unusual it
+-- is decided here, before the functions of the rest are made. Otherwise nothing was
+-- written: the arguments are spelled out as main.lua lists them, and the rest decides.
+-- Both decide the same, and what is not explained here is explained there.
+--
+-- ARGV[1] is numbers of eight bytes each: now, 0 for the clock of Redis; tolerance,
+-- latest, horizon, most, generation, epoch, furthest, period, count, age, how many
+-- callers this one knows of, and until when the lane of ARGV[2] is paused and lives; then
+-- of each bucket unit and den, its interval in whole microseconds, and the time of its
+-- burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the caller saw
+-- it last. After that of each bucket its field in the hash, and its claim.
+--
+-- The reply is the field "lane" if it is another than the caller saw, now, furthest,
+-- first, when each limit has one permit, 0 for now, and pairs of instant and count. If
+-- the rest decided it begins with a number.
+
+if #ARGV < 7 then
+  local fmod, min, max = math.fmod, math.min, math.max
+  local field1, claim1, field2, claim2 = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+  local numbers = rawget(_G, "struct") and struct.unpack or function(_, packed)
+    local list = {}
+    for i = 8, #packed, 8 do
+      local n = 0
+      for j = i, i - 7, -1 do n = n * 256 + packed:byte(j) end
+      list[#list + 1] = n
+    end
+    return unpack(list)
+  end
+  local told, tolerance, latest, horizon, most, gen, epoch, furthest, period, count, age, alive, paused, till,
+    unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
+      and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
+  if not field2 then unit2, den2, one2, spare2, part2 = 0, 1, 0, 0, 0 end
+  local reply
+  repeat -- until something is unusual
+    local now = told
+    if now == 0 then
+      local time = redis.call("TIME")
+      now = time[1] * 1000000 + time[2]
+    end
+    local values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, field2)
+      or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
+    local lane, ahead, text = values[1], values[2], values[3]
+    if not (lane and ahead and text) or ahead:find("%D") then break end
+    ahead = ahead + 0
+    if lane == ARGV[2] then
+      lane = ""
+    else
+      local laneGen, laneEpoch, lanePaused, lanePeriod, this, before, laneTill =
+        lane:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
+      if not laneGen or laneGen + 0 ~= gen or laneEpoch + 0 ~= epoch or lanePeriod + 0 ~= period
+        or max(this, before) > 2^51 then
+        break
+      end
+      paused, till = lanePaused + 0, laneTill + 0
+    end
+    if period ~= (now - fmod(now, 5000000)) / 5000000 or furthest > ahead
+      or max(gen, paused, ahead) > till or till > now + 2^48 or epoch > 2^51 then
+      break
+    end
+
+    -- The buckets.
+    if text:find(claim1, 1, true) ~= 1 then break end
+    local sure1, sureFrac1, largest1 = false, 0, 0
+    local claimed1, at1, frac1 = text:match("^;(%d+) (%d+) (%d+)$", #claim1 + 1)
+    if not claimed1 then
+      claimed1, at1, frac1, sure1, sureFrac1, largest1 =
+        text:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim1 + 1)
+      if not claimed1 or max(at1, sure1) > till or sureFrac1 + 0 >= den1 or largest1 + 0 > 2^51 then break end
+      if ahead > now then
+        sure1, sureFrac1, largest1 = sure1 + 0, sureFrac1 + 0, largest1 + 0
+      else
+        sure1 = false -- all of it has departed
+      end
+    end
+    claimed1, at1, frac1 = claimed1 + 0, at1 + 0, frac1 + 0
+    if claimed1 > now or at1 > till or frac1 >= den1 then break end
+    local sure2, sureFrac2, largest2, claimed2, at2, frac2 = false, 0, 0, now, 0, 0
+    if field2 then
+      text = values[4]
+      if not text or text:find(claim2, 1, true) ~= 1 then break end
+      claimed2, at2, frac2 = text:match("^;(%d+) (%d+) (%d+)$", #claim2 + 1)
+      if not claimed2 then
+        claimed2, at2, frac2, sure2, sureFrac2, largest2 =
+          text:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim2 + 1)
+        if not claimed2 or max(at2, sure2) > till or sureFrac2 + 0 >= den2 or largest2 + 0 > 2^51 then break end
+        if ahead > now then
+          sure2, sureFrac2, largest2 = sure2 + 0, sureFrac2 + 0, largest2 + 0
+        else
+          sure2 = false
+        end
+      end
+      claimed2, at2, frac2 = claimed2 + 0, at2 + 0, frac2 + 0
+      if claimed2 > now or at2 > till or frac2 >= den2 then break end
+    end
+
+    -- The run.
+    local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most
+    local first, list, size, start = 0, { lane, now, 0, 0, 0 }, 5, nil
+    if field2 then list[6], size = 0, 6 end
+    local head, wants, due1, due2 = size, count
+    local exact = true -- no product was rounded
+    while true do
+      due1 = frac1 > part1 and at1 - spare1 + 1 or at1 - spare1
+      due2 = frac2 > part2 and at2 - spare2 + 1 or at2 - spare2
+      if wants == 0 then break end
+      local charged, at = max(paused, due1, due2), now
+      if charged > now then at = charged elseif charged < arrived then charged = arrived end
+      if at > bound or size == head + 256 or at > now and left < 1 or start and at - start > horizon then
+        first = max(at, 1)
+        break
+      end
+      start = start or at
+      local times = wants
+      if at > now then
+        times, ahead = min(wants, left), max(ahead, at)
+        if not sure1 then sure1, sureFrac1, largest1 = at1, frac1, 0 end
+        if not sure2 then sure2, sureFrac2, largest2 = at2, frac2, 0 end
+      elseif now > ahead then
+        ahead = now
+      end
+      if sure1 then largest1 = max(largest1, 1) end
+      if sure2 then largest2 = max(largest2, 1) end
+      if (frac1 > 0 and at1 + 1 or at1) < charged then at1, frac1 = charged, 0 end
+      if field2 and (frac2 > 0 and at2 + 1 or at2) < charged then at2, frac2 = charged, 0 end
+      if times > 1 then -- as many as count at one instant
+        local ticks = (charged - at1 + spare1) * den1 + part1 - frac1
+        times, exact = min(times, max((ticks - fmod(ticks, unit1)) / unit1, 0) + 1), exact and ticks < 2^52
+        if field2 then
+          ticks = (charged - at2 + spare2) * den2 + part2 - frac2
+          times, exact = min(times, max((ticks - fmod(ticks, unit2)) / unit2, 0) + 1), exact and ticks < 2^52
+        end
+        exact = exact and times * max(unit1, unit2) < 2^52
+      end
+      local ticks = times * unit1 + frac1
+      frac1 = fmod(ticks, den1)
+      at1 = at1 + (ticks - frac1) / den1
+      if field2 then
+        ticks = times * unit2 + frac2
+        frac2 = fmod(ticks, den2)
+        at2 = at2 + (ticks - frac2) / den2
+      end
+      wants = wants - times
+      if at > now then left = left - times end
+      if size > head and list[size - 1] == charged then
+        list[size] = list[size] + times
+      else
+        list[size + 1], list[size + 2] = charged, times
+        size = size + 2
+      end
+    end
+    if not exact then break end
+
+    -- What changed.
+    local needs = max(ahead, now, at1 + 1, ahead + spare1 + one1 + 2)
+    if field2 then needs = max(needs, at2 + 1, ahead + spare2 + one2 + 2) end
+    if needs > till then break end -- its keys must live longer
+    list[3], list[4], list[5] = ahead, first, due1 > now and due1 or 0
+    if field2 then list[6] = due2 > now and due2 or 0 end
+    local write1, write2, wrote = size > head, field2 and size > head, nil
+    if now - claimed1 > 500000 then claimed1, write1 = now, true end
+    if now - claimed2 > 500000 then claimed2, write2 = now, true end
+    if write1 then
+      if sure1 and ahead > now then
+        text = ("%s;%d %d %d %d %d %d"):format(claim1, claimed1, at1, frac1, sure1, sureFrac1, largest1)
+      else
+        text = ("%s;%d %d %d"):format(claim1, claimed1, at1, frac1)
+      end
+    end
+    local text2
+    if write2 then
+      if sure2 and ahead > now then
+        text2 = ("%s;%d %d %d %d %d %d"):format(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2)
+      else
+        text2 = ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
+      end
+    end
+    if write1 and write2 then
+      wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field1, text, field2, text2)
+    elseif write1 then
+      wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field1, text)
+    elseif write2 then
+      wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field2, text2)
+    end
+    reply = type(wrote) == "table" and wrote or list -- it is a table if it is an error
+  until true
+  if reply then return reply end
+
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4] = told == 0 and "" or told, tolerance, latest, horizon
+  ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] = most, gen, epoch, furthest, period
+  ARGV[10], ARGV[11], ARGV[12], ARGV[13] = "", "", "", field2 and 2 or 1
+  ARGV[14], ARGV[15], ARGV[16] = field1, claim1, ""
+  local i = 17
+  if field2 then
+    ARGV[17], ARGV[18], ARGV[19], i = field2, claim2, "", 20
+  end
+  ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4] = "0", 1, count, age, 1
+  if field2 then ARGV[i + 5], i = 1, i + 1 end
+  ARGV[i + 5] = alive
+end

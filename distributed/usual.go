@@ -1,0 +1,135 @@
+package distributed
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// mostUsual is how many limits a usual call has at most.
+const mostUsual = 2
+
+// usual reports whether the script is asked in few words, as usual.lua reads them: for
+// permits of one each of one or two buckets, and nothing else.
+func (r *request) usual() bool {
+	if r.spelled || !r.limits.usual || !r.bounded || r.latest < 0 || r.state || r.lesson != nil || len(r.reports) > 0 || r.seen.generation == 0 || len(r.groups) != 1 {
+		return false
+	}
+	for _, n := range r.groups[0].costs {
+		if n != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// areUsual reports whether they are one or two buckets.
+func (e *encodedLimits) areUsual() bool {
+	for i := range e.limits {
+		if _, windows := algorithmWord(e.limits[i].limit.Algorithm); windows {
+			return false
+		}
+	}
+	return len(e.limits) > 0 && len(e.limits) <= mostUsual
+}
+
+// usualArgs appends the arguments of a usual call.
+func (r *request) usualArgs(buf []any) []any {
+	g, field := &r.groups[0], &r.field
+	if field.generation != r.seen.generation || field.epoch != r.seen.epoch || field.period != r.period {
+		field = new(laneField)
+	}
+	packed := make([]byte, 0, 8*(14+5*mostUsual))
+	for _, n := range [...]int64{
+		r.now, micros(r.tolerance), micros(r.latest), micros(r.horizon), int64(r.most),
+		r.seen.generation, r.seen.epoch, r.seen.furthest, r.period, int64(g.count), micros(g.age), int64(r.alive),
+		field.paused, field.till,
+	} {
+		packed = binary.LittleEndian.AppendUint64(packed, uint64(max(n, 0)))
+	}
+	for i := range r.limits.limits {
+		l := &r.limits.limits[i]
+		spare, rest := l.intervals(int64(max(l.limit.Burst, 1)) - 1)
+		for _, n := range [...]int64{l.unit, l.den, l.unit / l.den, spare, rest} {
+			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
+		}
+	}
+	buf = append(buf, packed, field.text)
+	for i := range r.limits.limits {
+		buf = append(buf, r.limits.limits[i].field, r.limits.limits[i].claim)
+	}
+	return buf
+}
+
+// intervals returns the time of n permits: whole microseconds, and the rest in 1/den.
+func (e *encodedLimit) intervals(n int64) (whole, rest int64) {
+	high, low := bits.Mul64(uint64(n), uint64(e.unit))
+	quotient, remainder := bits.Div64(high, low, uint64(e.den))
+	return int64(quotient), int64(remainder)
+}
+
+// A laneField is the field "lane" of a lane's hash, as lane.lua has it. A usual call says
+// what the caller saw there last, so that the script need not read it. The zero value is
+// one that was not seen.
+type laneField struct {
+	text                      string
+	generation, epoch, paused int64
+	period, alive, till       int64
+}
+
+// readLaneField returns the field of a lane.
+func readLaneField(text string) (f laneField, ok bool) {
+	words, numbers := strings.Fields(text), [7]int64{}
+	if len(words) != len(numbers) {
+		return f, false
+	}
+	for i, word := range words {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || n < 0 || n > largest {
+			return f, false
+		}
+		numbers[i] = n
+	}
+	return laneField{
+		text: text, generation: numbers[0], epoch: numbers[1], paused: numbers[2],
+		period: numbers[3], alive: max(numbers[4], numbers[5], 1), till: numbers[6],
+	}, true
+}
+
+// usualHeader is how many words a usual reply has before those of the limits.
+const usualHeader = 4
+
+// decode reads the reply to the request.
+func (r *request) decode(v any) (reply, error) {
+	limits := len(r.limits.limits)
+	list, ok := v.([]any)
+	if !ok || len(list) < usualHeader {
+		return decode(v, limits, r.state)
+	}
+	text, ok := list[0].(string)
+	if !ok || !r.usual() {
+		return decode(v, limits, r.state)
+	}
+	field := r.field
+	if text != "" {
+		if field, ok = readLaneField(text); !ok {
+			return reply{}, senseless("a lane %q", text)
+		}
+	}
+	words, err := integers(list[1:])
+	pairs := len(list) - usualHeader - limits
+	if err != nil || pairs < 0 || pairs%permitWords != 0 || pairs > mostGroups*permitWords || field.alive > math.MaxInt32 || field.alive < 1 {
+		return reply{}, senseless("%d words to %d limits: %w", len(list), limits, err)
+	}
+	got := reply{
+		now: words[0], seen: echo{field.generation, field.epoch, words[1]}, alive: int(field.alive), period: field.period,
+		first: words[2], next: words[usualHeader-1:][:limits:limits], field: field,
+	}
+	if field.paused > got.now {
+		got.paused = field.paused
+	}
+	got.permits, err = decodePermits(words[usualHeader-1+limits:])
+	return got, err
+}

@@ -1,0 +1,240 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// scriptOfBefore is the script that knows no usual calls, as replicas run it that were
+// not deployed yet.
+var scriptOfBefore = redis.NewScript(strings.TrimPrefix(scriptSource, usualText()))
+
+func usualText() string {
+	var b strings.Builder
+	writeLean(&b, "usual")
+	return b.String()
+}
+
+// A usual call is decided as if it were told in all words: same replies, same state. In
+// between others call that report, claim other limits, come with another clock, or run
+// the script of before.
+func TestUsualCallDecidesAsAnyOther(t *testing.T) {
+	b := newBench(t)
+	usual, spelled := 0, 0
+	for seed := range int64(6 * lives()) {
+		h := newPair(b, seed)
+		h.live()
+		if h.differs != "" {
+			t.Fatalf("history %d: %s\n%s", seed, h.differs, strings.Join(h.trace, "\n"))
+		}
+		usual, spelled = usual+h.usual, spelled+h.spelled
+	}
+	if t.Logf("%d usual calls, %d of which the rest decided", usual, spelled); spelled == 0 || spelled*2 > usual {
+		t.Errorf("of %d usual calls the rest decided %d", usual, spelled)
+	}
+}
+
+// A pair is one history of two lanes: in the first calls are usual if they can be, in
+// the second all words are told.
+type pair struct {
+	bench   *bench
+	random  *rand.Rand
+	lanes   [2]string
+	callers []*pairCaller
+	now     int64
+	trace   []string
+	differs string
+	odd     bool // there are other calls in between
+
+	usual, spelled int
+}
+
+// A pairCaller is one of the replicas.
+type pairCaller struct {
+	limits *encodedLimits
+	seen   echo
+	period int64
+	field  laneField
+	alive  int
+	before bool // it runs the script of before
+	held   []int64
+}
+
+func newPair(b *bench, seed int64) *pair {
+	h := &pair{bench: b, random: rand.New(rand.NewPCG(uint64(seed), 12)), lanes: [2]string{b.lane(), b.lane()}, now: dawn}
+	h.odd = h.chance(40)
+	limits := h.limits()
+	for i := range 1 + h.random.IntN(3) {
+		h.callers = append(h.callers, &pairCaller{limits: mustEncode(b, limits...), before: i > 0 && h.chance(30)})
+	}
+	return h
+}
+
+func (h *pair) chance(percent int) bool { return h.random.IntN(100) < percent }
+
+func (h *pair) limits() []throttle.Limit {
+	var limits []throttle.Limit
+	for range 1 + h.random.IntN(2) {
+		permits := []int{1, 7, 100, 7_777, 999_983}[h.random.IntN(5)]
+		per := []time.Duration{time.Second, 7 * time.Second, time.Minute, 24 * time.Hour}[h.random.IntN(4)]
+		if h.chance(50) {
+			limits = append(limits, throttle.LeakyBucket(permits, per))
+		} else {
+			limits = append(limits, throttle.TokenBucket(permits, per, 1+h.random.IntN(50)))
+		}
+	}
+	return limits
+}
+
+func (h *pair) live() {
+	for range 60 {
+		h.pass()
+		c := h.callers[h.random.IntN(len(h.callers))]
+		if h.odd && h.chance(2) {
+			c.limits = mustEncode(h.bench, h.limits()...)
+		}
+		if h.call(c, h.request(c)); h.differs != "" {
+			return
+		}
+	}
+}
+
+// pass lets time go by, and seldom back.
+func (h *pair) pass() {
+	l := &h.callers[0].limits.limits[0]
+	switch h.random.IntN(40) {
+	case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9:
+	case 10:
+		h.now += 1 + h.random.Int64N(6*second)
+	case 11:
+		h.now -= h.random.Int64N(300_000) * int64(h.random.IntN(2))
+	case 12, 13, 14:
+		h.now += h.random.Int64N(600_000)
+	default:
+		h.now += 1 + h.random.Int64N(2*max(l.unit/l.den, 1))
+	}
+}
+
+func (h *pair) request(c *pairCaller) *request {
+	r := &request{
+		now: h.now, tolerance: time.Duration(h.random.IntN(50)) * time.Millisecond, horizon: time.Duration(h.random.IntN(2000)) * time.Millisecond,
+		bounded: true, latest: time.Duration(h.random.IntN(5000)) * time.Millisecond, most: h.random.IntN(20),
+		seen: c.seen, period: c.period, alive: c.alive, field: c.field, limits: c.limits,
+		groups: []group{{count: 1 + h.random.IntN(12)*h.random.IntN(2), age: time.Duration(h.random.IntN(100)) * time.Millisecond, costs: make([]int64, len(c.limits.limits))}},
+	}
+	if h.chance(5) {
+		r.groups[0].count = 300
+	}
+	for i := range r.groups[0].costs {
+		r.groups[0].costs[i] = 1
+	}
+	if !h.odd {
+		return r
+	}
+	switch h.random.IntN(100) {
+	case 0:
+		r.reports = []report{{kind: reportPause, span: h.random.Int64N(2 * second)}}
+	case 1:
+		r.reports = []report{{kind: reportLocal, costs: r.groups[0].costs}}
+	case 2:
+		r.reports = []report{{kind: reportResume}}
+	case 3, 4:
+		if len(c.held) > 0 {
+			r.reports = []report{{kind: reportRefund, at: c.held[len(c.held)-1], epoch: c.seen.epoch, costs: r.groups[0].costs}}
+			c.held = c.held[:len(c.held)-1]
+		}
+	case 5:
+		r.state = true
+	case 6:
+		r.seen.furthest += h.random.Int64N(second) // it has seen more
+	case 7:
+		r.seen.epoch++
+	case 8:
+		r.groups[0].costs[0] = 2 * int64(h.random.IntN(2)*h.random.IntN(2))
+	}
+	return r
+}
+
+// call has both lanes decide.
+func (h *pair) call(c *pairCaller, r *request) {
+	var got [2]reply
+	for i, lane := range h.lanes {
+		one := *r
+		one.spelled = i > 0 || c.before
+		run := script
+		if c.before {
+			run = scriptOfBefore
+		}
+		v, err := run.Run(context.Background(), h.bench.client, one.keys(lane), one.args(nil)...).Result()
+		if err == nil {
+			got[i], err = one.decode(v)
+		}
+		if err != nil {
+			h.differs = err.Error()
+			return
+		}
+		if one.usual() {
+			h.usual++
+			if _, decided := v.([]any)[0].(string); !decided {
+				h.spelled++
+			}
+		}
+	}
+	if got[0].field.text != "" {
+		c.field = got[0].field
+		got[0].field = laneField{}
+	}
+	h.trace = append(h.trace, fmt.Sprintf("%d %+v before %v: %+v", h.now-dawn, *r, c.before, got[1]))
+	states := [2]any{h.bench.do("HGETALL", h.lanes[0]), h.bench.do("HGETALL", h.lanes[1])}
+	if !reflect.DeepEqual(got[0], got[1]) || !reflect.DeepEqual(states[0], states[1]) {
+		h.differs = fmt.Sprintf("the usual call says\n%+v, not\n%+v, and leaves\n%v, not\n%v", got[0], got[1], states[0], states[1])
+	}
+	c.seen, c.period, c.alive = got[1].seen, got[1].period, got[1].alive
+	for _, p := range got[1].permits {
+		c.held = append(c.held, p.at)
+	}
+}
+
+// What is no reply to a usual call is an error, and no more is believed than was asked.
+func TestUsualReplyThatMakesNoSense(t *testing.T) {
+	field, ok := readLaneField("1 2 0 3 4 5 6")
+	if !ok || field.generation != 1 || field.epoch != 2 || field.period != 3 || field.alive != 5 || field.till != 6 {
+		t.Fatalf("the field is read as %+v, %v", field, ok)
+	}
+	r := &request{
+		bounded: true, seen: echo{1, 2, 0}, period: 3, field: field,
+		limits: mustEncode(t, throttle.TokenBucket(1, time.Second, 1)), groups: []group{{count: 1, costs: []int64{1}}},
+	}
+	for _, good := range [][]any{
+		{"", int64(9), int64(9), int64(0), int64(0), int64(9), int64(1)},
+		{"1 2 7 3 4 5 6", int64(5), int64(9), int64(8), int64(8)},
+	} {
+		if got, err := r.decode(good); err != nil || got.alive != 5 || got.seen != (echo{1, 2, 9}) {
+			t.Errorf("%v is read as %+v, %v", good, got, err)
+		}
+	}
+	for _, bad := range []any{
+		nil, "", []any{}, []any{""}, []any{"", int64(1), int64(1), int64(1)},
+		[]any{"", int64(9), int64(9), int64(0), int64(0), int64(9)},
+		[]any{"", int64(9), int64(9), int64(0), int64(0), int64(9), int64(0)},
+		[]any{"", int64(-9), int64(9), int64(0), int64(0)},
+		[]any{"", int64(9), int64(9), int64(0), int64(-1)},
+		[]any{"", int64(9), int64(9), int64(0), "0"},
+		[]any{"1 2 0 3 4 5", int64(9), int64(9), int64(0), int64(0)},
+		[]any{"1 2 0 3 4 5 x", int64(9), int64(9), int64(0), int64(0)},
+		[]any{"1 2 0 3 4 9999999999 6", int64(9), int64(9), int64(0), int64(0)},
+	} {
+		if got, err := r.decode(bad); err == nil {
+			t.Errorf("%v is read as %+v", bad, got)
+		}
+	}
+}
