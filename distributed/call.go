@@ -45,8 +45,7 @@ func (l *limiter) call() {
 	})
 }
 
-// approach returns the node that holds the lane's keys. If it is another than before,
-// the lanes that wait for that one may have moved too.
+// approach returns the node that holds the lane's keys.
 func (l *limiter) approach() *node {
 	before := l.node // no other call writes it
 	n := l.link.nodeOf(l.key, before)
@@ -54,8 +53,7 @@ func (l *limiter) approach() *node {
 		l.mu.Lock()
 		l.node = n
 		l.mu.Unlock()
-		before.forget(l)
-		before.release()
+		before.left(l)
 	}
 	return n
 }
@@ -118,7 +116,6 @@ func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration)
 // waitAtMost begins an outage if the call in progress takes longer, though it may
 // still be answered: callers then go by the policy for it.
 func (l *limiter) waitAtMost(d time.Duration) {
-	l.flight.number++
 	l.flight.landed()
 	if l.outage.on {
 		return
@@ -142,7 +139,7 @@ type outcome struct {
 	read    time.Time // when the reply was read
 	err     error
 	cause   string // of the error, in a word; "": there is none
-	stalled bool   // the deadline fired late because this process stood still
+	stalled bool   // this process stood still meanwhile
 }
 
 // exchange runs the script once.
@@ -163,7 +160,7 @@ func (l *limiter) exchange(req *request, deadline time.Duration) (o outcome) {
 		o.reply.ordinal = o.said.first
 	}
 	o.err, o.cause = err, causeOf(err)
-	o.stalled = o.cause == "timeout" && o.took > deadline+max(deadline/2, 20*time.Millisecond)
+	o.stalled = stoodStill(o.cause, o.took, deadline)
 	return o
 }
 
@@ -177,6 +174,9 @@ func (l *limiter) land(take, heed func()) {
 	heed()
 	l.mu.Lock()
 	l.flight.underway = false
+	if l.outage.on && !l.closed {
+		l.askLater()
+	}
 	if !l.demand.waiting && len(l.hand) > 0 {
 		l.surrender() // those it was for have gone
 	}

@@ -21,7 +21,7 @@ type flight struct {
 	spent   []int64        // of each limit, in an outage, that it tells; nil: of limits that were replaced
 	purpose throttle.StoreOperation
 	voided  int         // of the limiter when it left: if that has grown, what it brings is void
-	number  int         // of flights so far
+	number  int         // of waits for it so far
 	slow    *time.Timer // from which callers no longer wait for it; nil: none runs
 }
 
@@ -35,8 +35,9 @@ func (f *flight) leave(told reports, spent []int64, voided int) {
 	f.reports, f.spent, f.voided = told, append(f.spent[:0], spent...), voided
 }
 
-// landed ends the wait for it.
+// landed ends the wait for it, also one whose timer has just rung.
 func (f *flight) landed() {
+	f.number++
 	if f.slow != nil {
 		f.slow.Stop()
 		f.slow = nil

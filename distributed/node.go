@@ -11,7 +11,7 @@ import (
 // A node is a server of Redis as the lanes of a store meet it. While it does not answer
 // a breaker stops the calls to it, and one lane at a time asks whether it is back. No
 // other lane has a timer or a goroutine then, so that an outage costs the same however
-// many lanes there are. Of the calls to it as many run at once as there are connections:
+// many lanes there are, of limits or of slots. Of the calls to it as many run at once as there are connections:
 // the others wait in line, for their time begins when they leave.
 type node struct {
 	store   *Store
@@ -19,13 +19,30 @@ type node struct {
 
 	mu      sync.Mutex // the innermost: nothing else is locked while it is held
 	room    int        // calls that may begin
-	line    []*limiter // whose calls wait for room
-	owing   []*limiter // that have to tell what they spent while the node was lost
+	line    []asker    // whose calls wait for room
+	owing   []asker    // whose calls only tell what was spent while the node was lost
 	telling bool       // one of them does
 
-	lost  bool                  // the breaker was opened, and not closed since
-	lanes map[*limiter]struct{} // that lost it, and wait for it to be back
-	probe *time.Timer           // nil: none was needed yet
+	lost   bool               // the breaker was opened, and not closed since
+	askers map[asker]struct{} // that lost it, and wait for it to be back
+	probe  *time.Timer        // nil: none was needed yet
+}
+
+// An asker is what calls a node for a lane: a limiter, or slots. It has one call in line
+// or in progress at most.
+type asker interface {
+	call()                 // runs the call that it has stood in line for
+	probe()                // has it ask whether a node that it lost is back
+	restore() (debt asker) // tells it that it is; nil: it has nothing to tell that can wait
+}
+
+// A debtor is a limiter whose call only tells what it spent while the node was lost.
+type debtor struct{ *limiter }
+
+func (d debtor) call() {
+	if d.settleUp() {
+		d.limiter.call()
+	}
 }
 
 // errStalled ends a call whose deadline fired late because this process stood still.
@@ -34,7 +51,7 @@ var errStalled = errors.New("this process stood still")
 
 // newNode returns a node to which so many calls may run at once.
 func newNode(s *Store, room int) *node {
-	n := &node{store: s, room: room, lanes: make(map[*limiter]struct{})}
+	n := &node{store: s, room: room, askers: make(map[asker]struct{})}
 	n.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     s.set.breakFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= s.set.breakAfter },
@@ -63,46 +80,44 @@ func (n *node) allow() (done func(error)) {
 	return done
 }
 
-// enter begins the call of a lane, or puts it in line, and reports which: the calls in
-// progress run those in line after their own.
-func (n *node) enter(l *limiter) (begun bool) {
+// enter begins a call, or puts it in line, and reports which: the calls in progress run
+// those in line after their own.
+func (n *node) enter(c asker) (begun bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.room == 0 {
-		n.line = append(n.line, l)
+		n.line = append(n.line, c)
 		return false
 	}
-	n.begin(l, false)
+	n.begin(c, false)
 	return true
 }
 
-// owe has lanes tell what they have to tell, one after another, and only while no call
-// is in line.
-func (n *node) owe(lanes []*limiter) {
+// owe runs calls that only tell something, one after another, and only while no other is
+// in line.
+func (n *node) owe(debts []asker) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.owing = append(n.owing, lanes...)
+	n.owing = append(n.owing, debts...)
 	if n.room > 0 && !n.telling && len(n.owing) > 0 {
 		n.telling = true
 		n.begin(pop(&n.owing), true)
 	}
 }
 
-func (n *node) begin(l *limiter, tells bool) {
+func (n *node) begin(c asker, tells bool) {
 	n.room--
 	n.store.calling.Go(func() {
-		for l != nil {
-			if !tells || l.settleUp() {
-				l.call()
-			}
-			l, tells = n.next(tells)
+		for c != nil {
+			c.call()
+			c, tells = n.next(tells)
 		}
 	})
 }
 
-// next returns the lane whose call follows one that has ended, and whether it only
-// tells. If there is none the call leaves its room.
-func (n *node) next(told bool) (l *limiter, tells bool) {
+// next returns whose call follows one that has ended, and whether it only tells. If
+// there is none the call leaves its room.
+func (n *node) next(told bool) (c asker, tells bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.telling = n.telling && !told
@@ -118,10 +133,10 @@ func (n *node) next(told bool) (l *limiter, tells bool) {
 	}
 }
 
-func pop(line *[]*limiter) *limiter {
-	l := (*line)[0]
+func pop(line *[]asker) asker {
+	c := (*line)[0]
 	(*line)[0], *line = nil, (*line)[1:]
-	return l
+	return c
 }
 
 // lose begins a loss, or goes on with it: it has a lane ask once the breaker lets a call
@@ -143,13 +158,13 @@ func (n *node) askSoon() {
 	}
 }
 
-// ask has one of the lanes that lost the node ask whether it is back. It is another one
+// ask has one of those that lost the node ask whether it is back. It is another one
 // each time, for what fails may be the lane's: maps are ranged over in random order.
 func (n *node) ask() {
 	n.mu.Lock()
-	var asks *limiter
-	for l := range n.lanes {
-		asks = l
+	var asks asker
+	for c := range n.askers {
+		asks = c
 		break
 	}
 	if asks != nil && n.lost {
@@ -161,47 +176,54 @@ func (n *node) ask() {
 	}
 }
 
-// await has a lane that lost the node wait for it to be back, and reports whether it is
-// lost at all.
-func (n *node) await(l *limiter) bool {
+// await has an asker that lost the node wait for it to be back, and reports whether it
+// is lost at all.
+func (n *node) await(c asker) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lost {
-		if len(n.lanes) == 0 {
+		if len(n.askers) == 0 {
 			n.askSoon()
 		}
-		n.lanes[l] = struct{}{}
+		n.askers[c] = struct{}{}
 	}
 	return n.lost
 }
 
-// forget has a lane wait no more.
-func (n *node) forget(l *limiter) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.lanes, l)
+// left is told that the keys of an asker have moved to another node: those of others that
+// wait for this one may have, too.
+func (n *node) left(c asker) {
+	n.forget(c)
+	n.release()
 }
 
-// release tells the lanes that wait for the node that they need not any more.
+// forget has an asker wait no more.
+func (n *node) forget(c asker) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.askers, c)
+}
+
+// release tells those that wait for the node that they need not any more.
 func (n *node) release() {
 	n.mu.Lock()
-	lanes := n.lanes
-	n.lanes = make(map[*limiter]struct{})
+	askers := n.askers
+	n.askers = make(map[asker]struct{})
 	if n.probe != nil {
 		n.probe.Stop()
 	}
 	n.mu.Unlock()
-	if len(lanes) == 0 {
+	if len(askers) == 0 {
 		return
 	}
 	n.store.calling.Go(func() {
-		var owing []*limiter
-		for l := range lanes {
-			if l.restore() {
-				owing = append(owing, l)
+		var debts []asker
+		for c := range askers {
+			if debt := c.restore(); debt != nil {
+				debts = append(debts, debt)
 			}
 		}
-		n.owe(owing)
+		n.owe(debts)
 	})
 }
 

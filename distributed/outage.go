@@ -159,13 +159,12 @@ func (o *outage) told(spent []int64) {
 // further failure doubles that, up to 64 times.
 const firstProbe = 10 * time.Millisecond
 
-// failed counts a failure, and returns how long to wait before the next probe.
-func (o *outage) failed(cause string, set *settings) time.Duration {
-	wait := firstProbe << min(o.failures, 6)
-	if lasting(cause) {
+// rest returns how long to wait after a failure before the next probe.
+func (o *outage) rest(set *settings) time.Duration {
+	wait := firstProbe << min(max(o.failures-1, 0), 6)
+	if lasting(o.cause) {
 		wait = max(wait, set.breakFor)
 	}
-	o.failures++
 	return wait
 }
 
@@ -197,15 +196,20 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	return at, err
 }
 
-// failed begins an outage, or goes on with it, and puts the next call off, longer each
-// time: a failure that only woke the queue would have it ask again at once. Once the
-// node is lost it is the node that asks.
+// failed begins an outage, or goes on with it.
 func (l *limiter) failed(cause string) {
 	if cause != "open" || !l.outage.on { // the breaker is open for the cause that is known
 		l.beginOutage(cause)
 	}
-	wait := l.outage.failed(cause, &l.store.set)
-	if l.closed || l.node.await(l) {
+	l.outage.failures++
+}
+
+// askLater puts the next call of an outage off, longer each time: a failure that only
+// woke the queue would have it ask again at once. Once the node is lost it is the node
+// that asks. No call is in progress, or a node that is back would not find the lane.
+func (l *limiter) askLater() {
+	wait := l.outage.rest(&l.store.set)
+	if l.node.await(l) {
 		return
 	}
 	if l.outage.probe == nil {
@@ -224,21 +228,24 @@ func (l *limiter) probe() {
 	}
 }
 
-// restore takes in that the node answers again, and reports whether the lane has to tell
-// what it spent meanwhile. A lane in which nobody waits is back at once; in the others
+// restore takes in that the node answers again, and returns the call that tells what the
+// lane spent meanwhile. A lane in which nobody waits is back at once; in the others
 // callers go on here until the lane's own call is answered.
-func (l *limiter) restore() (owes bool) {
+func (l *limiter) restore() (debt asker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || !l.outage.on || l.flight.underway {
-		return false
+		return nil
 	}
 	if l.demand.waiting || l.hurries() || l.reports.urgent() {
 		l.start(nil)
-		return false
+		return nil
 	}
 	l.outage.end()
-	return len(l.reports) > 0 || l.outage.owes()
+	if len(l.reports) == 0 && !l.outage.owes() {
+		return nil
+	}
+	return debtor{l}
 }
 
 // settleUp makes ready a call that tells what was spent in an outage, and reports

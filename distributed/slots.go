@@ -20,14 +20,13 @@ import (
 // that the slots of a replica that died come back. What a replica tells of its calls
 // in flight the store believes, also after it has forgotten all.
 //
-// Locks: mu guards everything below it, and Store.mu may be taken while it is held.
-// Neither is held while Redis is called or the queue woken. The methods of
-// [throttle.Flights] lock mu, as do call, land, slow, tick and summoned. All other
-// methods want it locked.
+// Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
+// is held. None is held while Redis is called or the queue woken. The methods of
+// [throttle.Flights] lock mu, as do call, approach, prepare, land, probe, restore, tick
+// and summoned. All other methods want it locked.
 type slots struct {
 	store *Store
 	link  *link
-	node  *node // written by the call in progress alone
 	lane  string
 	key   string
 	id    string // of this replica in the lane's hash
@@ -35,6 +34,7 @@ type slots struct {
 	watched
 
 	mu      sync.Mutex
+	node    *node // that holds the key, as far as that is known
 	wake    func()
 	closed  bool
 	flying  int
@@ -43,6 +43,7 @@ type slots struct {
 	told    told
 	trip    trip
 	lost    bool
+	away    bool      // the node is lost, and brings this back
 	retry   time.Time // no call before it; zero: at once
 	timer   *time.Timer
 	rings   time.Time // when the timer does; zero: it is not set
@@ -53,19 +54,6 @@ var (
 	_ throttle.FlightStore = (*Store)(nil)
 	_ throttle.Flights     = (*slots)(nil)
 )
-
-// A told is what the store was told last.
-type told struct {
-	underway bool
-	met      bool      // a call was answered
-	number   int64     // of calls
-	at       time.Time // when the last call left; zero: there was none
-	wants    int       // slots that were wanted
-	summoned bool      // the store has called for this replica since
-
-	since time.Time // from here on counts
-	peak  int       // the most slots that were wanted
-}
 
 // Flights implements [throttle.FlightStore]: this process has a part of the most calls
 // that all processes of the namespace may have in flight under a key. If they differ in
@@ -205,6 +193,7 @@ func (f *slots) Close() error {
 		return nil
 	}
 	f.closed, f.wake, f.waiting = true, nil, 0
+	f.node.forget(f)
 	if f.timer != nil {
 		f.timer.Stop()
 	}
@@ -218,104 +207,4 @@ func (f *slots) Close() error {
 // there is anything.
 func (f *slots) sayGoodbye() bool {
 	return f.lease.holds(time.Now()) > f.flying && !f.lost && f.start()
-}
-
-// poll is how often a replica that wants more slots asks again without being called
-// for: the news may be lost.
-const poll = time.Second
-
-// consider begins a call if one is due, or sets the timer for it.
-func (f *slots) consider(now time.Time) {
-	if f.closed || f.told.underway {
-		return
-	}
-	if f.idled(now) && f.told.peak >= f.lease.holds(now) {
-		f.told.since, f.told.peak = now, f.wants(now)
-	}
-	due := f.due(now)
-	switch {
-	case due.IsZero():
-		return
-	case !due.After(now):
-		f.start()
-	case f.timer == nil:
-		f.timer = time.AfterFunc(due.Sub(now), f.tick)
-		f.rings = due
-	case f.rings.IsZero() || due.Before(f.rings):
-		f.timer.Reset(due.Sub(now))
-		f.rings = due
-	}
-}
-
-// idled reports whether the most slots wanted were counted for long enough.
-func (f *slots) idled(now time.Time) bool { return now.Sub(f.told.since) >= slotIdle }
-
-// keeps returns how many slots this replica keeps. Those that are not wanted go back if
-// others are short, or if they were idle for a while.
-func (f *slots) keeps(now time.Time) int {
-	if f.closed {
-		return f.flying
-	}
-	n, wants := f.lease.holds(now), f.wants(now)
-	switch {
-	case f.lost: // nobody can have them
-	case f.lease.contended, f.told.summoned:
-		n = min(wants, f.lease.allows(now))
-	case f.idled(now):
-		n = min(n, f.told.peak)
-	}
-	return max(n, f.flying)
-}
-
-// due returns when the next call is due; zero: the store need not know of anything.
-func (f *slots) due(now time.Time) (due time.Time) {
-	t, set := &f.told, &f.store.set
-	wants, has := f.wants(now), f.lease.holds(now)
-	soonest := func(at time.Time) {
-		if due.IsZero() || at.Before(due) {
-			due = at
-		}
-	}
-	if wants > 0 || has > 0 {
-		soonest(t.at.Add(set.lease / 3))
-	}
-	switch {
-	case t.summoned, f.keeps(now) < has:
-		soonest(now)
-	case has > wants:
-		soonest(t.since.Add(slotIdle))
-	case wants > has && has >= t.wants: // there was all that was asked for
-		soonest(now)
-	case wants > t.wants:
-		soonest(t.at.Add(slotTurn))
-	case wants > has:
-		soonest(t.at.Add(poll))
-	}
-	if f.lease.contended && now.Before(f.lease.turn) {
-		soonest(f.lease.turn)
-	}
-	if wants > has && t.at.Before(f.lease.news) {
-		soonest(f.lease.news)
-	}
-	if !due.IsZero() && due.Before(f.retry) {
-		due = f.retry
-	}
-	return due
-}
-
-// tick looks once more whether a call is due.
-func (f *slots) tick() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.rings = time.Time{}
-	f.consider(time.Now())
-}
-
-// summoned is told by the news that the store has something for this replica, or wants
-// something back.
-func (f *slots) summoned() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.told.summoned = true
-	f.consider(time.Now())
 }

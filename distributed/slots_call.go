@@ -10,7 +10,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// start begins a call in the background, and reports whether one is in progress.
+// start begins a call in the background, once there is a connection for it, and reports
+// whether one is in progress.
 func (f *slots) start() bool {
 	s := f.store
 	s.mu.Lock()
@@ -19,33 +20,31 @@ func (f *slots) start() bool {
 		return false
 	}
 	f.told.underway = true
-	s.calling.Go(f.call)
+	if !f.node.enter(f) && f.waiting > 0 {
+		f.waitAtMost(f.trip.deadline(&s.set))
+	}
 	return true
 }
 
 // call is one call to the store.
 func (f *slots) call() {
 	f.link.subscribe()
-	f.node = f.link.nodeOf(f.key, f.node)
-	done := f.node.allow()
+	done := f.approach().allow()
 	if done == nil {
-		f.land(func(now time.Time) { f.failed(now, "open") })
+		f.land(func(time.Time) { f.failed("open") })
 		return
 	}
-	args, deadline, slow := f.prepare()
+	args, deadline := f.prepare()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	left := time.Now()
 	v, err := f.link.run(ctx, slotsScript, slotsSource, []string{f.key}, args)
 	cancel()
-	if slow != nil {
-		slow.Stop()
-	}
 	var got leaseReply
 	if err == nil {
 		got, err = decodeLease(v)
 	}
 	took, cause := time.Since(left), causeOf(err)
-	stalled := cause == "timeout" && took > deadline+max(deadline/2, 20*time.Millisecond)
+	stalled := stoodStill(cause, took, deadline)
 	if stalled {
 		done(errStalled)
 	} else {
@@ -62,9 +61,22 @@ func (f *slots) call() {
 			f.stats.Failures++ // the next call tells
 		default:
 			f.stats.Failures++
-			f.failed(now, cause)
+			f.failed(cause)
 		}
 	})
+}
+
+// approach returns the node that holds the key.
+func (f *slots) approach() *node {
+	before := f.node // no other call writes it
+	n := f.link.nodeOf(f.key, before)
+	if n != before {
+		f.mu.Lock()
+		f.node = n
+		f.mu.Unlock()
+		before.left(f)
+	}
+	return n
 }
 
 // callTime is how long a replica that was called for may take to come. Then what was
@@ -75,55 +87,106 @@ const callTime = time.Second
 const slotsNews = "/flights"
 
 // prepare makes the arguments of a call that leaves now, and gives back the slots that
-// this replica does not keep. Those in line wait no longer for a call that dials than
-// for any other: slow is the timer for that, if it runs.
-func (f *slots) prepare() (args []any, deadline time.Duration, slow *time.Timer) {
+// this replica does not keep.
+func (f *slots) prepare() (args []any, deadline time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, set, t := time.Now(), &f.store.set, &f.told
 	f.lease.keep(f.keeps(now))
 	wants := f.wants(now)
+	deadline = f.trip.deadline(set)
+	if !t.met || f.lost || !f.link.own {
+		// It dials, or knows no deadline: those in line wait no longer than for any other.
+		f.waitAtMost(deadline)
+		deadline = set.firstDeadline
+	}
 	t.number, t.at, t.wants, t.summoned = t.number+1, now, wants, false
 	t.since, t.peak = now, wants
 	args = []any{
 		f.id, t.number, f.most, micros(set.lease), f.lease.has, max(wants, f.flying), micros(callTime),
 		channelName(f.store.namespace), slotsNews + " " + f.lane,
 	}
-	deadline = f.trip.deadline(set)
-	if !t.met || f.lost || !f.link.own {
-		number := t.number
-		slow = time.AfterFunc(deadline, func() { f.slow(number) })
-		deadline = set.firstDeadline
-	}
-	return args, deadline, slow
+	return args, deadline
 }
 
-// slow has those in line go by the policy for a loss while a call takes long.
-func (f *slots) slow(number int64) {
-	f.mu.Lock()
-	wake := f.wake
-	if f.told.underway && f.told.number == number && !f.closed {
-		f.lose("slow")
+// waitAtMost has those in line go by the policy for a loss if the call in progress takes
+// longer, though it may still be answered.
+func (f *slots) waitAtMost(d time.Duration) {
+	f.told.landed()
+	if f.lost {
+		return
 	}
-	f.mu.Unlock()
-	if wake != nil {
-		wake()
+	this := f.told.waits
+	f.told.slow = time.AfterFunc(d, func() {
+		f.mu.Lock()
+		wake := f.wake
+		if f.told.underway && f.told.waits == this && !f.closed {
+			f.lose("slow")
+		}
+		f.mu.Unlock()
+		if wake != nil {
+			wake()
+		}
+	})
+}
+
+// landed ends the wait for a call, also one whose timer has just rung.
+func (t *told) landed() {
+	t.waits++
+	if t.slow != nil {
+		t.slow.Stop()
+		t.slow = nil
 	}
 }
 
 // lose has the policy for a loss hold.
 func (f *slots) lose(cause string) { f.lost, f.stats.Cause = true, cause }
 
-// failed takes in that a call was not answered, and puts the next one off.
-func (f *slots) failed(now time.Time, cause string) {
+// failed takes in that a call was not answered.
+func (f *slots) failed(cause string) {
 	if cause != "open" || !f.lost { // the breaker is open for the cause that is known
 		f.lose(cause)
 	}
+}
+
+// askLater puts the next call of a loss off. Once the node is lost it is the node that
+// asks. No call is in progress, or a node that is back would not find the lane.
+func (f *slots) askLater(now time.Time) {
+	if f.away = f.node.await(f); f.away {
+		return
+	}
 	again := f.store.set.breakFor
-	if lasting(cause) {
+	if lasting(f.stats.Cause) {
 		again *= 10
 	}
 	f.retry = now.Add(again + rand.N(again/2))
+}
+
+// probe asks a store that did not answer whether it does now.
+func (f *slots) probe() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away && !f.closed && !f.told.underway {
+		f.start()
+	}
+}
+
+// restore takes in that the node answers again. If nobody is in line or in flight the
+// store need not know of this replica.
+func (f *slots) restore() (debt asker) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !f.away || f.told.underway {
+		return nil
+	}
+	f.away, f.retry = false, time.Time{}
+	if f.flying+f.waiting > 0 {
+		f.start()
+	} else {
+		f.lost, f.stats.Cause = false, ""
+		f.consider(time.Now())
+	}
+	return nil
 }
 
 // receive takes in the reply to a call that left at an instant.
@@ -138,6 +201,7 @@ func (f *slots) receive(got *leaseReply, now, left time.Time, took time.Duration
 // that is due.
 func (f *slots) land(take func(now time.Time)) {
 	f.mu.Lock()
+	f.told.landed()
 	take(time.Now())
 	wake := f.wake
 	f.mu.Unlock()
@@ -147,11 +211,17 @@ func (f *slots) land(take func(now time.Time)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told.underway = false
-	if !f.closed {
-		f.consider(time.Now())
-	} else if !f.sayGoodbye() {
-		f.store.leave(f)
+	if f.closed {
+		if !f.sayGoodbye() {
+			f.store.leave(f)
+		}
+		return
 	}
+	now := time.Now()
+	if f.away = false; f.lost {
+		f.askLater(now)
+	}
+	f.consider(now)
 }
 
 // decodeLease reads a reply.

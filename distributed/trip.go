@@ -48,3 +48,9 @@ func (t *trip) fresh(took time.Duration, met bool, tolerance time.Duration, set 
 	}
 	return took <= tolerance+max(t.usual(), set.deadline)
 }
+
+// stoodStill reports whether a call's deadline fired late because this process stood
+// still.
+func stoodStill(cause string, took, deadline time.Duration) bool {
+	return cause == "timeout" && took > deadline+max(deadline/2, 20*time.Millisecond)
+}

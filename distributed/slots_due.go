@@ -1,0 +1,140 @@
+package distributed
+
+import "time"
+
+// A told is what the store was told last.
+type told struct {
+	underway bool        // a call is in line, or in progress
+	slow     *time.Timer // from which those in line no longer wait for it; nil: none runs
+	waits    int         // for it so far
+	met      bool        // a call was answered
+	number   int64       // of calls
+	at       time.Time   // when the last call left; zero: there was none
+	wants    int         // slots that were wanted
+	summoned bool        // the store has called for this replica since
+
+	since time.Time // from here on counts
+	peak  int       // the most slots that were wanted
+}
+
+// poll is how often a replica that wants more slots asks again without being called
+// for: the news may be lost.
+const poll = time.Second
+
+// consider begins a call if one is due, or sets the timer for it.
+func (f *slots) consider(now time.Time) {
+	if f.closed || f.told.underway {
+		return
+	}
+	if f.idled(now) && f.told.peak >= f.lease.holds(now) {
+		f.told.since, f.told.peak = now, f.wants(now)
+	}
+	due := f.due(now)
+	switch {
+	case f.away && f.waiting > 0 && now.Before(f.lease.until): // then the policy holds
+		f.ring(now, f.lease.until)
+	case due.IsZero():
+	case !due.After(now):
+		f.start()
+	default:
+		f.ring(now, due)
+	}
+}
+
+// ring has the timer ring at an instant to come, if it does not before.
+func (f *slots) ring(now, at time.Time) {
+	switch {
+	case f.timer == nil:
+		f.timer = time.AfterFunc(at.Sub(now), f.tick)
+	case f.rings.IsZero() || at.Before(f.rings):
+		f.timer.Reset(at.Sub(now))
+	default:
+		return
+	}
+	f.rings = at
+}
+
+// idled reports whether the most slots wanted were counted for long enough.
+func (f *slots) idled(now time.Time) bool { return now.Sub(f.told.since) >= slotIdle }
+
+// keeps returns how many slots this replica keeps. Those that are not wanted go back if
+// others are short, or if they were idle for a while.
+func (f *slots) keeps(now time.Time) int {
+	if f.closed {
+		return f.flying
+	}
+	n, wants := f.lease.holds(now), f.wants(now)
+	switch {
+	case f.lost: // nobody can have them
+	case f.lease.contended, f.told.summoned:
+		n = min(wants, f.lease.allows(now))
+	case f.idled(now):
+		n = min(n, f.told.peak)
+	}
+	return max(n, f.flying)
+}
+
+// due returns when the next call is due; zero: the store need not know of anything, or
+// the node brings this back.
+func (f *slots) due(now time.Time) (due time.Time) {
+	if f.away {
+		return due
+	}
+	t, set := &f.told, &f.store.set
+	wants, has := f.wants(now), f.lease.holds(now)
+	soonest := func(at time.Time) {
+		if due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	if wants > 0 || has > 0 {
+		soonest(t.at.Add(set.lease / 3))
+	}
+	switch {
+	case t.summoned, f.keeps(now) < has:
+		soonest(now)
+	case has > wants:
+		soonest(t.since.Add(slotIdle))
+	case wants > has && has >= t.wants: // there was all that was asked for
+		soonest(now)
+	case wants > t.wants:
+		soonest(t.at.Add(slotTurn))
+	case wants > has:
+		soonest(t.at.Add(poll))
+	}
+	if f.lease.contended && now.Before(f.lease.turn) {
+		soonest(f.lease.turn)
+	}
+	if wants > has && t.at.Before(f.lease.news) {
+		soonest(f.lease.news)
+	}
+	if !due.IsZero() && due.Before(f.retry) {
+		due = f.retry
+	}
+	return due
+}
+
+// tick looks once more whether a call is due, and has those in line look whether a lease
+// that has ended changes what the policy for a loss allows.
+func (f *slots) tick() {
+	f.mu.Lock()
+	f.rings = time.Time{}
+	f.consider(time.Now())
+	wake := f.wake
+	if !f.lost {
+		wake = nil
+	}
+	f.mu.Unlock()
+	if wake != nil {
+		wake()
+	}
+}
+
+// summoned is told by the news that the store has something for this replica, or wants
+// something back.
+func (f *slots) summoned() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told.summoned = true
+	f.consider(time.Now())
+}
