@@ -11,7 +11,7 @@ import (
 
 // hear reads what the answer says, and lets the lane believe it.
 func (c *call) hear(resp *http.Response, err error) headers.Signal {
-	c.paused, c.told, c.bucket, c.inHand = false, 0, "", resp
+	c.paused, c.told, c.bucket, c.byRoute, c.inHand = false, 0, "", false, resp
 	if err != nil {
 		if c.flying {
 			c.landed(false, nil)
@@ -45,6 +45,7 @@ func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	if !refuses && !c.lane.Learns() && !c.t.WaitForReset {
 		return headers.Signal{}, false
 	}
+	c.byRoute = c.t.WaitForReset && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
 	now := time.Now()
 	signal, more := dialect.ParseHeader(resp, now)
 	if more && refuses {
@@ -93,12 +94,14 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	if !served {
 		quotas = nil
 	}
-	bucket := c.enterBucket(c.bucket)
-	if c.bucket == "" {
-		c.land(c.lane, served, quotas)
-	} else { // the bucket's is no quota of the whole lane
-		c.land(c.lane, served, nil)
+	bucket, ofAll := c.enterBucket(c.bucket), quotas
+	if c.byRoute && len(quotas) > 0 {
+		bucket = c.openSublane(c.part(headers.ScopeRoute), lane.Bucket)
 	}
+	if c.bucket != "" || c.byRoute { // the bucket's is no quota of the whole lane
+		ofAll = nil
+	}
+	c.land(c.lane, served, ofAll)
 	for i := range c.visits {
 		switch v := &c.visits[i]; {
 		case v.passed && v.lane == bucket:

@@ -309,3 +309,119 @@ func TestSpentQuotaPausesTheFleet(t *testing.T) {
 		}
 	})
 }
+
+// Calls that hang hold the others for a second, in which they may yet be answered: a
+// window of which no answer has told goes on, and those that follow it are whole.
+func TestHungCallsHoldNoLaterWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window, calls = 10 * time.Second, 5
+		var mu sync.Mutex
+		var hangs bool
+		var sent []time.Duration
+		used, began := make(map[time.Duration]int), time.Now()
+		client := learningFrom(t, func(req *http.Request) (http.Header, int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if hangs {
+				mu.Unlock()
+				<-req.Context().Done()
+				mu.Lock()
+				return nil, 0, req.Context().Err()
+			}
+			now := time.Since(began)
+			this := now.Truncate(window)
+			used[this]++
+			sent = append(sent, now)
+			return told(calls, calls-used[this], this+window-now), 200, nil
+		})
+		transport := client.Transport.(*weir.Transport)
+		transport.Learn, transport.WaitForReset = weir.LearnOff, true
+		call(client, "http://vendor.example/", time.Hour)
+		time.Sleep(window + 100*time.Millisecond - time.Since(began))
+		hangs = true
+		var hung sync.WaitGroup
+		for range calls {
+			hung.Go(func() { call(client, "http://vendor.example/", time.Hour) })
+		}
+		synctest.Wait()
+		time.Sleep(100 * time.Millisecond)
+		hangs = false
+		for range calls - 2 {
+			call(client, "http://vendor.example/", time.Hour)
+		}
+		time.Sleep(2*window + 100*time.Millisecond - time.Since(began))
+		for range calls {
+			call(client, "http://vendor.example/", time.Hour)
+		}
+		for i, at := range sent[1:] {
+			least, most := window+time.Second, window+1300*time.Millisecond
+			if i >= calls-2 {
+				least, most = 2*window, 2*window+200*time.Millisecond
+			}
+			if at < least || at > most {
+				t.Errorf("call %d was sent at %v, want between %v and %v", i, at, least, most)
+			}
+		}
+		hung.Wait()
+	})
+}
+
+// A reset that is told a little later than before holds until then: the first one was
+// rounded.
+func TestLaterResetOfAWindowIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const reset = 10 * time.Second
+		i, sent, began := 0, []time.Duration{}, time.Now()
+		client := learningFrom(t, func(*http.Request) (http.Header, int, error) {
+			now := time.Since(began)
+			i, sent = i+1, append(sent, now)
+			left := (reset - now).Truncate(time.Second) // 9.5 s are told as 9
+			return told(3, max(0, 3-i), left), 200, nil
+		})
+		transport := client.Transport.(*weir.Transport)
+		transport.Learn, transport.WaitForReset = weir.LearnOff, true
+		for i := range 4 {
+			if i < 3 {
+				time.Sleep([]time.Duration{900, 50, 40}[i] * time.Millisecond)
+			}
+			call(client, "http://vendor.example/", time.Hour)
+		}
+		if got := sent[3]; got < 9950*time.Millisecond || got > reset+time.Second {
+			t.Errorf("calls were sent at %v, want the last when the latest reset was told to be", sent)
+		}
+	})
+}
+
+// Of a vendor that counts each route by itself, a route that is spent holds no other,
+// though no answer names a bucket.
+func TestSpentRouteHoldsNoOther(t *testing.T) {
+	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
+		synctest.Test(t, func(t *testing.T) {
+			left := map[string]int{"/a": 3, "/b": 100}
+			began := time.Now()
+			client := learningFrom(t, func(req *http.Request) (http.Header, int, error) {
+				reset := began.Add(10 * time.Second)
+				if !time.Now().Before(reset) {
+					left["/a"], reset = 3, reset.Add(10*time.Second)
+				}
+				left[req.URL.Path]--
+				return told(100, left[req.URL.Path], time.Until(reset)), 200, nil
+			})
+			transport := client.Transport.(*weir.Transport)
+			transport.Learn, transport.WaitForReset = learns, true
+			transport.Dialect = &headers.Dialect{Scope: headers.ScopeRoute, Reset: headers.ResetWindow}
+			for range 3 {
+				call(client, "http://vendor.example/a", time.Hour)
+			}
+			for range 3 {
+				call(client, "http://vendor.example/b", time.Hour)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("Learn %d: calls of another route took %v", learns, took)
+			}
+			if call(client, "http://vendor.example/a", time.Hour); time.Since(began) < 9*time.Second { // whole seconds are told
+				t.Errorf("Learn %d: the next call of the route was sent after %v, want at its reset", learns, time.Since(began))
+			}
+		})
+	}
+}

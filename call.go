@@ -37,6 +37,7 @@ type call struct {
 	paused    bool             // the lane is paused because of the last answer
 	told      time.Duration    // the wait that the last answer told, if it refused
 	bucket    string           // that the last answer named; "": none
+	byRoute   bool             // it named none, and tells quotas of its route alone
 	forbidden bool             // a quota made an earlier 403 a refusal
 	watched   *attempt         // the last attempt that was watched; nil: none was
 	granted   bool             // its turn has come, and nothing is sent yet

@@ -173,13 +173,15 @@ type Transport struct {
 	// for a refusal that tells that time. MaxWait, MaxPause and deadlines hold as for
 	// any pause: to wait for a reset that is an hour away, set MaxPause to an hour.
 	// No more calls of the lane are in flight in this process than the last answers
-	// told to be left, so none is refused for want of that quota.
+	// told to be left, so none is refused for want of that quota. A call that hangs
+	// counts for four times what answers take: for a second at least, ten at most.
 	//
 	// It holds for resets that are exact. A reset is not exact if it was never more
 	// than two seconds away, as with gateways that tell "0 remaining, reset in 1 s" on
 	// every answer; if answers name a later instant each time; if it says when a
 	// bucket will be full; or if two windows in a row told nothing but zero. A quota
-	// of a bucket that the server names holds the calls of that bucket alone.
+	// of a bucket that the server names holds the calls of that bucket alone, and one
+	// of a vendor that counts each route by itself those of the route.
 	//
 	// If false, such an answer pauses nothing. With Learn, the lane slows down before
 	// its quota is spent, and asks again now and then until it knows that a window

@@ -58,7 +58,7 @@ func (g *gate) Take(now throttle.Instant, r throttle.Request) (at throttle.Insta
 	if err != nil || at > now {
 		return at, err
 	}
-	if until := g.quotas.board(now); until > now { // others departed meanwhile
+	if until := g.quotas.board(now, r.ID); until > now { // others departed meanwhile
 		g.refundUntold(now, at, r)
 		return until, nil
 	}
@@ -183,7 +183,7 @@ func (g *gate) refused(ctx context.Context, now throttle.Instant, a *Answer) {
 // landed takes in that a call is no longer in flight, and what its answer was.
 func (g *gate) landed(ctx context.Context, now throttle.Instant, a *Answer) {
 	room := g.course != nil && g.course.Landed(ctx, now, a)
-	if g.quotas != nil && g.quotas.land() {
+	if g.quotas != nil && g.quotas.land(now, a.ID) {
 		room = true
 	}
 	if !room && !g.shut.Load() {
@@ -234,7 +234,7 @@ const learnedLimit = "learned"
 // Refund implements [throttle.Limiter].
 func (g *gate) Refund(now, at throttle.Instant, r throttle.Request) {
 	if g.quotas != nil && r.ID != 0 {
-		g.quotas.leave()
+		g.quotas.leave(r.ID)
 	}
 	g.refundUntold(now, at, r)
 }

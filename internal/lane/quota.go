@@ -16,12 +16,13 @@ import (
 //	"5 remaining" was told, and 5 calls are in flight: the next call waits for an answer
 //
 // So none of them is refused for want of that quota, in whatever order they arrive.
-// With "0 remaining", the lane pauses until the reset.
+// With "0 remaining", the lane pauses until the reset. A call that hangs is counted for
+// a while: see [unheard.lease].
 type quotas struct {
-	mu     sync.Mutex
-	all    [mostQuotas]quota
-	flying int  // calls that have departed, and are not answered yet
-	held   bool // a call was held since the last one landed
+	mu      sync.Mutex
+	all     [mostQuotas]quota
+	unheard unheard
+	held    bool // a call was held since the last one landed
 }
 
 // A quota is what answers tell of one quota.
@@ -29,8 +30,9 @@ type quota struct {
 	key    uint64           // zero: the place is free
 	left   float64          // fewest permits that were told in the window that runs
 	limit  float64          // permits of a window; +Inf: not told
-	end    throttle.Instant // of the window, as it was told first
+	first  throttle.Instant // end of the window, as it was told first
 	since  throttle.Instant // when it was
+	end    throttle.Instant // the latest that was told for it: a little later
 	over   bool             // the window has ended, and no answer has told of the next one
 	far    bool             // a reset was told that is further away than rounding can blur
 	moved  bool             // resets name another instant each time
@@ -62,20 +64,21 @@ func (q *quota) exact() bool {
 func (s *quotas) ask(now throttle.Instant) throttle.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.admit(now, 0)
+	room, until := s.room(now)
+	if room > 0 {
+		return now
+	}
+	s.held = true
+	return until
 }
 
 // board is ask, and counts the call in flight if it may depart.
-func (s *quotas) board(now throttle.Instant) throttle.Instant {
+func (s *quotas) board(now throttle.Instant, id uint64) throttle.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.admit(now, 1)
-}
-
-func (s *quotas) admit(now throttle.Instant, calls int) throttle.Instant {
 	room, until := s.room(now)
 	if room > 0 {
-		s.flying += calls
+		s.unheard.add(now, id)
 		return now
 	}
 	s.held = true
@@ -92,6 +95,7 @@ func (s *quotas) forget() {
 // room returns how many calls may depart now and, if there is none, until when unless
 // an answer comes.
 func (s *quotas) room(now throttle.Instant) (n int, until throttle.Instant) {
+	flying, fewer := s.unheard.count(now)
 	n, until = math.MaxInt, now
 	for i := range s.all {
 		q := &s.all[i]
@@ -101,7 +105,7 @@ func (s *quotas) room(now throttle.Instant) (n int, until throttle.Instant) {
 		if !q.over && now >= q.end.Add(resetGuard) {
 			q.over, q.left = true, max(q.limit, 1) // or nobody could ask
 		}
-		left := max(0, int(min(q.left, 1<<30))-s.flying)
+		left := max(0, int(min(q.left, 1<<30))-flying)
 		n = min(n, left)
 		switch {
 		case left > 0:
@@ -111,7 +115,7 @@ func (s *quotas) room(now throttle.Instant) (n int, until throttle.Instant) {
 			until = max(until, q.end.Add(resetGuard))
 		}
 	}
-	return n, until
+	return n, min(until, fewer)
 }
 
 // free returns how many calls may depart now.
@@ -123,17 +127,17 @@ func (s *quotas) free(now throttle.Instant) int {
 }
 
 // leave takes back a departure that does not take place.
-func (s *quotas) leave() {
+func (s *quotas) leave(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flying = max(0, s.flying-1)
+	s.unheard.remove(id)
 }
 
 // land counts a call as answered, and reports whether one was held that may go now.
-func (s *quotas) land() (held bool) {
+func (s *quotas) land(now throttle.Instant, id uint64) (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flying = max(0, s.flying-1)
+	s.unheard.land(now, id)
 	held, s.held = s.held, false
 	return held
 }
@@ -152,7 +156,7 @@ func (s *quotas) read(now throttle.Instant, told []learn.Quota) (wait time.Durat
 		q.read(now, t)
 		t.Held = q.exact() && q.counts
 		if q.exact() && !q.over && t.Remaining < 1 {
-			wait = max(wait, t.Reset)
+			wait = max(wait, q.end.Sub(now))
 		}
 	}
 	return wait
@@ -183,19 +187,19 @@ func (q *quota) read(now throttle.Instant, t *learn.Quota) {
 		q.limit = t.Limit
 	}
 	at := now.Add(min(t.Reset, longestPause))
-	later := at.Sub(q.end)
+	later := at.Sub(q.first)
 	switch {
 	case later > blur && (q.over || now > q.end.Add(-blur)): // a window has begun, the first one perhaps
 		if q.empty++; q.some || q.since == 0 {
 			q.empty = 0
 		}
-		q.left, q.end, q.since, q.over, q.some = t.Remaining, at, now, false, false
+		q.left, q.first, q.end, q.since, q.over, q.some = t.Remaining, at, at, now, false, false
 	case q.over: // an answer of the window before
 		return
 	case later.Abs() > blur:
-		q.left, q.end, q.since, q.moved = t.Remaining, at, now, true
+		q.left, q.first, q.end, q.since, q.moved = t.Remaining, at, at, now, true
 	default:
-		q.left = min(q.left, t.Remaining)
+		q.left, q.end = min(q.left, t.Remaining), max(q.end, at)
 		q.moved = q.moved && now.Sub(q.since) < still
 	}
 	q.far = q.far || t.Reset > blur

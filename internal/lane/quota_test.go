@@ -30,7 +30,10 @@ func TestQuotaIsWhatTheFewestLeftSay(t *testing.T) {
 		{"a window that began a second early", []reading{{0, time.Minute, 0}, {59 * time.Second, time.Minute, 6}}, 0, 59 * time.Second, 6},
 	}
 	for _, test := range tests {
-		q := &quotas{flying: test.flying}
+		q := new(quotas)
+		for id := range test.flying {
+			q.board(start.Add(test.at), uint64(id+1))
+		}
 		for _, r := range test.readings {
 			now := start.Add(r.at)
 			q.free(now)
