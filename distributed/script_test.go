@@ -21,7 +21,7 @@ import (
 const scriptSum = "71b4372b20debe0cecce7aedf605488950012ea2b1e687089a529a0d22fb55bc"
 
 // slotsScriptSum is that of the script that shares slots.
-const slotsScriptSum = "1a0bd431ccf2949f85b53012898b3de4258a4e17ff609288dd3253dd9305af4d"
+const slotsScriptSum = "f9071d94a3f5649b3940741ecffa674d4cb4dc90f66585a0076414bd48d8cedc"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptText()))

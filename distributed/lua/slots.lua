@@ -6,7 +6,8 @@
 --
 -- ARGV, integers in decimal, times in microseconds:
 --   1  the replica's name
---   2  number of the call: one that comes after a later call changes nothing
+--   2  number of the call: one that comes after a later call changes nothing, and the
+--      reply to one that is repeated is that to the first
 --   3  most slots of all replicas, as this one has it: the least of all holds
 --   4  how long the lease lasts from now on
 --   5  slots that the replica has, no fewer than its calls in flight
@@ -63,12 +64,13 @@ if stored.err then
   stored = {}
 end
 
-local leases, mine = {}, nil
+local leases, mine, latest = {}, nil, 0 -- latest: when the last turn began
 for i = 1, #stored, 2 do
   local l = read(stored[i + 1])
   if l and l.till > now then
     leases[#leases + 1], l.name = l, stored[i]
     if l.name == ARGV[1] then mine = l end
+    latest = max(latest, l.since)
   else
     redis.call("HDEL", KEYS[1], stored[i])
   end
@@ -79,9 +81,11 @@ if fresh then
   leases[#leases + 1] = mine
 end
 local call = tonumber(ARGV[2])
-if call <= mine.call then return { 0, 0, 0, 0, 0, 0, 0 } end -- nobody waits for the reply
+if call < mine.call then return { 0, 0, 0, 0, 0, 0, 0 } end -- nobody waits for the reply
+local has = tonumber(ARGV[5])
+if call == mine.call then has = max(has, mine.has) end -- the first reply was lost
 mine.call, mine.most, mine.till, mine.called = call, most, now + tonumber(ARGV[4]), 0
-mine.has, mine.wants = tonumber(ARGV[5]), tonumber(ARGV[6])
+mine.has, mine.wants = has, tonumber(ARGV[6])
 
 -- A replica that does not come when it is called for wants no more than it has.
 local wanted, had, live, ends = 0, 0, now, 0
@@ -98,17 +102,18 @@ end
 local contended = wanted > most or had > most
 local level, rest = most, 0
 if wanted > most then
-  local left, open = most, leases
-  repeat
-    local above = {}
-    level = floor(left / #open)
-    for i = 1, #open do
-      if open[i].want > level then above[#above + 1] = open[i] else left = left - open[i].want end
+  local wants, left = {}, most
+  for i = 1, #leases do wants[i] = leases[i].want end
+  table.sort(wants)
+  for i = 1, #wants do
+    local open = #wants - i + 1
+    level = floor(left / open)
+    if wants[i] > level then
+      rest = left - level * open
+      break
     end
-    local settled = #above == #open
-    open = above
-  until settled
-  rest = left - level * #open
+    left = left - wants[i]
+  end
 end
 for i = 1, #leases do leases[i].due = min(leases[i].want, level) end
 
@@ -117,22 +122,6 @@ local free = most - had
 local gain = max(0, min(mine.due - mine.has, free))
 mine.has, free = mine.has + gain, free - gain
 
--- heir returns whom the next free slot is for: a replica that lacks sure slots, or else
--- the one whose last turn is longest ago.
-local promised = {}
-local function heir()
-  local best
-  for i = 1, #leases do
-    local l = leases[i]
-    local has = l.has + (promised[l] or 0)
-    if not l.absent then
-      if has < l.due then return l end
-      if rest > 0 and l.want > level and has == level and (not best or l.since < best.since) then best = l end
-    end
-  end
-  return best
-end
-
 local names = {}
 local function summon(l)
   if l == mine or l.called > 0 then return end
@@ -140,16 +129,26 @@ local function summon(l)
   write(l)
 end
 
-local spare = free
-while spare > 0 do
-  local l = heir()
-  if not l then break end
-  spare = spare - 1
-  if l == mine then
-    mine.has, mine.since, free = mine.has + 1, now, free - 1
-  else
-    promised[l] = (promised[l] or 0) + 1
+-- Free slots are for those that lack sure ones, and then for those whose last turn is
+-- longest ago: one more each.
+local spare, turns = free, {}
+for i = 1, #leases do
+  local l = leases[i]
+  if spare > 0 and not l.absent and l.has < l.due then
+    spare = spare - min(l.due - l.has, spare)
     summon(l)
+  end
+  if rest > 0 and not l.absent and l.want > level and l.has <= level then turns[#turns + 1] = l end
+end
+if spare > 0 and #turns > 0 then
+  table.sort(turns, function(a, b) return a.since < b.since end)
+  for i = 1, min(spare, #turns) do
+    if turns[i] == mine then
+      -- No two turns begin at once, or whose name comes first would always go first.
+      mine.has, mine.since, free = mine.has + 1, max(now, latest + 1), free - 1
+    else
+      summon(turns[i])
+    end
   end
 end
 

@@ -1,0 +1,125 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/internal/redistest"
+)
+
+// A slotsCall is one call of the script that shares slots.
+type slotsCall struct {
+	id          string
+	number      int64
+	most        int
+	has, wants  int
+	lease, come time.Duration // zero: a minute, a second
+}
+
+func (c slotsCall) run(tb testing.TB, client *redis.Client, key string) leaseReply {
+	tb.Helper()
+	if c.lease == 0 {
+		c.lease, c.come = time.Minute, time.Second
+	}
+	v, err := slotsScript.Run(context.Background(), client, []string{key},
+		c.id, c.number, c.most, micros(c.lease), c.has, c.wants, micros(c.come), "", "").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	got, err := decodeLease(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+// seed leases slots for an hour to replicas that have called once: how many each has
+// and wants.
+func seed(tb testing.TB, client *redis.Client, key string, replicas, most int, of func(i int) (has, wants int)) {
+	tb.Helper()
+	now, fields := time.Now(), []any(nil)
+	for i := range replicas {
+		has, wants := of(i)
+		fields = append(fields, fmt.Sprint("replica", i), fmt.Sprintf("1 %d %d %d %d %d %d 0", most, now.Add(time.Hour).UnixMicro(), has, wants, most, now.UnixMicro()+int64(i)))
+	}
+	if err := client.HSet(context.Background(), key, fields...).Err(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func slotsClient(tb testing.TB) (*redistest.Server, *redis.Client) {
+	server := redistest.Start(tb)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ReadTimeout: 10 * time.Second})
+	tb.Cleanup(func() { client.Close() })
+	return server, client
+}
+
+// A client that is not the store's own may send a call again whose reply was lost: the
+// answer is what the first one was, also in a turn.
+func TestSlotsScriptAnswersARepeatedCallAlike(t *testing.T) {
+	_, client := slotsClient(t)
+	one := slotsCall{id: "a", number: 1, most: 3, wants: 5}
+	other := slotsCall{id: "b", number: 1, most: 3, wants: 5}
+	for step, c := range []slotsCall{one, other, {id: "a", number: 2, most: 3, has: 2, wants: 5}, {id: "b", number: 2, most: 3, wants: 5}} {
+		first := c.run(t, client, "weir:1:{x/repeated}:flights")
+		again := c.run(t, client, "weir:1:{x/repeated}:flights")
+		if first.ends = again.ends; again != first {
+			t.Errorf("step %d: the answer is %+v, repeated %+v", step, first, again)
+		}
+	}
+	late := one
+	if got := late.run(t, client, "weir:1:{x/repeated}:flights"); got != (leaseReply{}) {
+		t.Errorf("an earlier call is answered %+v, want nothing", got)
+	}
+	if got := (slotsCall{id: "b", number: 3, most: 3, has: 1, wants: 5}).run(t, client, "weir:1:{x/repeated}:flights"); got.has != 1 || got.fleet != 3 {
+		t.Errorf("the next call is answered %+v, want one slot of three", got)
+	}
+}
+
+// Thousands of replicas that lack huge parts of a huge number of slots make no call long.
+func TestSlotsScriptIsShortForAnyNumbers(t *testing.T) {
+	_, client := slotsClient(t)
+	const replicas, key = 2000, "weir:1:{x/huge}:flights"
+	seed(t, client, key, replicas, mostSlots, func(i int) (has, wants int) {
+		if i == 0 {
+			return mostSlots, mostSlots
+		}
+		return 0, mostSlots/replicas + 300*i // more than its even part was without those that want less
+	})
+	first := slotsCall{id: "replica0", number: 2, most: mostSlots, wants: mostSlots}
+	began := time.Now()
+	got := first.run(t, client, key)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the call took %v", took)
+	}
+	if got.replicas != replicas || !got.contended || got.has < mostSlots/replicas || got.fleet != got.has {
+		t.Errorf("the first was answered %+v", got)
+	}
+}
+
+// BenchmarkSlotsScript is a call of one of so many replicas.
+func BenchmarkSlotsScript(b *testing.B) {
+	server, client := slotsClient(b)
+	for _, replicas := range []int{1, 20, 200, 2000} {
+		for _, most := range []int{replicas / 2, mostSlots} {
+			b.Run(fmt.Sprintf("%d of %d", most, replicas), func(b *testing.B) {
+				key, most := fmt.Sprintf("weir:1:{x/%d-%d}:flights", replicas, most), max(most, 1)
+				seed(b, client, key, replicas, most, func(i int) (has, wants int) {
+					return min(max(most/replicas, 1), max(most-i, 0)), most
+				})
+				c := slotsCall{id: "replica0", number: 2, most: most, wants: most}
+				c.run(b, client, key) // which calls for others, once
+				server.Do("CONFIG", "RESETSTAT")
+				for b.Loop() {
+					c.number++
+					c.run(b, client, key)
+				}
+				b.ReportMetric(usecPerCall(server), "redis-µs/op")
+			})
+		}
+	}
+}
