@@ -316,18 +316,16 @@ func TestHungCallsHoldNoLaterWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, calls = 10 * time.Second, 5
 		var mu sync.Mutex
-		var hangs bool
+		var hangs atomic.Bool
 		var sent []time.Duration
 		used, began := make(map[time.Duration]int), time.Now()
 		client := learningFrom(t, func(req *http.Request) (http.Header, int, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if hangs {
-				mu.Unlock()
+			if hangs.Load() {
 				<-req.Context().Done()
-				mu.Lock()
 				return nil, 0, req.Context().Err()
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			now := time.Since(began)
 			this := now.Truncate(window)
 			used[this]++
@@ -338,14 +336,14 @@ func TestHungCallsHoldNoLaterWindow(t *testing.T) {
 		transport.Learn, transport.WaitForReset = weir.LearnOff, true
 		call(client, "http://vendor.example/", time.Hour)
 		time.Sleep(window + 100*time.Millisecond - time.Since(began))
-		hangs = true
+		hangs.Store(true)
 		var hung sync.WaitGroup
 		for range calls {
 			hung.Go(func() { call(client, "http://vendor.example/", time.Hour) })
 		}
 		synctest.Wait()
 		time.Sleep(100 * time.Millisecond)
-		hangs = false
+		hangs.Store(false)
 		for range calls - 2 {
 			call(client, "http://vendor.example/", time.Hour)
 		}
