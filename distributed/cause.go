@@ -40,8 +40,13 @@ func causeOf(err error) string {
 		return "other"
 	}
 	text := answer.Error()
-	if strings.Contains(text, "The user executing the script can't") {
-		return "noperm"
+	for _, denial := range denials {
+		if strings.Contains(text, denial) {
+			return "noperm"
+		}
+	}
+	if _, inner, ok := strings.Cut(text, inScript); ok {
+		_, text, _ = strings.Cut(inner, ": -")
 	}
 	first, _, _ := strings.Cut(text, " ")
 	if cause, ok := causes[first]; ok {
@@ -49,6 +54,14 @@ func causeOf(err error) string {
 	}
 	return "other"
 }
+
+// denials are how servers say within a script that a grant is missing: Redis up to 7.0,
+// and Redis from 7.2 on and Valkey.
+var denials = [...]string{"The user executing the script can't", "ACL failure in script"}
+
+// inScript stands before the place of an error in a script where Redis up to 6.2 says
+// it: "@user_script: 12: -OOM command not allowed".
+const inScript = "@user_script: "
 
 var causes = map[string]string{
 	"NOSCRIPT": "noscript", "LOADING": "loading", "READONLY": "readonly", "OOM": "oom", "BUSY": "busy",

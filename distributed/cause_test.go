@@ -1,0 +1,31 @@
+package distributed
+
+import "testing"
+
+// An answered error is one of the server, as go-redis has it.
+type answered string
+
+func (a answered) Error() string { return string(a) }
+func (answered) RedisError()     {}
+
+// What servers say when a command of the script fails: Redis 6.2.16, 7.0.15 and 7.4.1,
+// and Valkey 8.0.1.
+func TestCauseOfAnErrorInTheScript(t *testing.T) {
+	for text, want := range map[string]string{
+		"ERR Error running script (call to f_f5188): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.":           "oom",
+		"@user_script: 1661: -OOM command not allowed when used memory > 'maxmemory'.":                                                                    "oom",
+		"OOM command not allowed when used memory > 'maxmemory'. script: f5188, on @user_script:1.":                                                       "oom",
+		"ERR Error running script (call to f_f5188): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.":             "readonly",
+		"READONLY You can't write against a read only replica. script: f5188, on @user_script:1.":                                                         "readonly",
+		"ERR Error running script (call to f_19339): @user_script:1: @user_script: 1: The user executing the script can't run this command or subcommand": "noperm",
+		"ERR The user executing the script can't run this command or subcommand script: 19339, on @user_script:1.":                                        "noperm",
+		"ERR ACL failure in script: User w has no permissions to run the 'hmget' command script: 19339, on @user_script:1.":                               "noperm",
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: f5188, on @user_script:1.":                                             "wrongtype",
+		"ERR user_script:3: attempt to index a nil value":                                                                                                 "other",
+		"@user_script: 3": "other",
+	} {
+		if got := causeOf(answered(text)); got != want {
+			t.Errorf("causeOf(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
