@@ -99,6 +99,48 @@
 // need hgetall and hdel. The least that a user of Redis
 // must have is documented at [MinimumACL].
 //
+// # What a lane costs
+//
+// A store has one goroutine, which hears the news (one for each shard of a Ring), and a
+// connection for it, and as many connections for calls as go-redis' PoolSize at most (20
+// on two cores): with one lane or with 100,000. A lane that was used once and is idle has
+// neither goroutine nor timer. Of 100,000 lanes of a weir.Transport each took, in bytes:
+//
+//	                                    this process    Redis, by MEMORY USAGE
+//	a token bucket                             7,676    528, one key
+//	the same, with learning                    7,675    528, until something is learned
+//	a bucket, a window and a sliding log       8,605    1,137, two keys
+//	a bucket and calls in flight (of 20,000)   8,609    528, and 330 while slots are leased
+//
+// A sliding log takes more with each entry. A lane's keys die by themselves once it is
+// as good as new.
+//
+// # Scale
+//
+// In virtual time, over a script engine in the process (see redispipe), 1,000 replicas
+// shared 300/s, burst 30, with a round trip of 2 ms: 101,303 calls in six minutes, one
+// million an hour. None was over the bound.
+//
+//	callers at random, 0.9 of the rate    line p50 0, p99 3; wait p99 2 ms; 1.00 scripts a call
+//	a pause of 6 s, told by one replica   nobody departed after its word; full rate 4 ms after its end
+//	1 or 4 callers in a loop at each      300.0/s; Jain's index 0.9999: each replica has the same
+//	half of the replicas killed           501 permits lost, one of each; full rate after 3.75 s
+//
+// A replica in line asks once a second whether there is something nearer. While all of
+// them were in line that came to 2.6 scripts a call, and 1.43 over the six minutes.
+//
+// # Servers
+//
+// The conformance of the script, the table of faults, Cluster, Sentinel, Ring, TLS, RESP2
+// and RESP3, and users of few grants were run against:
+//
+//	Redis 7.0.15 (Debian's, in CI)    all
+//	Redis 6.2.16                      all but loading, whose test needs an option of Redis 7
+//	Redis 7.2.6, 7.4.1                all
+//	Redis 8.0 (branch of 2024)        all
+//	Valkey 8.0.1                      all
+//	KeyDB, Dragonfly, Redis 6.0       not tried
+//
 // # When not to use it
 //
 // A single process needs no Redis: [throttle.Local] decides in fifty

@@ -144,7 +144,7 @@ func TestR12ABusyServerPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
 	f.steady()
-	f.do("CONFIG", "SET", "busy-reply-threshold", "50")
+	f.do("CONFIG", "SET", "lua-time-limit", "50") // busy-reply-threshold, as it was called before Redis 7
 	other := place{Addrs: []string{f.server.Addr()}}.client()
 	defer other.Close()
 	f.pass(moment)
