@@ -114,7 +114,10 @@ func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry 
 
 func (l *limiter) view() throttle.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
-	return throttle.FleetState{Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest), Replicas: l.known.replicas(&l.store.set)}
+	return throttle.FleetState{
+		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest),
+		Replicas: max(l.known.alive, 1), // no guess: it would multiply the calls in flight
+	}
 }
 
 // A lesson is what a call tells of what is learned together, as the script reads it.

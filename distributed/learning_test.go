@@ -24,13 +24,14 @@ type pupil struct {
 	pace  throttle.Pacing
 	last  throttle.FleetState
 	heard []int64 // ordinals
+	sizes []int   // of the fleet, as it was told
 }
 
 func (p *pupil) Propose(v throttle.FleetState) throttle.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.tells
-	p.tells, p.last = throttle.Entry{}, v
+	p.tells, p.last, p.sizes = throttle.Entry{}, v, append(p.sizes, v.Replicas)
 	return w
 }
 
@@ -158,6 +159,23 @@ func TestReplicasHearTheSame(t *testing.T) {
 	late.call(t)
 	if got := late.knows(); !slices.Equal(got, a.knows()) {
 		t.Errorf("who came later heard %v, not %v", got, a.knows())
+	}
+}
+
+// A replica that has heard of no other is one: what it sees in flight stands for no
+// other's calls.
+func TestAReplicaIsAloneUntilItIsTold(t *testing.T) {
+	c := newClass(t)
+	for want := 1; want <= 2; want++ {
+		s := c.seat(counted)
+		s.tell("first")
+		s.call(t)
+		s.mu.Lock()
+		first, last := s.sizes[0], s.last.Replicas
+		s.mu.Unlock()
+		if first != 1 || last > want {
+			t.Errorf("replica %d was told of %d replicas, then of %d", want, first, last)
+		}
 	}
 }
 

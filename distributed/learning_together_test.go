@@ -25,6 +25,7 @@ type company struct {
 	server *testserver.Server
 	limits []throttle.Limit
 	all    []*weir.Transport
+	stores []*distributed.Store
 	served atomic.Int64
 }
 
@@ -49,7 +50,7 @@ func (c *company) join() *weir.Transport {
 	store.Logger = slog.New(slog.DiscardHandler)
 	limits := c.limits
 	p := &weir.Transport{Base: c.server.Transport(), Store: store, Limits: limits, Logger: slog.New(slog.DiscardHandler)}
-	c.all = append(c.all, p)
+	c.all, c.stores = append(c.all, p), append(c.stores, store)
 	c.t.Cleanup(func() {
 		_ = p.Close()
 		_ = store.Close()

@@ -30,6 +30,8 @@ type fleet struct {
 	revoke bool             // the others are to hear of it at once
 	said   turning          // what was hurried for last
 
+	stepped throttle.Instant // when it was told that the store's clock moved back
+
 	free  int                 // departures that took no permit and were not told
 	local int64               // departures of this process that the store knew of at the last call
 	base  [2]int64            // ordinal and departures of this process at some call before
@@ -425,6 +427,10 @@ func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
 		return throttle.Pacing{}
 	}
 	now := v.Now.Add(-v.ClockOffset)
+	if c.state.Behind(v.Now) && now.Sub(f.stepped) > pulse {
+		f.stepped = now
+		c.say(learn.AppendStep(nil))
+	}
 	p := c.planNext(v)
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate

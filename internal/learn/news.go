@@ -22,6 +22,7 @@ const (
 	newsUntold
 	newsHurry
 	newsLapsed
+	newsStep
 )
 
 // mostQuotas bounds the quotas of one fact that are told.
@@ -104,6 +105,9 @@ func AppendLapsed(b []byte, first, count int64) []byte {
 	return binary.AppendUvarint(b, uint64(max(0, count)))
 }
 
+// AppendStep appends that the store's clock moved back, see [State.Behind].
+func AppendStep(b []byte) []byte { return append(b, newsStep) }
+
 // AppendHurry appends that calls in flight are slow, see [State.Hurry].
 func AppendHurry(b []byte) []byte { return append(b, newsHurry) }
 
@@ -127,6 +131,7 @@ func appendText(b []byte, text string) []byte {
 // store had given when it took the message, and at is when that was. Hear stops
 // at what makes no sense.
 func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
+	s.follow(at)
 	r := reader{left: told}
 	for len(r.left) > 0 && !r.bad {
 		switch r.byte() {
@@ -156,6 +161,7 @@ func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
 			}
 		case newsHurry:
 			s.Hurry()
+		case newsStep: // it was followed
 		default:
 			return
 		}

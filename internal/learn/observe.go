@@ -31,7 +31,7 @@ func (s *State) observe(f *Fact, now throttle.Instant) {
 // meet notes what every answer tells: how late facts are, and the rate at which
 // calls really leave.
 func (s *State) meet(f *Fact, now throttle.Instant) {
-	rtt := max(0, now.Sub(f.Departed).Seconds())
+	rtt := max(0, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
 	if s.RTT == 0 {
 		s.RTT = rtt
 		s.End = Mark{f.Ordinal - 1, f.Departed}

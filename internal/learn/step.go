@@ -1,0 +1,43 @@
+package learn
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// mostLag is by how much a clock may seem to be behind that has not moved back, and
+// for how long the fact of an answer may be on the way for that to be part of the
+// round trip.
+const mostLag = time.Second
+
+// Behind reports whether the clock whose instants the state keeps has moved back: it
+// is before the latest departure.
+func (s *State) Behind(now throttle.Instant) bool { return s.Last.At.Sub(now) > mostLag }
+
+// follow moves all instants of the state back with the clock. Otherwise what is due in
+// a moment is due when the clock has caught up.
+func (s *State) follow(now throttle.Instant) {
+	if s.Behind(now) {
+		moveBack(reflect.ValueOf(s).Elem(), s.Last.At.Sub(now))
+	}
+}
+
+// moveBack moves the instants that there are in a value.
+func moveBack(v reflect.Value, by time.Duration) {
+	switch {
+	case v.Type() == reflect.TypeFor[throttle.Instant]():
+		if at := throttle.Instant(v.Int()); at > 0 {
+			v.SetInt(int64(max(1, at.Add(-by))))
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			moveBack(v.Field(i), by)
+		}
+	case v.Kind() == reflect.Array:
+		for i := range v.Len() {
+			moveBack(v.Index(i), by)
+		}
+	}
+}
