@@ -78,11 +78,7 @@ type drained struct {
 }
 
 func (b *bench) drainOnce(ctx context.Context, who string, shares []int, styles []testserver.Style) (*drained, error) {
-	vendor := &testserver.Vendor{
-		Limits:  []testserver.Limit{testserver.TokenBucket(vendorRate, time.Second, vendorBurst)},
-		Styles:  styles,
-		Service: vendorTakes,
-	}
+	vendor := newVendor(styles)
 	listening, err := testserver.Listen(vendor)
 	if err != nil {
 		return nil, err
@@ -103,6 +99,15 @@ func (b *bench) drainOnce(ctx context.Context, who string, shares []int, styles 
 	d.began, d.reports, d.effort, err = b.work(ctx, tasks)
 	d.refused = vendor.Arrivals().Count(http.StatusTooManyRequests)
 	return d, err
+}
+
+// newVendor returns the vendor of the drain, which tells what the styles write.
+func newVendor(styles []testserver.Style) *testserver.Vendor {
+	return &testserver.Vendor{
+		Limits:  []testserver.Limit{testserver.TokenBucket(vendorRate, time.Second, vendorBurst)},
+		Styles:  styles,
+		Service: vendorTakes,
+	}
 }
 
 // name returns a name that no quota had before.

@@ -3,6 +3,7 @@
 //
 //	go -C internal/peerbench run ./fleet             # 2,000 calls to one vendor, by 8 replicas
 //	go -C internal/peerbench run ./fleet -unknown    # the same, with nothing configured
+//	go -C internal/peerbench run ./fleet -faults     # replicas die, Redis is flushed and restarted
 //	go -C internal/peerbench run ./fleet -decision   # decisions per second, Redis the bottleneck
 //	go -C internal/peerbench run ./fleet -line       # 500/s, 64 waiters, burst 1
 //	go -C internal/peerbench run ./fleet -crowd      # 50 replicas of 1,000 waiters on one key
@@ -62,8 +63,9 @@ func (o *options) run(ctx context.Context) error {
 		chosen  bool
 		measure func(context.Context) error
 	}{
-		{!o.decision && !o.line && !o.crowd && !o.hidden, b.drain},
+		{!o.decision && !o.line && !o.crowd && !o.hidden && !o.faults, b.drain},
 		{o.hidden, b.unknown},
+		{o.faults, b.faults},
 		{o.decision, func(ctx context.Context) error { return o.profiled(func() error { return b.decision(ctx) }) }},
 		{o.line, b.line},
 		{o.crowd, b.crowd},

@@ -24,8 +24,8 @@ const (
 
 // options are what the command line says.
 type options struct {
-	decision, line, crowd, hidden bool
-	telling                       []string // what the hidden vendor tells; empty: all
+	decision, line, crowd, hidden, faults bool
+	telling                               []string // what the hidden vendor tells; empty: all
 
 	runs       int
 	lasts      time.Duration
@@ -45,11 +45,12 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.line, "line", false, "500/s with 64 waiters, instead of the drain")
 	f.BoolVar(&o.crowd, "crowd", false, "50 replicas of 1,000 waiters, instead of the drain")
 	f.BoolVar(&o.hidden, "unknown", false, "the drain with nothing configured")
-	f.Func("telling", "of -unknown: bare, ms, x-ratelimit, coarse (all)", func(s string) error {
-		return choose(&o.telling, s, "bare", "ms", "x-ratelimit", "coarse")
+	f.BoolVar(&o.faults, "faults", false, "what befalls a fleet with nothing configured, instead of the drain")
+	f.Func("telling", "of -unknown and -faults: bare, seconds, ms, x-ratelimit, ietf, coarse (all)", func(s string) error {
+		return choose(&o.telling, s, "bare", "seconds", "ms", "x-ratelimit", "ietf", "coarse")
 	})
 	f.IntVar(&o.runs, "runs", 3, "runs of each contender")
-	f.DurationVar(&o.lasts, "for", 0, "how long a run of -decision (1s), -line (8s) or -crowd (10s) lasts")
+	f.DurationVar(&o.lasts, "for", 0, "how long a run of -decision (1s), -line (8s) or -crowd (10s), or a phase of -faults (8s) lasts")
 	f.IntVar(&o.calls, "n", 2000, "calls of the drain")
 	f.IntVar(&o.burst, "burst", 18, "burst that Weir is told in the drain: the vendor's, less what its permit tolerance may add")
 	f.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of -decision")

@@ -70,19 +70,41 @@ func startReplica(t task) (*replica, error) {
 // when they began.
 func (f fleet) work() (began time.Time, reports []report, err error) {
 	began = time.Now()
+	if err := f.begin(); err != nil {
+		return began, nil, err
+	}
+	reports, err = f.reports()
+	return began, reports, err
+}
+
+func (f fleet) begin() error {
 	for _, r := range f {
 		if _, err := r.in.Write([]byte("\n")); err != nil {
-			return began, nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+// reports returns what the replicas did, when all are done.
+func (f fleet) reports() ([]report, error) {
+	all := make([]report, len(f))
+	for i, r := range f {
+		if err := r.out.Decode(&all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// kill ends the replicas as SIGKILL does, and returns when they are gone.
+func (f fleet) kill() {
+	for _, r := range f {
+		_ = r.cmd.Process.Kill()
 	}
 	for _, r := range f {
-		var rep report
-		if err := r.out.Decode(&rep); err != nil {
-			return began, nil, err
-		}
-		reports = append(reports, rep)
+		_ = r.cmd.Wait() // it was killed
 	}
-	return began, reports, nil
 }
 
 // end has the replicas say goodbye to Redis, and returns when they have ended.

@@ -14,10 +14,11 @@ import (
 
 // A server is a redis-server of our own, which keeps nothing.
 type server struct {
-	addr  string
-	admin *redis.Client
-	cmd   *exec.Cmd
-	ended chan struct{}
+	program string
+	addr    string
+	admin   *redis.Client
+	cmd     *exec.Cmd
+	ended   chan struct{}
 }
 
 // startServer returns once the server answers.
@@ -39,21 +40,34 @@ func launch(ctx context.Context, program string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{addr: net.JoinHostPort("127.0.0.1", port), ended: make(chan struct{})}
-	s.cmd = exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--dir", os.TempDir(),
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "")
+	s := &server{program: program, addr: net.JoinHostPort("127.0.0.1", port)}
+	s.admin = connect(s.addr)
+	if err := s.start(ctx); err != nil {
+		_ = s.admin.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start starts the program, and returns once it answers.
+func (s *server) start(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return err
+	}
+	s.cmd, s.ended = exec.Command(s.program, "--port", port, "--bind", host, "--dir", os.TempDir(),
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""), make(chan struct{})
 	dieWithParent(s.cmd)
 	started := make(chan error)
 	go s.serve(started)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("fleet: %w", err)
+		return fmt.Errorf("fleet: %w", err)
 	}
-	s.admin = connect(s.addr)
 	if err := s.answers(ctx); err != nil {
-		s.end()
-		return nil, err
+		s.kill()
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 // serve keeps the thread that starts the server until it has ended: to the
@@ -88,8 +102,18 @@ func (s *server) answers(ctx context.Context) error {
 
 func (s *server) end() {
 	_ = s.admin.Close()
+	s.kill()
+}
+
+func (s *server) kill() {
 	_ = s.cmd.Process.Kill() // it may be gone already
 	<-s.ended
+}
+
+// restart kills the server, and starts one that knows nothing at its address.
+func (s *server) restart(ctx context.Context) error {
+	s.kill()
+	return s.start(ctx)
 }
 
 func freePort() (string, error) {

@@ -19,7 +19,7 @@ type task struct {
 	Workers  int // of each store
 
 	Vendor string // its URL
-	Calls  int
+	Calls  int    // zero: as many as go while it lasts
 
 	Stores int // clients and stores in this process, each a replica by itself
 	Lasts  time.Duration
@@ -47,6 +47,9 @@ func (t *task) prepare() (run func() report, end io.Closer, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if t.Calls == 0 {
+		return func() report { return t.keepCalling(c) }, c, nil
+	}
 	return func() report { return t.call(c) }, c, nil
 }
 
@@ -69,6 +72,25 @@ func (t *task) call(c *contender) report {
 	}
 	all.Wait()
 	return report{[][]span{spans}, int(failed.Load()), c.lost()}
+}
+
+// keepCalling makes calls for as long as the task lasts.
+func (t *task) keepCalling(c *contender) report {
+	client := &http.Client{Transport: c.transport}
+	over := time.Now().Add(t.Lasts)
+	var failed atomic.Int64
+	var all sync.WaitGroup
+	for range t.Workers {
+		all.Go(func() {
+			for time.Now().Before(over) {
+				if !succeeds(client, t.Vendor) {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return report{Failed: int(failed.Load()), Lost: c.lost()}
 }
 
 func succeeds(client *http.Client, url string) bool {

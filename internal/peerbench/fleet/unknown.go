@@ -8,14 +8,18 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// What the vendor tells of its limit, which nobody is told otherwise.
-var tellings = []struct {
+// A telling is what the vendor tells of its limit, which nobody is told otherwise.
+type telling struct {
 	name   string
 	styles []testserver.Style
-}{
+}
+
+var tellings = []telling{
 	{"bare", nil},
+	{"seconds", []testserver.Style{testserver.RetryAfterSeconds}},
 	{"ms", []testserver.Style{testserver.RetryAfterMillis}},
 	{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}},
+	{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}},
 	{"coarse", []testserver.Style{testserver.Coarse}},
 }
 
