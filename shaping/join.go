@@ -34,7 +34,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if q.closed {
 		return nil, q.rejected(now)
 	}
-	came := w.place
+	came, head := w.place, q.line.first()
 	q.stand(w, t, now)
 	next, err := q.ask(w, bound, now)
 	if err == nil && next <= now {
@@ -55,10 +55,20 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		begun = q.foretell(w, t, now)
 	}
 	q.await(w, next, now)
-	if q.shed > shed || q.mayOvertake() && w == q.line.first() { // others may go now
+	if q.shed > shed || q.othersMayGo(w, head) {
 		q.advance(now)
 	}
 	return begun, nil
+}
+
+// othersMayGo reports whether others may go now because w has entered the line, of
+// whom head was the head.
+func (q *Queue) othersMayGo(w, head *waiter) bool {
+	first := q.line.first()
+	if first == w {
+		return q.mayOvertake()
+	}
+	return first != head // w goes before its class's first caller, and so another class is due
 }
 
 // rejected returns the error of a closed queue. It is not inlined, as earliest.

@@ -94,6 +94,29 @@ func TestLessUrgentKeepTheirShareBesideOneUrgentWorker(t *testing.T) {
 	}
 }
 
+// A newcomer who goes before its class's first caller can make another class's caller
+// the head. That one is asked for at once.
+func TestCallerWhomANewcomerMakesTheHeadGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(10, time.Second))
+		j := newJournal(t, q)
+		come := func(at time.Duration, name string, turn *shaping.Turn) {
+			time.Sleep(at*time.Millisecond - time.Since(j.start))
+			j.come(t.Context(), name, turn)
+		}
+		come(0, "first", one())
+		come(0, "a1", &shaping.Turn{N: 1, Tenant: "a"})
+		come(0, "a2", &shaping.Turn{N: 2, Tenant: "a"})
+		come(110, "low", &shaping.Turn{Priority: shaping.PriorityLow}) // is owed a share from 200ms on, behind a2
+		come(120, "urgent", &shaping.Turn{N: 1, Priority: shaping.PriorityHigh})
+		come(150, "head", &shaping.Turn{N: 3, Priority: shaping.PriorityHigh})
+		come(250, "b", &shaping.Turn{N: 2, Tenant: "b"}) // a2 had more, so b goes before it, but came after low
+		time.Sleep(10 * time.Millisecond)
+		q.Close()
+		j.want("first 0s", "a1 100ms", "urgent 200ms", "low 250ms", "a2 260ms closed", "b 260ms closed", "head 260ms closed")
+	})
+}
+
 func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
