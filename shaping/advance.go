@@ -41,8 +41,8 @@ func (q *Queue) sendAway(w *waiter, err error) {
 // wake asks the limiter again for everybody in line, because an earlier answer
 // may no longer hold.
 func (q *Queue) wake() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.rings = 0
 	q.readTolerance()
 	q.advance(q.Now())
@@ -62,10 +62,10 @@ func (q *Queue) advance(now throttle.Instant) {
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	due := min(q.due, now) // of the head; those behind it were never told an instant
 	q.due, q.overtakes = throttle.Never, throttle.Never
-	for ; q.line.count > 0; due = now {
+	for gone := 0; q.line.count > 0; due = now {
 		w := q.line.first()
-		if w.ctx.Err() != nil {
-			q.drop(w) // its goroutine is on its way out
+		if w.ctx.Err() != nil { // its goroutine is on its way out
+			gone = q.dropHead(w, gone)
 			continue
 		}
 		at, err := q.take(w, now)
@@ -147,8 +147,8 @@ func (q *Queue) ringAt(at, now throttle.Instant) {
 // [ErrClosed]. It does not close the limiter. It always returns nil. Calling it
 // again does nothing.
 func (q *Queue) Close() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if q.closed {
 		return nil
 	}

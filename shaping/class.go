@@ -3,6 +3,7 @@ package shaping
 import (
 	"container/heap"
 	"iter"
+	"slices"
 )
 
 // idleTenants is the most tenants without waiting callers of which a class
@@ -90,13 +91,37 @@ func (c *class) charge(w *waiter) {
 
 // leave takes w out of its tenant's line.
 func (c *class) leave(w *waiter) {
-	t := w.tenant
-	next := t.waiting[0] == w
+	t, first := w.tenant, w.tenant.waiting[0]
 	heap.Remove(&t.waiting, int(w.index)-1)
-	if t.cost -= w.cost; len(t.waiting) == 0 {
+	t.cost -= w.cost
+	c.left(t, first)
+}
+
+// removeLeavers takes out of a tenant's line who leaves, and tells each.
+func (c *class) removeLeavers(t *tenant, tell func(*waiter)) {
+	first := t.waiting[0]
+	t.waiting = slices.DeleteFunc(t.waiting, func(w *waiter) bool {
+		if w.leaves.Load() {
+			w.index = 0
+			t.cost -= w.cost
+			tell(w)
+		}
+		return w.leaves.Load()
+	})
+	for i, w := range t.waiting {
+		w.index = int32(i) + 1
+	}
+	heap.Init(&t.waiting)
+	c.left(t, first)
+}
+
+// left puts t where it belongs after callers have left it, of whom one may have
+// been its first.
+func (c *class) left(t *tenant, first *waiter) {
+	if len(t.waiting) == 0 {
 		t.cost = 0 // the sums are rounded
 	}
-	if next {
+	if len(t.waiting) == 0 || t.waiting[0] != first {
 		c.order(t)
 	}
 }

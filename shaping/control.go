@@ -19,8 +19,8 @@ func (q *Queue) Pause(d time.Duration) {
 // woken up yet, they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
 	q.limiter.Reconcile(q.Now(), f)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	now := q.Now()
 	if !f.Resumed && f.Until > now {
 		q.pausedAt = now
@@ -36,8 +36,8 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	if err := q.limiter.Tune(q.Now(), limits...); err != nil {
 		return err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	now := q.Now()
 	q.readTolerance()
 	q.rates = nil
@@ -80,8 +80,8 @@ type State struct {
 
 // State returns the state of the queue and of its limiter.
 func (q *Queue) State() State {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	return State{State: q.limiter.State(q.Now()), Waiting: q.line.count, Stale: q.stale}
 }
 
@@ -91,7 +91,7 @@ func (q *Queue) Waiting() int {
 	if !q.busy.Load() {
 		return 0
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	return q.line.count
 }

@@ -3,6 +3,7 @@ package shaping
 import (
 	"container/heap"
 	"math/bits"
+	"slices"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -55,6 +56,23 @@ func (d *deadlines) add(w *waiter) {
 func (d *deadlines) remove(w *waiter) {
 	if w.expiry > 0 {
 		heap.Remove(d.group(w), int(w.expiry)-1)
+	}
+}
+
+// removeLeavers takes out who leaves.
+func (d deadlines) removeLeavers() {
+	for i := range d {
+		g := &d[i].byDeadline
+		*g = slices.DeleteFunc(*g, func(w *waiter) bool {
+			if w.leaves.Load() {
+				w.expiry = 0
+			}
+			return w.leaves.Load()
+		})
+		for i, w := range *g {
+			w.expiry = int32(i) + 1
+		}
+		heap.Init(g)
 	}
 }
 

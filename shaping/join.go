@@ -14,7 +14,7 @@ func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
 	asked := false
 	defer func() {
 		if !asked {
-			q.mu.Unlock()
+			q.unlock()
 		}
 	}()
 	now = q.Now()
@@ -30,7 +30,7 @@ func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
 // join puts w in line, who cannot go before bound, or answers at once, by granting
 // or rejecting it. It unlocks the queue.
 func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wait, err error) {
-	defer q.mu.Unlock()
+	defer q.unlock()
 	if q.closed {
 		return nil, q.rejected(now)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -28,6 +29,7 @@ type waiter struct {
 	expiry int32         // 1 + index among the expiring; 0: not among them
 	back   bool          // its turn departed before
 	waits  bool          // it was put in line to wait
+	leaves atomic.Bool   // its caller has given up, and others take it out of line
 	out    *outcome      // how it came out of the line; nil: it waits, or gave up
 	ready  chan struct{} // closed when it came out
 }
@@ -152,10 +154,25 @@ func (l *line) owe(w *waiter) {
 
 // leave takes w out of line.
 func (l *line) leave(w *waiter) {
-	c := w.tenant.class
-	c.leave(w)
+	w.tenant.class.leave(w)
+	l.left(w)
+	l.forget(w.tenant.class)
+}
+
+// removeLeavers takes out of line which of a tenant's callers leave.
+func (l *line) removeLeavers(t *tenant) {
+	t.class.removeLeavers(t, l.left)
+	l.forget(t.class)
+}
+
+// left counts that w is no longer in line.
+func (l *line) left(w *waiter) {
 	l.count--
 	l.bytes -= w.bytes
+}
+
+// forget removes a class in which nobody waits.
+func (l *line) forget(c *class) {
 	if len(c.tenants) > 0 {
 		return
 	}

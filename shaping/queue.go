@@ -87,7 +87,9 @@ type Queue struct {
 	// caller left the line late a moment ago.
 	busy atomic.Bool
 
-	mu        sync.Mutex
+	leavers leavers
+
+	mu        sync.Mutex // taken with lock and unlock
 	closed    bool
 	tolerance time.Duration // how late a permit may be spent
 	numbered  int64         // numbers given to places
@@ -217,7 +219,7 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 	var ended func(error)
 	for {
 		w.ready = make(chan struct{}) // not in join, which uses more stack
-		q.mu.Lock()                   // nor that
+		q.lock()                      // nor that
 		now, bound := q.approach(w)
 		begun, err := q.join(w, t, bound, now)
 		if !w.waits {
@@ -305,35 +307,13 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Limit: f.Limit, Reason: f.Reason}
 }
 
-// leave takes w, whose caller has given up, out of the line. If w was granted
-// in the same moment, its permits go back.
-func (q *Queue) leave(w *waiter) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case w.index > 0:
-		head, expires := q.line.first(), w.expiry == 1 // the others were measured against it
-		q.drop(w)
-		if expires || q.line.first() != head || q.mayOvertake() {
-			q.advance(q.Now())
-		}
-	case w.out == nil: // it was passed over
-	case w.out.err != nil:
-		return w.out.err
-	default:
-		// Granted in the moment of the cancel: another may have it.
-		q.giveBack(q.Now(), w.out.charged, w.request())
-	}
-	return w.ctx.Err()
-}
-
 // missed reports whether the permits of w are void. They are if w woke up so
 // long after their instant, because the process stood still, that others may
 // hold the next permits by now. They are, too, if a pause was told between the
 // grant and now.
 func (q *Queue) missed(w *waiter) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	now := q.Now()
 	late := now.Sub(w.out.charged)
 	if late > q.tolerance || w.out.granted <= q.pausedAt {

@@ -70,7 +70,7 @@ func (t *Turn) request(since throttle.Instant) throttle.Request {
 func (t *Turn) waiter(ctx context.Context) *waiter {
 	w := &waiter{ctx: ctx, n: t.N, id: t.ID, bytes: max(t.Bytes, 0), back: t.visits > 0, place: place{t.arrived, t.number}}
 	if t.Each != nil {
-		each := each(t.Each)
+		each := each(slices.Clone(t.Each)) // the turn may change while w is still a leaver
 		w.each = &each
 	}
 	return w
@@ -86,8 +86,8 @@ func (q *Queue) Return(t *Turn) {
 	charged := t.charged
 	t.charged, t.departed = 0, 0
 	t.visits--
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.giveBack(q.Now(), charged, t.request(0))
 }
 
@@ -107,8 +107,8 @@ func (q *Queue) Charge(d Departure) {
 // if it came after the delay, as far as that is certain now. It returns nil if
 // the turn would stand in line or go. It spends nothing.
 func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	now := q.Now()
 	if q.closed {
 		return q.rejection(ErrClosed, throttle.Forecast{}, now)

@@ -44,10 +44,10 @@ type footprint struct {
 // its own, and cancels them. They share one context, or one with a deadline, or
 // each has a deadline of its own, as requests do, whose context and timer are
 // then in the figures. goroutine is the least that waiting costs: a bare receive
-// from ctx.Done().
+// from ctx.Done(). timer is a goroutine that waits for a timer of its own as well.
 func BenchmarkWaiters(b *testing.B) {
 	for _, contexts := range []string{"shared", "deadline", "own-deadline"} {
-		for _, who := range []string{"goroutine", "xtime", "failsafe", "weir"} {
+		for _, who := range []string{"goroutine", "timer", "xtime", "failsafe", "weir"} {
 			b.Run("ctx="+contexts+"/who="+who, func(b *testing.B) {
 				for b.Loop() {
 					f := inChild(b, who+" "+contexts)
@@ -84,11 +84,30 @@ func inChild(b *testing.B, what string) footprint {
 // far is further than 100,000 callers of a limit of one in an hour wait.
 const far = 20 * 365 * 24 * time.Hour
 
+// bare returns how a goroutine waits that has no limiter, and nil for a contender.
+func bare(who string) decision {
+	switch who {
+	case "goroutine":
+		return func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	case "timer":
+		return func(ctx context.Context) error {
+			timer := time.NewTimer(far)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // lineUp is the life of the child. The limit is so low that nobody is let go
 // while it lasts, and the deadlines so late that nobody is refused.
 func lineUp(who, contexts string) footprint {
-	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	if who != "goroutine" {
+	wait := bare(who)
+	if wait == nil {
 		wait = evenly(who, 1, time.Hour)
 		if err := wait(context.Background()); err != nil {
 			panic(err)

@@ -1,0 +1,158 @@
+package shaping
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// leavers are callers who have given up, but may still be in line. A caller who
+// gives up does not wait for the queue's lock. If another goroutine holds it, that
+// one takes all leavers out at once before it is done. So 100,000 callers who are
+// cancelled together do not stand in line once more, for the lock.
+//
+// It is a stack without a lock (Treiber 1986), because a lock would be the next line
+// in which they stand.
+type leavers struct{ top atomic.Pointer[leaver] }
+
+type leaver struct {
+	*waiter
+	next *leaver
+}
+
+// some reports whether there are any.
+func (l *leavers) some() bool { return l.top.Load() != nil }
+
+// add adds w.
+func (l *leavers) add(w *waiter) {
+	n := &leaver{waiter: w}
+	for {
+		n.next = l.top.Load()
+		if l.top.CompareAndSwap(n.next, n) {
+			return
+		}
+	}
+}
+
+// take takes all.
+func (l *leavers) take() (all []*waiter) {
+	for n := l.top.Swap(nil); n != nil; n = n.next {
+		all = append(all, n.waiter)
+	}
+	return all
+}
+
+// lock locks the queue. Whoever gave up before is not in line then.
+func (q *Queue) lock() {
+	q.mu.Lock()
+	if q.leavers.some() {
+		q.sweep()
+	}
+}
+
+// unlock unlocks the queue, and takes out of line who gave up meanwhile.
+func (q *Queue) unlock() {
+	q.mu.Unlock()
+	q.sweepIfFree()
+}
+
+// sweepIfFree takes the leavers out of line, unless another goroutine holds the
+// lock: that one calls it when it has unlocked.
+func (q *Queue) sweepIfFree() {
+	for q.leavers.some() && q.mu.TryLock() {
+		q.sweep()
+		q.mu.Unlock()
+	}
+}
+
+// leave takes w, whose caller has given up, out of the line. If w was granted in
+// the same moment, its permits go back.
+func (q *Queue) leave(w *waiter) error {
+	if w.leaves.Load() {
+		return w.ctx.Err()
+	}
+	select {
+	case <-w.ready:
+		if w.out.err != nil {
+			return w.out.err
+		}
+	default:
+	}
+	q.leavers.add(w)
+	q.sweepIfFree()
+	return w.ctx.Err()
+}
+
+// sweep takes the leavers out of line, under the lock. If the limiter panics, it
+// unlocks the queue.
+func (q *Queue) sweep() {
+	swept := false
+	defer func() {
+		if !swept {
+			q.mu.Unlock()
+		}
+	}()
+	list, head, again := q.leavers.take(), q.line.first(), false
+	for _, w := range list {
+		if w.out != nil && w.out.err == nil { // granted in the moment of the cancel: another may have it
+			q.limiter.Refund(q.Now(), w.out.charged, w.request())
+			again = true
+		}
+	}
+	list = slices.DeleteFunc(list, func(w *waiter) bool { return w.index == 0 }) // out already
+	if len(list) > 0 {
+		again = q.dropAll(list) || again || q.mayOvertake()
+	}
+	if again || q.line.first() != head { // the others were measured against who left
+		q.advance(q.Now())
+	}
+	swept = true
+}
+
+// many is the part of a line, one in many, from which on leavers leave all at once.
+// That takes a step for each in line, and one by one some twenty for each leaver.
+const many = 32
+
+// dropAll takes waiters out of the line without a departure. It reports whether
+// one of them was the next of its group to expire.
+func (q *Queue) dropAll(list []*waiter) (expires bool) {
+	for _, w := range list {
+		expires = expires || w.expiry == 1
+	}
+	if len(list) < q.line.count/many {
+		for _, w := range list {
+			q.drop(w)
+		}
+		return expires
+	}
+	for _, w := range list {
+		w.leaves.Store(true)
+		delete(q.delays, w)
+	}
+	q.expiring.removeLeavers()
+	for _, w := range list {
+		if w.index > 0 { // the first of its tenant's
+			q.line.removeLeavers(w.tenant)
+		}
+	}
+	return expires
+}
+
+// dropHead takes the head, who has given up, out of the line, as it did with n
+// others before. If they become many, it takes out everybody who has given up. It
+// returns n for the next.
+func (q *Queue) dropHead(w *waiter, n int) int {
+	const few = 64
+	if n < max(few, q.line.count/many) {
+		w.leaves.Store(true)
+		q.drop(w)
+		return n + 1
+	}
+	var gone []*waiter
+	for w := range q.line.all() {
+		if w.ctx.Err() != nil {
+			gone = append(gone, w)
+		}
+	}
+	q.dropAll(gone)
+	return 0
+}
