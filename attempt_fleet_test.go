@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -71,44 +70,12 @@ func TestFullFleetSpendsNoPermits(t *testing.T) {
 
 // Whatever becomes of a request, another replica has its slot afterwards, and no more.
 func TestSlotOfARequestIsAnothersHoweverItEnds(t *testing.T) {
-	boom := errors.New("boom")
-	for name, tt := range map[string]*struct {
-		fault   testserver.Fault
-		prepare func(*http.Request) error
-		base    http.RoundTripper
-		d       time.Duration // of the context; zero: none
-	}{
-		"served":   {},
-		"reset":    {fault: testserver.Fault{Last: 9, Do: testserver.ResetEarly}},
-		"mid body": {fault: testserver.Fault{Last: 1, Do: testserver.ResetMidBody}},
-		"refused":  {fault: testserver.Fault{Last: 99, Do: testserver.Answer, Status: 429}},
-		"prepare":  {prepare: func(*http.Request) error { return boom }},
-		"panic":    {base: baseFunc(func(*http.Request) (*http.Response, error) { panic(boom) })},
-		"hangs":    {fault: testserver.Fault{Last: 1, Do: testserver.Hang}, d: time.Second},
-	} {
+	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				vendor := &testserver.Vendor{}
-				if tt.fault.Last > 0 {
-					vendor.Faults = []testserver.Fault{tt.fault}
-				}
-				f := newSquadron(t, 2, 1, vendor)
+				f := newSquadron(t, 2, 1, &testserver.Vendor{})
 				first, second := f.replicas[0], f.replicas[1]
-				first.transport.Prepare = tt.prepare
-				if tt.base != nil {
-					first.transport.Base = tt.base
-				}
-				ctx := t.Context()
-				if tt.d > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, tt.d)
-					defer cancel()
-				}
-				func() {
-					defer func() { _ = recover() }()
-					first.get(ctx, "a")
-				}()
-				vendor.Faults = nil
+				ending.end(first)
 				began := time.Now()
 				body := second.open(t.Context(), "b").Body
 				defer body.Close()
@@ -117,8 +84,7 @@ func TestSlotOfARequestIsAnothersHoweverItEnds(t *testing.T) {
 				}
 				third, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				first.transport.Prepare = nil
-				if got := first.get(third, "c"); tt.base == nil && got.err == nil {
+				if got := first.get(third, "c"); !ending.panics && got.err == nil {
 					t.Error("two are in flight, want one at most")
 				}
 			})

@@ -108,40 +108,57 @@ func TestFullLaneSpendsNoPermits(t *testing.T) {
 	})
 }
 
+// An ending is how a request ends.
+type ending struct {
+	fault   testserver.Fault // of the first arrivals
+	prepare error            // of Prepare
+	panics  bool             // the base does
+	d       time.Duration    // of the context; zero: no deadline
+}
+
+// endings are all of them.
+var endings = map[string]ending{
+	"served":   {},
+	"reset":    {fault: testserver.Fault{Last: 9, Do: testserver.ResetEarly}},
+	"mid body": {fault: testserver.Fault{Last: 1, Do: testserver.ResetMidBody}},
+	"refused":  {fault: testserver.Fault{Last: 99, Do: testserver.Answer, Status: 429}},
+	"prepare":  {prepare: errors.New("boom")},
+	"panic":    {panics: true},
+	"hangs":    {fault: testserver.Fault{Last: 1, Do: testserver.Hang}, d: time.Second},
+}
+
+// end sends a request that ends so. The next ones are served, unless the base
+// panics.
+func (e ending) end(r *rig) {
+	if e.fault.Last > 0 {
+		r.vendor.Faults = []testserver.Fault{e.fault}
+	}
+	if e.prepare != nil {
+		r.transport.Prepare = func(*http.Request) error { return e.prepare }
+	}
+	if e.panics {
+		r.transport.Base = baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") })
+	}
+	ctx := r.Context()
+	if e.d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, e.d)
+		defer cancel()
+	}
+	defer func() {
+		_ = recover()
+		r.vendor.Faults, r.transport.Prepare = nil, nil
+	}()
+	r.get(ctx, "a")
+}
+
 // Whatever becomes of a request, it is not in flight afterwards.
 func TestFlightEndsHoweverTheRequestDoes(t *testing.T) {
-	boom := errors.New("boom")
-	panics := baseFunc(func(*http.Request) (*http.Response, error) { panic(boom) })
-	for name, tt := range map[string]*struct {
-		fault   testserver.Fault
-		prepare func(*http.Request) error
-		base    http.RoundTripper
-		d       time.Duration // of the context; zero: none
-	}{
-		"reset":    {fault: testserver.Fault{Last: 9, Do: testserver.ResetEarly}},
-		"mid body": {fault: testserver.Fault{Last: 1, Do: testserver.ResetMidBody}},
-		"refused":  {fault: testserver.Fault{Last: 99, Do: testserver.Answer, Status: 429}},
-		"prepare":  {prepare: func(*http.Request) error { return boom }},
-		"panic":    {base: panics},
-		"hangs":    {fault: testserver.Fault{Last: 1, Do: testserver.Hang}, d: time.Second},
-	} {
+	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				vendor := &testserver.Vendor{}
-				if tt.fault.Last > 0 {
-					vendor.Faults = []testserver.Fault{tt.fault}
-				}
-				r := pipeRig(t, vendor, &weir.Transport{MaxInFlight: 1, Prepare: tt.prepare, Base: tt.base})
-				ctx := t.Context()
-				if tt.d > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, tt.d)
-					defer cancel()
-				}
-				func() {
-					defer func() { _ = recover() }()
-					r.get(ctx, "a")
-				}()
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1})
+				ending.end(r)
 				if n := r.flying(); n != 0 {
 					t.Errorf("%d in flight afterwards, want 0", n)
 				}
