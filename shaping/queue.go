@@ -36,6 +36,15 @@ type Queue struct {
 	// callers wait, or if they hold more than MaxWaitingBytes. Zero means
 	// OverflowReject.
 	Overflow Overflow
+
+	// PrecisePacing lets departures follow their schedule more closely: within a
+	// fraction of a millisecond, instead of one or two. On Linux the kernel's timer
+	// is used then. It takes a file descriptor for each queue in which somebody has
+	// waited, until the queue is closed or collected. Elsewhere nothing changes, nor
+	// in a bubble of testing/synctest, whose time is exact. If false, the runtime's
+	// timer is used.
+	PrecisePacing bool
+
 	// MaxWaitingBytes is the most bytes that the callers in line may hold, by the
 	// Bytes of their [Turn]. One caller alone may hold more. Zero means any number.
 	MaxWaitingBytes int64
@@ -68,14 +77,6 @@ type Queue struct {
 	// are dated in the order of the lines.
 	MaxHeadDelay time.Duration
 
-	// PrecisePacing lets departures follow their schedule more closely: within a
-	// fraction of a millisecond, instead of one or two. On Linux the kernel's timer
-	// is used then. It takes a file descriptor for each queue in which somebody has
-	// waited, until the queue is closed or collected. Elsewhere nothing changes, nor
-	// in a bubble of testing/synctest, whose time is exact. If false, the runtime's
-	// timer is used.
-	PrecisePacing bool
-
 	limiter   throttle.Limiter
 	remote    throttle.Remote    // the limiter, if it is one; nil: it is not
 	overtaker throttle.Overtaker // likewise
@@ -83,14 +84,15 @@ type Queue struct {
 	started time.Time        // when the queue read the wall clock
 	base    throttle.Instant // what the wall clock said then
 
+	leavers leavers
+
 	// busy sends callers to the lock: somebody waits, the queue is closed, or a
 	// caller left the line late a moment ago.
 	busy atomic.Bool
 
-	leavers leavers
-
 	mu        sync.Mutex // taken with lock and unlock
 	closed    bool
+	fetching  bool          // the remote was told of somebody in line
 	tolerance time.Duration // how late a permit may be spent
 	numbered  int64         // numbers given to places
 	line      line
@@ -101,7 +103,6 @@ type Queue struct {
 	due       throttle.Instant // when the head asks again; Never: only news can help it
 	overtakes throttle.Instant // when somebody may overtake it; Never: nobody, until there is news
 	delays    delays           // of those who were overtaken
-	fetching  bool             // the remote was told of somebody in line
 	pausedAt  throttle.Instant // when a pause was told last
 	late      time.Duration    // by how much the last late caller left the line after it was due
 	lateTo    throttle.Instant // until when late counts
