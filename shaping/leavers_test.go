@@ -96,7 +96,7 @@ func TestLeaverDoesNotWaitForTheLock(t *testing.T) {
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("Wait = %v while another holds the lock, want context.Canceled", err)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		q.letGo(q.line.first(), &outcome{charged: q.Now(), granted: q.Now(), due: q.Now()}) // the leaver, in the same moment
 		if _, err := q.limiter.Take(q.Now(), throttle.Request{N: 1}); err != nil {
 			t.Fatal(err)
