@@ -1,12 +1,23 @@
 package distributed_test
 
 import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/internal/testserver"
 )
 
 // The clock of Redis is stepped back by an hour, and forward again, once a rate was
@@ -36,4 +47,82 @@ func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
 			f.agree()
 		}
 	})
+}
+
+// A process that is cut off from Redis goes on with its share of the rate that all have
+// learned: with half of a quarter, neither with all of it nor with nothing.
+func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
+	t.Parallel()
+	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, Service: 5 * time.Millisecond}
+	server, err := testserver.Listen(vendor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	t.Cleanup(calling.Wait)
+	t.Cleanup(cancel)
+	shared := redistest.Start(t)
+	var links []*redistest.Proxy
+	var all []*weir.Transport
+	for i := range 4 {
+		link := redistest.NewProxy(t, shared.Addr())
+		p := member(t, link.Addr(), server.Transport())
+		links, all = append(links, link), append(all, p)
+		for range 8 {
+			calling.Go(func() { callAgain(ctx, p, server.URL, strconv.Itoa(i)) })
+		}
+	}
+	await(t, "all to learn a rate", func() bool {
+		return !slices.ContainsFunc(all, func(p *weir.Transport) bool { return learnedRate(p) == 0 })
+	})
+	links[0].Refuse()
+	links[0].Drop()
+	time.Sleep(standstill)
+	from := time.Since(vendor.Start())
+	time.Sleep(2 * standstill)
+	alone, others := 0, 0
+	for _, a := range vendor.Arrivals() {
+		switch {
+		case a.At < from:
+		case a.ID == "0":
+			alone++
+		default:
+			others++
+		}
+	}
+	seconds := (time.Since(vendor.Start()) - from).Seconds()
+	if rate := float64(alone) / seconds; rate < 3 || rate > 40 || others < alone {
+		t.Errorf("of 200/s a process that was cut off called %.1f/s, and three others %.1f/s", rate, float64(others)/seconds)
+	}
+}
+
+// member returns a process that shares its lanes through the Redis at an address.
+func member(t *testing.T, addr string, base http.RoundTripper) *weir.Transport {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	store := distributed.New(client, "company")
+	store.Logger = slog.New(slog.DiscardHandler)
+	p := &weir.Transport{Base: base, Store: store, Logger: slog.New(slog.DiscardHandler)}
+	t.Cleanup(func() {
+		_ = p.Close()
+		_ = store.Close()
+		_ = client.Close()
+	})
+	return p
+}
+
+// callAgain makes one call after the other, under a name.
+func callAgain(ctx context.Context, p *weir.Transport, url, name string) {
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return
+		}
+		req.Header.Set(testserver.DefaultIDHeader, name)
+		if resp, err := p.RoundTrip(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
 }
