@@ -48,6 +48,6 @@ func (s *State) nearConfigured(f *Fact, now throttle.Instant) {
 func (s *State) firstNear(f *Fact) {
 	s.Silence = max(1e-9, f.Departed.Sub(s.Ref.At).Seconds())
 	s.B, s.Burst = s.Setting.Burst, s.Setting.Burst
-	s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+	s.restart(Mark{f.Ordinal, f.Departed})
 	s.R = s.W * (1 - s.U)
 }

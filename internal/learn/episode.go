@@ -12,7 +12,10 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	if s.Mode == Rate && s.crowded(f, now) {
 		s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
 	}
-	rate = max(min(rate, 1.1*s.leaving(f), s.ceiling()), 1e-6)
+	if !s.slack() {
+		rate = min(rate, 1.1*s.leaving(f))
+	}
+	rate = max(min(rate, s.ceiling()), 1e-6)
 	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, rate
 	s.Asked, s.Gap = Mark{}, 0
 	s.Probing = s.W == 0 || s.U > 0.25 || s.Mode == Trial
@@ -80,7 +83,7 @@ func (s *State) end(f *Fact) {
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
 	if s.Mode == Trial {
 		s.Cap = 1
-		s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+		s.restart(Mark{f.Ordinal, f.Departed})
 		s.B = float64(s.Ref.Ordinal)
 		return
 	}
@@ -102,7 +105,7 @@ func (s *State) conclude(f *Fact) {
 		return
 	}
 	s.measure(f)
-	s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+	s.restart(Mark{f.Ordinal, f.Departed})
 	s.R = s.W * (1 - s.U)
 }
 
@@ -139,13 +142,13 @@ func (s *State) noteEarly() {
 // tell the end of this one. It reports so only once in a row, because the limit
 // may have fallen.
 func (s *State) mute(f *Fact) bool {
-	n, t := float64(f.Ordinal-s.End.Ordinal)-float64(s.Refused), f.Departed.Sub(s.End.At).Seconds()
+	n, t := s.count(f), f.Departed.Sub(s.End.At).Seconds()
 	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
 	s.Whole = s.Mute
 	s.Mute = s.W > 0 && !s.Mute && told > 2 && n < s.W*t/4
 	if s.Mute {
 		s.P, s.G = max(s.P, told), told
-		s.End, s.Refused, s.Crowd = Mark{f.Ordinal, f.Departed}, 0, 0
+		s.restart(Mark{f.Ordinal, f.Departed})
 	}
 	return s.Mute
 }
@@ -153,6 +156,10 @@ func (s *State) mute(f *Fact) bool {
 // small reports whether too few calls were served since the last measurement to
 // tell more than is known already. A count is exact only to one call.
 func (s *State) small(f *Fact) bool {
-	n := float64(f.Ordinal-s.End.Ordinal) - float64(s.Refused)
-	return s.W > 0 && n < min(16, 0.5/s.U) && f.Departed.Sub(s.Ref.At).Seconds() < max(8/s.W, 4*s.RTT)
+	n := s.count(f)
+	silence := f.Departed.Sub(s.Ref.At)
+	if s.told() && s.windows() && s.X < 0.25 && min(s.Told, f.Departed).Sub(s.Ref.At) < silence/2 {
+		return true // the silence may be the told time's rounding for the most part
+	}
+	return s.W > 0 && n < min(16, 0.5/s.U) && silence.Seconds() < max(8/s.W, 4*s.RTT)
 }

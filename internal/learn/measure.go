@@ -17,10 +17,15 @@ type sample struct {
 	block   bool    // and it is as long as the one before: a block
 }
 
+// count returns how many of the calls from End to f were served.
+func (s *State) count(f *Fact) float64 {
+	return float64(f.Ordinal-s.End.Ordinal) - float64(s.Refused)
+}
+
 // sample counts up to f, which ended the episode.
 func (s *State) sample(f *Fact) sample {
 	m := sample{
-		n:       max(1, float64(f.Ordinal-s.End.Ordinal)-float64(s.Refused)),
+		n:       max(1, s.count(f)),
 		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
 		silence: f.Departed.Sub(s.Ref.At).Seconds(),
 		first:   s.Silence == 0,
@@ -28,7 +33,7 @@ func (s *State) sample(f *Fact) sample {
 	if s.Asked.Ordinal > 0 {
 		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
 	}
-	m.told = s.Until > s.Ref.At && m.probed == 0
+	m.told = s.told() && m.probed == 0
 	if m.covered = m.probed; m.told {
 		m.covered = max(0, min(s.Told, f.Departed).Sub(s.Ref.At).Seconds())
 	}
@@ -52,10 +57,15 @@ func (s *State) measure(f *Fact) {
 	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t { // another, longer limit refused
 		return
 	}
-	if m.covered > 0 && s.X < 3 { // if it rose, the vendor would have served more
+	if m.covered > 0 && s.X < 3 && !s.slack() { // if it rose, the vendor would have served more
 		most := 1 / m.covered
 		if m.long || m.silence > m.t/4 {
 			most = m.n / max(1e-6, m.t-m.silence+m.covered)
+		}
+		if n, rate := s.lastPeriod(); n > 0 && m.told && s.windows() {
+			if most = n / (s.P + m.covered); most < rate {
+				most = hi // the time that was told is longer than what was overspent: nothing shows the rate but the calls
+			}
 		}
 		// A told time may be longer than what was overspent, so it bounds only a
 		// rate that was far too high.
@@ -87,7 +97,7 @@ func (s *State) measure(f *Fact) {
 	switch {
 	case m.block:
 		s.G = m.silence
-	case s.Until < s.Ref.At:
+	case !s.told():
 		s.G = min(s.G, 0.8)
 	}
 }
@@ -106,22 +116,56 @@ func (s *State) bracket(m sample) (lo, hi float64) {
 			lo, most = v, 1.05*(v+s.Burst/d)
 		}
 	}
-	if s.Burst >= 8 {
+	if s.Burst >= 8 && !s.slack() {
 		hi = min(hi, most)
 	}
-	if s.windows() { // a rate that was kept up for one is no more than theirs
-		for i, mark := range s.Marks {
-			if mark.Ordinal > s.End.Ordinal && s.Ref.At.Sub(mark.At).Seconds() >= s.P {
-				lo = max(lo, 0.98*s.Rates[i])
-			}
-		}
+	if s.windows() && s.X >= 0.25 { // earlier than that, it is what is thought of the windows that is wrong
+		lo = max(lo, s.kept(m))
+	}
+	if s.slack() && s.X >= 0.25 { // nothing speaks against what was known
+		lo = max(lo, s.W*(1-s.U))
 	}
 	return min(lo, hi), hi
 }
 
+// kept returns the least rate of windows that refused after a search: the one that
+// was in force a period before, since it was served for all of a period. If a time
+// was told, it is also what was served in that period and in the silence after it.
+func (s *State) kept(m sample) float64 {
+	n, rate := s.lastPeriod()
+	if !m.told {
+		return 0.98 * rate
+	}
+	return max(0.98*rate, n/(s.P+m.covered))
+}
+
+// lastPeriod returns how many calls left in the period before the refusal, and the
+// rate in force when it began; zeros if the search is younger than that.
+func (s *State) lastPeriod() (n, rate float64) {
+	var began Mark
+	for i, mark := range s.Marks {
+		if mark.Ordinal > max(s.End.Ordinal, began.Ordinal) && s.Ref.At.Sub(mark.At).Seconds() >= s.P {
+			began, rate = mark, s.Rates[i]
+		}
+	}
+	if rate == 0 {
+		return 0, 0
+	}
+	before := s.Ref.At.Sub(began.At).Seconds() - s.P
+	return max(0, float64(s.Ref.Ordinal-began.Ordinal)-rate*before), rate
+}
+
 // windows reports whether the vendor counts in windows, as far as is known:
-// what it served at once is worth half a period or more.
-func (s *State) windows() bool { return s.P > 2 && s.Burst >= s.W*s.P/2 }
+// what it served at once is worth half a period or more. If no time was told,
+// periods of two seconds and less are as likely to be probes that came late; if
+// limits are configured, the burst is theirs, and shows no such period.
+func (s *State) windows() bool {
+	short := s.P > 0 && s.told() && s.Setting.Configured == 0
+	return (s.P > 2 || short) && s.Burst >= s.W*s.P/2
+}
+
+// told reports whether a time was told with the last refusal.
+func (s *State) told() bool { return s.Until > s.Ref.At }
 
 // cycle notes the time from the end of one long silence to the end of the next.
 // It reports whether that is the same as the time before, because then windows

@@ -43,9 +43,17 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	}
 	idle := f.Departed.Sub(s.Last.At).Seconds()
 	if !s.Episode && s.Last.Ordinal > 0 && f.Ordinal > s.Last.Ordinal && idle > max(1, 10/max(s.R, 1e-9)) && s.R > 0 {
-		s.End, s.Refused = Mark{f.Ordinal - 1, f.Departed}, 0
+		s.restart(Mark{f.Ordinal - 1, f.Departed})
 	}
 }
+
+// restart begins to count calls from end on.
+func (s *State) restart(end Mark) { s.End, s.Refused, s.Crowd = end, 0, 0 }
+
+// slack reports whether one call in ten, or more, leaves without anybody waiting. Then
+// counts and paces show how much is asked of the vendor, and not how much it serves,
+// and there is no need to look for more.
+func (s *State) slack() bool { return s.W > 0 && s.Slack > 0.1 }
 
 // leaving returns the rate at which calls really left before f did. If nothing
 // is known yet, many calls in flight at once show a burst (Little's law).
@@ -136,6 +144,11 @@ func (s *State) stale(f *Fact) {
 
 // served takes in that a call was served.
 func (s *State) served(f *Fact, now throttle.Instant) {
+	free := 0.0
+	if !f.Waited {
+		free = 1
+	}
+	s.Slack += (free - s.Slack) / 32
 	if f.Ordinal <= s.Cut {
 		return
 	}
@@ -152,7 +165,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	}
 	switch s.Mode {
 	case Rate:
-		if !s.bounded(now, f.Granted) {
+		if !s.slack() && !s.bounded(now, f.Granted) {
 			s.grow(f)
 		}
 	default:

@@ -12,6 +12,9 @@ const (
 // search returns how many calls a search for the limit takes.
 func (s *State) search() float64 {
 	g := min(s.G*min(1, 0.25/s.U), s.U*max(20, 3*s.P))
+	if s.told() && s.windows() {
+		g = max(g, s.U*min(12, 20*s.P*s.U*s.U))
+	}
 	return s.W / s.U * max(2.35/s.W, 0.045, 0.4*s.RTT, g, s.P*s.U/1.5) * (1 + 2*s.Early) * (1 + max(0, s.Wide-2))
 }
 
@@ -28,7 +31,7 @@ func (s *State) grow(f *Fact) {
 		faster = 1
 	}
 	step := s.U * math.Ln2 * math.Exp2(s.X+faster*max(0, s.X-2)) / n
-	if s.X > 1.5 && s.P > 0 && s.Until > s.Ref.At { // for more than a period it served more than it did: the limit rose
+	if s.X > 1.5 && s.P > 0 && s.told() { // for more than a period it served more than it did: the limit rose
 		step = max(step, 0.4/(s.R*s.P))
 	}
 	if s.plenty(f) {

@@ -41,6 +41,7 @@ type State struct {
 	Ceil    float64          // what Cap may grow to, in Trial and Flight
 	Thick   int              // calls in flight when the last episode began
 	Crowd   int              // calls served since End that left with as many in flight
+	Slack   float64          // share of the calls that nobody waited for, smoothed
 	Crowds  int              // episodes in a row that began with more calls in flight than most served calls had
 	Lowered int              // how often in this trial Ceil was lowered because calls overtake each other on the way
 	Run     int              // answers in a row with Cap at Ceil

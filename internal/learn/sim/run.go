@@ -20,6 +20,8 @@ type Scenario struct {
 	Jitter      float64       // sigma of the logarithm of the way time
 	Workers     int           // closed loop: each sends its next call when one is served
 	Open        float64       // open loop: calls arriving each second, with no workers
+	Later       float64       // open loop: calls arriving each second from LaterAt on; zero: as many
+	LaterAt     time.Duration
 	Calls       int           // the run ends when so many are served; zero: at Until
 	Until       time.Duration // the longest run
 	From        time.Duration // what Result.Served, Refused count begins here
@@ -221,6 +223,9 @@ func (w *world) handle(e event) {
 		}
 	case evDemand:
 		w.line = append(w.line, waiting{since: w.now, line: w.now})
+		if w.Later > 0 && w.now-w.start >= int64(w.LaterAt) {
+			w.Open = w.Later
+		}
 		w.push(w.now+w.gap(w.Open), evDemand, 0)
 		w.pump()
 	}

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// A lane that is asked for less than the vendor serves learns nothing from how little
+// it was asked: its estimate does not sink to the demand, so nobody waits for long, and
+// it does not look for more, so hardly anybody is refused.
+func TestLowDemandIsNoLimit(t *testing.T) {
+	t.Parallel()
+	for _, share := range []float64{0.3, 0.6} {
+		for seed := uint64(1); seed <= max(1, 5/scale); seed++ {
+			s := Scenario{
+				Vendor: vendor(bucket(50, time.Second, 1)), Service: 5 * time.Millisecond, Way: 500 * time.Microsecond, Jitter: 0.5,
+				Open: share * 50, From: time.Minute, Until: 6 * time.Minute,
+			}
+			if res := Run(s, seed); res.P99 > time.Second || res.Refused*200 > res.Served {
+				t.Errorf("seed %d: at %.1f of the vendor's rate, 99 of 100 calls took up to %v, and %d were refused of %d", seed, share, res.P99, res.Refused, res.Served)
+			}
+		}
+	}
+}
+
+// If the demand rises above the rate in force, the lane looks for more at once.
+func TestRisingDemandIsServed(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= max(1, 5/scale); seed++ {
+		s := Scenario{
+			Vendor: vendor(bucket(50, time.Second, 1)), Service: 5 * time.Millisecond, Way: 500 * time.Microsecond, Jitter: 0.5,
+			Open: 10, Later: 45, LaterAt: 3 * time.Minute, From: 4 * time.Minute, Until: 6 * time.Minute,
+		}
+		if res := Run(s, seed); float64(res.Served) < 0.9*45*120 {
+			t.Errorf("seed %d: %d served in two minutes at 45/s", seed, res.Served)
+		}
+	}
+}
+
+// Windows that tell until when a refusal lasts are used, whatever that time is
+// rounded to.
+func TestToldWindowsAreUsed(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		rule Rule
+		used float64
+	}{
+		{Rule{Kind: Log, Permits: 12, Per: time.Second}, 0.82},
+		{Rule{Kind: Log, Permits: 47, Per: time.Second}, 0.85},
+		{Rule{Kind: Log, Permits: 82, Per: time.Second}, 0.85},
+		{Rule{Kind: Sliding, Permits: 22, Per: 30 * time.Second}, 0.75},
+		{Rule{Kind: FirstUse, Permits: 16, Per: time.Minute}, 0.85},
+	}
+	for _, style := range []Style{RetrySecs, RetryMillis} {
+		for i, test := range tests {
+			if i%scale != 0 {
+				continue
+			}
+			sum := 0.0
+			settle := max(30*time.Second, 3*test.rule.Per)
+			s := Scenario{
+				Vendor: vendor(test.rule), Style: style, Service: 30 * time.Millisecond, Way: time.Millisecond, Jitter: 0.5, Workers: 24,
+			}.over(settle, 3*settle)
+			for seed := range uint64(5) {
+				sum += float64(Run(s, seed+1).Served) / (test.rule.PerSecond() * (s.Until - s.From).Seconds())
+			}
+			if sum/5 < test.used {
+				t.Errorf("%v: of %v %d/%v %.3f is used, want %.2f", style, test.rule.Kind, test.rule.Permits, test.rule.Per, sum/5, test.used)
+			}
+		}
+	}
+}
