@@ -174,6 +174,13 @@ type encodedLimit struct {
 	calendar  *calendar // nil: the windows need none
 }
 
+// slow reports whether it is a bucket that takes more than a second to earn a permit. The
+// script remembers its charges, so that one can come back late.
+func (e *encodedLimit) slow() bool {
+	_, windows := algorithmWord(e.limit.Algorithm)
+	return !windows && e.unit/e.den > 1_000_000
+}
+
 // The script counts in the doubles of Lua, which are exact to 2^53, so that numbers
 // are kept below a quarter of that. A bucket owes at most four years, and a window
 // lasts half of that: a state with an instant beyond nine years makes no sense.

@@ -17,6 +17,7 @@ type limitSet struct {
 	keys      []string
 	rates     []float64 // permits per second of each limit
 	windows   bool      // at least one limit counts in windows
+	slow      bool      // at least one is a slow bucket
 	tolerance time.Duration
 }
 
@@ -37,6 +38,7 @@ func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 	for i, limit := range resolved {
 		s.rates = append(s.rates, limit.PerSecond())
 		s.windows = s.windows || s.counting(i)
+		s.slow = s.slow || encoded.limits[i].slow()
 	}
 	return s, nil
 }

@@ -136,18 +136,25 @@ func (l *limiter) tell() {
 
 // credit has the store told of permits that nobody used, if that can still matter:
 // buckets take back what is not older than the tolerance, windows what counts in
-// them. A state that began anew has not counted what was granted before.
+// them. Of a slow bucket an older permit is told as a charge that came to nothing,
+// which moves its state back as far as the charges since allow: a day's permit that was
+// void because this process stood still for a moment is not lost for hours. A state that
+// began anew has not counted what was granted before.
 func (l *limiter) credit(p permit) {
 	then, ok := l.clock.there(p.at)
-	old := !l.windows && p.at < l.clock.now().Add(-l.tolerance)
-	if !ok || old || p.of != l.known.seen.generation {
+	old := p.at < l.clock.now().Add(-l.tolerance)
+	if !ok || old && !l.windows && !l.slow || p.of != l.known.seen.generation {
 		return
 	}
 	costs := slices.Clone(p.costs)
 	for i := range costs {
 		costs[i] *= int64(p.count)
 	}
-	l.report(pending{report: report{kind: reportRefund, at: then, epoch: l.known.seen.epoch, costs: costs}})
+	back := report{kind: reportRefund, at: then, epoch: l.known.seen.epoch, costs: costs}
+	if old && l.slow {
+		back = report{kind: reportSettle, at: then, costs: costs, actual: make([]int64, len(costs))}
+	}
+	l.report(pending{report: back})
 }
 
 // surrender gives back all that is in hand, the last first: a bucket's state moves

@@ -1,10 +1,12 @@
 package distributed_test
 
 import (
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -107,4 +109,46 @@ func TestReportsKeepEveryOverspend(t *testing.T) {
 			t.Errorf("waited %v for what was overspent, want %v", waited, want)
 		}
 	})
+}
+
+// A day's permits that come too late to be used, because the machine stood still, are
+// had again at once: the store takes them back.
+func TestStalePermitsOfALongQuotaAreNotLost(t *testing.T) {
+	const quota = 20
+	for _, limit := range []throttle.Limit{
+		throttle.TokenBucket(quota, 24*time.Hour, quota), throttle.GCRA(quota, 24*time.Hour, quota),
+		throttle.FixedWindow(quota, 24*time.Hour), throttle.SlidingLog(quota, 24*time.Hour), throttle.SlidingWindow(quota, 24*time.Hour),
+	} {
+		t.Run(limit.Algorithm.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := redispipe.Start(t, time.Millisecond)
+				store := distributed.New(server.Client(t), "fleet")
+				store.Logger = slog.New(slog.DiscardHandler)
+				store.Deadline, store.MaxDeadline = 2*time.Second, 2*time.Second
+				defer store.Close()
+				l, err := store.Limiter("vendor", limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q := shaping.NewQueue(l)
+				n := take(q, 1)
+				for _, waiting := range []int{1, 3} {
+					server.Delay(600 * time.Millisecond)
+					done := make(chan int)
+					for range waiting {
+						go func() { done <- take(q, 1) }()
+					}
+					time.Sleep(500 * time.Millisecond)
+					server.Delay(time.Millisecond)
+					for range waiting {
+						n += <-done
+					}
+				}
+				void := l.State(q.Now()).Store.Void
+				if n += take(q, quota); n != quota || void == 0 {
+					t.Errorf("%d of %d departed, and %d permits were void", n, quota, void)
+				}
+			})
+		})
+	}
 }

@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "71b4372b20debe0cecce7aedf605488950012ea2b1e687089a529a0d22fb55bc"
+const scriptSum = "e11dc97da5630fec4a9c099e4ed897fecb1b219f67eba89a8b85dee63a19ed5a"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "f9071d94a3f5649b3940741ecffa674d4cb4dc90f66585a0076414bd48d8cedc"

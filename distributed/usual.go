@@ -25,10 +25,10 @@ func (r *request) usual() bool {
 	return true
 }
 
-// areUsual reports whether they are one or two buckets.
+// areUsual reports whether they are one or two buckets, none of them slow.
 func (e *encodedLimits) areUsual() bool {
 	for i := range e.limits {
-		if _, windows := algorithmWord(e.limits[i].limit.Algorithm); windows {
+		if _, windows := algorithmWord(e.limits[i].limit.Algorithm); windows || e.limits[i].slow() {
 			return false
 		}
 	}

@@ -52,6 +52,16 @@ local function spend(at, arrived, charged, costs, most)
   return counts, most
 end
 
+-- estimates reports whether costs may be estimates, or are of a bucket that takes more
+-- than a second to earn a permit: what is charged there may come back late.
+local function estimates(costs)
+  if max(unpack(costs)) > 1 then return true end
+  for i = 1, #rules do
+    if costs[i] > 0 and rules[i].burst and rules[i].one > 1000000 then return true end
+  end
+  return false
+end
+
 -- grant appends the instants of the groups that begin at an argument to a list, in
 -- pairs of an instant and a count. It returns how many pairs, and a lower bound
 -- for the first that is not granted.
@@ -63,7 +73,7 @@ local function grant(arg, list)
     local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
     arg = arg + 2 + k
-    if lane.settled == 0 and max(unpack(costs)) > 1 then rare().remember() end -- it may be an estimate
+    if lane.settled == 0 and estimates(costs) then rare().remember() end
     local joins = false -- the pair before
     while count > 0 do
       local at, charged, arrived = firstFor(since, bound, costs)

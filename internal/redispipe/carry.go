@@ -31,8 +31,9 @@ func (s *Server) carry(from, to net.Conn) {
 		if err != nil {
 			break
 		}
-		if lost = lost || s.silent(); !lost {
-			way <- packet{bytes.Clone(buffer[:n]), time.Now().Add(s.roundTrip / 2)}
+		takes, loses := s.way()
+		if lost = lost || loses; !lost {
+			way <- packet{bytes.Clone(buffer[:n]), time.Now().Add(takes)}
 		}
 	}
 	close(way)

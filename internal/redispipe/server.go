@@ -30,13 +30,13 @@ const (
 
 // A Server is one Redis. It is safe for concurrent use.
 type Server struct {
-	redis     *miniredis.Miniredis
-	roundTrip time.Duration
-	carrying  sync.WaitGroup
+	redis    *miniredis.Miniredis
+	carrying sync.WaitGroup
 
-	mu    sync.Mutex
-	fault Fault
-	calls int
+	mu        sync.Mutex
+	roundTrip time.Duration
+	fault     Fault
+	calls     int
 }
 
 // Start starts a server that is a round trip away from its clients: zero answers
@@ -77,6 +77,13 @@ func (s *Server) Break(f Fault) {
 	s.fault = f
 }
 
+// Delay has what is sent from now on take another round trip.
+func (s *Server) Delay(roundTrip time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roundTrip = roundTrip
+}
+
 // Calls returns how many calls of scripts arrived, whatever came of them.
 func (s *Server) Calls() int {
 	s.mu.Lock()
@@ -100,10 +107,11 @@ func (s *Server) arrive(peer *server.Peer, command string, _ ...string) bool {
 	return s.fault == Loading
 }
 
-func (s *Server) silent() bool {
+// way returns how long the way is, and whether what takes it is lost.
+func (s *Server) way() (takes time.Duration, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fault == Silent
+	return s.roundTrip / 2, s.fault == Silent
 }
 
 // dial returns the client's end of a connection.
