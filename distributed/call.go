@@ -73,9 +73,8 @@ func (l *limiter) missed(req *request, cause string) {
 	if req.limits != l.encoded {
 		again = again.timed()
 	}
-	if l.reports = append(again, l.reports...); len(l.reports) > maxReports {
-		l.reports.condense(l.encoded)
-	}
+	l.reports = append(again, l.reports...)
+	l.reports.bound(l.encoded)
 }
 
 // prepare makes the request of a call that leaves now.

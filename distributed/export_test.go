@@ -25,6 +25,14 @@ func Promised(of throttle.Limiter, charged throttle.Instant) (at throttle.Instan
 	return instantOf(micros), false
 }
 
+// Reports returns how many reports wait to be told.
+func Reports(of throttle.Limiter) int {
+	l := of.(*limiter)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.reports) + len(l.flight.reports)
+}
+
 // Skew has the clock of Redis differ for all calls of the store: the script is told
 // the instant, as tests may.
 func Skew(s *Store, by *atomic.Int64) {

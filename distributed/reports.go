@@ -41,13 +41,23 @@ const maxReports = 256
 
 // add appends a report, of costs in so many permits as the limits can count.
 func (r *reports) add(p pending, limits *encodedLimits) {
-	if p.kind == reportPause { // it ends later than those that wait to be told
+	switch p.kind {
+	case reportPause: // it ends later than those that wait to be told
 		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.kind == reportPause })
-	}
-	if len(*r) >= maxReports {
-		r.condense(limits)
+	case reportResume: // it ends them
+		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.kind == reportPause || before.kind == reportResume })
 	}
 	*r = append(*r, p)
+	r.bound(limits)
+}
+
+// bound condenses the reports until there are no more than may wait: all but a few are
+// corrections.
+func (r *reports) bound(limits *encodedLimits) {
+	for before := 0; len(*r) > maxReports && len(*r) != before; {
+		before = len(*r)
+		r.condense(limits)
+	}
 }
 
 // condense puts one settlement that charges what they charge in the place of half of

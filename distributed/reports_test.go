@@ -152,3 +152,55 @@ func TestStalePermitsOfALongQuotaAreNotLost(t *testing.T) {
 		})
 	}
 }
+
+// However much happens in one outage, what waits to be told stays small, and is what
+// counts: all that was overspent, and the latest pause. An operator's words do not pile
+// up, either.
+func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events, rate = 10_000, 10
+		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(rate, time.Second), throttle.FixedWindow(1_000_000, 24*time.Hour))
+		f.meet()
+		turn := shaping.Turn{N: 1}
+		if err := f.queues[0].WaitTurn(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		was := turn.Departure()
+		time.Sleep(time.Second)
+		f.server.Break(redispipe.Silent)
+		l, most := f.limiters[0], 0
+		var until throttle.Instant
+		for range events {
+			time.Sleep(time.Millisecond) // calls fail meanwhile, and what they told is to be told again
+			now := f.queues[0].Now()
+			f.queues[0].Settle(was, throttle.Request{N: 2})
+			l.Refund(now, was.Charged, throttle.Request{N: 1})
+			f.queues[0].Reconcile(throttle.Fact{Resumed: true})
+			f.queues[0].Reconcile(throttle.Fact{Resumed: true})
+			until = now.Add(30 * time.Second)
+			f.queues[0].Reconcile(throttle.Fact{Until: until})
+			most = max(most, distributed.Reports(l))
+		}
+		if most > 2*256 {
+			t.Errorf("%d reports waited", most)
+		}
+		f.server.Break(redispipe.Healthy)
+		time.Sleep(5 * time.Second)
+		from := time.Now()
+		turn = shaping.Turn{N: 1, MaxWait: time.Hour}
+		f.wg.Go(func() {
+			if err := f.queues[1].WaitTurn(t.Context(), &turn); err != nil {
+				t.Errorf("WaitTurn() = %v", err)
+			}
+		})
+		time.Sleep(time.Second)
+		now := f.queues[1].Now()
+		if paused, want := f.limiters[1].State(now).Paused, until.Sub(now); (paused - want).Abs() > time.Second {
+			t.Errorf("the other is paused for %v, want %v", paused, want)
+		}
+		f.wg.Wait()
+		if waited := time.Since(from); waited < (events/rate-10)*time.Second || waited > (events/rate+35)*time.Second {
+			t.Errorf("waited %v for what was overspent, want %v", waited, events/rate*time.Second)
+		}
+	})
+}
