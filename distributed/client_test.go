@@ -59,19 +59,21 @@ func TestClientWritesNothingPastTheLogger(t *testing.T) {
 			redis.SetLogger(&written)
 			defer redis.SetLogger(&driver)
 			test.kill()
-			for range 10 {
+			const failures = distributed.DefaultBreakAfter + 3
+			await(t, "calls to fail, and probes", func() bool {
 				if err := q.Wait(t.Context()); err != nil {
 					t.Error(err)
 				}
-				time.Sleep(200 * time.Millisecond)
-			}
-			if s := l.State(q.Now()).Store; !s.Lost || s.Cause != "refused" {
-				t.Errorf("lost %v, for %q, want refused", s.Lost, s.Cause)
+				s := l.State(q.Now()).Store
+				return s.Lost && s.Failures >= failures
+			})
+			if s := l.State(q.Now()).Store; s.Cause != "refused" {
+				t.Errorf("lost for %q, want refused", s.Cause)
 			}
 			written.mu.Lock()
 			defer written.mu.Unlock()
 			if len(written.lines) > 0 {
-				t.Errorf("%d lines in 2s of an outage, the first of them %s", len(written.lines), written.lines[0])
+				t.Errorf("%d lines of %d calls that failed, the first of them %s", len(written.lines), failures, written.lines[0])
 			}
 		})
 	}
