@@ -134,7 +134,7 @@ func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
 		}
 	}
 	a := lane.Answer{ID: c.turn.ID, Seen: seen, Departed: c.turn.Departed()}
-	a.Waited = turn.Departed() > turn.Arrived() || l.Waiting() > 0
+	a.Stood, a.Others = turn.Departed().Sub(turn.Arrived()), l.Waiting() > 0
 	for i := range quotas {
 		a.Quotas = append(a.Quotas, quotaOf(&quotas[i]))
 	}

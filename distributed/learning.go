@@ -116,7 +116,8 @@ func (l *limiter) view() throttle.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
 	return throttle.FleetState{
 		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest),
-		Replicas: max(l.known.alive, 1), // no guess: it would multiply the calls in flight
+		Replicas:  max(l.known.alive, 1), // no guess: it would multiply the calls in flight
+		RoundTrip: l.trip.usual(),
 	}
 }
 

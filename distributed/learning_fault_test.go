@@ -44,7 +44,7 @@ func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
 			if refused := f.refused() - before; took > 4*time.Second || refused > 10 {
 				t.Errorf("with the clock at %v, 300 calls took %v, with %d refused", by, took, refused)
 			}
-			f.agree()
+			f.known()
 		}
 	})
 }

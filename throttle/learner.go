@@ -38,6 +38,7 @@ type FleetState struct {
 	Ordinal     int64          // of the latest departure that the store let go
 	Last        Instant        // when that departure is; it may be in the future
 	Replicas    int            // processes that share the lane, this one included
+	RoundTrip   time.Duration  // how long nearly every call to the store takes at most
 	Canceled    []OrdinalRange // departures that became known, since the last Propose, not to take place
 }
 

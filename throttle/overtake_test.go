@@ -112,8 +112,8 @@ func TestOvertakeCostsTheHeadWhatItSays(t *testing.T) {
 			}
 		}
 	})
-	if granted < 20 || held < 20 { // some 60 of each at the least, but chance decides
-		t.Errorf("%d overtook and %d were held for the head's sake, want 20 of each", granted, held)
+	if granted < 3 || held < 3 { // chance decides how many, and -short draws a fifth
+		t.Errorf("%d overtook and %d were held for the head's sake, want some of each", granted, held)
 	}
 }
 

@@ -14,12 +14,16 @@ type Answer struct {
 	ID       uint64 // of the call
 	Seen     Seen   // state of the course when the call departed
 	Departed throttle.Instant
-	Waited   bool // it stood in line, or others do
+	Stood    time.Duration // in line
+	Others   bool          // stand in line
 	Served   bool
 	Refused  bool             // for want of quota; if it was neither served nor refused, it teaches nothing
 	Until    throttle.Instant // of a refusal, when its pause ends; zero: no time was told
 	Quotas   []learn.Quota    // that the answer told; not kept
 }
+
+// waited reports whether the call stood in line for longer than a while, or others do.
+func (a *Answer) waited(while time.Duration) bool { return a.Stood > while || a.Others }
 
 // Refused takes in the refusal of a call. Landed is told of the same call
 // afterwards.
@@ -36,7 +40,7 @@ func (c *Course) Told(ctx context.Context, now throttle.Instant, a *Answer) {
 // reports whether others may be let go now who could not before.
 func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
 	if c.steers.Load() || len(a.Quotas) > 0 {
-		if a.Waited {
+		if a.waited(0) {
 			c.news.Store(int64(now))
 		}
 		c.observe(ctx, now, a) // a call flies until its answer is known
@@ -45,7 +49,7 @@ func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (r
 	}
 	c.down(now, a)
 	most := c.most.Load()
-	if most > 0 && a.Waited {
+	if most > 0 && a.waited(0) {
 		c.news.Store(int64(now))
 		if a.Served {
 			c.observe(ctx, now, a)
@@ -72,7 +76,7 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 		if unheard {
 			c.state.Untold(f.Ordinal)
 		}
-	case c.begun || a.Refused || a.Waited || len(a.Quotas) > 0:
+	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
 		c.begin(&f)
 		c.state = learn.Observe(c.state, &f, now)
 	default: // nobody needs a state yet: only how fast calls leave is noted
@@ -93,7 +97,7 @@ func (c *Course) fact(now throttle.Instant, a *Answer) learn.Fact {
 	v := c.Look()
 	f := learn.Fact{
 		Departed: a.Departed, Landed: now, Ordinal: a.Seen.ordinal(), Flying: a.Seen.flying(), Granted: v.ordinal(),
-		Waited: a.Waited, Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
+		Waited: a.waited(0), Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
 	}
 	if flown, ok := c.flights[a.ID]; ok {
 		f.Ordinal, f.Flying, f.Departed = flown.ordinal, flown.flying, flown.at

@@ -40,7 +40,7 @@ func (r *ride) depart(now throttle.Instant) (a lane.Answer, ok bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	return lane.Answer{ID: r.ids, Seen: r.Look(), Departed: now, Waited: true, Served: true}, at <= now
+	return lane.Answer{ID: r.ids, Seen: r.Look(), Departed: now, Others: true, Served: true}, at <= now
 }
 
 // burst lets calls go until one is held.
@@ -166,7 +166,7 @@ func TestCourseIsSafeForConcurrentUse(t *testing.T) {
 				if err != nil || at > now {
 					continue
 				}
-				a := lane.Answer{ID: q.ID, Seen: r.Look(), Departed: now, Waited: i%3 == 0, Served: i%50 != 0}
+				a := lane.Answer{ID: q.ID, Seen: r.Look(), Departed: now, Others: i%3 == 0, Served: i%50 != 0}
 				if !a.Served {
 					refused := a
 					refused.Refused = true

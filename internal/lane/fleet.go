@@ -215,10 +215,10 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 
 // telling reports whether the service of a call is told to the others.
 func (f *fleet) telling(fact *learn.Fact) bool {
-	if !fact.Waited && len(fact.Quotas) == 0 {
+	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
 		return fact.Ordinal%sample == 0
 	}
-	return fact.Ordinal%f.every == 0
+	return fact.Ordinal%f.every == 0 // below a learned rate, those who did not wait show how little is asked
 }
 
 // linger has what is to be told wait no longer than a moment for a call that goes
@@ -256,6 +256,9 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
 		}
 		f.Ordinal, f.Flying = flown.given, c.flying(&f)
+		if s.paced { // each waits for the store: that is no wait for a permit
+			f.Waited = a.waited(2 * s.view.RoundTrip)
+		}
 		urgent = s.note(&c.state, f, c.hold() > now)
 		s.met = true
 	case !c.state.Quiet(&f):
