@@ -49,6 +49,9 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
+		if q.shed > shed { // the head, perhaps
+			q.advance(now)
+		}
 		return nil, err
 	}
 	if q.Hook != nil {

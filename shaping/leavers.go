@@ -134,6 +134,7 @@ func (q *Queue) dropAll(list []*waiter) (expires bool) {
 			q.line.removeLeavers(w.tenant)
 		}
 	}
+	q.line.trim()
 	return expires
 }
 

@@ -3,8 +3,10 @@ package shaping_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,5 +156,25 @@ func TestLineIsBoundedByForecast(t *testing.T) {
 		// Nobody is before the urgent one.
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
 		c.end([]string{"3"}, []string{"4", "0", "1", "2"})
+	})
+}
+
+// The head is shed to make room for a newcomer who is rejected even so: the next one
+// goes at once if it can.
+func TestHeadThatIsShedInVainLeavesItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 100))
+		q.MaxWaitingBytes, q.Overflow = 100, shaping.OverflowShedLeastUrgent
+		if err := q.WaitN(t.Context(), 95); err != nil { // 5 are left
+			t.Fatal(err)
+		}
+		j := newJournal(t, q)
+		j.come(t.Context(), "a", &shaping.Turn{N: 50, Tenant: "a", Bytes: 10})
+		j.come(t.Context(), "b", &shaping.Turn{N: 1, Tenant: "b", Bytes: 1})
+		j.come(t.Context(), "c", &shaping.Turn{N: 1, Tenant: "c", Bytes: 1000})
+		time.Sleep(time.Minute)
+		if got := fmt.Sprint(j.got()); !strings.Contains(got, "b 0s") {
+			t.Errorf("%s, want b at once", got)
+		}
 	})
 }

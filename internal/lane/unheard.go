@@ -76,6 +76,7 @@ func (u *unheard) count(now throttle.Instant) (n int, fewer throttle.Instant) {
 		default:
 			u.n--
 			u.past = first.at
+			u.at[first.id]-- // once, if it was taken back and left again at the same instant
 		}
 	}
 	return 0, throttle.Never

@@ -59,3 +59,19 @@ func TestUnheardCountsWhatDepartsOutOfOrder(t *testing.T) {
 		t.Errorf("%d are counted, want none", n)
 	}
 }
+
+// A call that is given back, leaves again at the same instant and hangs is one call.
+func TestUnheardCountsOnceWhoLeavesTwiceAtAnInstant(t *testing.T) {
+	var u unheard
+	now := throttle.Instant(time.Hour)
+	u.add(now, 7)
+	u.remove(7)
+	u.add(now, 7)
+	now = now.Add(2 * time.Second) // it hangs
+	u.count(now)
+	u.land(now, 7)
+	u.add(now, 8)
+	if n, _ := u.count(now); n != 1 {
+		t.Errorf("%d in flight, want 1", n)
+	}
+}

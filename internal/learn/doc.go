@@ -70,7 +70,8 @@
 // demand and not the limit. Then a measurement keeps the lower bound that was known,
 // the rate is not raised, and nobody is refused for the sake of a rate that nobody
 // asks for. A lane that was asked for a third of 50/s sank to an estimate of 8/s
-// before this.
+// before this. A worker alone leaves so, too, if it is slow by itself: the rate is raised
+// all the same if calls leave at nearly the rate in force.
 //
 // Probes go one at a time, 1.5 times further apart each, at round instants of
 // the wall clock and since the window began, for windows end there, and at the

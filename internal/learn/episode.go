@@ -158,7 +158,7 @@ func (s *State) mute(f *Fact) bool {
 func (s *State) small(f *Fact) bool {
 	n := s.count(f)
 	silence := f.Departed.Sub(s.Ref.At)
-	if s.told() && s.windows() && s.X < 0.25 && min(s.Told, f.Departed).Sub(s.Ref.At) < silence/2 {
+	if s.told() && s.windows() && s.X < 0.25 && s.U < 0.25 && min(s.Told, f.Departed).Sub(s.Ref.At) < silence/2 {
 		return true // the silence may be the told time's rounding for the most part
 	}
 	return s.W > 0 && n < min(16, 0.5/s.U) && silence.Seconds() < max(8/s.W, 4*s.RTT)

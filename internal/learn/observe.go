@@ -148,7 +148,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	if !f.Waited {
 		free = 1
 	}
-	s.Slack += (free - s.Slack) / 32
+	s.Slack = min(s.Slack+(free-s.Slack)/32, 0.2) // no more, or a flood waits long for the rate to rise
 	if f.Ordinal <= s.Cut {
 		return
 	}
@@ -165,7 +165,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	}
 	switch s.Mode {
 	case Rate:
-		if !s.slack() && !s.bounded(now, f.Granted) {
+		if (!s.slack() || s.R < 1.1*s.pace(f)) && !s.bounded(now, f.Granted) { // a worker alone asks for more if it is served faster
 			s.grow(f)
 		}
 	default:
