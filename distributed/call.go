@@ -82,6 +82,7 @@ func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, set, f := l.clock.now(), &l.store.set, &l.flight
+	f.lined = false
 	if f.limits != l.encoded {
 		f.groups = nil // they were replaced before it left
 	}

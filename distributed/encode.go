@@ -57,6 +57,7 @@ const (
 	reportPause  reportKind = "p" // refused for a told time
 	reportResume reportKind = "o" // an operator's word: a pause that runs ends now
 	reportRefund reportKind = "r" // permits that never left
+	reportStale  reportKind = "s" // the same, of longer ago: buckets take it back as far as the charges since allow
 	reportSettle reportKind = "x" // a cost that was estimated
 	reportLocal  reportKind = "l" // departures while the store was lost
 	reportTune   reportKind = "t" // other limits
@@ -127,7 +128,7 @@ func (p *report) args(buf []any) []any {
 	switch p.kind {
 	case reportPause:
 		return append(buf, p.span)
-	case reportRefund:
+	case reportRefund, reportStale:
 		return appendNumbers(append(buf, p.at, p.epoch), p.costs)
 	case reportSettle:
 		return appendNumbers(appendNumbers(append(buf, p.at), p.costs), p.actual)

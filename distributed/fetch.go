@@ -30,7 +30,11 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	// counts as long as it was at its longest since the last run.
 	l.demand.peak = max(l.demand.peak, n)
 	switch {
-	case l.closed || l.flight.underway || l.outage.on:
+	case l.closed || l.outage.on:
+	case l.flight.underway:
+		if l.flight.lined && l.flight.slow == nil { // nobody waited when it came in line
+			l.waitAtMost(l.trip.deadline(&l.store.set))
+		}
 	case len(l.limits) == 0:
 		if l.unborn() {
 			l.start(nil)
@@ -192,7 +196,7 @@ func (l *limiter) start(groups []group) bool {
 		return false
 	}
 	l.flight.begin(l.encoded, groups)
-	if !l.node.enter(l) && l.demand.waiting {
+	if l.flight.lined = !l.node.enter(l); l.flight.lined && l.demand.waiting {
 		l.waitAtMost(l.trip.deadline(&s.set))
 	}
 	return true

@@ -11,6 +11,7 @@ import (
 // the goroutine of the call, which needs no lock for them.
 type flight struct {
 	underway bool
+	lined    bool // it stands in the node's line
 	request  request
 	keys     []string
 	args     []any
@@ -59,7 +60,7 @@ func (f *flight) failed(executed bool) reports {
 			if more, ok := p.overspend(); ok {
 				again = append(again, more)
 			}
-		} else if p.kind != reportRefund {
+		} else if p.kind != reportRefund && p.kind != reportStale {
 			again = append(again, p)
 		}
 	}

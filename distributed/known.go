@@ -52,19 +52,21 @@ func (k *known) counted(got *reply) (changed bool) {
 	return changed
 }
 
-// enter takes in the epoch of a reply, and reports whether what is in hand is of an
-// older one, which is void. A new generation voids nothing.
-func (k *known) enter(seen echo, now throttle.Instant) (voids bool) {
+// voids reports whether what is in hand is of an older epoch than that of a reply, and
+// so void. A new generation voids nothing.
+func (k *known) voids(seen echo) bool {
+	return seen.generation == k.seen.generation && seen.epoch > k.seen.epoch
+}
+
+// enter takes in the epoch of a reply.
+func (k *known) enter(seen echo, now throttle.Instant) {
 	switch {
 	case seen.generation != k.seen.generation:
 		k.begun = now
 	case seen.epoch < k.seen.epoch:
-		return false
-	default:
-		voids = seen.epoch > k.seen.epoch
+		return
 	}
 	k.seen = seen
-	return voids
 }
 
 // resumed reports whether a reply tells that the pause known here was ended: no

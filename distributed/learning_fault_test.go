@@ -74,8 +74,8 @@ func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 			calling.Go(func() { callAgain(ctx, p, server.URL, strconv.Itoa(i)) })
 		}
 	}
-	await(t, "all to learn a rate", func() bool {
-		return !slices.ContainsFunc(all, func(p *weir.Transport) bool { return learnedRate(p) == 0 })
+	await(t, "all to learn the rate", func() bool { // the first estimate may be thrice as high
+		return !slices.ContainsFunc(all, func(p *weir.Transport) bool { rate := learnedRate(p); return rate < 140 || rate > 260 })
 	})
 	links[0].Refuse()
 	links[0].Drop()

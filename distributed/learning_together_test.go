@@ -287,6 +287,7 @@ func TestAllForgetTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		time.Sleep(time.Second) // or a refusal would teach them again
 		f.drain(1, even(8, 4)...)
 		time.Sleep(time.Second)
 		for i, p := range f.all {

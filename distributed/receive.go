@@ -66,9 +66,10 @@ func (l *limiter) followPause(got *reply, now throttle.Instant) {
 	if l.known.resumed(got) && l.flight.voided == l.voided && !l.pausing() {
 		l.resume(now)
 	}
-	if l.known.enter(got.seen, l.clock.now()) {
-		l.discard(l.hand.all())
+	if l.known.voids(got.seen) {
+		l.discard(l.hand.all()) // under the epoch that it is of: the store has taken back what was promised
 	}
+	l.known.enter(got.seen, l.clock.now())
 	if got.paused > got.now {
 		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))
 	}

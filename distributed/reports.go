@@ -66,7 +66,7 @@ func (r *reports) condense(limits *encodedLimits) {
 	var charge pending
 	left, kept := maxReports/2, (*r)[:0]
 	for _, p := range *r {
-		if p.kind != reportRefund && p.kind != reportSettle || left == 0 {
+		if p.kind != reportRefund && p.kind != reportStale && p.kind != reportSettle || left == 0 {
 			kept = append(kept, p)
 			continue
 		}
@@ -160,11 +160,11 @@ func (l *limiter) credit(p permit) {
 	for i := range costs {
 		costs[i] *= int64(p.count)
 	}
-	back := report{kind: reportRefund, at: then, epoch: l.known.seen.epoch, costs: costs}
+	kind := reportRefund
 	if old && l.slow {
-		back = report{kind: reportSettle, at: then, costs: costs, actual: make([]int64, len(costs))}
+		kind = reportStale
 	}
-	l.report(pending{report: back})
+	l.report(pending{report: report{kind: kind, at: then, epoch: l.known.seen.epoch, costs: costs}})
 }
 
 // surrender gives back all that is in hand, the last first: a bucket's state moves

@@ -18,10 +18,10 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "e11dc97da5630fec4a9c099e4ed897fecb1b219f67eba89a8b85dee63a19ed5a"
+const scriptSum = "1f6b2bb261ea16f50a897ffdb7c8b2a439b7d15f174385909a002273c45c6454"
 
 // slotsScriptSum is that of the script that shares slots.
-const slotsScriptSum = "f9071d94a3f5649b3940741ecffa674d4cb4dc90f66585a0076414bd48d8cedc"
+const slotsScriptSum = "85b866ef3a189ed94b68eaeafbfc76abd41a6407f475505866d68e5b4a763b69"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptText()))

@@ -20,6 +20,7 @@
 --      p remaining       refused for a time
 --      o                 an operator's word: a pause that runs ends now
 --      r at epoch n...   permits of each limit that never left
+--      s at epoch n...   the same, of longer ago
 --      x at e... a...    what was charged at an instant for an estimate, and really cost
 --      l n...            what left here while the store was lost
 --      t force heirs...  other limits, and from which each takes over

@@ -19,7 +19,7 @@ local function readReports(i, k, fields)
     local kind = report.kind
     if kind == "p" then
       report.span = tonumber(one())
-    elseif kind == "r" then
+    elseif kind == "r" or kind == "s" then
       report.at, report.epoch = tonumber(one()), tonumber(one())
       report.costs = costs()
     elseif kind == "x" then
@@ -83,6 +83,8 @@ local function refund(report)
     local n = report.costs[i]
     if n > 0 and (not rule.burst or current and at >= now - tolerance) then
       rule:refund(at, n)
+    elseif n > 0 and current and report.kind == "s" then
+      rule:relieve(at, n)
     end
   end
 end
@@ -124,7 +126,7 @@ local function takeReports(reports)
       pause(now + report.span)
     elseif kind == "o" then
       resume()
-    elseif kind == "r" then
+    elseif kind == "r" or kind == "s" then
       refund(report)
     elseif kind == "x" then
       settle(report)

@@ -48,7 +48,10 @@ local function read(text)
     wants = tonumber(wants), sure = tonumber(sure), since = tonumber(since), called = tonumber(called),
   }
   -- No lease is for longer, unless the clock has moved back since.
-  if l.till > now + longest or l.most < 1 or max(l.most, l.has, l.wants, l.sure) > 2^30 then return nil end
+  if max(l.till, l.since, l.called) > now + longest or l.call > 2^51 or l.most < 1
+    or max(l.most, l.has, l.wants, l.sure) > 2^30 then
+    return nil
+  end
   return l
 end
 

@@ -18,7 +18,7 @@
 if #ARGV < 7 then
   local fmod, min, max = math.fmod, math.min, math.max
   local field1, claim1, field2, claim2 = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-  local numbers = rawget(_G, "struct") and struct.unpack or function(_, packed)
+  local numbers = rawget(_G, "struct") and struct.size and struct.size("l") == 8 and struct.unpack or function(_, packed)
     local list = {}
     for i = 8, #packed, 8 do
       local n = 0
@@ -41,7 +41,7 @@ if #ARGV < 7 then
     local values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, field2)
       or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
     local lane, ahead, text = values[1], values[2], values[3]
-    if not (lane and ahead and text) or ahead:find("%D") then break end
+    if not (lane and ahead and text) or not ahead:find("^%d+$") then break end
     ahead = ahead + 0
     if lane == ARGV[2] then
       lane = ""

@@ -1,0 +1,122 @@
+package distributed_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A deaf connection takes no subscriptions: news do not reach its store.
+type deaf struct{ net.Conn }
+
+func (d deaf) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("subscribe")) {
+		return 0, errors.New("deaf")
+	}
+	return d.Conn.Write(p)
+}
+
+// A taker is a process that asks for permits by hand.
+type taker struct {
+	t *testing.T
+	throttle.Limiter
+}
+
+func newTaker(t *testing.T, client *redis.Client, limit throttle.Limit) taker {
+	store := distributed.New(client, "fleet")
+	store.Logger = slog.New(slog.DiscardHandler)
+	t.Cleanup(func() { _ = store.Close() })
+	l, err := store.Limiter("vendor", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(throttle.Remote).Notify(func() {})
+	return taker{t, l}
+}
+
+// fetch asks the store for a permit, or tells that none is wanted.
+func (k taker) fetch(wants bool) {
+	now := throttle.InstantOf(time.Now())
+	n := 0
+	if wants {
+		n = 1
+	}
+	k.Limiter.(throttle.Remote).Fetch(now, n, func(yield func(throttle.Request) bool) {
+		if wants {
+			yield(throttle.Request{N: 1, Since: now})
+		}
+	})
+	time.Sleep(10 * time.Millisecond)
+}
+
+// departs asks for a permit, and reports whether it holds now.
+func (k taker) departs() bool {
+	k.fetch(true)
+	defer k.fetch(false)
+	return k.takes()
+}
+
+func (k taker) takes() bool {
+	now := throttle.InstantOf(time.Now())
+	at, err := k.Take(now, throttle.Request{N: 1, Since: now})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return at <= now
+}
+
+// A pause takes back what was promised to a process that does not hear of it. What that
+// process gives back later is not given back twice, whether it stood still or called.
+func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
+	for _, calls := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			limit := throttle.TokenBucket(6, time.Minute, 1) // one in 10 s
+			server := redispipe.Start(t, time.Millisecond)
+			options := *server.Client(t).Options()
+			dial := options.Dialer
+			options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				c, err := dial(ctx, network, addr)
+				return deaf{c}, err
+			}
+			unheard := redis.NewClient(&options)
+			t.Cleanup(func() { _ = unheard.Close() })
+			began := time.Now()
+			till := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
+			a, other := newTaker(t, unheard, limit), newTaker(t, server.Client(t), limit)
+			if !a.departs() {
+				t.Fatal("the first permit was not to be had")
+			}
+			other.fetch(true) // it holds the permit of 10 s
+			a.fetch(true)     // that of 20 s
+			now := throttle.InstantOf(time.Now())
+			other.Reconcile(now, throttle.Fact{Until: now.Add(time.Second)})
+			other.fetch(false)
+			till(15 * time.Second)
+			if !other.departs() {
+				t.Fatal("no permit after the pause")
+			}
+			if calls {
+				till(19500 * time.Millisecond)
+				a.Settle(throttle.InstantOf(time.Now()), throttle.InstantOf(began), throttle.Request{N: 1}, throttle.Request{N: 1})
+			} else {
+				till(20200 * time.Millisecond)
+				a.takes()
+			}
+			time.Sleep(100 * time.Millisecond)
+			if other.departs() {
+				t.Errorf("a permit %v after the last, want 10s; the other one calls: %v", time.Since(began.Add(15*time.Second)), calls)
+			}
+		})
+	}
+}
