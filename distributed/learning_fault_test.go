@@ -93,7 +93,7 @@ func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 		}
 	}
 	seconds := (time.Since(vendor.Start()) - from).Seconds()
-	if rate := float64(alone) / seconds; rate < 3 || rate > 40 || others < alone {
+	if rate := float64(alone) / seconds; rate < 3 || rate > 100 || others < alone { // the rate is what was learned at that moment, for as many as are known
 		t.Errorf("of 200/s a process that was cut off called %.1f/s, and three others %.1f/s", rate, float64(others)/seconds)
 	}
 }

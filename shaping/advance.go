@@ -18,7 +18,6 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) {
 // drop takes w out of the line without a departure.
 func (q *Queue) drop(w *waiter) {
 	q.line.leave(w)
-	q.line.trim()
 	q.expiring.remove(w)
 	delete(q.delays, w)
 }

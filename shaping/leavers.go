@@ -134,7 +134,6 @@ func (q *Queue) dropAll(list []*waiter) (expires bool) {
 			q.line.removeLeavers(w.tenant)
 		}
 	}
-	q.line.trim()
 	return expires
 }
 

@@ -165,19 +165,6 @@ func (l *line) removeLeavers(t *tenant) {
 	l.forget(t.class)
 }
 
-// trim takes back what was saved for a costly caller who left without a departure: no
-// class is owed more than its next caller costs.
-func (l *line) trim() {
-	var longest *waiter
-	for i := len(l.classes) - 1; i > 0; i-- {
-		c := l.classes[i]
-		if next := c.first(); longest == nil || next.before(longest.place) {
-			longest = next
-		}
-		c.owed = min(c.owed, longest.cost)
-	}
-}
-
 // left counts that w is no longer in line.
 func (l *line) left(w *waiter) {
 	l.count--

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,42 +227,4 @@ func ExampleWithPriority() {
 	// the first departs at once
 	// one-time password
 	// bulk
-}
-
-// A costly caller of a low class gives up: what was saved for it lets nobody behind it
-// go before the urgent, one after the other.
-func TestDebtToACallerWhoLeftIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, throttle.TokenBucket(10, time.Second, 1000))
-		if err := q.WaitN(t.Context(), 1000); err != nil {
-			t.Fatal(err)
-		}
-		costly, leave := context.WithCancel(t.Context())
-		go func() { _ = q.WaitTurn(costly, &shaping.Turn{N: 1000, Priority: shaping.PriorityLow}) }()
-		synctest.Wait()
-		for range 300 {
-			go func() { _ = q.WaitTurn(t.Context(), &shaping.Turn{N: 1, Priority: shaping.PriorityLow}) }()
-		}
-		synctest.Wait()
-		var last atomic.Int64 // when an urgent caller departed
-		var longest time.Duration
-		for range 3 {
-			go func() {
-				for q.WaitTurn(t.Context(), &shaping.Turn{N: 1, Priority: shaping.PriorityHigh}) == nil {
-					now := time.Now().UnixNano()
-					if before := last.Swap(now); before > 0 {
-						longest = max(longest, time.Duration(now-before))
-					}
-				}
-			}()
-		}
-		time.Sleep(400 * time.Second)
-		leave()
-		time.Sleep(100 * time.Second)
-		_ = q.Close()
-		synctest.Wait()
-		if longest > time.Second {
-			t.Errorf("no urgent caller departed for %v", longest)
-		}
-	})
 }
