@@ -73,6 +73,13 @@
 // before this. A worker alone leaves so, too, if it is slow by itself: the rate is raised
 // all the same if calls leave at nearly the rate in force.
 //
+// Nobody may call for a while, in the midst of an episode too, and the clock of a store
+// may be set forward. Such a time is no silence of the vendor's: if it is longer than
+// a second and ten intervals of the rate, counts and paces begin anew after it, and an
+// episode that ends with it only widens the estimate. The first estimate is an eighth
+// at least of the rate that was refused, if its silence is short: lanes that called
+// little before sank to a call in a quarter of an hour.
+//
 // Probes go one at a time, 1.5 times further apart each, at round instants of
 // the wall clock and since the window began, for windows end there, and at the
 // end of a cycle that two silences agreed on. A count of fewer than 0.5/U calls

@@ -35,7 +35,12 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 		s.toRate()
 	}
 	s.Probing = true
-	s.Asked = Mark{f.Ordinal, f.Departed}
+	if at := (Mark{f.Ordinal, f.Departed}); s.gone(f) {
+		s.restart(at)
+		s.Ref, s.Asked, s.Gap = at, Mark{}, 0
+	} else {
+		s.Asked = at
+	}
 	s.probeAfter(now)
 }
 
@@ -79,10 +84,10 @@ func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
 
 // end ends the episode, because f was served.
 func (s *State) end(f *Fact) {
-	s.Episode, s.Probing, s.Next = false, false, 0
+	s.Episode, s.Probing = false, false
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
 	if s.Mode == Trial {
-		s.Cap = 1
+		s.Cap, s.Next = 1, 0
 		s.restart(Mark{f.Ordinal, f.Departed})
 		s.B = float64(s.Ref.Ordinal)
 		return
@@ -95,18 +100,36 @@ func (s *State) end(f *Fact) {
 
 // conclude makes a new estimate of what was counted until f, if it was enough.
 func (s *State) conclude(f *Fact) {
-	if s.presumed() {
+	if s.presumed() && !s.gone(f) {
 		s.firstNear(f)
 		return
 	}
-	if s.small(f) || s.mute(f) {
-		s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
-		s.R = s.W * (1 - s.U)
-		return
+	switch {
+	case s.gone(f):
+		s.restart(Mark{f.Ordinal, f.Departed})
+		s.doubt()
+	case s.small(f) || s.mute(f):
+		s.doubt()
+	default:
+		s.measure(f)
+		s.restart(Mark{f.Ordinal, f.Departed})
 	}
-	s.measure(f)
-	s.restart(Mark{f.Ordinal, f.Departed})
 	s.R = s.W * (1 - s.U)
+}
+
+// gone reports whether nobody called for long after the refused could have gone again.
+// Then the silence is the callers' own and no measure of the vendor.
+func (s *State) gone(f *Fact) bool {
+	due := max(s.Ref.At.Add(seconds(s.RTT)), s.Until, s.Next)
+	return idle(f.Departed.Sub(due), s.RefR)
+}
+
+// doubt lowers and widens the estimate after a refusal that measured nothing.
+func (s *State) doubt() {
+	if s.W == 0 {
+		s.W = s.RefR
+	}
+	s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
 }
 
 // slowly delays the next call by an interval of the rate, an hour at most, after

@@ -19,14 +19,20 @@ type course struct {
 // run sends calls to a bucket of a burst of five for so many seconds, or so many
 // calls, and returns what came of them and the state after them.
 func run(s learn.State, rate, seconds float64, calls int) (learn.State, course) {
-	const burst = 5
-	left, granted, tokens := at(0), int64(0), float64(burst)
+	return runFrom(s, 0, burst, rate, seconds, calls)
+}
+
+const burst = 5
+
+// runFrom is run from a second on, at which the bucket holds so many tokens.
+func runFrom(s learn.State, from, tokens, rate, seconds float64, calls int) (learn.State, course) {
+	left, granted := at(from), s.Last.Ordinal
 	last := left
 	var c course
-	for left < at(seconds) && int(granted) < calls {
+	for left < at(from+seconds) && c.served+c.refused < calls {
 		granted++
 		f := learn.Fact{Departed: left, Landed: left.Add(5 * time.Millisecond), Ordinal: granted, Granted: granted, Flying: 1, Waited: true}
-		tokens = math.Min(burst, tokens+rate*left.Sub(last).Seconds())
+		tokens = min(burst, tokens+rate*left.Sub(last).Seconds())
 		last = left
 		if f.Refused = tokens < 1; f.Refused {
 			c.refused++

@@ -78,6 +78,9 @@ func (s *State) measure(f *Fact) {
 	if old > 0 && width <= 0.25 && !s.Whole {
 		s.W = max(s.W, old/2)
 	}
+	if m.first && m.silence < m.t/16 { // callers may have been away for most of the time
+		s.W = max(s.W, hi/8)
+	}
 	s.W = max(s.W, old/4) // a block, or a window that others used up, shows no rate at all
 	u := max((hi-lo)/(hi+lo), leastWidth, 1/(m.n+1))
 	if m.first { // more may have been served than RefR, which is rough then, would have had served

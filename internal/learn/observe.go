@@ -41,10 +41,16 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	if f.Ordinal-s.Pace[1].Ordinal >= 8 {
 		s.Pace = [2]Mark{s.Pace[1], {f.Ordinal, f.Departed}}
 	}
-	idle := f.Departed.Sub(s.Last.At).Seconds()
-	if !s.Episode && s.Last.Ordinal > 0 && f.Ordinal > s.Last.Ordinal && idle > max(1, 10/max(s.R, 1e-9)) && s.R > 0 {
+	if !s.Episode && s.Last.Ordinal > 0 && f.Ordinal > s.Last.Ordinal && idle(f.Departed.Sub(s.Last.At), s.R) {
 		s.restart(Mark{f.Ordinal - 1, f.Departed})
+		s.Pace = [2]Mark{s.End, s.End}
 	}
+}
+
+// idle reports whether nobody called for so long at a rate that what was counted
+// before, and the time since, show no rate.
+func idle(since time.Duration, rate float64) bool {
+	return rate > 0 && since.Seconds() > max(1, 10/rate)
 }
 
 // restart begins to count calls from end on.

@@ -28,3 +28,31 @@ func TestAQuietLaneIsNotHeldForLong(t *testing.T) {
 		t.Errorf("after a served call, nobody goes for %v", hold)
 	}
 }
+
+// After an hour in which nobody called, which began when a call was served or when one
+// was refused and its caller gave up, the rate is what it was within seconds, and a
+// limit that has doubled is found. It is so also if little was learned before, and if
+// others have just emptied the bucket.
+func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {
+	for _, learned := range []float64{0.02, 0.1, 2, 60} {
+		for _, gaveUp := range []bool{false, true} {
+			for _, tokens := range []float64{0, burst} {
+				known, c := run(learn.New(learn.Setting{}), 50, learned, 1e6)
+				if gaveUp {
+					f := learn.Fact{Departed: c.at[len(c.at)-1].Add(20 * time.Millisecond), Flying: 1, Waited: true, Refused: true}
+					f.Landed, f.Ordinal, f.Granted = f.Departed.Add(5*time.Millisecond), known.Last.Ordinal+1, known.Last.Ordinal+1
+					known = feed(known, f)
+				}
+				from := 3600 + learned
+				s, c := runFrom(known, from, tokens, 50, 15, 1e6)
+				if n := c.after(from+5, 10); n < 400 || c.refused > 20 {
+					t.Errorf("known for %v s, gave up %v, %v tokens: in ten seconds at 50/s %d were served, in fifteen %d refused: %s", learned, gaveUp, tokens, n, c.refused, s.String())
+				}
+				s, c = runFrom(known, from, tokens, 100, 60, 1e6)
+				if n := c.after(from+50, 10); n < 850 {
+					t.Errorf("known for %v s, gave up %v, %v tokens: in ten seconds at 100/s %d were served: %s", learned, gaveUp, tokens, n, s.String())
+				}
+			}
+		}
+	}
+}
