@@ -31,6 +31,7 @@ type class struct {
 	nameless tenant             // the tenant of callers that name none
 	now      float64            // start of the last departure
 	owed     float64            // cost that this class and those below may spend before a more urgent one
+	saver    *waiter            // the costliest caller for whom that is saved; nil: nobody
 }
 
 // A tenant is one of those who share a class.
@@ -89,6 +90,31 @@ func (c *class) charge(w *waiter) {
 	t.end = max(t.end, t.start) + w.cost/t.weight
 }
 
+// save makes next, whom c and those below let go next, the caller for whom c saves,
+// unless c saves for a costlier one. If that one has left the line without paying, c
+// loses what it saved for it beyond what next needs. That is looked at when somebody
+// departs. So it is the same whether callers have left together or one by one, and
+// cheap callers who go first take nothing from a costly one who still waits.
+func (c *class) save(next *waiter, share float64) {
+	switch {
+	case c.saver == nil:
+	case c.saver.index == 0:
+		need, needed := next.cost*(1-share), c.saver.cost*(1-share)
+		c.owed = min(c.owed, max(need, c.owed-(needed-need)))
+	case c.saver.cost >= next.cost:
+		return
+	}
+	c.saver = next
+}
+
+// pay takes what the departure of w costs from what c is owed.
+func (c *class) pay(w *waiter, share float64) {
+	c.owed = max(0, c.owed-w.cost*(1-share))
+	if c.saver == w {
+		c.saver = nil
+	}
+}
+
 // leave takes w out of its tenant's line.
 func (c *class) leave(w *waiter) {
 	t, first := w.tenant, w.tenant.waiting[0]
@@ -128,7 +154,7 @@ func (c *class) left(t *tenant, first *waiter) {
 
 // reset forgets what tenants had, because nobody waits.
 func (c *class) reset() {
-	c.named, c.now, c.owed = nil, 0, 0
+	c.named, c.now, c.owed, c.saver = nil, 0, 0, nil
 	c.nameless.start, c.nameless.end = 0, 0
 }
 

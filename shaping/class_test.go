@@ -138,7 +138,8 @@ func TestLessUrgentClassesKeepTheirShareThroughGaps(t *testing.T) {
 		cost := rapid.IntRange(1, largest)
 		come := func(p Priority) *waiter {
 			arrived++
-			return stood(l, urgency{priority: p}, arrived, float64(cost.Draw(t, "cost")))
+			tenant := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tenant")
+			return stood(l, urgency{priority: p, tenant: tenant}, arrived, float64(cost.Draw(t, "cost")))
 		}
 		come(PriorityLow)
 		owed, least := 0.0, 0.0 // cost of which the less urgent have too little, since the start

@@ -112,7 +112,7 @@ func (l *line) enter(w *waiter, u urgency) {
 			c = &class{priority: u.priority}
 		}
 		if i < len(l.classes) {
-			c.owed = l.classes[i].owed
+			c.owed, c.saver = l.classes[i].owed, l.classes[i].saver
 		}
 		l.classes = slices.Insert(l.classes, i, c)
 	}
@@ -135,18 +135,19 @@ func (l *line) depart(w *waiter) {
 // owe counts the departure of w in what the classes owe each other. The classes
 // above that of w, and its own, had it. Those below wait, and are owed their share
 // of it, also if the more urgent class is empty for a moment afterwards. No class
-// is owed more than what its next departure needs, and the share of one departure.
+// is owed more than what its next departure needs, and the share of one departure. What
+// was saved for a caller who has left without a departure is owed to nobody.
 func (l *line) owe(w *waiter) {
 	var longest *waiter
 	for _, c := range slices.Backward(l.classes) {
-		if c.priority >= w.tenant.class.priority {
-			c.owed = max(0, c.owed-w.cost*(1-l.share))
-			continue
-		}
 		if next := c.first(); longest == nil || next.before(longest.place) {
 			longest = next
 		}
-		if c.owed < longest.cost*(1-l.share) {
+		c.save(longest, l.share)
+		switch {
+		case c.priority >= w.tenant.class.priority:
+			c.pay(w, l.share)
+		case c.owed < longest.cost*(1-l.share):
 			c.owed += w.cost * l.share
 		}
 	}

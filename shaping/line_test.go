@@ -105,3 +105,91 @@ func TestWaiterAndQueueAreSmall(t *testing.T) {
 		t.Errorf("a queue has %d bytes, want 512 at most", size)
 	}
 }
+
+// urgentBefore returns how many urgent callers of cost one depart before w, of 100,000.
+func urgentBefore(l *line, w *waiter) (n int) {
+	for ; n < 100_000; n++ {
+		urgent := stood(l, urgency{priority: PriorityHigh}, throttle.Instant(1_000_000+n), 1)
+		for first := l.first(); first != urgent; first = l.first() {
+			if l.depart(first); first == w {
+				l.leave(urgent)
+				return n
+			}
+		}
+		l.depart(urgent)
+	}
+	return n
+}
+
+// What is saved for callers who leave goes with them, in whatever order they leave. The
+// next one keeps what it would have been owed without them.
+func TestLeaversTakeTheSameInAnyOrder(t *testing.T) {
+	for name, leave := range map[string]func(l *line, a, b *waiter){
+		"the first first": func(l *line, a, b *waiter) { l.leave(a); l.leave(b) },
+		"the first last":  func(l *line, a, b *waiter) { l.leave(b); l.leave(a) },
+		"together": func(l *line, a, b *waiter) {
+			a.leaves.Store(true)
+			b.leaves.Store(true)
+			l.removeLeavers(a.tenant)
+		},
+	} {
+		l := &line{share: 0.05}
+		low := func(i int, cost float64) *waiter {
+			return stood(l, urgency{priority: PriorityLow}, throttle.Instant(i), cost)
+		}
+		a, b, next, last := low(1, 1000), low(2, 500), low(3, 700), low(4, 1)
+		for i := range 10_000 {
+			l.depart(stood(l, urgency{priority: PriorityHigh}, throttle.Instant(i+5), 1))
+		}
+		urgent := stood(l, urgency{priority: PriorityHigh}, 20_000, 1)
+		leave(l, a, b)
+		l.depart(urgent)
+		// Of 10,001 departures the others are owed 500.05, and 700 need 665.
+		if n := urgentBefore(l, next); n != 3299 {
+			t.Errorf("%s: %d urgent callers went before the next one, want 3299", name, n)
+		}
+		if n := urgentBefore(l, last); n != 19 {
+			t.Errorf("%s: %d urgent callers went before the last one, want 19", name, n)
+		}
+	}
+}
+
+// What is saved for a caller stays saved although cheaper ones of another tenant go
+// before it.
+func TestSavingsOutlastCheaperOnes(t *testing.T) {
+	l := &line{share: 0.05}
+	low := func(i int, tenant string, cost float64) *waiter {
+		return stood(l, urgency{priority: PriorityLow, tenant: tenant}, throttle.Instant(i), cost)
+	}
+	had, costly := low(1, "costly", 100), low(2, "costly", 100)
+	l.depart(had)
+	n := 0
+	for i := range 10 { // each goes before the costly one, because its tenant had less
+		n += urgentBefore(l, low(100+i, "cheap", 1))
+		for range 100 {
+			l.depart(stood(l, urgency{priority: PriorityHigh}, throttle.Instant(200+n), 1))
+			n++
+		}
+	}
+	if n += urgentBefore(l, costly); n != 19*110 {
+		t.Errorf("%d urgent callers went before a cost of 110, want %d", n, 19*110)
+	}
+}
+
+// The share of a costly urgent departure, of which several of the others may go, stays
+// theirs although the first of them leaves.
+func TestShareOfACostlyDepartureStaysWhenOneLeaves(t *testing.T) {
+	l := &line{share: 0.05}
+	low := func(i int, cost float64) *waiter {
+		return stood(l, urgency{priority: PriorityLow}, throttle.Instant(i), cost)
+	}
+	first, last := low(0, 2), (*waiter)(nil)
+	for i := range 50 {
+		last = low(1+i, 1)
+	}
+	l.depart(stood(l, urgency{priority: PriorityHigh}, 100, 1000))
+	l.leave(first)
+	if n := urgentBefore(l, last); n != 0 {
+		t.Errorf("%d urgent callers went before the others had their 50 of 1050, want 0", n)
+	}
+}

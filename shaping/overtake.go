@@ -17,7 +17,11 @@ type delays map[*waiter]time.Duration
 
 // mayOvertake reports whether callers may overtake the head at all.
 func (q *Queue) mayOvertake() bool {
-	return q.MaxHeadDelay > 0 && q.overtaker != nil && q.line.count > 1
+	if q.MaxHeadDelay <= 0 || q.line.count < 2 {
+		return false
+	}
+	_, ok := q.limiter.(throttle.Overtaker)
+	return ok
 }
 
 // overtake lets one caller go who may overtake the head, and reports whether
@@ -65,7 +69,7 @@ func (q *Queue) tryOvertake(w, head *waiter, now throttle.Instant) throttle.Inst
 		return throttle.Never // it cannot go before head can
 	}
 	most := min(q.MaxHeadDelay-q.delays[head], head.deadline.Sub(q.due))
-	at, delay, err := q.overtaker.Overtake(now, r, before, most)
+	at, delay, err := q.limiter.(throttle.Overtaker).Overtake(now, r, before, most)
 	switch {
 	case err != nil: // it is told once it is the head
 		return throttle.Never

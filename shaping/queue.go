@@ -57,8 +57,10 @@ type Queue struct {
 	// LowPriorityShare is the share of departures, by cost, that is guaranteed to
 	// all callers below the most urgent class in line, so that none of them
 	// starves. Among those callers, the one that came first has it. What they are
-	// owed stays theirs while the more urgent class is empty. It is at most one
-	// half. Zero means DefaultLowPriorityShare; negative means none.
+	// owed stays theirs while the more urgent class is empty. But what was saved for
+	// one of them who leaves the line without a departure is not left to those who ask
+	// for less. The share is at most one half. Zero means DefaultLowPriorityShare;
+	// negative means none.
 	LowPriorityShare float64
 
 	// MaxHeadDelay is by how much later the caller at the head of the line may
@@ -77,9 +79,8 @@ type Queue struct {
 	// are dated in the order of the lines.
 	MaxHeadDelay time.Duration
 
-	limiter   throttle.Limiter
-	remote    throttle.Remote    // the limiter, if it is one; nil: it is not
-	overtaker throttle.Overtaker // likewise
+	limiter throttle.Limiter
+	remote  throttle.Remote // the limiter, if it is one; nil: it is not
 
 	started time.Time        // when the queue read the wall clock
 	base    throttle.Instant // what the wall clock said then
@@ -125,7 +126,6 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 
 		overtakes: throttle.Never,
 	}
-	q.overtaker, _ = limiter.(throttle.Overtaker)
 	q.readTolerance()
 	if remote, ok := limiter.(throttle.Remote); ok {
 		q.remote = remote

@@ -256,6 +256,7 @@ type shares struct {
 	ends   map[string]float64 // of each tenant's last departure
 	starts map[int]float64    // of the callers who were their tenants' first
 	owed   float64            // to the class and those below it, by those above
+	saver  *event             // the costliest caller for whom that is saved
 }
 
 func newShares() *shares {
@@ -334,15 +335,33 @@ func (o *oracle) owe(e event) {
 			continue
 		}
 		c := o.class(p)
+		longest = min(longest, first)
+		o.save(c, o.line[longest])
 		if p >= e.class {
 			c.owed = max(0, c.owed-e.cost*(1-o.share))
+			if c.saver.caller == e.caller {
+				c.saver = nil
+			}
 			continue
 		}
-		longest = min(longest, first)
 		if c.owed < o.line[longest].cost*(1-o.share) {
 			c.owed += e.cost * o.share
 		}
 	}
+}
+
+// save makes next the caller for whom c saves, if it is the costliest. What was saved
+// for a caller who has left beyond what next needs is lost.
+func (o *oracle) save(c *shares, next event) {
+	waits := c.saver != nil && slices.ContainsFunc(o.line, func(w event) bool { return w.caller == c.saver.caller })
+	if waits && c.saver.cost >= next.cost {
+		return
+	}
+	if c.saver != nil && !waits {
+		need, needed := next.cost*(1-o.share), c.saver.cost*(1-o.share)
+		c.owed = min(c.owed, max(need, c.owed-(needed-need)))
+	}
+	c.saver = &next
 }
 
 // firstOf returns the index of the first caller of the tenant of e.
@@ -375,7 +394,7 @@ func (o *oracle) enter(e event) {
 	if o.classes[e.class] == nil {
 		for _, p := range priorities {
 			if below := o.classes[p]; p < e.class && below != nil {
-				o.class(e.class).owed = below.owed
+				o.class(e.class).owed, o.class(e.class).saver = below.owed, below.saver
 				break
 			}
 		}

@@ -94,6 +94,59 @@ func TestLessUrgentKeepTheirShareBesideOneUrgentWorker(t *testing.T) {
 	}
 }
 
+// A costly caller leaves the line without a departure. What was saved for it does not
+// let the less urgent go one after the other: the urgent have 19 of 20 departures from
+// then on too.
+func TestWhatIsSavedForACallerGoesWithIt(t *testing.T) {
+	const costly, cheap = 1000, 300 // permits of the one, and how many others ask for one
+	for _, c := range []struct {
+		name  string
+		wait  time.Duration // longest, of the costly one
+		gives bool          // it gives up, and otherwise it is shed or late
+		ends  string
+	}{{"gives up", 0, true, "costly 6m40.05s canceled"}, {"is shed", 0, false, "costly 6m40.05s full"}, {"is late", 500 * time.Second, false, "costly 6m40.1s deadline"}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(t, throttle.TokenBucket(10, time.Second, costly))
+				q.MaxWaiting, q.Overflow = 1+cheap+3, shaping.OverflowShedOldest
+				if err := q.WaitN(t.Context(), costly); err != nil {
+					t.Fatal(err)
+				}
+				j := newJournal(t, q)
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				j.come(ctx, "costly", &shaping.Turn{N: costly, MaxWait: c.wait, Priority: shaping.PriorityLow})
+				var d departed
+				d.wait(shaping.WithPriority(t.Context(), shaping.PriorityLow), q, "cheap", cheap)
+				var last time.Time // when an urgent caller departed
+				var longest time.Duration
+				for range 3 {
+					go func() {
+						for q.Wait(shaping.WithPriority(t.Context(), shaping.PriorityHigh)) == nil {
+							if now := time.Now(); !last.IsZero() {
+								longest = max(longest, now.Sub(last))
+							}
+							last = time.Now()
+						}
+					}()
+				}
+				time.Sleep(400*time.Second + 50*time.Millisecond)
+				if c.gives {
+					leave()
+				} else if c.wait == 0 {
+					d.wait(shaping.WithPriority(t.Context(), shaping.PriorityLow), q, "cheap", 1)
+				}
+				time.Sleep(100 * time.Second)
+				q.Close()
+				j.want(c.ends)
+				if n := len(d.list()); longest != 200*time.Millisecond || n < 50 || n > 51 {
+					t.Errorf("no urgent caller departed for %v, and %d of 1000 others, want 200ms and 50", longest, n)
+				}
+			})
+		})
+	}
+}
+
 // A newcomer who goes before its class's first caller can make another class's caller
 // the head. That one is asked for at once.
 func TestCallerWhomANewcomerMakesTheHeadGoes(t *testing.T) {
