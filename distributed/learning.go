@@ -290,8 +290,7 @@ func (l *limiter) obey(p throttle.Pacing) {
 	}
 	if p.Interval != old.Interval {
 		l.repace(p.Interval)
-		if l.outage.local != nil && l.outage.on {
-			l.outage.stale = true
+		if l.outage.stale = true; l.outage.on {
 			l.enforce()
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/internal/testserver"
 )
@@ -93,9 +94,35 @@ func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 		}
 	}
 	seconds := (time.Since(vendor.Start()) - from).Seconds()
+	for _, lane := range all[0].Snapshot() {
+		t.Logf("cut off: learned %+v, store %+v", lane.Learned, lane.Store)
+	}
 	if rate := float64(alone) / seconds; rate < 3 || rate > 100 || others < alone { // the rate is what was learned at that moment, for as many as are known
 		t.Errorf("of 200/s a process that was cut off called %.1f/s, and three others %.1f/s", rate, float64(others)/seconds)
 	}
+}
+
+// Each loss of Redis is held to what is learned by then. The first of them comes at
+// 200/s, and the second at 40/s.
+func TestEachLossIsHeldToWhatWasLearnedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newCompany(t)
+		f.join()
+		f.join()
+		for _, rate := range []float64{200, 40} {
+			f.vendor.SetLimits(testserver.TokenBucket(int(rate), time.Second, 5))
+			f.drain(16, even(int(10*rate), 2)...)
+			f.agree(0.8*rate, 1.15*rate)
+			f.redis.Break(redispipe.Loading)
+			f.drain(1, 1, 1)
+			n := int(rate / 2)
+			if took := f.drain(16, n, n); took < 1450*time.Millisecond { // each a half of a half, in two seconds
+				t.Errorf("of %v/s, two processes without Redis made %d calls each in %v", rate, n, took)
+			}
+			f.redis.Break(redispipe.Healthy)
+			time.Sleep(2 * time.Second)
+		}
+	})
 }
 
 // member returns a process that shares its lanes through the Redis at an address.

@@ -157,7 +157,7 @@ func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
 			f.join()
 		}
 		f.drain(16, even(2000, 8)...)
-		f.agree()
+		f.agree(160, 240)
 		for _, p := range f.all[:4] {
 			_ = p.Close()
 		}
@@ -171,30 +171,31 @@ func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
 		if wall, refused := took.Seconds()/5, f.refused()-before; wall > 1.25 || refused > 10 {
 			t.Errorf("after it, 1,000 calls took %.2f of the ideal, with %d refused", wall, refused)
 		}
-		f.agree()
+		f.agree(160, 240)
 	})
 }
 
-// agree fails the test unless all processes know the same rate, to a twentieth, and
-// that is the vendor's 200/s as far as an estimate is told to people: to a fifth.
-func (c *company) agree() {
+// agree has the processes go on for a few seconds at most, until all of them know the
+// same rate, to a twentieth, within these bounds. A refusal that was
+// not foreseen leaves them unsure for a while, so one look may find that none knows any.
+func (c *company) agree(least, most float64) {
 	c.t.Helper()
-	if least, most := c.known(); least < 160 || most > 240 {
-		c.t.Errorf("the processes have learned %.1f/s to %.1f/s of 200/s", least, most)
+	for range 20 {
+		if from, to := c.known(); from >= least && to <= most && to <= 1.05*from {
+			return
+		}
+		c.drain(16, even(400, len(c.all))...) // two seconds: of short ones the vendor serves its burst
 	}
+	from, to := c.known()
+	c.t.Errorf("the processes have learned %.1f/s to %.1f/s of 200/s, want %.0f/s to %.0f/s", from, to, least, most)
 }
 
-// known fails the test unless all processes know the same rate, to a twentieth. After
-// a refusal that the estimate did not foresee they may know none.
+// known returns the least and the highest rate that a process has learned.
 func (c *company) known() (least, most float64) {
-	c.t.Helper()
 	least = learnedRate(c.all[0])
 	for _, p := range c.all {
 		rate := learnedRate(p)
 		least, most = min(least, rate), max(most, rate)
-	}
-	if most > 1.05*least {
-		c.t.Errorf("the processes have learned %.1f/s to %.1f/s", least, most)
 	}
 	return least, most
 }
@@ -218,16 +219,20 @@ func TestAllKnowWithinTwoSeconds(t *testing.T) {
 		sure := func() bool {
 			return slices.ContainsFunc(f.all, func(p *weir.Transport) bool { return learnedRate(p) > 0 })
 		}
-		for range 4 { // a second refusal may leave all of them less sure than the first
-			for i := 0; i < 100 && !sure(); i++ {
-				time.Sleep(50 * time.Millisecond)
-			}
-			if time.Sleep(2 * time.Second); sure() {
-				break
-			}
+		for i := 0; i < 100 && !sure(); i++ {
+			time.Sleep(50 * time.Millisecond)
 		}
-		if least, _ := f.known(); least == 0 { // it may still be a quarter too high
-			t.Error("nobody knows a rate for two seconds")
+		// A second refusal may leave all of them less sure than the first, and one look
+		// may come when not all have heard of it.
+		all := false
+		for until := time.Now().Add(2 * time.Second); !all && time.Now().Before(until); {
+			time.Sleep(50 * time.Millisecond)
+			least, most := f.known() // it may still be a quarter too high
+			all = least > 0 && most <= 1.05*least
+		}
+		if !all {
+			least, most := f.known()
+			t.Errorf("in two seconds not all have learned the same: %.1f/s to %.1f/s", least, most)
 		}
 		<-done
 	})
@@ -262,10 +267,10 @@ func TestProcessesThatAreNotToLearnObey(t *testing.T) {
 					t.Errorf("of 1,000 calls %d were refused once the limit was known", refused)
 				}
 			}
-			for i, p := range f.all {
-				if rate := learnedRate(p); (rate > 140 && rate < 260) != (learning > 0) { // the hidden one is 200/s
-					t.Errorf("%d learn: process %d knows %.0f/s", learning, i, rate)
-				}
+			if learning > 0 {
+				f.agree(140, 260)
+			} else if _, most := f.known(); most > 0 {
+				t.Errorf("where nobody learns, a process knows %.0f/s", most)
 			}
 		})
 	}
@@ -279,9 +284,7 @@ func TestAllForgetTogether(t *testing.T) {
 			f.join()
 		}
 		f.drain(16, even(1200, 4)...)
-		if learnedRate(f.all[3]) == 0 {
-			t.Fatal("nothing was learned")
-		}
+		f.agree(140, 260)
 		for _, lane := range f.all[0].Snapshot() {
 			if err := f.all[0].Forget(lane.Key); err != nil {
 				t.Fatal(err)
