@@ -33,6 +33,7 @@ func TestScriptDecisions(t *testing.T) {
 		t.Run(fmt.Sprintf("spelled=%v", spelled), func(t *testing.T) {
 			b := newBench(t)
 			b.spelled = spelled
+			b.persist()
 			limitertest.Suite{Make: b.limiter, Histories: (lives() + 1) / 2, Tick: time.Microsecond}.Decisions(t)
 		})
 	}

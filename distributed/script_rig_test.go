@@ -3,6 +3,7 @@ package distributed
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,25 @@ func newBenchAt(tb testing.TB, addr string) *bench {
 	b := &bench{TB: tb, client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})}
 	tb.Cleanup(func() { b.client.Close() })
 	return b
+}
+
+// persist has the server keep all lanes until the test ends. Their lives are in real
+// time, and a test that tells the instants itself may be slower than that.
+func (b *bench) persist() {
+	const all = "for _, key in ipairs(redis.call('keys', '*')) do redis.call('persist', key) end"
+	ctx, cancel := context.WithCancel(context.Background())
+	var persisting sync.WaitGroup
+	b.Cleanup(persisting.Wait)
+	b.Cleanup(cancel)
+	persisting.Go(func() {
+		for ctx.Err() == nil {
+			_ = b.client.Eval(ctx, all, nil).Err()
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	})
 }
 
 // lane returns the key of a lane that nobody has used.
