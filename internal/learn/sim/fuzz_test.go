@@ -71,6 +71,25 @@ func TestNobodyIsStuck(t *testing.T) {
 	}
 }
 
+// A vendor tells garbage, and then the truth: within one of its windows the lane is at
+// its full rate.
+func TestGarbageChangesNothingForLongerThanAWindow(t *testing.T) {
+	t.Parallel()
+	truth := Delta
+	for _, rule := range []Rule{bucket(200, time.Second, 20), {Kind: Fixed, Permits: 600, Per: time.Minute}, {Kind: Log, Permits: 300, Per: 30 * time.Second}} {
+		for seed := range uint64(max(1, 5/scale)) {
+			res := Run(Scenario{
+				Vendor: vendor(rule), Style: Garbage, Service: 5 * time.Millisecond, Way: time.Millisecond, Jitter: 0.3, Workers: 64,
+				Changes: []Change{{At: 2 * time.Minute, Style: &truth}},
+				From:    2*time.Minute + rule.Per, Until: 5*time.Minute + rule.Per,
+			}, seed+1)
+			if used := float64(res.Served) / (rule.PerSecond() * 180); used < 0.95 || res.Early > 0 {
+				t.Errorf("%+v, seed %d: served %.3f of what could be, %d before a told time", rule, seed+1, used, res.Early)
+			}
+		}
+	}
+}
+
 // becomes is a change of the rules.
 func becomes(at time.Duration, rules ...Rule) Change {
 	v := vendor(rules...)
