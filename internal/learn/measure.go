@@ -39,6 +39,9 @@ func (s *State) sample(f *Fact) sample {
 	}
 	before := max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2))
 	if m.first {
+		if s.Setting.Shared && before < m.n/2 { // it left before ordinals were told, so it seems to be an early one
+			before = m.n
+		}
 		s.B, s.Burst, s.Silence = before, before, max(m.silence, 1e-9)
 	} else if m.silence > s.Silence/2 && before < s.B {
 		s.B = max(0, before-1)
@@ -50,11 +53,14 @@ func (s *State) sample(f *Fact) sample {
 	return m
 }
 
+// rounded reports whether half of the silence or more may be the told time's rounding.
+func (m *sample) rounded() bool { return m.told && m.covered < m.silence/2 }
+
 // measure makes a new estimate.
 func (s *State) measure(f *Fact) {
 	m := s.sample(f)
 	lo, hi := s.bracket(m)
-	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t { // another, longer limit refused
+	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t && !m.rounded() { // another, longer limit refused
 		return
 	}
 	if m.covered > 0 && s.X < 3 && !s.slack() { // if it rose, the vendor would have served more

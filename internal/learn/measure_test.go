@@ -38,3 +38,55 @@ func TestRoughPaceIsNoSureEstimate(t *testing.T) {
 		t.Errorf("learned %v, want a rate within 0.2 of itself at best", &s)
 	}
 }
+
+// Processes begin to learn at their first refusal. What left before has no ordinal, so
+// the refused call seems to be an early one of the burst. The twenty that were served
+// at once, and one after the second that was told, are no sign of a high rate.
+func TestBurstOfManyProcessesIsNoRate(t *testing.T) {
+	s := New(Setting{Shared: true})
+	first := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	hear := func(f Fact, granted int64, at throttle.Instant) {
+		f.Waited, f.Flying = true, 16
+		s.Hear(AppendFact(nil, &f), granted, at)
+	}
+	for range 3 {
+		hear(Fact{Departed: first, Landed: first, Refused: true, Until: first.Add(time.Second)}, 10, first.Add(time.Millisecond))
+	}
+	for range 13 {
+		hear(Fact{Departed: first, Landed: first.Add(5 * time.Millisecond)}, 24, first.Add(10*time.Millisecond))
+	}
+	at := first.Add(time.Second)
+	hear(Fact{Ordinal: 25, Departed: at, Landed: at.Add(5 * time.Millisecond)}, 25, at.Add(6*time.Millisecond))
+	if s.Mode != Rate || s.Episode || s.W > 1000 {
+		t.Errorf("learned %v, want a rate of 1,000/s at most", &s)
+	}
+}
+
+// A told second is mostly its rounding, so searches that take equally long from one such
+// silence to the next show no window: each measures the rate anew.
+func TestRoundedSilencesShowNoWindow(t *testing.T) {
+	s := New(Setting{Shared: true})
+	s.toRate()
+	s.W, s.U, s.R, s.RTT, s.Silence, s.Burst, s.B = 860, 0.5, 430, 0.006, 1, 7, 7
+	now, ordinal := throttle.InstantOf(time.Unix(1_700_000_000, 0)), int64(0)
+	s.End, s.Turn = Mark{0, now}, 1.096
+	leave := func(refused bool) {
+		ordinal++
+		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: ordinal, Granted: ordinal, Flying: 4, Waited: true, Refused: refused}
+		if refused {
+			f.Until = f.Landed.Add(time.Second)
+		}
+		s.observe(&f, f.Landed)
+	}
+	for range 6 { // a bucket of 20 that gains 200/s, full after each second, is called at 430/s
+		for range 37 {
+			now = now.Add(2325 * time.Microsecond)
+			leave(false)
+		}
+		leave(true)
+		now = now.Add(1010 * time.Millisecond)
+	}
+	if s.W > 500 {
+		t.Errorf("learned %v, want 500/s at most", &s)
+	}
+}
