@@ -98,13 +98,13 @@ local function save(seen, forgotten)
 end
 
 -- rouse has those who hold permits hear at once what the caller told: the permits are
--- void.
+-- void, so nothing is granted for later than now.
 local function rouse()
   rare()
   for i = 1, #rules do
     if rules[i].burst then rules[i]:unpromise() end
   end
-  lane.epoch, lane.dirty = lane.epoch + 1, true
+  lane.epoch, lane.furthest, lane.dirty = lane.epoch + 1, min(lane.furthest, now), true
   if ARGV[11] ~= "" and lane.paused <= now then lane.news = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
 end
 

@@ -22,13 +22,14 @@ type fleet struct {
 	obeys      bool // it does not begin to learn
 	begun      bool // the state is that of all
 
-	words  []byte           // to tell, beside facts
-	facts  []learn.Fact     // to tell, by the lane's clock
-	timer  *time.Timer      // for those
-	met    bool             // what was known before was told
-	braked throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
-	revoke bool             // the others are to hear of it at once
-	said   turning          // what was hurried for last
+	words    []byte           // to tell, beside facts
+	facts    []learn.Fact     // to tell, by the lane's clock
+	timer    *time.Timer      // for those
+	met      bool             // what was known before was told
+	braked   throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
+	revoke   bool             // the others are to hear of it at once
+	quickens throttle.Instant // until then, what is told may raise the rate so much that permits are for far too late
+	said     turning          // what was hurried for last
 
 	stepped throttle.Instant // when it was told that the store's clock moved back
 
@@ -59,6 +60,7 @@ const (
 	soon      = 5 * time.Millisecond
 	farthest  = 250 * time.Millisecond // plans are for no later
 	later     = 100 * time.Millisecond
+	late      = 50 * time.Millisecond // permits for no later are not worth a revocation
 )
 
 var _ throttle.Learner = (*Course)(nil)
@@ -259,7 +261,11 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		if s.paced { // each waits for the store: that is no wait for a permit
 			f.Waited = a.waited(2 * s.view.RoundTrip)
 		}
-		urgent = s.note(&c.state, f, c.hold() > now)
+		quickens := c.quickens(f, now)
+		if quickens {
+			s.quickens = now.Add(brake)
+		}
+		urgent = s.note(&c.state, f, c.hold() > now) || quickens
 		s.met = true
 	case !c.state.Quiet(&f):
 		c.state = learn.Observe(c.state, &f, now)
@@ -272,6 +278,20 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		s.replicator.Flush()
 	}
 	c.mu.Unlock()
+}
+
+// quickens reports whether an answer raises the rate so much that the permits which
+// processes hold are for far too late.
+func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
+	s := c.fleet
+	if !s.begun || s.rate == 0 || s.every > 1 || f.Refused || len(f.Quotas) == 0 || s.view.Last.Sub(c.clock(now)) < late {
+		return false
+	}
+	shift(s.view.ClockOffset, &f.Departed, &f.Landed)
+	f.Granted = s.view.Ordinal
+	next := learn.Observe(c.state, &f, c.clock(now))
+	p := next.Plan(c.clock(now), s.view.Ordinal)
+	return p.Hold <= c.clock(now) && (p.Rate == 0 || p.Rate > 2*s.rate)
 }
 
 // flying returns how many calls of all processes had left, when one of this process
@@ -435,6 +455,10 @@ func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
 		c.say(learn.AppendStep(nil))
 	}
 	p := c.planNext(v)
+	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
+		f.quickens, f.revoke = 0, true
+		c.say(learn.AppendLapsed(nil, 0, 0)) // nothing new, but only a word revokes
+	}
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate
 	}

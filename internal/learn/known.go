@@ -64,11 +64,14 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
+// mostReadings is how many readings settle a level.
+const mostReadings = 64
+
 // Settled reports whether told quotas set the plan's pace, and have been read so
 // often that each reading changes little.
 func (s *State) Settled(p Plan) bool {
 	for i := range s.Tracks {
-		if t := &s.Tracks[i]; t.binds(s) && t.Slope > 0 && t.Readings < 64 {
+		if t := &s.Tracks[i]; t.binds(s) && t.Slope > 0 && t.Readings < mostReadings {
 			return false
 		}
 	}

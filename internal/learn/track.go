@@ -265,7 +265,8 @@ func (t *Track) slope(s *State, f *Fact, left float64) {
 		// Calls that leave at about its rate do not empty it, so it rises faster.
 		// After a pause it is full anyhow.
 		if pace := s.pace(f); f.Waited && pace > 0.7*t.Slope && t.Slope > 0 {
-			t.Slope = max(t.Slope, min(1.3*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
+			t.Slope = max(t.Slope, min(s.beyond()*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
+			t.Readings = min(t.Readings, mostReadings/2) // it is a bound, and no measurement
 		}
 		return
 	}
@@ -297,6 +298,16 @@ func (t *Track) slope(s *State, f *Fact, left float64) {
 		t.Slope = 0
 	}
 	t.From, t.Since, t.Count = t.V, f.Departed, 0
+}
+
+// beyond returns how many times the rate at which calls leave a full level is taken to
+// rise. Processes that share a lane hear late that it falls, and they leave faster than
+// the slope anyhow until the level is down to its reserve.
+func (s *State) beyond() float64 {
+	if s.Setting.Shared {
+		return 1
+	}
+	return 1.3
 }
 
 // least returns the lowest slope that matters. A bucket is full again no later
