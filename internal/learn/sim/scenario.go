@@ -22,7 +22,7 @@ type Scenario struct {
 	Calls       int           // the run ends when so many are served; zero: at Until
 	Until       time.Duration // the longest run
 	From        time.Duration // what Result.Served, Refused count begins here
-	Late        time.Duration // facts reach the learner so much later
+	Late        time.Duration // facts reach the learner so much later, as they do if processes share the lane
 	Configured  []throttle.Limit
 	Changes     []Change
 	NoLearner   bool
@@ -62,7 +62,7 @@ type Bin struct{ Served, Refused, Strange int }
 
 // setting is what the lane knows of its configured limits.
 func (s *Scenario) setting() learn.Setting {
-	set := learn.Setting{Spread: s.Spread}
+	set := learn.Setting{Spread: s.Spread, Shared: s.Late > 0}
 	for _, l := range s.Configured {
 		rate := l.PerSecond()
 		if set.Configured == 0 || rate < set.Configured {

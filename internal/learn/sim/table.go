@@ -240,5 +240,9 @@ func fleets() []Row {
 		steady("fleet steady, facts 100 ms late", 100*time.Millisecond),
 		late("fleet drain, X-RateLimit, 2 ms", Epoch, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
 		late("fleet drain, X-RateLimit, 20 ms", Epoch, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
+		late("fleet drain, Retry-After s, 2 ms", RetrySecs, 2*time.Millisecond, Goal{Wall: 1.35, Refused: 30}),
+		late("fleet drain, Retry-After s, 20 ms", RetrySecs, 20*time.Millisecond, Goal{Wall: 1.35, Refused: 30}),
+		late("fleet drain, rate told, 2 ms", Policy, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
+		late("fleet drain, rate told, 20 ms", Policy, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
 	}
 }
