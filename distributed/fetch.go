@@ -18,6 +18,38 @@ const atHand = 256
 func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.ask(now, n, line)
+}
+
+// Lend implements [throttle.Lender].
+func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	longest := l.trip.deadline(&l.store.set)
+	l.flight.lends = l.near() && longest <= longestLoan && now.Add(longest) < until
+	l.ask(now, 1, line)
+	l.flight.lends = false
+	if l.flight.lent {
+		l.flight.lent, call = false, l.borrow
+	}
+	return call
+}
+
+// longestLoan bounds for how long the call may hold a caller to whom it is lent. One who
+// gives up while Redis has just ceased to answer knows it so much later.
+const longestLoan = 100 * time.Millisecond
+
+// near reports whether the next answer is expected within a millisecond: nothing is
+// lost, nothing dials, and the store is not far away.
+func (l *limiter) near() bool {
+	return l.known.met && !l.outage.on && l.link.own && l.trip.usual() < time.Millisecond
+}
+
+// borrowed runs the call that was lent, on the goroutine of the caller it is for.
+func (l *limiter) borrowed() { l.node.run(l) }
+
+// ask is told of the n requests in line, and calls for them.
+func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.clock.anchor(now)
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
@@ -196,6 +228,10 @@ func (l *limiter) start(groups []group) bool {
 		return false
 	}
 	l.flight.begin(l.encoded, groups)
+	if l.flight.lends && l.node.lend() {
+		l.flight.lent = true
+		return true
+	}
 	if l.flight.lined = !l.node.enter(l); l.flight.lined && l.demand.waiting {
 		l.waitAtMost(l.trip.deadline(&s.set))
 	}

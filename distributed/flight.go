@@ -12,6 +12,8 @@ import (
 type flight struct {
 	underway bool
 	lined    bool // it stands in the node's line
+	lends    bool // the next to start is lent to the caller it is for
+	lent     bool // it was
 	request  request
 	keys     []string
 	args     []any

@@ -43,6 +43,7 @@ type limiter struct {
 	learning *learning // nil: the lane learns nothing
 	outage   outage
 	flight   flight
+	borrow   func() // borrowed
 
 	ahead  *time.Timer // to the next run, before the hand is empty; nil: none was needed yet
 	linger *time.Timer // of reports that no run takes along; likewise
@@ -52,11 +53,12 @@ type limiter struct {
 
 var (
 	_ throttle.Limiter = (*limiter)(nil)
-	_ throttle.Remote  = (*limiter)(nil)
+	_ throttle.Lender  = (*limiter)(nil)
 )
 
 func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
 	l := &limiter{store: s, name: name, lane: word(name), key: laneKey(s.namespace, name)}
+	l.borrow = l.borrowed
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
 	}

@@ -108,6 +108,11 @@ func (n *node) owe(debts []asker) {
 
 func (n *node) begin(c asker, tells bool) {
 	n.room--
+	n.carryOn(c, tells)
+}
+
+// carryOn runs a call that has room, and those that follow it.
+func (n *node) carryOn(c asker, tells bool) {
 	n.store.calling.Go(func() {
 		growStack()
 		for c != nil {
@@ -115,6 +120,27 @@ func (n *node) begin(c asker, tells bool) {
 			c, tells = n.next(tells)
 		}
 	})
+}
+
+// lend takes room for a call that its caller will run, if there is any.
+func (n *node) lend() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.room == 0 {
+		return false
+	}
+	n.room--
+	n.store.calling.Add(1)
+	return true
+}
+
+// run runs a call that was lent. The caller does not run what follows it.
+func (n *node) run(c asker) {
+	defer n.store.calling.Done()
+	c.call()
+	if next, tells := n.next(false); next != nil {
+		n.carryOn(next, tells)
+	}
 }
 
 // growStack has the stack of a goroutine grow to what a call uses, while there is nothing

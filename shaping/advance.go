@@ -7,12 +7,19 @@ import (
 )
 
 // await makes w, who is in line, wait. The head asks the limiter again at the
-// instant next.
-func (q *Queue) await(w *waiter, next, now throttle.Instant) {
+// instant next. If nobody else waits, w may be lent the limiter's call.
+func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
 	w.waits = true
 	q.expiring.add(w)
 	q.due = next
-	q.settle(now)
+	q.retime(now)
+	lender, ok := q.remote.(throttle.Lender)
+	if !ok || q.line.count > 1 {
+		q.fetch(now)
+		return nil
+	}
+	q.fetching = true
+	return lender.Lend(now, w.deadline, q.line.requests())
 }
 
 // drop takes w out of the line without a departure.
@@ -113,6 +120,12 @@ func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
 // settle sets the alarm for the head's next question or for the next deadline,
 // and tells a remote limiter who is in line.
 func (q *Queue) settle(now throttle.Instant) {
+	q.retime(now)
+	q.fetch(now)
+}
+
+// retime sets the alarm.
+func (q *Queue) retime(now throttle.Instant) {
 	waits := q.line.count > 0
 	q.busy.Store(waits || q.closed || q.late > 0)
 	at := min(q.due, q.overtakes, q.expiring.next())
@@ -122,7 +135,11 @@ func (q *Queue) settle(now throttle.Instant) {
 	if at != q.rings {
 		q.ringAt(at, now)
 	}
-	if q.remote != nil && (waits || q.fetching) {
+}
+
+// fetch tells a remote limiter who is in line.
+func (q *Queue) fetch(now throttle.Instant) {
+	if waits := q.line.count > 0; q.remote != nil && (waits || q.fetching) {
 		q.fetching = waits
 		q.remote.Fetch(now, q.line.count, q.line.requests())
 	}

@@ -28,11 +28,12 @@ func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
 }
 
 // join puts w in line, who cannot go before bound, or answers at once, by granting
-// or rejecting it. It unlocks the queue.
-func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wait, err error) {
+// or rejecting it. It returns the call that w must run, if there is one. It unlocks the
+// queue.
+func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wait, call func(), err error) {
 	defer q.unlock()
 	if q.closed {
-		return nil, q.rejected(now)
+		return nil, nil, q.rejected(now)
 	}
 	came, head := w.place, q.line.first()
 	q.stand(w, t, now)
@@ -40,7 +41,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err == nil && next <= now {
 		q.pass(w, next, now)
 		w.place = came
-		return nil, nil
+		return nil, nil, nil
 	}
 	shed := q.shed
 	if err == nil {
@@ -52,16 +53,16 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		if q.shed > shed { // the head, perhaps
 			q.advance(now)
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	if q.Hook != nil {
 		begun = q.foretell(w, t, now)
 	}
-	q.await(w, next, now)
+	call = q.await(w, next, now)
 	if q.shed > shed || q.othersMayGo(w, head) {
 		q.advance(now)
 	}
-	return begun, nil
+	return begun, call, nil
 }
 
 // othersMayGo reports whether others may go now because w has entered the line, of

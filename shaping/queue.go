@@ -222,12 +222,15 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 		w.ready = make(chan struct{}) // not in join, which uses more stack
 		q.lock()                      // nor that
 		now, bound := q.approach(w)
-		begun, err := q.join(w, t, bound, now)
+		begun, call, err := q.join(w, t, bound, now)
 		if !w.waits {
 			return conclude(ended, err)
 		}
 		if begun != nil && ended == nil {
-			ended = q.tell(w, begun)
+			ended = q.tell(w, begun, call)
+		}
+		if call != nil {
+			call()
 		}
 		select {
 		case <-w.ready:
@@ -260,11 +263,14 @@ func (q *Queue) woken(w *waiter) error {
 }
 
 // tell tells the hook that w waits. If the hook panics, w leaves the line,
-// because nobody will wait for it.
-func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
+// because nobody will wait for it, and the call that was lent to it is run without it.
+func (q *Queue) tell(w *waiter, begun *Wait, call func()) (ended func(error)) {
 	defer func() {
 		if ended == nil {
 			_ = q.leave(w)
+			if call != nil {
+				go call()
+			}
 		}
 	}()
 	return q.Hook.wait(w.ctx, begun)

@@ -311,6 +311,22 @@ func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 	r.Fetch(now, n, line)
 }
 
+// Lend implements [throttle.Lender].
+func (g *gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
+	l, ok := g.Limiter.(throttle.Lender)
+	if !ok {
+		g.Fetch(now, 1, line)
+		return nil
+	}
+	if g.bound.fleet != nil {
+		g.bound.fleet.Await(1)
+	}
+	if g.room(now, 1) == 0 {
+		return nil
+	}
+	return l.Lend(now, until, line)
+}
+
 // room returns for how many of n calls in line permits are had: for those who may
 // fly.
 func (g *gate) room(now throttle.Instant, n int) int {
