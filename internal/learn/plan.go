@@ -66,7 +66,7 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 		}
 		return
 	}
-	if t.size() < leastLevel {
+	if t.rough(s) {
 		return
 	}
 	p.Told = true

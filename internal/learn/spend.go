@@ -77,7 +77,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	blamed := false
 	for i := range s.Tracks {
 		t := &s.Tracks[i]
-		if !t.binds(s) || t.size() < leastLevel || t.Slope == 0 && t.Reset == 0 {
+		if !t.binds(s) || t.rough(s) || t.Slope == 0 && t.Reset == 0 {
 			continue
 		}
 		switch left := t.left(now, f.Ordinal); {
@@ -103,7 +103,7 @@ func (s *State) plenty(f *Fact) bool {
 		t := &s.Tracks[i]
 		switch {
 		case t.Key == 0 || t.Liar || t.Last.Ordinal != f.Ordinal:
-		case !t.binds(s) || t.flying() || t.Limit < leastLevel || t.left(f.Departed, f.Ordinal) < max(3, t.Limit/2):
+		case !t.binds(s) || t.flying() || t.rough(s) || t.left(f.Departed, f.Ordinal) < max(3, t.Limit/2):
 			return false
 		default:
 			some = true

@@ -65,6 +65,10 @@ func (t *Track) size() float64 {
 	return t.Limit
 }
 
+// rough reports whether a level says too little to steer by: it has few permits, or
+// fewer than are in flight at the vendor's rate (Little's law).
+func (t *Track) rough(s *State) bool { return t.size() < max(leastLevel, s.W*s.RTT) }
+
 // Key returns what tells the quota from others in later answers. It is not zero.
 func (q *Quota) Key() uint64 {
 	h := fnv.New64a()
