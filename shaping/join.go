@@ -50,7 +50,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
-		if q.shed > shed { // the head, perhaps
+		if q.shed > shed || q.line.first() != head { // shed, perhaps, or w was before it for a moment
 			q.advance(now)
 		}
 		return nil, nil, err

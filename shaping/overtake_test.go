@@ -306,3 +306,28 @@ func TestOvertakingLooksAtABoundedNumber(t *testing.T) {
 		})
 	}
 }
+
+// A turn that comes back stands before its tenant's first caller, and is rejected. That
+// one, whose tenant others had overtaken, is not the head any more: the caller who is
+// goes at once.
+func TestRejectedTurnThatLeavesAnotherHeadLetsItGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(10, time.Second, 1000))
+		q.MaxHeadDelay = time.Second
+		back := &shaping.Turn{N: 1000, Tenant: "a"}
+		if err := q.WaitTurn(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+		j := newJournal(t, q)
+		j.come(t.Context(), "head", &shaping.Turn{N: 1000, Tenant: "a"})
+		j.come(t.Context(), "overtakes", &shaping.Turn{N: 10, Tenant: "a"})
+		time.Sleep(5 * time.Second)
+		j.come(t.Context(), "other", &shaping.Turn{N: 1, Tenant: "b"})
+		time.Sleep(time.Second)
+		back.MaxWait = time.Millisecond
+		j.come(t.Context(), "back", back)
+		time.Sleep(time.Second)
+		q.Close()
+		j.want("overtakes 1s", "back 6s deadline", "other 6s", "head 7s closed")
+	})
+}
