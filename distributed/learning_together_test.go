@@ -110,7 +110,7 @@ func TestProcessesLearnTogether(t *testing.T) {
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.25, 12}, // two told pauses
 		{"coarse", []testserver.Style{testserver.Coarse}, 1.35, 15},
 		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three told pauses, and the searches after them
-		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.09, 6},
+		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.25, 6},
 	} {
 		for _, work := range []struct {
 			name  string
