@@ -21,12 +21,13 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	l.ask(now, n, line)
 }
 
-// Lend implements [throttle.Lender].
+// Lend implements [throttle.Lender]. If others stood in line since the last run, they may
+// be back in a moment: nothing is lent then.
 func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	longest := l.trip.deadline(&l.store.set)
-	l.flight.lends = l.near() && longest <= longestLoan && now.Add(longest) < until
+	l.flight.lends = l.demand.peak <= 1 && l.near() && longest <= longestLoan && now.Add(longest) < until
 	l.ask(now, 1, line)
 	l.flight.lends = false
 	if l.flight.lent {

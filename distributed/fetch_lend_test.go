@@ -36,6 +36,16 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 				t.Errorf("waits %v: Take() = %v, %v after the call, want a permit", c.waits, at, err)
 			}
 		}
+		l.Fetch(q.Now(), 2, func(yield func(throttle.Request) bool) { _ = yield(one) && yield(one) })
+		synctest.Wait()
+		for range 2 {
+			_, _ = l.(throttle.Limiter).Take(q.Now(), one)
+		}
+		if now := q.Now(); l.Lend(now, now.Add(time.Hour), line) != nil {
+			t.Error("a call was lent though two stood in line a moment ago")
+		}
+		synctest.Wait()
+		_, _ = l.(throttle.Limiter).Take(q.Now(), one)
 		f.server.Break(redispipe.Silent)
 		_ = q.Wait(t.Context())
 		if now := q.Now(); l.Lend(now, now.Add(time.Hour), line) != nil {
