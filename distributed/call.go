@@ -177,8 +177,8 @@ func (l *limiter) land(take, heed func()) {
 	if l.outage.on && !l.closed {
 		l.askLater()
 	}
-	if !l.demand.waiting && len(l.hand) > 0 {
-		l.surrender() // those it was for have gone
+	if !l.demand.waiting {
+		l.keep(l.clock.now()) // those it was for may have gone
 	}
 	wake, done := l.wake, l.closed && !l.sayGoodbye()
 	l.mu.Unlock()

@@ -36,6 +36,35 @@
 // that refused serves again. A replica that is cut off keeps its share of what was
 // learned as it does of the limits. After a flush of Redis those who know tell it.
 //
+// # Permits ahead of callers
+//
+// A lone caller waits for a call to Redis. With [Store.Prefetch] a replica whose callers come
+// steadily, 16 in a row with no gap of eight usual ones, asks for permits before they
+// come, each dated for the instant at which one is expected. They are granted only while
+// half of each burst is at hand, so that those of other replicas find theirs. It is off
+// unless set, because it takes of the burst for a moment, and permits that nobody came
+// for are void: of callers at random 5 to 20 %, of even ones none. It is for one or two
+// buckets, of which none is learned, and for callers who all ask for the same.
+//
+// Nothing more departs for it. A permit that was asked for ahead is charged at its
+// instant, and void after the tolerance, at a pause or a change of limits, as any other:
+// the table below holds to the permit. If nobody has come for eight gaps, 10 ms at least,
+// all goes back at once, and a quiet replica holds nothing. One that crashes takes with
+// it, besides its run, no more permits than
+//
+//	λ (2P + t) + 2, where P is at most Prefetch, Horizon and (B-1) / 4R
+//
+// with λ callers per second by the last 16, and a round trip of t. With P of 50 ms and 700
+// callers per second that is 72. Nobody departs too much for that; they are lost.
+//
+// Measured over a Redis on two cores that others used too, at 70 % of the rate, callers
+// evenly: of 5,000/s half waited 0.7 µs and nine of ten 6 µs, where it had been 67 and 183,
+// with 0.08 scripts a call or fewer where it was one. Of 1,000/s half waited 4 µs instead of 170, with
+// 0.05 to 0.3 scripts: a process that stands still for longer than the tolerance loses what
+// it had. In virtual time, where none does, with a trip of 0.3 ms and P of 25 ms, even callers of 700/s
+// did not wait, with 0.06 scripts a call. Of callers at random, 3,500/s of 5,000/s and P of
+// 50 ms, 93 in 100 did not wait, with 0.05; of 950/s of 1,000/s and P of 25 ms 83, with 0.20.
+//
 // # Calls in flight
 //
 // Where a vendor bounds the calls in flight, weir's Transport.SharedMaxInFlight bounds

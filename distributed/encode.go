@@ -66,7 +66,7 @@ const (
 // A group is neighbours in line that ask for the same.
 type group struct {
 	count int
-	age   time.Duration // how long they have been in line
+	age   time.Duration // how long they have been in line; negative: they are expected so much later
 	costs []int64       // of one of them: permits of each limit
 }
 

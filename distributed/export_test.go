@@ -58,3 +58,14 @@ func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return next(ctx, cmd)
 	}
 }
+
+// InHand returns how many permits are in hand.
+func InHand(of throttle.Limiter) int {
+	l := of.(*limiter)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hand.count()
+}
+
+// SetPrefetch sets Store.Prefetch of a store that has limiters.
+func SetPrefetch(s *Store, d time.Duration) { s.set.prefetch = d }

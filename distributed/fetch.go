@@ -54,9 +54,8 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	l.clock.anchor(now)
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
-		if len(l.hand) > 0 {
-			l.surrender() // the callers they were for have gone
-		}
+		l.keep(now) // the callers they were for have gone
+		l.prefetch(now)
 		return
 	}
 	// A caller that has just departed may be back in a moment, so that the line
@@ -84,7 +83,7 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.expire(now)
 	l.returnFar(now)
-	due := l.covered(now, line)
+	due := l.covered(now, n, line)
 	if due <= now {
 		due = l.demand.again
 	}
@@ -100,10 +99,10 @@ func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 
 // covered returns until when those in hand are enough if the first in line has a
 // permit there: a lead before the last of them, which ends the turn. It is zero if the
-// first in line has none.
-func (l *limiter) covered(now throttle.Instant, line iter.Seq[throttle.Request]) throttle.Instant {
+// first in line has none, or if a call would bring others sooner.
+func (l *limiter) covered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) throttle.Instant {
 	for r := range line {
-		if l.hand.find(l.costs(&r)) < 0 {
+		if l.hand.find(l.costs(&r)) < 0 || l.short(now, n) {
 			return 0
 		}
 		due := l.hand[len(l.hand)-1].at.Add(-l.trip.lead())
@@ -121,7 +120,7 @@ func (l *limiter) covered(now throttle.Instant, line iter.Seq[throttle.Request])
 //
 //	1 of cost 1, 1 of cost 5, 5 of cost 1
 func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) []group {
-	hand := slices.Clone(l.hand)
+	hand := slices.DeleteFunc(slices.Clone(l.hand), func(p permit) bool { return l.far(now, p) })
 	left := max(n-hand.count(), 1)
 	asked, most, until := 0, 0, throttle.Instant(0)
 	req := &l.flight.request

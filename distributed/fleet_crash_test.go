@@ -11,7 +11,20 @@ import (
 // twice.
 func TestKilledReplicasGrantNothingTwice(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, plan{processes: 4})
+	testKilled(t, config{})
+}
+
+// The same if they ask for permits ahead of callers.
+func TestKilledReplicasThatPrefetchGrantNothingTwice(t *testing.T) {
+	t.Parallel()
+	testKilled(t, config{
+		Limits: []throttle.Limit{throttle.TokenBucket(1000, time.Second, 200)}, Callers: -1, Arrivals: 200, Prefetch: 50 * time.Millisecond,
+	})
+}
+
+func testKilled(t *testing.T, c config) {
+	t.Helper()
+	f := newFleet(t, plan{processes: 4, config: c})
 	f.steady()
 	for range 4 {
 		i := f.random.IntN(len(f.processes))

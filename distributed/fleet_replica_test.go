@@ -33,6 +33,7 @@ type config struct {
 	Replicas    int
 	Deadline    time.Duration
 	MaxDeadline time.Duration
+	Prefetch    time.Duration
 }
 
 // A place is where Redis is.
@@ -103,7 +104,7 @@ func open(c config, index int, given redis.UniversalClient, depart func(departur
 	}
 	r.store = distributed.New(given, c.Namespace)
 	r.store.OnLoss, r.store.Share, r.store.Replicas = c.OnLoss, c.Share, c.Replicas
-	r.store.Deadline, r.store.MaxDeadline = c.Deadline, c.MaxDeadline
+	r.store.Deadline, r.store.MaxDeadline, r.store.Prefetch = c.Deadline, c.MaxDeadline, c.Prefetch
 	r.store.Logger = slog.New(slog.DiscardHandler)
 	return r
 }

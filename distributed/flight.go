@@ -14,6 +14,7 @@ type flight struct {
 	lined    bool // it stands in the node's line
 	lends    bool // the next to start is lent to the caller it is for
 	lent     bool // it was
+	ahead    bool // it asks for callers who are still to come
 	request  request
 	keys     []string
 	args     []any
@@ -31,6 +32,7 @@ type flight struct {
 // begin makes a flight of requests under the limits in force.
 func (f *flight) begin(limits *encodedLimits, groups []group) {
 	f.underway, f.limits, f.groups = true, limits, groups
+	f.ahead = len(groups) > 0 && groups[0].age < 0
 }
 
 // leave has it tell the reports, and what was spent in an outage.
@@ -88,7 +90,7 @@ func (f *flight) granted(got reply, c *clock) []permit {
 				g++
 			}
 			n := min(count, left)
-			granted := permit{at: c.here(p.at), count: n, costs: req.groups[g-1].costs, of: got.seen.generation}
+			granted := permit{at: c.here(p.at), count: n, costs: req.groups[g-1].costs, of: got.seen.generation, ahead: f.ahead}
 			if req.lesson != nil {
 				granted.first = ordinal + 1
 				ordinal += int64(n)
@@ -105,4 +107,6 @@ type demand struct {
 	waiting bool
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask once more for what was not granted; zero: at once
+	spent   throttle.Instant // nothing is asked for before it ahead of callers
+	pace    pace
 }

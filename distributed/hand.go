@@ -14,6 +14,7 @@ type permit struct {
 	costs []int64 // of one, of each limit; shared, never written
 	first int64   // the ordinal of the first of them; zero: none was told
 	of    int64   // the generation of the state that counts it; zero: one that was lost
+	ahead bool    // asked for before anybody was in line
 }
 
 // A hand is the permits that were fetched and not spent, in order.

@@ -16,8 +16,8 @@ import (
 // is held, never the other way round. None is held while Redis is called, the queue woken,
 // a learner asked or the operator told. The methods of [throttle.Limiter],
 // [throttle.Remote] and [throttle.Replicator] lock mu, as do those that a goroutine or a
-// timer begins with: call, prepare, land, confer, heed, tell, probe, restore, settleUp,
-// hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
+// timer begins with: call, prepare, land, confer, heed, tell, hush, probe, restore,
+// settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
 	store *Store
 	link  *link
@@ -46,6 +46,7 @@ type limiter struct {
 	borrow   func() // borrowed
 
 	ahead  *time.Timer // to the next run, before the hand is empty; nil: none was needed yet
+	quiet  *time.Timer // from which nobody is expected any more; likewise
 	linger *time.Timer // of reports that no run takes along; likewise
 	stats  throttle.StoreState
 	late   overdue
@@ -115,7 +116,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	i := l.hand.find(c)
 	switch {
 	case i >= 0 && l.hand[i].at <= now:
-		return l.spend(i, c), nil
+		return l.spend(now, i, c), nil
 	case i >= 0 && (!l.outage.on || l.store.set.onLoss == FailClosed):
 		return l.hand[i].at, nil
 	case i >= 0:
@@ -131,8 +132,12 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 // spend takes a permit in hand for c. What it holds beyond c stays in hand if a
 // later permit there is for no more, so that the caller it is for can go now. If none
 // is, the store has it back.
-func (l *limiter) spend(i int, c costs) throttle.Instant {
+func (l *limiter) spend(now throttle.Instant, i int, c costs) throttle.Instant {
 	p := l.hand.take(i)
+	if l.store.set.prefetch > 0 {
+		l.demand.pace.saw(now, p.costs)
+		l.prefetch(now)
+	}
 	if l.learning != nil {
 		l.learning.spent = p.first
 	}
@@ -205,7 +210,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
 	}
-	if i >= 0 && l.hand[i].at < f.At || i >= 0 && f.At <= now {
+	if i >= 0 && l.hand[i].at < f.At || i >= 0 && f.At <= now && !l.hand[i].ahead {
 		f = throttle.Forecast{At: l.hand[i].at, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
 	}
 	if l.encoded.learned && f.Limit == learnedName {
@@ -341,7 +346,7 @@ func (l *limiter) Close() error {
 	l.surrender()
 	l.closed, l.wake = true, nil
 	l.node.forget(l)
-	for _, t := range []*time.Timer{l.ahead, l.outage.probe, l.linger} {
+	for _, t := range []*time.Timer{l.ahead, l.quiet, l.outage.probe, l.linger} {
 		if t != nil {
 			t.Stop()
 		}

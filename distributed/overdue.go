@@ -22,17 +22,21 @@ const (
 // count counts permits that came. All of them are void if they are not fresh.
 func (o *overdue) count(permits []permit, fresh bool) {
 	for i := range permits {
-		o.came += uint64(permits[i].count)
+		if !permits[i].ahead {
+			o.came += uint64(permits[i].count)
+		}
 	}
 	if !fresh {
 		o.note(permits)
 	}
 }
 
-// note counts permits that were void.
+// note counts permits that were void. Of those asked for ahead it is for want of callers.
 func (o *overdue) note(permits []permit) {
 	for i := range permits {
-		o.void += uint64(permits[i].count)
+		if !permits[i].ahead {
+			o.void += uint64(permits[i].count)
+		}
 	}
 }
 

@@ -40,7 +40,9 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	}
 	l.known.limits(&got, req.state, &l.clock, now)
 	l.demand.again = 0
-	if len(req.groups) > 0 && len(got.permits) == 0 && got.first > 0 {
+	if l.flight.ahead && got.first > 0 { // there is less than was asked for
+		l.demand.spent = now.Add(l.store.set.horizon)
+	} else if len(req.groups) > 0 && len(got.permits) == 0 && got.first > 0 {
 		l.refrain(now, got.first)
 	}
 	return events

@@ -72,6 +72,7 @@ type settings struct {
 	share         float64
 	replicas      int
 	horizon       time.Duration
+	prefetch      time.Duration
 	deadline      time.Duration
 	maxDeadline   time.Duration
 	firstDeadline time.Duration
@@ -87,6 +88,7 @@ func (s *Store) settings() (settings, error) {
 		share:         cmp.Or(s.Share, DefaultShare),
 		replicas:      s.Replicas,
 		horizon:       cmp.Or(s.Horizon, DefaultHorizon),
+		prefetch:      s.Prefetch,
 		deadline:      cmp.Or(s.Deadline, DefaultDeadline),
 		maxDeadline:   cmp.Or(s.MaxDeadline, DefaultMaxDeadline),
 		firstDeadline: cmp.Or(s.FirstDeadline, DefaultFirstDeadline),
@@ -109,7 +111,7 @@ func (s *Store) settings() (settings, error) {
 		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
 	}
 	for name, d := range map[string]time.Duration{
-		"Horizon": s.Horizon, "Deadline": s.Deadline, "MaxDeadline": s.MaxDeadline,
+		"Horizon": s.Horizon, "Prefetch": s.Prefetch, "Deadline": s.Deadline, "MaxDeadline": s.MaxDeadline,
 		"FirstDeadline": s.FirstDeadline, "BreakFor": s.BreakFor, "Lease": s.Lease,
 	} {
 		if d < 0 {

@@ -36,6 +36,13 @@ type Store struct {
 	// time of the rate shared by the replicas alive. Zero means DefaultHorizon.
 	Horizon time.Duration
 
+	// Prefetch is how long ahead a replica has permits for callers who come steadily, each
+	// for the instant at which one is expected: see the documentation of the package. It is
+	// never longer than Horizon, or than a quarter of the time in which a bucket earns its
+	// burst. Zero means that permits are asked for only for callers in line. 50 ms suits
+	// hundreds of calls a second.
+	Prefetch time.Duration
+
 	// Deadline is the shortest deadline of a call. A call is given four usual
 	// round trips, but no less than Deadline. Zero means DefaultDeadline.
 	Deadline time.Duration

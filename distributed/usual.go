@@ -17,6 +17,9 @@ func (r *request) usual() bool {
 	if r.spelled || !r.limits.usual || !r.bounded || r.latest < 0 || r.state || r.lesson != nil || len(r.reports) > 0 || r.seen.generation == 0 || len(r.groups) != 1 {
 		return false
 	}
+	if r.groups[0].age < 0 { // of a caller who is still to come
+		return false
+	}
 	for _, n := range r.groups[0].costs {
 		if n != 1 {
 			return false

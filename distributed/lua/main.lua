@@ -25,7 +25,8 @@
 --      l n...            what left here while the store was lost
 --      t force heirs...  other limits, and from which each takes over
 --   then the number of groups in line, then of each count, age in line, and the
---      costs of one in permits of each limit
+--      costs of one in permits of each limit; the age is negative of those who are
+--      expected so much later
 --   then how many callers this one knows of; 0: it was never told
 --   then, if callers learn together, the place up to which this one has heard, the
 --      latest ordinal it knows, how many departed without a permit, "1" to rouse the

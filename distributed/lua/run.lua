@@ -22,9 +22,10 @@ end
 
 -- firstFor returns the first instant from now on at which costs are allowed, since
 -- when they are allowed then, and the arrival to spend with. If that instant would
--- be beyond bound it returns only a lower bound for it.
+-- be beyond bound it returns only a lower bound for it. Who is still to come, at
+-- since, goes no sooner.
 local function firstFor(since, bound, costs)
-  local at = now
+  local at = max(now, since)
   for _ = 1, 1000 do
     local arrived = at -- nobody has waited for an instant to come
     if at == now then arrived = max(min(since, now), now - tolerance) end
@@ -62,6 +63,18 @@ local function estimates(costs)
   return false
 end
 
+-- plenty reports whether half of each burst, at least, is at hand at an instant to come.
+-- Only then permits are granted for callers who are still to come.
+local function plenty(at, costs)
+  for i = 1, #rules do
+    local rule = rules[i]
+    if costs[i] > 0 and rule.burst and rule:earliest(at, at, max(costs[i], (rule.burst + rule.burst % 2) / 2)) > at then
+      return false
+    end
+  end
+  return true
+end
+
 -- grant appends the instants of the groups that begin at an argument to a list, in
 -- pairs of an instant and a count. It returns how many pairs, and a lower bound
 -- for the first that is not granted.
@@ -76,6 +89,7 @@ local function grant(arg, list)
     if lane.settled == 0 and estimates(costs) then rare().remember() end
     local joins = false -- the pair before
     while count > 0 do
+      if since > now and not plenty(since, costs) then return given, since end
       local at, charged, arrived = firstFor(since, bound, costs)
       local alone = lane.known and lane.known.alone == 1
       if not charged or given == 128 or at > now and (alone or ahead < 1) or started and at - started > horizon then

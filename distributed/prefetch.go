@@ -1,0 +1,200 @@
+package distributed
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A pace is how fast callers depart here. Its arithmetic takes the instant. The zero pace
+// has seen none.
+type pace struct {
+	last  throttle.Instant // departure
+	gap   time.Duration    // between two departures, smoothed
+	count int              // of departures at the pace, up to paceSteady
+	costs []int64          // of each of them
+}
+
+const (
+	// paceSteady is how many callers in a row ask for the same, with no pause between
+	// them, before more are expected; and how many the gap is smoothed over.
+	paceSteady = 16
+	// paceQuiet is how many gaps without a caller end it. Of callers at random one gap in
+	// 3,000 is as long.
+	paceQuiet = 8
+	// paceStall is a time without a caller that ends no pace: processes and timers are late.
+	paceStall = 10 * time.Millisecond
+	// paceSlow is a gap after which nobody is expected at whatever pace.
+	paceSlow = 100 * time.Millisecond
+)
+
+// saw takes in a departure.
+func (p *pace) saw(now throttle.Instant, costs []int64) {
+	gap := max(now.Sub(p.last), 0)
+	if p.count == 0 || !slices.Equal(costs, p.costs) || p.quiet(now) {
+		*p = pace{last: now, count: 1, costs: costs}
+		return
+	}
+	p.gap += (gap - p.gap) / time.Duration(p.count)
+	p.last, p.count = max(p.last, now), min(p.count+1, paceSteady)
+}
+
+// quiet reports whether so long after the last departure no caller is expected any more.
+func (p *pace) quiet(now throttle.Instant) bool {
+	longest := paceSlow
+	if p.count > 1 {
+		longest = min(longest, max(paceQuiet*p.gap, paceStall))
+	}
+	return now.Sub(p.last) > longest
+}
+
+// steady reports whether callers are expected at the pace.
+func (p *pace) steady(now throttle.Instant) bool {
+	return p.count == paceSteady && p.gap > 0 && !p.quiet(now)
+}
+
+const (
+	// aheadShare is the part of a burst, a fourth, that a run for callers to come may take
+	// from the others, for the time that it is ahead of them.
+	aheadShare = 4
+	// aheadLeast is how many callers must be expected in the time of a run.
+	aheadLeast = 4
+	// aheadInstants is how many instants such a run has at most: each costs the script a
+	// microsecond.
+	aheadInstants = 32
+)
+
+// foresight returns for how long permits are asked for ahead of callers; zero: they are
+// not.
+func (l *limiter) foresight(now throttle.Instant) time.Duration {
+	p, set := &l.demand.pace, &l.store.set
+	if set.prefetch == 0 || !l.encoded.usual || !p.steady(now) || len(p.costs) != len(l.limits) {
+		return 0
+	}
+	ahead := min(set.prefetch, set.horizon, atHand*p.gap)
+	for i, limit := range l.limits {
+		spare := float64(burstOf(limit)-int(p.costs[i])) / l.rates[i] / aheadShare
+		ahead = min(ahead, time.Duration(spare*float64(time.Second)))
+	}
+	if ahead < aheadLeast*p.gap || l.tolerance < p.gap {
+		return 0
+	}
+	return ahead
+}
+
+// prefetch calls for permits for callers who are still to come, if the demand here is
+// steady and those in hand end within a round trip and two callers.
+func (l *limiter) prefetch(now throttle.Instant) {
+	if l.demand.waiting || l.flight.underway || l.outage.on || l.closed || now < max(l.paused, l.demand.spent) {
+		return
+	}
+	ahead := l.foresight(now)
+	if ahead == 0 {
+		return
+	}
+	from, gap := now, l.demand.pace.gap
+	if n := len(l.hand); n > 0 {
+		from = max(now, l.hand[n-1].at)
+	}
+	if from.Sub(now) > l.trip.usual()+2*gap || l.scarce(now) {
+		return
+	}
+	if groups := l.expected(now, from, ahead); len(groups) > 0 {
+		l.demand.spent = now.Add(ahead / aheadLeast)
+		l.start(groups)
+	}
+}
+
+// scarce reports whether the store told that a limit has nothing at hand.
+func (l *limiter) scarce(now throttle.Instant) bool {
+	return slices.ContainsFunc(l.known.next, func(next throttle.Instant) bool { return next > now })
+}
+
+// expected returns the callers who are expected after the instant from, for so long, each
+// at its instant. They come sooner or later than that, so that some permits are in stock:
+// what is used in three quarters of the tolerance. At 700/s, 20 ms ahead, with 2 in hand
+// that will be left then:
+//
+//	3 at once, and one after 1.4 ms, 2.9 ms, ... 20 ms
+func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []group {
+	gap, costs := l.demand.pace.gap, l.demand.pace.costs
+	stock, run := int(min(l.tolerance*3/4, ahead)/gap), int(ahead/gap) // the rest of the tolerance is for what comes late
+	left := max(l.hand.count()-int(from.Sub(now)/gap), 0)
+	lack := max(stock-left, 0)
+	more := run - max(left-stock, 0)
+	if more < run/2 {
+		return nil
+	}
+	req := &l.flight.request
+	req.groups = req.groups[:0]
+	req.latest, req.most = from.Sub(now)+ahead+gap, lack+more
+	age := min(now.Sub(from), -time.Microsecond)
+	if lack > 0 {
+		req.groups = append(req.groups, group{count: lack, age: age, costs: costs})
+	}
+	instants := min(more, aheadInstants)
+	for i := range instants {
+		n := (i+1)*more/instants - i*more/instants
+		wait := ahead * time.Duration(i+1) / time.Duration(instants)
+		req.groups = append(req.groups, group{count: n, age: age - wait, costs: costs})
+	}
+	return req.groups
+}
+
+// keep keeps what is in hand for callers who are expected, until they are not. If none
+// are, or if this limiter is closed, it gives all back.
+func (l *limiter) keep(now throttle.Instant) {
+	if len(l.hand) == 0 {
+		return
+	}
+	ahead := l.foresight(now)
+	if ahead == 0 || l.closed || l.hand.after(now.Add(ahead)) {
+		l.surrender()
+		return
+	}
+	if l.quiet == nil {
+		l.quiet = time.AfterFunc(l.patience(now), l.hush)
+	} else {
+		l.quiet.Reset(l.patience(now))
+	}
+}
+
+// patience returns until when callers are expected though none comes.
+func (l *limiter) patience(now throttle.Instant) time.Duration {
+	p := &l.demand.pace
+	return max(p.last.Add(max(paceQuiet*p.gap, paceStall)).Sub(now), 0) + time.Millisecond
+}
+
+// hush gives back what is in hand at once if no caller is expected any more.
+func (l *limiter) hush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.demand.waiting || l.closed || len(l.hand) == 0 {
+		return
+	}
+	l.expire(l.clock.now())
+	l.keep(l.clock.now())
+	if len(l.hand) == 0 && len(l.reports) > 0 && !l.outage.on {
+		l.start(nil)
+	}
+}
+
+// far reports whether a permit in hand was asked for ahead and is farther off than a call
+// would take, while the store has some at hand. It is a timer that waits for the permit.
+func (l *limiter) far(now throttle.Instant, p permit) bool {
+	return p.ahead && p.at > now.Add(max(l.trip.mean-timerSlack, 0)) && !l.scarce(now)
+}
+
+// short reports whether more callers are in line than was expected, so that a call brings
+// their permits sooner than those in hand are due.
+func (l *limiter) short(now throttle.Instant, n int) bool {
+	near := 0
+	for _, p := range l.hand {
+		if l.far(now, p) {
+			return near < n
+		}
+		near += p.count
+	}
+	return false
+}

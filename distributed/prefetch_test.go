@@ -1,0 +1,249 @@
+package distributed_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+const (
+	prefetchAhead = 50 * time.Millisecond
+	prefetchTrip  = 300 * time.Microsecond
+)
+
+// newPrefetchFleet is a fleet in a bubble that has permits so long ahead, and knows its
+// server.
+func newPrefetchFleet(t *testing.T, replicas int, ahead time.Duration, limit throttle.Limit) *bubbleFleet {
+	f := newBubbleFleet(t, replicas, prefetchTrip, limit)
+	for _, s := range f.stores {
+		distributed.SetPrefetch(s, ahead)
+	}
+	f.meet()
+	return f
+}
+
+// Comers are callers who come to one replica, each once.
+type comers struct {
+	replica  int
+	rate     float64
+	random   *rand.Rand // nil: they come evenly
+	from, to time.Duration
+	waits    []time.Duration // of those who have departed, by arrival; negative: not yet
+}
+
+// come has them come, and returns when all have.
+func (f *bubbleFleet) come(c *comers) {
+	gap := func() time.Duration {
+		if c.random == nil {
+			return time.Duration(1e9 / c.rate)
+		}
+		return time.Duration(c.random.ExpFloat64() / c.rate * 1e9)
+	}
+	for next := c.from; next < c.to; next += gap() {
+		time.Sleep(next - time.Since(f.start))
+		i, arrived := len(c.waits), time.Now()
+		f.mu.Lock()
+		c.waits = append(c.waits, -1)
+		f.mu.Unlock()
+		f.wg.Go(func() {
+			if err := f.queues[c.replica].WaitTurn(f.t.Context(), &shaping.Turn{N: 1, MaxWait: time.Hour}); err != nil {
+				f.t.Errorf("WaitTurn() = %v", err)
+				return
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			c.waits[i] = time.Since(arrived)
+			f.left[c.replica] = append(f.left[c.replica], time.Since(f.start))
+		})
+	}
+}
+
+// Callers who come evenly find their permits at hand, and few calls bring them. None is
+// void. Otherwise each waits for a call of its own.
+func TestSteadyDemandFindsPermitsAtHand(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		ahead  time.Duration
+		waits  time.Duration
+		script float64
+	}{
+		{"on", prefetchAhead, 0, 0.1},
+		{"off", 0, prefetchTrip, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newPrefetchFleet(t, 1, test.ahead, throttle.TokenBucket(1000, time.Second, 100))
+				f.come(&comers{rate: 700, to: 500 * time.Millisecond}) // until the pace is known
+				before, void := f.server.Calls(), f.void()
+				c := &comers{rate: 700, from: 501 * time.Millisecond, to: 1500 * time.Millisecond}
+				f.come(c)
+				calls := float64(f.server.Calls()-before) / float64(len(c.waits))
+				void = f.void() - void
+				f.wg.Wait()
+				if slices.ContainsFunc(c.waits, func(w time.Duration) bool { return w != test.waits }) {
+					t.Errorf("somebody waited %v, want %v", slices.Max(c.waits), test.waits)
+				}
+				if calls > test.script || calls < test.script/2 || void > 0 {
+					t.Errorf("%.3f scripts a call and %d permits void, want %v and none", calls, void, test.script)
+				}
+			})
+		})
+	}
+}
+
+// void returns how many permits came void.
+func (f *bubbleFleet) void() (n uint64) {
+	for _, l := range f.limiters {
+		n += l.State(throttle.InstantOf(time.Now())).Store.Void
+	}
+	return n
+}
+
+// A replica to which nobody comes any more holds nothing a few gaps later, and has told
+// what it did not use.
+func TestQuietReplicaHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newPrefetchFleet(t, 2, prefetchAhead, throttle.TokenBucket(1000, time.Second, 1000))
+		f.come(&comers{rate: 700, to: 515 * time.Millisecond})
+		if n := distributed.InHand(f.limiters[0]); n < 10 {
+			t.Fatalf("%d permits in hand, want those of a run", n)
+		}
+		time.Sleep(15 * time.Millisecond) // 8 gaps since the last caller are 11.4 ms
+		state := f.limiters[0].State(throttle.InstantOf(time.Now()))
+		if n := distributed.InHand(f.limiters[0]); n > 0 || !state.Whole || distributed.Reports(f.limiters[0]) > 0 {
+			t.Errorf("%d permits in hand and %d reports, want nothing", n, distributed.Reports(f.limiters[0]))
+		}
+		before := f.server.Calls()
+		time.Sleep(10 * time.Second)
+		if n := f.server.Calls() - before; n > 0 {
+			t.Errorf("%d calls in ten quiet seconds", n)
+		}
+	})
+}
+
+// The vendor sees no more than without it: in any window R (W+X) + B, with steady callers
+// everywhere, callers for more than the burst at once at one replica, and a pause.
+func TestPrefetchKeepsTheBound(t *testing.T) {
+	seed := seeded(t)
+	synctest.Test(t, func(t *testing.T) {
+		const rate, burst, replicas = 1000, 100, 3
+		limit := throttle.TokenBucket(rate, time.Second, burst)
+		f := newPrefetchFleet(t, replicas, prefetchAhead, limit)
+		held := 0
+		for i := range replicas {
+			c := &comers{replica: i, rate: 0.7 * rate / replicas, random: rand.New(rand.NewPCG(seed, uint64(i))), to: 1500 * time.Millisecond}
+			f.wg.Go(func() { f.come(c) })
+		}
+		for range 3 {
+			time.Sleep(300 * time.Millisecond)
+			for _, l := range f.limiters {
+				held += distributed.InHand(l)
+			}
+			flood := &comers{rate: 1e9, from: time.Since(f.start), to: time.Since(f.start) + 150}
+			f.come(flood)
+		}
+		f.queues[1].Pause(100 * time.Millisecond)
+		f.wg.Wait()
+		if held < 10 {
+			t.Errorf("%d permits were in hand when the floods came, want many", held)
+		}
+		f.within(limit)
+	})
+}
+
+// within tests that no window of departures holds more than the bound.
+func (f *bubbleFleet) within(limit throttle.Limit) {
+	f.t.Helper()
+	var at []throttle.Instant
+	for _, d := range f.all() {
+		at = append(at, throttle.Instant(d))
+	}
+	b := bound{rate: limit.PerSecond(), burst: float64(limit.Burst), x: throttle.Tolerance(limit)}
+	b.judge(f.t, limit.String(), at)
+}
+
+// One replica asks for far more than there is, and has permits ahead of its callers. Those
+// with a few callers wait no longer for it than if nobody had.
+func TestPrefetchStarvesNobody(t *testing.T) {
+	waits := func(t *testing.T, ahead time.Duration, rates ...float64) (longest time.Duration, calls int) {
+		synctest.Test(t, func(t *testing.T) {
+			limit := throttle.TokenBucket(500, time.Second, 50)
+			f := newPrefetchFleet(t, len(rates), ahead, limit)
+			crowds := make([]*comers, len(rates))
+			for i, r := range rates {
+				crowds[i] = &comers{replica: i, rate: r, random: rand.New(rand.NewPCG(1, uint64(i))), to: time.Second}
+				f.wg.Go(func() { f.come(crowds[i]) })
+			}
+			f.wg.Wait()
+			f.within(limit)
+			var all []time.Duration
+			for _, c := range crowds[1:] {
+				all = append(all, c.waits...)
+			}
+			slices.Sort(all)
+			longest, calls = all[len(all)*99/100], f.server.Calls()
+		})
+		return longest, calls
+	}
+	for name, rates := range map[string][]float64{
+		"greedy": {1000, 30, 30, 30}, // it has a line
+		"steady": {430, 15, 15, 15},  // it has none
+	} {
+		t.Run(name, func(t *testing.T) {
+			off, before := waits(t, 0, rates...)
+			on, after := waits(t, prefetchAhead, rates...)
+			t.Logf("p99 of the modest: %v, and %v without; %d scripts, and %d", on, off, after, before)
+			if on > off+off/4 {
+				t.Errorf("99 of 100 modest callers wait up to %v, want %v, as without it", on, off)
+			}
+			if name == "steady" && after > before*3/4 {
+				t.Errorf("%d scripts, want fewer than three quarters of %d", after, before)
+			}
+		})
+	}
+}
+
+// What a crash would lose is never more than the documentation says.
+func TestPrefetchHoldsNoMoreThanItSays(t *testing.T) {
+	seed := seeded(t)
+	synctest.Test(t, func(t *testing.T) {
+		f := newPrefetchFleet(t, 1, prefetchAhead, throttle.TokenBucket(1000, time.Second, 1000))
+		f.wg.Go(func() { f.come(&comers{rate: 700, random: rand.New(rand.NewPCG(seed, 9)), to: 2 * time.Second}) })
+		most := 0
+		for time.Since(f.start) < 2*time.Second {
+			time.Sleep(time.Millisecond)
+			most = max(most, distributed.InHand(f.limiters[0]))
+		}
+		f.wg.Wait()
+		// The pace is the mean of 16 callers, which at random is as much as twice the true one.
+		if want := 2 * (2*700*prefetchAhead.Seconds() + 2); float64(most) > want || most < 20 {
+			t.Errorf("%d permits in hand, want %.0f at most, and those of a run", most, want)
+		}
+	})
+}
+
+// Callers depart over a real Redis as they come, with permits asked for ahead of most.
+func TestPrefetchOverRedis(t *testing.T) {
+	t.Parallel()
+	c := patiently(throttle.TokenBucket(2000, time.Second, 400))
+	c.Callers, c.Arrivals, c.Prefetch = -1, 700, prefetchAhead
+	f := newFleet(t, plan{members: 2, config: c})
+	f.steady()
+	f.pass(time.Second)
+	calls := uint64(0)
+	for _, s := range f.states() {
+		calls += s.Calls
+	}
+	left := len(f.journal.all())
+	t.Logf("%d departures with %d calls", left, calls)
+	if left < 200 {
+		t.Errorf("%d departed, want about 1,400", left)
+	}
+	f.judge()
+}
