@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +37,7 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 				t.Errorf("waits %v: Take() = %v, %v after the call, want a permit", c.waits, at, err)
 			}
 		}
-		l.Fetch(q.Now(), 2, func(yield func(throttle.Request) bool) { _ = yield(one) && yield(one) })
+		l.Fetch(q.Now(), 2, slices.Values([]throttle.Request{one, one}))
 		synctest.Wait()
 		for range 2 {
 			_, _ = l.(throttle.Limiter).Take(q.Now(), one)

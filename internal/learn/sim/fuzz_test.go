@@ -77,7 +77,7 @@ func TestGarbageChangesNothingForLongerThanAWindow(t *testing.T) {
 	t.Parallel()
 	truth := Delta
 	for _, rule := range []Rule{bucket(200, time.Second, 20), {Kind: Fixed, Permits: 600, Per: time.Minute}, {Kind: Log, Permits: 300, Per: 30 * time.Second}} {
-		for seed := range uint64(max(1, 5/scale)) {
+		for seed := range max(1, uint64(5/scale)) {
 			res := Run(Scenario{
 				Vendor: vendor(rule), Style: Garbage, Service: 5 * time.Millisecond, Way: time.Millisecond, Jitter: 0.3, Workers: 64,
 				Changes: []Change{{At: 2 * time.Minute, Style: &truth}},
