@@ -134,9 +134,17 @@ func (n *node) lend() bool {
 	return true
 }
 
-// run runs a call that was lent. The caller does not run what follows it.
+// run runs a call that was lent. The caller does not run what follows it. If it panics,
+// the process ends as it does for a call of a goroutine of its own: a caller who recovered
+// would leave a lane that asks for nothing any more.
 func (n *node) run(c asker) {
 	defer n.store.calling.Done()
+	defer func() {
+		if r := recover(); r != nil {
+			go panic(r)
+			select {}
+		}
+	}()
 	c.call()
 	if next, tells := n.next(false); next != nil {
 		n.carryOn(next, tells)

@@ -226,11 +226,11 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 		if !w.waits {
 			return conclude(ended, err)
 		}
-		if begun != nil && ended == nil {
-			ended = q.tell(w, begun, call)
-		}
-		if call != nil {
+		if call != nil { // before the hook, which may take long
 			call()
+		}
+		if begun != nil && ended == nil {
+			ended = q.tell(w, begun)
 		}
 		select {
 		case <-w.ready:
@@ -263,14 +263,11 @@ func (q *Queue) woken(w *waiter) error {
 }
 
 // tell tells the hook that w waits. If the hook panics, w leaves the line,
-// because nobody will wait for it, and the call that was lent to it is run without it.
-func (q *Queue) tell(w *waiter, begun *Wait, call func()) (ended func(error)) {
+// because nobody will wait for it.
+func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 	defer func() {
 		if ended == nil {
 			_ = q.leave(w)
-			if call != nil {
-				go call()
-			}
 		}
 	}()
 	return q.Hook.wait(w.ctx, begun)

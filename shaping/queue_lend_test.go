@@ -60,6 +60,26 @@ func TestWhoGivesUpDuringItsCallLeavesThePermit(t *testing.T) {
 	})
 }
 
+// A hook that takes long holds up nobody else: the call is made before it.
+func TestASlowHookHoldsUpNoCallThatWasLent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lending{told: newTold()}
+		q := shaping.NewQueue(l)
+		type slow struct{}
+		q.Hook = &shaping.Hook{Wait: func(ctx context.Context, _ shaping.Wait) func(error) {
+			if ctx.Value(slow{}) != nil {
+				time.Sleep(time.Minute)
+			}
+			return func(error) {}
+		}}
+		j := newJournal(t, q)
+		j.come(context.WithValue(t.Context(), slow{}, true), "a", one())
+		j.come(t.Context(), "b", one())
+		time.AfterFunc(2*time.Second, func() { l.tell(1) })
+		j.want("b 2s", "a 1m1s")
+	})
+}
+
 func TestAPanicOfTheHookKeepsNoCallFromRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lending{told: newTold()}

@@ -139,7 +139,7 @@ function bucket.unpromise(b)
   local at, frac = now + whole, rest
   if b.sure > at or b.sure == at and b.sureFrac > frac then at, frac = b.sure, b.sureFrac end
   if at < b.at or at == b.at and frac < b.frac then b.at, b.frac = at, frac end
-  b.sure = false
+  b.sure, b.dirty = false, true
 end
 
 -- hold leaves one permit at an instant, and none saved.

@@ -76,7 +76,7 @@
 // Nobody may call for a while, in the midst of an episode too, and the clock of a store
 // may be set forward. Such a time is no silence of the vendor's: if it is longer than
 // a second and ten intervals of the rate, counts and paces begin anew after it, and an
-// episode that ends with it only widens the estimate. The first estimate is an eighth
+// episode that ends with more than a minute of it only widens the estimate. The first estimate is an eighth
 // at least of the rate that was refused, if its silence is short: lanes that called
 // little before sank to a call in a quarter of an hour.
 //

@@ -117,11 +117,12 @@ func (s *State) conclude(f *Fact) {
 	s.R = s.W * (1 - s.U)
 }
 
-// gone reports whether nobody called for long after the refused could have gone again.
-// Then the silence is the callers' own and no measure of the vendor.
+// gone reports whether nobody called for minutes after the refused could have gone
+// again. Then the silence is the callers' own and no measure of the vendor. A caller who
+// rests for seconds after each refusal is measured: it has no other measure.
 func (s *State) gone(f *Fact) bool {
-	due := max(s.Ref.At.Add(seconds(s.RTT)), s.Until, s.Next)
-	return idle(f.Departed.Sub(due), s.RefR)
+	since := f.Departed.Sub(max(s.Ref.At.Add(seconds(s.RTT)), s.Until, s.Next))
+	return since > time.Minute && idle(since, s.RefR)
 }
 
 // doubt lowers and widens the estimate after a refusal that measured nothing.

@@ -56,3 +56,44 @@ func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A caller who rests for three seconds after each refusal has the vendor's rate measured
+// all the same. One who comes every two seconds to a vendor that refuses all is a probe
+// that goes ever more seldom.
+func TestWhoRestsAfterARefusalIsMeasured(t *testing.T) {
+	known, _ := run(learn.New(learn.Setting{}), 50, 60, 1e6)
+	s, from, tokens := known, 63.0, float64(burst)
+	for from < 363 {
+		var c course
+		before := s.Last.Ordinal
+		for calls := 1; c.refused == 0 && from < 363; calls++ {
+			left := from
+			s, c = runFrom(s, left, tokens, 50, 1e6, 1)
+			tokens -= float64(c.served)
+			from = max(left+0.005, s.Plan(at(left+0.005), s.Last.Ordinal).Hold.Sub(at(0)).Seconds())
+			if rate := s.Plan(at(from), s.Last.Ordinal).Rate; rate > 0 {
+				from = max(from, left+1/rate)
+			}
+			tokens = min(burst, tokens+50*(from-left))
+		}
+		if s.Last.Ordinal == before {
+			t.Fatal("nobody goes")
+		}
+		from, tokens = from+3, burst
+	}
+	if s.W < 40 {
+		t.Errorf("of 50/s %.1f/s are known: %s", s.W, s.String())
+	}
+	refused := 0
+	for second := 400.0; second < 4000; second += 2 {
+		if s.Plan(at(second), s.Last.Ordinal).Hold > at(second) {
+			continue
+		}
+		f := learn.Fact{Departed: at(second), Landed: at(second + 0.005), Ordinal: s.Last.Ordinal + 1, Granted: s.Last.Ordinal + 1, Flying: 1, Waited: true, Refused: true}
+		s = feed(s, f)
+		refused++
+	}
+	if refused > 60 {
+		t.Errorf("a vendor that refuses all was asked %d times in an hour", refused)
+	}
+}
