@@ -103,7 +103,10 @@
 // See [Track]: the level line. Three readings that do not contradict each other
 // must agree before a track binds, a level of fewer than four permits is too
 // coarse to steer by, be that the limit or the most that was ever left, and
-// three refusals that a track did not foresee end its say. A level that is not
+// three refusals that a track did not foresee end its say. A quota whose unit is
+// concurrent-requests bounds the calls in flight as it says; a refusal that tells
+// none of it left lowers that bound by one, unless fifty calls went well before it,
+// and starts no search for a rate. A level that is not
 // full shows the vendor's rate without one refusal; the pace is that rate plus
 // what brings the level to its reserve in four round trips. If a window ends
 // and little is left in the next, what was spent before counts on, and comes

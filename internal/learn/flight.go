@@ -90,6 +90,36 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
+// crammed reports whether the vendor says that it refused f because too many calls are
+// in flight. If no other was, or if processes share the lane, fewer in flight of this
+// process may not help.
+func (s *State) crammed(f *Fact) bool {
+	if f.alone() || s.Setting.Shared {
+		return false
+	}
+	for i := range f.Quotas {
+		if q := &f.Quotas[i]; q.inFlight() && q.sane() && q.Remaining < 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// thin lets fewer calls be in flight, because too many were for what the vendor says it
+// counts. One refusal in fifty calls lowers nothing: calls overtake each other on the way.
+func (s *State) thin(f *Fact) {
+	if s.Mode == Rate { // the told limit bounds them
+		return
+	}
+	most := float64(f.Flying - 1)
+	if s.Mode == Flight && (s.Run >= 50 || s.Step > 0) {
+		most = min(s.Ceil, float64(f.Flying))
+	}
+	s.Ceil = max(1, most)
+	s.Mode, s.Cap, s.Run, s.Step = Flight, s.Ceil, 0, 0
+	s.Episode, s.Probing = false, false
+}
+
 // crowded reports whether, for the fourth time in a row, the refused call left
 // with as many calls in flight as the one refused before, and with more than
 // three of four calls served in between. Then perhaps calls in flight are what

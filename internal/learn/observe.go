@@ -108,6 +108,10 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		return
 	}
 	s.Cut = max(f.Granted, f.Ordinal)
+	if s.crammed(f) {
+		s.thin(f)
+		return
+	}
 	if !s.Episode && s.Blamed < 3 && s.blames(f, now) {
 		s.Blamed++
 		return

@@ -39,6 +39,7 @@ type Track struct {
 	Reset    throttle.Instant // told end of the window, the earliest that was told; zero: none was
 	Strikes  int              // refusals in a row that the track did not foresee
 	Liar     bool             // it said that half was left when a call was refused
+	Flight   bool             // the vendor says that it counts calls in flight
 	Agree    int              // readings in a row that did not contradict the one before
 	Asked    int              // refusals that proved the told end right, since the track began again
 	Whole    bool             // the last window began with all of its permits
@@ -93,8 +94,11 @@ func (q *Quota) Key() uint64 {
 func (q *Quota) sane() bool {
 	return q.HasRemaining && q.HasLimit && !q.Advisory &&
 		q.Limit >= 1 && q.Limit <= 1e9 && q.Remaining >= 0 && q.Remaining <= 2*q.Limit &&
-		(q.Unit == "" || q.Unit == "requests")
+		(q.Unit == "" || q.Unit == "requests" || q.inFlight())
 }
+
+// inFlight reports whether the vendor says that it counts calls in flight.
+func (q *Quota) inFlight() bool { return q.Unit == "concurrent-requests" }
 
 // track returns the track of a quota. A new one takes the place of the oldest.
 func (s *State) track(key uint64) *Track {
@@ -164,21 +168,25 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 		t.Window = q.Window.Seconds()
 	}
 	t.Top = max(t.Top, q.Remaining)
-	t.Held = q.Held
+	t.Held, t.Flight = q.Held, q.inFlight()
 	t.Liar = t.Liar || f.Refused && q.Remaining >= q.Limit/2
 	t.Readings++
-	t.Seen = t.Seen || q.Remaining >= max(1, min(2, q.Limit-1))
+	t.Seen = t.Seen || t.Flight || q.Remaining >= max(1, min(2, q.Limit-1))
 	t.Base = max(t.Base, f.Granted)
 	t.match(f, q.Remaining)
 	t.Agree = min(t.Agree+1, 64)
-	t.level(s, f, v, q.Remaining, at)
+	if !t.Flight {
+		t.level(s, f, v, q.Remaining, at)
+	}
 	if q.HasReset && q.Reset >= 0 {
 		t.resetAt(f, q)
 	}
 	if at >= t.Last.Ordinal && f.Departed >= t.Last.At {
 		t.Last = Mark{at, f.Departed}
 	}
-	t.slope(s, f, q.Remaining)
+	if !t.Flight {
+		t.slope(s, f, q.Remaining)
+	}
 }
 
 // order returns the latest ordinal of those that had left when f did. A store lets
@@ -350,7 +358,7 @@ func (t *Track) match(f *Fact, left float64) {
 
 // flying reports whether the limit bounds calls in flight. Such a limit tells
 // no reset, because nobody knows when a call in flight ends.
-func (t *Track) flying() bool { return t.Match >= 8 && t.Reset == 0 }
+func (t *Track) flying() bool { return t.Flight || t.Match >= 8 && t.Reset == 0 }
 
 // left returns how many permits are left at an instant.
 func (t *Track) left(now throttle.Instant, granted int64) float64 {

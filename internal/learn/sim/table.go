@@ -154,9 +154,9 @@ func flights() []Row {
 		s.Exponential = exp
 		return Row{Name: name, Run: s, Rate: 16 / 0.0511, Gate: Goal{Used: 0.95, RefusedShare: 0.01}, Stretch: Goal{Used: 0.98, RefusedShare: 0.006}}
 	}
-	head := row("16 in flight, IETF", false)
-	head.Run.Style = IETF
-	return []Row{row("16 in flight, constant", false), row("16 in flight, exponential", true), head}
+	unit, plain := row("16 in flight, IETF", false), row("16 in flight, X-RateLimit", false)
+	unit.Run.Style, plain.Run.Style = IETF, NoReset
+	return []Row{row("16 in flight, constant", false), row("16 in flight, exponential", true), unit, plain}
 }
 
 func changes() []Row {

@@ -97,6 +97,9 @@ func (d *door) quota(m *meter, s Style, now int64) learn.Quota {
 		Remaining: float64(max(0, m.left(now))), HasRemaining: true,
 		Reset: m.whole(now), HasReset: m.Kind != Flight,
 	}
+	if m.Kind == Flight && (s == IETF || s == Policy) {
+		q.Unit = "concurrent-requests"
+	}
 	switch s {
 	case Epoch: // the client subtracts the Date of the same answer, in whole seconds
 		end := now + int64(q.Reset)

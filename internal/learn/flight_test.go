@@ -1,0 +1,64 @@
+package learn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A vendor says that twelve calls may be in flight, and counts some that are answered
+// already on a slow machine. No rate is sought then, and as many calls are in flight
+// again as it says.
+func TestToldBoundOfCallsInFlightIsNoRate(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	ordinal := int64(0)
+	answer := func(flying int, left float64, refused bool) {
+		now = now.Add(2 * time.Millisecond)
+		ordinal++
+		f := Fact{Departed: now, Landed: now.Add(20 * time.Millisecond), Ordinal: ordinal, Granted: ordinal + int64(flying) - 1, Flying: flying, Waited: true, Refused: refused}
+		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
+		s = Observe(s, &f, f.Landed)
+	}
+	most := func() int { return s.Plan(now.Add(time.Second), ordinal).Most }
+	for flying := 1; flying <= 12; flying++ {
+		answer(flying, float64(12-flying), false)
+	}
+	for range 6 { // again and again before many were served
+		ordinal += 20 // it left after the last refusal was heard
+		answer(min(9, most()), 0, true)
+		for range 20 {
+			answer(most(), 1, false)
+		}
+		if s.Mode == Rate {
+			t.Fatalf("a rate is sought after a refusal for want of places in flight: %v", &s)
+		}
+	}
+	for range 4000 {
+		answer(most(), 1, false)
+	}
+	if most() != 12 {
+		t.Errorf("%d calls may be in flight, 12 are told: %v", most(), &s)
+	}
+	if ordinal += 20; most() == 12 { // the clock ticks on, and one comes too many
+		if answer(12, 0, true); most() != 12 {
+			t.Errorf("one refusal in thousands lowered what may be in flight to %d", most())
+		}
+	}
+}
+
+// The told bound of one call in flight is believed, too.
+func TestToldBoundOfOneCallInFlight(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	for n := int64(1); n <= 8; n++ {
+		f := Fact{Departed: now, Landed: now.Add(time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true}
+		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 1, HasLimit: true, HasRemaining: true}}
+		s = Observe(s, &f, f.Landed)
+		now = now.Add(time.Millisecond)
+	}
+	if p := s.Plan(now, 8); p.Most != 1 || p.Rate != 0 {
+		t.Errorf("plan %+v, want one call in flight and no rate", p)
+	}
+}
