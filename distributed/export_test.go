@@ -52,8 +52,9 @@ func (skewed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 
 func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); len(args) > 3 && strings.HasPrefix(cmd.Name(), "eval") {
-			args[3+args[2].(int)] = time.Now().UnixMicro() + h.by.Load()
+		args, by := cmd.Args(), h.by.Load()
+		if by != 0 && len(args) > 3 && strings.HasPrefix(cmd.Name(), "eval") {
+			args[3+args[2].(int)] = time.Now().UnixMicro() + by
 		}
 		return next(ctx, cmd)
 	}

@@ -22,8 +22,9 @@ type process struct {
 	index  int // of its first replica
 	depart func(departure)
 
-	mu  sync.Mutex
-	run *run
+	mu   sync.Mutex
+	run  *run
+	skew string // of the clock of Redis, as it was stepped last
 }
 
 // A run is one life of a process.
@@ -38,7 +39,7 @@ type run struct {
 // launch starts a process, which ends with the test.
 func launch(t *testing.T, c config, index int, depart func(departure)) *process {
 	t.Helper()
-	p := &process{t: t, config: c, index: index, depart: depart}
+	p := &process{t: t, config: c, index: index, depart: depart, skew: "0"}
 	p.start()
 	t.Cleanup(p.Kill)
 	return p
@@ -68,6 +69,9 @@ func (p *process) start() {
 	p.run = r
 	p.mu.Unlock()
 	_ = json.NewEncoder(in).Encode(p.config) // where it is dead already, follow tells
+	if p.config.Skewed {
+		p.step(p.skew)
+	}
 }
 
 // follow keeps the thread that starts the process until it has ended: to the
@@ -132,6 +136,15 @@ func (p *process) states() []throttle.StoreState {
 		p.t.Errorf("replica %d does not say how it fares", p.index)
 		return nil
 	}
+}
+
+// step steps the clock of Redis, to so many microseconds from the true time.
+// A process that is started anew knows no other time.
+func (p *process) step(to string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skew = to
+	_, _ = io.WriteString(p.run.in, to+"\n")
 }
 
 // Kill ends the process as SIGKILL does, and returns when it is gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ type config struct {
 	Deadline    time.Duration
 	MaxDeadline time.Duration
 	Prefetch    time.Duration
+	Skewed      bool // the clock of Redis can be stepped
 }
 
 // A place is where Redis is.
@@ -86,6 +88,7 @@ type replica struct {
 	queue   *shaping.Queue
 	depart  func(departure)
 
+	skew    atomic.Int64 // of the clock of Redis, in microseconds
 	cancel  context.CancelFunc
 	calling sync.WaitGroup
 	overdue atomic.Int64 // how long after its deadline a caller came back, at most
@@ -109,11 +112,23 @@ func open(c config, index int, given redis.UniversalClient, depart func(departur
 	return r
 }
 
+// step steps the clock of Redis, to so many microseconds from the true time.
+func (r *replica) step(to string) {
+	skew, err := strconv.ParseInt(to, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	r.skew.Store(skew)
+}
+
 // start lets the callers go.
 func (r *replica) start() error {
 	var err error
 	if r.limiter, err = r.store.Limiter(r.Lane, r.Limits...); err != nil {
 		return err
+	}
+	if r.Skewed {
+		distributed.Skew(r.store, &r.skew)
 	}
 	r.queue = shaping.NewQueue(r.limiter)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -179,6 +194,7 @@ func (r *replica) call(ctx context.Context) bool {
 	}
 	charged := turn.Departure().Charged
 	due, local := distributed.Promised(r.limiter, charged)
+	due = due.Add(-time.Duration(r.skew.Load()) * time.Microsecond)
 	r.depart(departure{Replica: r.index, At: turn.Departed(), Charged: charged, Due: due, Local: local, Waited: waited})
 	return true
 }

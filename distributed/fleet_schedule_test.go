@@ -61,6 +61,7 @@ var mishaps = map[string]func(f *fleet, m mishap) (heal func()){
 		p.Stop()
 		return p.Continue
 	}),
+	"step":                stepped, // of a fleet that is skewed only
 	"freeze of a replica": onProcess(func(p *process) func() { return p.Freeze(80*time.Millisecond, 100*time.Millisecond) }),
 }
 
@@ -119,8 +120,16 @@ func testSchedule(t *testing.T) {
 	t.Helper()
 	f := newFleet(t, plan{members: 2, processes: 2})
 	f.steady()
-	schedule := f.schedule()
-	t.Logf("%v", schedule)
+	spells := f.undergo(f.schedule())
+	f.pass(moment / 2)
+	f.judge(spells...)
+}
+
+// undergo has a schedule befall the fleet, and returns when it is back: with what the
+// vendor may see for it.
+func (f *fleet) undergo(schedule []mishap) []spell {
+	f.t.Helper()
+	f.t.Logf("%v", schedule)
 	from := now()
 	var all sync.WaitGroup
 	one := make(chan struct{}, 1) // what is done to the server is done one after the other
@@ -148,14 +157,19 @@ func testSchedule(t *testing.T) {
 		if slices.Contains(forgetful, m.kind) {
 			spells = append(spells, f.lost(from.Add(m.after), back))
 		}
+		if m.kind == "step" { // on, and in the end on again if it was back
+			spells = append(spells, f.movedOn(from.Add(m.after), back))
+		}
 	}
-	f.pass(moment / 2)
-	f.judge(spells...)
+	return spells
 }
 
 // schedule draws two or three mishaps, of replicas one at most.
 func (f *fleet) schedule() []mishap {
 	kinds := slices.Sorted(maps.Keys(mishaps)) // the same seed, the same schedule
+	if !f.plan.Skewed {
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "step" })
+	}
 	all := make([]mishap, 2+f.random.IntN(2))
 	for i := range all {
 		m := mishap{

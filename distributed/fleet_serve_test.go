@@ -18,8 +18,9 @@ type word struct {
 }
 
 // serve is a replica in a process of its own: a config on the first line of
-// in, then a line for each time that it is asked for its states, and the end
-// when in ends. It returns the exit status.
+// in, then an empty line for each time that it is asked for its states, or by how many
+// microseconds the clock of Redis is stepped, and the end when in ends. It returns the
+// exit status.
 func serve(in io.Reader, out io.Writer) int {
 	lines := bufio.NewScanner(in)
 	lines.Scan()
@@ -40,6 +41,12 @@ func serve(in io.Reader, out io.Writer) int {
 		all = append(all, r)
 	}
 	for lines.Scan() {
+		if step := lines.Text(); step != "" {
+			for _, r := range all {
+				r.step(step)
+			}
+			continue
+		}
 		var w word
 		for _, r := range all {
 			w.States = append(w.States, r.state())
