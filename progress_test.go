@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
@@ -131,17 +132,9 @@ func (r *recovering) run(t *testing.T, base http.RoundTripper, url string, withi
 
 // send sends one request. A worker who is refused comes back a little later.
 func send(ctx context.Context, transport *weir.Transport, url string) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		panic(err)
-	}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
+	if !sent(ctx, transport, url) {
 		time.Sleep(10 * time.Millisecond)
-		return
 	}
-	_, _ = io.Copy(io.Discard, resp.Body)
-	_ = resp.Body.Close()
 }
 
 // It takes four seconds. A lane that was refused by chance while the machine was late
@@ -178,6 +171,86 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 				return w.Result(), nil
 			}), "http://vendor.example/things", 3*time.Second)
 		})
+	}
+}
+
+// A lane learns a hidden 50/s, and is served at it however its workers behave: over
+// real sockets, in real time.
+//
+//   - who rests: a worker who is refused is told, and comes again 1.2 s later, so an
+//     episode has few probes;
+//   - after a rest: nobody calls for three seconds, and the first who does is refused by
+//     chance, which is no silence of the vendor's.
+func TestLearnedLaneServesWhoRests(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rest time.Duration // of a worker after a refusal
+		idle time.Duration // of all, once, before a refusal by chance
+	}{
+		{"who rests", 1200 * time.Millisecond, 0},
+		{"after a rest", 0, 3 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(50, time.Second, 5)}, Service: 5 * time.Millisecond}
+			server := testserver.Run(t, testserver.Listen, vendor)
+			transport := &weir.Transport{Base: server.Transport(), Retry: &backoff.Policy{MaxThrottled: -1}, Logger: slog.New(slog.DiscardHandler)}
+			defer transport.Close()
+			var served atomic.Int64
+			work := func(d time.Duration) (perSecond float64) {
+				before, began := served.Load(), time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), d)
+				defer cancel()
+				var wg sync.WaitGroup
+				for range 8 {
+					wg.Go(func() {
+						for ctx.Err() == nil {
+							if sent(ctx, transport, server.URL) {
+								served.Add(1)
+							} else {
+								rest(ctx, c.rest)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				return float64(served.Load()-before) / time.Since(began).Seconds()
+			}
+			learning := work(6 * time.Second)
+			if c.idle > 0 {
+				time.Sleep(c.idle)
+				var refused atomic.Bool
+				vendor.SetFaults(testserver.Fault{Match: func(*http.Request) bool { return refused.CompareAndSwap(false, true) }})
+			}
+			got := work(5 * time.Second)
+			t.Logf("%.1f/s at first, then %.1f/s", learning, got)
+			if got < 32 {
+				t.Errorf("of a hidden 50/s %.1f/s were served", got)
+			}
+		})
+	}
+}
+
+// sent reports whether a request was answered well.
+func sent(ctx context.Context, transport *weir.Transport, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// rest waits, or until the context ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
