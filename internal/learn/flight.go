@@ -91,14 +91,14 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 }
 
 // crammed reports whether the vendor says that it refused f because too many calls are
-// in flight. If no other was, or if processes share the lane, fewer in flight of this
-// process may not help.
+// in flight. If no other was, if a time was told, or if processes share the lane, fewer
+// in flight of this process may not help.
 func (s *State) crammed(f *Fact) bool {
-	if f.alone() || s.Setting.Shared {
+	if f.alone() || s.Setting.Shared || f.Until > 0 {
 		return false
 	}
 	for i := range f.Quotas {
-		if q := &f.Quotas[i]; q.inFlight() && q.sane() && q.Remaining < 1 {
+		if q := &f.Quotas[i]; q.sane() && q.Remaining < 1 && s.track(q.Key()).flying() {
 			return true
 		}
 	}
@@ -108,9 +108,6 @@ func (s *State) crammed(f *Fact) bool {
 // thin lets fewer calls be in flight, because too many were for what the vendor says it
 // counts. One refusal in fifty calls lowers nothing: calls overtake each other on the way.
 func (s *State) thin(f *Fact) {
-	if s.Mode == Rate { // the told limit bounds them
-		return
-	}
 	most := float64(f.Flying - 1)
 	if s.Mode == Flight && (s.Run >= 50 || s.Step > 0) {
 		most = min(s.Ceil, float64(f.Flying))
