@@ -171,7 +171,8 @@
 //	Redis 7.2.6, 7.4.1                all
 //	Redis 8.0, its branch of 10/2024  all
 //	Valkey 8.0.1                      all
-//	KeyDB, Dragonfly, Redis 6.0       not tried
+//	KeyDB, its branch of 4/2024       all but too few replicas: it runs scripts also then
+//	Dragonfly, Redis 6.0              not tried
 //
 // # When not to use it
 //
