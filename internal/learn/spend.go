@@ -95,19 +95,27 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	return blamed
 }
 
-// plenty reports whether all trusted tracks say that at least half is left.
-// Tracks that said so when a call was refused are not asked.
+// plenty reports whether all trusted tracks say that at least half is left, and that at
+// the rate in force it lasts as long as the window does. Tracks that said so when a call
+// was refused are not asked.
 func (s *State) plenty(f *Fact) bool {
 	some := false
 	for i := range s.Tracks {
 		t := &s.Tracks[i]
 		switch {
 		case t.Key == 0 || t.Liar || t.Last.Ordinal != f.Ordinal:
-		case !t.binds(s) || t.flying() || t.rough(s) || t.left(f.Departed, f.Ordinal) < max(3, t.Limit/2):
+		case !t.binds(s) || t.flying() || t.rough(s) || !t.ample(s, f):
 			return false
 		default:
 			some = true
 		}
 	}
 	return some
+}
+
+// ample reports whether so much is left that the rate in force may rise. A window of
+// which no end is told lasts as long as the vendor's period.
+func (t *Track) ample(s *State, f *Fact) bool {
+	left, rest := t.left(f.Departed, f.Ordinal), max(t.Reset.Sub(f.Departed).Seconds(), s.P)
+	return left >= max(3, t.Limit/2) && (t.Slope > 0 || left >= s.R*rest)
 }

@@ -28,3 +28,20 @@ func TestBlameDoesNotEndALevelsRise(t *testing.T) {
 		t.Errorf("after a hundred refusals the level rises by %.3g/s, calls leave at 100/s", got)
 	}
 }
+
+// A window that has just begun has most of its permits left. That is no reason to go
+// faster than it bears.
+func TestFullWindowRaisesNoRate(t *testing.T) {
+	now := throttle.Instant(1_700_000_000_000_000_000)
+	s := New(Setting{})
+	s.Mode, s.W, s.U, s.R, s.P, s.RTT = Rate, 80, 0.4, 60, 1, 0.01
+	for n := int64(1); n <= 39; n++ {
+		now = now.Add(time.Second / 60)
+		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true}
+		f.Quotas = []Quota{{Limit: 80, Remaining: float64(80 - n), HasLimit: true, HasRemaining: true}}
+		s = Observe(s, &f, f.Landed)
+	}
+	if s.R > 120 {
+		t.Errorf("half of 80 in a second is left, and calls go at %.0f/s: %v", s.R, &s)
+	}
+}
