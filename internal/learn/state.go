@@ -68,6 +68,8 @@ type State struct {
 	Pause float64 // seconds of the last silence
 	Early float64 // share of refusals that came early in their search, smoothed
 	Mute  bool    // the last episode told nothing
+	Muted float64 // calls per second that were served before it
+	Part  bool    // the estimate is of one window, of which a part may have passed before
 	Whole bool    // this episode began a window, and the one before told nothing
 	Burst float64 // B at first
 
