@@ -41,8 +41,8 @@
 // A search takes at least 0.045 s/U, 0.4 round trips/U, a third less than U
 // periods/U of windows, and as long as a silence cost: losing the share U of n
 // calls costs what one silence does when n = W silence/U. Silences that nobody
-// told count for no more than 0.8 s, unless they are blocks of equal length, and a
-// search takes 20 s or three periods at most for a silence's sake: one second in
+// told count for no more than 0.8 s, unless they are blocks of about equal length, and a
+// search takes 20 s, three periods or ten blocks at most for a silence's sake: one second in
 // twenty is what a bucket with Retry-After in whole seconds may lose by it. A wide
 // estimate searches four times faster, because it is there to be narrowed; if it
 // stays wide three times running it is taken slower each time, since a ramp that is
@@ -82,7 +82,10 @@
 //
 // Probes go one at a time, 1.5 times further apart each, at round instants of
 // the wall clock and since the window began, for windows end there, and at the
-// end of a cycle that two silences agreed on. A count of fewer than 0.5/U calls
+// end of a cycle that two silences agreed on. If refusals block the lane, the second
+// probe waits for 0.95 of the last block, so that the silence shrinks until a probe is
+// refused. Silences count as equal within 0.3 of their length, because probes that are
+// 1.5 times further apart each tell no more. A count of fewer than 0.5/U calls
 // says less than is known and only widens U.
 //
 // # Told times
@@ -150,7 +153,11 @@
 //   - The median of told resets: the earliest one of a window is exact to the
 //     smallest fraction of a second at which an answer came.
 //   - Probes twice as far apart each: fewer of them, but windows lose their
-//     beginnings.
+//     beginnings. Probes 2.5 times further apart each from the seventh of the first
+//     silence on: a window that doubled was found after 153 s instead of 59 s.
+//   - If refusals block: no bound above 1.2 times what was served, three fifths of the
+//     estimate after an early refusal, and calls in flight as the hypothesis after the
+//     second refusal with as many in flight: as many lanes were low, and more stuck.
 //   - A weak pull of the level towards its reserve (0.25 s instead of four round
 //     trips): an error of the slope then empties the bucket.
 //   - Raising the rate by half in each period without a told time: searches in bare

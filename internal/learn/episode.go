@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"math"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -44,7 +45,8 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 	s.probeAfter(now)
 }
 
-// probeAfter sets the instant of the next probe.
+// probeAfter sets the instant of the next probe. The first one is quick. If it is
+// refused, the next goes when a window ends or a block, as far as that is known.
 func (s *State) probeAfter(now throttle.Instant) {
 	if s.Gap == 0 {
 		s.Gap = max(s.RTT, 1/s.RefR)
@@ -53,8 +55,14 @@ func (s *State) probeAfter(now throttle.Instant) {
 	}
 	s.Gap = min(s.Gap, 3600)
 	s.Next = s.round(now, s.Gap)
-	if end := s.End.At.Add(seconds(s.Cycle)); s.Gap > 4*s.RTT && s.Asked.Ordinal > 0 && end > s.Next {
+	if s.Asked.Ordinal == 0 {
+		return
+	}
+	if end := s.End.At.Add(seconds(s.Cycle)); s.Gap > 4*s.RTT && end > s.Next {
 		s.Next = end
+	}
+	if end := s.Ref.At.Add(seconds(0.95 * s.Block)); end > s.Next {
+		s.Next, s.Gap = end, max(s.Gap, 0.05*s.Block)
 	}
 }
 
@@ -166,7 +174,8 @@ func (s *State) noteEarly() {
 // mute reports whether a window was used up long before its end, which may tell
 // nothing of its size. Some vendors go on counting the last window, and tell the
 // end of this one. A narrow estimate is doubted less than a wide one. It reports so
-// only once in a row, because the limit may have fallen.
+// only once in a row, because the limit may have fallen, and not after as long a
+// silence as the last one, because that may be a block.
 func (s *State) mute(f *Fact) bool {
 	n, t := s.count(f), f.Departed.Sub(s.End.At).Seconds()
 	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
@@ -175,7 +184,7 @@ func (s *State) mute(f *Fact) bool {
 		least = 0.8
 	}
 	s.Whole = s.Mute
-	s.Mute = s.W > 0 && !s.Mute && told > 2 && n < least*s.W*t
+	s.Mute = s.W > 0 && !s.Mute && told > 2 && math.Abs(told-s.Pause) > 0.05*told && n < least*s.W*t
 	if s.Mute {
 		if s.Part && told > s.P && n <= s.W*s.P+8 {
 			s.W *= s.P / told // what the first window served was served by all of it

@@ -49,6 +49,7 @@ func (s *State) sample(f *Fact) sample {
 	m.long = s.W > 0 && m.silence > max(8/s.W, 4*s.RTT)
 	m.again = s.cycle(m.t, m.long)
 	m.block = m.long && !m.again && math.Abs(m.silence-s.Pause) < 0.05*m.silence
+	s.blocks(m)
 	s.Pause = m.silence
 	return m
 }
@@ -105,10 +106,23 @@ func (s *State) measure(f *Fact) {
 		s.G = max(0, s.G-max(0, s.P*(1-s.W/s.RefR)))
 	}
 	switch {
-	case m.block:
+	case m.block, s.Block > 0:
 		s.G = m.silence
 	case !s.told():
 		s.G = min(s.G, 0.8)
+	}
+}
+
+// blocks notes whether a refusal blocks the lane: a silence is as long as the one
+// before, as far as probes can tell, and too long for a window of what was served at
+// once.
+func (s *State) blocks(m sample) {
+	same := m.long && math.Abs(m.silence-s.Pause) < 0.3*m.silence && s.Burst < s.W*m.silence/4
+	switch {
+	case same, s.Block > 0 && m.silence > s.Block:
+		s.Block = m.silence
+	case m.silence < 0.7*s.Block:
+		s.Block = 0
 	}
 }
 

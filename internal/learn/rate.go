@@ -11,7 +11,7 @@ const (
 
 // search returns how many calls a search for the limit takes.
 func (s *State) search() float64 {
-	g := min(s.G*min(1, 0.25/s.U), s.U*max(20, 3*s.P))
+	g := min(s.G*min(1, 0.25/s.U), s.U*max(20, 3*s.P, 10*s.Block))
 	if s.told() && s.windows() {
 		g = max(g, s.U*min(12, 20*s.P*s.U*s.U))
 	}

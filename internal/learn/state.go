@@ -29,6 +29,9 @@ type Mark struct {
 type State struct {
 	Setting Setting
 	Mode    Mode
+	Mute    bool             // the last episode told nothing
+	Whole   bool             // this episode began a window, and the one before told nothing
+	Part    bool             // the estimate is of one window, of which a part may have passed before
 	RTT     float64          // seconds from a departure until its fact is heard, smoothed
 	Cut     int64            // refusals of departures up to this ordinal were heard
 	Until   throttle.Instant // before which the vendor wants no calls
@@ -66,11 +69,9 @@ type State struct {
 	Turn  float64 // seconds between the ends of the last two long silences; zero: the last one was short
 	Cycle float64 // seconds of the vendor's windows, when two silences agreed; zero: unknown
 	Pause float64 // seconds of the last silence
+	Block float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
 	Early float64 // share of refusals that came early in their search, smoothed
-	Mute  bool    // the last episode told nothing
-	Muted float64 // calls per second that were served before it
-	Part  bool    // the estimate is of one window, of which a part may have passed before
-	Whole bool    // this episode began a window, and the one before told nothing
+	Muted float64 // calls per second that were served before the last episode that told nothing
 	Burst float64 // B at first
 
 	End     Mark // the call whose service ended the last episode; at first, the first departure
@@ -78,9 +79,9 @@ type State struct {
 
 	// The episode: from a refusal to the first call served that left after it was heard.
 	Episode bool
+	Probing bool             // one call goes at a time
 	Ref     Mark             // the first refused departure
 	RefR    float64          // rate in force at it
-	Probing bool             // one call goes at a time
 	Asked   Mark             // the newest refused probe; its Ordinal is zero if there was none
 	Gap     float64          // seconds from the last probe to the next
 	Next    throttle.Instant // when the next probe goes

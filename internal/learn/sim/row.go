@@ -15,6 +15,7 @@ type Goal struct {
 	RefusedShare float64 // refused, a share of served and refused, at most
 	Refused      int     // at most so many in the run
 	Back         float64 // seconds from the last change until all is well, at most
+	Probes       int     // at most so many ask in vain for the end of a silence, one after the other
 	First        bool    // first refusals at most max(20, half of what was accepted)
 }
 
@@ -34,13 +35,13 @@ type Score struct {
 	Wall, Used, RefusedShare, Back float64
 	Refused                        int
 	P99                            time.Duration
-	First, Accepted, Early         int
+	First, Accepted, Early, Probes int
 }
 
 // Play runs the row with a seed.
 func (r Row) Play(seed uint64) Score {
 	res := Run(r.Run, seed)
-	s := Score{Refused: res.All, P99: res.P99, First: res.First, Accepted: res.Accepted, Early: res.Early}
+	s := Score{Refused: res.All, P99: res.P99, First: res.First, Accepted: res.Accepted, Early: res.Early, Probes: res.Probes}
 	if r.Ideal > 0 {
 		s.Wall = res.Wall.Seconds() / r.Ideal.Seconds()
 	}
@@ -100,6 +101,9 @@ func (g Goal) Misses(s Score) []string {
 	if g.Back > 0 && s.Back > g.Back {
 		m = append(m, "back")
 	}
+	if g.Probes > 0 && s.Probes > g.Probes {
+		m = append(m, "probes")
+	}
 	if g.First && s.First > max(20, s.Accepted/2) {
 		m = append(m, "first")
 	}
@@ -148,6 +152,7 @@ func (r Row) Summarize(scores []Score) Summary {
 		{func(s Score) float64 { return float64(s.First) }, true, func(s *Score, v float64) { s.First = int(v) }},
 		{func(s Score) float64 { return float64(s.Accepted) }, false, func(s *Score, v float64) { s.Accepted = int(v) }},
 		{func(s Score) float64 { return float64(s.Early) }, true, func(s *Score, v float64) { s.Early = int(v) }},
+		{func(s Score) float64 { return float64(s.Probes) }, true, func(s *Score, v float64) { s.Probes = int(v) }},
 	}
 	for _, f := range fields {
 		m, w := pick(f.get, f.high)
@@ -173,6 +178,7 @@ func (g Goal) String() string {
 	add(g.RefusedShare > 0, "%.1f%%", 100*g.RefusedShare)
 	add(g.Refused > 0, "%d", g.Refused)
 	add(g.Back > 0, "back %.0fs", g.Back)
+	add(g.Probes > 0, "%d probes", g.Probes)
 	add(g.First, "first")
 	return strings.Join(b, " ")
 }

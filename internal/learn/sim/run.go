@@ -39,33 +39,35 @@ type call struct {
 
 type world struct {
 	Scenario
-	rng     *rand.Rand
-	now     int64
-	start   int64
-	events  []event
-	seq     uint64
-	door    *door
-	calls   []call
-	free    []int32
-	line    []waiting // oldest at head
-	head    int
-	flying  int
-	granted int64
-	limiter throttle.Limiter
-	state   learn.State
-	plan    learn.Plan
-	timerAt int64
-	told    int64 // nothing may leave before it
-	heardAt int64 // when the first refusal was heard
-	unans   map[int64]struct{}
-	strange float64
-	burst   int
-	lats    []float64
-	res     Result
-	served  int
-	ended   bool
-	blocked bool  // by the plan's hold or bound, not by the limiter
-	opened  int64 // when that ended last: late permits are credited from then on
+	rng       *rand.Rand
+	now       int64
+	start     int64
+	events    []event
+	seq       uint64
+	door      *door
+	calls     []call
+	free      []int32
+	line      []waiting // oldest at head
+	head      int
+	flying    int
+	granted   int64
+	limiter   throttle.Limiter
+	state     learn.State
+	plan      learn.Plan
+	timerAt   int64
+	told      int64 // nothing may leave before it
+	heardAt   int64 // when the first refusal was heard
+	unans     map[int64]struct{}
+	asked     int              // refused in a row, each after the one before was heard
+	refusedAt throttle.Instant // when the last of them was heard
+	strange   float64
+	burst     int
+	lats      []float64
+	res       Result
+	served    int
+	ended     bool
+	blocked   bool  // by the plan's hold or bound, not by the limiter
+	opened    int64 // when that ended last: late permits are credited from then on
 }
 
 type waiting struct {
@@ -229,6 +231,7 @@ func (w *world) land(id int32) {
 		}
 	}
 	w.count(c)
+	w.probe(f)
 	if f.Refused {
 		w.rejoin(waiting{since: w.now, line: c.line, refused: c.refused + 1})
 	} else if w.Workers > 0 {
@@ -241,6 +244,21 @@ func (w *world) land(id int32) {
 		w.free = append(w.free, id)
 	}
 	w.pump()
+}
+
+// probe counts the refusals of calls that left after the one before was heard, in a
+// row.
+func (w *world) probe(f *learn.Fact) {
+	switch {
+	case !f.Refused:
+		w.asked = 0
+	case f.Departed >= w.refusedAt:
+		w.asked++
+		w.refusedAt = f.Landed
+	}
+	if w.now-w.start >= int64(w.From) {
+		w.res.Probes = max(w.res.Probes, w.asked-1)
+	}
 }
 
 func (w *world) late() int64 { return int64(float64(w.Late) * (0.5 + w.rng.Float64())) }

@@ -48,6 +48,7 @@ type Result struct {
 	First    int           // refused before the first call that left after the first refusal was heard
 	Accepted int           // accepted before the first refusal was heard
 	Early    int           // departures before a told time
+	Probes   int           // most calls since From that asked in vain, one after the other
 	Worst    int           // most refusals of one call
 	P99      time.Duration // in line to served
 	Bins     []Bin

@@ -68,7 +68,8 @@ func TestTableSeesAClientThatDoesNotLearn(t *testing.T) {
 var near = map[string]bool{
 	"window 600/min aligned, bare":      true,
 	"window 600/min first use, bare":    true,
-	"30 s block on exhaustion, bare":    true,
+	"window 50/5s, 30 s block, bare":    true,
+	"16 in flight, 10 s block, bare":    true,
 	"10/s doubled, bare":                true,
 	"200/s doubled, Retry-After s":      true,
 	"window 600 to 1,200":               true,

@@ -133,6 +133,8 @@ func windows() []Row {
 	counting.RefusalsCount = true
 	block := vendor(bucket(10, time.Second, 10))
 	block.Block = 30 * time.Second
+	blockingWindow := vendor(fixed(Fixed, 50, 5*time.Second))
+	blockingWindow.Block = 30 * time.Second
 	return []Row{
 		row("window 600/min aligned, bare", vendor(fixed(Fixed, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.97, RefusedShare: 0.01}, Goal{Used: 0.99, RefusedShare: 0.0034}),
 		row("window 600/min first use, bare", vendor(fixed(FirstUse, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.97, RefusedShare: 0.01}, Goal{Used: 0.99, RefusedShare: 0.0034}),
@@ -144,7 +146,8 @@ func windows() []Row {
 		row("10/s + 300/min, tightest told", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
 		row("10/s + 300/min + 5,000/d, tightest", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m), fixed(Fixed, 5000, day)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
 		row("refusals count, log 600/min, bare", counting, Bare, 4*m, 14*m, 10, Goal{Used: 0.5}, Goal{Used: 0.9}),
-		row("30 s block on exhaustion, bare", block, Bare, 4*m, 24*m, 10, Goal{Used: 0.5}, Goal{Used: 0.9}),
+		row("30 s block on exhaustion, bare", block, Bare, 4*m, 24*m, 10, Goal{Used: 0.8, Probes: 10}, Goal{Used: 0.9, Probes: 4}),
+		row("window 50/5s, 30 s block, bare", blockingWindow, Bare, 10*m, 40*m, 10, Goal{Used: 0.5, Probes: 10}, Goal{Used: 0.9, Probes: 4}),
 	}
 }
 
@@ -156,7 +159,11 @@ func flights() []Row {
 	}
 	unit, plain := row("16 in flight, IETF", false), row("16 in flight, X-RateLimit", false)
 	unit.Run.Style, plain.Run.Style = IETF, NoReset
-	return []Row{row("16 in flight, constant", false), row("16 in flight, exponential", true), unit, plain}
+	block := row("16 in flight, 10 s block, bare", false)
+	block.Run.Vendor.Block = 10 * time.Second
+	block.Run = block.Run.over(2*time.Minute, 12*time.Minute)
+	block.Gate, block.Stretch = Goal{Used: 0.5, Probes: 10}, Goal{Used: 0.9, Probes: 4}
+	return []Row{row("16 in flight, constant", false), row("16 in flight, exponential", true), unit, plain, block}
 }
 
 func changes() []Row {
