@@ -121,7 +121,8 @@
 // and little is left in the next, what was spent before counts on, and comes
 // back at the limit over the window. A window is spent as calls come down to
 // its reserve, and held for its end; while half of it and more is left, and lasts to its
-// end, the rate rises by a twentieth with each call; a first window of which nobody knows that
+// end, the rate rises by a twentieth with each call, and by 22 % in a round trip if it
+// lasts twice as long; a first window of which nobody knows that
 // it is one is asked again after a second.
 //
 // # How it is used

@@ -38,9 +38,7 @@ func (s *State) grow(f *Fact) {
 	if s.X > 1.5 && s.P > 0 && s.told() { // for more than a period it served more than it did: the limit rose
 		step = max(step, 0.4/(s.R*s.P))
 	}
-	if s.plenty(f) {
-		step = max(step, 0.05)
-	}
+	step = max(step, s.plenty(f))
 	calls := max(1, float64(f.Flying))
 	s.Rise = min(step, mostRise/calls)
 	s.R *= math.Exp(s.Rise)

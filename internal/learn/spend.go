@@ -95,27 +95,39 @@ func (s *State) blames(f *Fact, now throttle.Instant) bool {
 	return blamed
 }
 
-// plenty reports whether all trusted tracks say that at least half is left, and that at
-// the rate in force it lasts as long as the window does. Tracks that said so when a call
-// was refused are not asked.
-func (s *State) plenty(f *Fact) bool {
-	some := false
+// plenty returns by how much the logarithm of the rate in force may rise at once: not at
+// all unless all trusted tracks say that at least half is left, and that at this rate it
+// lasts as long as the window does. If it lasts twice as long by all of them, the estimate
+// is far too low. Tracks that said so when a call was refused are not asked.
+func (s *State) plenty(f *Fact) float64 {
+	step := 0.0
 	for i := range s.Tracks {
 		t := &s.Tracks[i]
-		switch {
-		case t.Key == 0 || t.Liar || t.Last.Ordinal != f.Ordinal:
-		case !t.binds(s) || t.flying() || t.rough(s) || !t.ample(s, f):
-			return false
-		default:
-			some = true
+		if t.Key == 0 || t.Liar || t.Last.Ordinal != f.Ordinal {
+			continue
+		}
+		if !t.binds(s) || t.flying() || t.rough(s) || !t.ample(s, f, 1) {
+			return 0
+		}
+		if !t.ample(s, f, 2) {
+			step = 0.05
+		} else if step == 0 {
+			step = mostRise
 		}
 	}
-	return some
+	return step
 }
 
-// ample reports whether so much is left that the rate in force may rise. A window of
-// which no end is told lasts as long as the vendor's period.
-func (t *Track) ample(s *State, f *Fact) bool {
+// ample reports whether at least half is left, and so much that the rate in force may be
+// so many times as high. A window of which no end is told lasts as long as the vendor's
+// period.
+func (t *Track) ample(s *State, f *Fact, times float64) bool {
 	left, rest := t.left(f.Departed, f.Ordinal), max(t.Reset.Sub(f.Departed).Seconds(), s.P)
-	return left >= max(3, t.Limit/2) && (t.Slope > 0 || left >= s.R*rest)
+	if left < max(3, t.Limit/2) {
+		return false
+	}
+	if t.Slope > 0 {
+		return times <= 1 || t.Slope >= times*s.R
+	}
+	return left >= times*s.R*rest && (times <= 1 || rest > 0)
 }

@@ -45,3 +45,20 @@ func TestFullWindowRaisesNoRate(t *testing.T) {
 		t.Errorf("half of 80 in a second is left, and calls go at %.0f/s: %v", s.R, &s)
 	}
 }
+
+// An estimate that is a tenth of what a told window bears is left behind within twenty
+// calls, and no rate above what the window bears is.
+func TestFarTooLowRateRisesByToldQuotas(t *testing.T) {
+	now := throttle.Instant(1_700_000_000_000_000_000)
+	s := New(Setting{})
+	s.Mode, s.W, s.U, s.R, s.RTT = Rate, 0.3, 0.1, 0.3, 0.01
+	for n := int64(1); n <= 20; n++ {
+		now = now.Add(time.Second)
+		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true}
+		f.Quotas = []Quota{{Limit: 62, Remaining: 58, Reset: 10 * time.Second, HasLimit: true, HasRemaining: true, HasReset: true}}
+		s = Observe(s, &f, f.Landed)
+	}
+	if s.R < 2.5 || s.R > 12 {
+		t.Errorf("calls go at %.2f/s after twenty, 58 are left for ten seconds: %v", s.R, &s)
+	}
+}
