@@ -10,22 +10,26 @@ import (
 
 // call is one call to the store.
 func (l *limiter) call() {
+	landed := false
+	defer func() {
+		if !landed {
+			l.abandon()
+		}
+	}()
 	l.link.subscribe()
+	began, deadline := time.Now(), l.longestCall()
 	done := l.approach().allow()
 	if done == nil {
+		landed = true
 		l.land(func() { l.failed("open") }, func() {})
 		return
 	}
 	lesson := l.confer()
-	req, deadline := l.prepare(lesson)
-	o := l.exchange(req, deadline)
-	if o.stalled {
-		done(errStalled)
-	} else {
-		done(o.err)
-	}
+	req := l.prepare(lesson)
+	o := l.exchange(req, began, deadline, done)
 	l.link.ended(o.cause)
 	l.called(l.flight.purpose, o.read.Add(-o.took), o.took, o.cause)
+	landed = true
 	var events []throttle.StoreEvent
 	l.land(func() {
 		l.stats.Calls++
@@ -43,6 +47,28 @@ func (l *limiter) call() {
 			l.heed(o.said, o.reply.count())
 		}
 	})
+}
+
+// abandon ends a call in which something panicked: a watcher, or a function of the
+// client's options. The caller to whom it was lent has the panic, and leaves the line: by
+// that the queue asks again, for the others.
+func (l *limiter) abandon() {
+	l.take(func() { l.missed(&l.flight.request, "panic") })
+	l.landed(false)
+}
+
+// longestCall returns how long a call may take that begins now.
+func (l *limiter) longestCall() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	set := &l.store.set
+	deadline := l.trip.deadline(set)
+	if l.known.met && !l.outage.on && l.link.own {
+		return deadline
+	}
+	// It dials, or knows no deadline: callers wait no longer than for any other.
+	l.waitAtMost(deadline)
+	return set.firstDeadline
 }
 
 // approach returns the node that holds the lane's keys.
@@ -78,7 +104,7 @@ func (l *limiter) missed(req *request, cause string) {
 }
 
 // prepare makes the request of a call that leaves now.
-func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration) {
+func (l *limiter) prepare(lesson *lesson) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, set, f := l.clock.now(), &l.store.set, &l.flight
@@ -86,7 +112,7 @@ func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration)
 	if f.limits != l.encoded {
 		f.groups = nil // they were replaced before it left
 	}
-	req = &f.request
+	req := &f.request
 	req.limits, req.groups, req.lesson = l.encoded, f.groups, lesson
 	// Credit for time in line must not be void when it arrives.
 	req.tolerance = max(l.tolerance/2-l.trip.usual(), 0)
@@ -104,13 +130,7 @@ func (l *limiter) prepare(lesson *lesson) (req *request, deadline time.Duration)
 	f.purpose = l.operation()
 	f.leave(l.reports, l.outage.spent, l.voided)
 	l.reports = nil
-	deadline = l.trip.deadline(set)
-	if !l.known.met || l.outage.on || !l.link.own {
-		// It dials, or knows no deadline: callers wait no longer than for any other.
-		l.waitAtMost(deadline)
-		deadline = set.firstDeadline
-	}
-	return req, deadline
+	return req
 }
 
 // waitAtMost begins an outage if the call in progress takes longer, though it may
@@ -142,10 +162,13 @@ type outcome struct {
 	stalled bool   // this process stood still meanwhile
 }
 
-// exchange runs the script once.
-func (l *limiter) exchange(req *request, deadline time.Duration) (o outcome) {
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+// exchange runs the script once, in what is left of a call, and tells the node's breaker
+// how that ended.
+func (l *limiter) exchange(req *request, began time.Time, deadline time.Duration, done func(error)) (o outcome) {
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(deadline))
 	defer cancel()
+	verdict := errStalled
+	defer func() { done(verdict) }()
 	f := &l.flight
 	f.args = req.args(f.args[:0])
 	sent := time.Now()
@@ -160,18 +183,30 @@ func (l *limiter) exchange(req *request, deadline time.Duration) (o outcome) {
 		o.reply.ordinal = o.said.first
 	}
 	o.err, o.cause = err, causeOf(err)
-	o.stalled = stoodStill(o.cause, o.took, deadline)
+	if o.stalled = stoodStill(o.cause, o.read.Sub(began), deadline); !o.stalled {
+		verdict = err
+	}
 	return o
 }
 
 // land ends a call: it takes in what came of it, and then, with no lock held, what
 // was learned; it wakes the queue, and calls again if there is something to tell.
 func (l *limiter) land(take, heed func()) {
-	l.mu.Lock()
-	l.flight.landed()
-	take()
-	l.mu.Unlock()
+	defer l.landed(true)
+	l.take(take)
 	heed()
+}
+
+// take takes in what came of a call.
+func (l *limiter) take(in func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flight.landed()
+	in()
+}
+
+// landed has no call be in progress any more, and does what had to wait for that.
+func (l *limiter) landed(wakes bool) {
 	l.mu.Lock()
 	l.flight.underway = false
 	if l.outage.on && !l.closed {
@@ -185,7 +220,7 @@ func (l *limiter) land(take, heed func()) {
 	if done {
 		l.store.detach(l)
 	}
-	if wake != nil {
+	if wake != nil && wakes {
 		wake()
 	}
 	l.mu.Lock()

@@ -3,9 +3,12 @@ package distributed_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
@@ -139,4 +142,36 @@ func TestFleetRestoresForgottenState(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever waits for a call to a Cluster that does not tell where the key is goes by the
+// policy for a loss as soon as with any other: the question is part of the call.
+func TestACallHasOneDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := redis.NewClusterClient(&redis.ClusterOptions{
+			ClusterSlots: func(ctx context.Context) ([]redis.ClusterSlot, error) {
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Minute):
+				}
+				return nil, context.DeadlineExceeded
+			},
+		})
+		defer time.Sleep(2 * time.Minute) // the client asks by itself, too
+		store := distributed.New(cluster, "cluster")
+		store.Logger = slog.New(slog.DiscardHandler)
+		defer cluster.Close()
+		defer store.Close()
+		l, err := store.Limiter("vendor", throttle.TokenBucket(100, time.Second, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := shaping.NewQueue(l).Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != distributed.DefaultDeadline {
+			t.Errorf("Wait() took %v, want %v", took, distributed.DefaultDeadline)
+		}
+	})
 }

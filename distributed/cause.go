@@ -76,5 +76,5 @@ func lasting(cause string) bool { return cause == "noperm" || cause == "auth" }
 
 // executed reports whether the script may have run although the call failed.
 func executed(cause string) bool {
-	return cause == "timeout" || cause == "reset" || cause == "reply" || cause == "network" || cause == "other"
+	return cause == "timeout" || cause == "reset" || cause == "reply" || cause == "network" || cause == "panic" || cause == "other"
 }

@@ -3,6 +3,8 @@ package distributed_test
 import (
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +72,57 @@ func TestWhoGivesUpDuringItsCallIsOutByItsDeadline(t *testing.T) {
 		}
 		if took := time.Since(f.start); took > distributed.DefaultDeadline {
 			t.Errorf("who gave up was out after %v, want %v at most", took, distributed.DefaultDeadline)
+		}
+	})
+}
+
+// A watcher panics in the call that is lent to a caller: the caller has the panic, and
+// the lane goes on.
+func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 1, prefetchTrip, throttle.TokenBucket(100, time.Second, 10))
+		f.meet()
+		for range 5 { // until Redis is known to be near
+			_ = f.queues[0].Wait(t.Context())
+			time.Sleep(time.Second)
+		}
+		var panics atomic.Int32
+		panics.Store(2)
+		f.limiters[0].(throttle.Watchable).Watch(throttle.StoreWatch{Called: func(throttle.StoreCall) {
+			if panics.Add(-1) >= 0 {
+				panic("watcher")
+			}
+		}})
+		q := f.queues[0]
+		wait := func() (panicked any, err error) {
+			defer func() { panicked = recover() }()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			return nil, q.Wait(ctx)
+		}
+		if p, _ := wait(); p != "watcher" || q.Waiting() != 0 {
+			t.Errorf("a caller who waits alone recovers %v, and %d wait; want the watcher's panic, and nobody", p, q.Waiting())
+		}
+		time.Sleep(time.Second) // until its caller waits alone again
+		var others sync.WaitGroup
+		time.AfterFunc(prefetchTrip/2, func() {
+			for range 3 {
+				others.Go(func() {
+					if p, err := wait(); err != nil || p != nil {
+						t.Errorf("Wait() = %v for who came during the call, with a panic %v", err, p)
+					}
+				})
+			}
+		})
+		if p, _ := wait(); p != "watcher" {
+			t.Errorf("a caller recovers %v, want the watcher's panic", p)
+		}
+		others.Wait()
+		if p, err := wait(); err != nil || p != nil {
+			t.Errorf("Wait() = %v, with a panic %v", err, p)
+		}
+		if s := f.limiters[0].State(q.Now()); s.Store.Lost || s.Store.Unknown != 2 || s.Store.Failures != 2 {
+			t.Errorf("the store is %+v, want two calls failed and their permits unknown, and no loss", s.Store)
 		}
 	})
 }

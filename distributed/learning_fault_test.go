@@ -25,8 +25,7 @@ import (
 // learned: nobody waits for it, and the rate is still known, or more calls would be
 // refused.
 func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
-	if raced {
-		t.Log("the detector makes the script's interpreter ten times slower")
+	if tooSlowHere(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 // Processes that are asked together for a third of what the vendor serves do not take
 // that for the limit: nobody waits for long, and hardly anybody is refused.
 func TestLittleDemandOfAFleetIsNoLimit(t *testing.T) {
-	if raced {
-		t.Log("the detector makes the script's interpreter ten times slower")
+	if tooSlowHere(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {

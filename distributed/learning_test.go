@@ -67,6 +67,7 @@ func (p *pupil) say(w throttle.Entry) {
 	defer p.mu.Unlock()
 	p.tells.Data = append(p.tells.Data, w.Data...)
 	p.tells.Uncounted += w.Uncounted
+	p.tells.Revoke = p.tells.Revoke || w.Revoke
 }
 
 func (p *pupil) knows() []string {

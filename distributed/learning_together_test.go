@@ -110,7 +110,7 @@ func TestProcessesLearnTogether(t *testing.T) {
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.25, 12}, // two told pauses
 		{"coarse", []testserver.Style{testserver.Coarse}, 1.35, 15},
 		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three told pauses, and the searches after them
-		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.25, 6},
+		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.05, 2}, // of 50 runs the worst was 1.038, and none was refused
 	} {
 		for _, work := range []struct {
 			name  string
@@ -150,11 +150,19 @@ func TestProcessesLearnTogether(t *testing.T) {
 	}
 }
 
+// tooSlowHere reports whether the race detector watches: it makes the script's interpreter
+// ten times slower, and what learns there is watched in one test.
+func tooSlowHere(t *testing.T) bool {
+	if raced {
+		t.Log("the detector makes the script's interpreter ten times slower")
+	}
+	return raced
+}
+
 // Four of eight processes die, Redis loses everything, and four come: all goes on at
 // what was learned.
 func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
-	if raced {
-		t.Log("the detector makes the script's interpreter ten times slower")
+	if tooSlowHere(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -208,8 +216,7 @@ func (c *company) known() (least, most float64) {
 
 // Two seconds after the first of eight processes knows a rate, all of them know it.
 func TestAllKnowWithinTwoSeconds(t *testing.T) {
-	if raced {
-		t.Log("the detector makes the script's interpreter ten times slower")
+	if tooSlowHere(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -255,8 +262,7 @@ func learnedRate(p *weir.Transport) float64 {
 // Processes that are not to learn tell what they were answered, and obey; among
 // themselves they learn nothing.
 func TestProcessesThatAreNotToLearnObey(t *testing.T) {
-	if raced {
-		t.Log("the detector makes the script's interpreter ten times slower")
+	if tooSlowHere(t) {
 		return
 	}
 	for _, learning := range []int{4, 0} {

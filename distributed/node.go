@@ -134,21 +134,16 @@ func (n *node) lend() bool {
 	return true
 }
 
-// run runs a call that was lent. The caller does not run what follows it. If it panics,
-// the process ends as it does for a call of a goroutine of its own: a caller who recovered
-// would leave a lane that asks for nothing any more.
+// run runs a call that was lent. The caller does not run what follows it. If the call
+// panics, so does the caller, and others have its room.
 func (n *node) run(c asker) {
 	defer n.store.calling.Done()
 	defer func() {
-		if r := recover(); r != nil {
-			go panic(r)
-			select {}
+		if next, tells := n.next(false); next != nil {
+			n.carryOn(next, tells)
 		}
 	}()
 	c.call()
-	if next, tells := n.next(false); next != nil {
-		n.carryOn(next, tells)
-	}
 }
 
 // growStack has the stack of a goroutine grow to what a call uses, while there is nothing

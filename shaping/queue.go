@@ -227,7 +227,7 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 			return conclude(ended, err)
 		}
 		if call != nil { // before the hook, which may take long
-			call()
+			q.borrow(w, call)
 		}
 		if begun != nil && ended == nil {
 			ended = q.tell(w, begun)
@@ -260,6 +260,18 @@ func (q *Queue) woken(w *waiter) error {
 		return w.out.err
 	}
 	return q.leave(w)
+}
+
+// borrow runs the call that was lent to w. If it panics, w leaves the line.
+func (q *Queue) borrow(w *waiter, call func()) {
+	ended := false
+	defer func() {
+		if !ended {
+			_ = q.leave(w)
+		}
+	}()
+	call()
+	ended = true
 }
 
 // tell tells the hook that w waits. If the hook panics, w leaves the line,

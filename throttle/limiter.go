@@ -183,7 +183,8 @@ type Lender interface {
 	// if it may take longer than that, or if the answer is not expected within a
 	// millisecond or so. Whoever has it runs it once, at once and with no lock held. It
 	// takes one answer of the store, or its deadline, and calls wake before it returns: a
-	// caller who gives up meanwhile knows it no sooner.
+	// caller who gives up meanwhile knows it no sooner. If it panics the caller's wait is
+	// over, and Fetch is told who is still in line.
 	Lend(now, until Instant, line iter.Seq[Request]) (call func())
 }
 
