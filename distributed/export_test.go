@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"encoding/binary"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,8 @@ func Skew(s *Store, by *atomic.Int64) {
 	s.link.client.AddHook(skewed{by})
 }
 
-// A skewed hook fills in the first argument of the script.
+// A skewed hook fills in the instant: the first argument of the script, or of a usual
+// call the first of the numbers that are packed there.
 type skewed struct{ by *atomic.Int64 }
 
 func (skewed) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -54,7 +56,12 @@ func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		args, by := cmd.Args(), h.by.Load()
 		if by != 0 && len(args) > 3 && strings.HasPrefix(cmd.Name(), "eval") {
-			args[3+args[2].(int)] = time.Now().UnixMicro() + by
+			first, now := 3+args[2].(int), time.Now().UnixMicro()+by
+			if packed, ok := args[first].([]byte); ok {
+				binary.LittleEndian.PutUint64(packed, uint64(now))
+			} else {
+				args[first] = now
+			}
 		}
 		return next(ctx, cmd)
 	}

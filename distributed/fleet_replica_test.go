@@ -25,6 +25,7 @@ type config struct {
 
 	Callers  int           // who call again as soon as they have departed
 	Arrivals float64       // who come per second at random instants, and call once
+	Flood    int           // of arrivals one in a hundred is of so many; zero: one
 	Patience time.Duration // deadline of each call; zero: 5 s
 	Seed     uint64        // of the instants of arrival
 	Together int           // replicas in the process; zero: 1
@@ -158,7 +159,13 @@ func (r *replica) arrive(ctx context.Context) {
 	for ctx.Err() == nil {
 		next = next.Add(time.Duration(random.ExpFloat64() / r.Arrivals * float64(time.Second)))
 		rest(ctx, time.Until(next))
-		r.calling.Go(func() { r.call(ctx) })
+		n := 1
+		if r.Flood > 0 && random.IntN(100) == 0 {
+			n = r.Flood
+		}
+		for range n {
+			r.calling.Go(func() { r.call(ctx) })
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ func newFleet(t *testing.T, p plan) *fleet {
 	f.random = rand.New(rand.NewPCG(f.seed, 1))
 	c := &f.plan.config
 	c.Namespace, c.Lane, c.Seed = cmp.Or(c.Namespace, "fleet"), cmp.Or(c.Lane, "lane"), f.seed
+	if c.Limits == nil && c.Callers == 0 && c.Arrivals == 0 && f.prefetches() {
+		c.prefetch(p.members + p.processes)
+	}
 	if c.Limits == nil {
 		c.Limits = []throttle.Limit{throttle.TokenBucket(rate, time.Second, burst)}
 	}
@@ -81,6 +84,21 @@ func newFleet(t *testing.T, p plan) *fleet {
 		f.launch(f.way())
 	}
 	return f
+}
+
+// prefetches reports whether replicas of which nothing else is said ask for permits ahead
+// of callers: as the environment says, and in long runs the seed.
+func (f *fleet) prefetches() bool {
+	on, err := strconv.ParseBool(os.Getenv("WEIR_PREFETCH"))
+	return on || err != nil && long && f.seed%2 == 1
+}
+
+// prefetch has so many replicas ask for permits ahead of callers: of three quarters of the
+// rate, who come by themselves, or now and then a fourth of the burst at once.
+func (c *config) prefetch(replicas int) {
+	const rate, burst = 3 * rate, 5 * burst
+	c.Limits = []throttle.Limit{throttle.TokenBucket(rate, time.Second, burst)}
+	c.Callers, c.Arrivals, c.Flood, c.Prefetch = -1, 0.6*rate/float64(max(replicas, 3)), burst/4, prefetchAhead
 }
 
 // seeded returns the seed of the test, from the environment or a new one, and

@@ -109,8 +109,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.25, 12}, // two told pauses
 		{"coarse", []testserver.Style{testserver.Coarse}, 1.35, 15},
-		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three told pauses, and the searches after them
-		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.05, 2}, // of 50 runs the worst was 1.038, and none was refused
+		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15},                   // two or three told pauses, and the searches after them
+		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.1, 2}, // the worst of 200 was 1.038 on a machine with time for them, and 1.093 without
 	} {
 		for _, work := range []struct {
 			name  string
