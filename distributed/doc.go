@@ -112,6 +112,10 @@
 //	all replicas cut off for D:                        s (R D + L) + N
 //	FailOpen, k replicas cut off for D:                + k (R (D+X) + B)
 //	FailClosed:                                        R (W+X) + B, always
+//	k replicas miss that a pace of r was revoked:      + k (r Horizon / N + 1), once
+//
+// The last is of paces that were learned together: who misses the news spends the run in
+// hand, and hears of it with its next call.
 //
 // B is 1 of a leaky bucket, the permits of a sliding log or a sliding window, and
 // twice the permits of a fixed window: what is late in one may stand beside what is

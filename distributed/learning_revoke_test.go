@@ -2,11 +2,16 @@ package distributed
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -56,4 +61,66 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 	if took := time.Since(told); took > time.Second {
 		t.Errorf("the second departure after the pace was revoked came %v later, want a few ms", took)
 	}
+}
+
+// Of two replicas one does not hear that a pace was revoked: it spends what it holds, one
+// run of that pace, beside the new one, and learns of it with its next call.
+func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow, replicas = 10 * time.Millisecond, 2
+		server := redispipe.Start(t, time.Millisecond)
+		all := make([]*seat, replicas)
+		for i := range all {
+			store := New(server.Client(t), "revoked")
+			store.Logger = slog.New(slog.DiscardHandler)
+			t.Cleanup(func() { _ = store.Close() })
+			l, err := store.Limiter("lane")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = &seat{&pupil{pace: throttle.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l.(*limiter), shaping.NewQueue(l)}
+			all[i].limiter.Replicate(all[i].pupil)
+		}
+		var went atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		var calling sync.WaitGroup
+		all[0].tell("slow")
+		for _, s := range all {
+			for len(s.knows()) == 0 { // until then it lets all go
+				s.limiter.Flush()
+				time.Sleep(time.Millisecond)
+			}
+		}
+		for _, s := range all {
+			for range 16 {
+				calling.Go(func() {
+					for s.queue.Wait(ctx) == nil {
+						went.Add(1)
+					}
+				})
+			}
+		}
+		time.Sleep(time.Second)
+		all[1].limiter.link.stop() // it hears no news any more
+		for i := 0; InHand(all[1].limiter) < 4; i++ {
+			if time.Sleep(time.Millisecond); i == 1000 {
+				t.Fatal("no run of four in a second")
+			}
+		}
+		for _, s := range all {
+			s.mu.Lock()
+			s.pace.Interval = slow / 2
+			s.mu.Unlock()
+		}
+		all[0].say(throttle.Entry{Data: []byte("fast"), Revoke: true})
+		all[0].limiter.Flush()
+		before, window := went.Load(), 500*time.Millisecond
+		time.Sleep(window)
+		more := went.Load() - before - 1 - int64(2*window/slow)
+		cancel()
+		calling.Wait()
+		if most := int64(1 + int(DefaultHorizon/slow)/replicas); more < 1 || more > most {
+			t.Errorf("%d departed beyond the new pace, want what who missed the news held: %d at most", more, most)
+		}
+	})
 }
