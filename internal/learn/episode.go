@@ -186,7 +186,7 @@ func (s *State) mute(f *Fact) bool {
 	s.Whole = s.Mute
 	s.Mute = s.W > 0 && !s.Mute && told > 2 && math.Abs(told-s.Pause) > 0.05*told && n < least*s.W*t
 	if s.Mute {
-		if s.Part && told > s.P && n <= s.W*s.P+8 {
+		if s.Part && s.P > 0 && told > s.P && n <= s.W*s.P+8 {
 			s.W *= s.P / told // what the first window served was served by all of it
 		}
 		s.Part, s.Muted = false, n/t
