@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -98,7 +99,6 @@ func even(n, processes int) []int {
 // The drain of 2,000 calls, at 200/s with a burst of 20 of which nobody is told, by
 // one process and by eight that share a store.
 func TestProcessesLearnTogether(t *testing.T) {
-	const ideal = 1980 * 5 * time.Millisecond
 	for _, c := range []struct {
 		name    string
 		styles  []testserver.Style
@@ -109,8 +109,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.25, 12}, // two told pauses
 		{"coarse", []testserver.Style{testserver.Coarse}, 1.35, 15},
-		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15},                   // two or three told pauses, and the searches after them
-		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.1, 2}, // the worst of 200 was 1.038 on a machine with time for them, and 1.093 without
+		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15},                    // two or three told pauses, and the searches after them
+		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.05, 2}, // the worst of 200 was 1.038, but for one of 1.093
 	} {
 		for _, work := range []struct {
 			name  string
@@ -126,28 +126,44 @@ func TestProcessesLearnTogether(t *testing.T) {
 			}
 			t.Run(c.name+", "+work.name, func(t *testing.T) {
 				t.Parallel() // they compute, each in a bubble of its own
-				synctest.Test(t, func(t *testing.T) {
-					f := newCompany(t, c.styles...)
-					if len(work.calls) == 1 {
-						p := &weir.Transport{Base: f.server.Transport(), Logger: slog.New(slog.DiscardHandler)}
-						t.Cleanup(func() { _ = p.Close() })
-						f.all = append(f.all, p)
-					} else {
-						for range work.calls {
-							f.join()
-						}
+				// Who comes first by chance is not always the same: what is rare comes once.
+				for again := 1; again >= 0; again-- {
+					wall, refused, scripts := learnTogether(t, c.styles, work.calls)
+					text := fmt.Sprintf("%.3f of the ideal, %d refused, %.2f scripts a success", wall, refused, scripts)
+					t.Log(text)
+					if refused <= c.refused && wall <= c.wall && scripts <= 0.8 {
+						break
 					}
-					took := f.drain(128/len(work.calls), work.calls...)
-					scripts := float64(f.redis.Calls()) / float64(f.served.Load())
-					wall, refused := took.Seconds()/ideal.Seconds(), f.refused()
-					t.Logf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success", c.name, work.name, wall, refused, scripts)
-					if refused > c.refused || wall > c.wall || scripts > 0.8 {
-						t.Errorf("%s, %s: %.3f of the ideal, %d refused, %.2f scripts a success; want %.2f, %d and 0.8 at most", c.name, work.name, wall, refused, scripts, c.wall, c.refused)
+					if again == 0 {
+						t.Errorf("twice, lately %s; want %.2f, %d and 0.8 at most", text, c.wall, c.refused)
 					}
-				})
+				}
 			})
 		}
 	}
+}
+
+// learnTogether has so many calls made by each of some processes, or by one that shares
+// nothing, of a vendor of 200/s, and returns how long that took as a share of the ideal,
+// how many were refused, and how many scripts a success took.
+func learnTogether(t *testing.T, styles []testserver.Style, calls []int) (wall float64, refused int, scripts float64) {
+	t.Helper()
+	const ideal = 1980 * 5 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		f := newCompany(t, styles...)
+		if len(calls) == 1 {
+			p := &weir.Transport{Base: f.server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+			t.Cleanup(func() { _ = p.Close() })
+			f.all = append(f.all, p)
+		} else {
+			for range calls {
+				f.join()
+			}
+		}
+		took := f.drain(128/len(calls), calls...)
+		wall, refused, scripts = took.Seconds()/ideal.Seconds(), f.refused(), float64(f.redis.Calls())/float64(f.served.Load())
+	})
+	return wall, refused, scripts
 }
 
 // tooSlowHere reports whether the race detector watches: it makes the script's interpreter
