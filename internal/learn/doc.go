@@ -96,15 +96,10 @@
 // length less what spending the window too fast explains: P(1 - W/R). Some vendors
 // count the last window on and tell the end of this one, so a told window may close
 // when it has hardly begun. That is no sample, once running; the window that comes
-// next is a whole one, and its count is exact, unless it is used up at once as well:
-// then the count of the one before is the least. A narrow estimate is doubted so if
-// a count is a fifth below it, a wide one if it is three quarters below. The first
-// window that was met may have begun long before: if a longer one is told then, what
-// the first served is what one of that length serves. After a told time the pace begins
+// next is a whole one, and its count is exact. After a told time the pace begins
 // with the first call, because such a vendor has one permit then. If a rate above W
 // is served for longer than a search and a half, the limit rose: from then on it is
-// raised by half in each period. A search of windows takes a period at most once it is a
-// quarter past W.
+// raised by half in each period.
 //
 // # Told quotas
 //
@@ -181,8 +176,12 @@
 //   - A level that explained two refusals of late filled no faster than 1.3 times its
 //     slope or its limit in its window: of 2,000 random vendors with quotas as many
 //     lost by it as gained.
-//   - Raising the rate by seven tenths in a period from X = 1.2 on, or searches of two
-//     told periods: a quarter more of steady windows were low.
+//   - Doubting a narrow estimate of told windows once if a count is a fifth below it,
+//     and taking what the first window served for what one of the length that is told
+//     next serves: of sliding counters 18 % were low instead of 23 %, but of all random
+//     vendors 8.2 % instead of 7.8 %.
+//   - Raising the rate by seven tenths in a period from X = 1.2 on: a quarter more of
+//     steady windows were low.
 //   - Bounding how fast a wide search rises, and taking what was served before a
 //     refusal at the very beginning of a search for a burst: for lanes whose vendors
 //     block, no fewer low ones.

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"math"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -116,10 +115,8 @@ func (s *State) conclude(f *Fact) {
 	case s.gone(f):
 		s.restart(Mark{f.Ordinal, f.Departed})
 		s.doubt()
-	case s.small(f):
+	case s.small(f) || s.mute(f):
 		s.doubt()
-	case s.mute(f):
-		s.muted()
 	default:
 		s.measure(f)
 		s.restart(Mark{f.Ordinal, f.Departed})
@@ -171,39 +168,20 @@ func (s *State) noteEarly() {
 	}
 }
 
-// mute reports whether a window was used up long before its end, which may tell
-// nothing of its size. Some vendors go on counting the last window, and tell the
-// end of this one. A narrow estimate is doubted less than a wide one. It reports so
-// only once in a row, because the limit may have fallen, and not after as long a
-// silence as the last one, because that may be a block.
+// mute reports whether a window was used up when it had hardly begun, which
+// tells nothing of its size. Some vendors go on counting the last window, and
+// tell the end of this one. It reports so only once in a row, because the limit
+// may have fallen.
 func (s *State) mute(f *Fact) bool {
 	n, t := s.count(f), f.Departed.Sub(s.End.At).Seconds()
 	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
-	least := 0.25
-	if s.U <= 0.1 {
-		least = 0.8
-	}
 	s.Whole = s.Mute
-	s.Mute = s.W > 0 && !s.Mute && told > 2 && math.Abs(told-s.Pause) > 0.05*told && n < least*s.W*t
+	s.Mute = s.W > 0 && !s.Mute && told > 2 && n < s.W*t/4
 	if s.Mute {
-		if s.Part && s.P > 0 && told > s.P && n <= s.W*s.P+8 {
-			s.W *= s.P / told // what the first window served was served by all of it
-		}
-		s.Part, s.Muted = false, n/t
 		s.P, s.G = max(s.P, told), told
 		s.restart(Mark{f.Ordinal, f.Departed})
 	}
 	return s.Mute
-}
-
-// muted lowers the estimate after a window that told nothing. If the search had
-// come far, the estimate is as good as it was.
-func (s *State) muted() {
-	if s.X < 0.5 {
-		s.doubt()
-		return
-	}
-	s.W, s.U = s.W*(1-s.U), min(2*s.U, mostWidth)
 }
 
 // small reports whether too few calls were served since the last measurement to

@@ -60,7 +60,6 @@ func (m *sample) rounded() bool { return m.told && m.covered < m.silence/2 }
 // measure makes a new estimate.
 func (s *State) measure(f *Fact) {
 	m := s.sample(f)
-	s.Part = m.first && m.told
 	lo, hi := s.bracket(m)
 	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t && !m.rounded() { // another, longer limit refused
 		return
@@ -77,7 +76,7 @@ func (s *State) measure(f *Fact) {
 		}
 		// A told time may be longer than what was overspent, so it bounds only a
 		// rate that was far too high.
-		if m.probed > 0 || m.covered > 1 && !m.block && (m.n >= 8 && hi > 1.5*most || s.Whole) {
+		if m.probed > 0 || m.covered > 1 && m.n >= 8 && !m.block && (hi > 1.5*most || s.Whole) {
 			hi = max(lo, min(hi, most))
 		}
 	}
@@ -136,9 +135,6 @@ func (s *State) bracket(m sample) (lo, hi float64) {
 			continue
 		}
 		d := s.Ref.At.Sub(mark.At).Seconds()
-		if m.told && !m.block && s.X < 0.25 { // a window may have served all of it at once
-			d += m.covered
-		}
 		if v := (float64(s.Ref.Ordinal-mark.Ordinal) - s.Burst) / d; v > lo {
 			lo, most = v, 1.05*(v+s.Burst/d)
 		}
@@ -148,9 +144,6 @@ func (s *State) bracket(m sample) (lo, hi float64) {
 	}
 	if s.windows() && s.X >= 0.25 { // earlier than that, it is what is thought of the windows that is wrong
 		lo = max(lo, s.kept(m))
-	}
-	if s.Whole { // what was served in the window before counts on in this one
-		lo = max(lo, s.Muted)
 	}
 	if s.slack() && s.X >= 0.25 { // nothing speaks against what was known
 		lo = max(lo, s.W*(1-s.U))
@@ -221,6 +214,9 @@ func (s *State) period(m sample) {
 	case m.silence > max(8/s.W, 4*s.RTT):
 		if s.P == 0 {
 			s.P = min(m.t, 4*m.silence)
+		}
+		if m.told && s.windows() && m.covered > m.t/8 && m.t < 1.9*s.P {
+			s.P = m.t // the first was not a whole one
 		}
 		s.P = min(s.P, m.t)
 		if m.told && !m.block { // a told end comes within the window

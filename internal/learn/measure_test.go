@@ -90,17 +90,3 @@ func TestRoundedSilencesShowNoWindow(t *testing.T) {
 		t.Errorf("learned %v, want 500/s at most", &s)
 	}
 }
-
-// The first window may be told before any period was seen. Its estimate does not fall to
-// nothing then.
-func TestFirstWindowWithoutPeriodKeepsAnEstimate(t *testing.T) {
-	s := New(Setting{})
-	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
-	s.Mode, s.W, s.U, s.Part = Rate, 10, 0.5, true
-	s.End, s.Ref = Mark{1, now}, Mark{2, now.Add(time.Second)}
-	s.Until, s.Told = now.Add(5*time.Second), now.Add(5*time.Second)
-	f := Fact{Departed: now.Add(5 * time.Second), Landed: now.Add(5 * time.Second), Ordinal: 3, Granted: 3, Flying: 1}
-	if !s.mute(&f) || s.W != 10 {
-		t.Errorf("an estimate of 10/s became %v/s, want it as it was: %v", s.W, &s)
-	}
-}

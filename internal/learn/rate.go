@@ -21,11 +21,7 @@ func (s *State) search() float64 {
 // grow raises the rate for a call that was served while somebody waited.
 func (s *State) grow(f *Fact) {
 	n := s.search()
-	more := 1 / n
-	if s.X > 1.25 && s.told() && s.windows() { // it is no search any more: the limit rose
-		more = max(more, 1/(s.R*s.P))
-	}
-	s.X = min(s.X+more, 40)
+	s.X = min(s.X+1/n, 40)
 	if k := int(s.X * 4); k >= s.Marked {
 		s.Marks[k%marks], s.Rates[k%marks] = Mark{f.Ordinal, f.Departed}, s.R
 		s.Marked = k + 1

@@ -31,7 +31,6 @@ type State struct {
 	Mode    Mode
 	Mute    bool             // the last episode told nothing
 	Whole   bool             // this episode began a window, and the one before told nothing
-	Part    bool             // the estimate is of one window, of which a part may have passed before
 	RTT     float64          // seconds from a departure until its fact is heard, smoothed
 	Cut     int64            // refusals of departures up to this ordinal were heard
 	Until   throttle.Instant // before which the vendor wants no calls
@@ -71,7 +70,6 @@ type State struct {
 	Pause float64 // seconds of the last silence
 	Block float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
 	Early float64 // share of refusals that came early in their search, smoothed
-	Muted float64 // calls per second that were served before the last episode that told nothing
 	Burst float64 // B at first
 
 	End     Mark // the call whose service ended the last episode; at first, the first departure
