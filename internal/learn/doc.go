@@ -107,10 +107,10 @@
 // must agree before a track binds, a level of fewer than four permits is too
 // coarse to steer by, be that the limit or the most that was ever left, and
 // three refusals that a track did not foresee end its say. A quota whose unit is
-// concurrent-requests bounds the calls in flight as it says, and so does one that
-// tells no reset if eight readings agree with the calls in flight; a refusal that tells
-// none of it left, and no time, lowers that bound by one, unless fifty calls went well before it,
-// and starts no search for a rate. A level that is not
+// concurrent-requests bounds the calls in flight as it says. A refusal that tells
+// none of it left, and no time, lets fewer be in flight than when the refused call left,
+// unless fifty calls went well before it, and starts no search for a rate; what answers
+// tell to be left lets more be in flight again. A level that is not
 // full shows the vendor's rate without one refusal; the pace is that rate plus
 // what brings the level to its reserve in four round trips. If a window ends
 // and little is left in the next, what was spent before counts on, and comes

@@ -90,31 +90,52 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
-// crammed reports whether the vendor says that it refused f because too many calls are
-// in flight. If no other was, if a time was told, or if processes share the lane, fewer
+// crammed returns the bound of calls in flight because of which the vendor says that it
+// refused f; zero if it says no such thing. If no other was, if a time was told, or if processes share the lane, fewer
 // in flight of this process may not help.
-func (s *State) crammed(f *Fact) bool {
+func (s *State) crammed(f *Fact) (limit float64) {
 	if f.alone() || s.Setting.Shared || f.Until > 0 {
-		return false
+		return 0
 	}
 	for i := range f.Quotas {
-		if q := &f.Quotas[i]; q.sane() && q.Remaining < 1 && s.track(q.Key()).flying() {
-			return true
+		if q := &f.Quotas[i]; q.inFlight() && q.sane() && q.Remaining < 1 {
+			return q.Limit
 		}
 	}
-	return false
+	return 0
 }
 
 // thin lets fewer calls be in flight, because too many were for what the vendor says it
-// counts. One refusal in fifty calls lowers nothing: calls overtake each other on the way.
-func (s *State) thin(f *Fact) {
-	most := float64(f.Flying - 1)
+// counts: others use it, too. The first refusal after fifty calls lowers nothing: calls
+// overtake each other on the way.
+func (s *State) thin(f *Fact, limit float64) {
 	if s.Mode == Flight && (s.Run >= 50 || s.Step > 0) {
-		most = min(s.Ceil, float64(f.Flying))
+		s.Ceil = min(s.Ceil, limit)
+	} else {
+		s.Ceil = max(1, float64(f.Flying-1))
 	}
-	s.Ceil = max(1, most)
 	s.Mode, s.Cap, s.Run, s.Step = Flight, s.Ceil, 0, 0
 	s.Episode, s.Probing = false, false
+}
+
+// room lets more calls be in flight, because the vendor says that they may: half of what
+// is left at once if that is half of all, for then the others have gone, and otherwise
+// one more in four times as many answers.
+func (s *State) room(f *Fact) {
+	if s.Mode != Flight || s.Setting.Shared {
+		return
+	}
+	for i := range f.Quotas {
+		q := &f.Quotas[i]
+		if !q.inFlight() || !q.sane() || q.Remaining < 1 || s.Ceil >= q.Limit {
+			continue
+		}
+		more := s.Ceil + 0.25/s.Ceil
+		if q.Remaining >= q.Limit/2 {
+			more = max(more, float64(f.Flying)+q.Remaining/2)
+		}
+		s.Ceil = min(more, q.Limit)
+	}
 }
 
 // crowded reports whether, for the fourth time in a row, the refused call left

@@ -62,36 +62,3 @@ func TestToldBoundOfOneCallInFlight(t *testing.T) {
 		t.Errorf("plan %+v, want one call in flight and no rate", p)
 	}
 }
-
-// Of a vendor that names no unit, calls are on the way for three quarters of the time,
-// and one that left with few in flight was overtaken by those that fill the vendor. What
-// it tells is the bound of calls in flight all the same, and no level that rises.
-func TestBoundOfCallsInFlightIsKnownByItsReadings(t *testing.T) {
-	const limit = 8
-	s := New(Setting{})
-	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
-	ordinal := int64(0)
-	answer := func(flying, after int, refused bool) {
-		now = now.Add(2 * time.Millisecond)
-		ordinal++
-		f := Fact{Departed: now, Landed: now.Add(20 * time.Millisecond), Ordinal: ordinal, Granted: ordinal + int64(after), Flying: flying, Waited: true, Refused: refused}
-		f.Quotas = []Quota{{Limit: limit, HasLimit: true, HasRemaining: true}}
-		if !refused {
-			f.Quotas[0].Remaining = limit - float64(flying+3)/4
-		}
-		s = Observe(s, &f, f.Landed)
-	}
-	for range 64 {
-		for flying := 1; flying <= 20; flying++ {
-			answer(flying, 20-flying, false)
-		}
-		answer(7, 14, true)
-		ordinal += 20
-	}
-	if track := &s.Tracks[0]; !track.flying() || s.Mode == Rate {
-		t.Errorf("calls in flight are not what counts: track %+v, %v", *track, &s)
-	}
-	if p := s.Plan(now.Add(time.Second), ordinal); p.Rate != 0 || p.Most == 0 || p.Most > limit {
-		t.Errorf("plan %+v, want %d calls in flight at most and no rate", p, limit)
-	}
-}

@@ -105,7 +105,9 @@ func (s *State) measure(f *Fact) {
 		s.G = max(0, s.G-max(0, s.P*(1-s.W/s.RefR)))
 	}
 	switch {
-	case m.block, s.Block > 0:
+	case s.Block > 0: // a longer silence is an outage, until another is as long
+		s.G = min(m.silence, s.Block)
+	case m.block:
 		s.G = m.silence
 	case !s.told():
 		s.G = min(s.G, 0.8)
@@ -118,7 +120,7 @@ func (s *State) measure(f *Fact) {
 func (s *State) blocks(m sample) {
 	same := m.long && math.Abs(m.silence-s.Pause) < 0.3*m.silence && s.Burst < s.W*m.silence/4
 	switch {
-	case same, s.Block > 0 && m.silence > s.Block:
+	case same:
 		s.Block = m.silence
 	case m.silence < 0.7*s.Block:
 		s.Block = 0

@@ -108,8 +108,8 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		return
 	}
 	s.Cut = max(f.Granted, f.Ordinal)
-	if s.crammed(f) {
-		s.thin(f)
+	if limit := s.crammed(f); limit > 0 {
+		s.thin(f, limit)
 		return
 	}
 	if !s.Episode && s.Blamed < 3 && s.blames(f, now) {
@@ -179,6 +179,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 			s.grow(f)
 		}
 	default:
+		s.room(f)
 		s.growFlight(f)
 	}
 }

@@ -178,7 +178,7 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 	if !t.Flight {
 		t.level(s, f, v, q.Remaining, at)
 	}
-	if q.HasReset && q.Reset >= 0 {
+	if q.HasReset && q.Reset >= 0 && !t.Flight {
 		t.resetAt(f, q)
 	}
 	if at >= t.Last.Ordinal && f.Departed >= t.Last.At {
@@ -342,15 +342,14 @@ func (t *Track) blur() float64 {
 
 // match counts the readings that a bound of calls in flight would give: the
 // limit less the calls in flight, except that calls overtake each other on the
-// way, and that half of them and more are on it. What other quotas tell is soon far
-// below that, because who was served still counts.
+// way.
 func (t *Track) match(f *Fact, left float64) {
 	off := left + float64(f.Flying) - t.Limit
 	switch blur := 1 + t.Limit/16 + float64(f.Flying)/4; {
-	case f.Refused && float64(f.Flying)+float64(f.Granted-f.Ordinal) <= t.Limit: // so it counts something else
+	case f.Refused && float64(f.Flying) <= t.Limit: // so it counts something else
 		t.Match = max(-64, t.Match-32)
 	case f.Refused:
-	case off < -blur, off > blur+float64(f.Flying)/2 && left > 0:
+	case off < -blur, off > blur && left > 0:
 		t.Match = max(min(t.Match, 0), t.Match-4)
 	default:
 		t.Match = min(t.Match+1, 64)
