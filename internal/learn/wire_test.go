@@ -57,6 +57,7 @@ func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
 	for name, spoil := range map[string]func(*learn.State){
 		"mode": func(s *learn.State) { s.Mode = 9 }, "rate": func(s *learn.State) { s.Mode, s.R = learn.Rate, 0 },
 		"search": func(s *learn.State) { s.X = -1 }, "round trip": func(s *learn.State) { s.RTT = math.Inf(1) },
+		"block": func(s *learn.State) { s.Block = 1e9 }, "burst": func(s *learn.State) { s.Burst = math.Inf(1) },
 	} {
 		s := learned()
 		spoil(&s)

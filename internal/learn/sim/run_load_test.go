@@ -88,3 +88,36 @@ func TestWorkerAloneFollowsARise(t *testing.T) {
 		t.Errorf("a worker that could have ten answers a second gets %.2f", sum)
 	}
 }
+
+// A vendor of slow answers that tells what is left, but no reset, counts calls in time: it
+// is no bound of calls in flight.
+func TestSlowBucketWithoutResetIsUsed(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= max(1, 3/scale); seed++ {
+		s := Scenario{
+			Vendor: vendor(bucket(40, time.Second, 10)), Style: NoReset, Service: 500 * time.Millisecond, Way: time.Millisecond, Jitter: 0.3, Workers: 40,
+		}.over(30*time.Second, 90*time.Second)
+		if used := float64(Run(s, seed).Served) / 40 / 60; used < 0.9 {
+			t.Errorf("seed %d: %.2f of 40/s is used", seed, used)
+		}
+	}
+}
+
+// A vendor that blocks for five seconds was out for ten minutes once: that is no block,
+// so a limit that rises later is found.
+func TestOutageIsNoBlock(t *testing.T) {
+	t.Parallel()
+	blocks := func(r Rule) *Vendor { return &Vendor{Rules: []Rule{r}, Block: 5 * time.Second} }
+	usual, more := blocks(bucket(10, time.Second, 10)), blocks(bucket(20, time.Second, 10))
+	out := vendor(bucket(1, 24*time.Hour, 1))
+	for seed := uint64(1); seed <= max(1, 3/scale); seed++ {
+		s := Scenario{
+			Vendor: *usual, Service: 50 * time.Millisecond, Way: 5 * time.Millisecond, Jitter: 0.3, Workers: 16,
+			Changes: []Change{{At: 10 * time.Minute, Vendor: &out}, {At: 20 * time.Minute, Vendor: usual}, {At: 40 * time.Minute, Vendor: more}},
+			From:    41 * time.Minute, Until: 71 * time.Minute,
+		}
+		if used := float64(Run(s, seed).Served) / 20 / 1800; used < 0.7 {
+			t.Errorf("seed %d: of a limit that rose to 20/s %.2f is used", seed, used)
+		}
+	}
+}
