@@ -82,10 +82,12 @@
 //
 // Probes go one at a time, 1.5 times further apart each, at round instants of
 // the wall clock and since the window began, for windows end there, and at the
-// end of a cycle that two silences agreed on. If refusals block the lane, the second
-// probe waits for 0.95 of the last block, so that the silence shrinks until a probe is
-// refused. Silences count as equal within 0.3 of their length, because probes that are
-// 1.5 times further apart each tell no more. A count of fewer than 0.5/U calls
+// end of a cycle that two silences agreed on. If refusals block the lane, for as
+// long as two silences in a row were, the second probe waits for 0.95 of that block,
+// so that the silence shrinks until a probe is refused. A longer silence is an outage,
+// until another is as long. Silences count as equal within 0.3 of their length, because
+// probes that are 1.5 times further apart each tell no more. A count of fewer than
+// 0.5/U calls
 // says less than is known and only widens U.
 //
 // # Told times
