@@ -49,7 +49,8 @@ func (f *fleet) verdict(spells ...spell) {
 // where this machine was slower. The clock of Redis is that of the replicas, so
 // that it can be told.
 func (f *fleet) x() time.Duration {
-	return throttle.Tolerance(f.plan.Limits...) + max(spread, f.journal.most(departure.behind, func(d departure) bool { return !d.Local && d.behind() < patience })) // not what was granted just before a step
+	sameClock := func(d departure) bool { return !d.Local && d.behind() < patience } // not granted just before a step
+	return throttle.Tolerance(f.plan.Limits...) + max(spread, f.journal.most(departure.behind, sameClock))
 }
 
 // judgePromises judges when the permits of what left were due, by the clock of

@@ -53,37 +53,15 @@ func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
 // learned: with half of a quarter, neither with all of it nor with nothing.
 func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 	t.Parallel()
-	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, Service: 5 * time.Millisecond}
-	server, err := testserver.Listen(vendor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	ctx, cancel := context.WithCancel(t.Context())
-	var calling sync.WaitGroup
-	t.Cleanup(calling.Wait)
-	t.Cleanup(cancel)
-	shared := redistest.Start(t)
-	var links []*redistest.Proxy
-	var all []*weir.Transport
-	for i := range 4 {
-		link := redistest.NewProxy(t, shared.Addr())
-		p := member(t, link.Addr(), server.Transport())
-		links, all = append(links, link), append(all, p)
-		for range 8 {
-			calling.Go(func() { callAgain(ctx, p, server.URL, strconv.Itoa(i)) })
-		}
-	}
-	await(t, "all to learn the rate", func() bool { // the first estimate may be thrice as high
-		return !slices.ContainsFunc(all, func(p *weir.Transport) bool { rate := learnedRate(p); return rate < 140 || rate > 260 })
-	})
-	links[0].Refuse()
-	links[0].Drop()
+	b := newBand(t, 4, &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, Service: 5 * time.Millisecond})
+	await(t, "all to learn the rate", func() bool { return b.learned(140, 260) }) // the first estimate may be thrice as high
+	b.links[0].Refuse()
+	b.links[0].Drop()
 	time.Sleep(standstill)
-	from := time.Since(vendor.Start())
+	from := time.Since(b.vendor.Start())
 	time.Sleep(2 * standstill)
 	alone, others := 0, 0
-	for _, a := range vendor.Arrivals() {
+	for _, a := range b.vendor.Arrivals() {
 		switch {
 		case a.At < from:
 		case a.ID == "0":
@@ -92,8 +70,8 @@ func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 			others++
 		}
 	}
-	seconds := (time.Since(vendor.Start()) - from).Seconds()
-	for _, lane := range all[0].Snapshot() {
+	seconds := (time.Since(b.vendor.Start()) - from).Seconds()
+	for _, lane := range b.all[0].Snapshot() {
 		t.Logf("cut off: learned %+v, store %+v", lane.Learned, lane.Store)
 	}
 	if rate := float64(alone) / seconds; rate < 3 || rate > 100 || others < alone { // the rate is what was learned at that moment, for as many as are known
@@ -122,6 +100,43 @@ func TestEachLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 	})
+}
+
+// A band is processes of one lane over sockets, each with a way to Redis of its own and
+// eight workers who call again and again until the test ends.
+type band struct {
+	vendor *testserver.Vendor
+	links  []*redistest.Proxy
+	all    []*weir.Transport
+}
+
+func newBand(t *testing.T, n int, vendor *testserver.Vendor) *band {
+	t.Helper()
+	server, err := testserver.Listen(vendor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	t.Cleanup(calling.Wait)
+	t.Cleanup(cancel)
+	b := &band{vendor: vendor}
+	shared := redistest.Start(t)
+	for i := range n {
+		link := redistest.NewProxy(t, shared.Addr())
+		p := member(t, link.Addr(), server.Transport())
+		b.links, b.all = append(b.links, link), append(b.all, p)
+		for range 8 {
+			calling.Go(func() { callAgain(ctx, p, server.URL, strconv.Itoa(i)) })
+		}
+	}
+	return b
+}
+
+// learned reports whether all know a rate between two.
+func (b *band) learned(least, most float64) bool {
+	return !slices.ContainsFunc(b.all, func(p *weir.Transport) bool { rate := learnedRate(p); return rate < least || rate > most })
 }
 
 // member returns a process that shares its lanes through the Redis at an address.

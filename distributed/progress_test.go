@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -166,58 +164,33 @@ func firstWhileSilent(t *testing.T) (waited time.Duration, stale uint64) {
 // time at half of what was learned last, 40/s, not of the 200/s that they knew at the first.
 func TestASecondLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 	t.Parallel()
-	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 5)}, Service: 5 * time.Millisecond}
-	server, err := testserver.Listen(vendor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	ctx, cancel := context.WithCancel(t.Context())
-	var calling sync.WaitGroup
-	t.Cleanup(calling.Wait)
-	t.Cleanup(cancel)
-	shared := redistest.Start(t)
-	var links []*redistest.Proxy
-	var all []*weir.Transport
-	for i := range 2 {
-		link := redistest.NewProxy(t, shared.Addr())
-		p := member(t, link.Addr(), server.Transport())
-		links, all = append(links, link), append(all, p)
-		for range 8 {
-			calling.Go(func() { callAgain(ctx, p, server.URL, strconv.Itoa(i)) })
-		}
-	}
+	b := newBand(t, 2, &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 5)}, Service: 5 * time.Millisecond})
 	lost := func(p *weir.Transport) bool { return p.Snapshot()[0].Store.Lost }
 	for _, rate := range []float64{200, 40} {
-		vendor.SetLimits(testserver.TokenBucket(int(rate), time.Second, 5))
-		for end := time.Now().Add(patience); time.Now().Before(end) && !learned(all, 0.5*rate, 1.5*rate); {
+		b.vendor.SetLimits(testserver.TokenBucket(int(rate), time.Second, 5))
+		for end := time.Now().Add(patience); time.Now().Before(end) && !b.learned(0.5*rate, 1.5*rate); {
 			time.Sleep(5 * time.Millisecond) // a slow machine may never learn it, and goes on all the same
 		}
-		each(links, gone)()
-		await(t, "both to have lost Redis", func() bool { return lost(all[0]) && lost(all[1]) })
+		each(b.links, gone)()
+		await(t, "both to have lost Redis", func() bool { return lost(b.all[0]) && lost(b.all[1]) })
 		time.Sleep(standstill / 2) // what was granted before has gone
-		from := time.Since(vendor.Start())
+		from := time.Since(b.vendor.Start())
 		time.Sleep(2 * standstill)
 		calls := 0
-		for _, a := range vendor.Arrivals() {
+		for _, a := range b.vendor.Arrivals() {
 			if a.At >= from {
 				calls++
 			}
 		}
-		got := float64(calls) / (time.Since(vendor.Start()) - from).Seconds()
-		t.Logf("of %v/s, of which %.1f/s is known, two processes without Redis called %.1f/s", rate, learnedRate(all[0]), got)
+		got := float64(calls) / (time.Since(b.vendor.Start()) - from).Seconds()
+		t.Logf("of %v/s, of which %.1f/s is known, two processes without Redis called %.1f/s", rate, learnedRate(b.all[0]), got)
 		if calls == 0 || got > 1.5*rate { // half of 200/s would be 100
 			t.Errorf("of %v/s two processes without Redis called %.1f/s, want half", rate, got)
 		}
-		each(links, (*redistest.Proxy).Pass)()
-		took := await(t, "both to share again", func() bool { return !lost(all[0]) && !lost(all[1]) })
+		each(b.links, (*redistest.Proxy).Pass)()
+		took := await(t, "both to share again", func() bool { return !lost(b.all[0]) && !lost(b.all[1]) })
 		if t.Logf("back after %v", took); took > patience/2 {
 			t.Errorf("after the loss at %v/s Redis was used again after %v, want 2s on a machine with time for it", rate, took)
 		}
 	}
-}
-
-// learned reports whether all know a rate between two.
-func learned(all []*weir.Transport, least, most float64) bool {
-	return !slices.ContainsFunc(all, func(p *weir.Transport) bool { rate := learnedRate(p); return rate < least || rate > most })
 }

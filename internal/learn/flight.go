@@ -91,8 +91,8 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 }
 
 // crammed returns the bound of calls in flight because of which the vendor says that it
-// refused f; zero if it says no such thing. If no other was, if a time was told, or if processes share the lane, fewer
-// in flight of this process may not help.
+// refused f. Zero: it says no such thing, or fewer in flight of this process may not
+// help, because f was alone, a time was told, or processes share the lane.
 func (s *State) crammed(f *Fact) (limit float64) {
 	if f.alone() || s.Setting.Shared || f.Until > 0 {
 		return 0
@@ -118,9 +118,9 @@ func (s *State) thin(f *Fact, limit float64) {
 	s.Episode, s.Probing = false, false
 }
 
-// room lets more calls be in flight, because the vendor says that they may: half of what
-// is left at once if that is half of all, for then the others have gone, and otherwise
-// one more in four times as many answers.
+// room raises the bound again while the vendor tells that places are left. If half of all
+// places are, the others have gone, and half of what is left is used at once. Otherwise
+// the bound rises by one in four times as many answers.
 func (s *State) room(f *Fact) {
 	if s.Mode != Flight || s.Setting.Shared {
 		return

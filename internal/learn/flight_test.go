@@ -88,3 +88,22 @@ func TestToldRoomInFlightIsTakenAgain(t *testing.T) {
 		t.Errorf("%d may be in flight after twelve answers that told of room for 12: %v", most(), &s)
 	}
 }
+
+// A vendor that tells a reset beside the calls in flight has another limit too: a refusal
+// while places are left begins an episode, and is not taken for a window that is spent.
+func TestToldBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	answer := func(n int64, refused bool) {
+		now = now.Add(10 * time.Millisecond)
+		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: refused}
+		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: 11, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		s = Observe(s, &f, f.Landed)
+	}
+	for n := range int64(40) {
+		answer(n+1, false)
+	}
+	if answer(41, true); !s.Episode {
+		t.Errorf("a refusal while eleven of twelve places are left teaches nothing: %v", &s)
+	}
+}
