@@ -44,7 +44,7 @@ func (l *limiter) call() {
 	}, func() {
 		l.strayed(events)
 		if o.err == nil && lesson != nil {
-			l.heed(o.said, o.reply.count())
+			l.heed(&o.reply)
 		}
 	})
 }
@@ -154,7 +154,6 @@ func (l *limiter) waitAtMost(d time.Duration) {
 // An outcome is what came of one run of the script.
 type outcome struct {
 	reply   reply
-	said    heard // of what is learned together
 	took    time.Duration
 	read    time.Time // when the reply was read
 	err     error
@@ -175,12 +174,8 @@ func (l *limiter) exchange(req *request, began time.Time, deadline time.Duration
 	v, err := l.link.run(ctx, script, scriptSource, f.keys, f.args)
 	o.read = time.Now()
 	o.took = o.read.Sub(sent)
-	if err == nil && req.lesson != nil {
-		v, o.said, err = split(v)
-	}
 	if err == nil {
 		o.reply, err = req.decode(v)
-		o.reply.ordinal = o.said.first
 	}
 	o.err, o.cause = err, causeOf(err)
 	if o.stalled = stoodStill(o.cause, o.read.Sub(began), deadline); !o.stalled {

@@ -19,12 +19,12 @@ type reply struct {
 	lost    bool  // the store had less than this caller had seen
 	differs bool  // other limits than the caller's are in force
 	healed  bool  // something in the keys made no sense, and is as new
-	ordinal int64 // that the store gave last before these permits; zero: not told
 	first   int64 // a lower bound for the first that was not granted; zero: all were
 	permits []granted
 	next    []int64      // of each limit: when one permit could be spent; zero: now
 	limits  []limitReply // nil: the state was not asked for
 	field   laneField    // the zero value: it was not told
+	heard   heard        // of what is learned together; the zero value: nothing is
 }
 
 // granted are neighbours in line that may depart at one instant.

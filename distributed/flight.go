@@ -79,7 +79,7 @@ func (f *flight) failed(executed bool) reports {
 //	granted:  2 of cost 1 and 1 of cost 5, both at 10:00:00.100
 func (f *flight) granted(got reply, c *clock) []permit {
 	var out []permit
-	req, g, left, ordinal := &f.request, 0, 0, got.ordinal
+	req, g, left, ordinal := &f.request, 0, 0, got.heard.first
 	for _, p := range got.permits {
 		for count := p.count; count > 0; {
 			if left == 0 {

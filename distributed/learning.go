@@ -1,9 +1,7 @@
 package distributed
 
 import (
-	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -22,7 +20,6 @@ type learning struct {
 	learner throttle.Learner
 	place   int64                   // up to which it has heard
 	ordinal int64                   // the latest that is known
-	from    int64                   // what the store holds begins there
 	lapsed  []throttle.OrdinalRange // departures that were granted here and will not take place
 	word    throttle.Entry          // to be told, or under way
 	pace    throttle.Pacing         // in force here
@@ -32,6 +29,7 @@ type learning struct {
 	hurry   bool                    // there is something to tell at once
 	revokes bool                    // the call under way revokes permits
 	spent   int64                   // ordinal of the permit that Take spent last; zero: none of the store's
+	field   learnedField            // as it was seen last
 }
 
 const (
@@ -44,9 +42,7 @@ const (
 	mostTold = 16 << 10
 	mostMind = 64 << 10
 
-	learnedField = "~"
-	learnedClaim = "b 1 1 1 1 1 -"
-	learnedName  = "learned"
+	learnedName = "learned"
 )
 
 var _ throttle.Replicator = (*limiter)(nil)
@@ -121,15 +117,6 @@ func (l *limiter) view() throttle.FleetState {
 	}
 }
 
-// A lesson is what a call tells of what is learned together, as the script reads it.
-type lesson struct {
-	place, ordinal int64
-	word           throttle.Entry
-	pace           throttle.Pacing
-	mind           []byte
-	lapsed         bool
-}
-
 // confer returns what a call that leaves now tells; nil if the lane learns nothing.
 // No lock is held.
 func (l *limiter) confer() *lesson {
@@ -139,11 +126,12 @@ func (l *limiter) confer() *lesson {
 		l.mu.Unlock()
 		return nil
 	}
-	v, wanted := l.view(), s.wanted || s.place-s.from > condense
+	v, wanted := l.view(), s.wanted || s.place-s.field.from > condense
 	v.Canceled, s.lapsed, s.hurry = s.lapsed, nil, false
 	l.mu.Unlock()
 	w := s.learner.Propose(v)
-	t := &lesson{pace: s.learner.Pacing(v), lapsed: len(v.Canceled) > 0}
+	t := newLesson(s.learner.Pacing(v))
+	t.lapsed = len(v.Canceled) > 0
 	if wanted && s.place > 0 {
 		t.mind = s.learner.Snapshot()
 	}
@@ -155,121 +143,42 @@ func (l *limiter) confer() *lesson {
 	s.word.Uncounted += w.Uncounted
 	s.word.Revoke = s.word.Revoke || w.Revoke
 	s.revokes = s.word.Revoke
-	t.place, t.ordinal, t.word = s.place, s.ordinal, s.word
+	t.place, t.ordinal, t.word, t.seen = s.place, s.ordinal, s.word, s.field
 	return t
 }
 
-// args appends the arguments of the script.
-func (t *lesson) args(buf []any) []any {
-	unit, den := interval(t.pace.Interval)
-	return append(buf, t.place, t.ordinal, t.word.Uncounted, asFlag(t.word.Revoke), unit, den,
-		max(int64(t.pace.NotBefore)/1000, 0), asNumber(t.pace.Probe), max(t.pace.ProbeAfter, 0),
-		max(micros(t.pace.TTL), 0), t.word.Data, t.mind, asFlag(t.lapsed))
-}
-
-func asNumber(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// interval returns an interval as unit/den µs, at most a month.
-func interval(d time.Duration) (unit, den int64) {
-	if d <= 0 {
-		return 1, 1
-	}
-	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
-}
-
-// A heard is what a reply tells of what is learned together.
-type heard struct {
-	first    int64 // the ordinal before the first permit of the reply
-	from, to int64
-	took     bool
-	mind     []byte // what somebody knew at from, for a replica that has not heard so far
-	told     []byte // what was told since, in frames
-}
-
-// lessonWords is how many elements of a reply tell of it, after all others.
-const lessonWords = 6
-
-// split takes what a reply tells of a lesson from it.
-func split(v any) (rest any, h heard, err error) {
-	list, ok := v.([]any)
-	n := len(list) - lessonWords
-	if !ok || n < 0 {
-		return nil, h, senseless("a %T without what was told", v)
-	}
-	numbers, err := integers(list[n : n+4])
-	if err != nil {
-		return nil, h, err
-	}
-	mind, ok := list[n+4].(string)
-	told, also := list[n+5].(string)
-	if !ok || !also || len(mind) > mostMind || numbers[1] > numbers[2] {
-		return nil, h, senseless("%T and %T from %d to %d", list[n+4], list[n+5], numbers[1], numbers[2])
-	}
-	h = heard{first: numbers[0], from: numbers[1], to: numbers[2], took: numbers[3] == 1, mind: []byte(mind), told: []byte(told)}
-	return list[:n], h, nil
-}
-
-// heed has the learner take in a reply with so many permits. No lock is held.
-func (l *limiter) heed(h heard, granted int64) {
+// heed has the learner take in a reply. No lock is held.
+func (l *limiter) heed(got *reply) {
 	l.mu.Lock()
-	s := l.learning
+	s, h := l.learning, &got.heard
 	place := s.place
-	s.from = h.from
+	s.field = h.field
 	if h.took || len(s.word.Data) == 0 {
 		s.word = throttle.Entry{}
 	}
 	s.word.Uncounted, s.word.Revoke = 0, s.word.Revoke && len(s.word.Data) > 0
 	s.revokes = false
-	s.wanted = h.to < place
+	s.wanted = h.field.to < place
 	l.mu.Unlock()
 	switch {
-	case h.to < place: // it was lost there, and is told again
-	case h.from > place:
-		s.learner.Restore(h.mind)
-		place = h.from
+	case h.field.to < place: // it was lost there, and is told again
+	case h.field.from > place:
+		s.learner.Restore([]byte(h.mind))
+		place = h.field.from
 		fallthrough
 	default:
-		place += frames(h.told, s.learner.Apply)
+		place += frames([]byte(h.told), s.learner.Apply)
 	}
 	l.mu.Lock()
 	s.place, s.begun = max(s.place, place), true
 	s.hurry = s.hurry || s.wanted
-	s.ordinal = max(s.ordinal, h.first+granted)
+	s.ordinal = max(s.ordinal, h.first+got.count())
 	v := l.view()
 	l.mu.Unlock()
 	p := s.learner.Pacing(v)
 	l.mu.Lock()
 	l.obey(p)
 	l.mu.Unlock()
-}
-
-// frames calls hear with what each frame holds, and returns how many bytes made sense.
-func frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64) {
-	for len(told) > 0 {
-		var head [3]int64
-		rest := told
-		for i := range head {
-			word, after, ok := bytes.Cut(rest, []byte(" "))
-			n, err := strconv.ParseInt(string(word), 10, 64)
-			if !ok || err != nil || n < 0 || n > largest {
-				return read
-			}
-			head[i], rest = n, after
-		}
-		if head[2] > int64(len(rest)) {
-			return read
-		}
-		hear(rest[:head[2]], head[0], instantOf(head[1]))
-		rest = rest[head[2]:]
-		read += int64(len(told) - len(rest))
-		told = rest
-	}
-	return read
 }
 
 // obey puts a pace in force here.
@@ -337,8 +246,9 @@ func (s *limitSet) repace(interval time.Duration) {
 // learning returns the limits with what was learned as the last. Its interval stands
 // in lessons, so that the limits stay as they are when it changes.
 func (e *encodedLimits) learning() *encodedLimits {
-	learned := encodedLimit{limit: learnedLimit(0), field: learnedField, claim: learnedClaim, unit: 1, den: 1}
-	return &encodedLimits{limits: append(slices.Clip(e.limits), learned), logs: e.logs, learned: true}
+	learned := encodedLimit{limit: learnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
+	usual := len(e.limits) < mostUsual && (e.usual || len(e.limits) == 0)
+	return &encodedLimits{limits: append(slices.Clip(e.limits), learned), logs: e.logs, learned: true, usual: usual}
 }
 
 // toleranceOf returns the permit tolerance of limits; a learned one that lets

@@ -40,11 +40,22 @@ func BenchmarkScript(b *testing.B) {
 		{"sliding", []throttle.Limit{throttle.SlidingWindow(100_000_000, time.Second)}, one},
 		{"log", []throttle.Limit{throttle.SlidingLog(10_000, time.Second)}, one},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, c.groups) })
+		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, c.groups, nil) })
+	}
+	for _, c := range []struct {
+		name   string
+		limits []throttle.Limit
+		pace   throttle.Pacing
+	}{
+		{"learning, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{}},
+		{"learned", nil, throttle.Pacing{Counted: true, Interval: time.Microsecond}},
+		{"learned, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{Counted: true, Interval: time.Microsecond}},
+	} {
+		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, one, &c.pace) })
 	}
 }
 
-func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Client, limits []throttle.Limit, groups []group) {
+func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Client, limits []throttle.Limit, groups []group, pace *throttle.Pacing) {
 	resolved, err := throttle.Resolve(limits...)
 	if err != nil {
 		b.Fatal(err)
@@ -58,8 +69,15 @@ func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Clien
 		bounded: true, latest: time.Hour,
 		channel: "weir:1:news:bench", lane: "lane",
 	}
+	if pace != nil {
+		r.lesson = newLesson(*pace)
+		if pace.Counted {
+			encoded = encoded.learning()
+			r.limits = encoded
+		}
+	}
 	for _, g := range groups {
-		g.costs = g.costs[:len(limits)]
+		g.costs = g.costs[:len(encoded.limits)]
 		r.groups = append(r.groups, g)
 	}
 	lane := fmt.Sprintf("weir:1:{bench/%s}", b.Name())
@@ -80,6 +98,12 @@ func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Clien
 			b.Fatal(err)
 		}
 		r.seen, r.period = got.seen, got.period
+		if got.field.text != "" {
+			r.field = got.field
+		}
+		if r.lesson != nil {
+			r.lesson.ordinal, r.lesson.seen = got.heard.first+got.count(), got.heard.field
+		}
 	}
 	b.ReportMetric(usecPerCall(server), "redis-µs/op")
 	server.Do("DEL", lane)

@@ -14,7 +14,7 @@ const mostUsual = 2
 // usual reports whether the script is asked in few words, as usual.lua reads them: for
 // permits of one each of one or two buckets, and nothing else.
 func (r *request) usual() bool {
-	if r.spelled || !r.limits.usual || !r.bounded || r.latest < 0 || r.state || r.lesson != nil || len(r.reports) > 0 || r.seen.generation == 0 || len(r.groups) != 1 {
+	if r.spelled || !r.limits.usual || !r.bounded || r.latest < 0 || r.state || !r.lesson.usual(r.limits.learned) || len(r.reports) > 0 || r.seen.generation == 0 || len(r.groups) != 1 {
 		return false
 	}
 	if r.groups[0].age < 0 { // of a caller who is still to come
@@ -44,7 +44,8 @@ func (r *request) usualArgs(buf []any) []any {
 	if field.generation != r.seen.generation || field.epoch != r.seen.epoch || field.period != r.period {
 		field = new(laneField)
 	}
-	packed := make([]byte, 0, 8*(14+5*mostUsual))
+	const head, lesson, bucket = 14, 5, 5
+	packed := make([]byte, 0, 8*(head+lesson+bucket*mostUsual))
 	for _, n := range [...]int64{
 		r.now, micros(r.tolerance), micros(r.latest), micros(r.horizon), int64(r.most),
 		r.seen.generation, r.seen.epoch, r.seen.furthest, r.period, int64(g.count), micros(g.age), int64(r.alive),
@@ -52,18 +53,29 @@ func (r *request) usualArgs(buf []any) []any {
 	} {
 		packed = binary.LittleEndian.AppendUint64(packed, uint64(max(n, 0)))
 	}
-	for i := range r.limits.limits {
-		l := &r.limits.limits[i]
+	var names [2 * mostUsual]any
+	limits := r.limits.limits
+	for i := range limits {
+		l := limits[i]
+		if l.field == paceField {
+			l.unit, l.den, l.claim = r.lesson.unit, r.lesson.den, r.lesson.claim()
+		}
 		spare, rest := l.intervals(int64(max(l.limit.Burst, 1)) - 1)
 		for _, n := range [...]int64{l.unit, l.den, l.unit / l.den, spare, rest} {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
 		}
+		names[2*i], names[2*i+1] = l.field, l.claim
 	}
-	buf = append(buf, packed, field.text)
-	for i := range r.limits.limits {
-		buf = append(buf, r.limits.limits[i].field, r.limits.limits[i].claim)
+	told, learned := []byte(nil), ""
+	if t := r.lesson; t != nil {
+		n := len(packed)
+		for _, n := range [...]int64{t.place, t.ordinal, t.hold, t.since, t.keep} {
+			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
+		}
+		packed, told, learned = packed[:n], packed[n:], t.seen.text
 	}
-	return buf
+	buf = append(buf, packed, field.text, told, learned)
+	return append(buf, names[:2*len(limits)]...)
 }
 
 // intervals returns the time of n permits: whole microseconds, and the rest in 1/den.
@@ -84,21 +96,28 @@ type laneField struct {
 
 // readLaneField returns the field of a lane.
 func readLaneField(text string) (f laneField, ok bool) {
-	words, numbers := strings.Fields(text), [7]int64{}
+	var n [7]int64
+	ok = readNumbers(text, n[:])
+	return laneField{
+		text: text, generation: n[0], epoch: n[1], paused: n[2],
+		period: n[3], alive: max(n[4], n[5], 1), till: n[6],
+	}, ok
+}
+
+// readNumbers reads the numbers, none of them negative, of which a field consists.
+func readNumbers(text string, numbers []int64) bool {
+	words := strings.Fields(text)
 	if len(words) != len(numbers) {
-		return f, false
+		return false
 	}
 	for i, word := range words {
 		n, err := strconv.ParseInt(word, 10, 64)
 		if err != nil || n < 0 || n > largest {
-			return f, false
+			return false
 		}
 		numbers[i] = n
 	}
-	return laneField{
-		text: text, generation: numbers[0], epoch: numbers[1], paused: numbers[2],
-		period: numbers[3], alive: max(numbers[4], numbers[5], 1), till: numbers[6],
-	}, true
+	return true
 }
 
 // usualHeader is how many words a usual reply has before those of the limits.
@@ -109,11 +128,11 @@ func (r *request) decode(v any) (reply, error) {
 	limits := len(r.limits.limits)
 	list, ok := v.([]any)
 	if !ok || len(list) < usualHeader {
-		return decode(v, limits, r.state)
+		return r.decodeSpelled(v)
 	}
 	text, ok := list[0].(string)
 	if !ok || !r.usual() {
-		return decode(v, limits, r.state)
+		return r.decodeSpelled(v)
 	}
 	field := r.field
 	if text != "" {
@@ -122,7 +141,11 @@ func (r *request) decode(v any) (reply, error) {
 		}
 	}
 	words, err := integers(list[1:])
-	pairs := len(list) - usualHeader - limits
+	tail := usualHeader + limits // where the pairs begin
+	if r.lesson != nil {
+		tail++
+	}
+	pairs := len(list) - tail
 	if err != nil || pairs < 0 || pairs%permitWords != 0 || pairs > mostGroups*permitWords || field.alive > math.MaxInt32 || field.alive < 1 {
 		return reply{}, senseless("%d words to %d limits: %w", len(list), limits, err)
 	}
@@ -133,6 +156,22 @@ func (r *request) decode(v any) (reply, error) {
 	if field.paused > got.now {
 		got.paused = field.paused
 	}
-	got.permits, err = decodePermits(words[usualHeader-1+limits:])
+	if t := r.lesson; t != nil {
+		got.heard = heard{first: words[tail-2], field: t.seen}
+	}
+	got.permits, err = decodePermits(words[tail-1:])
+	return got, err
+}
+
+// decodeSpelled reads the reply to a request that was told in all words.
+func (r *request) decodeSpelled(v any) (got reply, err error) {
+	var h heard
+	if r.lesson != nil {
+		if v, h, err = split(v); err != nil {
+			return got, err
+		}
+	}
+	got, err = decode(v, len(r.limits.limits), r.state)
+	got.heard = h
 	return got, err
 }

@@ -53,7 +53,9 @@ type pair struct {
 	now     int64
 	trace   []string
 	differs string
-	odd     bool // there are other calls in between
+	odd     bool            // there are other calls in between
+	learns  bool            // callers learn together
+	pace    throttle.Pacing // that who has heard all would have hold
 
 	usual, spelled int
 }
@@ -67,16 +69,68 @@ type pairCaller struct {
 	alive  int
 	before bool // it runs the script of before
 	held   []int64
+
+	learns  bool
+	place   int64
+	ordinal int64
+	learned learnedField
 }
 
 func newPair(b *bench, seed int64) *pair {
 	h := &pair{bench: b, random: rand.New(rand.NewPCG(uint64(seed), 12)), lanes: [2]string{b.lane(), b.lane()}, now: dawn}
-	h.odd = h.chance(40)
+	h.odd, h.learns = h.chance(40), h.chance(60)
+	h.think()
 	limits := h.limits()
 	for i := range 1 + h.random.IntN(3) {
-		h.callers = append(h.callers, &pairCaller{limits: mustEncode(b, limits...), before: i > 0 && h.chance(30)})
+		c := &pairCaller{limits: mustEncode(b, limits...), before: i > 0 && h.chance(30), learns: h.learns && !h.chance(10)}
+		if c.learns && h.chance(70) {
+			if h.chance(50) {
+				c.limits = mustEncode(b, limits[:len(limits)-1]...)
+			}
+			c.limits = c.limits.learning()
+		}
+		h.callers = append(h.callers, c)
 	}
 	return h
+}
+
+// think has callers who have heard all say another pace from now on.
+func (h *pair) think() {
+	rate := []int64{1, 3, 7, 100, 7_777, 999_983}[h.random.IntN(6)]
+	h.pace = throttle.Pacing{Interval: time.Duration(int64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
+	switch h.random.IntN(10) {
+	case 0:
+		h.pace.Interval = 0
+	case 1, 2:
+		h.pace.NotBefore = instantOf(h.now + h.random.Int64N(500_000))
+	case 3:
+		h.pace.Probe, h.pace.ProbeAfter = h.chance(50), h.random.Int64N(100)
+	}
+}
+
+// lesson returns what a caller tells of what is learned together: nothing, most times.
+func (h *pair) lesson(c *pairCaller) *lesson {
+	if h.chance(2) {
+		h.think()
+	}
+	t := newLesson(h.pace)
+	t.place, t.ordinal, t.seen = c.place, c.ordinal, c.learned
+	switch h.random.IntN(100) {
+	case 0:
+		t.word.Data = make([]byte, 1+h.random.IntN(20))
+		t.word.Revoke = h.chance(30)
+	case 1:
+		t.word.Uncounted = h.random.IntN(5)
+	case 2:
+		t.mind = []byte("mind")
+	case 3:
+		t.lapsed = true
+	case 4:
+		t.place += h.random.Int64N(100) // the store has lost what it has heard
+	case 5:
+		t.ordinal += h.random.Int64N(100)
+	}
+	return t
 }
 
 func (h *pair) chance(percent int) bool { return h.random.IntN(100) < percent }
@@ -100,7 +154,12 @@ func (h *pair) live() {
 		h.pass()
 		c := h.callers[h.random.IntN(len(h.callers))]
 		if h.odd && h.chance(2) {
-			c.limits = mustEncode(h.bench, h.limits()...)
+			if c.limits = mustEncode(h.bench, h.limits()...); c.learns && len(c.limits.limits) < mostUsual {
+				c.limits = c.limits.learning()
+			}
+		}
+		if h.odd && h.chance(1) {
+			h.bench.do("DEL", h.lanes[0], h.lanes[1])
 		}
 		if h.call(c, h.request(c)); h.differs != "" {
 			return
@@ -136,6 +195,9 @@ func (h *pair) request(c *pairCaller) *request {
 	}
 	for i := range r.groups[0].costs {
 		r.groups[0].costs[i] = 1
+	}
+	if c.learns {
+		r.lesson = h.lesson(c)
 	}
 	if !h.odd {
 		return r
@@ -193,12 +255,16 @@ func (h *pair) call(c *pairCaller, r *request) {
 		c.field = got[0].field
 		got[0].field = laneField{}
 	}
-	h.trace = append(h.trace, fmt.Sprintf("%d %+v before %v: %+v", h.now-dawn, *r, c.before, got[1]))
+	h.trace = append(h.trace, fmt.Sprintf("%d %+v telling %+v before %v: %+v", h.now-dawn, *r, r.lesson, c.before, got[1]))
 	states := [2]any{h.bench.do("HGETALL", h.lanes[0]), h.bench.do("HGETALL", h.lanes[1])}
 	if !reflect.DeepEqual(got[0], got[1]) || !reflect.DeepEqual(states[0], states[1]) {
 		h.differs = fmt.Sprintf("the usual call says\n%+v, not\n%+v, and leaves\n%v, not\n%v", got[0], got[1], states[0], states[1])
 	}
 	c.seen, c.period, c.alive = got[1].seen, got[1].period, got[1].alive
+	if c.learns {
+		c.learned, c.place = got[1].heard.field, got[1].heard.field.to
+		c.ordinal = max(c.ordinal, got[1].heard.first+got[1].count())
+	}
 	for _, p := range got[1].permits {
 		c.held = append(c.held, p.at)
 	}

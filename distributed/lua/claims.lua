@@ -62,7 +62,7 @@ local LEARNED = "~" -- the field of what was learned: no claim of a caller
 -- its field in the lane's hash. If there is none the limit is new, and takes
 -- over from the rule that heir returns, if there is one.
 local function enforce(field, text, claim, bounds, heir)
-  if field == LEARNED then return learning().pace(field, text, claim) end
+  if field == LEARNED then return learning().pace(field, text) end
   local rule = text and readRule(field, text, claim, bounds)
   if not rule then
     if text then lane.healed = true end

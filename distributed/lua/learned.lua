@@ -4,14 +4,15 @@
 -- Who has heard most says what holds for the lane: the pace of the rule LEARNED,
 -- before when nobody departs, and whether they go one by one.
 --
--- In the lane's hash: "learned", numbers as in WORDS; "told", what was told from one
--- place to another, each in a frame "ordinal now length "; and "mind", what
--- somebody knew at the first of these places.
+-- In the lane's hash: "ordinal", two numbers that change with every grant: the ordinal
+-- of the last departure that was let go, and upto, the latest one known to who said what
+-- holds; "learned", numbers as in WORDS, which change with what is told; "told", what was
+-- told from one place to another, each in a frame "ordinal now length "; and "mind",
+-- what somebody knew at the first of these places.
 
 local WORDS = {
-  "ordinal", -- of the last departure that was let go
   "from", "to", -- the places of what was told
-  "heard", "upto", -- the place at which it was said what holds, and the latest ordinal known there
+  "heard", -- the place at which it was said what holds
   "unit", "den", -- interval of the pace
   "hold", "alone", "since", -- nobody departs before; 1: one by one after an ordinal
   "lease", -- until when the last of those one by one has its answer
@@ -23,12 +24,15 @@ local MOST = 65536 -- bytes that are kept of what was told
 
 local known
 
--- readKnown returns what a field holds, as new if it makes no sense.
-local function readKnown(text)
+-- readKnown returns what the two fields hold, as new if they make no sense.
+local function readKnown(text, counts)
   local k, values = {}, { (text or ""):match(PATTERN) }
+  local ordinal, upto = (counts or ""):match("^(%d+) (%d+)$")
+  k.ordinal, k.upto = tonumber(ordinal or 0), tonumber(upto or 0)
+  if max(k.ordinal, k.upto) > 2^52 then return readKnown(text) end
   for i, word in ipairs(WORDS) do
     k[word] = tonumber(values[i] or 0)
-    if k[word] > 2^52 then return readKnown() end
+    if k[word] > 2^52 then return readKnown(nil, counts) end
   end
   if k.from > k.to or min(k.unit, k.den) < 1 then
     k.unit, k.den, k.from, k.to = 1, 1, 0, 0
@@ -53,8 +57,8 @@ end
 
 -- learn takes in the caller's words, what it tells, and what it knows: "" each where
 -- it says none. It says how the lane stands.
-local function learn(i, text)
-  known = readKnown(text)
+local function learn(i, text, counts)
+  known = readKnown(text, counts)
   local place, ordinal, free, rouse = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
   local told, mind = ARGV[i + 10], ARGV[i + 11]
   known.ordinal = max(known.ordinal, ordinal) + free
@@ -95,10 +99,11 @@ local function respace(rule, unit, den)
 end
 
 -- pace returns the rule of what was learned.
-local function pace(field, text, claim)
+local function pace(field, text)
+  local claim = ("b 1 1 %.0f %.0f 1 -"):format(known.unit, known.den)
   local claimed, from = (text or ""):match("^(b 1 1 %d+ %d+ 1 %-);()")
-  local rule = newRule(field, claimed and rare().claimNumbers(claimed) and claimed or claim, "")
-  if not (claimed and rule.claim == claimed and rule:read(text, from)) then
+  local rule = claimed and rare().claimNumbers(claimed) and newRule(field, claimed, "")
+  if not (rule and rule:read(text, from)) then
     rule = newRule(field, claim, "")
     rule.dirty = true
     if not lane.new then rule = rare().join(rule) end
@@ -107,8 +112,7 @@ local function pace(field, text, claim)
   if now - rule.claimed > 500000 then rule.claimed, rule.dirty = now, true end
   if rule.unit ~= known.unit or rule.den ~= known.den then
     respace(rule, known.unit, known.den)
-    rule.claim = ("b 1 1 %.0f %.0f 1 -"):format(known.unit, known.den)
-    rule.dirty = true
+    rule.claim, rule.dirty = claim, true
   end
   return rule
 end
@@ -125,14 +129,10 @@ local function count(at, n)
   if known.alone == 1 then known.lease = max(at, now) + 1000000 end
 end
 
--- text returns the field of what is known.
-local function text()
-  local words = {}
-  for i, word in ipairs(WORDS) do words[i] = ("%.0f"):format(known[word]) end
-  return table.concat(words, " ")
-end
+-- counts returns the field "ordinal".
+local function counts() return ("%.0f %.0f"):format(known.ordinal, known.upto) end
 
--- answer appends what the caller has not heard to the reply.
+-- answer appends what the caller has not heard to the reply, and the field "learned".
 local function answer(list)
   local n, told, mind = #list, "", ""
   if known.place < known.from then
@@ -140,8 +140,11 @@ local function answer(list)
   elseif known.place < known.to then
     told = known.told:sub(known.place - known.from + 1)
   end
-  list[n + 1], list[n + 2], list[n + 3], list[n + 4] = known.first, known.from, known.to, known.took and 1 or 0
-  list[n + 5], list[n + 6] = mind, told
+  list[n + 1], list[n + 2] = known.first, known.took and 1 or 0
+  local words = {}
+  for i, word in ipairs(WORDS) do words[i] = ("%.0f"):format(known[word]) end
+  known.text = table.concat(words, " ")
+  list[n + 3], list[n + 4], list[n + 5] = mind, told, known.text
 end
 
-return { learn = learn, pace = pace, hold = hold, count = count, text = text, answer = answer }
+return { learn = learn, pace = pace, hold = hold, count = count, counts = counts, answer = answer }

@@ -38,9 +38,9 @@
 -- alive, period, flags, first, the number of pairs, the pairs of instant
 -- and count, then when each limit has one permit, 0 for now, and where it was
 -- asked for the state of each limit: whole, and five numbers. If callers learn
--- together: the ordinal before the first permit, the places from and to which the
--- store holds what was told, 1 if it took what the caller told, what somebody knew at
--- the first of these places, and what was told since the caller's.
+-- together: the ordinal before the first permit, 1 if the store took what the caller
+-- told, what somebody knew at the first of the places of what was told, what was told
+-- since the caller's place, and the field "learned".
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
 -- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.
@@ -82,7 +82,8 @@ local function save(seen, forgotten)
   end
   if lane.dirty then write[n + 1], write[n + 2], n = "lane", rare().laneText(), n + 2 end
   if lane.known then
-    write[n + 1], write[n + 2], n = "learned", learning().text(), n + 2
+    write[n + 1], write[n + 2], n = "learned", lane.known.text, n + 2
+    write[n + 1], write[n + 2], n = "ordinal", learning().counts(), n + 2
     if lane.known.writes then write[n + 1], write[n + 2], n = "told", lane.known.told, n + 2 end
     if lane.known.mind then write[n + 1], write[n + 2], n = "mind", lane.known.mind, n + 2 end
   end
@@ -120,7 +121,7 @@ local function decide()
     reports, tune, arg = rare().readReports(arg, k, fields)
   end
   local tail = arg + 1 + tonumber(ARGV[arg]) * (2 + k) -- how many callers it knows
-  if ARGV[tail + 1] then fields[#fields + 1] = "learned" end
+  if ARGV[tail + 1] then fields[#fields + 1], fields[#fields + 2] = "learned", "ordinal" end
   local values, healed = stored(fields)
   lane = values[1] and readLane(values[1], values[2])
   if not lane then
@@ -131,7 +132,7 @@ local function decide()
   local gen, epoch, furthest = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
   local alive = countCaller(gen, tonumber(ARGV[9]))
   local seen, forgotten = lane.furthest, nil
-  lane.known = ARGV[tail + 1] and learning().learn(tail + 1, values[#fields]) or false
+  lane.known = ARGV[tail + 1] and learning().learn(tail + 1, values[#fields - 1], values[#fields]) or false
 
   rules = {}
   if tune then

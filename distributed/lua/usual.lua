@@ -9,15 +9,20 @@
 -- callers this one knows of, and until when the lane of ARGV[2] is paused and lives; then
 -- of each bucket unit and den, its interval in whole microseconds, and the time of its
 -- burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the caller saw
--- it last. After that of each bucket its field in the hash, and its claim.
+-- it last. If callers learn together, ARGV[3] is numbers too: the place and the ordinal
+-- of the caller, hold, since and keep; and ARGV[4] is the field "learned" as the caller
+-- saw it last: it says of the pace what the caller would say, and the caller has heard
+-- all that was told. Otherwise both are empty. After that of each bucket its field in
+-- the hash, and its claim.
 --
 -- The reply is the field "lane" if it is another than the caller saw, now, furthest,
--- first, when each limit has one permit, 0 for now, and pairs of instant and count. If
--- the rest decided it begins with a number.
+-- first, when each limit has one permit, 0 for now, if callers learn together the ordinal
+-- before the first permit, and pairs of instant and count. If the rest decided it begins
+-- with a number.
 
-if #ARGV < 7 then
+if #ARGV < 9 then
   local fmod, min, max = math.fmod, math.min, math.max
-  local field1, claim1, field2, claim2 = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+  local learned, field1, claim1, field2, claim2 = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
   local numbers = rawget(_G, "struct") and struct.size and struct.size("l") == 8 and struct.unpack or function(_, packed)
     local list = {}
     for i = 8, #packed, 8 do
@@ -31,6 +36,8 @@ if #ARGV < 7 then
     unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
       and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
   if not field2 then unit2, den2, one2, spare2, part2 = 0, 1, 0, 0, 0 end
+  local learns, place, ordinal, hold, since, keep = ARGV[3] ~= "", 0, 0, 0, 0, 0
+  if learns then place, ordinal, hold, since, keep = numbers("<i8i8i8i8i8", ARGV[3]) end
   local reply
   repeat -- until something is unusual
     local now = told
@@ -38,9 +45,19 @@ if #ARGV < 7 then
       local time = redis.call("TIME")
       now = time[1] * 1000000 + time[2]
     end
-    local values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, field2)
-      or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
-    local lane, ahead, text = values[1], values[2], values[3]
+    local values, given, upto
+    if learns then
+      values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal", field2)
+        or redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal")
+      if values[4] ~= learned then break end
+      given, upto = (values[5] or ""):match("^(%d+) (%d+)$")
+      if not given or given + 0 < ordinal or max(given, upto) > 2^52 then break end
+      given, upto = given + 0, upto + 0
+    else
+      values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, field2)
+        or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
+    end
+    local lane, ahead, text, text2 = values[1], values[2], values[3], field2 and values[learns and 6 or 4]
     if not (lane and ahead and text) or not ahead:find("^%d+$") then break end
     ahead = ahead + 0
     if lane == ARGV[2] then
@@ -77,12 +94,11 @@ if #ARGV < 7 then
     if claimed1 > now or at1 > till or frac1 >= den1 then break end
     local sure2, sureFrac2, largest2, claimed2, at2, frac2 = false, 0, 0, now, 0, 0
     if field2 then
-      text = values[4]
-      if not text or text:find(claim2, 1, true) ~= 1 then break end
-      claimed2, at2, frac2 = text:match("^;(%d+) (%d+) (%d+)$", #claim2 + 1)
+      if not text2 or text2:find(claim2, 1, true) ~= 1 then break end
+      claimed2, at2, frac2 = text2:match("^;(%d+) (%d+) (%d+)$", #claim2 + 1)
       if not claimed2 then
         claimed2, at2, frac2, sure2, sureFrac2, largest2 =
-          text:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim2 + 1)
+          text2:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim2 + 1)
         if not claimed2 or max(at2, sure2) > till or sureFrac2 + 0 >= den2 or largest2 + 0 > 2^51 then break end
         if ahead > now then
           sure2, sureFrac2, largest2 = sure2 + 0, sureFrac2 + 0, largest2 + 0
@@ -98,6 +114,8 @@ if #ARGV < 7 then
     local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most
     local first, list, size, start = 0, { lane, now, 0, 0, 0 }, 5, nil
     if field2 then list[6], size = 0, 6 end
+    if learns then list[size + 1], size = given, size + 1 end
+    paused = max(paused, hold) -- nothing departs before either
     local head, wants, due1, due2 = size, count
     local exact = true -- no product was rounded
     while true do
@@ -152,7 +170,7 @@ if #ARGV < 7 then
     if not exact then break end
 
     -- What changed.
-    local needs = max(ahead, now, at1 + 1, ahead + spare1 + one1 + 2)
+    local needs = max(ahead, now + keep, at1 + 1, ahead + spare1 + one1 + 2)
     if field2 then needs = max(needs, at2 + 1, ahead + spare2 + one2 + 2) end
     if needs > till then break end -- its keys must live longer
     list[3], list[4], list[5] = ahead, first, due1 > now and due1 or 0
@@ -167,7 +185,6 @@ if #ARGV < 7 then
         text = ("%s;%d %d %d"):format(claim1, claimed1, at1, frac1)
       end
     end
-    local text2
     if write2 then
       if sure2 and ahead > now then
         text2 = ("%s;%d %d %d %d %d %d"):format(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2)
@@ -175,12 +192,14 @@ if #ARGV < 7 then
         text2 = ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
       end
     end
-    if write1 and write2 then
+    if learns and (write1 or write2 or upto < ordinal) then
+      local counted, last = ("%d %d"):format(given + count - wants, max(upto, ordinal)), ("%d"):format(ahead)
+      wrote = field2 and redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text, field2, text2)
+        or redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text)
+    elseif write2 then
       wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field1, text, field2, text2)
     elseif write1 then
       wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field1, text)
-    elseif write2 then
-      wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field2, text2)
     end
     reply = type(wrote) == "table" and wrote or list -- it is a table if it is an error
   until true
@@ -197,4 +216,10 @@ if #ARGV < 7 then
   ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4] = "0", 1, count, age, 1
   if field2 then ARGV[i + 5], i = 1, i + 1 end
   ARGV[i + 5] = alive
+  if learns then
+    ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9] = place, ordinal, 0, ""
+    ARGV[i + 10], ARGV[i + 11] = learned:match("^%d+ %d+ %d+ (%d+) (%d+)")
+    ARGV[i + 12], ARGV[i + 13], ARGV[i + 14], ARGV[i + 15] = hold, 0, since, keep
+    ARGV[i + 16], ARGV[i + 17], ARGV[i + 18] = "", "", ""
+  end
 end

@@ -1,0 +1,157 @@
+package distributed
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// paceField is the field of a lane's hash that is the bucket of the learned pace, and
+// paceClaim what callers claim of it: its interval stands in their lessons.
+const (
+	paceField = "~"
+	paceClaim = "b 1 1 1 1 1 -"
+)
+
+// A lesson is what a call tells of what is learned together, as the script reads it: with
+// times in µs.
+type lesson struct {
+	place, ordinal int64
+	word           throttle.Entry
+	pacing
+	mind   []byte
+	lapsed bool
+	seen   learnedField // as the caller saw it last
+}
+
+// A pacing is a [throttle.Pacing] on the wire. From one departure to the next are
+// unit/den µs; before hold nobody departs; those after the ordinal since go one by one
+// if alone is 1; and what was learned is kept for so long.
+type pacing struct{ unit, den, hold, alone, since, keep int64 }
+
+// newLesson returns a lesson of a pace.
+func newLesson(p throttle.Pacing) *lesson {
+	unit, den := interval(p.Interval)
+	t := &lesson{pacing: pacing{
+		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(micros(p.TTL), 0),
+	}}
+	if p.Probe {
+		t.alone = 1
+	}
+	return t
+}
+
+// interval returns an interval as unit/den µs, at most a month.
+func interval(d time.Duration) (unit, den int64) {
+	if d <= 0 {
+		return 1, 1
+	}
+	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
+}
+
+// usual reports whether a usual call tells the lesson, as usual.lua reads it: it has
+// nothing to tell, the caller has heard all, and the pace that the store knows is the
+// caller's. Paced tells whether it is one of the limits; then it must not be slow. Who
+// learns nothing, whose lesson is nil, tells nothing either.
+func (t *lesson) usual(paced bool) bool {
+	if t == nil {
+		return true
+	}
+	s := &t.seen
+	return s.text != "" && t.place == s.to && t.place == s.heard && t.pacing == s.pacing && t.alone == 0 &&
+		len(t.word.Data) == 0 && t.word.Uncounted == 0 && !t.word.Revoke && t.mind == nil && !t.lapsed &&
+		(!paced || t.unit/t.den <= 1_000_000)
+}
+
+// args appends the arguments of the script.
+func (t *lesson) args(buf []any) []any {
+	return append(buf, t.place, t.ordinal, t.word.Uncounted, asFlag(t.word.Revoke), t.unit, t.den,
+		t.hold, t.alone, t.since, t.keep, t.word.Data, t.mind, asFlag(t.lapsed))
+}
+
+// claim returns the claim of the pace as it stands in the store.
+func (t *lesson) claim() string {
+	return "b 1 1 " + strconv.FormatInt(t.unit, 10) + " " + strconv.FormatInt(t.den, 10) + " 1 -"
+}
+
+// A learnedField is the field "learned" of a lane's hash, as learned.lua has it. A usual
+// call says what the caller saw there last, so that the script need not read it. The
+// zero value is one that was not seen.
+type learnedField struct {
+	text     string
+	from, to int64 // the places of what was told
+	heard    int64 // the place at which the pace was said
+	pacing
+}
+
+// readLearnedField returns the field of a lane.
+func readLearnedField(text string) (f learnedField, ok bool) {
+	var n [11]int64
+	ok = readNumbers(text, n[:]) && n[0] <= n[1] && n[3] > 0 && n[4] > 0
+	return learnedField{
+		text: text, from: n[0], to: n[1], heard: n[2],
+		pacing: pacing{unit: n[3], den: n[4], hold: n[5], alone: n[6], since: n[7], keep: n[10]},
+	}, ok
+}
+
+// A heard is what a reply tells of what is learned together.
+type heard struct {
+	first int64        // the ordinal before the first permit of the reply
+	took  bool         // the store took what the caller told
+	mind  string       // what somebody knew at field.from, for a caller that has not heard so far
+	told  string       // what was told since the caller's place, in frames
+	field learnedField // as it is now
+}
+
+// lessonWords is how many elements of a reply tell of it, after all others.
+const lessonWords = 5
+
+// split takes what a reply tells of a lesson from it.
+func split(v any) (rest any, h heard, err error) {
+	list, ok := v.([]any)
+	n := len(list) - lessonWords
+	if !ok || n < 0 {
+		return nil, h, senseless("a %T without what was told", v)
+	}
+	numbers, err := integers(list[n : n+2])
+	if err != nil {
+		return nil, h, err
+	}
+	var texts [3]string
+	for i, text := range list[n+2:] {
+		if texts[i], ok = text.(string); !ok {
+			return nil, h, senseless("a %T of what was told", text)
+		}
+	}
+	field, ok := readLearnedField(texts[2])
+	if !ok || len(texts[0]) > mostMind {
+		return nil, h, senseless("%d bytes of what was learned, with %q", len(texts[0]), texts[2])
+	}
+	return list[:n], heard{numbers[0], numbers[1] == 1, texts[0], texts[1], field}, nil
+}
+
+// frames calls hear with what each frame holds, and returns how many bytes made sense.
+func frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64) {
+	for len(told) > 0 {
+		var head [3]int64
+		rest := told
+		for i := range head {
+			word, after, ok := bytes.Cut(rest, []byte(" "))
+			n, err := strconv.ParseInt(string(word), 10, 64)
+			if !ok || err != nil || n < 0 || n > largest {
+				return read
+			}
+			head[i], rest = n, after
+		}
+		if head[2] > int64(len(rest)) {
+			return read
+		}
+		hear(rest[:head[2]], head[0], instantOf(head[1]))
+		rest = rest[head[2]:]
+		read += int64(len(told) - len(rest))
+		told = rest
+	}
+	return read
+}

@@ -1,0 +1,132 @@
+package distributed
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Who has nothing to tell, and nothing to hear, calls in few words: with a learned pace,
+// with a configured limit, and with both. What another tells is heard all the same.
+func TestWhoLearnsCallsInFewWords(t *testing.T) {
+	paced := throttle.Pacing{Counted: true, Interval: time.Microsecond}
+	bucket := []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, 1)}
+	for name, c := range map[string]struct {
+		pace   throttle.Pacing
+		limits []throttle.Limit
+	}{
+		"a bucket, nothing learned": {throttle.Pacing{}, bucket},
+		"a pace":                    {paced, nil},
+		"a bucket and a pace":       {paced, bucket},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newClass(t)
+			other, s := all.seat(c.pace, c.limits...), all.seat(c.pace, c.limits...)
+			var words wordCount
+			s.limiter.link.client.AddHook(&words)
+			const calls, told = 200, 5
+			for i := range calls {
+				if i%(calls/told) == 0 {
+					other.tell("word")
+					eventually(t, "it is told", func() bool { return len(other.knows()) > i/(calls/told) })
+				}
+				s.call(t)
+			}
+			few, many := words.few.Load(), words.many.Load()
+			if t.Logf("%d calls in few words, %d in many", few, many); few < calls/2 || len(s.knows()) != told {
+				t.Errorf("%d calls in few words heard %d words, want %d and %d", few, len(s.knows()), calls/2, told)
+			}
+		})
+	}
+}
+
+// A wordCount counts calls of the script by how they are told.
+type wordCount struct{ few, many atomic.Int64 }
+
+func (*wordCount) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*wordCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (w *wordCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); strings.HasPrefix(cmd.Name(), "eval") {
+			if _, packed := args[3+args[2].(int)].([]byte); packed {
+				w.few.Add(1)
+			} else {
+				w.many.Add(1)
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// What a reply tells of a lesson is read as it was written, and what makes no sense is an
+// error.
+func TestReplyThatTeaches(t *testing.T) {
+	const field = "10 20 20 125 2 0 0 0 0 15 600000000"
+	seen, ok := readLearnedField(field)
+	want := learnedField{text: field, from: 10, to: 20, heard: 20, pacing: pacing{unit: 125, den: 2, keep: 600_000_000}}
+	if !ok || seen != want {
+		t.Fatalf("%q is read as %+v, %v, want %+v", field, seen, ok, want)
+	}
+	lane, _ := readLaneField("1 2 0 3 4 5 6")
+	r := &request{
+		bounded: true, seen: echo{1, 2, 0}, period: 3, field: lane,
+		limits: new(encodedLimits).learning(), groups: []group{{count: 2, costs: []int64{1}}},
+		lesson: &lesson{place: 20, ordinal: 7, pacing: seen.pacing, seen: seen},
+	}
+	if !r.usual() {
+		t.Fatalf("the request %+v is not usual", r)
+	}
+	spelled := []any{int64(9), int64(1), int64(2), int64(9), int64(0), int64(1), int64(3), int64(0), int64(0), int64(1), int64(9), int64(2), int64(9)}
+	for _, good := range [][]any{
+		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)},
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", field),
+	} {
+		if got, err := r.decode(good); err != nil || got.count() != 2 || got.heard != (heard{first: 7, field: seen}) {
+			t.Errorf("%v is read as %+v, %v", good, got, err)
+		}
+	}
+	for _, bad := range [][]any{
+		{"", int64(9), int64(9), int64(0), int64(9)},                                // no ordinal
+		{"", int64(9), int64(9), int64(0), int64(9), int64(-7), int64(9), int64(2)}, // a negative one
+		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9)},
+		spelled,
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", "10 20 20 125 2 0 0 0 0 15"),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", "30 20 20 125 2 0 0 0 0 15 600000000"),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", "10 20 20 0 2 0 0 0 0 15 600000000"),
+		append(spelled[:len(spelled):len(spelled)], int64(-7), int64(0), "", "", field),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), strings.Repeat("x", mostMind+1), "", field),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", int64(1), field),
+	} {
+		if got, err := r.decode(bad); err == nil {
+			t.Errorf("%v is read as %+v", bad, got)
+		}
+	}
+	for what, change := range map[string]func(*lesson){
+		"something to tell":           func(t *lesson) { t.word.Data = []byte("x") },
+		"departures to count":         func(t *lesson) { t.word.Uncounted = 1 },
+		"permits to revoke":           func(t *lesson) { t.word.Revoke = true },
+		"what it knows":               func(t *lesson) { t.mind = []byte{} },
+		"permits that lapsed":         func(t *lesson) { t.lapsed = true },
+		"something to hear":           func(t *lesson) { t.place = 19 },
+		"another pace":                func(t *lesson) { t.unit = 126 },
+		"a probe":                     func(t *lesson) { t.alone, t.seen.alone = 1, 1 },
+		"a pace that others have set": func(t *lesson) { t.seen.heard = 10 },
+		"never seen the field":        func(t *lesson) { t.seen = learnedField{} },
+		"a slow pace":                 func(t *lesson) { t.unit, t.seen.unit = 2_000_002, 2_000_002 },
+	} {
+		changed := *r.lesson
+		if change(&changed); changed.usual(true) {
+			t.Errorf("who has %s calls in few words", what)
+		}
+	}
+}
