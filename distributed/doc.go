@@ -11,9 +11,10 @@
 // Nobody polls. One call of one script reserves permits for the whole line at a
 // replica: a run of permits, dated by the clock of Redis. The first in line when a
 // permit falls due has it. A replica has one run at a time, for at most half of its
-// line and no longer than a horizon. So replicas take turns, and a busy one takes
-// what the quiet ones leave. A permit that is not used within the tolerance after
-// its instant is void. A replica that dies takes one run with it.
+// line and no longer than a horizon, or than a call takes if that is longer. So
+// replicas take turns, and a busy one takes what the quiet ones leave. A permit that
+// is not used within the tolerance after its instant is void. A replica that dies takes
+// one run with it.
 //
 // No permit is reserved that would come after the deadlines of all who wait. If the
 // next permit of a window is more than a second away, nothing is reserved either: a
@@ -109,13 +110,17 @@
 //	the clock of Redis moved on:                       + B and the runs in hand, once
 //	the clock of Redis moved back:                     nothing more
 //	k of N replicas cut off for D:                     + k (s (R D + L) / N + 1)
-//	all replicas cut off for D:                        s (R D + L) + N
+//	all replicas cut off for D:                        s (R D + L) + N, and the runs in hand, once
 //	FailOpen, k replicas cut off for D:                + k (R (D+X) + B)
 //	FailClosed:                                        R (W+X) + B, always
 //	k replicas miss that a pace of r was revoked:      + k (r Horizon / N + 1), once
 //
-// The last is of paces that were learned together: who misses the news spends the run in
-// hand, and hears of it with its next call.
+// A replica that is cut off spends the run in hand beside its share. Redis counted it, so
+// that it is within R (W+X) + B. If calls take half a second it lasts as long, and permits
+// that were asked for ahead of callers are of it.
+//
+// The last row is of paces that were learned together: who misses the news spends the run
+// in hand, and hears of it with its next call.
 //
 // B is 1 of a leaky bucket, the permits of a sliding log or a sliding window, and
 // twice the permits of a fixed window: what is late in one may stand beside what is

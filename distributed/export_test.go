@@ -75,5 +75,16 @@ func InHand(of throttle.Limiter) int {
 	return l.hand.count()
 }
 
+// Alone reports whether the store has failed to answer, and no permit of it is in hand
+// that may still be spent.
+func Alone(of throttle.Limiter) bool {
+	l := of.(*limiter)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := len(l.hand) - 1
+	spent := last < 0 || l.hand[last].at < l.clock.now().Add(-l.tolerance)
+	return l.outage.on && l.outage.cause != "slow" && spent
+}
+
 // SetPrefetch sets Store.Prefetch of a store that has limiters.
 func SetPrefetch(s *Store, d time.Duration) { s.set.prefetch = d }

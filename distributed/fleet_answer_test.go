@@ -152,6 +152,10 @@ func TestR12ABusyServerPacesHereAndComesBack(t *testing.T) {
 	f.judge(f.suffer(3, moment,
 		func() {
 			go func() { busy <- other.Eval(context.Background(), "while true do end", nil).Err() }()
+			await(t, "the server to be busy", func() bool {
+				_, err := f.server.Do("GET", "key")
+				return err != nil && strings.HasPrefix(err.Error(), "BUSY ")
+			})
 		},
 		func() {
 			await(t, "the script to be killed", func() bool { return other.ScriptKill(t.Context()).Err() == nil })

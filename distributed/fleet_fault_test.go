@@ -3,6 +3,7 @@ package distributed_test
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/distributed"
@@ -10,27 +11,40 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// grace is how long after the beginning of a fault permits that were fetched
-// before it may depart: a run reaches no further than the horizon, after those
-// of the others.
-const grace = 300 * time.Millisecond
-
 // suffer has something befall the way of the first k replicas to Redis for some
 // time, and returns when the fleet is back: with what the vendor may see for it.
 func (f *fleet) suffer(k int, d time.Duration, fault, heal func()) []spell {
 	f.t.Helper()
 	from := now()
 	fault()
-	dark := now().Add(grace)
-	f.pass(d)
+	if all := k == f.replicas(); !all || d == 0 {
+		f.pass(d)
+		heal()
+		return []spell{f.cutOff(k, from, f.back())}
+	}
+	dark := f.darkens()
+	f.pass(max(d-dark.Sub(from), d/2))
 	healed := now()
 	heal()
-	spells := []spell{f.cutOff(k, from, f.back())}
-	if k == f.replicas() && dark < healed {
-		spells = append(spells, f.unshared(dark, healed))
-		f.judgeDark(dark, healed)
-	}
+	spells := []spell{f.cutOff(k, from, f.back()), f.unshared(dark, healed)}
+	f.judgeDark(dark, healed)
 	return spells
+}
+
+// darkens returns when all replicas have lost the store and spent what it had granted
+// them. How long that takes after the fault is up to the machine: a run reaches as far as
+// a call takes, and where calls take half a second permits of half a second are in hand.
+func (f *fleet) darkens() throttle.Instant {
+	f.t.Helper()
+	went := make([]bool, len(f.members))
+	took := await(f.t, "the replicas to go on by themselves", func() bool {
+		for i, r := range f.members {
+			went[i] = went[i] || distributed.Alone(r.limiter)
+		}
+		return !slices.Contains(went, false)
+	})
+	f.t.Logf("all by themselves after %v", took.Round(time.Millisecond))
+	return now()
 }
 
 // cutOff returns what the vendor may see where the first k replicas were cut off

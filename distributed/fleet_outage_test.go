@@ -49,6 +49,26 @@ func testOutage(t *testing.T, fault func(p *redistest.Proxy)) {
 	f.judge(spells...)
 }
 
+// The same if replicas ask for permits ahead of callers, and Redis is far away: when they
+// are cut off they hold what falls due within a call, spend that, and then their share.
+func TestR1ReplicasThatPrefetchSpendWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	for _, trip := range []time.Duration{0, 600 * time.Millisecond} {
+		t.Run(trip.String(), func(t *testing.T) {
+			t.Parallel()
+			c := config{Deadline: 2 * time.Second}
+			c.prefetch(3)
+			f := newFleet(t, plan{members: 3, config: c})
+			each(f.links, func(p *redistest.Proxy) { p.Delay(trip) })()
+			f.steady()
+			f.pass(moment)
+			spells := f.suffer(3, 2*moment, each(f.links, gone), each(f.links, (*redistest.Proxy).Pass))
+			f.pass(moment)
+			f.judge(spells...)
+		})
+	}
+}
+
 // Replies that are slow but in time are used. Later ones are not waited for.
 func TestR4SlowRepliesAreUsedUntilTheDeadline(t *testing.T) {
 	t.Parallel()
