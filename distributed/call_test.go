@@ -148,20 +148,7 @@ func TestFleetRestoresForgottenState(t *testing.T) {
 // policy for a loss as soon as with any other: the question is part of the call.
 func TestACallHasOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := redis.NewClusterClient(&redis.ClusterOptions{
-			ClusterSlots: func(ctx context.Context) ([]redis.ClusterSlot, error) {
-				select {
-				case <-ctx.Done():
-				case <-time.After(time.Minute):
-				}
-				return nil, context.DeadlineExceeded
-			},
-		})
-		defer time.Sleep(2 * time.Minute) // the client asks by itself, too
-		store := distributed.New(cluster, "cluster")
-		store.Logger = slog.New(slog.DiscardHandler)
-		defer cluster.Close()
-		defer store.Close()
+		store := newStoreOfNowhere(t)
 		l, err := store.Limiter("vendor", throttle.TokenBucket(100, time.Second, 10))
 		if err != nil {
 			t.Fatal(err)
@@ -174,4 +161,49 @@ func TestACallHasOneDeadline(t *testing.T) {
 			t.Errorf("Wait() took %v, want %v", took, distributed.DefaultDeadline)
 		}
 	})
+}
+
+// The same of who waits for a slot, and the call itself ends with its own deadline.
+func TestACallForSlotsHasOneDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStoreOfNowhere(t)
+		f, err := store.Flights("vendor", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		woken := make(chan time.Time, 10)
+		f.Notify(func() { woken <- time.Now() })
+		began := time.Now()
+		f.Await(1)
+		for i, want := range []time.Duration{distributed.DefaultDeadline, distributed.DefaultFirstDeadline} {
+			if took := (<-woken).Sub(began); took != want {
+				t.Errorf("woken %d. after %v, want %v", i+1, took, want)
+			}
+			if n, err := f.Room(); n != 1 || err != nil {
+				t.Errorf("Room() = %d, %v, want one slot by the policy for a loss", n, err)
+			}
+		}
+		f.Await(0)
+	})
+}
+
+// newStoreOfNowhere returns a store of a Cluster that does not tell where a key is.
+func newStoreOfNowhere(t *testing.T) *distributed.Store {
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots: func(ctx context.Context) ([]redis.ClusterSlot, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			return nil, context.DeadlineExceeded
+		},
+	})
+	store := distributed.New(cluster, "cluster")
+	store.Logger = slog.New(slog.DiscardHandler)
+	t.Cleanup(func() {
+		store.Close()
+		cluster.Close()
+		time.Sleep(2 * time.Minute) // the client asks by itself, too
+	})
+	return store
 }

@@ -22,7 +22,7 @@ import (
 //
 // Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
 // is held. None is held while Redis is called or the queue woken. The methods of
-// [throttle.Flights] lock mu, as do call, approach, prepare, land, probe, restore, tick
+// [throttle.Flights] lock mu, as do call, longestCall, approach, prepare, land, probe, restore, tick
 // and summoned. All other methods want it locked.
 type slots struct {
 	store *Store

@@ -29,13 +29,14 @@ func (f *slots) start() bool {
 // call is one call to the store.
 func (f *slots) call() {
 	f.link.subscribe()
+	began, deadline := time.Now(), f.longestCall()
 	done := f.approach().allow()
 	if done == nil {
 		f.land(func(time.Time) { f.failed("open") })
 		return
 	}
-	args, deadline := f.prepare()
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	args := f.prepare()
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(deadline))
 	left := time.Now()
 	v, err := f.link.run(ctx, slotsScript, slotsSource, []string{f.key}, args)
 	cancel()
@@ -44,7 +45,7 @@ func (f *slots) call() {
 		got, err = decodeLease(v)
 	}
 	took, cause := time.Since(left), causeOf(err)
-	stalled := stoodStill(cause, took, deadline)
+	stalled := stoodStill(cause, time.Since(began), deadline)
 	if stalled {
 		done(errStalled)
 	} else {
@@ -64,6 +65,20 @@ func (f *slots) call() {
 			f.failed(cause)
 		}
 	})
+}
+
+// longestCall returns how long a call may take that begins now.
+func (f *slots) longestCall() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	set := &f.store.set
+	deadline := f.trip.deadline(set)
+	if f.told.met && !f.lost && f.link.own {
+		return deadline
+	}
+	// It dials, or knows no deadline: those in line wait no longer than for any other.
+	f.waitAtMost(deadline)
+	return set.firstDeadline
 }
 
 // approach returns the node that holds the key.
@@ -88,25 +103,18 @@ const slotsNews = "/flights"
 
 // prepare makes the arguments of a call that leaves now, and gives back the slots that
 // this replica does not keep.
-func (f *slots) prepare() (args []any, deadline time.Duration) {
+func (f *slots) prepare() []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, set, t := time.Now(), &f.store.set, &f.told
 	f.lease.keep(f.keeps(now))
 	wants := f.wants(now)
-	deadline = f.trip.deadline(set)
-	if !t.met || f.lost || !f.link.own {
-		// It dials, or knows no deadline: those in line wait no longer than for any other.
-		f.waitAtMost(deadline)
-		deadline = set.firstDeadline
-	}
 	t.number, t.at, t.wants, t.summoned = t.number+1, now, wants, false
 	t.since, t.peak = now, wants
-	args = []any{
+	return []any{
 		f.id, t.number, f.most, micros(set.lease), f.lease.has, max(wants, f.flying), micros(callTime),
 		channelName(f.store.namespace), slotsNews + " " + f.lane,
 	}
-	return args, deadline
 }
 
 // waitAtMost has those in line go by the policy for a loss if the call in progress takes
