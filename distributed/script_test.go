@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "403707a9d2edd1e7cd24aafe0bf840a984ae64f61846c3193c43b44e11a55645"
+const scriptSum = "5f5bb35bb94eed506899d0305cf7158f0b4e00178a693e25d63daaa0acdf4922"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "85b866ef3a189ed94b68eaeafbfc76abd41a6407f475505866d68e5b4a763b69"

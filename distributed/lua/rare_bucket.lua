@@ -257,23 +257,6 @@ function bucket.adopt(b, old)
   end
 end
 
--- retime has what is owed take another time.
-function bucket.retime(b, unit, den)
-  local at = max(now, lane.paused)
-  local function scale(from, frac)
-    if ceil(from, frac) <= at then return from, 0 end
-    local permits, ticks = bucket.owed({ at = from, frac = frac, unit = b.unit, den = b.den }, at)
-    local new = {}
-    setPace(new, unit, den)
-    setOwed(new, at, permits, ticks, b.unit)
-    return new.at, new.frac
-  end
-  local owed, frac = scale(b.at, b.frac)
-  if b.sure then b.sure, b.sureFrac = scale(b.sure, b.sureFrac) end
-  b.at, b.frac = owed, frac
-  b:set(unit, den, b.burst)
-end
-
 function bucket.whole(b) return ceil(b.at, b.frac) <= now end
 
 function bucket.state(b)
