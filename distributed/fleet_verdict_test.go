@@ -15,6 +15,9 @@ import (
 // how long a process that shares two processors does not run while it reads one.
 const spread = 10 * time.Millisecond
 
+// tick is how far rounding may date the permits of Redis, whose instants are exact.
+const tick = 10 * time.Microsecond
+
 // judge ends the fleet and judges all that left: as the vendor saw it, and as
 // Redis promised it, where nothing is late.
 func (f *fleet) judge(spells ...spell) {
@@ -58,7 +61,6 @@ func (f *fleet) x() time.Duration {
 // to the microsecond, and what counts in windows counts within the tolerance.
 func (f *fleet) judgePromises(spells []spell) {
 	f.t.Helper()
-	const tick = 10 * time.Microsecond
 	due := f.journal.dues(shared)
 	spells = slices.DeleteFunc(slices.Clone(spells), func(s spell) bool { return s.below > 0 })
 	late := throttle.Tolerance(f.plan.Limits...)
