@@ -130,3 +130,31 @@ func TestClockKeepsTheBestAnchor(t *testing.T) {
 		}
 	})
 }
+
+// A reply that was on its way when another one told of a step is older than the step: it
+// does not tell of another one.
+func TestAStepIsNotToldByRepliesOlderThanIt(t *testing.T) {
+	store := new(Store)
+	store.set, _ = store.settings()
+	n := newNode(store, 1)
+	const way, hour = time.Millisecond, int64(time.Hour / time.Microsecond)
+	start := time.Now()
+	for i, reply := range []struct {
+		sent, read time.Duration
+		ahead      int64
+		want       bool
+	}{
+		{0, way, 0, false},
+		{time.Second, time.Second + way, hour, true},
+		{time.Second - way, time.Second + 2*way, 0, false}, // it took a longer way
+		{time.Second - way, time.Second + 3*way, 0, false},
+		{time.Second + 2*way, time.Second + 4*way, hour, false},
+		{2 * time.Second, 2*time.Second + way, 0, true}, // back
+		{3 * time.Second, 3*time.Second + way, 0, false},
+	} {
+		there := start.Add(reply.sent+way/2).UnixMicro() + reply.ahead
+		if got := n.steps(there, start.Add(reply.read), reply.read-reply.sent, 5*way); got != reply.want {
+			t.Errorf("reply %d: a step %v, want %v", i, got, reply.want)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // A node is a server of Redis as the lanes of a store meet it. While it does not answer
@@ -19,10 +21,12 @@ type node struct {
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	mu      sync.Mutex // the innermost: nothing else is locked while it is held
-	room    int        // calls that may begin
-	line    []asker    // whose calls wait for room
-	owing   []asker    // whose calls only tell what was spent while the node was lost
-	telling bool       // one of them does
+	clock   clock
+	stepped time.Time // when a step of the clocks was noticed last; zero: never
+	room    int       // calls that may begin
+	line    []asker   // whose calls wait for room
+	owing   []asker   // whose calls only tell what was spent while the node was lost
+	telling bool      // one of them does
 
 	lost   bool               // the breaker was opened, and not closed since
 	askers map[asker]struct{} // that lost it, and wait for it to be back
@@ -175,6 +179,30 @@ func (n *node) next(told bool) (c asker, tells bool) {
 		n.room++
 		return nil, false
 	}
+}
+
+// steps takes in the node's clock as the reply to a call told it, and reports whether that
+// clock or this process's stepped. It is told once for all lanes. No call takes longer than
+// its deadline, so that no way explains a difference that changed by more. The reply to a
+// call that was under way when a step was noticed may be older than the step.
+func (n *node) steps(there int64, read time.Time, took, tolerance time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, set := &n.clock, &n.store.set
+	if c.at.IsZero() {
+		c.asked, c.at = throttle.InstantOf(read), read
+	}
+	if read.Add(-took).Before(n.stepped) {
+		return false
+	}
+	known, before := len(c.ahead) > 0, c.inForce()
+	c.learn(there, c.when(read), took, tolerance)
+	moved := c.inForce().Sub(before)
+	if !known || max(moved, -moved) <= max(set.maxDeadline, set.firstDeadline) {
+		return false
+	}
+	n.stepped = read
+	return true
 }
 
 func pop(line *[]asker) asker {

@@ -5,6 +5,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,64 @@ func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
 		}
 		server.Forget()
 		calling.Wait()
+	})
+}
+
+// A step of Redis' clock, or of this process's, is told once, whichever of the lanes hears
+// of it, at once or an hour later.
+func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes = 200
+		server := redispipe.Start(t, time.Millisecond)
+		store := distributed.New(server.Client(t), "crowd")
+		store.Logger = slog.New(slog.DiscardHandler)
+		defer store.Close()
+		var ahead atomic.Int64
+		var log watchLog
+		var queues []*shaping.Queue
+		for i := range lanes {
+			l, err := store.Limiter("lane"+strconv.Itoa(i), throttle.TokenBucket(1, time.Second, 10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			log.watch(l)
+			queues = append(queues, shaping.NewQueue(l))
+		}
+		distributed.Skew(store, &ahead)
+		call := func(queues []*shaping.Queue) {
+			var calling sync.WaitGroup
+			for _, q := range queues {
+				calling.Go(func() {
+					if err := q.Wait(t.Context()); err != nil {
+						t.Errorf("Wait() = %v", err)
+					}
+				})
+			}
+			calling.Wait()
+		}
+		call(queues)
+		for _, step := range []time.Duration{time.Hour, 0, -10 * time.Second, 0} {
+			calling := make(chan struct{})
+			go func() { // some calls are under way when the clock is set
+				defer close(calling)
+				call(queues[lanes/2:])
+			}()
+			time.Sleep(500 * time.Microsecond)
+			ahead.Store(step.Microseconds())
+			call(queues[:lanes/4])
+			<-calling
+			time.Sleep(time.Hour)
+			call(queues)
+			told := 0
+			for _, event := range log.told() {
+				if event == throttle.EventClockStepped {
+					told++
+				}
+			}
+			if told != 1 {
+				t.Errorf("a step to %v was told %d times, want once", step, told)
+			}
+		}
 	})
 }
 

@@ -65,7 +65,7 @@ func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.link = new(link)
+	l.link, l.node = new(link), newNode(store, 1)
 	told := 0
 	for i := range 60 {
 		read := time.Unix(1_767_225_600+int64(i), 0)

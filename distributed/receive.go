@@ -14,7 +14,8 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	l.known.met = true
 	l.outage.end()
 	l.flight.reports = nil
-	if l.synchronize(got.now, now, took) {
+	l.synchronize(got.now, now, took)
+	if l.node.steps(got.now, read, took, l.tolerance) {
 		events = append(events, throttle.EventClockStepped)
 	}
 	if got.lost {
@@ -48,18 +49,13 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	return events
 }
 
-// synchronize takes in the clock of Redis as a reply told it, and reports whether a
-// clock stepped. No call takes longer than its deadline, so that no way explains a
-// difference that changed by more.
-func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) (stepped bool) {
-	known, before := len(l.clock.ahead) > 0, l.clock.inForce()
+// synchronize takes in the clock of Redis as a reply told it.
+func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
+	before := l.clock.inForce()
 	l.clock.learn(there, read, took, l.tolerance)
-	moved := l.clock.inForce().Sub(before)
-	if moved < 0 {
+	if l.clock.inForce() < before {
 		l.hand.redate(&l.clock)
 	}
-	set := &l.store.set
-	return known && max(moved, -moved) > max(set.maxDeadline, set.firstDeadline)
 }
 
 // followPause takes in the epoch of a reply, the pause that holds, and the end of one
