@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -119,13 +118,13 @@ func (l *limiter) prepare(lesson *lesson) *request {
 	req.horizon, req.bounded = max(set.horizon, l.trip.lead()), true
 	req.seen, req.period, req.alive, req.state = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
 	req.field = l.known.field
-	req.channel, req.lane = channelName(l.store.namespace), l.lane
+	req.channel, req.lane = l.store.channel, l.lane
 	req.reports = l.reports.encode(now, req.reports[:0])
 	if l.outage.owes() {
 		req.reports = append(req.reports, report{kind: reportLocal, costs: slices.Clone(l.outage.spent)})
 	}
 	if f.keys = l.keys; l.reports.tell(reportTune) {
-		f.keys = req.keys(l.key)
+		f.keys = boxed(req.keys(l.key))
 	}
 	f.purpose = l.operation()
 	f.leave(l.reports, l.outage.spent, l.voided)
@@ -164,15 +163,15 @@ type outcome struct {
 // exchange runs the script once, in what is left of a call, and tells the node's breaker
 // how that ended.
 func (l *limiter) exchange(req *request, began time.Time, deadline time.Duration, done func(error)) (o outcome) {
-	ctx, cancel := context.WithDeadline(context.Background(), began.Add(deadline))
-	defer cancel()
 	verdict := errStalled
 	defer func() { done(verdict) }()
 	f := &l.flight
-	f.args = req.args(f.args[:0])
+	f.words = req.args(command(f.words[:0], f.keys))
 	sent := time.Now()
-	v, err := l.link.run(ctx, script, scriptSource, f.keys, f.args)
+	ctx := l.node.deadline(began.Add(deadline), deadline-sent.Sub(began))
+	v, err := l.link.run(ctx, decides, f.words)
 	o.read = time.Now()
+	l.node.done(ctx, err)
 	o.took = o.read.Sub(sent)
 	if err == nil {
 		o.reply, err = req.decode(v)

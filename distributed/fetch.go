@@ -83,78 +83,102 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.expire(now)
 	l.returnFar(now)
-	due := l.covered(now, n, line)
-	if due <= now {
-		due = l.demand.again
-	}
-	if due > now {
-		l.wakeAt(&l.ahead, due.Sub(now))
+	s, req := &l.survey, &l.flight.request
+	s.begin(now, n)
+	req.groups = req.groups[:0]
+	line(l.look)
+	if s.due > now {
+		l.wakeAt(&l.ahead, s.due.Sub(now))
 		return
 	}
-	if groups := l.uncovered(now, n, line); len(groups) > 0 {
+	if len(req.groups) > 0 {
+		req.latest = min(l.reach(req.groups), max(s.until.Sub(now), 0))
 		l.demand.peak = n
-		l.start(groups)
+		l.start(req.groups)
 	}
 }
 
-// covered returns until when those in hand are enough if the first in line has a
-// permit there: a lead before the last of them, which ends the turn. It is zero if the
-// first in line has none, or if a call would bring others sooner.
-func (l *limiter) covered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) throttle.Instant {
-	for r := range line {
-		if l.hand.find(l.costs(&r)) < 0 || l.short(now, n) {
-			return 0
-		}
-		due := l.hand[len(l.hand)-1].at.Add(-l.trip.lead())
-		if l.hand.after(now.Add(askAgain)) {
-			due = min(due, l.known.at.Add(askAgain))
-		}
-		return due
-	}
-	return 0
-}
-
-// uncovered returns the requests in line that no permit in hand is for, as many as
-// one call may bring permits for. Equal neighbours make one group. If nine callers
-// ask for 1, 1, 1, 5, 1, 1, 1, 1, 1 and two permits of 1 are in hand, the groups are
+// A survey is one look at the line, from its first request on. It finds those that no
+// permit in hand is for, as many as one call may bring permits for. In the flight's
+// request equal neighbours make one group. If nine callers ask for
+// 1, 1, 1, 5, 1, 1, 1, 1, 1 and two permits of 1 are in hand, the groups are
 //
 //	1 of cost 1, 1 of cost 5, 5 of cost 1
-func (l *limiter) uncovered(now throttle.Instant, n int, line iter.Seq[throttle.Request]) []group {
-	hand := slices.DeleteFunc(slices.Clone(l.hand), func(p permit) bool { return l.far(now, p) })
-	left := max(n-hand.count(), 1)
-	asked, most, until := 0, 0, throttle.Instant(0)
+//
+// It is kept from look to look, because what a function that is called for each request
+// captures takes memory.
+type survey struct {
+	now   throttle.Instant
+	n     int              // in line
+	some  bool             // the first was looked at
+	due   throttle.Instant // of a call, if there is to be none before; it ends the look
+	hand  hand             // what is in hand for those not looked at
+	left  int              // permits that there may be at most
+	asked int              // requests found
+	most  int              // how many may be
+	until throttle.Instant // the latest deadline of those found
+}
+
+func (s *survey) begin(now throttle.Instant, n int) { *s = survey{now: now, n: n, hand: s.hand[:0]} }
+
+// looked looks at one request in line, and reports whether to look at the next.
+func (l *limiter) looked(r throttle.Request) bool {
+	s, c := &l.survey, l.costs(&r)
+	if !s.some {
+		s.some = true
+		if s.due = l.covered(s.now, s.n, c); s.due <= s.now {
+			s.due = l.demand.again
+		}
+		if s.due > s.now {
+			return false
+		}
+		l.setOut(s)
+	}
+	if c.nothing() {
+		return true
+	}
+	if i := s.hand.find(c); i >= 0 {
+		s.hand.take(i)
+		return true
+	}
 	req := &l.flight.request
-	groups := req.groups[:0]
-	for r := range line {
-		c := l.costs(&r)
-		if c.nothing() {
-			continue
-		}
-		if i := hand.find(c); i >= 0 {
-			hand.take(i)
-			continue
-		}
-		groups = appendGroup(groups, c, age(now, r))
-		if until = max(until, r.Until); r.Until == 0 {
-			until = throttle.Never
-		}
-		if asked++; asked == 1 {
-			req.most = min(turn(l.allotment(groups[0].costs), l.demand.peak), left)
-			most = min(left, max(req.most, atHand))
-		}
-		if asked >= most {
-			break
+	req.groups = l.flight.appendGroup(req.groups, c, age(s.now, &r))
+	if s.until = max(s.until, r.Until); r.Until == 0 {
+		s.until = throttle.Never
+	}
+	if s.asked++; s.asked == 1 {
+		req.most = min(turn(l.allotment(req.groups[0].costs), l.demand.peak), s.left)
+		s.most = min(s.left, max(req.most, atHand))
+	}
+	return s.asked < s.most
+}
+
+// setOut has a survey begin to find requests.
+func (l *limiter) setOut(s *survey) {
+	for _, p := range l.hand {
+		if !l.far(s.now, p) {
+			s.hand = append(s.hand, p)
 		}
 	}
-	req.groups = groups
-	if asked > 0 {
-		req.latest = min(l.reach(groups), max(until.Sub(now), 0))
+	s.left = max(s.n-s.hand.count(), 1)
+}
+
+// covered returns until when those in hand are enough if the first in line, of the costs,
+// has a permit there: a lead before the last of them, which ends the turn. It is zero if
+// the first in line has none, or if a call would bring others sooner.
+func (l *limiter) covered(now throttle.Instant, n int, c costs) throttle.Instant {
+	if l.hand.find(c) < 0 || l.short(now, n) {
+		return 0
 	}
-	return groups
+	due := l.hand[len(l.hand)-1].at.Add(-l.trip.lead())
+	if l.hand.after(now.Add(askAgain)) {
+		due = min(due, l.known.at.Add(askAgain))
+	}
+	return due
 }
 
 // age returns how long a request has been in line.
-func age(now throttle.Instant, r throttle.Request) time.Duration {
+func age(now throttle.Instant, r *throttle.Request) time.Duration {
 	if r.Since == 0 {
 		return 0
 	}
@@ -163,13 +187,16 @@ func age(now throttle.Instant, r throttle.Request) time.Duration {
 
 // appendGroup appends a request to groups: to the last of them if its costs are equal.
 // A group is as old as the youngest in it.
-func appendGroup(groups []group, c costs, age time.Duration) []group {
+func (f *flight) appendGroup(groups []group, c costs, age time.Duration) []group {
 	if last := len(groups) - 1; last >= 0 && c.equal(groups[last].costs) {
 		groups[last].count++
 		groups[last].age = min(groups[last].age, age)
 		return groups
 	}
-	return append(groups, group{count: 1, age: age, costs: c.list()})
+	if c.limits != len(f.costs) || !c.equal(f.costs) {
+		f.costs = c.list()
+	}
+	return append(groups, group{count: 1, age: age, costs: f.costs})
 }
 
 // allotment returns how many permits of the costs the rates earn within the horizon

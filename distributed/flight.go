@@ -7,7 +7,7 @@ import (
 )
 
 // A flight is the call in progress, of which there is one at most, and the memory
-// that each call uses again. While underway, its request, keys and args belong to
+// that each call uses again. While underway, its request, keys and words belong to
 // the goroutine of the call, which needs no lock for them.
 type flight struct {
 	underway bool
@@ -16,8 +16,10 @@ type flight struct {
 	lent     bool // it was
 	ahead    bool // it asks for callers who are still to come
 	request  request
-	keys     []string
-	args     []any
+	keys     []any
+	words    []any // of the command
+	permits  []permit
+	costs    []int64 // of the last that was asked for; never written, for permits have it too
 
 	groups  []group        // asked for in line: none if it only tells something, or probes
 	limits  *encodedLimits // of the lane when it was started, in which its costs are
@@ -78,12 +80,13 @@ func (f *flight) failed(executed bool) reports {
 //	replied:  3 at 10:00:00.100
 //	granted:  2 of cost 1 and 1 of cost 5, both at 10:00:00.100
 func (f *flight) granted(got reply, c *clock) []permit {
-	var out []permit
+	out := f.permits[:0]
 	req, g, left, ordinal := &f.request, 0, 0, got.heard.first
 	for _, p := range got.permits {
 		for count := p.count; count > 0; {
 			if left == 0 {
 				if g == len(req.groups) {
+					f.permits = out
 					return out // more than was asked for
 				}
 				left = req.groups[g].count
@@ -99,6 +102,7 @@ func (f *flight) granted(got reply, c *clock) []permit {
 			count, left = count-n, left-n
 		}
 	}
+	f.permits = out
 	return out
 }
 

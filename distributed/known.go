@@ -59,10 +59,10 @@ func (k *known) voids(seen echo) bool {
 }
 
 // enter takes in the epoch of a reply.
-func (k *known) enter(seen echo, now throttle.Instant) {
+func (k *known) enter(seen echo, c *clock) {
 	switch {
 	case seen.generation != k.seen.generation:
-		k.begun = now
+		k.begun = c.now()
 	case seen.epoch < k.seen.epoch:
 		return
 	}

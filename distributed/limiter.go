@@ -43,7 +43,9 @@ type limiter struct {
 	learning *learning // nil: the lane learns nothing
 	outage   outage
 	flight   flight
-	borrow   func() // borrowed
+	survey   survey
+	borrow   func()                      // borrowed
+	look     func(throttle.Request) bool // looked
 
 	ahead  *time.Timer // to the next run, before the hand is empty; nil: none was needed yet
 	quiet  *time.Timer // from which nobody is expected any more; likewise
@@ -59,7 +61,7 @@ var (
 
 func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
 	l := &limiter{store: s, name: name, lane: word(name), key: laneKey(s.namespace, name)}
-	l.borrow = l.borrowed
+	l.borrow, l.look = l.borrowed, l.looked
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
 	}

@@ -14,10 +14,10 @@ const mostLimits = 100
 type limitSet struct {
 	limits    []throttle.Limit
 	encoded   *encodedLimits // never written: a call holds it
-	keys      []string
-	rates     []float64 // permits per second of each limit
-	windows   bool      // at least one limit counts in windows
-	slow      bool      // at least one is a slow bucket
+	keys      []any          // as words of a command
+	rates     []float64      // permits per second of each limit
+	windows   bool           // at least one limit counts in windows
+	slow      bool           // at least one is a slow bucket
 	tolerance time.Duration
 }
 
@@ -34,7 +34,7 @@ func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 	if err != nil {
 		return limitSet{}, err
 	}
-	s := limitSet{limits: resolved, encoded: encoded, keys: encoded.keys(key), tolerance: throttle.Tolerance(resolved...)}
+	s := limitSet{limits: resolved, encoded: encoded, keys: boxed(encoded.keys(key)), tolerance: throttle.Tolerance(resolved...)}
 	for i, limit := range resolved {
 		s.rates = append(s.rates, limit.PerSecond())
 		s.windows = s.windows || s.counting(i)

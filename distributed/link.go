@@ -57,11 +57,40 @@ func (k *link) close() {
 	}
 }
 
-// run runs a script once.
-func (k *link) run(ctx context.Context, script *redis.Script, source string, keys []string, args []any) (any, error) {
-	v, err := k.eval(ctx, "evalsha", script.Hash(), keys, args)
+// A program is a script in the words of the commands that run it. They are in interfaces
+// already: to put a string in one takes memory, with each call.
+type program struct{ hash, source any }
+
+var (
+	decides = program{script.Hash(), scriptSource}
+	leases  = program{slotsScript.Hash(), slotsSource}
+)
+
+// command begins the words of a command that runs a script. The first two, which run
+// fills in, are its name and the script.
+func command(words, keys []any) []any {
+	return append(append(words, nil, nil, len(keys)), keys...)
+}
+
+// boxed returns keys as words.
+func boxed(keys []string) []any {
+	words := make([]any, len(keys))
+	for i, key := range keys {
+		words[i] = key
+	}
+	return words
+}
+
+// run runs a script once, by a command of such words.
+func (k *link) run(ctx context.Context, p program, words []any) (any, error) {
+	words[0], words[1] = "evalsha", p.hash
+	v, err := k.eval(ctx, words)
+	if err == nil {
+		return v, nil
+	}
 	if redis.HasErrorPrefix(plain(err), "NOSCRIPT") {
-		v, err = k.eval(ctx, "eval", source, keys, args)
+		words[0], words[1] = "eval", p.source
+		v, err = k.eval(ctx, words)
 	}
 	if err = plain(err); err == nil {
 		return v, nil
@@ -78,13 +107,8 @@ func (k *link) run(ctx context.Context, script *redis.Script, source string, key
 // eval sends a command that runs a script. It says all that a Cluster's client asks the
 // nodes for otherwise, before each call, by a command for which the user may have no
 // grant.
-func (k *link) eval(ctx context.Context, command, text string, keys []string, args []any) (any, error) {
-	words := make([]any, 0, 3+len(keys)+len(args))
-	words = append(words, command, text, len(keys))
-	for _, key := range keys {
-		words = append(words, key)
-	}
-	cmd := redis.NewCmd(ctx, append(words, args...)...)
+func (k *link) eval(ctx context.Context, words []any) (any, error) {
+	cmd := redis.NewCmd(ctx, words...)
 	cmd.SetFirstKeyPos(3)
 	cmd.SetStepCount(1)
 	_ = k.client.Process(ctx, cmd) // the result has the error

@@ -36,7 +36,7 @@ const (
 func (k *link) listen(client redis.UniversalClient) {
 	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()
-	if err := sub.Subscribe(k.stopped, channelName(k.store.namespace)); err != nil {
+	if err := sub.Subscribe(k.stopped, k.store.channel); err != nil {
 		k.retreat(causeOf(err))
 		return
 	}

@@ -17,8 +17,9 @@ import (
 // many lanes there are, of limits or of slots. Of the calls to it as many run at once as there are connections:
 // the others wait in line, for their time begins when they leave.
 type node struct {
-	store   *Store
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	store     *Store
+	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
+	deadlines sync.Pool // of calls that were answered
 
 	mu      sync.Mutex // the innermost: nothing else is locked while it is held
 	clock   clock

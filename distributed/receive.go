@@ -67,7 +67,7 @@ func (l *limiter) followPause(got *reply, now throttle.Instant) {
 	if l.known.voids(got.seen) {
 		l.discard(l.hand.all()) // under the epoch that it is of: the store has taken back what was promised
 	}
-	l.known.enter(got.seen, l.clock.now())
+	l.known.enter(got.seen, &l.clock)
 	if got.paused > got.now {
 		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))
 	}

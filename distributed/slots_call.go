@@ -38,7 +38,7 @@ func (f *slots) call() {
 	args := f.prepare()
 	ctx, cancel := context.WithDeadline(context.Background(), began.Add(deadline))
 	left := time.Now()
-	v, err := f.link.run(ctx, slotsScript, slotsSource, []string{f.key}, args)
+	v, err := f.link.run(ctx, leases, append(command(nil, []any{f.key}), args...))
 	cancel()
 	var got leaseReply
 	if err == nil {
@@ -113,7 +113,7 @@ func (f *slots) prepare() []any {
 	t.since, t.peak = now, wants
 	return []any{
 		f.id, t.number, f.most, micros(set.lease), f.lease.has, max(wants, f.flying), micros(callTime),
-		channelName(f.store.namespace), slotsNews + " " + f.lane,
+		f.store.channel, slotsNews + " " + f.lane,
 	}
 }
 

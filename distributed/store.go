@@ -77,6 +77,7 @@ type Store struct {
 
 	given     redis.UniversalClient
 	namespace string
+	channel   string // of the news
 
 	once sync.Once
 	set  settings
@@ -106,7 +107,7 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	if rdb == nil {
 		panic("distributed: New with a nil client")
 	}
-	return &Store{given: rdb, namespace: namespace, open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
+	return &Store{given: rdb, namespace: namespace, channel: channelName(namespace), open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
 }
 
 // ErrClosed is matched by errors of a store that was closed.

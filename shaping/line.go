@@ -213,6 +213,10 @@ func (l *line) inOrder() iter.Seq[*waiter] {
 // requests yields what they ask for, in that order.
 func (l *line) requests() iter.Seq[throttle.Request] {
 	return func(yield func(throttle.Request) bool) {
+		if l.count == 1 { // no order to find
+			yield(l.first().dated())
+			return
+		}
 		for w := range l.inOrder() {
 			if !yield(w.dated()) {
 				return
