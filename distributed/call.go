@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"runtime"
 	"slices"
 	"time"
 
@@ -199,8 +200,37 @@ func (l *limiter) take(in func()) {
 	in()
 }
 
+// release lets those go who can, before the next call leaves. Some come back at once, as
+// workers in a loop do, and stand in line for it then: without that two halves of them
+// would take turns, with twice the calls. Nobody is held up by it who made the call itself.
+func (l *limiter) release(wakes bool) {
+	l.mu.Lock()
+	now := l.clock.now()
+	wake, yields := l.wake, wakes && l.demand.peak > 1 && !l.flight.lent && now >= l.demand.crowded
+	l.mu.Unlock()
+	if !yields || wake == nil {
+		return
+	}
+	wake()
+	left := time.Now()
+	runtime.Gosched()
+	if took := time.Since(left); took > shortYield {
+		l.mu.Lock()
+		l.demand.crowded = now.Add(yieldsOneIn * took)
+		l.mu.Unlock()
+	}
+}
+
+// A call is put off for those who are let go. If that takes longer than shortYield the
+// process has too much to do, and no call is put off for so many times as long.
+const (
+	shortYield  = time.Millisecond
+	yieldsOneIn = 10
+)
+
 // landed has no call be in progress any more, and does what had to wait for that.
 func (l *limiter) landed(wakes bool) {
+	l.release(wakes)
 	l.mu.Lock()
 	l.flight.underway = false
 	if l.outage.on && !l.closed {

@@ -28,10 +28,11 @@ func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 	defer l.mu.Unlock()
 	longest := l.trip.deadline(&l.store.set)
 	l.flight.lends = l.demand.peak <= 1 && l.near() && longest <= longestLoan && now.Add(longest) < until
+	idle := !l.flight.underway
 	l.ask(now, 1, line)
 	l.flight.lends = false
-	if l.flight.lent {
-		l.flight.lent, call = false, l.borrow
+	if idle && l.flight.underway && l.flight.lent {
+		call = l.borrow
 	}
 	return call
 }

@@ -126,3 +126,20 @@ func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 		}
 	})
 }
+
+// Sixteen workers in a loop whom no limit holds up go by one call for all of them, not in
+// two halves that take turns.
+func TestWorkersInALoopGoTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers, trip = 16, time.Millisecond
+		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(1_000_000, time.Second, 100_000))
+		f.meet()
+		before := f.server.Calls()
+		f.work(0, workers, 100*trip)
+		f.wg.Wait()
+		calls, gone := f.server.Calls()-before, len(f.all())
+		if halves := 100 * workers / 2; gone < halves*5/4 || calls > 110 {
+			t.Errorf("%d departures in %v by %d calls, want %d, and more than the %d of two halves", gone, 100*trip, calls, 2*halves, halves)
+		}
+	})
+}

@@ -13,7 +13,7 @@ type flight struct {
 	underway bool
 	lined    bool // it stands in the node's line
 	lends    bool // the next to start is lent to the caller it is for
-	lent     bool // it was
+	lent     bool // this one was
 	ahead    bool // it asks for callers who are still to come
 	request  request
 	keys     []any
@@ -33,7 +33,7 @@ type flight struct {
 
 // begin makes a flight of requests under the limits in force.
 func (f *flight) begin(limits *encodedLimits, groups []group) {
-	f.underway, f.limits, f.groups = true, limits, groups
+	f.underway, f.lent, f.limits, f.groups = true, false, limits, groups
 	f.ahead = len(groups) > 0 && groups[0].age < 0
 }
 
@@ -112,5 +112,6 @@ type demand struct {
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask once more for what was not granted; zero: at once
 	spent   throttle.Instant // nothing is asked for before it ahead of callers
+	crowded throttle.Instant // no call is put off before it for those who may come back
 	pace    pace
 }
