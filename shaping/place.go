@@ -2,7 +2,6 @@ package shaping
 
 import (
 	"cmp"
-	"container/heap"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -62,23 +61,50 @@ type candidates struct {
 func (c *candidates) done() bool    { return len(c.at) == 0 }
 func (c *candidates) peek() *waiter { return c.line[c.at[0]] }
 
-// next returns the next waiter in order.
+// next returns the next waiter in order, whose children take its place. They are moved
+// here, not by container/heap, because a call of a remote limiter looks at everybody in
+// line.
 func (c *candidates) next() *waiter {
-	i := heap.Pop(c).(int)
-	for _, child := range [...]int{2*i + 1, 2*i + 2} {
-		if child < len(c.line) {
-			heap.Push(c, child)
-		}
+	i, last := c.at[0], len(c.at)-1
+	if left := 2*i + 1; left < len(c.line) {
+		c.at[0] = left
+	} else {
+		c.at[0] = c.at[last]
+		c.at = c.at[:last]
+	}
+	c.down()
+	if right := 2*i + 2; right < len(c.line) {
+		c.at = append(c.at, right)
+		c.up()
 	}
 	return c.line[i]
 }
 
-func (c *candidates) Len() int           { return len(c.at) }
-func (c *candidates) Less(i, j int) bool { return c.line.Less(c.at[i], c.at[j]) }
-func (c *candidates) Swap(i, j int)      { c.at[i], c.at[j] = c.at[j], c.at[i] }
-func (c *candidates) Push(x any)         { c.at = append(c.at, x.(int)) }
-func (c *candidates) Pop() any {
-	i := c.at[len(c.at)-1]
-	c.at = c.at[:len(c.at)-1]
-	return i
+// down moves the root to where it belongs.
+func (c *candidates) down() {
+	for i := 0; 2*i+1 < len(c.at); {
+		least := 2*i + 1
+		if right := least + 1; right < len(c.at) && c.before(right, least) {
+			least = right
+		}
+		if !c.before(least, i) {
+			return
+		}
+		c.at[i], c.at[least] = c.at[least], c.at[i]
+		i = least
+	}
 }
+
+// up moves the last to where it belongs.
+func (c *candidates) up() {
+	for i := len(c.at) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !c.before(i, parent) {
+			return
+		}
+		c.at[i], c.at[parent] = c.at[parent], c.at[i]
+		i = parent
+	}
+}
+
+func (c *candidates) before(i, j int) bool { return c.line[c.at[i]].before(c.line[c.at[j]].place) }
