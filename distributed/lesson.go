@@ -60,7 +60,7 @@ func (t *lesson) usual(paced bool) bool {
 		return true
 	}
 	s := &t.seen
-	return s.text != "" && t.place == s.to && t.place == s.heard && t.pacing == s.pacing && t.alone == 0 &&
+	return s.text != "" && t.place == s.to && t.pacing == s.pacing && t.alone == 0 &&
 		len(t.word.Data) == 0 && t.word.Uncounted == 0 && !t.word.Revoke && t.mind == nil && !t.lapsed &&
 		(!paced || t.unit/t.den <= 1_000_000)
 }
@@ -82,17 +82,16 @@ func (t *lesson) claim() string {
 type learnedField struct {
 	text     string
 	from, to int64 // the places of what was told
-	heard    int64 // the place at which the pace was said
 	pacing
 }
 
 // readLearnedField returns the field of a lane.
 func readLearnedField(text string) (f learnedField, ok bool) {
-	var n [11]int64
-	ok = readNumbers(text, n[:]) && n[0] <= n[1] && n[3] > 0 && n[4] > 0
+	var n [10]int64
+	ok = readNumbers(text, n[:]) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
 	return learnedField{
-		text: text, from: n[0], to: n[1], heard: n[2],
-		pacing: pacing{unit: n[3], den: n[4], hold: n[5], alone: n[6], since: n[7], keep: n[10]},
+		text: text, from: n[0], to: n[1],
+		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9]},
 	}, ok
 }
 

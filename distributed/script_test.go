@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "5f5bb35bb94eed506899d0305cf7158f0b4e00178a693e25d63daaa0acdf4922"
+const scriptSum = "a0ddf0d1c54bf493f9a6e0ef21e74e029a739075715b1c92647c12386d5edaa1"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "85b866ef3a189ed94b68eaeafbfc76abd41a6407f475505866d68e5b4a763b69"

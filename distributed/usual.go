@@ -44,12 +44,12 @@ func (r *request) usualArgs(buf []any) []any {
 	if field.generation != r.seen.generation || field.epoch != r.seen.epoch || field.period != r.period {
 		field = new(laneField)
 	}
-	const head, lesson, bucket = 14, 5, 5
+	const head, lesson, bucket = 15, 5, 5
 	packed := make([]byte, 0, 8*(head+lesson+bucket*mostUsual))
 	for _, n := range [...]int64{
 		r.now, micros(r.tolerance), micros(r.latest), micros(r.horizon), int64(r.most),
 		r.seen.generation, r.seen.epoch, r.seen.furthest, r.period, int64(g.count), micros(g.age), int64(r.alive),
-		field.paused, field.till,
+		field.paused, field.till, field.tuned,
 	} {
 		packed = binary.LittleEndian.AppendUint64(packed, uint64(max(n, 0)))
 	}
@@ -92,15 +92,16 @@ type laneField struct {
 	text                      string
 	generation, epoch, paused int64
 	period, alive, till       int64
+	tuned                     int64
 }
 
-// readLaneField returns the field of a lane.
+// readLaneField returns the field of a lane in which no cost is settled.
 func readLaneField(text string) (f laneField, ok bool) {
-	var n [7]int64
-	ok = readNumbers(text, n[:])
+	var n [9]int64 // the last two are not always there
+	ok = readNumbers(text, n[:7]) || readNumbers(text, n[:]) && n[7] == 0
 	return laneField{
 		text: text, generation: n[0], epoch: n[1], paused: n[2],
-		period: n[3], alive: max(n[4], n[5], 1), till: n[6],
+		period: n[3], alive: max(n[4], n[5], 1), till: n[6], tuned: n[8],
 	}, ok
 }
 

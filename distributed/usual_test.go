@@ -283,6 +283,7 @@ func TestUsualReplyThatMakesNoSense(t *testing.T) {
 	for _, good := range [][]any{
 		{"", int64(9), int64(9), int64(0), int64(0), int64(9), int64(1)},
 		{"1 2 7 3 4 5 6", int64(5), int64(9), int64(8), int64(8)},
+		{"1 2 0 3 4 5 6 0 4", int64(5), int64(9), int64(8), int64(8)},
 	} {
 		if got, err := r.decode(good); err != nil || got.alive != 5 || got.seen != (echo{1, 2, 9}) {
 			t.Errorf("%v is read as %+v, %v", good, got, err)
@@ -298,6 +299,7 @@ func TestUsualReplyThatMakesNoSense(t *testing.T) {
 		[]any{"1 2 0 3 4 5", int64(9), int64(9), int64(0), int64(0)},
 		[]any{"1 2 0 3 4 5 x", int64(9), int64(9), int64(0), int64(0)},
 		[]any{"1 2 0 3 4 9999999999 6", int64(9), int64(9), int64(0), int64(0)},
+		[]any{"1 2 0 3 4 5 6 1 0", int64(9), int64(9), int64(0), int64(0)},
 	} {
 		if got, err := r.decode(bad); err == nil {
 			t.Errorf("%v is read as %+v", bad, got)

@@ -4,15 +4,14 @@
 -- Who has heard most says what holds for the lane: the pace of the rule LEARNED,
 -- before when nobody departs, and whether they go one by one.
 --
--- In the lane's hash: "ordinal", two numbers that change with every grant: the ordinal
--- of the last departure that was let go, and upto, the latest one known to who said what
--- holds; "learned", numbers as in WORDS, which change with what is told; "told", what was
+-- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of
+-- the last departure that was let go, heard, the place at which it was said what holds,
+-- and upto, the latest ordinal known there; "learned", numbers as in WORDS, which change with what is told; "told", what was
 -- told from one place to another, each in a frame "ordinal now length "; and "mind",
 -- what somebody knew at the first of these places.
 
 local WORDS = {
   "from", "to", -- the places of what was told
-  "heard", -- the place at which it was said what holds
   "unit", "den", -- interval of the pace
   "hold", "alone", "since", -- nobody departs before; 1: one by one after an ordinal
   "lease", -- until when the last of those one by one has its answer
@@ -27,9 +26,9 @@ local known
 -- readKnown returns what the two fields hold, as new if they make no sense.
 local function readKnown(text, counts)
   local k, values = {}, { (text or ""):match(PATTERN) }
-  local ordinal, upto = (counts or ""):match("^(%d+) (%d+)$")
-  k.ordinal, k.upto = tonumber(ordinal or 0), tonumber(upto or 0)
-  if max(k.ordinal, k.upto) > 2^52 then return readKnown(text) end
+  local ordinal, heard, upto = (counts or ""):match("^(%d+) (%d+) (%d+)$")
+  k.ordinal, k.heard, k.upto = tonumber(ordinal or 0), tonumber(heard or 0), tonumber(upto or 0)
+  if max(k.ordinal, k.heard, k.upto) > 2^52 then return readKnown(text) end
   for i, word in ipairs(WORDS) do
     k[word] = tonumber(values[i] or 0)
     if k[word] > 2^52 then return readKnown(nil, counts) end
@@ -130,7 +129,7 @@ local function count(at, n)
 end
 
 -- counts returns the field "ordinal".
-local function counts() return ("%.0f %.0f"):format(known.ordinal, known.upto) end
+local function counts() return ("%.0f %.0f %.0f"):format(known.ordinal, known.heard, known.upto) end
 
 -- answer appends what the caller has not heard to the reply, and the field "learned".
 local function answer(list)

@@ -6,14 +6,14 @@
 --
 -- ARGV[1] is numbers of eight bytes each: now, 0 for the clock of Redis; tolerance,
 -- latest, horizon, most, generation, epoch, furthest, period, count, age, how many
--- callers this one knows of, and until when the lane of ARGV[2] is paused and lives; then
--- of each bucket unit and den, its interval in whole microseconds, and the time of its
--- burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the caller saw
--- it last. If callers learn together, ARGV[3] is numbers too: the place and the ordinal
--- of the caller, hold, since and keep; and ARGV[4] is the field "learned" as the caller
--- saw it last: it says of the pace what the caller would say, and the caller has heard
--- all that was told. Otherwise both are empty. After that of each bucket its field in
--- the hash, and its claim.
+-- callers this one knows of; until when the lane of ARGV[2] is paused and lives, and its
+-- tuned; then of each bucket unit and den, its interval in whole microseconds, and the
+-- time of its burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the
+-- caller saw it last. If callers learn together, ARGV[3] is numbers too: the place and
+-- the ordinal of the caller, hold, since and keep; and ARGV[4] is the field "learned" as
+-- the caller saw it last: it says of the pace what the caller would say, and the caller
+-- has heard all that was told. Otherwise both are empty. After that of each bucket its
+-- field in the hash, and its claim.
 --
 -- The reply is the field "lane" if it is another than the caller saw, now, furthest,
 -- first, when each limit has one permit, 0 for now, if callers learn together the ordinal
@@ -32,9 +32,9 @@ if #ARGV < 9 then
     end
     return unpack(list)
   end
-  local told, tolerance, latest, horizon, most, gen, epoch, furthest, period, count, age, alive, paused, till,
+  local told, tolerance, latest, horizon, most, gen, epoch, furthest, period, count, age, alive, paused, till, tuned,
     unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
-      and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
+      and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
   if not field2 then unit2, den2, one2, spare2, part2 = 0, 1, 0, 0, 0 end
   local learns, place, ordinal, hold, since, keep = ARGV[3] ~= "", 0, 0, 0, 0, 0
   if learns then place, ordinal, hold, since, keep = numbers("<i8i8i8i8i8", ARGV[3]) end
@@ -45,14 +45,14 @@ if #ARGV < 9 then
       local time = redis.call("TIME")
       now = time[1] * 1000000 + time[2]
     end
-    local values, given, upto
+    local values, given, heard, upto
     if learns then
       values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal", field2)
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal")
       if values[4] ~= learned then break end
-      given, upto = (values[5] or ""):match("^(%d+) (%d+)$")
-      if not given or given + 0 < ordinal or max(given, upto) > 2^52 then break end
-      given, upto = given + 0, upto + 0
+      given, heard, upto = (values[5] or ""):match("^(%d+) (%d+) (%d+)$")
+      if not given or given + 0 < ordinal or max(given, heard, upto) > 2^52 then break end
+      given, heard, upto = given + 0, heard + 0, upto + 0
     else
       values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, field2)
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
@@ -63,15 +63,16 @@ if #ARGV < 9 then
     if lane == ARGV[2] then
       lane = ""
     else
-      local laneGen, laneEpoch, lanePaused, lanePeriod, this, before, laneTill =
-        lane:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
-      if not laneGen or laneGen + 0 ~= gen or laneEpoch + 0 ~= epoch or lanePeriod + 0 ~= period
+      local laneGen, laneEpoch, lanePaused, lanePeriod, this, before, laneTill, tail =
+        lane:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$")
+      tuned = tail == "" and 0 or tail and tail:match("^ 0 (%d+)$") -- nothing is settled
+      if not tuned or laneGen + 0 ~= gen or laneEpoch + 0 ~= epoch or lanePeriod + 0 ~= period
         or max(this, before) > 2^51 then
         break
       end
-      paused, till = lanePaused + 0, laneTill + 0
+      paused, till, tuned = lanePaused + 0, laneTill + 0, tuned + 0
     end
-    if period ~= (now - fmod(now, 5000000)) / 5000000 or furthest > ahead
+    if period ~= (now - fmod(now, 5000000)) / 5000000 or furthest > ahead or tuned > now
       or max(gen, paused, ahead) > till or till > now + 2^48 or epoch > 2^51 then
       break
     end
@@ -192,8 +193,10 @@ if #ARGV < 9 then
         text2 = ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
       end
     end
-    if learns and (write1 or write2 or upto < ordinal) then
-      local counted, last = ("%d %d"):format(given + count - wants, max(upto, ordinal)), ("%d"):format(ahead)
+    local says = learns and (place ~= heard or ordinal > upto) -- nobody has heard more than this caller
+    if says then heard, upto = place, ordinal end
+    if learns and (write1 or write2 or says) then
+      local counted, last = ("%d %d %d"):format(given + count - wants, heard, upto), ("%d"):format(ahead)
       wrote = field2 and redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text, field2, text2)
         or redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text)
     elseif write2 then
@@ -218,7 +221,7 @@ if #ARGV < 9 then
   ARGV[i + 5] = alive
   if learns then
     ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9] = place, ordinal, 0, ""
-    ARGV[i + 10], ARGV[i + 11] = learned:match("^%d+ %d+ %d+ (%d+) (%d+)")
+    ARGV[i + 10], ARGV[i + 11] = learned:match("^%d+ %d+ (%d+) (%d+)")
     ARGV[i + 12], ARGV[i + 13], ARGV[i + 14], ARGV[i + 15] = hold, 0, since, keep
     ARGV[i + 16], ARGV[i + 17], ARGV[i + 18] = "", "", ""
   end

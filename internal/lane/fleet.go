@@ -140,7 +140,7 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 	c.fleet.paced, c.fleet.every = p.Rate > 0 && !p.Bounded && !c.state.Episode, 1
 	if c.state.Settled(p) {
 		p.Most = 0
-		c.fleet.every = int64(max(1, min(p.Rate/25, sample)))
+		c.fleet.every = int64(max(1, min(max(p.Rate, c.setting.Configured)/25, sample)))
 	}
 	p.Most = c.part(p.Most)
 	return p
@@ -343,8 +343,10 @@ func (c *Course) Propose(v throttle.FleetState) (w throttle.Entry) {
 	f.local = c.Look().ordinal()
 	now := v.Now.Add(-v.ClockOffset)
 	w.Data, f.words = f.words, nil
-	for _, lapsed := range v.Canceled {
-		w.Data = learn.AppendLapsed(w.Data, lapsed.First, lapsed.Count)
+	if f.begun { // otherwise nobody has counted them
+		for _, lapsed := range v.Canceled {
+			w.Data = learn.AppendLapsed(w.Data, lapsed.First, lapsed.Count)
+		}
 	}
 	for i := range f.facts {
 		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {

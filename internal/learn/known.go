@@ -67,9 +67,13 @@ func (s *State) Known(p Plan) Known {
 // mostReadings is how many readings settle a level.
 const mostReadings = 64
 
-// Settled reports whether told quotas set the plan's pace, and have been read so
-// often that each reading changes little.
+// Settled reports whether one answer more changes little while none is a refusal: the
+// configured limits are believed, or told quotas set the plan's pace and have been read
+// often.
 func (s *State) Settled(p Plan) bool {
+	if s.believes() {
+		return true
+	}
 	for i := range s.Tracks {
 		if t := &s.Tracks[i]; t.binds(s) && t.Slope > 0 && t.Readings < mostReadings {
 			return false

@@ -1,0 +1,50 @@
+package lane_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A counter is a store that counts departures, and takes nothing that is told.
+type counter struct{ ordinal int64 }
+
+func (*counter) Replicate(throttle.Learner) {}
+func (*counter) Flush()                     {}
+func (c *counter) Ordinal() int64           { c.ordinal++; return c.ordinal }
+
+// A fleet that was told its limit tells little: nothing of permits that came void before
+// anybody was refused or told of a quota, and of a vendor that tells quotas with each
+// answer one answer in eight.
+func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
+	r.Share(new(counter), true)
+	view := throttle.FleetState{Now: dawn, Replicas: 2, Canceled: []throttle.OrdinalRange{{First: 1, Count: 2}}}
+	if told := r.Propose(view); len(told.Data) > 0 {
+		t.Errorf("before anything was told, permits that came void are told in %d bytes", len(told.Data))
+	}
+	words := 0
+	for i := range throttle.Instant(80) {
+		now := dawn + i*10_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", i)
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 1000, Remaining: 900, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view = throttle.FleetState{Now: now, Ordinal: int64(i + 1), Replicas: 2}
+		if told := r.Propose(view); len(told.Data) > 0 {
+			words++
+			r.Apply(told.Data, view.Ordinal, now+5_000_000)
+		}
+	}
+	if words < 9 || words > 12 {
+		t.Errorf("of 80 answers that told quotas %d were told, want one in eight", words)
+	}
+	view.Canceled = []throttle.OrdinalRange{{First: 1, Count: 2}}
+	if told := r.Propose(view); len(told.Data) == 0 {
+		t.Error("once the fleet has begun to learn, permits that came void are not told")
+	}
+}
