@@ -115,6 +115,16 @@
 //	FailClosed:                                        R (W+X) + B, always
 //	k replicas miss that a pace of r was revoked:      + k (r Horizon / N + 1), once
 //
+// N is what Redis told of the lane last. If it never answered for a lane, as in a process
+// that begins while Redis is away, N is [Store.Replicas], and 100 ([DefaultReplicas]) if
+// that is zero. With a share of a half, of 600/s
+//
+//	one of 100, as long as nothing else is said:   3/s
+//	one of 3, by Replicas of 3:                    100/s
+//
+// departs there until Redis answers. Set Replicas to the most that you run if they must
+// work without Redis from the first call on.
+//
 // A replica that is cut off spends the run in hand beside its share. Redis counted it, so
 // that it is within R (W+X) + B. If calls take half a second it lasts as long, and permits
 // that were asked for ahead of callers are of it.

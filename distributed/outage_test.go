@@ -1,11 +1,15 @@
 package distributed_test
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -79,4 +83,43 @@ func TestOutageRefusesNoCostThatTheLimitAllows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A process that begins while Redis is away is one of as many as Replicas says, or of
+// DefaultReplicas. Once Redis has answered it is one of those that there are.
+func TestALaneThatNeverMetItsStoreIsOneOfAHundred(t *testing.T) {
+	for _, test := range []struct{ replicas, want int }{{0, 3}, {3, 100}} {
+		synctest.Test(t, func(t *testing.T) {
+			server := redispipe.Start(t, time.Millisecond)
+			server.Break(redispipe.Silent)
+			store := distributed.New(server.Client(t), "fleet")
+			store.Logger, store.Replicas = slog.New(slog.DiscardHandler), test.replicas
+			defer store.Close()
+			l, err := store.Limiter("vendor", throttle.TokenBucket(600, time.Second, 100))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := shaping.NewQueue(l)
+			minute := func() (n int) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for q.Wait(ctx) == nil {
+					n++
+				}
+				return n
+			}
+			if n := minute(); n < 60*test.want-10 || n > 60*test.want+1 {
+				t.Errorf("Replicas %d: %d departed in a minute without Redis, want %d/s", test.replicas, n, test.want)
+			}
+			server.Break(redispipe.Healthy)
+			time.Sleep(5 * time.Second)
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			server.Break(redispipe.Silent)
+			if n := minute(); n < 60*295 || n > 60*300+110 {
+				t.Errorf("Replicas %d: %d departed in a minute without Redis, want 300/s of one that is alone", test.replicas, n)
+			}
+		})
+	}
 }

@@ -41,8 +41,8 @@ const (
 	// DefaultShare leaves half of the limits unused while replicas cannot see
 	// each other, for those that still can.
 	DefaultShare = 0.5
-	// DefaultReplicas is what a process that never reached the store divides
-	// by: few fleets that share one quota are larger.
+	// DefaultReplicas is what a lane for which the store never answered divides by:
+	// few fleets that share one quota are larger.
 	DefaultReplicas = 100
 	// DefaultHorizon is how far a run reaches: short enough that what a crash
 	// loses, and a newcomer waits for, is little.

@@ -28,8 +28,9 @@ type Store struct {
 	// replicas: above 0 and at most 1. Zero means DefaultShare.
 	Share float64
 
-	// Replicas is what FailLocal divides by in a process that never reached
-	// Redis. Zero means DefaultReplicas.
+	// Replicas is what FailLocal divides by in a lane for which Redis never answered,
+	// as in a process that begins while Redis is away. Zero means DefaultReplicas, 100,
+	// so that a fleet of few departs far below its limits until Redis answers.
 	Replicas int
 
 	// Horizon is how long a run may be, from its first permit to its last, in
