@@ -38,7 +38,7 @@ func (l *limiter) call() {
 			return
 		}
 		l.missed(req, o.cause)
-		if !o.stalled || l.outage.on { // otherwise the next call tells
+		if !l.trip.excuses(o.stalled, o.read.Sub(began), deadline, &l.store.set) || l.outage.on {
 			l.failed(o.cause)
 		}
 	}, func() {

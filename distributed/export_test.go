@@ -34,6 +34,32 @@ func Reports(of throttle.Limiter) int {
 	return len(l.reports) + len(l.flight.reports)
 }
 
+// Dawdle has each script of the store that fails take so much longer, as in a process that
+// is late to run.
+func Dawdle(s *Store, by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link.client.AddHook(dawdling(by))
+}
+
+type dawdling time.Duration
+
+func (dawdling) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (dawdling) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (d dawdling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err != nil && cmd.Name() == "evalsha" {
+			time.Sleep(time.Duration(d))
+		}
+		return err
+	}
+}
+
 // Skew has the clock of Redis differ for all calls of the store: the script is told
 // the instant, as tests may.
 func Skew(s *Store, by *atomic.Int64) {

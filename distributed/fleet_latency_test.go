@@ -59,6 +59,9 @@ func testLatency(t *testing.T, fault, heal func(*redistest.Server)) {
 	t.Logf("after its death: %s", quantiles(during))
 	t.Logf("%v after it: %s", moment, quantiles(open))
 	t.Logf("shared again: %s", quantiles(back))
+	if len(during) == 0 {
+		t.Fatalf("nobody departs who came after its death: %+v", f.states())
+	}
 	if most := during[len(during)-1]; most > patience {
 		t.Errorf("a caller waited %v, want the deadline of %v at most, on an idle machine", most, distributed.DefaultDeadline)
 	}

@@ -123,3 +123,47 @@ func TestALaneThatNeverMetItsStoreIsOneOfAHundred(t *testing.T) {
 		})
 	}
 }
+
+// A process that runs late, so that each deadline fires late, learns all the same that
+// Redis is gone: callers wait as long as a first call may take, and not for good.
+func TestOutageOfALateProcessBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const late = 30 * time.Millisecond
+		server := redispipe.Start(t, time.Millisecond)
+		store := distributed.New(server.Client(t), "fleet")
+		store.Logger = slog.New(slog.DiscardHandler)
+		defer store.Close()
+		l, err := store.Limiter("vendor", throttle.TokenBucket(600, time.Second, 100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := store.Flights("vendor", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		q := shaping.NewQueue(l)
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.Await(1)
+		time.Sleep(time.Second)
+		distributed.Dawdle(store, late)
+		server.Break(redispipe.Silent)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := q.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		const call = distributed.DefaultDeadline + late
+		if took, want := time.Since(began), (distributed.DefaultFirstDeadline/call+2)*call; took != want {
+			t.Errorf("the first caller without Redis waited %v, want %v", took, want)
+		}
+		time.Sleep(2 * distributed.DefaultLease)
+		if !f.State().Lost {
+			t.Errorf("a lease has ended, and the store is not lost")
+		}
+		f.Await(0)
+	})
+}

@@ -45,7 +45,8 @@ func (f *slots) call() {
 		got, err = decodeLease(v)
 	}
 	took, cause := time.Since(left), causeOf(err)
-	stalled := stoodStill(cause, time.Since(began), deadline)
+	after := time.Since(began)
+	stalled := stoodStill(cause, after, deadline)
 	if stalled {
 		done(errStalled)
 	} else {
@@ -55,13 +56,12 @@ func (f *slots) call() {
 	f.called(throttle.OperationLease, left, took, cause)
 	f.land(func(now time.Time) {
 		f.stats.Calls++
-		switch {
-		case err == nil:
+		if err == nil {
 			f.receive(&got, now, left, took)
-		case stalled && !f.lost:
-			f.stats.Failures++ // the next call tells
-		default:
-			f.stats.Failures++
+			return
+		}
+		f.stats.Failures++
+		if !f.trip.excuses(stalled, after, deadline, &f.store.set) || f.lost {
 			f.failed(cause)
 		}
 	})

@@ -7,11 +7,13 @@ import "time"
 type trip struct {
 	mean, spread time.Duration // zero: none was seen
 	rough        bool          // the estimate is of a call that may have dialled
+	stood        time.Duration // how long calls in a row took whose deadlines fired late
 }
 
 // saw takes in how long a call took. One that may have dialled, the first or one
 // after a loss, begins the estimate anew, until the next call knows better.
 func (t *trip) saw(took time.Duration, dialled bool) {
+	t.stood = 0
 	if dialled || t.rough {
 		t.mean, t.spread, t.rough = took, took/2, dialled
 		return
@@ -53,4 +55,18 @@ func (t *trip) fresh(took time.Duration, met bool, tolerance time.Duration, set 
 // still.
 func stoodStill(cause string, took, deadline time.Duration) bool {
 	return cause == "timeout" && took > deadline+max(deadline/2, 20*time.Millisecond)
+}
+
+// excuses reports whether a call that failed says nothing of the store, because this
+// process stood still: the next call tells. A process that shares its processors with many
+// may be late each time, while Redis is gone: once calls in a row took as long as a first
+// call may take, callers wait no longer.
+func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *settings) bool {
+	if !stalled {
+		t.stood = 0
+		return false
+	}
+	excused := t.stood < set.firstDeadline
+	t.stood += min(took, 2*deadline) // a long stop is one
+	return excused
 }
