@@ -25,7 +25,7 @@ import (
 // The default is small enough for CI; the figures of the package's documentation come
 // from
 //
-//	go test -run '^$' -bench SharedLanes -benchtime 1x -shared-lanes 100000 ./distributed
+//	go test -run '^$' -bench SharedLanes -benchtime 1x ./distributed -shared-lanes 100000
 var sharedLanes = flag.Int("shared-lanes", 1000, "lanes of BenchmarkSharedLanes")
 
 // What a lane costs that was used once and then is idle: bytes in Redis and in the

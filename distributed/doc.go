@@ -162,10 +162,10 @@
 // neither goroutine nor timer. Of 100,000 lanes of a weir.Transport each took, in bytes:
 //
 //	                                    this process    Redis, by MEMORY USAGE
-//	a token bucket                             7,676    528, one key
-//	the same, with learning                    7,675    528, until something is learned
-//	a bucket, a window and a sliding log       8,605    1,137, two keys
-//	a bucket and calls in flight (of 20,000)   8,609    528, and 330 while slots are leased
+//	a token bucket                             8,398    656, one key
+//	the same, with learning                    8,397    656, until something is learned
+//	a bucket, a window and a sliding log       9,349    1,130, two keys
+//	a bucket and calls in flight (of 20,000)   9,276    656, and 330 while slots are leased
 //
 // A sliding log takes more with each entry. A lane's keys die by themselves once it is
 // as good as new.
