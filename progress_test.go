@@ -351,6 +351,65 @@ func TestBoundedFlightsServeEverybody(t *testing.T) {
 	}
 }
 
+// Others fill the places that a vendor tells, for a second, and leave: the lane is served
+// as before within a few seconds, over real sockets, in real time.
+func TestPlacesInFlightThatOthersLeaveAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(12)}, Styles: []testserver.Style{testserver.RateLimit}, Service: 100 * time.Millisecond}
+	server := testserver.Run(t, testserver.Listen, vendor)
+	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+	defer transport.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var served atomic.Int64
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if sent(ctx, transport, server.URL) {
+					served.Add(1)
+				}
+			}
+		})
+	}
+	within := func(d time.Duration) int64 {
+		before := served.Load()
+		time.Sleep(d)
+		return served.Load() - before
+	}
+	within(time.Second)
+	usual := within(time.Second)
+	others, leave := context.WithTimeout(ctx, time.Second)
+	var crowd sync.WaitGroup
+	for range 24 {
+		crowd.Go(func() {
+			for others.Err() == nil {
+				req, _ := http.NewRequestWithContext(others, http.MethodGet, server.URL, nil)
+				if resp, err := server.Transport().RoundTrip(req); err == nil {
+					_ = resp.Body.Close()
+				}
+				rest(others, time.Millisecond)
+			}
+		})
+	}
+	crowd.Wait()
+	leave()
+	again := int64(0)
+	for range 10 {
+		if again = within(time.Second); again > usual*4/5 {
+			break
+		}
+	}
+	learned := transport.Snapshot()[0].Learned
+	cancel()
+	wg.Wait()
+	if again <= usual*4/5 {
+		t.Errorf("%d in the tenth second after others left, %d in one before they came: %+v", again, usual, learned)
+	}
+	if learned.Rate != 0 {
+		t.Errorf("%+v is learned of a vendor that says it counts calls in flight", learned)
+	}
+}
+
 // Windows that run out hold a lane that waits for resets, and it serves on in the next
 // one, without one refusal: over real sockets, in real time. It begins when the first
 // reset is far enough away to be exact.

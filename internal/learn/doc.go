@@ -90,6 +90,17 @@
 // 0.5/U calls
 // says less than is known and only widens U.
 //
+// # Others who come and go
+//
+// Others who take all there is for a moment look like a limit that has fallen: the next
+// estimate is what they left, and a search that is as long as their silence was finds
+// the rest in a quarter of a minute. So what was served in the second or two before is
+// kept ([Before]), and if the estimate fell below 0.85 of it, the rate is raised to it
+// again a second after the last refusal, and if that is refused, 4 and 16 seconds after.
+// What is served there for a second is the estimate again. If no limit was known before,
+// it is a wide one. Windows that are spent, and silences of more than 2.5 s, are not
+// taken for others: sliding counters punish each attempt.
+//
 // # Told times
 //
 // A told end of seconds says that nothing would have been served until then, less
@@ -112,7 +123,8 @@
 // concurrent-requests bounds the calls in flight as it says. A refusal that tells
 // none of it left, and no time, lets fewer be in flight than when the refused call left,
 // unless fifty calls went well before it, and starts no search for a rate; what answers
-// tell to be left lets more be in flight again. A level that is not
+// tell to be left lets more be in flight again. If that call was alone, others have all
+// places, and one call at a time asks for one, once a second or more often. A level that is not
 // full shows the vendor's rate without one refusal; the pace is that rate plus
 // what brings the level to its reserve in four round trips. If a window ends
 // and little is left in the next, what was spent before counts on, and comes
@@ -184,6 +196,9 @@
 //     vendors 8.2 % instead of 7.8 %.
 //   - Raising the rate by seven tenths in a period from X = 1.2 on: a quarter more of
 //     steady windows were low.
+//   - Going back to what was served before after longer silences or in windows, or after
+//     twice as long each time instead of four times: 298 of 3,000 random vendors were low
+//     instead of 258, most of them sliding counters.
 //   - Bounding how fast a wide search rises, and taking what was served before a
 //     refusal at the very beginning of a search for a burst: for lanes whose vendors
 //     block, no fewer low ones.

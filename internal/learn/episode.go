@@ -9,6 +9,7 @@ import (
 // begin begins an episode with the refusal of f. The rate given is the one in
 // force when f left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
+	s.Before.refused(s, f)
 	if s.Mode == Rate && s.crowded(f, now) {
 		s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
 	}
@@ -52,9 +53,11 @@ func (s *State) probeAfter(now throttle.Instant) {
 	} else {
 		s.Gap *= 1.5
 	}
-	s.Gap = min(s.Gap, 3600)
+	if s.Gap = min(s.Gap, 3600); s.Mode == Flight { // a place is free again when a call ends, and not at the end of a window
+		s.Gap = min(s.Gap, max(1, 8*s.RTT))
+	}
 	s.Next = s.round(now, s.Gap)
-	if s.Asked.Ordinal == 0 {
+	if s.Asked.Ordinal == 0 || s.Mode == Flight {
 		return
 	}
 	if end := s.End.At.Add(seconds(s.Cycle)); s.Gap > 4*s.RTT && end > s.Next {
@@ -93,7 +96,7 @@ func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
 func (s *State) end(f *Fact) {
 	s.Episode, s.Probing = false, false
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
-	if s.Mode == Trial {
+	if s.Mode != Rate {
 		s.Cap, s.Next = 1, 0
 		s.restart(Mark{f.Ordinal, f.Departed})
 		s.B = float64(s.Ref.Ordinal)
@@ -102,6 +105,7 @@ func (s *State) end(f *Fact) {
 	s.noteEarly()
 	s.conclude(f)
 	s.X, s.Marked, s.Rise = 0, 0, 0
+	s.Before.over(s, f)
 	s.slowly(f)
 }
 

@@ -28,6 +28,7 @@ func (s *State) growFlight(f *Fact) {
 	switch {
 	case s.Mode == Trial && s.Run >= 50:
 		s.Mode, s.Run, s.Step = Flight, 0, 0
+		s.Before.Rate = 0
 	case s.Mode == Flight && (s.Step == 0 && s.Run >= 200 || s.Step > 0 && s.Run >= 50):
 		s.Step = max(1, 2*s.Step)
 		s.Ceil += s.Step
@@ -92,13 +93,13 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 
 // crammed returns the bound of calls in flight because of which the vendor says that it
 // refused f. Zero: it says no such thing, or fewer in flight of this process may not
-// help, because f was alone, a time was told, or processes share the lane.
+// help, because a time was told, or processes share the lane.
 func (s *State) crammed(f *Fact) (limit float64) {
-	if f.alone() || s.Setting.Shared || f.Until > 0 {
+	if s.Setting.Shared || f.Until > 0 {
 		return 0
 	}
 	for i := range f.Quotas {
-		if q := &f.Quotas[i]; q.inFlight() && q.sane() && q.Remaining < 1 {
+		if q := &f.Quotas[i]; q.inFlight() && q.sane() && q.Remaining < 1 && (q.Limit > 1 || !f.alone()) {
 			return q.Limit
 		}
 	}
@@ -107,15 +108,26 @@ func (s *State) crammed(f *Fact) (limit float64) {
 
 // thin lets fewer calls be in flight, because too many were for what the vendor says it
 // counts: others use it, too. The first refusal after fifty calls lowers nothing: calls
-// overtake each other on the way.
-func (s *State) thin(f *Fact, limit float64) {
+// overtake each other on the way. If f was alone, the others have all places: one call at
+// a time asks whether that is still so, and no rate is learned from it.
+func (s *State) thin(f *Fact, limit float64, now throttle.Instant) {
 	if s.Mode == Flight && (s.Run >= 50 || s.Step > 0) {
 		s.Ceil = min(s.Ceil, limit)
 	} else {
 		s.Ceil = max(1, float64(f.Flying-1))
 	}
-	s.Mode, s.Cap, s.Run, s.Step = Flight, s.Ceil, 0, 0
-	s.Episode, s.Probing = false, false
+	asked := s.Mode == Flight && s.Episode
+	s.Mode, s.Run, s.Step = Flight, 0, 0
+	switch {
+	case !f.alone():
+		s.Episode, s.Probing = false, false
+	case asked:
+		s.probeRefused(f, now)
+	default:
+		s.begin(f, now, s.leaving(f))
+		s.Ceil, s.Probing = 1, true
+	}
+	s.Cap, s.Before.Rate = s.Ceil, 0
 }
 
 // room raises the bound again while the vendor tells that places are left. If half of all

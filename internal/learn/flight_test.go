@@ -107,3 +107,33 @@ func TestToldBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
 		t.Errorf("a refusal while eleven of twelve places are left teaches nothing: %v", &s)
 	}
 }
+
+// Others have all places that the vendor tells: a call that is alone in flight asks for
+// one, more and more rarely, and once a second at least. No rate is learned from that.
+func TestToldPlacesThatOthersHaveAreNoRate(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	answer := func(n int64, left float64, refused bool) {
+		f := Fact{Departed: now, Landed: now.Add(10 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: refused}
+		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
+		now = f.Landed
+		s = Observe(s, &f, now)
+	}
+	for n := int64(1); n <= 10; n++ {
+		answer(n, 11, false)
+	}
+	for n := int64(11); n <= 40; n++ {
+		answer(n, 0, true)
+		p := s.Plan(now, n)
+		if gap := p.Hold.Sub(now); !p.Probe || p.Most != 1 || gap <= 0 || gap > time.Second {
+			t.Fatalf("refusal %d: plan %+v, want one call within a second, and not at once", n-10, p)
+		}
+		now = max(now, p.Hold)
+	}
+	for n := int64(41); n <= 60; n++ {
+		answer(n, 11, false)
+	}
+	if p := s.Plan(now, 60); p.Rate != 0 || p.Hold > now || p.Most < 3 {
+		t.Errorf("plan %+v after the others left, want three or more in flight and no rate: %v", p, &s)
+	}
+}

@@ -25,6 +25,7 @@ func (s *State) Resume(now throttle.Instant) {
 func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 	s.RTT = max(took.Seconds(), 1e-9)
 	s.End, s.Pace, s.Last = first, pace, pace[1]
+	s.Before.Lately = [2]Mark{first, pace[1]}
 }
 
 // A Known is what a state is sure of. The zero value is sure of nothing.

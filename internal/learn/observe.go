@@ -38,6 +38,7 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 		s.Pace = [2]Mark{s.End, s.End}
 	}
 	s.RTT += (rtt - s.RTT) / 8
+	s.Before.steady(s, f)
 	if f.Ordinal-s.Pace[1].Ordinal >= 8 {
 		s.Pace = [2]Mark{s.Pace[1], {f.Ordinal, f.Departed}}
 	}
@@ -109,7 +110,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	}
 	s.Cut = max(f.Granted, f.Ordinal)
 	if limit := s.crammed(f); limit > 0 {
-		s.thin(f, limit)
+		s.thin(f, limit, now)
 		return
 	}
 	if !s.Episode && s.Blamed < 3 && s.blames(f, now) {

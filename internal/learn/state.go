@@ -85,6 +85,7 @@ type State struct {
 	Next    throttle.Instant // when the next probe goes
 	Silence float64          // seconds of the first silence
 
+	Before Before // others came
 	Tracks [maxTracks]Track
 	Blamed int // refusals in a row that tracks explained
 }

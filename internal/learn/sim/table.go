@@ -56,6 +56,7 @@ func Table() []Row {
 	rows = append(rows, flights()...)
 	rows = append(rows, changes()...)
 	rows = append(rows, strangers()...)
+	rows = append(rows, floods()...)
 	rows = append(rows, fleets()...)
 	for i := range rows {
 		rows[i].Gate.First = true
@@ -227,6 +228,40 @@ func strangers() []Row {
 	}
 	rows := row("strangers half, bare", Bare, 0, Goal{Used: 0.65, RefusedShare: 0.03}, Goal{Used: 0.65, RefusedShare: 0.005})
 	return append(rows, row("strangers half, X-RateLimit", Epoch, 0, Goal{Used: 0.9, RefusedShare: 0.01}, Goal{Used: 0.9, RefusedShare: 0.005})...)
+}
+
+// floods are strangers who take all there is for a second, and leave.
+func floods() []Row {
+	row := func(name string, rule Rule, style Style, workers int, within float64) Row {
+		s := base(vendor(rule), style).serving(100 * time.Millisecond)
+		s.Workers, s.Until = workers, 2*time.Minute
+		at := time.Minute
+		if workers <= 12 { // they are served without a refusal, so nothing is learned before
+			at = 2 * time.Second
+		}
+		s.Changes = []Change{{At: at, Strangers: 2000}, {At: at + time.Second}}
+		return Row{Name: name, Run: s, Rate: min(float64(workers), 12) / 0.1011, Gate: Goal{Back: within}}
+	}
+	places := Rule{Kind: Flight, Permits: 12}
+	rate := func(name string, style Style, workers int, within float64) Row {
+		r := row(name, bucket(60, time.Second, 12), style, workers, within)
+		r.Rate = min(r.Rate, 60)
+		return r
+	}
+	return []Row{
+		row("flood of 12 in flight, IETF", places, IETF, 6, 5),
+		row("flood of 12 in flight, bare", places, Bare, 6, 5),
+		row("flood of 12 in flight, 64 workers, IETF", places, IETF, 64, 5),
+		row("flood of 12 in flight, 64 workers, bare", places, Bare, 64, 5),
+		rate("flood of 60/s, bare", Bare, 6, 5),
+		rate("flood of 60/s, Retry-After s", RetrySecs, 6, 6),
+		rate("flood of 60/s, Retry-After-Ms", RetryMillis, 6, 5),
+		rate("flood of 60/s, 64 workers, bare", Bare, 64, 5),
+		rate("flood of 60/s, 64 workers, Retry-After s", RetrySecs, 64, 6).with(func(r *Row) {
+			r.Rate = 54 // a refusal costs a second, so a tenth is left unused
+		}),
+		rate("flood of 60/s, 64 workers, IETF", IETF, 64, 5),
+	}
 }
 
 func fleets() []Row {
