@@ -31,23 +31,25 @@ type Track struct {
 	V        float64 // ordinal at which the quota runs out, at the instant At
 	At       throttle.Instant
 	Readings int
-	Seen     bool             // two or more permits were left once
 	Slope    float64          // permits per second by which V rises; zero: it stands still, or is not known
 	From     float64          // V when the measurement of Slope began
 	Since    throttle.Instant // when that was; zero: none is under way
 	Count    int              // readings of the measurement
 	Reset    throttle.Instant // told end of the window, the earliest that was told; zero: none was
 	Strikes  int              // refusals in a row that the track did not foresee
-	Liar     bool             // it said that half was left when a call was refused
-	Flight   bool             // the vendor says that it counts calls in flight
 	Agree    int              // readings in a row that did not contradict the one before
 	Asked    int              // refusals that proved the told end right, since the track began again
-	Whole    bool             // the last window began with all of its permits
 	Last     Mark             // the newest departure read
 	Full     float64          // longest told time to the reset, in seconds
 	Base     int64            // lane's latest ordinal at the newest reading
-	Held     bool             // the lane itself waits for Reset when nothing is left
 	Match    int              // readings that say the limit less the calls in flight, less four for each other reading
+
+	// Flags stand side by side, because each alone takes eight bytes of every lane.
+	Seen   bool // two or more permits were left once
+	Liar   bool // it said that half was left when a call was refused
+	Flight bool // the vendor says that it counts calls in flight
+	Whole  bool // the last window began with all of its permits
+	Held   bool // the lane itself waits for Reset when nothing is left
 }
 
 const (
