@@ -60,8 +60,8 @@
 //
 // Measured over a Redis on two cores that others used too, at 70 % of the rate, callers
 // evenly: of 5,000/s half waited 0.7 µs and nine of ten 6 µs, where it had been 67 and 183,
-// with 0.08 scripts a call or fewer where it was one. Of 1,000/s half waited 4 µs instead of 170, with
-// 0.05 to 0.3 scripts: a process that stands still for longer than the tolerance loses what
+// with 0.08 scripts a call or fewer where it was one. Of 1,000/s half waited 0.2 to 2 µs instead of 170, with
+// 0.03 to 0.4 scripts: a process that stands still for longer than the tolerance loses what
 // it had. In virtual time, where none does, with a trip of 0.3 ms and P of 25 ms, even callers of 700/s
 // did not wait, with 0.06 scripts a call. Of callers at random, 3,500/s of 5,000/s and P of
 // 50 ms, 93 in 100 did not wait, with 0.05; of 950/s of 1,000/s and P of 25 ms 83, with 0.20.
