@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -140,7 +141,7 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 	c.fleet.paced, c.fleet.every = p.Rate > 0 && !p.Bounded && !c.state.Episode, 1
 	if c.state.Settled(p) {
 		p.Most = 0
-		c.fleet.every = int64(max(1, min(max(p.Rate, c.setting.Configured)/25, sample)))
+		c.fleet.every = int64(max(1, min(cmp.Or(p.Rate, c.setting.Configured)/25, sample)))
 	}
 	p.Most = c.part(p.Most)
 	return p

@@ -48,3 +48,38 @@ func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 		t.Error("once the fleet has begun to learn, permits that came void are not told")
 	}
 }
+
+// A fleet that goes at a rate which the vendor told, far below its configured limit, tells
+// more of its few answers than one in eight: others may use the same quota.
+func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
+	r.Share(new(counter), true)
+	calls, words := 0, 0
+	for i := range throttle.Instant(300) {
+		now := dawn + i*50_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			continue
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 40, Remaining: 20, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		if i == 0 {
+			a.Served, a.Refused = false, true
+			a.Quotas[0].Remaining = 0
+		}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view := throttle.FleetState{Now: now, Ordinal: int64(i + 1), Last: now, Replicas: 2}
+		told := r.Propose(view)
+		if len(told.Data) > 0 {
+			r.Apply(told.Data, view.Ordinal, now+5_000_000)
+		}
+		r.Pacing(view)
+		if i >= 200 {
+			if calls++; len(told.Data) > 0 {
+				words++
+			}
+		}
+	}
+	if calls < 50 || words < calls/4 {
+		t.Errorf("of %d answers %d were told, want a fourth at least", calls, words)
+	}
+}
