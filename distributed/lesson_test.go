@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,6 +127,31 @@ func TestReplyThatTeaches(t *testing.T) {
 		changed := *r.lesson
 		if change(&changed); changed.usual(true) {
 			t.Errorf("who has %s calls in few words", what)
+		}
+	}
+}
+
+// What was told is heard up to where it makes no sense, and no further.
+func TestFramesThatMakeNoSense(t *testing.T) {
+	for told, want := range map[string]struct {
+		heard []string
+		read  int64
+	}{
+		"":                               {nil, 0},
+		"7 9 3 abc8 9 0 ":                {[]string{"abc", ""}, 15},
+		"7 9 3 abc8 9 4 abc":             {[]string{"abc"}, 9},
+		"7 9 3 abc8 9":                   {[]string{"abc"}, 9},
+		"7 9 -1 abc":                     {nil, 0},
+		"x 9 3 abc":                      {nil, 0},
+		"7 9 9223372036854775807 abc":    {nil, 0},
+		"7 9 99999999999999999999 abc":   {nil, 0},
+		"9007199254740992 9 3 abc":       {nil, 0},
+		"9007199254740991 9 3 abc7 9 1 ": {[]string{"abc"}, 24},
+	} {
+		var heard []string
+		read := frames([]byte(told), func(b []byte, _ int64, _ throttle.Instant) { heard = append(heard, string(b)) })
+		if read != want.read || !slices.Equal(heard, want.heard) {
+			t.Errorf("of %q %d bytes are heard, as %q, want %d, as %q", told, read, heard, want.read, want.heard)
 		}
 	}
 }

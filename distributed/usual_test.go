@@ -176,6 +176,9 @@ func (h *pair) pass() {
 		h.now += 1 + h.random.Int64N(6*second)
 	case 11:
 		h.now -= h.random.Int64N(300_000) * int64(h.random.IntN(2))
+		if h.odd && h.chance(70) {
+			h.now += (h.random.Int64N(3) - 1) * 3600 * second // a clock that was set
+		}
 	case 12, 13, 14:
 		h.now += h.random.Int64N(600_000)
 	default:
