@@ -271,8 +271,8 @@ func (l *limiter) start(groups []group) bool {
 // state was lost.
 const askAgain = time.Second
 
-// askOfPauses is how often a replica with a line asks whether its pause still holds:
-// the news that an operator has ended it may be lost.
+// askOfPauses is how often a replica with callers asks whether its pause still holds: the
+// news that an operator has ended it may be lost.
 const askOfPauses = 5 * time.Second
 
 // askOfPause calls, or has the queue ask again, when the pause must be asked for.

@@ -193,6 +193,9 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 		return throttle.Forecast{At: throttle.Never}
 	}
 	if now < l.paused {
+		if !l.outage.on && now.Sub(l.known.at) >= askOfPauses {
+			l.start(nil) // who has no time for the pause does not stand in line and ask
+		}
 		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
 	}
 	c := l.costs(&r)

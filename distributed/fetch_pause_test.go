@@ -1,0 +1,54 @@
+package distributed
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A replica whose callers have no time for a pause, so that none of them stands in line,
+// learns all the same that an operator has ended it, though the news was lost.
+func TestWhoRejectsAllAsksWhetherThePauseHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		var limiters [2]*limiter
+		var queues [2]*shaping.Queue
+		for i := range queues {
+			store := New(server.Client(t), "paused")
+			store.Logger = slog.New(slog.DiscardHandler)
+			t.Cleanup(func() { _ = store.Close() })
+			l, err := store.Limiter("lane", throttle.TokenBucket(100, time.Second, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			limiters[i], queues[i] = l.(*limiter), shaping.NewQueue(l)
+			if err := queues[i].Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		queues[0].Pause(10 * time.Minute)
+		time.Sleep(2 * time.Second)
+		limiters[1].link.stop()
+		time.Sleep(10 * time.Millisecond)
+		queues[0].Reconcile(throttle.Fact{Resumed: true})
+		resumed, calls := time.Now(), server.Calls()
+		for rejected := 0; ; rejected++ {
+			turn := shaping.Turn{N: 1, MaxWait: 50 * time.Millisecond}
+			if queues[1].WaitTurn(t.Context(), &turn) == nil {
+				break
+			}
+			if time.Sleep(100 * time.Millisecond); time.Since(resumed) > time.Minute {
+				t.Fatalf("%d callers were rejected in the minute after the pause had ended", rejected)
+			}
+		}
+		took, more := time.Since(resumed), server.Calls()-calls
+		if t.Logf("the first departed %v after the pause had ended, with %d calls", took, more); took > askOfPauses+time.Second || more > 5 {
+			t.Errorf("the first departed %v after the pause had ended, with %d calls, want %v at most", took, more, askOfPauses)
+		}
+	})
+}
