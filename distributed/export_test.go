@@ -39,25 +39,31 @@ func Reports(of throttle.Limiter) int {
 func Dawdle(s *Store, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.link.client.AddHook(dawdling(by))
+	s.link.client.AddHook(dawdling{by: by})
 }
 
-type dawdling time.Duration
-
-func (dawdling) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (dawdling) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type dawdling struct {
+	passing
+	by time.Duration
 }
 
 func (d dawdling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if err != nil && cmd.Name() == "evalsha" {
-			time.Sleep(time.Duration(d))
+			time.Sleep(d.by)
 		}
 		return err
 	}
+}
+
+// A passing hook lets all pass. Hooks that change commands embed it.
+type passing struct{}
+
+func (passing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (passing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // Skew has the clock of Redis differ for all calls of the store: the script is told
@@ -65,17 +71,14 @@ func (d dawdling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func Skew(s *Store, by *atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.link.client.AddHook(skewed{by})
+	s.link.client.AddHook(skewed{by: by})
 }
 
 // A skewed hook fills in the instant: the first argument of the script, or of a usual
 // call the first of the numbers that are packed there.
-type skewed struct{ by *atomic.Int64 }
-
-func (skewed) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (skewed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type skewed struct {
+	passing
+	by *atomic.Int64
 }
 
 func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

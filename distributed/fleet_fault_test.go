@@ -33,7 +33,7 @@ func (f *fleet) suffer(k int, d time.Duration, fault, heal func()) []spell {
 
 // darkens returns when all replicas have lost the store and spent what it had granted
 // them. How long that takes after the fault is up to the machine: a run reaches as far as
-// a call takes, and where calls take half a second permits of half a second are in hand.
+// a call takes: if calls take half a second, permits of half a second are in hand.
 func (f *fleet) darkens() throttle.Instant {
 	f.t.Helper()
 	went := make([]bool, len(f.members))

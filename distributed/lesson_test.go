@@ -48,12 +48,9 @@ func TestWhoLearnsCallsInFewWords(t *testing.T) {
 }
 
 // A wordCount counts calls of the script by how they are told.
-type wordCount struct{ few, many atomic.Int64 }
-
-func (*wordCount) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*wordCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type wordCount struct {
+	passing
+	few, many atomic.Int64
 }
 
 func (w *wordCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

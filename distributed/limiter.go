@@ -16,7 +16,7 @@ import (
 // is held, never the other way round. None is held while Redis is called, the queue woken,
 // a learner asked or the operator told. The methods of [throttle.Limiter],
 // [throttle.Remote] and [throttle.Replicator] lock mu, as do those that a goroutine or a
-// timer begins with: call, prepare, longestCall, take, landed, confer, heed, tell, hush, probe, restore,
+// timer begins with: call, prepare, longestCall, take, release, landed, confer, heed, tell, hush, probe, restore,
 // settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
 	store *Store

@@ -194,3 +194,41 @@ func TestASecondLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 		}
 	}
 }
+
+// An operator ends a pause, and a process does not hear of it. Its callers have no time for
+// the pause and are rejected, so that nobody stands in line there. It asks all the same,
+// and they depart again within seconds.
+func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
+	t.Parallel()
+	shared := redistest.Start(t)
+	var queues [2]*shaping.Queue
+	for i := range queues {
+		client := redis.NewClient(&redis.Options{Addr: shared.Addr()})
+		store := distributed.New(client, "paused")
+		store.Logger = slog.New(slog.DiscardHandler)
+		store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience // a busy machine loses no store
+		t.Cleanup(func() { _ = store.Close(); _ = client.Close() })
+		limiter, err := store.Limiter("lane", throttle.TokenBucket(100, time.Second, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		queues[i] = shaping.NewQueue(limiter)
+		if err := queues[i].Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goes := func() bool {
+		turn := shaping.Turn{N: 1, MaxWait: standstill}
+		return queues[1].WaitTurn(t.Context(), &turn) == nil
+	}
+	const pause = 2 * patience
+	queues[0].Pause(pause)
+	await(t, "the pause", func() bool { return !goes() })
+	time.Sleep(2 * standstill) // it has asked whether the news is true
+	if _, err := shared.Do("CLIENT", "KILL", "TYPE", "pubsub"); err != nil {
+		t.Fatal(err)
+	}
+	queues[0].Reconcile(throttle.Fact{Resumed: true})
+	took := await(t, "a departure", goes)
+	t.Logf("the first departed %v after the pause of %v had ended", took, pause)
+}

@@ -14,10 +14,12 @@ const mostUsual = 2
 // usual reports whether the script is asked in few words, as usual.lua reads them: for
 // permits of one each of one or two buckets, and nothing else.
 func (r *request) usual() bool {
-	if r.spelled || !r.limits.usual || !r.bounded || r.latest < 0 || r.state || !r.lesson.usual(r.limits.learned) || len(r.reports) > 0 || r.seen.generation == 0 || len(r.groups) != 1 {
+	switch {
+	case r.spelled || !r.limits.usual || !r.lesson.usual(r.limits.learned):
 		return false
-	}
-	if r.groups[0].age < 0 { // of a caller who is still to come
+	case !r.bounded || r.latest < 0 || r.state || len(r.reports) > 0 || r.seen.generation == 0:
+		return false
+	case len(r.groups) != 1 || r.groups[0].age < 0: // of a caller who is still to come
 		return false
 	}
 	for _, n := range r.groups[0].costs {
@@ -68,11 +70,11 @@ func (r *request) usualArgs(buf []any) []any {
 	}
 	told, learned := []byte(nil), ""
 	if t := r.lesson; t != nil {
-		n := len(packed)
+		numbers := len(packed)
 		for _, n := range [...]int64{t.place, t.ordinal, t.hold, t.since, t.keep} {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
 		}
-		packed, told, learned = packed[:n], packed[n:], t.seen.text
+		packed, told, learned = packed[:numbers], packed[numbers:], t.seen.text
 	}
 	buf = append(buf, packed, field.text, told, learned)
 	return append(buf, names[:2*len(limits)]...)
