@@ -59,7 +59,8 @@ func learning(r *rig) *rig {
 }
 
 // 2,000 calls at a hidden 200/s burst 20 take 9.9 s. Goroutines run in another order
-// each time, so the bounds leave room above what the simulator's medians are held to.
+// each time, so the bounds leave room above what the simulator's medians are held to:
+// a told pause of a second is a tenth of it, and of 150 runs one took 1.43.
 func TestHiddenLimitIsFound(t *testing.T) {
 	const ideal = 9900 * time.Millisecond
 	told := []throttle.Limit{throttle.TokenBucket(250, time.Second, 20)}
@@ -67,11 +68,11 @@ func TestHiddenLimitIsFound(t *testing.T) {
 		name   string
 		styles []testserver.Style
 		limits []throttle.Limit
-		wall   float64 // of the ideal, at most; a told pause of a second is a tenth of it
+		wall   float64 // of the ideal, at most
 		most   int     // refusals
 	}{
 		{"nothing but 429", nil, nil, 1.10, 60},
-		{"Retry-After in seconds", []testserver.Style{testserver.RetryAfterSeconds}, nil, 1.45, 30},
+		{"Retry-After in seconds", []testserver.Style{testserver.RetryAfterSeconds}, nil, 1.60, 30},
 		{"Retry-After in milliseconds", []testserver.Style{testserver.RetryAfterMillis}, nil, 1.10, 60},
 		{"X-RateLimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, nil, 1.35, 12},
 		{"the IETF's fields", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, nil, 1.25, 12},

@@ -105,10 +105,11 @@ func (f *fleet) judgeLocal() {
 }
 
 // judgeDark judges a time in which all replicas were cut off: s R W + N in
-// place of all else.
+// place of all else. A permit that was spent before is not of that time, however late
+// the machine let its call go.
 func (f *fleet) judgeDark(from, to throttle.Instant) {
 	f.t.Helper()
-	in := func(d departure) bool { return from <= d.At && d.At <= to }
+	in := func(d departure) bool { return from <= d.Charged && d.At <= to }
 	n := f.replicas()
 	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.most(departure.late, in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
 }

@@ -85,7 +85,9 @@ func (s *State) Settled(p Plan) bool {
 
 // sure reports whether the estimate of the rate is narrow, and was measured.
 // After a first refusal below configured limits it was not. A limit that has
-// risen is not known again before the next refusal.
+// risen is not known again before the next refusal, and never if the configured limits
+// are what holds calls back now.
 func (s *State) sure() bool {
-	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && s.R <= risen*s.W && (!s.Episode || s.Silence > 0)
+	free := s.R > risen*s.W || s.R >= s.ceiling() && s.X > 3
+	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Silence > 0)
 }
