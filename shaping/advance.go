@@ -13,13 +13,12 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
 	q.expiring.add(w)
 	q.due = next
 	q.retime(now)
-	lender, ok := q.remote.(throttle.Lender)
-	if !ok || q.line.count > 1 {
+	if q.remote == nil || q.remote.lender == nil || q.line.count > 1 {
 		q.fetch(now)
 		return nil
 	}
 	q.fetching = true
-	return lender.Lend(now, w.deadline, q.line.requests())
+	return q.remote.lender.Lend(now, w.deadline, q.remote.line)
 }
 
 // drop takes w out of the line without a departure.
@@ -31,18 +30,16 @@ func (q *Queue) drop(w *waiter) {
 
 // letGo lets w depart.
 func (q *Queue) letGo(w *waiter, out *outcome) {
-	w.out = out
 	q.line.depart(w)
 	q.expiring.remove(w)
 	delete(q.delays, w)
-	close(w.ready)
+	q.out.add(w, out)
 }
 
 // sendAway takes w out of the line with an error.
 func (q *Queue) sendAway(w *waiter, err error) {
 	q.drop(w)
-	w.out = &outcome{err: err}
-	close(w.ready)
+	q.out.add(w, &outcome{err: err})
 }
 
 // wake asks the limiter again for everybody in line, because an earlier answer
@@ -127,7 +124,7 @@ func (q *Queue) settle(now throttle.Instant) {
 // retime sets the alarm.
 func (q *Queue) retime(now throttle.Instant) {
 	waits := q.line.count > 0
-	q.busy.Store(waits || q.closed || q.late > 0)
+	q.busy.Store(waits || q.closed)
 	at := min(q.due, q.overtakes, q.expiring.next())
 	if !waits {
 		at = throttle.Never
@@ -141,7 +138,7 @@ func (q *Queue) retime(now throttle.Instant) {
 func (q *Queue) fetch(now throttle.Instant) {
 	if waits := q.line.count > 0; q.remote != nil && (waits || q.fetching) {
 		q.fetching = waits
-		q.remote.Fetch(now, q.line.count, q.line.requests())
+		q.remote.Fetch(now, q.line.count, q.remote.line)
 	}
 }
 

@@ -23,7 +23,7 @@ func (q *Queue) Reconcile(f throttle.Fact) {
 	defer q.unlock()
 	now := q.Now()
 	if !f.Resumed && f.Until > now {
-		q.pausedAt = now
+		q.pausedAt.Store(int64(now))
 	}
 	q.advance(now)
 }

@@ -3,6 +3,7 @@ package shaping
 import (
 	"cmp"
 	"math"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -169,8 +170,8 @@ func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 // single worker in a loop would fall behind by a timer's lateness with each
 // call, because it has no line in which that lateness could count.
 func (q *Queue) since(now throttle.Instant) throttle.Instant {
-	if q.late > 0 && now <= q.lateTo {
-		return now.Add(-q.late)
+	if late := q.late.Load(); late != nil && now.Sub(late.granted) <= time.Duration(q.tolerance.Load()) {
+		return now.Add(-late.granted.Sub(late.due))
 	}
 	q.caughtUp(now, now)
 	return now
@@ -181,8 +182,7 @@ func (q *Queue) since(now throttle.Instant) throttle.Instant {
 // having come. Nothing fell due during the lateness then, so it has delayed
 // nobody, and its credit must not let several callers leave at once.
 func (q *Queue) caughtUp(charged, since throttle.Instant) {
-	if charged == since && q.late > 0 {
-		q.late = 0
-		q.busy.Store(q.line.count > 0 || q.closed)
+	if late := q.late.Load(); late != nil && charged == since {
+		q.late.CompareAndSwap(late, nil)
 	}
 }

@@ -49,10 +49,19 @@ func (q *Queue) lock() {
 	}
 }
 
-// unlock unlocks the queue, and takes out of line who gave up meanwhile.
+// unlock unlocks the queue, wakes who came out of the line, and takes out of line who
+// gave up meanwhile.
 func (q *Queue) unlock() {
-	q.mu.Unlock()
+	q.free()
 	q.sweepIfFree()
+}
+
+// free unlocks the queue, and wakes who came out of the line.
+func (q *Queue) free() {
+	out := q.out
+	q.out = outgoing{}
+	q.mu.Unlock()
+	out.wake()
 }
 
 // sweepIfFree takes the leavers out of line, unless another goroutine holds the
@@ -60,7 +69,7 @@ func (q *Queue) unlock() {
 func (q *Queue) sweepIfFree() {
 	for q.leavers.some() && q.mu.TryLock() {
 		q.sweep()
-		q.mu.Unlock()
+		q.free()
 	}
 }
 
@@ -88,7 +97,7 @@ func (q *Queue) sweep() {
 	swept := false
 	defer func() {
 		if !swept {
-			q.mu.Unlock()
+			q.free()
 		}
 	}()
 	list, head, again := q.leavers.take(), q.line.first(), false

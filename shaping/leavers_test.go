@@ -3,6 +3,7 @@ package shaping
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -147,4 +148,39 @@ func TestThoseWhoStayDepartInTheirOrder(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Callers who were let go depart while another holds the lock: those who go together
+// do not stand in line once more, for it.
+func TestCallersDepartWithoutTheLock(t *testing.T) {
+	limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1, time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := NewQueue(limiter)
+	wait(t, q)
+	departed := make(chan error)
+	for range 2 {
+		go func() { departed <- q.Wait(t.Context()) }()
+	}
+	for q.Waiting() < 2 {
+		runtime.Gosched()
+	}
+	q.lock()
+	for w := q.line.first(); w != nil; w = q.line.first() {
+		q.letGo(w, &outcome{charged: q.Now(), granted: q.Now(), due: q.Now()})
+	}
+	q.free()
+	q.lock()
+	defer q.unlock()
+	for range 2 {
+		select {
+		case err := <-departed:
+			if err != nil {
+				t.Errorf("Wait = %v, want nil", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("who was let go waits for the lock")
+		}
+	}
 }

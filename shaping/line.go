@@ -40,6 +40,32 @@ type outcome struct {
 	granted throttle.Instant
 	due     throttle.Instant // when it would have been granted if nothing had been late
 	err     error            // why it was rejected; nil: it was granted
+	next    *waiter          // who came out next, under the same lock
+}
+
+// outgoing are waiters who came out of the line, in that order. They are woken once the
+// lock is free, because what they do next may need it.
+type outgoing struct{ first, last *waiter }
+
+// add notes how w came out.
+func (o *outgoing) add(w *waiter, out *outcome) {
+	w.out = out
+	if o.last == nil {
+		o.first = w
+	} else {
+		o.last.out.next = w
+	}
+	o.last = w
+}
+
+// wake wakes them.
+func (o outgoing) wake() {
+	for w := o.first; w != nil; {
+		next := w.out.next
+		w.out.next = nil
+		close(w.ready) // from here on w is its caller's
+		w = next
+	}
 }
 
 // each are the permits of each limit that a caller asks for.

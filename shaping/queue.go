@@ -3,6 +3,7 @@ package shaping
 import (
 	"cmp"
 	"context"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,23 +81,25 @@ type Queue struct {
 	MaxHeadDelay time.Duration
 
 	limiter throttle.Limiter
-	remote  throttle.Remote // the limiter, if it is one; nil: it is not
+	remote  *remote // the limiter, if it is one; nil: it is not
 
 	started time.Time        // when the queue read the wall clock
 	base    throttle.Instant // what the wall clock said then
 
 	leavers leavers
 
-	// busy sends callers to the lock: somebody waits, the queue is closed, or a
-	// caller left the line late a moment ago.
-	busy atomic.Bool
+	// Callers who find these as they are now go, or depart, without the lock.
+	busy      atomic.Bool             // somebody waits, or the queue is closed
+	late      atomic.Pointer[outcome] // of the last caller who left the line after it was due; nil: it counts no more
+	tolerance atomic.Int64            // how late a permit may be spent, in nanoseconds
+	pausedAt  atomic.Int64            // the instant at which a pause was told last
 
 	mu        sync.Mutex // taken with lock and unlock
 	closed    bool
-	fetching  bool          // the remote was told of somebody in line
-	tolerance time.Duration // how late a permit may be spent
-	numbered  int64         // numbers given to places
+	fetching  bool  // the remote was told of somebody in line
+	numbered  int64 // numbers given to places
 	line      line
+	out       outgoing  // those who came out of it, to be woken once the lock is free
 	rates     []float64 // permits per second of each limit; nil: not read yet
 	expiring  deadlines
 	alarm     alarm            // nil: nobody has waited yet
@@ -104,9 +107,6 @@ type Queue struct {
 	due       throttle.Instant // when the head asks again; Never: only news can help it
 	overtakes throttle.Instant // when somebody may overtake it; Never: nobody, until there is news
 	delays    delays           // of those who were overtaken
-	pausedAt  throttle.Instant // when a pause was told last
-	late      time.Duration    // by how much the last late caller left the line after it was due
-	lateTo    throttle.Instant // until when late counts
 	shed      uint64           // callers rejected to make room
 	stale     uint64           // permits that were void when their caller woke up
 }
@@ -127,20 +127,29 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 		overtakes: throttle.Never,
 	}
 	q.readTolerance()
-	if remote, ok := limiter.(throttle.Remote); ok {
-		q.remote = remote
-		remote.Notify(q.wake)
+	if r, ok := limiter.(throttle.Remote); ok {
+		lender, _ := r.(throttle.Lender)
+		q.remote = &remote{r, lender, q.line.requests()}
+		r.Notify(q.wake)
 	}
 	return q
+}
+
+// A remote is a limiter that must be told of the line.
+type remote struct {
+	throttle.Remote
+	lender throttle.Lender            // the limiter, if it is one; nil: it is not
+	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
 }
 
 // readTolerance reads the limiter's permit tolerance, which changes with its
 // limits.
 func (q *Queue) readTolerance() {
-	q.tolerance = q.limiter.Tolerance()
-	if q.tolerance <= 0 {
-		q.tolerance = throttle.Tolerance()
+	tolerance := q.limiter.Tolerance()
+	if tolerance <= 0 {
+		tolerance = throttle.Tolerance()
 	}
+	q.tolerance.Store(int64(tolerance))
 }
 
 // Now returns the present instant by the queue's clock. All instants that the
@@ -160,11 +169,14 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := q.Now()
-	if at, err := q.atHand(now, n); err != nil || at <= now {
-		return err
+	if q.idle() {
+		now := q.Now()
+		at, err := q.limiter.Take(now, throttle.Request{N: n, Since: now})
+		if err != nil || at <= now {
+			return err
+		}
 	}
-	return q.wait(&waiter{ctx: ctx, n: n, deadline: q.deadline(ctx, 0, now)}, nil)
+	return q.wait(&waiter{ctx: ctx, n: n, deadline: q.deadline(ctx, 0, 0)}, nil)
 }
 
 // WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its
@@ -173,18 +185,20 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := q.Now()
-	at, err := q.turnAtHand(now, t)
-	if err != nil {
-		return err
-	}
-	if at <= now {
-		t.depart(at, now)
-		return nil
+	if q.idle() {
+		now := q.Now()
+		at, err := q.limiter.Take(now, t.request(now))
+		if err != nil {
+			return err
+		}
+		if at <= now {
+			t.depart(at, now)
+			return nil
+		}
 	}
 	w := t.waiter(ctx)
-	w.deadline = q.deadline(ctx, t.MaxWait, now)
-	err = q.wait(w, t)
+	w.deadline = q.deadline(ctx, t.MaxWait, 0)
+	err := q.wait(w, t)
 	t.arrived, t.number = w.arrived, w.number
 	if err == nil {
 		t.depart(w.out.charged, w.out.granted)
@@ -192,22 +206,9 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	return err
 }
 
-// atHand takes n permits without the lock, if nobody waits. If they are not at
-// hand, it returns a later instant than now.
-func (q *Queue) atHand(now throttle.Instant, n int) (throttle.Instant, error) {
-	if q.busy.Load() {
-		return throttle.Never, nil
-	}
-	return q.limiter.Take(now, throttle.Request{N: n, Since: now})
-}
-
-// turnAtHand is atHand for a turn.
-func (q *Queue) turnAtHand(now throttle.Instant, t *Turn) (throttle.Instant, error) {
-	if q.busy.Load() {
-		return throttle.Never, nil
-	}
-	return q.limiter.Take(now, t.request(now))
-}
+// idle reports whether permits may be taken without the lock: nobody waits, and no
+// lateness counts for the next caller.
+func (q *Queue) idle() bool { return !q.busy.Load() && q.late.Load() == nil }
 
 // wait waits for w, whose permits may not be at hand. If a permit is void when
 // its caller wakes up, the caller goes back into the line. A caller of WaitN has
@@ -285,9 +286,9 @@ func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 	return q.Hook.wait(w.ctx, begun)
 }
 
-// deadline returns when the wait of a caller must end that came at an instant,
-// and that has a longest wait, unless that is zero.
-func (q *Queue) deadline(ctx context.Context, longest time.Duration, came throttle.Instant) throttle.Instant {
+// deadline returns when the wait of a caller must end that comes after a delay, and
+// that has a longest wait, unless that is zero.
+func (q *Queue) deadline(ctx context.Context, longest, delay time.Duration) throttle.Instant {
 	deadline := throttle.Never
 	if d, ok := ctx.Deadline(); ok {
 		// What is left of it is right also if it has no monotonic reading and
@@ -295,7 +296,7 @@ func (q *Queue) deadline(ctx context.Context, longest time.Duration, came thrott
 		deadline = q.Now().Add(time.Until(d)).Add(-deadlineMargin)
 	}
 	if longest = cmp.Or(longest, q.MaxWait); longest > 0 {
-		deadline = min(deadline, came.Add(longest))
+		deadline = min(deadline, q.Now().Add(delay).Add(longest))
 	}
 	return deadline
 }
@@ -326,22 +327,21 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 // missed reports whether the permits of w are void. They are if w woke up so
 // long after their instant, because the process stood still, that others may
 // hold the next permits by now. They are, too, if a pause was told between the
-// grant and now.
+// grant and now. It takes the lock only then: those who were woken together
+// would stand in line once more, for the lock.
 func (q *Queue) missed(w *waiter) bool {
-	q.lock()
-	defer q.unlock()
-	now := q.Now()
-	late := now.Sub(w.out.charged)
-	if late > q.tolerance || w.out.granted <= q.pausedAt {
+	now, out := q.Now(), w.out
+	if now.Sub(out.charged) > time.Duration(q.tolerance.Load()) || out.granted <= throttle.Instant(q.pausedAt.Load()) {
+		q.lock()
+		defer q.unlock()
 		q.stale++
-		q.giveBack(now, w.out.charged, w.request())
+		q.giveBack(q.Now(), out.charged, w.request())
 		return true
 	}
-	if late := now.Sub(w.out.due); late > 0 {
-		q.late, q.lateTo = late, now.Add(q.tolerance)
-		q.busy.Store(true)
+	out.granted = now // it departs with this last look
+	if now > out.due {
+		q.late.Store(out)
 	}
-	w.out.granted = now // it departs with this last look
 	return false
 }
 

@@ -116,7 +116,7 @@ func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) err
 	then := now.Add(max(delay, 0))
 	forecast := q.limiter.Forecast(now, t.request(now))
 	forecast.At = max(forecast.At, then)
-	if forecast.At > q.deadline(ctx, t.MaxWait, then) {
+	if forecast.At > q.deadline(ctx, t.MaxWait, max(delay, 0)) {
 		return q.rejection(ErrDeadline, forecast, now)
 	}
 	return nil
