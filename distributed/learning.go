@@ -30,6 +30,7 @@ type learning struct {
 	revokes bool                    // the call under way revokes permits
 	spent   int64                   // ordinal of the permit that Take spent last; zero: none of the store's
 	field   learnedField            // as it was seen last
+	lively  int                     // one of so many last replies brought what others told; zero: none did
 }
 
 const (
@@ -41,6 +42,10 @@ const (
 	// what another knew.
 	mostTold = 16 << 10
 	mostMind = 64 << 10
+
+	// lively is how many replies in a row bring nothing of others until they are taken to
+	// have nothing to tell.
+	lively = 4
 
 	learnedName = "learned"
 )
@@ -143,7 +148,7 @@ func (l *limiter) confer() *lesson {
 	s.word.Uncounted += w.Uncounted
 	s.word.Revoke = s.word.Revoke || w.Revoke
 	s.revokes = s.word.Revoke
-	t.place, t.ordinal, t.word, t.seen = s.place, s.ordinal, s.word, s.field
+	t.place, t.ordinal, t.word, t.seen, t.lively = s.place, s.ordinal, s.word, s.field, s.lively > 0
 	return t
 }
 
@@ -160,6 +165,10 @@ func (l *limiter) heed(got *reply) {
 	s.revokes = false
 	s.wanted = h.field.to < place
 	l.mu.Unlock()
+	words := 0 // of others
+	if h.took {
+		words--
+	}
 	switch {
 	case h.field.to < place: // it was lost there, and is told again
 	case h.field.from > place:
@@ -167,9 +176,15 @@ func (l *limiter) heed(got *reply) {
 		place = h.field.from
 		fallthrough
 	default:
-		place += frames([]byte(h.told), s.learner.Apply)
+		place += frames([]byte(h.told), func(told []byte, ordinal int64, at throttle.Instant) {
+			words++
+			s.learner.Apply(told, ordinal, at)
+		})
 	}
 	l.mu.Lock()
+	if s.lively = max(s.lively-1, 0); words > 0 {
+		s.lively = lively
+	}
 	s.place, s.begun = max(s.place, place), true
 	s.hurry = s.hurry || s.wanted
 	s.ordinal = max(s.ordinal, h.first+got.count())

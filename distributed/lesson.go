@@ -24,6 +24,7 @@ type lesson struct {
 	mind   []byte
 	lapsed bool
 	seen   learnedField // as the caller saw it last
+	lively bool         // others told something lately, and may have again
 }
 
 // A pacing is a [throttle.Pacing] on the wire. From one departure to the next are
@@ -51,18 +52,23 @@ func interval(d time.Duration) (unit, den int64) {
 	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
 }
 
-// usual reports whether a usual call tells the lesson, as usual.lua reads it: it has
-// nothing to tell, the caller has heard all, and the pace that the store knows is the
-// caller's. Paced tells whether it is one of the limits; then it must not be slow. Who
-// learns nothing, whose lesson is nil, tells nothing either.
+// usual reports whether a usual call tells the lesson, as usual.lua reads it: callers do
+// not go one by one, nothing that was granted is void, and what was told since the
+// caller's place is still there. Paced tells whether the pace is one of the limits; then
+// it must not be slow. Who learns nothing, whose lesson is nil, tells nothing either.
 func (t *lesson) usual(paced bool) bool {
 	if t == nil {
 		return true
 	}
 	s := &t.seen
-	return s.text != "" && t.place == s.to && t.pacing == s.pacing && t.alone == 0 &&
-		len(t.word.Data) == 0 && t.word.Uncounted == 0 && !t.word.Revoke && t.mind == nil && !t.lapsed &&
-		(!paced || t.unit/t.den <= 1_000_000)
+	return s.text != "" && t.place >= s.from && t.place <= s.to && t.alone == 0 && s.alone == 0 &&
+		!t.word.Revoke && t.mind == nil && !t.lapsed && (!paced || t.unit/t.den <= 1_000_000)
+}
+
+// quiet reports whether the caller has nothing to tell and, most likely, nothing to hear,
+// and the pace that the store knows is the caller's.
+func (t *lesson) quiet() bool {
+	return !t.lively && t.place == t.seen.to && t.pacing == t.seen.pacing && len(t.word.Data) == 0 && t.word.Uncounted == 0
 }
 
 // args appends the arguments of the script.
@@ -108,7 +114,7 @@ type heard struct {
 const lessonWords = 5
 
 // split takes what a reply tells of a lesson from it.
-func split(v any) (rest any, h heard, err error) {
+func split(v any) (rest []any, h heard, err error) {
 	list, ok := v.([]any)
 	n := len(list) - lessonWords
 	if !ok || n < 0 {

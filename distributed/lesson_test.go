@@ -13,18 +13,20 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Who has nothing to tell, and nothing to hear, calls in few words: with a learned pace,
-// with a configured limit, and with both. What another tells is heard all the same.
+// Who learns calls in few words, whether there is something to tell or not: with a learned
+// pace, with a configured limit, and with both. What another tells is heard all the same.
 func TestWhoLearnsCallsInFewWords(t *testing.T) {
 	paced := throttle.Pacing{Counted: true, Interval: time.Microsecond}
 	bucket := []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, 1)}
 	for name, c := range map[string]struct {
 		pace   throttle.Pacing
 		limits []throttle.Limit
+		tells  bool
 	}{
-		"a bucket, nothing learned": {throttle.Pacing{}, bucket},
-		"a pace":                    {paced, nil},
-		"a bucket and a pace":       {paced, bucket},
+		"a bucket, nothing learned": {throttle.Pacing{}, bucket, false},
+		"a pace":                    {paced, nil, false},
+		"a bucket and a pace":       {paced, bucket, false},
+		"a pace, and much to tell":  {paced, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newClass(t)
@@ -35,19 +37,22 @@ func TestWhoLearnsCallsInFewWords(t *testing.T) {
 			for i := range calls {
 				if i%(calls/told) == 0 {
 					other.tell("word")
-					eventually(t, "it is told", func() bool { return len(other.knows()) > i/(calls/told) })
+					eventually(t, "it is told", func() bool { return strings.Count(strings.Join(other.knows(), " "), "word") > i/(calls/told) })
+				}
+				if c.tells {
+					s.say(throttle.Entry{Data: []byte("spoke")})
 				}
 				s.call(t)
 			}
 			few, many := words.few.Load(), words.many.Load()
-			if t.Logf("%d calls in few words, %d in many", few, many); few < calls/2 || len(s.knows()) != told {
-				t.Errorf("%d calls in few words heard %d words, want %d and %d", few, len(s.knows()), calls/2, told)
+			if t.Logf("%d calls in few words, %d in many", few, many); few < calls*3/4 || strings.Count(strings.Join(s.knows(), " "), "word") != told {
+				t.Errorf("%d calls in few words heard %d words, want %d and %d", few, len(s.knows()), calls*3/4, told)
 			}
 		})
 	}
 }
 
-// A wordCount counts calls of the script by how they are told.
+// A wordCount counts calls of the script by what decided them.
 type wordCount struct {
 	passing
 	few, many atomic.Int64
@@ -55,14 +60,15 @@ type wordCount struct {
 
 func (w *wordCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); strings.HasPrefix(cmd.Name(), "eval") {
-			if _, packed := args[3+args[2].(int)].([]byte); packed {
+		err := next(ctx, cmd)
+		if c, ok := cmd.(*redis.Cmd); ok && strings.HasPrefix(cmd.Name(), "eval") && err == nil {
+			if _, few := c.Val().([]any)[0].(string); few {
 				w.few.Add(1)
 			} else {
 				w.many.Add(1)
 			}
 		}
-		return next(ctx, cmd)
+		return err
 	}
 }
 
@@ -110,14 +116,40 @@ func TestReplyThatTeaches(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(*lesson){
-		"something to tell":    func(t *lesson) { t.word.Data = []byte("x") },
-		"departures to count":  func(t *lesson) { t.word.Uncounted = 1 },
+		"something to tell":   func(t *lesson) { t.word.Data = []byte("x") },
+		"departures to count": func(t *lesson) { t.word.Uncounted = 1 },
+		"something to hear":   func(t *lesson) { t.place = 19 },
+		"others who tell":     func(t *lesson) { t.lively = true },
+		"another pace":        func(t *lesson) { t.unit = 126 },
+	} {
+		changed := *r.lesson
+		if change(&changed); !changed.usual(true) || changed.quiet() {
+			t.Errorf("who has %s does not talk in few words", what)
+		}
+		talking := *r
+		talking.lesson = &changed
+		heard := heard{7, true, "", "told", seen}
+		if got, err := talking.decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), "", "told", field)); err != nil || got.count() != 2 || got.heard != heard {
+			t.Errorf("the reply to who has %s is read as %+v, %v", what, got, err)
+		}
+		for _, bad := range [][]any{
+			{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)}, // it tells nothing
+			{"", int64(9), int64(9), int64(7), int64(1), "", "told", field},
+			{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2), int64(-7), int64(1), "", "told", field},
+		} {
+			if got, err := talking.decode(bad); err == nil {
+				t.Errorf("%v to who has %s is read as %+v", bad, what, got)
+			}
+		}
+	}
+	for what, change := range map[string]func(*lesson){
 		"permits to revoke":    func(t *lesson) { t.word.Revoke = true },
 		"what it knows":        func(t *lesson) { t.mind = []byte{} },
 		"permits that lapsed":  func(t *lesson) { t.lapsed = true },
-		"something to hear":    func(t *lesson) { t.place = 19 },
-		"another pace":         func(t *lesson) { t.unit = 126 },
+		"lost what it heard":   func(t *lesson) { t.place = 21 },
+		"not heard the first":  func(t *lesson) { t.place = 9 },
 		"a probe":              func(t *lesson) { t.alone, t.seen.alone = 1, 1 },
+		"to end the probes":    func(t *lesson) { t.seen.alone = 1 },
 		"never seen the field": func(t *lesson) { t.seen = learnedField{} },
 		"a slow pace":          func(t *lesson) { t.unit, t.seen.unit = 2_000_002, 2_000_002 },
 	} {

@@ -40,22 +40,24 @@ func BenchmarkScript(b *testing.B) {
 		{"sliding", []throttle.Limit{throttle.SlidingWindow(100_000_000, time.Second)}, one},
 		{"log", []throttle.Limit{throttle.SlidingLog(10_000, time.Second)}, one},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, c.groups, nil) })
+		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, c.groups, nil, nil) })
 	}
 	for _, c := range []struct {
 		name   string
 		limits []throttle.Limit
 		pace   throttle.Pacing
+		told   []byte
 	}{
-		{"learning, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{}},
-		{"learned", nil, throttle.Pacing{Counted: true, Interval: time.Microsecond}},
-		{"learned, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{Counted: true, Interval: time.Microsecond}},
+		{"learning, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{}, nil},
+		{"learned", nil, throttle.Pacing{Counted: true, Interval: time.Microsecond}, nil},
+		{"learned, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{Counted: true, Interval: time.Microsecond}, nil},
+		{"learned, telling", nil, throttle.Pacing{Counted: true, Interval: time.Microsecond}, make([]byte, 40)},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, one, &c.pace) })
+		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, one, &c.pace, c.told) })
 	}
 }
 
-func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Client, limits []throttle.Limit, groups []group, pace *throttle.Pacing) {
+func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Client, limits []throttle.Limit, groups []group, pace *throttle.Pacing, told []byte) {
 	resolved, err := throttle.Resolve(limits...)
 	if err != nil {
 		b.Fatal(err)
@@ -103,6 +105,10 @@ func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Clien
 		}
 		if r.lesson != nil {
 			r.lesson.ordinal, r.lesson.seen = got.heard.first+got.count(), got.heard.field
+			r.lesson.place, r.lesson.word.Data, r.lesson.mind = got.heard.field.to, told, nil
+			if got.heard.field.to-got.heard.field.from > condense {
+				r.lesson.mind = make([]byte, 700)
+			}
 		}
 	}
 	b.ReportMetric(usecPerCall(server), "redis-µs/op")

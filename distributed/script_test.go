@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "a0ddf0d1c54bf493f9a6e0ef21e74e029a739075715b1c92647c12386d5edaa1"
+const scriptSum = "c9db78c44afaa69398016bf0f6fbd6c7f42bc5bf1a1e382b7b9f7b81b4e3bbde"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "85b866ef3a189ed94b68eaeafbfc76abd41a6407f475505866d68e5b4a763b69"

@@ -1,9 +1,11 @@
 package distributed
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,22 +14,19 @@ import (
 const mostUsual = 2
 
 // usual reports whether the script is asked in few words, as usual.lua reads them: for
-// permits of one each of one or two buckets, and nothing else.
+// permits of one each of one or two buckets, or none if it only tells, and nothing else.
 func (r *request) usual() bool {
 	switch {
 	case r.spelled || !r.limits.usual || !r.lesson.usual(r.limits.learned):
 		return false
 	case !r.bounded || r.latest < 0 || r.state || len(r.reports) > 0 || r.seen.generation == 0:
 		return false
-	case len(r.groups) != 1 || r.groups[0].age < 0: // of a caller who is still to come
+	case len(r.groups) == 0:
+		return r.lesson != nil
+	case len(r.groups) > 1 || r.groups[0].age < 0: // of a caller who is still to come
 		return false
 	}
-	for _, n := range r.groups[0].costs {
-		if n != 1 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.groups[0].costs, func(n int64) bool { return n != 1 })
 }
 
 // areUsual reports whether they are one or two buckets, none of them slow.
@@ -42,12 +41,16 @@ func (e *encodedLimits) areUsual() bool {
 
 // usualArgs appends the arguments of a usual call.
 func (r *request) usualArgs(buf []any) []any {
-	g, field := &r.groups[0], &r.field
+	var g group
+	if len(r.groups) > 0 {
+		g = r.groups[0]
+	}
+	field := &r.field
 	if field.generation != r.seen.generation || field.epoch != r.seen.epoch || field.period != r.period {
 		field = new(laneField)
 	}
-	const head, lesson, bucket = 15, 5, 5
-	packed := make([]byte, 0, 8*(head+lesson+bucket*mostUsual))
+	const head, bucket = 15, 5
+	packed := make([]byte, 0, 8*(head+talkingWords+bucket*mostUsual))
 	for _, n := range [...]int64{
 		r.now, micros(r.tolerance), micros(r.latest), micros(r.horizon), int64(r.most),
 		r.seen.generation, r.seen.epoch, r.seen.furthest, r.period, int64(g.count), micros(g.age), int64(r.alive),
@@ -68,15 +71,20 @@ func (r *request) usualArgs(buf []any) []any {
 		}
 		names[2*i], names[2*i+1] = l.field, l.claim
 	}
-	told, learned := []byte(nil), ""
+	var lesson, word any = "", ""
 	if t := r.lesson; t != nil {
 		numbers := len(packed)
-		for _, n := range [...]int64{t.place, t.ordinal, t.hold, t.since, t.keep} {
+		for _, n := range [...]int64{t.place, t.ordinal, t.hold, t.since, t.keep, t.unit, t.den, int64(t.word.Uncounted)} {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
 		}
-		packed, told, learned = packed[:numbers], packed[numbers:], t.seen.text
+		if t.quiet() {
+			lesson, word = packed[numbers:numbers+8*quietWords], t.seen.text
+		} else {
+			lesson, word = packed[numbers:], t.word.Data
+		}
+		packed = packed[:numbers]
 	}
-	buf = append(buf, packed, field.text, told, learned)
+	buf = append(buf, packed, field.text, lesson, word)
 	return append(buf, names[:2*len(limits)]...)
 }
 
@@ -123,6 +131,12 @@ func readNumbers(text string, numbers []int64) bool {
 	return true
 }
 
+// Of a lesson a usual call says so many numbers, if it is quiet or not.
+const (
+	quietWords   = 5
+	talkingWords = 8
+)
+
 // usualHeader is how many words a usual reply has before those of the limits.
 const usualHeader = 4
 
@@ -137,6 +151,14 @@ func (r *request) decode(v any) (reply, error) {
 	if !ok || !r.usual() {
 		return r.decodeSpelled(v)
 	}
+	quiet := r.lesson != nil && r.lesson.quiet()
+	var h heard
+	if r.lesson != nil && !quiet {
+		var err error
+		if list, h, err = split(v); err != nil || len(list) < usualHeader {
+			return reply{}, cmp.Or(err, senseless("%d words", len(list)))
+		}
+	}
 	field := r.field
 	if text != "" {
 		if field, ok = readLaneField(text); !ok {
@@ -145,7 +167,7 @@ func (r *request) decode(v any) (reply, error) {
 	}
 	words, err := integers(list[1:])
 	tail := usualHeader + limits // where the pairs begin
-	if r.lesson != nil {
+	if quiet {
 		tail++
 	}
 	pairs := len(list) - tail
@@ -154,13 +176,13 @@ func (r *request) decode(v any) (reply, error) {
 	}
 	got := reply{
 		now: words[0], seen: echo{field.generation, field.epoch, words[1]}, alive: int(field.alive), period: field.period,
-		first: words[2], next: words[usualHeader-1:][:limits:limits], field: field,
+		first: words[2], next: words[usualHeader-1:][:limits:limits], field: field, heard: h,
 	}
 	if field.paused > got.now {
 		got.paused = field.paused
 	}
-	if t := r.lesson; t != nil {
-		got.heard = heard{first: words[tail-2], field: t.seen}
+	if quiet {
+		got.heard = heard{first: words[tail-2], field: r.lesson.seen}
 	}
 	got.permits, err = decodePermits(words[tail-1:])
 	return got, err

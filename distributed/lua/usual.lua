@@ -1,4 +1,4 @@
--- The usual call: it wants permits of one each of one or two buckets, tells nothing
+-- The usual call: it wants permits of one each of one or two buckets, reports nothing
 -- and asks no state. Its arguments are few, and if nothing about the lane is unusual it
 -- is decided here, before the functions of the rest are made. Otherwise nothing was
 -- written: the arguments are spelled out as main.lua lists them, and the rest decides.
@@ -10,15 +10,17 @@
 -- tuned; then of each bucket unit and den, its interval in whole microseconds, and the
 -- time of its burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the
 -- caller saw it last. If callers learn together, ARGV[3] is numbers too: the place and
--- the ordinal of the caller, hold, since and keep; and ARGV[4] is the field "learned" as
--- the caller saw it last: it says of the pace what the caller would say, and the caller
--- has heard all that was told. Otherwise both are empty. After that of each bucket its
+-- the ordinal of the caller, hold, since and keep. It is quiet if it has nothing to tell
+-- and, as far as it knows, nothing to hear, and if the field "learned" says of the pace
+-- what it would say: ARGV[4] is that field, as it saw it last. Otherwise it talks: then
+-- more numbers follow, unit and den of the pace and how many departed without a permit,
+-- and ARGV[4] is what it tells. Of others both are empty. After that of each bucket its
 -- field in the hash, and its claim.
 --
 -- The reply is the field "lane" if it is another than the caller saw, now, furthest,
--- first, when each limit has one permit, 0 for now, if callers learn together the ordinal
--- before the first permit, and pairs of instant and count. If the rest decided it begins
--- with a number.
+-- first, when each limit has one permit, 0 for now, of a quiet caller the ordinal before
+-- the first permit, and pairs of instant and count; of one that talks what main.lua ends
+-- with. If the rest decided it begins with a number.
 
 if #ARGV < 9 then
   local fmod, min, max = math.fmod, math.min, math.max
@@ -36,8 +38,13 @@ if #ARGV < 9 then
     unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
       and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
   if not field2 then unit2, den2, one2, spare2, part2 = 0, 1, 0, 0, 0 end
-  local learns, place, ordinal, hold, since, keep = ARGV[3] ~= "", 0, 0, 0, 0, 0
-  if learns then place, ordinal, hold, since, keep = numbers("<i8i8i8i8i8", ARGV[3]) end
+  local learns, talks = ARGV[3] ~= "", #ARGV[3] > 40
+  local place, ordinal, hold, since, keep, unit, den, free = 0, 0, 0, 0, 0, 1, 1, 0
+  if talks then
+    place, ordinal, hold, since, keep, unit, den, free = numbers("<i8i8i8i8i8i8i8i8", ARGV[3])
+  elseif learns then
+    place, ordinal, hold, since, keep = numbers("<i8i8i8i8i8", ARGV[3])
+  end
   local reply
   repeat -- until something is unusual
     local now = told
@@ -46,18 +53,23 @@ if #ARGV < 9 then
       now = time[1] * 1000000 + time[2]
     end
     local values, given, heard, upto
-    if learns then
+    if talks then
+      values = redis.pcall("HMGET", unpack({ KEYS[1], "lane", "at", field1, "learned", "ordinal", "told", field2 }))
+    elseif learns then
       values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal", field2)
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal")
       if values[4] ~= learned then break end
-      given, heard, upto = (values[5] or ""):match("^(%d+) (%d+) (%d+)$")
-      if not given or given + 0 < ordinal or max(given, heard, upto) > 2^52 then break end
-      given, heard, upto = given + 0, heard + 0, upto + 0
     else
       values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, field2)
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
     end
-    local lane, ahead, text, text2 = values[1], values[2], values[3], field2 and values[learns and 6 or 4]
+    if learns then
+      given, heard, upto = (values[5] or ""):match("^(%d+) (%d+) (%d+)$")
+      if not given or max(given, heard, upto) > 2^52 then break end
+      given, heard, upto = given + 0, heard + 0, upto + 0
+      if given < ordinal then break end
+    end
+    local lane, ahead, text, text2 = values[1], values[2], values[3], field2 and values[talks and 7 or learns and 6 or 4]
     if not (lane and ahead and text) or not ahead:find("^%d+$") then break end
     ahead = ahead + 0
     if lane == ARGV[2] then
@@ -75,6 +87,56 @@ if #ARGV < 9 then
     if period ~= (now - fmod(now, 5000000)) / 5000000 or furthest > ahead or tuned > now
       or max(gen, paused, ahead) > till or till > now + 2^48 or epoch > 2^51 then
       break
+    end
+
+    -- What the caller tells and hears, and what holds for the lane then.
+    local held, kept, respaced, said, heeds, words = hold, keep, false, nil, nil, nil
+    if talks then
+      local from, to, u, d, h, s, lease, roused, k =
+        (values[4] or ""):match("^(%d+) (%d+) (%d+) (%d+) (%d+) 0 (%d+) (%d+) (%d+) (%d+)$")
+      if not from then break end -- it makes no sense, or they go one by one
+      from, to, said = from + 0, to + 0, values[6] or ""
+      if from > place or place > to or #said ~= to - from or #said >= 65536 or max(heard, roused) > to
+        or min(u, d) < 1 or max(u, d) >= 2^51 or max(to, h, s, lease, k) > 2^52 then
+        break
+      end
+      given = given + free
+      if learned ~= "" then
+        local frame = ("%d %d %d "):format(given, now, #learned)
+        said, to = said .. frame .. learned, to + #frame + #learned
+      end
+      local speaks = place > heard or place == heard and ordinal >= upto
+      if speaks then
+        u, d, h, s, k, heard, upto = unit, den, hold, since, keep, place, ordinal
+      end
+      held, kept, heeds = h + 0, k + 0, said:sub(place - from + 1)
+      words = ("%d %d %d %d %d 0 %d %d %d %d"):format(from, to, u, d, h, s, lease, roused, k)
+      if (field2 or field1) == "~" then -- the bucket of the pace
+        local one = (u - fmod(u, d)) / d
+        local was, wasDen, claimed, at, frac, rest =
+          ((field2 and text2 or text) or ""):match("^b 1 1 (%d+) (%d+) 1 %-;(%d+) (%d+) (%d+)(.*)$")
+        if not was or min(was, wasDen) < 1 or max(was, wasDen) > 2^51 or one > 1000000
+          or at + 0 > till or frac + 0 >= wasDen + 0 then
+          break
+        end
+        local pace, claim = nil, ("b 1 1 %d %d 1 -"):format(u, d)
+        if was + 0 ~= u + 0 or wasDen + 0 ~= d + 0 then
+          local less, sure, sureFrac, largest = (was - fmod(was, wasDen)) / wasDen - one, rest:match("^ (%d+) (%d+) (%d+)$")
+          if sure then
+            if sure + 0 > till or sureFrac + 0 >= wasDen + 0 then break end
+            rest = (" %d 0 %s"):format(sure + 0 > now and max(sure - less, now) or sure, largest)
+          elseif rest ~= "" then
+            break
+          end
+          if at + 0 > now then at = max(at - less, now) end
+          pace, respaced = ("%s;%s %d 0%s"):format(claim, claimed, at, rest), true
+        end
+        if field2 then
+          text2, claim2, unit2, den2, one2 = pace or text2, claim, u + 0, d + 0, one
+        else
+          text, claim1, unit1, den1, one1 = pace or text, claim, u + 0, d + 0, one
+        end
+      end
     end
 
     -- The buckets.
@@ -115,8 +177,8 @@ if #ARGV < 9 then
     local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most
     local first, list, size, start = 0, { lane, now, 0, 0, 0 }, 5, nil
     if field2 then list[6], size = 0, 6 end
-    if learns then list[size + 1], size = given, size + 1 end
-    paused = max(paused, hold) -- nothing departs before either
+    if learns and not talks then list[size + 1], size = given, size + 1 end
+    paused = max(paused, held) -- nothing departs before either
     local head, wants, due1, due2 = size, count
     local exact = true -- no product was rounded
     while true do
@@ -171,12 +233,12 @@ if #ARGV < 9 then
     if not exact then break end
 
     -- What changed.
-    local needs = max(ahead, now + keep, at1 + 1, ahead + spare1 + one1 + 2)
+    local needs = max(ahead, now + kept, at1 + 1, ahead + spare1 + one1 + 2)
     if field2 then needs = max(needs, at2 + 1, ahead + spare2 + one2 + 2) end
     if needs > till then break end -- its keys must live longer
     list[3], list[4], list[5] = ahead, first, due1 > now and due1 or 0
     if field2 then list[6] = due2 > now and due2 or 0 end
-    local write1, write2, wrote = size > head, field2 and size > head, nil
+    local write1, write2, wrote = size > head or respaced and not field2, field2 and (size > head or respaced), nil
     if now - claimed1 > 500000 then claimed1, write1 = now, true end
     if now - claimed2 > 500000 then claimed2, write2 = now, true end
     if write1 then
@@ -193,9 +255,18 @@ if #ARGV < 9 then
         text2 = ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
       end
     end
-    local says = learns and (place ~= heard or ordinal > upto) -- nobody has heard more than this caller
+    local says = learns and not talks and (place ~= heard or ordinal > upto) -- nobody has heard more than this caller
     if says then heard, upto = place, ordinal end
-    if learns and (write1 or write2 or says) then
+    if talks then
+      local write = { KEYS[1], "at", ("%d"):format(ahead), "learned", words,
+        "ordinal", ("%d %d %d"):format(given + count - wants, heard, upto) }
+      if learned ~= "" then write[8], write[9] = "told", said end
+      if write1 then write[#write + 1], write[#write + 2] = field1, text end
+      if write2 then write[#write + 1], write[#write + 2] = field2, text2 end
+      wrote = redis.pcall("HSET", unpack(write))
+      list[size + 1], list[size + 2], list[size + 3], list[size + 4], list[size + 5] =
+        given, learned ~= "" and 1 or 0, "", heeds, words
+    elseif learns and (write1 or write2 or says) then
       local counted, last = ("%d %d %d"):format(given + count - wants, heard, upto), ("%d"):format(ahead)
       wrote = field2 and redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text, field2, text2)
         or redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text)
@@ -220,9 +291,12 @@ if #ARGV < 9 then
   if field2 then ARGV[i + 5], i = 1, i + 1 end
   ARGV[i + 5] = alive
   if learns then
-    ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9] = place, ordinal, 0, ""
-    ARGV[i + 10], ARGV[i + 11] = learned:match("^%d+ %d+ (%d+) (%d+)")
+    if not talks then
+      unit, den = learned:match("^%d+ %d+ (%d+) (%d+)")
+      learned = ""
+    end
+    ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11] = place, ordinal, free, "", unit, den
     ARGV[i + 12], ARGV[i + 13], ARGV[i + 14], ARGV[i + 15] = hold, 0, since, keep
-    ARGV[i + 16], ARGV[i + 17], ARGV[i + 18] = "", "", ""
+    ARGV[i + 16], ARGV[i + 17], ARGV[i + 18] = learned, "", ""
   end
 end
