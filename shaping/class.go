@@ -3,7 +3,6 @@ package shaping
 import (
 	"container/heap"
 	"iter"
-	"slices"
 )
 
 // idleTenants is the most tenants without waiting callers of which a class
@@ -47,18 +46,18 @@ type tenant struct {
 }
 
 // first returns the caller who departs next.
-func (c *class) first() *waiter { return c.tenants[0].waiting[0] }
+func (c *class) first() *waiter { return c.tenants[0].waiting.first() }
 
 // enter puts w behind its tenant's earlier callers.
 func (c *class) enter(w *waiter, u urgency) {
 	t := c.tenant(u)
 	w.tenant = t
-	heap.Push(&t.waiting, w)
+	t.waiting.add(w)
 	t.cost += w.cost
 	if t.last.before(w.place) {
 		t.last = w.place
 	}
-	if t.waiting[0] == w {
+	if t.waiting.first() == w {
 		c.order(t)
 	}
 }
@@ -66,11 +65,11 @@ func (c *class) enter(w *waiter, u urgency) {
 // order puts t where its first caller belongs now. A turn that comes back keeps
 // its place, because it has paid for it.
 func (c *class) order(t *tenant) {
-	if len(t.waiting) == 0 {
+	if t.waiting.Len() == 0 {
 		heap.Remove(&c.tenants, t.index-1)
 		return
 	}
-	if t.start = c.now; !t.waiting[0].back {
+	if t.start = c.now; !t.waiting.first().back {
 		t.start = max(c.now, t.end)
 	}
 	if t.index == 0 {
@@ -117,37 +116,29 @@ func (c *class) pay(w *waiter, share float64) {
 
 // leave takes w out of its tenant's line.
 func (c *class) leave(w *waiter) {
-	t, first := w.tenant, w.tenant.waiting[0]
-	heap.Remove(&t.waiting, int(w.index)-1)
+	t, first := w.tenant, w.tenant.waiting.first()
+	t.waiting.remove(w)
 	t.cost -= w.cost
 	c.left(t, first)
 }
 
 // removeLeavers takes out of a tenant's line who leaves, and tells each.
 func (c *class) removeLeavers(t *tenant, tell func(*waiter)) {
-	first := t.waiting[0]
-	t.waiting = slices.DeleteFunc(t.waiting, func(w *waiter) bool {
-		if w.leaves.Load() {
-			w.index = 0
-			t.cost -= w.cost
-			tell(w)
-		}
-		return w.leaves.Load()
+	first := t.waiting.first()
+	t.waiting.removeLeavers(func(w *waiter) {
+		t.cost -= w.cost
+		tell(w)
 	})
-	for i, w := range t.waiting {
-		w.index = int32(i) + 1
-	}
-	heap.Init(&t.waiting)
 	c.left(t, first)
 }
 
 // left puts t where it belongs after callers have left it, of whom one may have
 // been its first.
 func (c *class) left(t *tenant, first *waiter) {
-	if len(t.waiting) == 0 {
+	if t.waiting.Len() == 0 {
 		t.cost = 0 // the sums are rounded
 	}
-	if len(t.waiting) == 0 || t.waiting[0] != first {
+	if t.waiting.Len() == 0 || t.waiting.first() != first {
 		c.order(t)
 	}
 }
@@ -213,7 +204,7 @@ func (l byStart) Less(i, j int) bool {
 	if l[i].start != l[j].start {
 		return l[i].start < l[j].start
 	}
-	return l[i].waiting[0].before(l[j].waiting[0].place)
+	return l[i].waiting.first().before(l[j].waiting.first().place)
 }
 func (l byStart) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
@@ -276,7 +267,7 @@ type cursor struct {
 // cursor returns a cursor of the i-th tenant.
 func (c *class) cursor(i int) *cursor {
 	t := c.tenants[i]
-	return &cursor{tenant: t, index: i, start: t.start, candidates: candidates{line: t.waiting, at: []int{0}}}
+	return &cursor{tenant: t, index: i, start: t.start, candidates: candidates{line: t.waiting.list(), mixed: t.waiting.mixed, at: []int{0}}}
 }
 
 // cursors is a heap of cursors, the next to depart at its root.

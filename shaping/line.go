@@ -212,7 +212,7 @@ func (l *line) all() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		for _, c := range l.classes {
 			for _, t := range c.tenants {
-				for _, w := range t.waiting {
+				for _, w := range t.waiting.list() {
 					if !yield(w) {
 						return
 					}

@@ -70,12 +70,12 @@ func (l *line) victim(o Overflow) *waiter {
 		most := slices.MaxFunc(l.classes[len(l.classes)-1].tenants, func(a, b *tenant) int {
 			return cmp.Or(cmp.Compare(a.cost/a.weight, b.cost/b.weight), a.last.compare(b.last))
 		})
-		return slices.MaxFunc(most.waiting, func(a, b *waiter) int { return a.compare(b.place) })
+		return slices.MaxFunc(most.waiting.list(), func(a, b *waiter) int { return a.compare(b.place) })
 	case OverflowShedOldest:
 		var oldest *waiter
 		for _, c := range l.classes {
 			for _, t := range c.tenants {
-				if first := t.waiting[0]; oldest == nil || first.before(oldest.place) {
+				if first := t.waiting.first(); oldest == nil || first.before(oldest.place) {
 					oldest = first
 				}
 			}
@@ -106,9 +106,9 @@ func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 func (l *line) ahead(w *waiter) (n int, cost float64) {
 	own := w.tenant
 	if w.place == own.last { // as with every newcomer
-		n, cost = len(own.waiting)-1, own.cost-w.cost
+		n, cost = own.waiting.Len()-1, own.cost-w.cost
 	} else {
-		for _, other := range own.waiting {
+		for _, other := range own.waiting.list() {
 			if other.before(w.place) {
 				n, cost = n+1, cost+other.cost
 			}
@@ -119,7 +119,7 @@ func (l *line) ahead(w *waiter) (n int, cost float64) {
 		if t != own {
 			part := min(max(0, start-t.start)*t.weight, t.cost)
 			if t.cost > 0 {
-				n += int(math.Ceil(float64(len(t.waiting)) * part / t.cost))
+				n += int(math.Ceil(float64(t.waiting.Len()) * part / t.cost))
 			}
 			cost += part
 		}
@@ -129,7 +129,7 @@ func (l *line) ahead(w *waiter) (n int, cost float64) {
 			break
 		}
 		for _, t := range c.tenants {
-			n, cost = n+len(t.waiting), cost+t.cost
+			n, cost = n+t.waiting.Len(), cost+t.cost
 		}
 	}
 	return n, cost

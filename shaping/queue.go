@@ -89,10 +89,10 @@ type Queue struct {
 	leavers leavers
 
 	// Callers who find these as they are now go, or depart, without the lock.
-	busy      atomic.Bool             // somebody waits, or the queue is closed
 	late      atomic.Pointer[outcome] // of the last caller who left the line after it was due; nil: it counts no more
 	tolerance atomic.Int64            // how late a permit may be spent, in nanoseconds
 	pausedAt  atomic.Int64            // the instant at which a pause was told last
+	busy      atomic.Bool             // somebody waits, or the queue is closed
 
 	mu        sync.Mutex // taken with lock and unlock
 	closed    bool
