@@ -29,7 +29,7 @@ func (q *Queue) drop(w *waiter) {
 }
 
 // letGo lets w depart.
-func (q *Queue) letGo(w *waiter, out *outcome) {
+func (q *Queue) letGo(w *waiter, out outcome) {
 	q.line.depart(w)
 	q.expiring.remove(w)
 	delete(q.delays, w)
@@ -39,7 +39,7 @@ func (q *Queue) letGo(w *waiter, out *outcome) {
 // sendAway takes w out of the line with an error.
 func (q *Queue) sendAway(w *waiter, err error) {
 	q.drop(w)
-	q.out.add(w, &outcome{err: err})
+	q.out.add(w, outcome{err: err})
 }
 
 // wake asks the limiter again for everybody in line, because an earlier answer
@@ -84,7 +84,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			q.sendAway(w, err)
 			continue
 		}
-		q.letGo(w, &outcome{charged: at, granted: now, due: max(at, due)})
+		q.letGo(w, outcome{charged: at, granted: now, due: max(at, due)})
 	}
 	return false
 }

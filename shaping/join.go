@@ -44,14 +44,14 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		w.place = came
 		return nil, nil, nil
 	}
-	shed := q.shed
+	shed := false
 	if err == nil {
-		err = q.admit(w, came, bound, now)
+		shed, err = q.admit(w, came, bound, now)
 	}
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
-		if q.shed > shed || q.line.first() != head { // shed, perhaps, or w was before it for a moment
+		if shed || q.line.first() != head { // shed, perhaps, or w was before it for a moment
 			q.advance(now)
 		}
 		return nil, nil, err
@@ -60,7 +60,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		begun = q.foretell(w, t, now)
 	}
 	call = q.await(w, next, now)
-	if q.shed > shed || q.othersMayGo(w, head) {
+	if shed || q.othersMayGo(w, head) {
 		q.advance(now)
 	}
 	return begun, call, nil
@@ -85,7 +85,7 @@ func (q *Queue) rejected(now throttle.Instant) *Error {
 
 // pass lets w, who has just entered the line, depart at once.
 func (q *Queue) pass(w *waiter, charged, now throttle.Instant) {
-	w.out = &outcome{charged: charged, granted: now}
+	w.out = outcome{charged: charged, granted: now}
 	q.line.depart(w)
 	q.caughtUp(charged, w.since)
 	if q.line.count > 0 { // it overtook them
@@ -170,8 +170,8 @@ func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 // single worker in a loop would fall behind by a timer's lateness with each
 // call, because it has no line in which that lateness could count.
 func (q *Queue) since(now throttle.Instant) throttle.Instant {
-	if late := q.late.Load(); late != nil && now.Sub(late.granted) <= time.Duration(q.tolerance.Load()) {
-		return now.Add(-late.granted.Sub(late.due))
+	if late := time.Duration(q.late.Load()); late > 0 && now <= throttle.Instant(q.lateTo.Load()) {
+		return now.Add(-late)
 	}
 	q.caughtUp(now, now)
 	return now
@@ -182,7 +182,7 @@ func (q *Queue) since(now throttle.Instant) throttle.Instant {
 // having come. Nothing fell due during the lateness then, so it has delayed
 // nobody, and its credit must not let several callers leave at once.
 func (q *Queue) caughtUp(charged, since throttle.Instant) {
-	if late := q.late.Load(); late != nil && charged == since {
-		q.late.CompareAndSwap(late, nil)
+	if late := q.late.Load(); late > 0 && charged == since {
+		q.late.CompareAndSwap(late, 0)
 	}
 }

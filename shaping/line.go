@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A waiter is a caller in line. It has 128 bytes, a size of which the allocator
+// A waiter is a caller in line. It has 176 bytes at most, a size of which the allocator
 // wastes nothing: with its goroutine, a caller takes about 3 KB.
 type waiter struct {
 	place
@@ -21,7 +21,7 @@ type waiter struct {
 	since throttle.Instant // when it counts as having come
 	id    uint64           // of its call
 
-	// Under the queue's lock, until ready is closed.
+	// Under the queue's lock, until the caller is woken.
 	tenant *tenant
 	cost   float64       // what its departure counts in its tenant's share
 	bytes  int64         // that its caller holds while it waits
@@ -30,14 +30,15 @@ type waiter struct {
 	back   bool          // its turn departed before
 	waits  bool          // it was put in line to wait
 	leaves atomic.Bool   // its caller has given up, and others take it out of line
-	out    *outcome      // how it came out of the line; nil: it waits, or gave up
-	ready  chan struct{} // closed when it came out
+	out    outcome       // how it came out of the line
+	ready  chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
 }
 
-// An outcome is how a caller came out of the line: granted or rejected.
+// An outcome is how a caller came out of the line: granted or rejected. The zero value is
+// that of one who waits, or gave up.
 type outcome struct {
 	charged throttle.Instant
-	granted throttle.Instant
+	granted throttle.Instant // zero: it was not
 	due     throttle.Instant // when it would have been granted if nothing had been late
 	err     error            // why it was rejected; nil: it was granted
 	next    *waiter          // who came out next, under the same lock
@@ -48,7 +49,7 @@ type outcome struct {
 type outgoing struct{ first, last *waiter }
 
 // add notes how w came out.
-func (o *outgoing) add(w *waiter, out *outcome) {
+func (o *outgoing) add(w *waiter, out outcome) {
 	w.out = out
 	if o.last == nil {
 		o.first = w
@@ -63,7 +64,7 @@ func (o outgoing) wake() {
 	for w := o.first; w != nil; {
 		next := w.out.next
 		w.out.next = nil
-		close(w.ready) // from here on w is its caller's
+		w.ready <- struct{}{} // from here on w is its caller's
 		w = next
 	}
 }

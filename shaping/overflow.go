@@ -26,35 +26,34 @@ const (
 	OverflowShedOldest
 )
 
-// admit returns the error that rejects w, or nil. W has just entered the line,
-// and has to wait until bound at least. A turn that comes back was admitted
-// before: it had a place.
-func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) error {
+// admit returns the error that rejects w, or nil, and reports whether others were
+// rejected to make room. W has just entered the line, and has to wait until bound at
+// least. A turn that comes back was admitted before: it had a place.
+func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed bool, err error) {
 	switch {
 	case bound > w.deadline:
-		return q.reject(w, ErrDeadline, now)
+		return false, q.reject(w, ErrDeadline, now)
 	case had.arrived != 0:
-		return nil
+		return false, nil
 	case q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast:
-		return q.reject(w, ErrQueueFull, now)
+		return false, q.reject(w, ErrQueueFull, now)
 	}
 	return q.makeRoom(w, now)
 }
 
 // makeRoom rejects callers until the line, with w in it, is within its bounds.
-// If w is the one to go, it returns w's error. One caller alone is never too
-// many.
-func (q *Queue) makeRoom(w *waiter, now throttle.Instant) error {
+// If w is the one to go, it returns w's error. It reports whether others were rejected.
+// One caller alone is never too many.
+func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error) {
 	for q.line.count > 1 && q.overfull() {
 		victim := q.line.victim(q.Overflow)
 		if victim == nil || victim == w {
-			return q.reject(w, ErrQueueFull, now)
+			return shed, q.reject(w, ErrQueueFull, now)
 		}
-		err := q.reject(victim, ErrQueueFull, now)
-		q.sendAway(victim, err)
-		q.shed++
+		q.sendAway(victim, q.reject(victim, ErrQueueFull, now))
+		shed = true
 	}
-	return nil
+	return shed, nil
 }
 
 // overfull reports whether the line is beyond its bounds.

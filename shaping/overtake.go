@@ -32,7 +32,7 @@ func (q *Queue) overtake(head *waiter, now throttle.Instant) bool {
 			continue // its goroutine is on its way out
 		}
 		if at := q.tryOvertake(w, head, now); at <= now {
-			q.letGo(w, &outcome{charged: at, granted: now, due: now})
+			q.letGo(w, outcome{charged: at, granted: now, due: now})
 			return true
 		}
 	}

@@ -89,10 +89,11 @@ type Queue struct {
 	leavers leavers
 
 	// Callers who find these as they are now go, or depart, without the lock.
-	late      atomic.Pointer[outcome] // of the last caller who left the line after it was due; nil: it counts no more
-	tolerance atomic.Int64            // how late a permit may be spent, in nanoseconds
-	pausedAt  atomic.Int64            // the instant at which a pause was told last
-	busy      atomic.Bool             // somebody waits, or the queue is closed
+	late      atomic.Int64 // by how many nanoseconds the last late caller left the line after it was due
+	lateTo    atomic.Int64 // the instant until which late counts
+	tolerance atomic.Int64 // how late a permit may be spent, in nanoseconds
+	pausedAt  atomic.Int64 // the instant at which a pause was told last
+	busy      atomic.Bool  // somebody waits, or the queue is closed
 
 	mu        sync.Mutex // taken with lock and unlock
 	closed    bool
@@ -107,7 +108,6 @@ type Queue struct {
 	due       throttle.Instant // when the head asks again; Never: only news can help it
 	overtakes throttle.Instant // when somebody may overtake it; Never: nobody, until there is news
 	delays    delays           // of those who were overtaken
-	shed      uint64           // callers rejected to make room
 	stale     uint64           // permits that were void when their caller woke up
 }
 
@@ -129,17 +129,40 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 	q.readTolerance()
 	if r, ok := limiter.(throttle.Remote); ok {
 		lender, _ := r.(throttle.Lender)
-		q.remote = &remote{r, lender, q.line.requests()}
+		q.remote = &remote{Remote: r, lender: lender, line: q.line.requests()}
 		r.Notify(q.wake)
 	}
 	return q
 }
 
-// A remote is a limiter that must be told of the line.
+// A remote is a limiter that must be told of the line. One answer of it lets many go at
+// once, who may all be back in a moment. So it has the memory of those who departed used
+// again. It has no [throttle.Overtaker]: who departs was the head, and nobody keeps it.
 type remote struct {
 	throttle.Remote
 	lender throttle.Lender            // the limiter, if it is one; nil: it is not
 	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
+	spare  sync.Pool
+}
+
+// newWaiter returns a waiter for a caller who may have to wait.
+func (q *Queue) newWaiter(ctx context.Context, longest time.Duration) (w *waiter) {
+	if q.remote != nil {
+		w, _ = q.remote.spare.Get().(*waiter)
+	}
+	if w == nil {
+		w = &waiter{ready: make(chan struct{}, 1)}
+	}
+	w.ctx, w.deadline = ctx, q.deadline(ctx, longest, 0)
+	return w
+}
+
+// departed takes back the waiter of a caller who departed.
+func (q *Queue) departed(w *waiter) {
+	if q.remote != nil {
+		*w = waiter{ready: w.ready}
+		q.remote.spare.Put(w)
+	}
 }
 
 // readTolerance reads the limiter's permit tolerance, which changes with its
@@ -176,7 +199,13 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	return q.wait(&waiter{ctx: ctx, n: n, deadline: q.deadline(ctx, 0, 0)}, nil)
+	w := q.newWaiter(ctx, 0)
+	w.n = n
+	err := q.wait(w, nil)
+	if err == nil {
+		q.departed(w)
+	}
+	return err
 }
 
 // WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its
@@ -196,19 +225,20 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 			return nil
 		}
 	}
-	w := t.waiter(ctx)
-	w.deadline = q.deadline(ctx, t.MaxWait, 0)
+	w := q.newWaiter(ctx, t.MaxWait)
+	t.stand(w)
 	err := q.wait(w, t)
 	t.arrived, t.number = w.arrived, w.number
 	if err == nil {
 		t.depart(w.out.charged, w.out.granted)
+		q.departed(w)
 	}
 	return err
 }
 
 // idle reports whether permits may be taken without the lock: nobody waits, and no
 // lateness counts for the next caller.
-func (q *Queue) idle() bool { return !q.busy.Load() && q.late.Load() == nil }
+func (q *Queue) idle() bool { return !q.busy.Load() && q.late.Load() == 0 }
 
 // wait waits for w, whose permits may not be at hand. If a permit is void when
 // its caller wakes up, the caller goes back into the line. A caller of WaitN has
@@ -220,8 +250,7 @@ func (q *Queue) idle() bool { return !q.busy.Load() && q.late.Load() == nil }
 func (q *Queue) wait(w *waiter, t *Turn) error {
 	var ended func(error)
 	for {
-		w.ready = make(chan struct{}) // not in join, which uses more stack
-		q.lock()                      // nor that
+		q.lock() // not in join, which uses more stack
 		now, bound := q.approach(w)
 		begun, call, err := q.join(w, t, bound, now)
 		if !w.waits {
@@ -242,7 +271,7 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 		if err != nil || !q.missed(w) {
 			return conclude(ended, err)
 		}
-		w.waits, w.out = false, nil
+		w.waits, w.out = false, outcome{}
 	}
 }
 
@@ -330,8 +359,8 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 // grant and now. It takes the lock only then: those who were woken together
 // would stand in line once more, for the lock.
 func (q *Queue) missed(w *waiter) bool {
-	now, out := q.Now(), w.out
-	if now.Sub(out.charged) > time.Duration(q.tolerance.Load()) || out.granted <= throttle.Instant(q.pausedAt.Load()) {
+	now, out, tolerance := q.Now(), &w.out, time.Duration(q.tolerance.Load())
+	if now.Sub(out.charged) > tolerance || out.granted <= throttle.Instant(q.pausedAt.Load()) {
 		q.lock()
 		defer q.unlock()
 		q.stale++
@@ -339,8 +368,9 @@ func (q *Queue) missed(w *waiter) bool {
 		return true
 	}
 	out.granted = now // it departs with this last look
-	if now > out.due {
-		q.late.Store(out)
+	if late := now.Sub(out.due); late > 0 {
+		q.lateTo.Store(int64(now.Add(tolerance)))
+		q.late.Store(int64(late))
 	}
 	return false
 }

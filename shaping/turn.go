@@ -66,14 +66,13 @@ func (t *Turn) request(since throttle.Instant) throttle.Request {
 	return throttle.Request{N: t.N, Each: t.Each, Since: since, ID: t.ID}
 }
 
-// waiter returns the caller whose turn it is, who may have to wait.
-func (t *Turn) waiter(ctx context.Context) *waiter {
-	w := &waiter{ctx: ctx, n: t.N, id: t.ID, bytes: max(t.Bytes, 0), back: t.visits > 0, place: place{t.arrived, t.number}}
+// stand makes w, who is new, the caller whose turn it is.
+func (t *Turn) stand(w *waiter) {
+	w.n, w.id, w.bytes, w.back, w.place = t.N, t.ID, max(t.Bytes, 0), t.visits > 0, place{t.arrived, t.number}
 	if t.Each != nil {
 		each := each(slices.Clone(t.Each)) // the turn may change while w is still a leaver
 		w.each = &each
 	}
-	return w
 }
 
 // Return gives back what the turn was granted last, if it did not depart after
