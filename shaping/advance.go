@@ -13,12 +13,13 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
 	q.expiring.add(w)
 	q.due = next
 	q.retime(now)
-	if q.remote == nil || q.remote.lender == nil || q.line.count > 1 {
+	r := q.meet()
+	if r == nil || r.lender == nil || q.line.count > 1 {
 		q.fetch(now)
 		return nil
 	}
 	q.fetching = true
-	return q.remote.lender.Lend(now, w.deadline, q.remote.line)
+	return r.lender.Lend(now, w.deadline, r.line)
 }
 
 // drop takes w out of the line without a departure.
@@ -136,9 +137,10 @@ func (q *Queue) retime(now throttle.Instant) {
 
 // fetch tells a remote limiter who is in line.
 func (q *Queue) fetch(now throttle.Instant) {
-	if waits := q.line.count > 0; q.remote != nil && (waits || q.fetching) {
+	r, waits := q.remote.Load(), q.line.count > 0
+	if r != nil && (waits || q.fetching) {
 		q.fetching = waits
-		q.remote.Fetch(now, q.line.count, q.remote.line)
+		r.Fetch(now, q.line.count, r.line)
 	}
 }
 

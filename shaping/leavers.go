@@ -61,7 +61,9 @@ func (q *Queue) free() {
 	out := q.out
 	q.out = outgoing{}
 	q.mu.Unlock()
-	out.wake()
+	if n := out.wake(); n >= crowd {
+		q.reuse()
+	}
 }
 
 // sweepIfFree takes the leavers out of line, unless another goroutine holds the

@@ -59,14 +59,15 @@ func (o *outgoing) add(w *waiter, out outcome) {
 	o.last = w
 }
 
-// wake wakes them.
-func (o outgoing) wake() {
-	for w := o.first; w != nil; {
+// wake wakes them, and returns how many they are.
+func (o outgoing) wake() (n int) {
+	for w := o.first; w != nil; n++ {
 		next := w.out.next
 		w.out.next = nil
 		w.ready <- struct{}{} // from here on w is its caller's
 		w = next
 	}
+	return n
 }
 
 // each are the permits of each limit that a caller asks for.

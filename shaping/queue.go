@@ -3,7 +3,6 @@ package shaping
 import (
 	"cmp"
 	"context"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +80,7 @@ type Queue struct {
 	MaxHeadDelay time.Duration
 
 	limiter throttle.Limiter
-	remote  *remote // the limiter, if it is one; nil: it is not
+	remote  atomic.Pointer[remote] // the limiter, if it is one; nil: it is not, or nobody has waited yet
 
 	started time.Time        // when the queue read the wall clock
 	base    throttle.Instant // what the wall clock said then
@@ -128,41 +127,9 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 	}
 	q.readTolerance()
 	if r, ok := limiter.(throttle.Remote); ok {
-		lender, _ := r.(throttle.Lender)
-		q.remote = &remote{Remote: r, lender: lender, line: q.line.requests()}
 		r.Notify(q.wake)
 	}
 	return q
-}
-
-// A remote is a limiter that must be told of the line. One answer of it lets many go at
-// once, who may all be back in a moment. So it has the memory of those who departed used
-// again. It has no [throttle.Overtaker]: who departs was the head, and nobody keeps it.
-type remote struct {
-	throttle.Remote
-	lender throttle.Lender            // the limiter, if it is one; nil: it is not
-	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
-	spare  sync.Pool
-}
-
-// newWaiter returns a waiter for a caller who may have to wait.
-func (q *Queue) newWaiter(ctx context.Context, longest time.Duration) (w *waiter) {
-	if q.remote != nil {
-		w, _ = q.remote.spare.Get().(*waiter)
-	}
-	if w == nil {
-		w = &waiter{ready: make(chan struct{}, 1)}
-	}
-	w.ctx, w.deadline = ctx, q.deadline(ctx, longest, 0)
-	return w
-}
-
-// departed takes back the waiter of a caller who departed.
-func (q *Queue) departed(w *waiter) {
-	if q.remote != nil {
-		*w = waiter{ready: w.ready}
-		q.remote.spare.Put(w)
-	}
 }
 
 // readTolerance reads the limiter's permit tolerance, which changes with its

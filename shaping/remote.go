@@ -1,0 +1,80 @@
+package shaping
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A remote is a limiter that must be told of the line. Most lanes are idle: so it is made
+// when somebody waits.
+type remote struct {
+	throttle.Remote
+	lender throttle.Lender            // the limiter, if it is one; nil: it is not
+	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
+
+	// spare are the waiters of callers who departed. The memory of hundreds that one
+	// answer lets go is used again, because they may all be back in a moment. Nothing
+	// else points to them: who departs was the head, for a remote limiter is no
+	// [throttle.Overtaker].
+	spare atomic.Pointer[sync.Pool] // nil: a crowd never went
+}
+
+// A crowd is so many callers, let go at once, that a pool takes less memory than they do.
+// It takes 128 bytes for each processor.
+const crowd = 32
+
+// meet returns the limiter if it is a remote one, and else nil.
+func (q *Queue) meet() *remote {
+	r := q.remote.Load()
+	if r != nil {
+		return r
+	}
+	limiter, ok := q.limiter.(throttle.Remote)
+	if !ok {
+		return nil
+	}
+	r = &remote{Remote: limiter, line: q.line.requests()}
+	r.lender, _ = limiter.(throttle.Lender)
+	q.remote.Store(r)
+	return r
+}
+
+// reuse has the memory of those who depart used again, if the limiter is remote.
+func (q *Queue) reuse() {
+	if r := q.remote.Load(); r != nil && r.spare.Load() == nil {
+		r.spare.CompareAndSwap(nil, new(sync.Pool))
+	}
+}
+
+// spare returns the pool of waiters, and nil if there is none.
+func (q *Queue) spare() *sync.Pool {
+	if r := q.remote.Load(); r != nil {
+		return r.spare.Load()
+	}
+	return nil
+}
+
+// newWaiter returns a waiter for a caller who may have to wait.
+func (q *Queue) newWaiter(ctx context.Context, longest time.Duration) (w *waiter) {
+	if p := q.spare(); p != nil {
+		w, _ = p.Get().(*waiter)
+	}
+	if w == nil {
+		w = &waiter{ready: make(chan struct{}, 1)}
+	}
+	w.ctx, w.deadline = ctx, q.deadline(ctx, longest, 0)
+	return w
+}
+
+// departed takes back the waiter of a caller who departed.
+func (q *Queue) departed(w *waiter) {
+	if p := q.spare(); p != nil {
+		*w = waiter{ready: w.ready}
+		p.Put(w)
+	}
+}
