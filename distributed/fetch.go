@@ -52,7 +52,7 @@ func (l *limiter) borrowed() { l.node.run(l) }
 
 // ask is told of the n requests in line, and calls for them.
 func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	if !l.flight.underway { // most callers come while it is
+	if n > 0 && !l.flight.underway { // most callers come while it is
 		l.clock.anchor(now)
 	}
 	if l.demand.waiting = n > 0; !l.demand.waiting {
