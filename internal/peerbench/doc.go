@@ -52,13 +52,13 @@
 // # One run of fleet -decision
 //
 // A decision of a limit that is never reached, shared through Redis, medians of five. The
-// two cores were shared with other work, at a load of 4 to 6: compare rows.
+// two cores were shared with other work, at a load of 3 to 4: compare rows.
 //
 //	goroutines             1                    16                    256
-//	PING                   21.5 µs, 46,600/s    264 µs,  60,500/s     5,254 µs,  48,700/s
-//	redis_rate             34.2 µs, 29,300/s    423 µs,  37,800/s     8,763 µs,  29,200/s
-//	Weir                   40.0 µs, 25,000/s     91 µs, 175,400/s       674 µs, 380,100/s
-//	its scripts a decision 1                    0.072                 0.0081
+//	PING                   20.5 µs, 48,800/s    260 µs,  61,600/s     4,432 µs,  57,800/s
+//	redis_rate             32.6 µs, 30,700/s    420 µs,  38,100/s     7,279 µs,  35,200/s
+//	Weir                   35.6 µs, 28,100/s     86 µs, 186,500/s       298 µs, 857,900/s
+//	its scripts a decision 1                    0.073                 0.0068
 //
 // Of one goroutine's time the same EVALSHA through go-redis alone takes all but 3 µs, and
 // 1.5 µs more than redis_rate's in Redis.
