@@ -282,17 +282,19 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 }
 
 // quickens reports whether an answer raises the rate so much that the permits which
-// processes hold are for far too late.
+// processes hold are for far too late: all of them could go in half the time.
 func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 	s := c.fleet
-	if !s.begun || s.rate == 0 || s.every > 1 || f.Refused || len(f.Quotas) == 0 || s.view.Last.Sub(c.clock(now)) < late {
+	ahead := s.view.Last.Sub(c.clock(now))
+	if !s.begun || s.every > 1 || f.Refused || len(f.Quotas) == 0 || ahead < late {
 		return false
 	}
+	held := max(s.view.Ordinal-f.Ordinal, 1)
 	shift(s.view.ClockOffset, &f.Departed, &f.Landed)
 	f.Granted = s.view.Ordinal
 	next := learn.Observe(c.state, &f, c.clock(now))
 	p := next.Plan(c.clock(now), s.view.Ordinal)
-	return p.Hold <= c.clock(now) && (p.Rate == 0 || p.Rate > 2*s.rate)
+	return p.Hold <= c.clock(now) && (p.Rate == 0 || p.Rate*ahead.Seconds() > 2*float64(held))
 }
 
 // flying returns how many calls of all processes had left, when one of this process

@@ -83,3 +83,37 @@ func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
 		t.Errorf("of %d answers %d were told, want a fourth at least", calls, words)
 	}
 }
+
+// A level that held everybody is full again. Permits that were let go for seconds to come
+// are revoked, though no rate was in force.
+func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Share(new(counter), true)
+	view := throttle.FleetState{Replicas: 8}
+	answer := func(now throttle.Instant, left float64) throttle.Entry {
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("nobody departs with %v left", left)
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: left, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view.Now, view.Ordinal = now+5_000_000, view.Ordinal+1
+		told := r.Propose(view)
+		r.Apply(told.Data, view.Ordinal, view.Now)
+		r.Pacing(view)
+		return told
+	}
+	now := dawn
+	for i := range throttle.Instant(8) {
+		now = dawn + i*10_000_000
+		answer(now, float64(8-i))
+	}
+	view.Last, view.Ordinal = now+2_000_000_000, view.Ordinal+7
+	if p := r.Pacing(view); p.Interval > 0 {
+		t.Fatalf("with one left the pace is %+v, want none", p)
+	}
+	answer(now+200_000_000, 19)
+	if told := r.Propose(view); !told.Revoke {
+		t.Error("permits for two seconds to come are kept, though 19 calls can go at once")
+	}
+}

@@ -17,6 +17,8 @@ type Fact struct {
 	Refused  bool             // for want of quota; false: served
 	Until    throttle.Instant // of a refusal, before which the vendor wants no calls; zero: no time was told
 	Quotas   []Quota          // what the answer tells of the vendor's limits; not kept
+
+	guessed bool // Ordinal is the latest that was let go when the fact was told, for it had none
 }
 
 // alone reports whether no other call of the lane was in flight from f's departure

@@ -175,7 +175,7 @@ func (s *State) hear(f *Fact, granted int64, at throttle.Instant) {
 	f.Granted = granted
 	f.Ordinal = min(f.Ordinal, granted)
 	if f.Ordinal == 0 {
-		if f.Ordinal = granted; s.Cut > 0 {
+		if f.Ordinal, f.guessed = granted, true; s.Cut > 0 {
 			f.Ordinal, f.Quotas = min(s.Cut, granted), nil // a level is counted from the departure
 		}
 	}

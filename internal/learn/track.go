@@ -42,6 +42,7 @@ type Track struct {
 	Last     Mark             // the newest departure read
 	Full     float64          // longest told time to the reset, in seconds
 	Base     int64            // lane's latest ordinal at the newest reading
+	Peaks    int              // readings in which as many as Top were left
 	Match    int              // readings that say the limit less the calls in flight, less four for each other reading
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
@@ -60,9 +61,10 @@ const (
 
 // size returns how many permits can be left at most. If a bucket's policy is
 // told as a rate, such as "200 in 1 s", nobody tells its burst, so it is the
-// most that was ever left. A bucket of one always tells that none is left.
+// most that was ever left, once a level that rises has come back to it. A bucket of one
+// always tells that none is left.
 func (t *Track) size() float64 {
-	if t.Readings >= 16 && t.Top < t.Limit/2 {
+	if (t.Readings >= 16 || t.Slope > 0 && t.Peaks > 1) && t.Top < t.Limit/2 {
 		return t.Top
 	}
 	return t.Limit
@@ -163,13 +165,18 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 	at := t.order(f)
 	v := q.Remaining + float64(at)
 	if t.Readings == 0 || t.Limit != q.Limit {
-		t.Limit, t.Top = q.Limit, 0
+		t.Limit, t.Top, t.Peaks = q.Limit, 0, 0
 		t.V, t.At, t.Count, t.Since = v, f.Departed, 0, 0
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()
 	}
-	t.Top = max(t.Top, q.Remaining)
+	if q.Remaining > t.Top {
+		t.Top, t.Peaks = q.Remaining, 0
+	}
+	if q.Remaining == t.Top {
+		t.Peaks = min(t.Peaks+1, 64)
+	}
 	t.Held, t.Flight = q.Held, q.inFlight()
 	t.Liar = t.Liar || f.Refused && q.Remaining >= q.Limit/2
 	t.Readings++
@@ -183,7 +190,11 @@ func (t *Track) read(s *State, f *Fact, q *Quota) {
 	if q.HasReset && q.Reset >= 0 && !t.Flight {
 		t.resetAt(f, q)
 	}
-	if at >= t.Last.Ordinal && f.Departed >= t.Last.At {
+	switch {
+	case f.Departed < t.Last.At:
+	case f.guessed: // some that were let go may be to come, and have lower ordinals
+		t.Last.At = f.Departed
+	case at >= t.Last.Ordinal:
 		t.Last = Mark{at, f.Departed}
 	}
 	if !t.Flight {
@@ -229,6 +240,8 @@ func (t *Track) level(s *State, f *Fact, v, left float64, at int64) {
 		t.At = f.Departed
 	}
 	switch off := v - t.V; {
+	case t.Last.Ordinal == 0: // the readings before were of guessed ordinals
+		t.V, t.Since = v, 0
 	case off < -max(2, float64(f.Flying)/2): // others spent
 		t.V = v
 		if off < -max(3, float64(f.Flying), t.Limit/2) {

@@ -118,3 +118,71 @@ func TestFullLevelDuringAPauseLowersNothing(t *testing.T) {
 		t.Errorf("a rise of 200/s was measured as %v before a pause and %v after it", before, after)
 	}
 }
+
+// Calls that left before processes learned together have no ordinal: they count as the
+// latest that was let go, and some of those are to come. The first call that has one says
+// where the level is, and the next how fast it rises.
+func TestGuessedOrdinalsHideNoRise(t *testing.T) {
+	s := New(Setting{Shared: true})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	answer := func(ordinal, granted int64, left float64) *Track {
+		f := Fact{Departed: now.Add(-6 * time.Millisecond), Landed: now.Add(-time.Millisecond), Ordinal: ordinal, Flying: 1, Waited: true}
+		f.Quotas = []Quota{{Limit: 200, Remaining: left, Reset: time.Second, HasLimit: true, HasRemaining: true, HasReset: true}}
+		s.Hear(AppendFact(nil, &f), granted, now)
+		return &s.Tracks[0]
+	}
+	for i := range int64(8) {
+		answer(0, 8+2*i, float64(19-i)) // the store lets others go meanwhile
+	}
+	now = now.Add(10 * time.Millisecond)
+	if got := answer(9, 24, 11); got.V != 20 || got.Slope > 0 {
+		t.Errorf("the level runs out at %.1f and rises by %.0f/s, want 20 and not", got.V, got.Slope)
+	}
+	now = now.Add(60 * time.Millisecond)
+	if got := answer(10, 24, 19); got.Slope < 50 {
+		t.Errorf("a level that gained nine permits in 60 ms is believed to rise by %.0f/s, want 50 at least", got.Slope)
+	}
+}
+
+// A level that the first call with an ordinal finds higher than those without did has not
+// risen: it was not known.
+func TestGuessedOrdinalsShowNoRise(t *testing.T) {
+	s := New(Setting{Shared: true})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	for i, left := range []float64{12, 14, 13, 12, 11} {
+		f := Fact{Departed: now.Add(-6 * time.Millisecond), Landed: now.Add(-time.Millisecond), Flying: 1, Waited: true}
+		granted := int64(1)
+		if i == 4 {
+			f.Ordinal, granted = 9, 9
+		}
+		f.Quotas = []Quota{{Limit: 20, Remaining: left, Reset: time.Second, HasLimit: true, HasRemaining: true, HasReset: true}}
+		s.Hear(AppendFact(nil, &f), granted, now)
+		now = now.Add(12 * time.Millisecond)
+	}
+	if got := s.Tracks[0]; got.V != 20 || got.Slope > 0 {
+		t.Errorf("the level runs out at %.1f and rises by %.0f/s, want 20 and not", got.V, got.Slope)
+	}
+}
+
+// If a bucket's policy is told as a rate, its burst is the most that was left as soon as
+// a level that rises has come back to it.
+func TestBurstIsKnownOnceTheLevelCameBack(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	for i, left := range []float64{19, 15, 11, 19} {
+		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: int64(1 + 4*i), Granted: int64(1 + 4*i), Flying: 1, Waited: true}
+		f.Quotas = []Quota{{Limit: 200, Remaining: left, Reset: time.Second, HasLimit: true, HasRemaining: true, HasReset: true}}
+		s = Observe(s, &f, f.Landed)
+		want := 200.0
+		if i == 3 {
+			want = 19
+		}
+		if got := s.Tracks[0].size(); got != want {
+			t.Errorf("after reading %d, slope %.0f/s, at most %.0f are believed to be left, want %.0f", i, s.Tracks[0].Slope, got, want)
+		}
+		now = now.Add(20 * time.Millisecond)
+		if i == 2 {
+			now = now.Add(100 * time.Millisecond)
+		}
+	}
+}
