@@ -294,7 +294,11 @@ func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 	f.Granted = s.view.Ordinal
 	next := learn.Observe(c.state, &f, c.clock(now))
 	p := next.Plan(c.clock(now), s.view.Ordinal)
-	return p.Hold <= c.clock(now) && (p.Rate == 0 || p.Rate*ahead.Seconds() > 2*float64(held))
+	rate := cmp.Or(p.Rate, math.Inf(1))
+	if set := c.setting.Configured; set > 0 {
+		rate = min(rate, set) // the configured limits hold them all the same
+	}
+	return p.Hold <= c.clock(now) && rate*ahead.Seconds() > 2*float64(held)
 }
 
 // flying returns how many calls of all processes had left, when one of this process

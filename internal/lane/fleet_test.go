@@ -117,3 +117,27 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 		t.Error("permits for two seconds to come are kept, though 19 calls can go at once")
 	}
 }
+
+// Permits that the configured limit has let go for seconds to come are not revoked for a
+// vendor that tells that much is left.
+func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
+	r.Share(new(counter), true)
+	view := throttle.FleetState{Replicas: 8}
+	for i := range throttle.Instant(50) {
+		now := dawn + i*100_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", i)
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: 199, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view.Now, view.Ordinal, view.Last = now+5_000_000, int64(i+9), now+800_000_000
+		told := r.Propose(view)
+		r.Apply(told.Data, view.Ordinal, view.Now)
+		r.Pacing(view)
+		if told := r.Propose(view); i > 0 && told.Revoke {
+			t.Fatalf("after answer %d the permits of eight processes are revoked", i)
+		}
+	}
+}
