@@ -275,7 +275,7 @@ func TestVendorsRefusals(t *testing.T) {
 		{"AWS", 503, `{"code":"SlowDown"}`, true},
 		{"GitHub", 403, `{"documentation_url":"https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`, true},
 		{"GitHub", 403, `{"documentation_url":"https://docs.github.com/en/free-pro-team@latest/rest/overview/resources-in-the-rest-api#secondary-rate-limits"}`, true},
-		{"Google APIs", 403, `{"error":{"errors":[{"reason":"dailyLimitExceeded"}]}}`, true},
+		{"Google APIs", 403, `{"error":{"errors":[{"reason":"userRateLimitExceeded"}]}}`, true},
 		{"Linear", 400, `{"errors":[{"extensions":{"code":"RATELIMITED"}}]}`, true},
 	} {
 		d, _ := headers.Lookup(c.vendor)
@@ -289,6 +289,24 @@ func TestVendorsRefusals(t *testing.T) {
 		resp, _ = bodied(c.status, `{"__type":"ValidationException","message":"Resource not accessible"}`)
 		if got := d.Parse(resp, received); got.Throttled {
 			t.Errorf("%s %d of another error: Parse = %+v, want it not throttled", c.vendor, c.status, got)
+		}
+	}
+}
+
+// A day's quota of Google's comes back at midnight, and no wait of a call lasts so long.
+func TestDaysQuotaOfGoogle(t *testing.T) {
+	d, _ := headers.Lookup("Google APIs")
+	for text, daily := range map[string]bool{
+		`{"error":{"errors":[{"reason":"dailyLimitExceeded"}]}}`:               true,
+		`{"error":{"errors":[{"reason":"dailyLimitExceededUnreg"}]}}`:          true,
+		`{"error":{"errors":[{"reason":"variableTermExpiredDailyExceeded"}]}}`: true,
+		`{"error":{"errors":[{"reason":"rateLimitExceeded"}]}}`:                false,
+		`{"error":{"errors":[{"reason":"quotaExceeded"}]}}`:                    false,
+		`{"error":{"details":[{"reason":"RATE_LIMIT_EXCEEDED"}]}}`:             false,
+	} {
+		resp, _ := bodied(403, text)
+		if got := d.Parse(resp, received); !got.Throttled || got.Permanent != daily {
+			t.Errorf("%s: Parse = %+v, want a refusal that is permanent: %v", text, got, daily)
 		}
 	}
 }

@@ -115,6 +115,15 @@ var googleBody = []Field{
 	{Name: "*.error.status", Tells: FactRefusal, NotProcessed: true, Words: googleStatuses},
 	{Name: "error.details.*.reason", Tells: FactRefusal, NotProcessed: true, Words: googleReasons},
 	{Name: "error.errors.*.reason", Tells: FactRefusal, NotProcessed: true, Words: googleReasons},
+	{Name: "error.details.*.reason", Tells: FactPermanent, Statuses: []int{403}, Words: googleDaily},
+	{Name: "error.errors.*.reason", Tells: FactPermanent, Statuses: []int{403}, Words: googleDaily},
+}
+
+// googleDaily are the refusals that end at midnight, Pacific time.
+var googleDaily = map[string]Scope{
+	"dailyLimitExceeded":               ScopeUnknown,
+	"dailyLimitExceededUnreg":          ScopeUnknown,
+	"variableTermExpiredDailyExceeded": ScopeUnknown,
 }
 
 var googleStatuses = map[string]Scope{"RESOURCE_EXHAUSTED": ScopeUnknown}
