@@ -9,10 +9,10 @@ import (
 
 // The defaults of a [Policy].
 const (
-	DefaultAttempts        = 4                      // three retries ride out a deploy or a failover; more belongs to a job queue
+	DefaultAttempts        = 4                      // three retries ride out a lost connection or an instance that leaves: 0.7 s on average, 1.4 s at most
 	DefaultBase            = 200 * time.Millisecond // of FullJitter: about a round trip and a service time
 	DefaultCap             = 30 * time.Second       // of FullJitter: longer than most failovers
-	DefaultMaxThrottled    = 10                     // refusals with a told time are cheap, but not for ever
+	DefaultMaxThrottled    = 10                     // refusals with a time are cheap, but not for ever; see MaxThrottled for others
 	DefaultBudgetShare     = 0.2                    // Finagle's RetryBudget
 	DefaultBudgetPerSecond = 10                     // Finagle's RetryBudget
 	DefaultBufferBody      = 64 << 10               // most calls of an API; few enough to keep for each in flight
@@ -23,11 +23,15 @@ const (
 // safe for concurrent use as long as nobody changes its fields.
 type Policy struct {
 	// Attempts is the most attempts of one request, the first one included.
-	// Attempts that ended throttled do not count. Zero means DefaultAttempts.
+	// Attempts that ended throttled do not count. Zero means DefaultAttempts, whose
+	// delays end after 1.4 s at most: to outlast a deploy or a failover, set more,
+	// or try again from a job queue.
 	Attempts int
 
 	// MaxThrottled is how many throttled answers of one request are followed by
-	// another attempt. Zero means DefaultMaxThrottled; less means none.
+	// another attempt. Zero means DefaultMaxThrottled, but 7 after an answer without
+	// a time: the default delays then hold the request for 25.4 s at most, less than
+	// the 30 s that most clients allow. Less means none.
 	MaxThrottled int
 
 	// MaxElapsed is the longest time from the beginning of a request to the
@@ -143,18 +147,18 @@ func (p *Policy) classify(a *Attempt) (Reason, audience) {
 // afterThrottled decides after a throttled answer: whether MaxThrottled and the
 // time allow another attempt, and whether the lane's pause is its delay.
 func (p *Policy) afterThrottled(a *Attempt) Decision {
-	if a.Throttled >= p.maxThrottled() {
+	asked := hint(&a.Signal)
+	if a.Throttled >= p.maxThrottled(asked) {
 		return Decision{Reason: ReasonMaxThrottled}
 	}
-	told := hint(&a.Signal)
-	if told > 0 && a.Paused {
-		return p.inTime(a, told, Decision{Retry: true, Reason: ReasonThrottled, AfterPause: true})
+	if asked > 0 && a.Paused {
+		return p.inTime(a, asked, Decision{Retry: true, Reason: ReasonThrottled, AfterPause: true})
 	}
 	d, ok := p.delay(a.Throttled+1, a.Response)
 	if !ok {
 		return Decision{Reason: ReasonMaxThrottled}
 	}
-	d = max(d, told)
+	d = max(d, asked)
 	return p.inTime(a, d, Decision{Retry: true, Reason: ReasonThrottled, Delay: d})
 }
 
@@ -210,10 +214,17 @@ func (p *Policy) attempts() int {
 	return p.Attempts
 }
 
-// maxThrottled returns MaxThrottled or its default.
-func (p *Policy) maxThrottled() int {
-	if p.MaxThrottled == 0 {
-		return DefaultMaxThrottled
+// maxUntimed is the default of MaxThrottled after an answer without a time.
+const maxUntimed = 7
+
+// maxThrottled returns MaxThrottled or its default, after an answer with that
+// time.
+func (p *Policy) maxThrottled(wait time.Duration) int {
+	switch {
+	case p.MaxThrottled != 0:
+		return p.MaxThrottled
+	case wait == 0:
+		return maxUntimed
 	}
-	return p.MaxThrottled
+	return DefaultMaxThrottled
 }
