@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ type bucket struct {
 	one   span // interval between permits
 	spare span // how long before the tat a request of one permit may go
 	tat   point
+	held  time.Duration // by which the tat is later because of a pause
 
 	returned returned // permits that came back and keep their instants
 	slack    slack    // what settling must know of the charges so far
@@ -74,6 +76,7 @@ func (b *bucket) spend(a asking, charged Instant, n int64) Instant {
 			return min(at, charged)
 		}
 	}
+	b.held = 0 // no pause runs
 	b.charge(charged, n)
 	return charged
 }
@@ -102,6 +105,7 @@ func (b *bucket) overspend(now Instant, n int64) {
 	if b.tat.at > most.at {
 		most = b.tat
 	}
+	b.held = min(b.held, max(b.tat.at.Sub(now), 0)) // without the pause, it is charged from now on
 	b.charge(now, n)
 	if b.tat.at > most.at {
 		b.tat = most
@@ -111,8 +115,13 @@ func (b *bucket) overspend(now Instant, n int64) {
 // refund takes back permits that were charged at the instant at. If everything
 // that was charged since some instant has come back, the state moves back to
 // there. Otherwise the permits keep their instants: if the state moved back,
-// two requests could leave in the place of a later one.
+// two requests could leave in the place of a later one. Permits that are too old
+// for that come back as far as the charges since leave room.
 func (b *bucket) refund(oldest, at Instant, n int64) {
+	if at < oldest {
+		b.relieve(at, at, n)
+		return
+	}
 	b.returned.expire(oldest)
 	b.returned.add(at, n)
 	tat, all := b.tat, len(b.returned)
@@ -140,13 +149,16 @@ func (b *bucket) pause(until Instant) {
 	b.returned = nil
 	hold := (point{at: until}).after(b.spare, b.pace.den)
 	if b.tat.ceil() < hold.ceil() {
+		b.held = min(b.held, math.MaxInt64-hold.at.Sub(b.tat.at)) + hold.at.Sub(b.tat.at)
 		b.tat = hold
 	}
 }
 
-// sooner moves the tat back by as much time as a pause is shorter.
+// sooner moves the tat back by as much time as the pause is shorter, but not
+// before the tat that there would be without a pause.
 func (b *bucket) sooner(by time.Duration) {
-	b.tat = b.tat.before(span{whole: int64(by)}, b.pace.den)
+	b.tat = b.tat.before(span{whole: int64(min(by, b.held))}, b.pace.den)
+	b.held = 0
 }
 
 func (b *bucket) whole(now Instant) bool { return b.tat.ceil() <= now }
@@ -166,8 +178,24 @@ func (b *bucket) used(now Instant) int64 {
 // hand stay at hand with their fraction, up to the new burst. What is owed
 // stays owed. Nothing is granted for the change.
 func (b *bucket) adopt(now, paused Instant, old rule) {
-	// What a pause holds back is time, not permits.
-	now = max(now, paused)
+	if paused <= now {
+		b.inherit(now, old)
+		return
+	}
+	free := old
+	if was, ok := old.(*bucket); ok {
+		unpaused := *was
+		unpaused.sooner(was.held)
+		free = &unpaused
+	}
+	b.inherit(now, free)
+	unpaused := b.tat.at
+	b.inherit(paused, old) // what a pause holds back is time, not permits
+	b.held = max(b.tat.at.Sub(unpaused), 0)
+}
+
+// inherit makes the tat what it was at an instant under another rule.
+func (b *bucket) inherit(now Instant, old rule) {
 	was, ok := old.(*bucket)
 	if !ok {
 		before := old.state(now)

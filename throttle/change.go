@@ -25,11 +25,15 @@ const longestPause = 50 * 365 * 24 * time.Hour
 // pause lets nothing depart before until, unless a longer pause runs.
 func (s *set) pause(now, until Instant) {
 	until = min(until, now.Add(longestPause))
-	if until <= Instant(s.pausedTo.Load()) {
+	before := Instant(s.pausedTo.Load())
+	if until <= before {
 		return
 	}
 	s.pausedTo.Store(int64(until))
 	for _, rule := range s.rules {
+		if before <= now {
+			rule.sooner(0) // that pause has run its time
+		}
 		rule.pause(until)
 	}
 }

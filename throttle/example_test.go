@@ -19,7 +19,7 @@ func ExampleLimit() {
 	fmt.Println(string(text))
 	fmt.Println(limits[0].PerSecond(), "per second in the long run")
 	// Output:
-	// ["10/1s burst 5","fixed 20000/24h align day@America/New_York"]
+	// ["10/s burst 5","fixed 20000/d align day@America/New_York"]
 	// 10 per second in the long run
 }
 

@@ -20,6 +20,9 @@ type window struct {
 
 	before     Instant // start of the window before; if nothing lies between the two, usedBefore were used in it
 	usedBefore int64
+
+	// Permits charged up to the instant with which a window of first use begins.
+	first int64
 }
 
 // newFixed returns the rule of a limit, before its first window.
@@ -154,9 +157,16 @@ func (f *fixed) charge(now Instant, n int64) {
 			f.window.end = now.Add(f.limit.Per) // it begins here, even if it pays a debt
 		}
 	}
+	if now <= f.begins() {
+		f.window.first = counted(f.window.first, n)
+	}
 	f.window.debt = counted(f.window.debt, n)
 	f.window.settle(f.permits)
 }
+
+// begins returns the instant with which the window in force begins, if windows
+// begin with their first use.
+func (f *fixed) begins() Instant { return f.window.end.Add(-f.limit.Per) }
 
 // overspend charges n permits, but leaves no more debt than windows pay within
 // longestOwed.
@@ -168,18 +178,20 @@ func (f *fixed) overspend(now Instant, n int64) {
 	}
 }
 
-// refund takes back permits that were not used. If they had begun a window of
-// first use, that window has not begun. If others left since, one of them began
-// it, so its end moves on by the tolerance.
-func (f *fixed) refund(_, at Instant, n int64) {
+// refund takes back permits that were not used. If all came back that had begun
+// a window of first use, that window has not begun. If others left since, one of
+// them began it, no later than now, which is within the tolerance of oldest.
+func (f *fixed) refund(oldest, at Instant, n int64) {
 	f.relieve(at, at, n)
 	w := &f.window
-	switch {
-	case !f.align.first || at < w.start || at > w.end.Add(-f.limit.Per):
-	case w.used+w.debt == 0:
+	if !f.align.first || at < w.start || at > f.begins() {
+		return
+	}
+	if w.first -= n; w.used+w.debt == 0 {
 		w.end = w.start
-	default:
-		w.end = w.end.Add(maxTolerance)
+	} else if w.first <= 0 {
+		w.first = w.used + w.debt
+		w.end = max(w.end, max(at, oldest).Add(f.limit.Per).Add(maxTolerance))
 	}
 }
 

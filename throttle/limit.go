@@ -42,7 +42,7 @@ const (
 )
 
 // algorithmWords are the algorithms' words as ParseLimit reads them. String
-// leaves out that of the token bucket, which a bare "100/1s" means.
+// leaves out that of the token bucket, which a bare "100/s" means.
 var algorithmWords = [...]string{
 	AlgorithmTokenBucket:   "bucket",
 	AlgorithmLeakyBucket:   "leaky",
@@ -117,7 +117,8 @@ func FixedWindow(permits int, per time.Duration) Limit {
 // A permit counts when it is granted, so a late timer delays those a span later
 // as much. The caller of a permit may wake up later, by up to the permit
 // tolerance. So the limit is exact for any span that is shorter than per by the
-// tolerance. If a server counts every millisecond, make per longer by it.
+// tolerance. If a server counts every millisecond, make per longer by it, and by
+// how much delays on the way to the server differ.
 func SlidingLog(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmSlidingLog, Permits: permits, Per: per}
 }
@@ -276,7 +277,7 @@ func (a Align) check(per time.Duration) error {
 
 // Label returns what a user calls the limit, for errors and logs. It is the
 // name that the user gave it or, if there is none, the text that [ParseLimit]
-// reads, without what [Resolve] fills in: "100/1s burst 20". Because it may
+// reads, without what [Resolve] fills in: "100/s burst 20". Because it may
 // hold the numbers, it is not for telemetry.
 func (l Limit) Label() string {
 	place, made := strings.CutPrefix(l.Name, l.unit()+"-")

@@ -109,8 +109,9 @@ type Limiter interface {
 	// instant has come back. Otherwise each permit keeps its instant, and only a
 	// caller who was in line at that instant may have it, at the same cost and
 	// within the tolerance. If a settled call went over its estimate, that debt is
-	// earned back first. What nobody takes in time is lost. Windows stop counting
-	// the permits at once.
+	// earned back first. What nobody takes in time is lost. Permits that come back
+	// later than the tolerance are had again as far as there is room for them, unless
+	// they are earned within 100 ms. Windows stop counting the permits at once.
 	Refund(now, at Instant, r Request)
 
 	// Settle corrects an estimate: the request r, charged at the instant at, really
@@ -118,7 +119,8 @@ type Limiter interface {
 	// hand. If it cost less, the difference is given back, as far as the limiter
 	// then holds no more than if actual had been charged at the departure. The rest
 	// is dropped. What can no longer be told is dropped, too: a limiter of one
-	// bucket drops what was charged before its first Settle for less.
+	// bucket drops what was charged before its first Settle for less, or its first cost
+	// that takes longer than 100 ms to earn.
 	Settle(now, at Instant, r, actual Request)
 
 	// Reconcile believes the vendor. A pause holds everybody until its end: permits

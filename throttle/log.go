@@ -183,6 +183,9 @@ func (g *log) used(now Instant) int64 {
 func (g *log) adopt(now, _ Instant, old rule) {
 	before := old.state(now)
 	if was, ok := old.(*log); ok {
+		for was.used(now); was.head < was.past; was.tidy() {
+			was.drop(was.head, was.runs[was.head].n)
+		}
 		g.runs, g.head, g.empty, g.kept = was.runs, was.head, was.empty, was.kept
 		g.past, g.pastKept = was.past, was.pastKept
 		was.runs = nil

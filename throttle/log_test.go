@@ -89,6 +89,7 @@ func (w *walked) tune(now Instant, l Limit) {
 	if w.gone.Add(w.limit.Per) <= now {
 		w.gone = minInstant
 	}
+	w.at = slices.DeleteFunc(w.at, func(at Instant) bool { return at.Add(w.limit.Per) <= now })
 	w.limit = l
 	w.trim()
 }

@@ -2,13 +2,14 @@ package throttle
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// String returns the limit as [ParseLimit] reads it: "100/1s burst 20", "leaky
-// 10/1s", "fixed 5000/1h of tokens align day@UTC name daily". A unit or a name
+// String returns the limit as [ParseLimit] reads it: "100/s burst 20", "leaky
+// 10/s", "fixed 5000/d of tokens align day@UTC name daily". A unit or a name
 // that is not one plain word is quoted.
 func (l Limit) String() string {
 	var b strings.Builder
@@ -32,8 +33,8 @@ func (l Limit) String() string {
 }
 
 // ParseLimit reads what [Limit.String] writes, and what people write: "100/s",
-// "60/min", "5000/hour", "50_000/d", "100 per second", "10 rps" (and rpm, rph,
-// rpd). The algorithm's word may stand before or after the rate: "5000/h
+// "100 / s", "60/min", "5000/hour", "50_000/d", "10k/d", "100req/s", "90000
+// tokens/m", "100 per second", "10 rps" (and rpm, rph, rpd). The algorithm's word may stand before or after the rate: "5000/h
 // fixed". The limit that it returns validates. The error names the part that
 // cannot be read.
 func ParseLimit(s string) (Limit, error) {
@@ -60,7 +61,7 @@ func ParseLimit(s string) (Limit, error) {
 				return Limit{}, p.fail("a second rate %q", word)
 			}
 			rated = true
-			if l.Permits, l.Per, err = p.rate(word); err != nil {
+			if err := p.rate(&l, word); err != nil {
 				return Limit{}, err
 			}
 			continue
@@ -137,42 +138,78 @@ func beginsRate(word string) bool {
 }
 
 // rate reads "100/s", "100/1m30s" and "50_000/d", and with the words that
-// follow "100 per second" and "10 rps".
-func (p *limitParser) rate(word string) (permits int, per time.Duration, err error) {
+// follow "100 / s", "90000 tokens/m", "100 per second" and "10 rps".
+func (p *limitParser) rate(l *Limit, word string) (err error) {
 	count, span, slash := strings.Cut(word, "/")
-	if permits, err = parseCount(count); err != nil {
-		return 0, 0, p.fail("permits %q are not a whole number", count)
+	if l.Permits, err = parseCount(count); err != nil {
+		return p.fail("permits %q are not a whole number", count)
 	}
 	if !slash {
-		if span, err = p.span(count); err != nil {
-			return 0, 0, err
+		if span, err = p.span(l, count); err != nil {
+			return err
+		}
+	} else if span == "" {
+		if span, _, err = p.word(); err != nil {
+			return err
 		}
 	}
-	per, err = parsePer(span)
-	if err != nil {
-		return 0, 0, p.fail("per %q is not a duration such as s, 90s, 1m30s, h or d", span)
+	if l.Per, err = parsePer(span); err != nil {
+		return p.fail("per %q is not a duration such as s, 90s, 1m30s, h or d", span)
 	}
-	return permits, per, nil
+	return nil
 }
 
-// span reads in how much time the permits are granted.
-func (p *limitParser) span(count string) (string, error) {
+// span reads in how much time the permits are granted, and their unit if it
+// stands before that.
+func (p *limitParser) span(l *Limit, count string) (string, error) {
 	word, _, err := p.word()
 	if err != nil {
 		return "", err
 	}
-	if word == "per" {
-		word, _, err = p.word()
-		return word, err
-	}
 	if unit, ok := strings.CutPrefix(word, "rp"); ok && len(unit) == 1 && strings.ContainsAny(unit, "smhd") {
 		return unit, nil
 	}
-	return "", p.fail("%q permits in what time? such as %s/s, %s per second or %s rps", count, count, count, count)
+	unit, span, slash := strings.Cut(word, "/")
+	if !slash && word != "per" { // a word before the slash, or before "per"
+		if word, _, err = p.word(); err != nil {
+			return "", err
+		}
+		if word == "per" {
+			span = ""
+		} else if span, slash = strings.CutPrefix(word, "/"); !slash {
+			return "", p.fail("%q permits in what time? such as %s/s, %s per second or %s rps", count, count, count, count)
+		}
+	} else if !slash {
+		unit = ""
+	}
+	if unit != "" && !requestWords[unit] {
+		if l.Unit != "" {
+			return "", p.fail("a second unit %q", unit)
+		}
+		l.Unit = unit
+	}
+	if span == "" {
+		span, _, err = p.word()
+	}
+	return span, err
 }
 
-// parseCount reads a whole number, with underscores between digits.
+// requestWords are how people write the zero unit.
+var requestWords = map[string]bool{"req": true, "reqs": true, "request": true, "requests": true}
+
+// parseCount reads a whole number, with underscores between digits, or thousands,
+// "10k". The word for requests may stand behind it, "100req".
 func parseCount(s string) (int, error) {
+	for word := range requestWords {
+		s = strings.TrimSuffix(s, word)
+	}
+	if thousands, ok := strings.CutSuffix(s, "k"); ok {
+		n, err := parseCount(thousands)
+		if err != nil || n > math.MaxInt/1000 || n < 0 || strings.HasSuffix(thousands, "k") {
+			return 0, strconv.ErrSyntax
+		}
+		return n * 1000, nil
+	}
 	if strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
 		return 0, strconv.ErrSyntax
 	}
@@ -226,9 +263,19 @@ func parseAlgorithm(word string) (Algorithm, bool) {
 	return 0, false
 }
 
-// formatPer writes a duration without the zero parts that Duration.String adds:
-// 1h, not 1h0m0s.
+// formatPer writes a duration as people do: "s", "h" and "d" for one of them,
+// and without the zero parts that Duration.String adds: 2h, not 2h0m0s.
 func formatPer(d time.Duration) string {
+	switch d {
+	case time.Second:
+		return "s"
+	case time.Minute:
+		return "m"
+	case time.Hour:
+		return "h"
+	case 24 * time.Hour:
+		return "d"
+	}
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = s[:len(s)-2]

@@ -19,40 +19,51 @@ func aligned(l throttle.Limit, a throttle.Align) throttle.Limit {
 func TestParseLimit(t *testing.T) {
 	full := throttle.TokenBucket(100_000, time.Minute, 500)
 	full.Unit, full.Name = "input tokens", "per minute"
+	tokens := throttle.TokenBucket(90_000, time.Minute, 0)
+	tokens.Unit = "tokens"
 	for _, c := range []struct {
 		text string
 		want throttle.Limit
 		same string // what String writes, where it differs from text
 	}{
-		{"100/1s burst 20", throttle.TokenBucket(100, time.Second, 20), ""},
-		{"100/s", throttle.TokenBucket(100, time.Second, 0), "100/1s"},
-		{"leaky 10/1s", throttle.LeakyBucket(10, time.Second), ""},
-		{"5000/h fixed", throttle.FixedWindow(5000, time.Hour), "fixed 5000/1h"},
-		{"fixed 20000/d", throttle.FixedWindow(20_000, 24*time.Hour), "fixed 20000/24h"},
+		{"100/1s burst 20", throttle.TokenBucket(100, time.Second, 20), "100/s burst 20"},
+		{"100/s", throttle.TokenBucket(100, time.Second, 0), "100/s"},
+		{"leaky 10/1s", throttle.LeakyBucket(10, time.Second), "leaky 10/s"},
+		{"5000/h fixed", throttle.FixedWindow(5000, time.Hour), "fixed 5000/h"},
+		{"fixed 20000/d", throttle.FixedWindow(20_000, 24*time.Hour), "fixed 20000/d"},
 		{"bucket 1/ms", throttle.TokenBucket(1, time.Millisecond, 0), "1/1ms"},
 		{"log 3/90s", throttle.SlidingLog(3, 90*time.Second), "log 3/1m30s"},
-		{"sliding 500/1m", throttle.SlidingWindow(500, time.Minute), ""},
+		{"sliding 500/1m", throttle.SlidingWindow(500, time.Minute), "sliding 500/m"},
 		{"gcra 7/1h10m burst 3", throttle.GCRA(7, 70*time.Minute, 3), ""},
-		{"  100/s \t burst  2 ", throttle.TokenBucket(100, time.Second, 2), "100/1s burst 2"},
-		{"fixed 1/24h align day@Europe/Berlin", aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay("Europe/Berlin")), ""},
+		{"  100/s \t burst  2 ", throttle.TokenBucket(100, time.Second, 2), "100/s burst 2"},
+		{"fixed 1/24h align day@Europe/Berlin", aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay("Europe/Berlin")), "fixed 1/d align day@Europe/Berlin"},
 		{"fixed 1/744h align month@UTC", aligned(throttle.FixedWindow(1, 744*time.Hour), throttle.AlignMonth("")), ""},
-		{"fixed 9/1m align first", aligned(throttle.FixedWindow(9, time.Minute), throttle.AlignFirstUse), ""},
-		{"100 per second", throttle.TokenBucket(100, time.Second, 0), "100/1s"},
-		{"60/min", throttle.TokenBucket(60, time.Minute, 0), "60/1m"},
-		{"5000/hour", throttle.TokenBucket(5000, time.Hour, 0), "5000/1h"},
-		{"10 rps", throttle.TokenBucket(10, time.Second, 0), "10/1s"},
-		{"50_000/d", throttle.TokenBucket(50_000, 24*time.Hour, 0), "50000/24h"},
-		{"500 rpm burst 1_000", throttle.TokenBucket(500, time.Minute, 1000), "500/1m burst 1000"},
+		{"fixed 9/1m align first", aligned(throttle.FixedWindow(9, time.Minute), throttle.AlignFirstUse), "fixed 9/m align first"},
+		{"100 per second", throttle.TokenBucket(100, time.Second, 0), "100/s"},
+		{"60/min", throttle.TokenBucket(60, time.Minute, 0), "60/m"},
+		{"5000/hour", throttle.TokenBucket(5000, time.Hour, 0), "5000/h"},
+		{"10 rps", throttle.TokenBucket(10, time.Second, 0), "10/s"},
+		{"50_000/d", throttle.TokenBucket(50_000, 24*time.Hour, 0), "50000/d"},
+		{"500 rpm burst 1_000", throttle.TokenBucket(500, time.Minute, 1000), "500/m burst 1000"},
 		{"fixed 1_000_000 per day of tokens", func() throttle.Limit {
 			l := throttle.FixedWindow(1_000_000, 24*time.Hour)
 			l.Unit = "tokens"
 			return l
-		}(), "fixed 1000000/24h of tokens"},
-		{"7 rph log", throttle.SlidingLog(7, time.Hour), "log 7/1h"},
-		{"7 rpd", throttle.TokenBucket(7, 24*time.Hour, 0), "7/24h"},
+		}(), "fixed 1000000/d of tokens"},
+		{"7 rph log", throttle.SlidingLog(7, time.Hour), "log 7/h"},
+		{"100 / s", throttle.TokenBucket(100, time.Second, 0), "100/s"},
+		{"100/ s burst 5", throttle.TokenBucket(100, time.Second, 5), "100/s burst 5"},
+		{"100req/s", throttle.TokenBucket(100, time.Second, 0), "100/s"},
+		{"log 100 requests/m", throttle.SlidingLog(100, time.Minute), "log 100/m"},
+		{"100 requests per second", throttle.TokenBucket(100, time.Second, 0), "100/s"},
+		{"90000 tokens/m", tokens, "90000/m of tokens"},
+		{"90k tokens / m", tokens, "90000/m of tokens"},
+		{"10k/d", throttle.TokenBucket(10_000, 24*time.Hour, 0), "10000/d"},
+		{"1_5kreq/h burst 2k", throttle.TokenBucket(15_000, time.Hour, 2000), "15000/h burst 2000"},
+		{"7 rpd", throttle.TokenBucket(7, 24*time.Hour, 0), "7/d"},
 		{"300 per 10seconds", throttle.TokenBucket(300, 10*time.Second, 0), "300/10s"},
 		{"2/2days", throttle.TokenBucket(2, 48*time.Hour, 0), "2/48h"},
-		{`100000/1m burst 500 of "input tokens" name "per minute"`, full, ""},
+		{`100000/1m burst 500 of "input tokens" name "per minute"`, full, `100000/m burst 500 of "input tokens" name "per minute"`},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			got, err := throttle.ParseLimit(c.text)
@@ -83,6 +94,12 @@ func TestParseLimitNamesTheOffendingPart(t *testing.T) {
 		{"100 burst 5", `"100" permits in what time?`},
 		{"100 rpx", `"100" permits in what time?`},
 		{"10 requests", `"10" permits in what time?`},
+		{"10 tokens s", `"10" permits in what time?`},
+		{"10 tokens/m of points", `a second "of": "points"`},
+		{"10 of tokens/m", `"10" permits in what time?`},
+		{"10kk/s", `permits "10kk"`},
+		{"k/s", `permits "k"`},
+		{"9999999999999999999k/s", `permits "9999999999999999999k"`},
 		{"100 per", `per ""`},
 		{"100 per fortnight", `per "fortnight"`},
 		{"10x/s", `permits "10x"`},
@@ -128,7 +145,7 @@ func TestLimitStandsInJSON(t *testing.T) {
 	type config struct{ Limits []throttle.Limit }
 	in := config{[]throttle.Limit{throttle.TokenBucket(100, time.Second, 20), throttle.SlidingLog(9, time.Hour)}}
 	text, err := json.Marshal(in)
-	if want := `{"Limits":["100/1s burst 20","log 9/1h"]}`; err != nil || string(text) != want {
+	if want := `{"Limits":["100/s burst 20","log 9/h"]}`; err != nil || string(text) != want {
 		t.Fatalf("Marshal = %s, %v, want %s", text, err, want)
 	}
 	var out config
@@ -165,8 +182,8 @@ func TestExceedingCostsSayByHowMuch(t *testing.T) {
 		limit throttle.Limit
 		want  string
 	}{
-		{throttle.TokenBucket(100, time.Second, 20), "throttle: 30 permits exceed burst of 20 of limit 100/1s burst 20: cost exceeds burst"},
-		{throttle.FixedWindow(20, time.Hour), "throttle: 30 permits exceed the window's 20 of limit fixed 20/1h: cost exceeds burst"},
+		{throttle.TokenBucket(100, time.Second, 20), "throttle: 30 permits exceed burst of 20 of limit 100/s burst 20: cost exceeds burst"},
+		{throttle.FixedWindow(20, time.Hour), "throttle: 30 permits exceed the window's 20 of limit fixed 20/h: cost exceeds burst"},
 	} {
 		_, err := throttle.NewAt(c.limit).Take(epoch, throttle.Request{N: 30})
 		if !errors.Is(err, throttle.ErrExceedsBurst) || err.Error() != c.want {
@@ -194,7 +211,7 @@ func TestRandomLimitsPrintAndParse(t *testing.T) {
 }
 
 func FuzzParseLimit(f *testing.F) {
-	for _, s := range []string{"100/s", "fixed 5000/1h of tokens align day@UTC name daily", `1/1ns burst 3 of "a b"`, "log 1/d", "100/1.5h", `1/s name "\x00"`, "1/+1s"} {
+	for _, s := range []string{"100/s", "fixed 5000/h of tokens align day@UTC name daily", `1/1ns burst 3 of "a b"`, "log 1/d", "100/1.5h", `1/s name "\x00"`, "1/+1s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -221,9 +238,9 @@ func TestLimitIsLabelledAsItsUserWould(t *testing.T) {
 	tokens := throttle.TokenBucket(10, time.Second, 1)
 	tokens.Unit = "tokens"
 	for limit, want := range map[throttle.Limit]string{
-		throttle.TokenBucket(100, time.Second, 20): "100/1s burst 20",
-		throttle.FixedWindow(20, time.Hour):        "fixed 20/1h",
-		tokens:                                     "10/1s of tokens",
+		throttle.TokenBucket(100, time.Second, 20): "100/s burst 20",
+		throttle.FixedWindow(20, time.Hour):        "fixed 20/h",
+		tokens:                                     "10/s of tokens",
 		named:                                      "gold",
 		{Permits: 1, Per: time.Second, Name: "requests-bucket-x"}: "requests-bucket-x",
 	} {

@@ -15,7 +15,7 @@ import (
 // decision and every state must be the same.
 func TestLockFreeDecidesAsLocked(t *testing.T) {
 	lockFree := 0
-	for seed := range uint64(2_000) {
+	for seed := range uint64(5_000) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		l := randomBucket(random)
 		a, b := throttle.NewAt(l), throttle.NewLocked(l)

@@ -16,9 +16,8 @@ type rule interface {
 	// which all limits allowed the departure. A bucket is charged at that instant,
 	// a window or a log at the departure itself.
 	spend(a asking, charged Instant, n int64) Instant
-	// refund takes back n permits that count at an instant within the tolerance and
-	// were not used. Permits that came back earlier, and are older than oldest, are
-	// lost.
+	// refund takes back n permits that count at an instant and were not used. An
+	// instant before oldest is no longer within the tolerance.
 	refund(oldest, at Instant, n int64)
 	// charge adds n permits to what was spent, whatever is at hand.
 	charge(now Instant, n int64)
@@ -31,7 +30,8 @@ type rule interface {
 	// pause voids what a bucket has saved: at until, it has one permit. A window
 	// keeps what it has.
 	pause(until Instant)
-	// sooner moves what a pause has put off to an earlier time.
+	// sooner ends a pause so much before its time; zero: at its time. What was spent
+	// before the pause stays spent.
 	sooner(by time.Duration)
 	// whole reports whether the rule is as good as new.
 	whole(now Instant) bool

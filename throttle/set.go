@@ -26,7 +26,7 @@ type set struct {
 	most      []int64 // most permits of each limit that one request may ask for
 	tolerance time.Duration
 	pausedTo  atomic.Int64 // Instant; written under mu
-	settled   bool         // an estimate was too high, so charges must be remembered, under the lock
+	settled   bool         // charges must be remembered, under the lock: one was costly, or an estimate
 	tunedAt   Instant      // when the rules were made; nothing is granted at an earlier instant
 }
 
@@ -117,9 +117,16 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 		if n := int64(r.Of(i)); n > 0 {
 			at = min(at, rule.spend(a, charged, n))
 			spent = true
+			s.settled = s.settled || s.costly(i, n)
 		}
 	}
 	return at, spent, nil
+}
+
+// costly reports whether n permits of a limit take longer to earn than what a late
+// timer may waste.
+func (s *set) costly(i int, n int64) bool {
+	return float64(n)*float64(s.limits[i].Per) > float64(maxTolerance)*float64(s.limits[i].Permits)
 }
 
 // asking returns when r is decided, and since when it was in line.
@@ -177,7 +184,7 @@ func (s *set) lock() {
 	b := s.rules[0].(*bucket)
 	s.word = q.freeze()
 	if tat := q.point(s.word); tat != b.tat {
-		b.tat = tat
+		b.tat, b.held = tat, 0
 		b.slack = slack{from: tat.ceil()} // what was charged meanwhile was charged before it
 	}
 }
@@ -205,7 +212,7 @@ func (s *set) unlockAsFound() {
 // hold it.
 func (s *set) thaw(b *bucket, now Instant) {
 	b.returned.expire(now.Add(-s.tolerance))
-	if s.settled || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
+	if s.settled || s.costly(0, 1) || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
 		s.quick.Store(nil)
 		return
 	}
@@ -259,11 +266,11 @@ func (s *set) Refund(now, at Instant, r Request) {
 	s.lock()
 	defer s.unlock(now)
 	oldest := now.Add(-s.tolerance)
-	if s.check(&r) != nil || at < oldest || at > now || s.void(at) {
+	if s.check(&r) != nil || at > now || s.void(at) {
 		return
 	}
 	for i, rule := range s.rules {
-		if n := int64(r.Of(i)); n > 0 {
+		if n := int64(r.Of(i)); n > 0 && (at >= oldest || s.costly(i, n)) {
 			rule.refund(oldest, at, n)
 		}
 	}

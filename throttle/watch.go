@@ -36,6 +36,10 @@ const (
 	OperationTell    StoreOperation = "tell"    // what happened here, or to hear of it: no permits
 	OperationProbe   StoreOperation = "probe"   // whether a store that was lost is back
 	OperationLease   StoreOperation = "lease"   // slots of calls in flight
+
+	// OperationSubscribe is a subscription to the messages of other processes, or the
+	// first message to them. Only a missing grant is reported.
+	OperationSubscribe StoreOperation = "subscribe"
 )
 
 // A StoreEvent is how processes that share limits fell out of step, or came back

@@ -20,6 +20,54 @@ var changing = []rule{
 		f.refuses(2*time.Second, 1, 2010*ms)
 		f.grants(2010*ms, 1)
 	}},
+	{"an operator who ends a pause gives back nothing that was spent before it", func(t *testing.T, s Suite) {
+		for _, c := range []struct {
+			text  string
+			limit throttle.Limit
+			spend func(f fixture)
+			next  time.Duration // when one permit goes if the pause ends at 1 s
+		}{
+			{"a cost of 600", throttle.LeakyBucket(10, time.Second), func(f fixture) {
+				f.take(0, throttle.Request{N: 600})
+				f.pause(0, 2*time.Minute)
+			}, time.Minute},
+			{"a cost beyond its estimate", bucket(10, 5), func(f fixture) {
+				f.settle(0, 0, 0, 600)
+				f.pause(0, 2*time.Minute)
+			}, 60*time.Second - 400*ms},
+			{"a pause that was made longer", throttle.LeakyBucket(10, time.Second), func(f fixture) {
+				f.take(0, throttle.Request{N: 600})
+				f.pause(0, 80*time.Second)
+				f.pause(500*ms, 2*time.Minute)
+			}, time.Minute},
+			{"a pause before that ended", bucket(100, 5), func(f fixture) {
+				f.pause(0, 500*ms)
+				f.settle(600*ms, 600*ms, 0, 600)
+				f.pause(700*ms, 2*time.Minute)
+			}, 6560 * ms},
+			{"a change in the pause", throttle.LeakyBucket(10, time.Second), func(f fixture) {
+				f.take(0, throttle.Request{N: 600})
+				f.pause(0, 2*time.Minute)
+				f.tune(0, throttle.LeakyBucket(20, time.Second))
+			}, 30 * time.Second},
+			{"less than the pause took", throttle.LeakyBucket(10, time.Second), func(f fixture) {
+				f.take(0, throttle.Request{N: 5})
+				f.pause(0, 2*time.Minute)
+			}, time.Second},
+		} {
+			f := begin(t, s, c.limit)
+			c.spend(f)
+			f.limiter.Reconcile(after(time.Second), throttle.Fact{Resumed: true})
+			at := time.Second
+			if c.next > at {
+				f.refuses(at, 1, c.next)
+				at = c.next
+			}
+			if got := f.take(at, throttle.Request{N: 1}); got > after(at) {
+				t.Errorf("%s: the next call leaves at %v, want %v", c.text, got.Sub(midnight), at)
+			}
+		}
+	}},
 	{"a shorter pause does not end a longer one", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
 		f.pause(0, 2*time.Second)
@@ -236,7 +284,7 @@ var changing = []rule{
 		f := begin(t, s, throttle.TokenBucket(2, 2*time.Second, 2)) // at the slower rate, one would be at hand at 0.7s
 		f.take(0, throttle.Request{N: 2})
 		f.tune(1900*ms, throttle.TokenBucket(2, 3*time.Second, 2))
-		f.refuses(700*ms, 1, 1900*ms)
+		f.refuses(1000*ms, 1, 1900*ms)
 		f.grants(1900*ms, 1)
 
 		f = begin(t, s, throttle.SlidingLog(1, 10*ms))

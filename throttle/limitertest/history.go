@@ -152,7 +152,7 @@ func (h *history) pass() {
 		h.now = h.now.Add(h.upTo(l.Per))
 	case h.moves.steps && h.draw.chance(50):
 		h.plain = false
-		h.now = h.now.Add(-h.upTo(h.shortestPer()))
+		h.now = h.now.Add(-h.upTo(min(h.shortestPer(), time.Second)))
 		if h.told {
 			h.note("clock stepped back")
 		}
@@ -162,7 +162,7 @@ func (h *history) pass() {
 }
 
 // shortestPer returns the shortest time per permits of the limits. A clock that moves
-// back by more has been stepped: a limiter may follow it.
+// back by more, or by more than a second, has been stepped: a limiter may follow it.
 func (h *history) shortestPer() time.Duration {
 	per := h.limits[0].Per
 	for _, l := range h.limits {

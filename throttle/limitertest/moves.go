@@ -78,8 +78,17 @@ func (h *history) settle() {
 	h.ledger.departures = append(h.ledger.departures, more)
 }
 
+// pause holds everybody, or ends the pause that runs.
 func (h *history) pause() {
 	h.plain = false
+	if h.now < h.paused && h.draw.chance(50) {
+		if h.told {
+			h.note("resume")
+		}
+		h.limiter.Reconcile(h.now, throttle.Fact{Resumed: true})
+		h.paused = h.now
+		return
+	}
 	until := h.now.Add(h.upTo(2 * h.limits[0].Per))
 	if h.told {
 		h.note("pause until %d", until-h.start)

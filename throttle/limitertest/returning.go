@@ -76,11 +76,37 @@ var returning = []rule{
 			t.Fatalf("%d permits are held at once, want at most those of the tolerance", len(held))
 		}
 	}},
-	{"a permit older than the tolerance is lost when it comes back", func(t *testing.T, s Suite) {
+	{"a permit older than the tolerance is had again as far as there is room for it", func(t *testing.T, s Suite) {
 		f := begin(t, s, throttle.TokenBucket(1, time.Hour, 1))
 		f.grants(0, 1)
 		f.refund(101*ms, 0, 1)
-		f.refuses(101*ms, 1, time.Hour)
+		f.grants(101*ms, 1)
+		f.refuses(101*ms, 1, time.Hour+101*ms)
+
+		f = begin(t, s, bucket(100, 1))
+		f.grants(0, 1)
+		f.grants(10*ms, 1)
+		f.grants(20*ms, 1)
+		f.refund(21*ms, 0, 1) // the bucket was full without it
+		f.refuses(21*ms, 1, 30*ms)
+
+		f = begin(t, s, throttle.TokenBucket(600, time.Minute, 600))
+		f.take(0, throttle.Request{N: 300})
+		f.take(0, throttle.Request{N: 300})
+		f.refund(200*ms, 0, 300)
+		if at := f.take(200*ms, throttle.Request{N: 300}); at > after(200*ms) {
+			t.Errorf("300 of 600 that came back 200ms later are at hand at %v", at.Sub(midnight))
+		}
+		f.take(200*ms, throttle.Request{N: 2}) // earned since
+		f.refuses(200*ms, 3, 500*ms)
+
+		for _, l := range windowsOf(10, time.Minute) {
+			f := begin(t, s, l)
+			f.grants(0, 10)
+			f.refund(200*ms, 0, 1)
+			f.grants(200*ms, 1)
+			f.refuses(200*ms, 1, opensAfter(l))
+		}
 	}},
 	{"what was granted before a pause does not come back", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
@@ -171,6 +197,28 @@ var returning = []rule{
 			t.Fatalf("%d left in the window that one at 50ms began", n)
 		}
 		f.grants(10100*ms, 1)
+	}},
+	{"permits that come back put off a window of first use by no more than the tolerance", func(t *testing.T, s Suite) {
+		first := throttle.FixedWindow(100, time.Second)
+		first.Align = throttle.AlignFirstUse
+		f := begin(t, s, first)
+		f.grants(0, 100)
+		for range 91 {
+			f.refund(ms, 0, 1)
+		}
+		f.grants(10*ms, 91)
+		f.refuses(10*ms, 1, time.Second)
+
+		f = begin(t, s, first)
+		f.grants(0, 1)
+		f.grants(5*ms, 99) // these begin it
+		f.refund(10*ms, 0, 1)
+		for now := 20 * ms; now < 960*ms; now += 20 * ms {
+			f.grants(now, 1)
+			f.refund(now+20*ms, now, 1)
+		}
+		f.grants(990*ms, 1)
+		f.refuses(1049*ms, 1, 1100*ms)
 	}},
 	{"windows of a calendar pay what went over, one after the other", func(t *testing.T, s Suite) {
 		const day = 24 * time.Hour
