@@ -9,10 +9,17 @@ import (
 	"time"
 )
 
-// letGoTime is how long a base may keep the body of an attempt that is over. A
-// base that learns of the end needs a moment. A base that breaks its contract
-// must not hold up the next attempt for ever.
-const letGoTime = time.Second
+const (
+	// letGoTime is how long a base may keep the body of an attempt that is over. A
+	// base that learns of the end needs a moment. A base that breaks its contract
+	// must not hold up the next attempt for ever.
+	letGoTime = time.Second
+	// lookTime is how long a base may go on with a body that is not needed again.
+	// net/http looks for the end of a body that it has sent whole. If its Read then
+	// fails, it drops the connection. Its own patience for that is as long
+	// (maxWriteWaitBeforeConnReuse).
+	lookTime = 50 * time.Millisecond
+)
 
 // errBodyHeld says that a Read of the attempt before still blocks.
 var errBodyHeld = errors.New("body is still read by the attempt before")
@@ -29,6 +36,7 @@ type attemptBody struct {
 	reading bool          // a Read is on its way
 	ended   bool          // the base has closed it, or may read no more
 	left    bool          // the base has closed it
+	closing bool          // somebody closes source, or has closed it
 	closed  bool          // source is closed
 	idle    chan struct{} // closed when the base has let go; nil: nobody waits for that
 }
@@ -86,21 +94,43 @@ func (a *attemptBody) shut() {
 	_ = a.unlock((!a.reading || a.left) && a.claim())
 }
 
-// wait returns when the base has let go: it has closed its body, and none of
-// its Reads is on its way. After letGoTime it may read no more.
+// wait returns when the base has let go: it has closed its body, none of its
+// Reads is on its way, and source is closed unless it is kept. After letGoTime
+// the base may read no more of a source that is kept. Another source is closed
+// after lookTime, as the base would do it.
 func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Lock()
-	idle := make(chan struct{})
+	idle, kept := make(chan struct{}), a.keep
 	a.idle = idle
 	a.settle()
 	a.mu.Unlock()
-	timer := time.NewTimer(letGoTime)
+	if kept {
+		if err := within(ctx, idle, letGoTime); !errors.Is(err, errBodyHeld) {
+			return err
+		}
+		return a.end()
+	}
+	if err := within(ctx, idle, lookTime); !errors.Is(err, errBodyHeld) {
+		return err
+	}
+	_ = a.Close()
+	return within(ctx, idle, letGoTime)
+}
+
+// within waits for idle, but no longer than d.
+func within(ctx context.Context, idle <-chan struct{}, d time.Duration) error {
+	select {
+	case <-idle:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-idle:
 		return nil
 	case <-timer.C:
-		return a.end()
+		return errBodyHeld
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -120,7 +150,7 @@ func (a *attemptBody) end() error {
 
 // settle wakes the goroutine in wait if the base has let go. a.mu is held.
 func (a *attemptBody) settle() {
-	if a.idle != nil && a.ended && !a.reading {
+	if a.idle != nil && a.ended && !a.reading && (a.keep || a.closed) {
 		close(a.idle)
 		a.idle = nil
 	}
@@ -129,10 +159,10 @@ func (a *attemptBody) settle() {
 // claim reports whether source is to be closed now, and does so once. a.mu is
 // held.
 func (a *attemptBody) claim() bool {
-	if !a.ended || a.keep || a.closed {
+	if !a.ended || a.keep || a.closing {
 		return false
 	}
-	a.closed = true
+	a.closing = true
 	return true
 }
 
@@ -143,5 +173,10 @@ func (a *attemptBody) unlock(claimed bool) error {
 	if !claimed {
 		return nil
 	}
-	return a.source.Close()
+	err := a.source.Close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	a.settle()
+	return err
 }

@@ -32,6 +32,7 @@ import (
 type Body struct {
 	caller   io.ReadCloser
 	getBody  func() (io.ReadCloser, error)
+	rewinds  bool          // getBody is the user's, who may rewind one reader in it
 	renewed  io.ReadCloser // the body of the next attempt; nil: Renew was not called
 	rewinder rewinder      // reads caller again; nil: caller cannot be rewound
 	first    attemptBody   // the first attempt's, kept here to save an allocation
@@ -42,6 +43,9 @@ type Body struct {
 // errBodySent says that the body was consumed by the attempt before.
 var errBodySent = errors.New("body was sent and cannot be read again")
 
+// errNoBody says that GetBody breaks its contract. The base would panic with a nil body.
+var errNoBody = errors.New("GetBody returned no body")
+
 // Open takes over the body of req, which is not changed. If a copy is the only
 // way to read the body again, at most keep bytes of it are kept; zero means
 // none.
@@ -51,6 +55,7 @@ func (b *Body) Open(req *http.Request, keep int64) {
 	}
 	b.caller, b.getBody = req.Body, req.GetBody
 	if b.getBody != nil {
+		b.rewinds = !copies(b.getBody)
 		return
 	}
 	if memory := inMemory(req.Body); memory != nil {
@@ -75,17 +80,24 @@ func (b *Body) Replayable() bool {
 // Renew waits until that base has closed it, but no longer than a second. After
 // that second the base reads no more of the body; if one of its Reads still
 // blocks, Renew returns an error. The wait ends with ctx and its error.
+//
+// GetBody may rewind a body as well, and return one value each time. So before
+// Renew calls it, it closes the body of the attempt before, and waits in the same
+// way.
 func (b *Body) Renew(ctx context.Context) (err error) {
 	switch {
 	case b.current == nil || b.renewed != nil:
 		return nil
-	case b.getBody != nil:
-		b.renewed, err = b.getBody()
-		return err
-	case b.rewinder == nil:
+	case b.getBody == nil && b.rewinder == nil:
 		return errBodySent
 	}
 	if err := b.current.wait(ctx); err != nil {
+		return err
+	}
+	if b.getBody != nil {
+		if b.renewed, err = b.getBody(); err == nil && b.renewed == nil {
+			return errNoBody
+		}
 		return err
 	}
 	if err := b.rewinder.rewind(); err != nil {
@@ -109,16 +121,18 @@ func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
 	if b.current == nil {
 		body, b.current = b.caller, &b.first
 	} else {
-		if b.getBody != nil {
-			b.current.shut()
-		}
 		b.renewed, b.current = nil, new(attemptBody)
 	}
 	b.current.open(body, b.rewinder)
-	if inMemory(body) != nil {
-		return body, nil
+	memory := inMemory(body)
+	if memory == nil {
+		return b.current, nil
 	}
-	return b.current, nil
+	b.current.shut() // nobody watches what the base does with it
+	if b.rewinds {
+		return snapshot(memory)()
+	}
+	return body, nil
 }
 
 // Release says that no attempt follows. The base of the last attempt closes the

@@ -18,8 +18,8 @@ func TestDrainReadsNoMoreThanItsBound(t *testing.T) {
 		{"short", 100, 100, 0},
 		{"of unknown length", 100, -1, 0},
 		{"as long as the bound", drainBytes, drainBytes, 0},
-		{"longer, which is known", drainBytes + 1, drainBytes + 1, drainBytes + 1},
-		{"longer, which is not", drainBytes + 10, -1, 10},
+		{"longer, which is known", drainBytes + 10, drainBytes + 10, 9}, // the one byte shows that there is more
+		{"longer, which is not", drainBytes + 10, -1, 9},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -31,6 +31,17 @@ func TestDrainReadsNoMoreThanItsBound(t *testing.T) {
 				t.Errorf("%d bytes left, want %d", left, tt.left)
 			}
 		})
+	}
+}
+
+// A caller who copies the body learns that more was to come, however he reads it.
+func TestDrainedBodyEndsTheSameForAllReaders(t *testing.T) {
+	for size, want := range map[int]error{drainBytes: nil, drainBytes + 1: io.ErrUnexpectedEOF} {
+		resp := &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", size)))}
+		Drain(resp)
+		if n, err := io.Copy(io.Discard, resp.Body); n != drainBytes || err != want {
+			t.Errorf("%d bytes, drained: copied %d, %v, want %d, %v", size, n, err, drainBytes, want)
+		}
 	}
 }
 

@@ -3,7 +3,9 @@ package replay
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -45,4 +47,20 @@ func snapshot(memory io.Reader) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) { r := now; return io.NopCloser(&r), nil }
 	}
 	return nil
+}
+
+// copying are the functions that [http.NewRequest] sets as GetBody. They return
+// a new reader each time.
+var copying = func() (all []uintptr) {
+	for _, r := range []io.Reader{bytes.NewBufferString("x"), bytes.NewReader([]byte("x")), strings.NewReader("x")} {
+		if req, err := http.NewRequest(http.MethodPut, "", r); err == nil { //nolint:noctx // it is not sent
+			all = append(all, reflect.ValueOf(req.GetBody).Pointer())
+		}
+	}
+	return all
+}()
+
+// copies reports whether a GetBody is known to return a new reader each time.
+func copies(getBody func() (io.ReadCloser, error)) bool {
+	return slices.Contains(copying, reflect.ValueOf(getBody).Pointer())
 }

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -22,7 +24,30 @@ const maxCallSpans = 8
 // for the store's answer. The zero Asking is ready to use, and nil has none. It is
 // safe for concurrent use, and must not be copied after its first use.
 type Asking struct {
-	waits atomic.Pointer[waits] // nil: there was none yet
+	waits  atomic.Pointer[waits]  // nil: there was none yet
+	answer atomic.Pointer[answer] // of the store, the next one; nil: nobody waits for it
+}
+
+// An answer is when the store answered a call; zero: it has not.
+type answer struct{ at atomic.Pointer[time.Time] }
+
+// Settle begins to measure for how long a wait whose reason is the store is held by that.
+// The function that it returns is called when the wait ends. If the wait went on for longer
+// after the store's first answer than before it, the limits held it: then w has that reason.
+func (s *Asking) Settle(w *shaping.Wait) (ended func()) {
+	if w.Reason != throttle.ReasonStore {
+		return func() {}
+	}
+	s.answer.CompareAndSwap(nil, new(answer))
+	began, a := time.Now(), s.answer.Load()
+	return func() {
+		if a == nil { // it was answered in the same moment
+			return
+		}
+		if at := a.at.Load(); at != nil && time.Since(*at) > at.Sub(began) {
+			w.Reason = throttle.ReasonRate
+		}
+	}
 }
 
 type waits struct {
@@ -81,8 +106,18 @@ func (s *Asking) all() []*asks {
 	return slices.Collect(maps.Keys(w.all))
 }
 
-// Called makes a call that has ended a span of each caller that waited for it.
+// Called makes a call that has ended a span of each caller that waited for it. Nobody
+// waits for a subscription.
 func (s *Asking) Called(c *throttle.StoreCall) {
+	if c.Operation == throttle.OperationReserve && c.Cause == "" && s.answer.Load() != nil {
+		if a := s.answer.Swap(nil); a != nil {
+			now := time.Now()
+			a.at.Store(&now)
+		}
+	}
+	if c.Operation == throttle.OperationSubscribe {
+		return
+	}
 	for _, w := range s.all() {
 		if w.leases == (c.Operation == throttle.OperationLease) && w.told.Add(1) <= maxCallSpans {
 			w.call(c)

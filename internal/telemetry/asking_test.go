@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -50,6 +51,43 @@ func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
 	}
 	if w := asking.waits.Load(); w.n.Load() != 0 || len(w.all) != 0 {
 		t.Errorf("%d waits, %d known, after all have ended", w.n.Load(), len(w.all))
+	}
+}
+
+// The reason of a wait is what held it the longest: the store, until it answered, or the
+// limits from then on. A call that failed is no answer.
+func TestReasonIsWhatHeldTheLongest(t *testing.T) {
+	lost := reserved
+	lost.Cause = "timeout"
+	for _, c := range []struct {
+		began, want throttle.Reason
+		call        *throttle.StoreCall
+		after, rest time.Duration
+	}{
+		{throttle.ReasonStore, throttle.ReasonRate, &reserved, 40 * time.Millisecond, 8500 * time.Millisecond},
+		{throttle.ReasonStore, throttle.ReasonStore, &reserved, 40 * time.Millisecond, 30 * time.Millisecond},
+		{throttle.ReasonStore, throttle.ReasonStore, &lost, 40 * time.Millisecond, time.Second},
+		{throttle.ReasonPause, throttle.ReasonPause, &reserved, 40 * time.Millisecond, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			recorder := tracetest.NewSpanRecorder()
+			tracer := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
+			var asking Asking
+			w := shaping.Wait{Reason: c.began}
+			settle := asking.Settle(&w)
+			end := tracer.Wait(t.Context(), "a", StoreShared, &w, nil)
+			time.Sleep(c.after)
+			asking.Called(c.call)
+			time.Sleep(c.rest)
+			asking.Called(&reserved) // another one
+			settle()
+			end(nil)
+			for _, a := range recorder.Ended()[0].Attributes() {
+				if a.Key == "weir.wait.reason" && a.Value.AsString() != string(c.want) {
+					t.Errorf("%s, answered after %v of %v: reason %s, want %s", c.began, c.after, c.after+c.rest, a.Value.AsString(), c.want)
+				}
+			}
+		})
 	}
 }
 

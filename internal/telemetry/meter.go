@@ -79,16 +79,16 @@ func (m *Meter) Turn(ctx context.Context, turn *shaping.Turn, store Store, err e
 }
 
 // Wait begins to measure a wait in line that really waits. The function that it
-// returns records the wait, and then calls ended.
+// returns records the wait, with the reason that w has then, and calls ended.
 func (m *Meter) Wait(ctx context.Context, w *shaping.Wait, ended func(error)) func(error) {
 	g := m.group
 	if g == nil {
 		return ended
 	}
-	began, reason := time.Now(), w.Reason
+	began := time.Now()
 	return func(err error) {
 		g.waits.Record(ctx, time.Since(began).Seconds(), g.seen.waits.of(g.name,
-			attribute.String("weir.wait.reason", string(reason)), attribute.String("weir.result", string(resultOf(err, true)))))
+			attribute.String("weir.wait.reason", string(w.Reason)), attribute.String("weir.result", string(resultOf(err, true)))))
 		ended(err)
 	}
 }

@@ -37,7 +37,8 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 
 // Wait begins the span of a wait in a lane's line. Store says who enforces the
 // lane's limits. If the caller waits for the store's answer, asking has the span; nil:
-// nobody tells of the store. The function that it returns ends the span.
+// nobody tells of the store. The function that it returns ends the span, with the reason
+// that w has then.
 func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait, asking *Asking) (ended func(error)) {
 	attributes := append(make([]attribute.KeyValue, 0, 8),
 		attribute.String("weir.lane", label(lane)),
@@ -53,8 +54,11 @@ func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.W
 	if w.Visits > 0 {
 		attributes = append(attributes, attribute.Int("http.request.resend_count", w.Visits))
 	}
-	ctx, ended = t.start(ctx, "weir.wait", attributes)
-	return asking.add(ctx, t, w.Reason, ended)
+	ctx, end := t.start(ctx, "weir.wait", attributes)
+	return asking.add(ctx, t, w.Reason, func(err error) {
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String("weir.wait.reason", string(w.Reason)))
+		end(err)
+	})
 }
 
 // Delay begins the span of the delay before a retry, after that many attempts.
