@@ -39,6 +39,9 @@ type Known struct {
 const (
 	// sureWidth is the greatest width of an estimate that is told to people.
 	sureWidth = 0.2
+	// narrowWidth is the greatest width of an estimate that is logged. With 0.1, two of
+	// 24 vendors of 6/s were logged as 4.75/s, with 0.05 all within 15 %.
+	narrowWidth = 0.05
 	// risen is how many times the estimate the rate in force is when the limit has surely risen.
 	risen = 1.5
 )
@@ -91,3 +94,6 @@ func (s *State) sure() bool {
 	free := s.R > risen*s.W || s.R >= s.ceiling() && s.X > 3
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Silence > 0)
 }
+
+// Narrow reports whether what is known will hardly move before the vendor's limit does.
+func (s *State) Narrow(k Known) bool { return k.Rate == 0 || k.Told || s.U <= narrowWidth }

@@ -82,6 +82,19 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 }
 
+// Ends returns when the first window ends of those over which a plan spreads what is left;
+// zero: there is none.
+func (s *State) Ends(now throttle.Instant) (end throttle.Instant) {
+	for i := range s.Tracks {
+		t := &s.Tracks[i]
+		spreads := t.binds(s) && !t.flying() && !t.rough(s) && t.Slope == 0 && t.Reset > now
+		if spreads && (end == 0 || t.Reset < end) {
+			end = t.Reset
+		}
+	}
+	return end
+}
+
 // seconds returns s seconds.
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
 

@@ -38,7 +38,7 @@ func (t *Track) pace(s *State, now throttle.Instant, granted int64) (rate float6
 		return left / ahead, 0, false
 	case s.Setting.Shared && left >= keep: // others spend before they hear of it
 		return max((left-keep)/max(0.05, 4*s.RTT), 1/max(8*s.RTT, 1e-6)), 0, false
-	case t.Reset == 0 || left >= keep || t.Held:
+	case t.Reset == 0 || left >= keep || t.Held && !s.Setting.Shared: // others do not know yet that the lane waits
 		return 0, 0, false
 	case ahead <= 0 && left < 1: // an answer will tell
 		return 0, now.Add(seconds(2 * s.RTT)), true
