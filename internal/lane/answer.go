@@ -73,22 +73,22 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	f := c.fact(now, a)
 	switch {
 	case !a.Served && !a.Refused:
-		if unheard {
+		if unheard && c.begun {
 			c.state.Untold(f.Ordinal)
 		}
 	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
 		c.begin(&f)
-		c.state = learn.Observe(c.state, &f, now)
+		*c.state = learn.Observe(*c.state, &f, now)
 	default: // nobody needs a state yet: only how fast calls leave is noted
 		c.mark(&f)
 	}
 	if c.begun {
 		c.replan(now)
 	}
-	changed, told := c.changed(now)
+	n := c.changed(now)
 	c.mu.Unlock()
-	if changed && c.tell != nil {
-		c.tell.learned(ctx, told)
+	if (n.event || n.line) && c.tell != nil {
+		c.tell.learned(ctx, n)
 	}
 }
 
@@ -126,8 +126,7 @@ func (c *Course) begin(f *learn.Fact) {
 	if c.begun {
 		return
 	}
-	c.begun = true
-	c.state = learn.New(c.setting)
+	c.begun, c.state = true, new(learn.New(c.setting))
 	if c.first.Ordinal > 0 {
 		c.state.Met(f.Landed.Sub(f.Departed), c.first, c.marks)
 	}

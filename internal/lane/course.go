@@ -29,23 +29,29 @@ type Course struct {
 	freed  atomic.Int64  // Instant at which the last call landed
 	steers atomic.Bool   // the plan decides
 
-	mu      sync.Mutex
-	begun   bool // state was made
-	marks   [2]learn.Mark
-	first   learn.Mark
-	state   learn.State
-	plan    learn.Plan
-	pace    throttle.Limiter  // of the plan's rate; nil: it has none
-	flights map[uint64]flight // calls that departed while the plan decides, by ID
-	left    throttle.Instant  // when the last of them departed
-	told    learn.Known       // what tell was told last
-	toldAt  throttle.Instant  // when that was
-	fleet   *fleet            // nil: no other process shares the lane
+	mu       sync.Mutex
+	begun    bool // state was made
+	marks    [2]learn.Mark
+	first    learn.Mark
+	state    *learn.State // unlearned, if begun is false: most lanes need none, and it is large
+	plan     learn.Plan
+	pace     throttle.Limiter  // of the plan's rate; nil: it has none
+	flights  map[uint64]flight // calls that departed while the plan decides, by ID
+	left     throttle.Instant  // when the last of them departed
+	told     learn.Known       // in the last event
+	toldAt   throttle.Instant  // when that was
+	logged   learn.Known       // in the last line of log
+	standing learn.Known       // the estimate that has stood since stands
+	stands   throttle.Instant
+	fleet    *fleet // nil: no other process shares the lane
 }
 
-// A teller is told, without a lock, when what is known has changed.
+// unlearned is the state of a course that has none. It is never written.
+var unlearned learn.State
+
+// A teller receives, without a lock, the news of what is known.
 type teller interface {
-	learned(context.Context, learn.Known)
+	learned(context.Context, news)
 }
 
 // NewCourse returns the course of a lane of which nothing is known. If tell is
@@ -58,7 +64,8 @@ func NewCourse(set learn.Setting, tell teller) *Course {
 
 // reset forgets everything but the setting.
 func (c *Course) reset() {
-	c.begun, c.pace, c.plan, c.told = false, nil, learn.Plan{}, learn.Known{}
+	c.begun, c.state, c.pace, c.plan = false, &unlearned, nil, learn.Plan{}
+	c.told, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
 	c.flights = nil // what flies is known by how the course stood as it left
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
 	c.steers.Store(false)
@@ -71,11 +78,12 @@ func (c *Course) reset() {
 	}
 }
 
-// Forget makes the course forget what it has learned.
+// Forget makes the course forget what it has learned. In a fleet all processes do, also if
+// this one has not heard yet what they have learned.
 func (c *Course) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.together() {
+	if c.fleet != nil {
 		c.say(learn.AppendForget(nil))
 		return
 	}
@@ -90,7 +98,9 @@ func (c *Course) Configure(now throttle.Instant, set learn.Setting) {
 	if set.Spread, set.Shared = c.setting.Spread, c.setting.Shared; set == c.setting {
 		return
 	}
-	c.setting, c.state.Setting = set, set
+	if c.setting = set; c.begun {
+		c.state.Setting = set
+	}
 	c.most.Store(0)
 	if set.Configured == 0 && c.fleet == nil {
 		c.unbind()
@@ -134,13 +144,13 @@ func (c *Course) Adopt(of *Course) {
 	c.reset()
 }
 
-// Resume says that what the vendor told no longer holds, by the word of an
-// operator.
+// Resume ends a wait that the vendor asked for, because an operator says so. In a fleet all
+// processes end it, also if this one has not heard of it yet.
 func (c *Course) Resume(now throttle.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.together():
+	case c.fleet != nil:
 		c.say(learn.AppendResume(nil))
 	case c.begun:
 		c.state.Resume(now)

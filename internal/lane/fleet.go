@@ -59,7 +59,7 @@ const (
 	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
-	farthest  = 250 * time.Millisecond // plans are for no later
+	farthest  = 250 * time.Millisecond // plans are for no later, but in a window that lasts longer
 	later     = 100 * time.Millisecond
 	late      = 50 * time.Millisecond // permits for no later are not worth a revocation
 )
@@ -83,7 +83,7 @@ func (c *Course) Share(with throttle.Replicator, learns bool) {
 func (c *Course) startShared() {
 	f := c.fleet
 	f.begun, f.met, f.facts, f.rate, f.every = false, false, nil, 0, 1
-	c.begun, c.state = true, learn.New(c.setting)
+	c.begun, c.state = true, new(learn.New(c.setting))
 	c.most.Store(0) // the plan bounds them
 	c.steers.Store(true)
 	c.plan = c.planned(0)
@@ -266,10 +266,10 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		if quickens {
 			s.quickens = now.Add(brake)
 		}
-		urgent = s.note(&c.state, f, c.hold() > now) || quickens
+		urgent = s.note(c.state, f, c.hold() > now) || quickens
 		s.met = true
 	case !c.state.Quiet(&f):
-		c.state = learn.Observe(c.state, &f, now)
+		*c.state = learn.Observe(*c.state, &f, now)
 		c.replan(now)
 	}
 	if urgent {
@@ -292,7 +292,7 @@ func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 	held := max(s.view.Ordinal-f.Ordinal, 1)
 	shift(s.view.ClockOffset, &f.Departed, &f.Landed)
 	f.Granted = s.view.Ordinal
-	next := learn.Observe(c.state, &f, c.clock(now))
+	next := learn.Observe(*c.state, &f, c.clock(now))
 	p := next.Plan(c.clock(now), s.view.Ordinal)
 	rate := cmp.Or(p.Rate, math.Inf(1))
 	if set := c.setting.Configured; set > 0 {
@@ -314,7 +314,7 @@ func (c *Course) flying(f *learn.Fact) int {
 
 // meeting returns what was known before the first fact that is told.
 func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
-	s := &c.state
+	s := c.state
 	m := &learn.Meeting{Took: time.Duration(s.RTT * 1e9), First: s.End.At, Cap: float64(f.Flying) * c.fleet.share}
 	if s.RTT == 0 {
 		m.Took, m.First = f.Landed.Sub(f.Departed), f.Departed
@@ -395,22 +395,22 @@ func (c *Course) Apply(told []byte, ordinal int64, at throttle.Instant) {
 	c.state.Hear(told, ordinal, at)
 	c.heard()
 	now := at.Add(-c.fleet.view.ClockOffset)
-	changed, known := c.changed(now)
+	n := c.changed(now)
 	c.mu.Unlock()
-	if changed && c.tell != nil {
-		c.tell.learned(context.Background(), known)
+	if (n.event || n.line) && c.tell != nil {
+		c.tell.learned(context.Background(), n)
 	}
 }
 
 // begins makes the state that of all.
 func (c *Course) begins() {
-	c.fleet.begun, c.state = true, learn.New(c.setting)
+	c.fleet.begun, c.state = true, new(learn.New(c.setting))
 }
 
 // heard follows a state that has changed.
 func (c *Course) heard() {
 	f := c.fleet
-	if c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
+	if *c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
 		c.reset()
 		return
 	}
@@ -423,7 +423,7 @@ func (c *Course) Snapshot() []byte {
 	defer c.mu.Unlock()
 	s := learn.New(c.setting)
 	if c.fleet.begun {
-		s = c.state
+		s = *c.state
 	}
 	b, _ := s.AppendBinary(nil) // never an error
 	return b
@@ -441,12 +441,21 @@ func (c *Course) Restore(learned []byte) {
 
 // planNext returns the plan for the next departure that the store lets go. That leaves
 // after the last one, which may be to come, so the plan is for the state of the
-// vendor's quota then.
+// vendor's quota then. What is left of a window is spread from the last one on, or more
+// would be promised than there is time for, and the rest would depart in the next window.
 func (c *Course) planNext(v throttle.FleetState) learn.Plan {
+	granted := v.Ordinal
 	if v.Last <= v.Now {
-		return c.state.Plan(v.Now, c.granted(v.Now.Add(-v.ClockOffset)))
+		granted = c.granted(v.Now.Add(-v.ClockOffset))
 	}
-	return c.state.Plan(min(v.Last, v.Now.Add(farthest)), v.Ordinal)
+	for _, back := range v.Canceled { // the call that this plan is for gives them back
+		granted -= back.Count
+	}
+	at := min(v.Last, v.Now.Add(farthest))
+	if v.Last < c.state.Ends(v.Now) {
+		at = v.Last
+	}
+	return c.state.Plan(max(v.Now, at), granted)
 }
 
 // Pacing implements [throttle.Learner].

@@ -306,7 +306,8 @@ func (g *gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 		if room == 0 {
 			return
 		}
-		n, line = room, first(line, room)
+		// At least two: others are in line, and permits in hand may be theirs.
+		n, line = max(room, 2), first(line, room)
 	}
 	r.Fetch(now, n, line)
 }
@@ -325,6 +326,17 @@ func (g *gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]
 		return nil
 	}
 	return l.Lend(now, until, line)
+}
+
+// Holder returns the place in line of a caller for whom the limiter has permits that are
+// due, though it has none for the head; -1: there is none.
+func (g *gate) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int {
+	if h, ok := g.Limiter.(interface {
+		Holder(throttle.Instant, iter.Seq[throttle.Request]) int
+	}); ok {
+		return h.Holder(now, line)
+	}
+	return -1
 }
 
 // room returns for how many of n calls in line permits are had: for those who may

@@ -1,12 +1,17 @@
 package lane
 
 import (
+	"log/slog"
 	"math"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 	"github.com/weirgo/weir/throttle/limitertest"
 )
@@ -49,4 +54,49 @@ func TestWaitingOverAGateOfRedis(t *testing.T) {
 		Tick:   time.Microsecond,
 		Shared: true,
 	}.Run(t)
+}
+
+// Urgent calls of 1 beside calls of 10 leave the others theirs over a gate too, also if
+// there is room in flight for one of them at a time.
+func TestAGateOfRedisKeepsThePermitsOfOthers(t *testing.T) {
+	for _, most := range []int64{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			store := distributed.New(redispipe.Start(t, time.Millisecond).Client(t), "holder")
+			store.Logger = slog.New(slog.DiscardHandler)
+			defer store.Close()
+			limiter, err := openGates{store}.Limiter("lane", throttle.TokenBucket(300, time.Second, 10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := limiter.(*gate)
+			g.bound.most = most
+			q, used, calls := shaping.NewQueue(limiter), new(atomic.Int64), new(atomic.Uint64)
+			call := func(turn shaping.Turn, every time.Duration) {
+				for {
+					turn = shaping.Turn{ID: calls.Add(1), N: turn.N, Priority: turn.Priority}
+					if q.WaitTurn(t.Context(), &turn) != nil {
+						return
+					}
+					used.Add(int64(turn.N))
+					if most > 0 {
+						time.Sleep(10 * time.Millisecond)
+						g.bound.land()
+						g.wake()
+					}
+					time.Sleep(every)
+				}
+			}
+			var wg sync.WaitGroup
+			wg.Go(func() { call(shaping.Turn{N: 1, Priority: shaping.PriorityHigh}, 100*time.Millisecond) })
+			for range 20 {
+				wg.Go(func() { call(shaping.Turn{N: 10}, 0) })
+			}
+			time.Sleep(5 * time.Second)
+			q.Close()
+			wg.Wait()
+			if n := used.Load(); n < 1470 {
+				t.Errorf("most in flight %d: %d permits were used in 5s, want 1470 of 1500 at least", most, n)
+			}
+		})
+	}
 }

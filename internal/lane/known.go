@@ -21,9 +21,10 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	if s.Import(m); s.Mode == learn.Start {
 		return
 	}
-	c.begun, c.state = true, s
+	c.begun, c.state = true, &s
 	c.replan(now)
 	c.told = c.state.Known(c.plan)
+	c.logged = c.told
 }
 
 // Export returns what was learned, for a later course. It returns false if
@@ -47,35 +48,68 @@ func (c *Course) Known() learn.Known {
 	return c.state.Known(c.plan)
 }
 
-// changed reports whether what is known is to be told: it differs by a tenth
-// from what was told last, and that was told long enough ago.
-func (c *Course) changed(now throttle.Instant) (bool, learn.Known) {
-	k := learn.Known{}
-	if c.begun && now.Sub(c.toldAt) >= tellEvery {
-		k = c.state.Known(c.plan)
-	}
-	k.Probing = false // is no news
-	if k == (learn.Known{}) || math.Abs(k.Rate-c.told.Rate) <= c.told.Rate/10 && (k.InFlight == 0) == (c.told.InFlight == 0) &&
-		math.Abs(float64(k.InFlight-c.told.InFlight)) <= float64(c.told.InFlight)/10 {
-		return false, k
-	}
-	c.told, c.toldAt = k, now
-	return true, k
+// news is what a lane reports of its estimate.
+type news struct {
+	known       learn.Known
+	event, line bool // to the span of a call, to the log
 }
 
-// tellEvery is the shortest time between two reports of one lane. A limit that
+// changed returns the news of what is known. An event is due if the estimate differs by
+// a tenth from that of the last event. The first estimates of a search may be many times
+// too high, and the next refusals correct them. So a line of log is due only if the
+// estimate is narrow, has stood for a while, and differs from the last line.
+func (c *Course) changed(now throttle.Instant) (n news) {
+	if !c.begun {
+		return news{}
+	}
+	k := c.state.Known(c.plan)
+	if k.Probing = false; k == (learn.Known{}) { // is no news
+		return news{}
+	}
+	if n.known = k; now.Sub(c.toldAt) >= tellEvery && !near(k, c.told, 0.1) {
+		n.event, c.told, c.toldAt = true, k, now
+	}
+	if !near(k, c.standing, standingWithin) || !c.state.Narrow(k) {
+		c.standing, c.stands = k, now
+	}
+	if now.Sub(c.stands) >= standsFor && !near(k, c.logged, logChange) {
+		n.line, c.logged = true, k
+	}
+	return n
+}
+
+// near reports whether k differs from what was known by no more than a share of it.
+func near(k, known learn.Known, share float64) bool {
+	return math.Abs(k.Rate-known.Rate) <= known.Rate*share && (k.InFlight == 0) == (known.InFlight == 0) &&
+		math.Abs(float64(k.InFlight-known.InFlight)) <= float64(known.InFlight)*share
+}
+
+// An estimate is logged when it has been narrow and within a fifth for standsFor, if it
+// differs by more than a quarter from the estimate that was logged last.
+const (
+	standsFor      = 10 * time.Second
+	standingWithin = 0.2
+	logChange      = 0.25
+)
+
+// tellEvery is the shortest time between two events of one lane. A limit that
 // changes is news, but the steps of a search are not.
 const tellEvery = 5 * time.Second
 
-// learned tells the log and the observer what was learned.
-func (l *Lane) learned(ctx context.Context, k learn.Known) {
-	l.observer.Learned(ctx, k)
-	with := []any{"lane", l.key}
-	if k.Rate > 0 {
-		with = append(with, "per_second", math.Round(k.Rate*100)/100)
+// learned reports to the observer and the log what was learned.
+func (l *Lane) learned(ctx context.Context, n news) {
+	if n.event {
+		l.observer.Learned(ctx, n.known)
 	}
-	if k.InFlight > 0 {
-		with = append(with, "in_flight", k.InFlight)
+	if !n.line {
+		return
+	}
+	with := []any{"lane", l.key}
+	if n.known.Rate > 0 {
+		with = append(with, "per_second", math.Round(n.known.Rate*100)/100)
+	}
+	if n.known.InFlight > 0 {
+		with = append(with, "in_flight", n.known.InFlight)
 	}
 	l.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }

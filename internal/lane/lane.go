@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,6 +29,7 @@ type Lane struct {
 	observer Observer
 
 	users     atomic.Int64 // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
+	listed    atomic.Bool  // its table knows that it may be idle
 	used      atomic.Int64 // Instant of the last departure
 	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
 	toldTo    atomic.Int64 // Instant; end of the last pause that was news; zero: there was none
@@ -40,6 +42,7 @@ type Lane struct {
 
 	hook   shaping.Hook
 	shared bool     // by the keys beyond the bound
+	home   *table   // its table; nil: it is in none
 	place  int      // index in its table, under the lock of the lanes
 	sub    *sublane // of a sub-lane; nil: it is none
 }
@@ -176,8 +179,22 @@ func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
 // Waiting returns the number of requests in line.
 func (l *Lane) Waiting() int { return l.queue.Waiting() }
 
-// Return gives back what the turn was granted last.
-func (l *Lane) Return(t *shaping.Turn) { l.queue.Return(t) }
+// Late reports whether the turn's last departure was charged so long ago that
+// its permits hold no more.
+func (l *Lane) Late(t *shaping.Turn) bool {
+	charged := t.Departure().Charged
+	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
+}
+
+// Return gives back what the turn was granted last. If it is too late for that,
+// the limits of this process are settled, as if nothing had been granted.
+func (l *Lane) Return(t *shaping.Turn) {
+	d, late := t.Departure(), l.Late(t)
+	l.queue.Return(t)
+	if _, remote := l.gate.Limiter.(throttle.Remote); late && !remote {
+		l.queue.Settle(d, throttle.Request{})
+	}
+}
 
 // Charge charges a departure once more.
 func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
@@ -242,15 +259,15 @@ func (l *Lane) enter() bool { return l.users.Add(1) > 0 }
 
 // Leave counts a request out that had this turn. If t is nil, it had none.
 func (l *Lane) Leave(t *shaping.Turn) {
-	if t == nil {
-		l.users.Add(-1)
-		return
+	if t != nil {
+		// A request that was rejected at once has used nothing.
+		if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load() {
+			l.used.Store(at)
+		}
 	}
-	// A request that was rejected at once has used nothing.
-	if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load() {
-		l.used.Store(at)
+	if l.users.Add(-1) == 0 && !l.listed.Load() && l.home != nil {
+		l.home.list(l)
 	}
-	l.users.Add(-1)
 }
 
 // age returns for how long the lane was not used.
@@ -284,6 +301,29 @@ func (l *Lane) whole(old bool) bool {
 		}
 	}
 	return true
+}
+
+// rests returns how long a lane of such an age that may not go now should not be asked
+// again: until its buckets are full or its pause ends. Windows are looked at eight times.
+// If neither holds the lane, it is an eighth of its age.
+func (l *Lane) rests(age time.Duration) time.Duration {
+	s := l.queue.State()
+	seconds := 0.0
+	for _, limit := range s.Limits {
+		whole := limit.Limit.Per.Seconds() / 8
+		switch limit.Limit.Algorithm {
+		case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA, throttle.AlgorithmLeakyBucket:
+			whole = limit.Utilization * float64(max(limit.Limit.Burst, 1)) / limit.Limit.PerSecond()
+		}
+		if limit.Utilization > 0 {
+			seconds = max(seconds, whole)
+		}
+	}
+	wait := max(s.Paused, time.Duration(min(seconds, idle.Seconds())*float64(time.Second)))
+	if wait == 0 {
+		wait = age / 8
+	}
+	return min(max(wait, 10*time.Millisecond), idle)
 }
 
 // close ends the line and the limiter.

@@ -120,7 +120,7 @@ func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, 
 	told := false
 	defer func() {
 		if !told { // Opened panicked
-			l.users.Add(-1)
+			l.Leave(nil)
 		}
 	}()
 	s.settings.Opened(key, shared)

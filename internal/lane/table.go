@@ -2,31 +2,44 @@ package lane
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // idle is how long an unused lane stays in the table.
 const idle = 10 * time.Minute
 
-// examined is how many lanes are looked at each time that one is made. So each
-// new key costs the same in a table of any size, and there is no sweep, which a
-// million lanes would make long. It is a prime, so that it does not divide the
-// size of most tables and different lanes are looked at together each time.
+// examined is how many idle lanes are compared each time that one is made. The least
+// recently used of them goes.
 const examined = 17
 
-// asked is how many of those are asked whether they may go. That costs more
-// than a look.
+// asked is how many of them are asked whether they may go while there is room.
 const asked = 4
 
+// askedMost is how many lanes are asked for one new key in a full table. That takes a few
+// milliseconds, once: a lane that may not go is not asked again before it may.
+const askedMost = 10_000
+
 // A table is a bounded set of lanes. Lanes are found without a lock. Everything
-// else is done under the lock of the lanes that the table belongs to.
+// else is done under the lock of the lanes that the table belongs to, but for the list
+// of idle lanes.
+//
+// Each lane but those in use stands either in idle or in resting. A lane comes into
+// idle when its last user leaves, and stays there when others enter: so a call costs
+// nothing for it. Those in use are sorted out when a new key needs a place.
 type table struct {
 	keep  time.Duration // how long an unused lane stays
 	index sync.Map      // lane.name -> *Lane
 	all   []*Lane       // in any order
-	hand  int           // index in all of the lane that is looked at next
+
+	resting resting // lanes that may not go before an instant
+
+	mu   sync.Mutex // the innermost
+	idle []*Lane    // the first came first
 }
 
 // find returns the lane of that name, or nil. The lane may be on its way out.
@@ -37,30 +50,51 @@ func (t *table) find(name string) *Lane {
 	return nil
 }
 
-// add adds a lane.
+// add adds a lane, which is in use.
 func (t *table) add(l *Lane) {
-	l.place = len(t.all)
+	l.home, l.place = t, len(t.all)
 	t.all = append(t.all, l)
 	t.index.Store(l.name(), l)
 }
 
+// list puts a lane that nobody is in into the list of idle lanes.
+func (t *table) list(l *Lane) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l.listed.CompareAndSwap(false, true) {
+		t.idle = append(t.idle, l)
+	}
+}
+
 // room reports whether there is room for one more lane within the bound. It
-// returns the lanes that it has removed, which the caller closes. Among the
-// next few lanes it removes those that were unused for long and, if the table
-// is full, the one that was used least recently and may go.
+// returns the lanes that it has removed, which the caller closes. Of the idle lanes it
+// removes those that were unused for long and, if the table is full, one that was used
+// less recently than others and may go.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
-	full := len(t.all) >= bound
-	for i, c := range t.unused() {
-		if i == asked || c.age <= t.keep && !full {
+	t.wake(throttle.InstantOf(time.Now()))
+	full, most := len(t.all) >= bound, asked
+	if full {
+		most = askedMost
+	}
+	for n := 0; n < most; {
+		candidates := t.unused()
+		for i, c := range candidates {
+			if n >= most || c.age <= t.keep && !full {
+				t.relist(candidates[i:])
+				return !full, gone
+			}
+			n++
+			if c.lane.retire(c.age > idle) {
+				t.remove(c.lane)
+				gone = append(gone, c.lane)
+				full = len(t.all) >= bound
+				continue
+			}
+			heap.Push(&t.resting, rest{c.lane, throttle.InstantOf(time.Now()).Add(c.lane.rests(c.age))})
+		}
+		if !full || len(candidates) == 0 {
 			break
 		}
-		if c.lane.retire(c.age > idle) {
-			gone = append(gone, c.lane)
-			full = len(t.all)-len(gone) >= bound
-		}
-	}
-	for _, l := range gone {
-		t.remove(l)
 	}
 	return !full, gone
 }
@@ -71,18 +105,65 @@ type candidate struct {
 	age  time.Duration // since it was used
 }
 
-// unused returns those of the next few lanes that have nobody in them. The
-// least recently used comes first.
+// unused takes the next few lanes that nobody is in out of the list of idle lanes. The
+// least recently used comes first. Lanes in use come back when they are left.
 func (t *table) unused() []candidate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	candidates := make([]candidate, 0, examined)
-	for range min(examined, len(t.all)) {
-		t.hand = (t.hand + 1) % len(t.all)
-		if l := t.all[t.hand]; l.users.Load() == 0 {
+	for len(candidates) < examined && len(t.idle) > 0 {
+		l := t.idle[0]
+		t.idle[0], t.idle = nil, t.idle[1:]
+		if l.users.Load() == 0 {
+			candidates = append(candidates, candidate{l, l.age()})
+			continue
+		}
+		l.listed.Store(false)
+		if l.users.Load() == 0 && l.listed.CompareAndSwap(false, true) { // it was left meanwhile
 			candidates = append(candidates, candidate{l, l.age()})
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.age, a.age) })
 	return candidates
+}
+
+// relist puts back what unused has taken.
+func (t *table) relist(candidates []candidate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range candidates {
+		t.idle = append(t.idle, c.lane)
+	}
+}
+
+// wake puts the lanes that may go by now back into the list of idle lanes.
+func (t *table) wake(now throttle.Instant) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.resting) > 0 && t.resting[0].until <= now {
+		t.idle = append(t.idle, heap.Pop(&t.resting).(rest).lane)
+	}
+}
+
+// A rest is a lane that may not go before an instant.
+type rest struct {
+	lane  *Lane
+	until throttle.Instant
+}
+
+// resting is a heap of lanes. The one that may go first is on top.
+type resting []rest
+
+func (r resting) Len() int           { return len(r) }
+func (r resting) Less(i, j int) bool { return r[i].until < r[j].until }
+func (r resting) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *resting) Push(x any)        { *r = append(*r, x.(rest)) }
+func (r *resting) Pop() any {
+	last := len(*r) - 1
+	x := (*r)[last]
+	(*r)[last] = rest{}
+	*r = (*r)[:last]
+	return x
 }
 
 // remove removes a lane.

@@ -79,21 +79,37 @@ func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) 
 	return s.settings.inPlace(old, limits)
 }
 
-// inPlace returns the limits in an order in which each unit has the place that
-// it had, because the costs of requests in line are stored by place. If a
-// request costs the same for all limits, any order will do.
+// likenesses say which new limit takes the place of an old one of the same unit: that
+// of the same name, or else the first of the same length and algorithm, or else the first.
+var likenesses = [...]func(o, l throttle.Limit) bool{
+	func(o, l throttle.Limit) bool { return o.Name != "" && o.Name == l.Name },
+	func(o, l throttle.Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm },
+	func(o, l throttle.Limit) bool { return true },
+}
+
+// inPlace returns the limits in an order in which each has the place of the old one
+// that it replaces, because the costs of requests in line are stored by place, and
+// names that nobody gave are made of places.
 func (s *Settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, error) {
-	if !s.Priced {
-		return limits, nil
-	}
 	rest := slices.Clone(limits)
-	ordered := make([]throttle.Limit, 0, len(limits))
-	for _, o := range old {
-		i := slices.IndexFunc(rest, func(l throttle.Limit) bool { return unitOf(l) == unitOf(o) })
-		if i < 0 {
-			return nil, fmt.Errorf("no limit of %q is left, and requests in line were priced in that", unitOf(o))
+	places := make([]*throttle.Limit, len(old))
+	for _, like := range likenesses {
+		for i, o := range old {
+			j := slices.IndexFunc(rest, func(l throttle.Limit) bool { return unitOf(l) == unitOf(o) && like(o, l) })
+			if places[i] == nil && j >= 0 {
+				l := rest[j]
+				places[i], rest = &l, slices.Delete(rest, j, j+1)
+			}
 		}
-		ordered, rest = append(ordered, rest[i]), slices.Delete(rest, i, i+1)
+	}
+	ordered := make([]throttle.Limit, 0, len(limits))
+	for i, l := range places {
+		switch {
+		case l != nil:
+			ordered = append(ordered, *l)
+		case s.Priced:
+			return nil, fmt.Errorf("no limit of %q is left, and requests in line were priced in that", unitOf(old[i]))
+		}
 	}
 	return append(ordered, rest...), nil
 }
