@@ -79,7 +79,15 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			if q.mayOvertake() && q.overtake(w, now) {
 				continue
 			}
-			return true
+			if w = q.holds(now); w == nil {
+				return true
+			}
+			if at, err = q.take(w, now); err == nil && at > now {
+				return true
+			}
+			if err == nil && w != q.line.first() {
+				q.line.owe(w)
+			}
 		}
 		if err != nil {
 			q.sendAway(w, err)
@@ -88,6 +96,26 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 		q.letGo(w, outcome{charged: at, granted: now, due: max(at, due)})
 	}
 	return false
+}
+
+// holds returns a caller in line who holds permits that are due, though the head does
+// not; nil: there is none.
+func (q *Queue) holds(now throttle.Instant) *waiter {
+	r := q.remote.Load()
+	if r == nil || r.holder == nil {
+		return nil
+	}
+	place := r.holder.Holder(now, r.line)
+	if place < 0 {
+		return nil
+	}
+	for w := range q.line.inOrder() {
+		if place == 0 {
+			return w
+		}
+		place--
+	}
+	return nil
 }
 
 // expire rejects the callers whose deadline has come or cannot be met any more. It
@@ -110,7 +138,7 @@ func (q *Queue) expire(now throttle.Instant) (again bool) {
 
 // dismiss rejects w because of its deadline.
 func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
-	err := q.rejection(ErrDeadline, f, now)
+	err := q.rejection(q.lateFor(w), f, now)
 	err.Waiting-- // the others
 	q.sendAway(w, err)
 }

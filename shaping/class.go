@@ -2,33 +2,38 @@ package shaping
 
 import (
 	"container/heap"
-	"iter"
+	"maps"
+	"math"
 )
 
-// idleTenants is the most tenants without waiting callers of which a class
-// remembers what they had. A tenant that is forgotten is as good as new: it
-// departs earlier than its share by one caller.
-const idleTenants = 1000
+// idleTenants is how many names a class keeps before it looks which of them still count.
+const idleTenants = 1024
 
-// A class holds the callers of one priority. Its tenants share by start-time
-// fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996). Each departure has a
-// start. That is the end of the tenant's last departure or, if the tenant was
-// idle, the start of the class's last one. The departure ends cost/weight
-// later. The least start departs next. So while two tenants wait, what they get
-// differs from their shares by no more than one departure of each. Of
+// maxWeight bounds a weight. The sums of such weights are exact.
+const maxWeight = 1_000_000_000
+
+// A class holds the callers of one priority. Its tenants share by the virtual time of
+// weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM 1989). Each departure
+// moves that time by its cost, divided by the sum of the weights of the tenants that wait.
+// Each departure of a tenant has a start: the end of its last departure or, if the tenant
+// was idle, the virtual time at which it came. The departure ends cost/weight later. The
+// least start departs next. So while two tenants wait, what they get differs from
+// their shares by no more than one departure of each. Of
 //
 //	a, a, a, a (weight 1), b, b (weight 2), all of cost 1
 //
-// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a.
-//
-// A caller has its start when it becomes its tenant's first, not when it comes.
-// So a caller that gives up costs its tenant nothing.
+// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a. Callers who
+// come under a new name each time begin where a tenant is that has had its share: they
+// delay one that waits by one departure each. A caller that gives up costs its tenant
+// nothing.
 type class struct {
 	priority Priority
+	kept     int32              // names, from which on it looks which of them still count
 	tenants  byStart            // those of whom somebody waits
+	weights  float64            // the sum of theirs
 	named    map[string]*tenant // tenants by name; nil: there are none
 	nameless tenant             // the tenant of callers that name none
-	now      float64            // start of the last departure
+	now      float64            // virtual time
 	owed     float64            // cost that this class and those below may spend before a more urgent one
 	saver    *waiter            // the costliest caller for whom that is saved; nil: nobody
 }
@@ -36,11 +41,11 @@ type class struct {
 // A tenant is one of those who share a class.
 type tenant struct {
 	class   *class
-	weight  float64
 	waiting byPlace
-	index   int     // 1 + index in class.tenants; 0: nobody waits
+	weight  float32
+	index   int32   // 1 + index in class.tenants; 0: nobody waits
 	start   float64 // of its first caller's departure
-	end     float64 // of its last departure
+	end     float64 // of its last departure; if others overtook the first, later than start
 	cost    float64 // of all its callers in line
 	last    place   // the last place that any of them had
 }
@@ -62,31 +67,29 @@ func (c *class) enter(w *waiter, u urgency) {
 	}
 }
 
-// order puts t where its first caller belongs now. A turn that comes back keeps
-// its place, because it has paid for it.
+// order puts t where its first caller belongs now.
 func (c *class) order(t *tenant) {
 	if t.waiting.Len() == 0 {
-		heap.Remove(&c.tenants, t.index-1)
+		heap.Remove(&c.tenants, int(t.index)-1)
+		c.weights -= float64(t.weight)
 		return
 	}
-	if t.start = c.now; !t.waiting.first().back {
-		t.start = max(c.now, t.end)
-	}
-	if t.index == 0 {
+	if t.index == 0 { // it was idle
+		t.end = max(t.end, c.now)
+		c.weights += float64(t.weight)
+		t.start = t.end
 		heap.Push(&c.tenants, t)
 		return
 	}
-	heap.Fix(&c.tenants, t.index-1)
+	t.start = t.end
+	heap.Fix(&c.tenants, int(t.index)-1)
 }
 
-// charge counts the departure of w. If w overtakes the caller who is next, its
-// tenant pays for it, but no other caller's start moves.
+// charge counts the departure of w. If w overtakes its tenant's first caller, the start of
+// that one stays, and the tenant pays with the next.
 func (c *class) charge(w *waiter) {
-	t := w.tenant
-	if c.first() == w {
-		c.now = max(c.now, t.start)
-	}
-	t.end = max(t.end, t.start) + w.cost/t.weight
+	c.now += w.cost / c.weights
+	w.tenant.end += w.cost / float64(w.tenant.weight)
 }
 
 // save makes next, whom c and those below let go next, the caller for whom c saves,
@@ -145,55 +148,40 @@ func (c *class) left(t *tenant, first *waiter) {
 
 // reset forgets what tenants had, because nobody waits.
 func (c *class) reset() {
-	c.named, c.now, c.owed, c.saver = nil, 0, 0, nil
-	c.nameless.start, c.nameless.end = 0, 0
+	c.named, c.kept, c.now, c.owed, c.saver = nil, 0, 0, 0, nil
+	c.nameless.end = 0
 }
 
-// tenant returns the tenant of a caller, with the weight that was named last.
+// tenant returns the tenant of a caller, with the weight that was named last. Callers
+// without a name have no weight to name.
 func (c *class) tenant(u urgency) *tenant {
-	t := &c.nameless
+	t, weight := &c.nameless, float32(1)
 	if u.tenant != "" {
+		weight = u.weightOrOne()
 		if t = c.named[u.tenant]; t == nil {
 			t = c.open(u.tenant)
 		}
 	}
-	t.class, t.weight = c, u.weightOrOne()
+	if t.index > 0 {
+		c.weights += float64(weight) - float64(t.weight)
+	}
+	t.class, t.weight = c, weight
 	return t
 }
 
-// open makes a tenant of that name.
+// open makes a tenant of that name. An idle tenant that had no more than its share is as
+// good as new. Those are forgotten whenever the names have doubled since the last look.
 func (c *class) open(name string) *tenant {
+	if len(c.named) >= max(int(c.kept), idleTenants) {
+		maps.DeleteFunc(c.named, func(_ string, t *tenant) bool { return t.index == 0 && t.end <= c.now })
+		c.kept = int32(min(2*len(c.named), math.MaxInt32))
+	}
 	if c.named == nil {
 		c.named = make(map[string]*tenant)
-	}
-	if len(c.named) >= len(c.tenants)+idleTenants {
-		c.forget()
 	}
 	t := new(tenant)
 	c.named[name] = t
 	return t
-}
-
-// forget drops the idle tenants whose past no longer counts. If too many others
-// are idle, it drops these too.
-func (c *class) forget() {
-	idle := 0
-	for name, t := range c.named {
-		switch {
-		case t.index > 0:
-		case t.end <= c.now:
-			delete(c.named, name)
-		default:
-			idle++
-		}
-	}
-	if idle > idleTenants/2 {
-		for name, t := range c.named {
-			if t.index == 0 {
-				delete(c.named, name)
-			}
-		}
-	}
 }
 
 // byStart is a heap of tenants, the next to depart at its root.
@@ -208,12 +196,12 @@ func (l byStart) Less(i, j int) bool {
 }
 func (l byStart) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
-	l[i].index, l[j].index = i+1, j+1
+	l[i].index, l[j].index = int32(i)+1, int32(j)+1
 }
 func (l *byStart) Push(x any) {
 	t := x.(*tenant)
 	*l = append(*l, t)
-	t.index = len(*l)
+	t.index = int32(len(*l))
 }
 func (l *byStart) Pop() any {
 	old := *l
@@ -224,36 +212,62 @@ func (l *byStart) Pop() any {
 	return t
 }
 
-// inOrder yields the class's callers in the order in which they depart if
-// nobody else comes. It sorts only what is looked at: the next caller is always
-// the least of a small heap. That heap holds the tenants looked at so far, and
-// their children in the heap of tenants.
-func (c *class) inOrder() iter.Seq[*waiter] {
-	return func(yield func(*waiter) bool) {
-		tenants := cursors{c.cursor(0)}
-		for len(tenants) > 0 {
-			t := tenants[0]
-			w := t.next()
-			if !yield(w) {
-				return
-			}
-			t.start = max(t.start, t.tenant.end) + w.cost/t.tenant.weight
-			if t.done() {
-				heap.Pop(&tenants)
-			} else {
-				heap.Fix(&tenants, 0)
-			}
-			if t.index < 0 {
-				continue
-			}
-			for _, child := range [...]int{2*t.index + 1, 2*t.index + 2} {
-				if child < len(c.tenants) {
-					heap.Push(&tenants, c.cursor(child))
-				}
-			}
-			t.index = -1
-		}
+// An order is the callers of a class in the order in which they depart if nobody else
+// comes. It sorts only what is looked at: the next caller is always the least of a small
+// heap. That heap holds the tenants looked at so far, and their children in the heap of
+// tenants.
+type order struct {
+	of   *class
+	heap cursors
+}
+
+func (c *class) inOrder() order { return order{c, cursors{c.cursor(0)}} }
+
+func (o *order) first() *waiter { return o.heap[0].peek() }
+
+// skip goes on to the next caller, and reports whether there is one.
+func (o *order) skip() bool {
+	t := o.heap[0]
+	w := t.next()
+	t.start = max(t.start, t.tenant.end) + w.cost/float64(t.tenant.weight)
+	if t.done() {
+		heap.Pop(&o.heap)
+	} else {
+		heap.Fix(&o.heap, 0)
 	}
+	if t.index >= 0 {
+		for _, child := range [...]int{2*t.index + 1, 2*t.index + 2} {
+			if child < len(o.of.tenants) {
+				heap.Push(&o.heap, o.of.cursor(child))
+			}
+		}
+		t.index = -1
+	}
+	return len(o.heap) > 0
+}
+
+// An ahead is a class as it will be if nobody else comes. Only its next caller is in it.
+type ahead struct {
+	class
+	order order
+	one   tenant
+	next  [1]*waiter
+}
+
+// look makes a the class c, as it is.
+func (a *ahead) look(c *class) {
+	a.priority, a.owed, a.saver = c.priority, c.owed, c.saver
+	a.order, a.next[0] = c.inOrder(), c.first()
+	a.one.waiting.all, a.tenants = a.next[:], byStart{&a.one}
+}
+
+// skip goes on to the next caller, and reports whether there is one.
+func (a *ahead) skip() bool {
+	if !a.order.skip() {
+		return false
+	}
+	a.next[0] = a.order.first()
+	return true
 }
 
 // A cursor looks at one tenant's callers in the order of their places.

@@ -201,7 +201,7 @@ func TestNothingIsOwedForATimeInWhichNobodyWaited(t *testing.T) {
 // A line tells in what order its callers would depart without being changed.
 func TestLineTellsItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &line{}
+		l := &line{share: rapid.SampledFrom([]float64{0, 0.05, 0.5}).Draw(t, "share")}
 		var all []*waiter
 		for i := range rapid.IntRange(1, 40).Draw(t, "callers") {
 			u := urgency{
@@ -215,6 +215,10 @@ func TestLineTellsItsOrder(t *testing.T) {
 			case 0:
 				l.depart(l.first())
 			case 1:
+				for range min(l.count-1, 5) {
+					l.depart(l.first())
+				}
+			case 2:
 				if w := rapid.SampledFrom(all).Draw(t, "who leaves"); w.index > 0 {
 					l.leave(w)
 				}
@@ -226,7 +230,7 @@ func TestLineTellsItsOrder(t *testing.T) {
 		}
 		var departed []int
 		for l.count > 0 {
-			w := l.classes[0].first() // what is owed to the others is not told
+			w := l.first()
 			departed = append(departed, w.n)
 			l.depart(w)
 		}
@@ -236,10 +240,49 @@ func TestLineTellsItsOrder(t *testing.T) {
 	})
 }
 
+// A weight of any size leaves when its tenant does: the others share as before.
+func TestAnyWeightLeavesTheOthersTheirShares(t *testing.T) {
+	l, names := &line{}, make(map[*waiter]string)
+	come := func(tenant string, weight, n int) {
+		for i := range n {
+			names[stood(l, urgency{tenant: tenant, weight: weight}, throttle.Instant(i+1), 1)] = tenant
+		}
+	}
+	come("most", math.MaxInt, 1)
+	come("a", 1, 4)
+	l.depart(l.first()) // most
+	l.depart(l.first())
+	come("b", 2, 4)
+	if got, want := departures(l, names), "a b b a b b a"; got != want {
+		t.Errorf("departed %s, want %s", got, want)
+	}
+	if l.normal.weights != 0 {
+		t.Errorf("nobody waits, with weights of %v", l.normal.weights)
+	}
+}
+
+// Names that come and go beside as many as are kept have all of them looked at once in as
+// many names, not for each.
+func TestTenantsAreForgottenManyAtATime(t *testing.T) {
+	l, looks := &line{}, 0
+	for i := range idleTenants - 1 {
+		stood(l, urgency{tenant: fmt.Sprint("stays ", i)}, 0, 1)
+	}
+	for i := range 2 * idleTenants {
+		before := len(l.normal.named)
+		l.leave(stood(l, urgency{tenant: fmt.Sprint("goes ", i)}, throttle.Instant(i+1), 1))
+		if len(l.normal.named) <= before {
+			looks++
+		}
+	}
+	if looks > 3 {
+		t.Errorf("%d names were looked at %d times for as many others, want 3 times at most", idleTenants, looks)
+	}
+}
+
 func TestTenantsAreForgotten(t *testing.T) {
 	l := &line{}
-	stays := stood(l, urgency{tenant: "stays"}, 0, 1)
-	stays.back = true // it keeps its place before everybody who comes, so the line is never empty
+	stays := stood(l, urgency{tenant: "stays"}, 0, 1) // so the line is never empty
 	for i := range 10 * idleTenants {
 		w := stood(l, urgency{tenant: fmt.Sprint("t", i)}, throttle.Instant(i+1), 1)
 		l.depart(w)

@@ -4,8 +4,8 @@
 // that waits. The limiter decides when permits may be spent. The queue holds
 // the callers in line, and binds a permit to a caller only when the caller
 // departs. So a cancelled caller costs nobody anything, a caller who comes back
-// overtakes those who came later, and a pause or a changed limit re-times
-// everybody in line.
+// overtakes those of its tenant who came later, and a pause or a changed limit
+// re-times everybody in line.
 //
 //	limiter, err := throttle.Local{}.Limiter("mail", throttle.LeakyBucket(10, time.Second))
 //	if err != nil { ... }
@@ -17,8 +17,8 @@
 //
 // The most urgent class goes first ([WithPriority]), except for a share of
 // departures that the other classes are guaranteed together. Inside a class the
-// tenants share by weight ([WithTenant]), so that a flood of one tenant delays
-// another's single call by one turn. Each tenant's callers go in the order of
+// tenants share by weight ([WithTenant]), so that a flood of one tenant, and of its
+// retries, delays another's single call by one turn. Each tenant's callers go in the order of
 // their first arrival. Callers without a priority or a tenant wait in the order
 // of arrival. If [Queue].MaxHeadDelay is set, callers who ask for less overtake
 // the head within that bound; otherwise nobody does.

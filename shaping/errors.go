@@ -16,7 +16,7 @@ var (
 	// ErrDeadline says that the wait would end, or ended, after the caller's
 	// deadline or the queue's longest wait. It also matches
 	// [context.DeadlineExceeded].
-	ErrDeadline error = deadlineError{}
+	ErrDeadline error = deadlineError{"wait ends after the deadline"}
 	// ErrQueueFull says that the line is full, or that a newcomer would be expected
 	// to wait for too long, and that this caller was chosen to go: see
 	// [Queue].Overflow.
@@ -25,13 +25,27 @@ var (
 	ErrClosed = errors.New("queue is closed")
 )
 
-// A deadlineError is ErrDeadline. It also matches context.DeadlineExceeded, and
-// is a timeout for package net.
-type deadlineError struct{}
+// errMaxWait is ErrDeadline for a caller whose longest wait ends before its deadline, or
+// who has no deadline.
+var errMaxWait error = deadlineError{"wait exceeds MaxWait"}
 
-func (deadlineError) Error() string        { return "wait ends after the deadline" }
-func (deadlineError) Timeout() bool        { return true }
-func (deadlineError) Is(target error) bool { return target == context.DeadlineExceeded }
+// A deadlineError matches ErrDeadline and context.DeadlineExceeded, and is a timeout for
+// package net.
+type deadlineError struct{ text string }
+
+func (e deadlineError) Error() string { return e.text }
+func (deadlineError) Timeout() bool   { return true }
+func (deadlineError) Is(target error) bool {
+	return target == ErrDeadline || target == context.DeadlineExceeded
+}
+
+// lateFor returns why the wait of w must end by its deadline.
+func (q *Queue) lateFor(w *waiter) error {
+	if q.deadlineOf(w.ctx) > w.deadline.Add(deadlineMargin) {
+		return errMaxWait
+	}
+	return ErrDeadline
+}
 
 // An Error says why a caller was rejected, at once or out of the line. It
 // unwraps to [ErrDeadline], [ErrQueueFull] or [ErrClosed].

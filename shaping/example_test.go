@@ -48,7 +48,7 @@ func ExampleError() {
 	}
 	// Output:
 	// <nil>
-	// daily report rate 24h0m0s wait ends after the deadline
+	// daily report rate 24h0m0s wait exceeds MaxWait
 }
 
 func ExampleQueue_Pause() {

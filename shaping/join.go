@@ -51,7 +51,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
-		if shed || q.line.first() != head { // shed, perhaps, or w was before it for a moment
+		if q.line.first() != head { // w was before it for a moment
 			q.advance(now)
 		}
 		return nil, nil, err

@@ -27,7 +27,6 @@ type waiter struct {
 	bytes  int64         // that its caller holds while it waits
 	index  int32         // 1 + index among its tenant's; 0: not in line
 	expiry int32         // 1 + index among the expiring; 0: not among them
-	back   bool          // its turn departed before
 	waits  bool          // it was put in line to wait
 	leaves atomic.Bool   // its caller has given up, and others take it out of line
 	out    outcome       // how it came out of the line
@@ -224,16 +223,38 @@ func (l *line) all() iter.Seq[*waiter] {
 	}
 }
 
-// inOrder yields the callers in line from first to last, as if the more urgent
-// class always went first.
+// inOrder yields the callers in line in the order in which they depart if nobody else
+// comes, the share of the less urgent classes included.
 func (l *line) inOrder() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
+		if len(l.classes) > 1 {
+			l.lookAhead(yield)
+			return
+		}
 		for _, c := range l.classes {
-			for w := range c.inOrder() {
-				if !yield(w) {
-					return
-				}
+			o := c.inOrder()
+			for yield(o.first()) && o.skip() {
 			}
+		}
+	}
+}
+
+// lookAhead yields the callers in line while more than one class is in it.
+func (l *line) lookAhead(yield func(*waiter) bool) {
+	then, classes := line{share: l.share}, make([]ahead, len(l.classes))
+	for i, c := range l.classes {
+		classes[i].look(c)
+		then.classes = append(then.classes, &classes[i].class)
+	}
+	for len(then.classes) > 0 {
+		w := then.first()
+		if !yield(w) {
+			return
+		}
+		then.owe(w)
+		i := slices.Index(l.classes, w.tenant.class)
+		if !classes[i].skip() {
+			then.classes = slices.DeleteFunc(then.classes, func(c *class) bool { return c == &classes[i].class })
 		}
 	}
 }

@@ -161,8 +161,9 @@ func TestSavingsOutlastCheaperOnes(t *testing.T) {
 	low := func(i int, tenant string, cost float64) *waiter {
 		return stood(l, urgency{priority: PriorityLow, tenant: tenant}, throttle.Instant(i), cost)
 	}
-	had, costly := low(1, "costly", 100), low(2, "costly", 100)
-	l.depart(had)
+	had, costly, leaves := low(1, "costly", 100), low(2, "costly", 100), low(3, "another", 100)
+	l.depart(had) // its tenant has had twice its share
+	l.leave(leaves)
 	n := 0
 	for i := range 10 { // each goes before the costly one, because its tenant had less
 		n += urgentBefore(l, low(100+i, "cheap", 1))

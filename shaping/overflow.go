@@ -2,6 +2,7 @@ package shaping
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ const (
 func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed bool, err error) {
 	switch {
 	case bound > w.deadline:
-		return false, q.reject(w, ErrDeadline, now)
+		return false, q.reject(w, q.lateFor(w), now)
 	case had.arrived != 0:
 		return false, nil
 	case q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast:
@@ -42,46 +43,126 @@ func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed b
 }
 
 // makeRoom rejects callers until the line, with w in it, is within its bounds.
-// If w is the one to go, it returns w's error. It reports whether others were rejected.
-// One caller alone is never too many.
+// If w would be one of them, nobody else is rejected, and it returns w's error. It reports
+// whether others were rejected. One caller alone is never too many.
 func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error) {
-	for q.line.count > 1 && q.overfull() {
-		victim := q.line.victim(q.Overflow)
-		if victim == nil || victim == w {
-			return shed, q.reject(w, ErrQueueFull, now)
-		}
-		q.sendAway(victim, q.reject(victim, ErrQueueFull, now))
-		shed = true
+	if !q.overfull(q.line.count, q.line.bytes) {
+		return false, nil
 	}
-	return shed, nil
+	victims, ok := q.victims(w)
+	if !ok {
+		return false, q.reject(w, ErrQueueFull, now)
+	}
+	for _, v := range victims {
+		q.sendAway(v, q.reject(v, ErrQueueFull, now))
+	}
+	return len(victims) > 0, nil
 }
 
-// overfull reports whether the line is beyond its bounds.
-func (q *Queue) overfull() bool {
-	return q.line.count > q.maxWaiting() || q.MaxWaitingBytes > 0 && q.line.bytes > q.MaxWaitingBytes
+// overfull reports whether so many callers, who hold so many bytes, are beyond the bounds
+// of the line.
+func (q *Queue) overfull(count int, bytes int64) bool {
+	return count > 1 && (count > q.maxWaiting() || q.MaxWaitingBytes > 0 && bytes > q.MaxWaitingBytes)
 }
 
-// victim returns the caller who is rejected for want of room, and nil for the
-// newcomer.
-func (l *line) victim(o Overflow) *waiter {
-	switch o {
-	case OverflowShedLeastUrgent:
-		most := slices.MaxFunc(l.classes[len(l.classes)-1].tenants, func(a, b *tenant) int {
-			return cmp.Or(cmp.Compare(a.cost/a.weight, b.cost/b.weight), a.last.compare(b.last))
-		})
-		return slices.MaxFunc(most.waiting.list(), func(a, b *waiter) int { return a.compare(b.place) })
-	case OverflowShedOldest:
-		var oldest *waiter
-		for _, c := range l.classes {
-			for _, t := range c.tenants {
-				if first := t.waiting.first(); oldest == nil || first.before(oldest.place) {
-					oldest = first
+// victims returns who is rejected to make room for w, and false if w is.
+func (q *Queue) victims(w *waiter) (all []*waiter, ok bool) {
+	count, bytes := q.line.count, q.line.bytes
+	for v := range q.line.victims(q.Overflow) {
+		if v == w {
+			break
+		}
+		all = append(all, v)
+		if count, bytes = count-1, bytes-v.bytes; !q.overfull(count, bytes) {
+			return all, true
+		}
+	}
+	return nil, false
+}
+
+// victims yields the callers in line in the order in which they are rejected for want of
+// room; nobody if the newcomer is. Mostly one is enough.
+func (l *line) victims(o Overflow) iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		switch o {
+		case OverflowShedLeastUrgent:
+			one := l.classes[len(l.classes)-1].victim()
+			if !yield(one) {
+				return
+			}
+			for _, c := range slices.Backward(l.classes) {
+				for w := range c.victims() {
+					if w != one && !yield(w) {
+						return
+					}
+				}
+			}
+		case OverflowShedOldest:
+			one := l.oldest()
+			if !yield(one) {
+				return
+			}
+			all := slices.SortedFunc(l.all(), func(a, b *waiter) int { return a.compare(b.place) })
+			for _, w := range all {
+				if w != one && !yield(w) {
+					return
 				}
 			}
 		}
-		return oldest
-	default:
-		return nil
+	}
+}
+
+// oldest returns the caller in line who came first.
+func (l *line) oldest() *waiter {
+	var oldest *waiter
+	for _, c := range l.classes {
+		for _, t := range c.tenants {
+			if first := t.waiting.first(); oldest == nil || first.before(oldest.place) {
+				oldest = first
+			}
+		}
+	}
+	return oldest
+}
+
+// victim returns the newest caller of the tenant that has the most in line for its weight.
+func (c *class) victim() *waiter {
+	most := slices.MaxFunc(c.tenants, func(a, b *tenant) int {
+		return cmp.Or(cmp.Compare(a.cost/float64(a.weight), b.cost/float64(b.weight)), a.last.compare(b.last))
+	})
+	return slices.MaxFunc(most.waiting.list(), func(a, b *waiter) int { return a.compare(b.place) })
+}
+
+// victims yields the callers of a class in that order, each as if those before it had
+// left.
+func (c *class) victims() iter.Seq[*waiter] {
+	type had struct {
+		*tenant
+		cost float64   // of those who are left
+		left []*waiter // the newest last
+	}
+	return func(yield func(*waiter) bool) {
+		all := make([]had, len(c.tenants))
+		for i, t := range c.tenants {
+			all[i] = had{t, t.cost, slices.SortedFunc(slices.Values(t.waiting.list()), func(a, b *waiter) int { return a.compare(b.place) })}
+		}
+		for len(all) > 0 {
+			most := 0
+			for i, t := range all {
+				if o := all[most]; cmp.Or(cmp.Compare(t.cost/float64(t.weight), o.cost/float64(o.weight)), t.last.compare(o.last)) > 0 {
+					most = i
+				}
+			}
+			t := &all[most]
+			w := pop(&t.left)
+			t.cost -= w.cost
+			if len(t.left) == 0 {
+				all = slices.Delete(all, most, most+1)
+			}
+			if !yield(w) {
+				return
+			}
+		}
 	}
 }
 
@@ -113,10 +194,10 @@ func (l *line) ahead(w *waiter) (n int, cost float64) {
 			}
 		}
 	}
-	start := own.start + cost/own.weight
+	start := own.start + cost/float64(own.weight)
 	for _, t := range own.class.tenants {
 		if t != own {
-			part := min(max(0, start-t.start)*t.weight, t.cost)
+			part := min(max(0, start-t.start)*float64(t.weight), t.cost)
 			if t.cost > 0 {
 				n += int(math.Ceil(float64(t.waiting.Len()) * part / t.cost))
 			}

@@ -63,19 +63,17 @@ func (o *oracle) overtakers() []event {
 	return slices.DeleteFunc(all, func(e event) bool { return e.n >= head.n })
 }
 
-// inOrder returns the line as it departs, class by class.
+// inOrder returns the line as it departs.
 func (o *oracle) inOrder() []event {
-	sim := oracle{line: slices.Clone(o.line), classes: make(map[shaping.Priority]*shares)}
+	sim := oracle{line: slices.Clone(o.line), classes: make(map[shaping.Priority]*shares), share: o.share}
 	for p, c := range o.classes {
-		sim.classes[p] = &shares{now: c.now, ends: maps.Clone(c.ends), starts: maps.Clone(c.starts)}
+		sim.classes[p] = &shares{even: c.even, had: maps.Clone(c.had), due: maps.Clone(c.due), owed: c.owed, saver: c.saver}
 	}
 	var order []event
-	for _, p := range []shaping.Priority{shaping.PriorityHigh, 0, shaping.PriorityLow} {
-		for i := sim.first(p); i >= 0; i = sim.first(p) {
-			e := sim.line[i]
-			sim.class(p).depart(e, e, true)
-			order, sim.line = append(order, e), slices.Delete(sim.line, i, i+1)
-		}
+	for len(sim.line) > 0 {
+		i := sim.head()
+		order = append(order, sim.line[i])
+		sim.depart(i)
 	}
 	return order
 }
@@ -320,6 +318,9 @@ func TestRejectedTurnThatLeavesAnotherHeadLetsItGo(t *testing.T) {
 		}
 		j := newJournal(t, q)
 		j.come(t.Context(), "head", &shaping.Turn{N: 1000, Tenant: "a"})
+		ctx, leave := context.WithTimeout(t.Context(), 2*time.Second)
+		defer leave()
+		j.come(unbounded{ctx}, "shares", &shaping.Turn{N: 1000, Tenant: "c"}) // so a has had more than its share then
 		j.come(t.Context(), "overtakes", &shaping.Turn{N: 10, Tenant: "a"})
 		time.Sleep(5 * time.Second)
 		j.come(t.Context(), "other", &shaping.Turn{N: 1, Tenant: "b"})
@@ -328,6 +329,6 @@ func TestRejectedTurnThatLeavesAnotherHeadLetsItGo(t *testing.T) {
 		j.come(t.Context(), "back", back)
 		time.Sleep(time.Second)
 		q.Close()
-		j.want("overtakes 1s", "back 6s deadline", "other 6s", "head 7s closed")
+		j.want("overtakes 1s", "shares 2s late", "back 6s deadline", "other 6s", "head 7s closed")
 	})
 }

@@ -285,16 +285,22 @@ func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
 // deadline returns when the wait of a caller must end that comes after a delay, and
 // that has a longest wait, unless that is zero.
 func (q *Queue) deadline(ctx context.Context, longest, delay time.Duration) throttle.Instant {
-	deadline := throttle.Never
-	if d, ok := ctx.Deadline(); ok {
-		// What is left of it is right also if it has no monotonic reading and
-		// the wall clock was stepped since the queue was made.
-		deadline = q.Now().Add(time.Until(d)).Add(-deadlineMargin)
-	}
+	deadline := q.deadlineOf(ctx)
 	if longest = cmp.Or(longest, q.MaxWait); longest > 0 {
 		deadline = min(deadline, q.Now().Add(delay).Add(longest))
 	}
 	return deadline
+}
+
+// deadlineOf returns when a wait must end by its context; Never: at no time.
+func (q *Queue) deadlineOf(ctx context.Context) throttle.Instant {
+	d, ok := ctx.Deadline()
+	if !ok {
+		return throttle.Never
+	}
+	// What is left of it is right also if it has no monotonic reading and the wall clock
+	// was stepped since the queue was made.
+	return q.Now().Add(time.Until(d)).Add(-deadlineMargin)
 }
 
 // maxWaiting returns MaxWaiting or its default.

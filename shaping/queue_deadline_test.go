@@ -49,7 +49,7 @@ func TestQueueRefusesForAPauseWithItsTime(t *testing.T) {
 		q.Pause(time.Minute)
 		turn := within(30 * time.Second)
 		err := q.WaitTurn(t.Context(), turn)
-		const text = "shaping: wait of 1m0s or more for pause, 0 in line: wait ends after the deadline"
+		const text = "shaping: wait of 1m0s or more for pause, 0 in line: wait exceeds MaxWait"
 		if err == nil || err.Error() != text {
 			t.Errorf("WaitTurn() = %v, want %s", err, text)
 		}

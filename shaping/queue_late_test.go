@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -127,6 +128,45 @@ func TestLateTimerSavesNothingUp(t *testing.T) {
 			t.Errorf("%d callers left a leaky bucket at once, want 1, and 1 for the lateness before", n)
 		}
 	})
+}
+
+// A caller who woke too late for its permits asks again, and what it was granted
+// is at hand: the bucket has room for it.
+func TestLateCallerLosesNoCost(t *testing.T) {
+	for _, limits := range [][]throttle.Limit{
+		{throttle.TokenBucket(600, time.Minute, 600)},
+		{throttle.TokenBucket(600, time.Minute, 600), throttle.TokenBucket(1000, time.Second, 1000)}, // late after 10 ms
+		{throttle.FixedWindow(600, time.Minute)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			limiter, err := throttle.Local{}.Limiter("test", limits...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := NewQueue(limiter)
+			var late time.Duration
+			q.Hook = &Hook{Wait: func(_ context.Context, w Wait) func(error) {
+				if late == 0 { // its goroutine runs again so long after the grant
+					late = 2*limiter.Tolerance() + time.Millisecond
+					time.Sleep(w.Planned + late)
+				}
+				return nil
+			}}
+			start := time.Now()
+			for range 3 {
+				if err := q.WaitTurn(t.Context(), &Turn{N: 1, Each: []int{300}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			due := 30 * time.Second
+			if limits[0].Algorithm == throttle.AlgorithmFixedWindow {
+				due = time.Minute
+			}
+			if took := time.Since(start); took < due+late || took > due+2*late || q.State().Stale != 1 {
+				t.Errorf("%v: the third of 300 left at %v, and %d were stale, want %v and 1", limits, took, q.State().Stale, due+late)
+			}
+		})
+	}
 }
 
 // Once its lateness no longer counts, the queue passes callers without its lock.

@@ -250,17 +250,17 @@ type oracle struct {
 
 func (o *oracle) full() bool { return o.inFlight > 0 && len(o.landings) >= o.inFlight }
 
-// shares are what the tenants of a class have had.
+// shares are what the tenants of a class have had, by weight.
 type shares struct {
-	now    float64            // start of the last departure
-	ends   map[string]float64 // of each tenant's last departure
-	starts map[int]float64    // of the callers who were their tenants' first
-	owed   float64            // to the class and those below it, by those above
-	saver  *event             // the costliest caller for whom that is saved
+	even  float64            // what each would have had that always waited
+	had   map[string]float64 // by each tenant; one that was idle has had even at least
+	due   map[int]float64    // what a tenant had had when a caller became its first
+	owed  float64            // to the class and those below it, by those above
+	saver *event             // the costliest caller for whom that is saved
 }
 
 func newShares() *shares {
-	return &shares{ends: make(map[string]float64), starts: make(map[int]float64)}
+	return &shares{had: make(map[string]float64), due: make(map[int]float64)}
 }
 
 func (o *oracle) class(p shaping.Priority) *shares {
@@ -274,10 +274,24 @@ func (o *oracle) class(p shaping.Priority) *shares {
 // when e became that.
 func (o *oracle) start(e event) float64 {
 	c := o.class(e.class)
-	if _, ok := c.starts[e.caller]; !ok {
-		c.starts[e.caller] = max(c.now, c.ends[e.tenant])
+	if _, ok := c.due[e.caller]; !ok {
+		c.due[e.caller] = c.had[e.tenant]
 	}
-	return c.starts[e.caller]
+	return c.due[e.caller]
+}
+
+func weightOf(tenant string) float64 { return float64(max(1, weights[tenant])) }
+
+// weightsOf returns the sum of the weights of the tenants that wait in a class.
+func (o *oracle) weightsOf(p shaping.Priority) (sum float64) {
+	waits := make(map[string]bool)
+	for _, e := range o.line {
+		if e.class == p && !waits[e.tenant] {
+			waits[e.tenant] = true
+			sum += weightOf(e.tenant)
+		}
+	}
+	return sum
 }
 
 // first returns the index of who is next in a class.
@@ -317,11 +331,13 @@ func (o *oracle) head() int {
 
 // depart counts a departure, and takes it out of line.
 func (o *oracle) depart(i int) {
-	e, heads, next := o.line[i], i == o.head(), i == o.first(o.line[i].class)
-	if heads {
+	e := o.line[i]
+	if i == o.head() {
 		o.owe(e)
 	}
-	o.class(e.class).depart(e, o.line[o.firstOf(e)], next)
+	c := o.class(e.class)
+	c.even += e.cost / o.weightsOf(e.class)
+	c.had[e.tenant] += e.cost / weightOf(e.tenant)
 	o.leave(i)
 }
 
@@ -364,21 +380,6 @@ func (o *oracle) save(c *shares, next event) {
 	c.saver = &next
 }
 
-// firstOf returns the index of the first caller of the tenant of e.
-func (o *oracle) firstOf(e event) int {
-	return slices.IndexFunc(o.line, func(f event) bool { return f.class == e.class && f.tenant == e.tenant })
-}
-
-// depart counts a departure of a tenant whose first caller is first. Others'
-// starts move if the one who is next departs.
-func (c *shares) depart(e, first event, next bool) {
-	start := c.starts[first.caller]
-	if next {
-		c.now = start
-	}
-	c.ends[e.tenant] = max(c.ends[e.tenant], start) + e.cost/float64(max(1, weights[e.tenant]))
-}
-
 // leave takes a caller out of line. Where nobody is left nothing is remembered.
 func (o *oracle) leave(i int) {
 	o.line = slices.Delete(o.line, i, i+1)
@@ -398,6 +399,9 @@ func (o *oracle) enter(e event) {
 				break
 			}
 		}
+	}
+	if c := o.class(e.class); !slices.ContainsFunc(o.line, func(w event) bool { return w.class == e.class && w.tenant == e.tenant }) {
+		c.had[e.tenant] = max(c.had[e.tenant], c.even)
 	}
 	o.line = append(o.line, e)
 }

@@ -15,13 +15,21 @@ import (
 type remote struct {
 	throttle.Remote
 	lender throttle.Lender            // the limiter, if it is one; nil: it is not
+	holder holder                     // likewise
 	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
 
 	// spare are the waiters of callers who departed. The memory of hundreds that one
 	// answer lets go is used again, because they may all be back in a moment. Nothing
-	// else points to them: who departs was the head, for a remote limiter is no
-	// [throttle.Overtaker].
+	// else points to them: a remote limiter is no [throttle.Overtaker], and the classes
+	// have been paid.
 	spare atomic.Pointer[sync.Pool] // nil: a crowd never went
+}
+
+// A holder is a remote limiter whose permits are of the callers they were fetched for.
+type holder interface {
+	// Holder returns the place in line, from zero on, of a caller who may go now although
+	// the head may not; -1: nobody may.
+	Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int
 }
 
 // A crowd is so many callers, let go at once, that a pool takes less memory than they do.
@@ -40,6 +48,7 @@ func (q *Queue) meet() *remote {
 	}
 	r = &remote{Remote: limiter, line: q.line.requests()}
 	r.lender, _ = limiter.(throttle.Lender)
+	r.holder, _ = limiter.(holder)
 	q.remote.Store(r)
 	return r
 }

@@ -68,7 +68,7 @@ func (t *Turn) request(since throttle.Instant) throttle.Request {
 
 // stand makes w, who is new, the caller whose turn it is.
 func (t *Turn) stand(w *waiter) {
-	w.n, w.id, w.bytes, w.back, w.place = t.N, t.ID, max(t.Bytes, 0), t.visits > 0, place{t.arrived, t.number}
+	w.n, w.id, w.bytes, w.place = t.N, t.ID, max(t.Bytes, 0), place{t.arrived, t.number}
 	if t.Each != nil {
 		each := each(slices.Clone(t.Each)) // the turn may change while w is still a leaver
 		w.each = &each
@@ -76,7 +76,8 @@ func (t *Turn) stand(w *waiter) {
 }
 
 // Return gives back what the turn was granted last, if it did not depart after
-// all. Those in line may have it. Permits older than the tolerance are lost.
+// all. Those in line may have it; see [throttle.Limiter] for permits older than
+// the tolerance.
 // Returning a turn again does nothing.
 func (q *Queue) Return(t *Turn) {
 	if t.departed == 0 {

@@ -32,7 +32,7 @@ type urgency struct {
 	weight   int
 }
 
-func (u urgency) weightOrOne() float64 { return float64(max(u.weight, 1)) }
+func (u urgency) weightOrOne() float32 { return float32(min(max(u.weight, 1), maxWeight)) }
 
 // urgencyKey is the key of the urgency among a context's values.
 type urgencyKey struct{}
@@ -67,9 +67,9 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 // of other tenants, in the proportion of the weights, however many of them
 // wait. The share is of cost, measured in time of the limit that a caller
 // burdens most. A caller that asks for no permits counts as if it asked for a
-// hundredth of one. A weight below one counts as one. The last weight named for
-// a tenant holds for all its callers. Callers without a tenant are one tenant of
-// weight one.
+// hundredth of one. A weight below one counts as one, and one above a billion as a
+// billion. The last weight named for a tenant holds for all its callers. Callers
+// without a tenant are one tenant of weight one.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	u := urgencyOf(ctx)
 	u.tenant, u.weight = tenant, weight

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,13 +161,14 @@ func TestCallerWhomANewcomerMakesTheHeadGoes(t *testing.T) {
 		come(0, "first", one())
 		come(0, "a1", &shaping.Turn{N: 1, Tenant: "a"})
 		come(0, "a2", &shaping.Turn{N: 2, Tenant: "a"})
-		come(110, "low", &shaping.Turn{Priority: shaping.PriorityLow}) // is owed a share from 200ms on, behind a2
+		come(0, "c", &shaping.Turn{N: 1, Tenant: "c", MaxWait: 105 * time.Millisecond}) // so a1 is more than the share of a
+		come(110, "low", &shaping.Turn{Priority: shaping.PriorityLow})                  // is owed a share from 200ms on, behind a2
 		come(120, "urgent", &shaping.Turn{N: 1, Priority: shaping.PriorityHigh})
 		come(150, "head", &shaping.Turn{N: 3, Priority: shaping.PriorityHigh})
 		come(250, "b", &shaping.Turn{N: 2, Tenant: "b"}) // a2 had more, so b goes before it, but came after low
 		time.Sleep(10 * time.Millisecond)
 		q.Close()
-		j.want("first 0s", "a1 100ms", "urgent 200ms", "low 250ms", "a2 260ms closed", "b 260ms closed", "head 260ms closed")
+		j.want("first 0s", "a1 100ms", "c 100ms deadline", "urgent 200ms", "low 250ms", "a2 260ms closed", "b 260ms closed", "head 260ms closed")
 	})
 }
 
@@ -191,6 +193,98 @@ func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
 		if want := []string{"urgent", "again", "second", "second", "second"}; !slices.Equal(d.list(), want) {
 			t.Errorf("departed %v, want %v", d.list(), want)
 		}
+	})
+}
+
+// Two tenants share 100/s with callers under other names. Each name costs its own share
+// and no more, whether it was heard of before or not, and a weight counts for one worker
+// who comes back at once as for a crowd.
+func TestNamesDoNotChangeWhatTenantsShare(t *testing.T) {
+	type tenant struct {
+		name    func(call int) string
+		workers int
+		n       int // permits of each call
+		weight  int
+		want    int // permits of 6000
+	}
+	same := func(name string) func(int) string { return func(int) string { return name } }
+	for what, tenants := range map[string][]tenant{
+		"new names": {
+			{same("waits"), 20, 1, 1, 2000},
+			{func(call int) string { return fmt.Sprint("new ", call) }, 2, 1, 1, 4000},
+		},
+		"names that come back": {
+			{same("waits"), 20, 1, 1, 2000},
+			{func(call int) string { return fmt.Sprint("again ", call%2000) }, 2, 1, 1, 4000},
+		},
+		"new names of large calls": {
+			{same("waits"), 20, 1, 1, 2000},
+			{func(call int) string { return fmt.Sprint("large ", call) }, 2, 10, 1, 4000},
+		},
+		"one worker each":         {{same("heavy"), 1, 1, 3, 4500}, {same("light"), 1, 1, 1, 1500}},
+		"one worker each by cost": {{same("large"), 1, 10, 1, 3000}, {same("small"), 1, 1, 1, 3000}},
+		"a weight without a name": {{same(""), 20, 1, 9, 3000}, {same("light"), 20, 1, 1, 3000}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(t, throttle.TokenBucket(100, time.Second, 10))
+				if err := q.WaitN(t.Context(), 10); err != nil {
+					t.Fatal(err)
+				}
+				had, calls := make([]atomic.Int64, len(tenants)), new(atomic.Int64)
+				for i, c := range tenants {
+					for range c.workers {
+						go func() {
+							for {
+								ctx := shaping.WithTenant(t.Context(), c.name(int(calls.Add(1))), c.weight)
+								if q.WaitTurn(ctx, &shaping.Turn{N: c.n}) != nil {
+									return
+								}
+								had[i].Add(int64(c.n))
+							}
+						}()
+						synctest.Wait()
+					}
+				}
+				time.Sleep(time.Minute + time.Millisecond)
+				q.Close()
+				synctest.Wait()
+				for i, c := range tenants {
+					if n := int(had[i].Load()); n < c.want-60 || n > c.want+60 {
+						t.Errorf("tenant %d had %d permits, want about %d", i, n, c.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The retries of a flood come back together. Each keeps its place among those of its
+// tenant, and another tenant's single call waits for one of them at most.
+func TestRetriesOfAFloodDelayAnotherTenantByOneTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(10, time.Second, 300))
+		again := make([]shaping.Turn, 300)
+		for i := range again {
+			again[i] = shaping.Turn{N: 1, Tenant: "flood"}
+			if err := q.WaitTurn(t.Context(), &again[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j := newJournal(t, q)
+		j.come(t.Context(), "new", &shaping.Turn{N: 1, Tenant: "flood"})
+		for i := range again {
+			go func() {
+				if q.WaitTurn(t.Context(), &again[i]) == nil && i < 3 {
+					j.note(fmt.Sprint("again ", i), nil)
+				}
+			}()
+			synctest.Wait()
+		}
+		j.come(t.Context(), "single", &shaping.Turn{N: 1, Tenant: "single"})
+		time.Sleep(450 * time.Millisecond)
+		q.Close()
+		j.want("again 0 100ms", "single 200ms", "again 1 300ms", "again 2 400ms", "new 450ms closed")
 	})
 }
 
