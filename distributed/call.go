@@ -21,13 +21,13 @@ func (l *limiter) call() {
 	done := l.approach().allow()
 	if done == nil {
 		landed = true
-		l.land(func() { l.failed("open") }, func() {})
+		l.land(func() { l.failed("open") }, l.logShare)
 		return
 	}
 	lesson := l.confer()
 	req := l.prepare(lesson)
 	o := l.exchange(req, began, deadline, done)
-	l.link.ended(o.cause)
+	l.link.ended(l.node, o.cause, o.err)
 	l.called(l.flight.purpose, o.read.Add(-o.took), o.took, o.cause)
 	landed = true
 	var events []throttle.StoreEvent
@@ -43,7 +43,10 @@ func (l *limiter) call() {
 		}
 	}, func() {
 		l.strayed(events)
-		if o.err == nil && lesson != nil {
+		switch {
+		case o.err != nil:
+			l.logShare()
+		case lesson != nil:
 			l.heed(&o.reply)
 		}
 	})

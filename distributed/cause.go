@@ -2,18 +2,20 @@ package distributed
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// causeOf returns why a call failed, in one word of ours for telemetry. Errors
-// of the server are told by their first word: inside a script the rest differs.
+// causeOf returns why a call failed, in one word of ours for telemetry. The first
+// word of a server's error decides: inside a script the rest differs.
 func causeOf(err error) string {
 	switch {
 	case err == nil:
@@ -40,6 +42,9 @@ func causeOf(err error) string {
 		return "other"
 	}
 	text := answer.Error()
+	if strings.Contains(text, stranger) {
+		return "auth"
+	}
 	for _, denial := range denials {
 		if strings.Contains(text, denial) {
 			return "noperm"
@@ -59,20 +64,85 @@ func causeOf(err error) string {
 // and Redis from 7.2 on and Valkey.
 var denials = [...]string{"The user executing the script can't", "ACL failure in script"}
 
+// stranger is in the error for a long command on a connection that is not logged in:
+// "ERR Protocol error: unauthenticated multibulk length".
+const stranger = "unauthenticated"
+
 // inScript stands before the place of an error in a script where Redis up to 6.2 says
 // it: "@user_script: 12: -OOM command not allowed".
 const inScript = "@user_script: "
 
 var causes = map[string]string{
 	"NOSCRIPT": "noscript", "LOADING": "loading", "READONLY": "readonly", "OOM": "oom", "BUSY": "busy",
-	"NOPERM": "noperm", "NOAUTH": "auth", "WRONGPASS": "auth", "WRONGTYPE": "wrongtype",
+	"NOPERM": "noperm", "NOAUTH": "auth", "WRONGPASS": "auth", "DENIED": "auth", "WRONGTYPE": "wrongtype",
 	"CLUSTERDOWN": "cluster", "CROSSSLOT": "cluster", "MOVED": "cluster", "ASK": "cluster", "TRYAGAIN": "cluster",
 	"MASTERDOWN": "masterdown", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 }
 
 // lasting reports whether only an operator can end the cause, so that asking
 // often is of no use.
-func lasting(cause string) bool { return cause == "noperm" || cause == "auth" }
+func lasting(cause string) bool { return cause == "noperm" || cause == "auth" || cause == "channel" }
+
+// explanations say in plain words what a cause means. Other causes mean that Redis does not answer.
+var explanations = map[string]string{
+	"auth":       "Redis does not accept the user or password of the store's client",
+	"noperm":     "the store's user of Redis lacks a grant: distributed.MinimumACL lists what it needs",
+	"reply":      "the reply is not one of the store's script",
+	"refused":    "nothing listens at the address of Redis",
+	"reset":      "the connection to Redis was closed",
+	"network":    "Redis cannot be reached",
+	"loading":    "Redis loads its data",
+	"readonly":   "this Redis is a replica that accepts no writes",
+	"oom":        "Redis has no memory left",
+	"busy":       "Redis is busy with another script",
+	"cluster":    "this node of the Cluster does not serve the lane's keys",
+	"masterdown": "this replica of Redis has lost its master",
+	"noreplicas": "Redis has too few replicas to accept writes",
+	"misconf":    "Redis cannot save its data, and accepts no writes",
+	"wrongtype":  "another program writes to the store's keys",
+	"other":      "Redis refused the call",
+}
+
+// longestText bounds the text of an error in a log, in bytes.
+const longestText = 240
+
+var (
+	userInText = regexp.MustCompile(`\b[Uu]ser \S+ has\b`)
+	urlUser    = regexp.MustCompile(`://[^/@\s]*@`)
+)
+
+// textOf returns the text of an error of Redis or of the network, as a log may have it:
+// printable, bounded, and without the password, the names of users, and the arguments of
+// commands. Of other errors it returns nothing, for a function of the client's options
+// may have made them.
+func textOf(err error, password string) string {
+	var (
+		answer redis.Error
+		socket net.Error
+		secure *tls.CertificateVerificationError
+		text   string
+	)
+	switch {
+	case errors.As(err, &answer):
+		text = answer.Error()
+	case errors.As(err, &socket):
+		text = socket.Error()
+	case errors.As(err, &secure):
+		text = secure.Error()
+	}
+	text, _, _ = strings.Cut(text, ", with args beginning with")
+	text = urlUser.ReplaceAllString(userInText.ReplaceAllString(text, "this user has"), "://")
+	if password != "" {
+		text = strings.ReplaceAll(text, password, "***")
+	}
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, text)
+	return text[:min(len(text), longestText)]
+}
 
 // executed reports whether the script may have run although the call failed.
 func executed(cause string) bool {

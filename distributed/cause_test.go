@@ -1,6 +1,13 @@
 package distributed
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+)
 
 // An answered error is one of the server, as go-redis has it.
 type answered string
@@ -26,6 +33,31 @@ func TestCauseOfAnErrorInTheScript(t *testing.T) {
 	} {
 		if got := causeOf(answered(text)); got != want {
 			t.Errorf("causeOf(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The text of an error in a log has no secret, whatever the server or what stands before
+// it repeats, and is short and printable.
+func TestTextOfAnErrorHasNoSecret(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{answered("ERR ACL failure in script: User canary has no permissions to run the 'hmget' command"), "ERR ACL failure in script: this user has no permissions to run the 'hmget' command"},
+		{answered("NOPERM User canary has no permissions to run the 'evalsha' command"), "NOPERM this user has no permissions to run the 'evalsha' command"},
+		{answered("ERR unknown command 'AUTH', with args beginning with: 'canary' 'canary'"), "ERR unknown command 'AUTH'"},
+		{answered("ERR no route to redis://u:canary@host:1/0"), "ERR no route to redis://host:1/0"},
+		{answered("ERR canary is wrong"), "ERR *** is wrong"},
+		{answered("ERR \x1b[31mred\r\n\u202eder"), "ERR  [31mred   der"},
+		{answered("ERR " + strings.Repeat("x", 1<<20)), "ERR " + strings.Repeat("x", longestText-4)},
+		{fmt.Errorf("dial: %w", &net.DNSError{Err: "no such host", Name: "redis"}), "lookup redis: no such host"},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, "dial tcp: connection refused"},
+		{errors.New("credentials: canary"), ""},
+		{nil, ""},
+	} {
+		if got := textOf(c.err, "canary"); got != c.want {
+			t.Errorf("textOf(%.100q) = %q, want %q", fmt.Sprint(c.err), got, c.want)
 		}
 	}
 }

@@ -60,6 +60,8 @@ const (
 	permitWords = 2
 	stateWords  = 6
 
+	mostCallers = 100_000 // CALLERS of lane.lua
+
 	mostGroups = 128 // permits of more instants than these are never granted at once
 
 	flagLost    = 1
@@ -85,7 +87,7 @@ func decode(v any, limits int, state bool) (reply, error) {
 	if groups < 0 || groups > mostGroups || int64(len(words)-replyHeader) != groups*permitWords+want {
 		return reply{}, senseless("%d numbers to %d limits, with %d instants", len(words), limits, groups)
 	}
-	if words[5] < 1 || words[5] > math.MaxInt32 || flags > flagLost|flagDiffers|flagHealed {
+	if words[5] < 1 || words[5] > mostCallers || flags > flagLost|flagDiffers|flagHealed {
 		return reply{}, senseless("%d callers, with flags %d", words[5], flags)
 	}
 	r := reply{

@@ -85,7 +85,7 @@ func TestDecodeRefusesWhatTheScriptNeverWrites(t *testing.T) {
 		{"a number beyond what Lua counts", with(0, int64(1)<<53)},
 		{"a negative instant", with(0, int64(-1))},
 		{"no caller alive", with(5, int64(0))},
-		{"more callers than an int holds", with(5, int64(math.MaxInt32)+1)},
+		{"more callers than there can be", with(5, int64(mostCallers)+1)},
 		{"an unknown flag", with(7, int64(8))},
 		{"more pairs than there are", with(9, int64(2))},
 		{"fewer pairs", with(9, int64(0))},

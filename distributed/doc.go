@@ -37,6 +37,14 @@
 // that refused serves again. A replica that is cut off keeps its share of what was
 // learned as it does of the limits. After a flush of Redis those who know tell it.
 //
+// # Who goes first
+//
+// Priorities, their guaranteed shares and the weights of tenants order the line of one
+// replica. Redis does not know of them: replicas take turns, by how long their callers
+// have waited. If one replica has only urgent callers and another only low ones, each
+// gets half of the rate. To keep a campaign behind other calls, let both stand in the lines
+// of the same replicas, or give the campaign a namespace and limits of its own.
+//
 // # Permits ahead of callers
 //
 // A lone caller waits for a call to Redis. With [Store.Prefetch] a replica whose callers come
@@ -79,7 +87,8 @@
 // that died come back with the end of its lease. Of M calls in flight, a service time of
 // 50 ms and lines everywhere, 0.97 to 1.00 of the slots were in use, and a call in
 // flight took 0.03 to 0.4 calls to Redis: the more, the more replicas there are for a
-// slot. The script takes 22 µs for two replicas, and 5 µs for each further one. With no
+// slot. The script takes 22 µs for two replicas, and 5 µs for each further one. 300 replicas
+// that were short of slots kept Redis busy for 0.7 of a core, and used 0.71 of the slots. With no
 // grant for the channel slots are handed on at the next renewal.
 //
 // # When Redis dies
@@ -115,9 +124,12 @@
 //	FailClosed:                                        R (W+X) + B, always
 //	k replicas miss that a pace of r was revoked:      + k (r Horizon / N + 1), once
 //
-// N is what Redis told of the lane last. If it never answered for a lane, as in a process
-// that begins while Redis is away, N is [Store.Replicas], and 100 ([DefaultReplicas]) if
-// that is zero. With a share of a half, of 600/s
+// N is the largest count of replicas that Redis returned for the lane in the last minute before
+// its last answer, or [Store.Replicas] if that is larger. Redis counts replicas that used the lane
+// within ten seconds. So a fleet that shrank has its share again 70 seconds later, and only
+// Replicas bounds a fleet whose replicas go one after another: without it each of them that
+// was counted alone goes at s R. If Redis never
+// answered for a lane, and Replicas is zero, N is 100 ([DefaultReplicas]). With a share of a half, of 600/s
 //
 //	one of 100, as long as nothing else is said:   3/s
 //	one of 3, by Replicas of 3:                    100/s
@@ -142,17 +154,34 @@
 //
 //	no fault, or replicas killed:     M
 //	replicas stopped:                 M, and those that the stop caught on the way to the vendor
-//	the state in Redis lost:          + M, until all have called again: a third of a lease
+//	the state in Redis lost, or its
+//	clock a minute ahead:             + M, until all have called again: a third of a lease
 //	k of N replicas cut off:          + k max(1, s M / N); one that has a lease goes on with that until it ends
 //	k cut off under FailOpen:         + k M
 //	FailClosed:                       M, always but for the row of lost state
+//
+// # Versions beside each other
+//
+// The "1" in the keys is the layout: it names what stands there. A test freezes all that
+// the scripts write. Versions of one layout share one quota, so a rolling deploy sends no more than
+// one version alone. If it changes the limits, the stricter ones hold until those who
+// claim the others have been gone for some seconds.
+//
+// Versions of two layouts share nothing. While both run, the vendor may see each limit
+// twice, and so each process logs that once a minute, with both layouts. Versions before 0.1
+// may change the layout: stop the old one before the new one starts, or halve the limits
+// meanwhile. From 0.1 on a version with a new layout also counts in the old keys while they
+// are in use, so that a deploy never doubles a load.
 //
 // # What Redis must grant
 //
 // All keys are weir:1:{namespace/lane} and, for sliding logs and calls in flight, that
 // with ":log:<limit>" or ":flights" after it; every key has a TTL. Only calls in flight
 // need hgetall and hdel. The least that a user of Redis
-// must have is documented at [MinimumACL].
+// must have is documented at [MinimumACL]. A missing grant, or a wrong password, is a loss of Redis,
+// and a line of log has the text of its error. Without the grant for the channel limits are
+// shared, but a refusal at one replica does not stop the others: each learns of it with
+// its next call. One line of log says so.
 //
 // # What a lane costs
 //
@@ -167,8 +196,9 @@
 //	a bucket, a window and a sliding log       9,349    1,130, two keys
 //	a bucket and calls in flight (of 20,000)   9,276    656, and 330 while slots are leased
 //
-// A sliding log takes more with each entry. A lane's keys die by themselves once it is
-// as good as new.
+// A sliding log takes some 20 bytes more with each instant. In a log of more than 4,096
+// permits these are the ends of 4,096 parts of its span, so that it takes 100 KB at most. A
+// lane's keys die by themselves once it is as good as new.
 //
 // # Scale
 //

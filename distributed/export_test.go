@@ -117,3 +117,16 @@ func Alone(of throttle.Limiter) bool {
 
 // SetPrefetch sets Store.Prefetch of a store that has limiters.
 func SetPrefetch(s *Store, d time.Duration) { s.set.prefetch = d }
+
+// SetLayout has a store write another layout, as another version may.
+func SetLayout(s *Store, layout string) {
+	s.layout, s.channel = layout, "weir:"+layout+":news:"+word(s.namespace)
+}
+
+// Crowd has a limiter believe that the process has too much to do.
+func Crowd(of throttle.Limiter) {
+	l := of.(*limiter)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.demand.crowded = throttle.Never
+}

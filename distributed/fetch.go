@@ -55,6 +55,7 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	if n > 0 && !l.flight.underway { // most callers come while it is
 		l.clock.anchor(now)
 	}
+	l.demand.others = n > 1
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
 		l.keep(now) // the callers they were for have gone
@@ -85,7 +86,9 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 // queue ask again when that is due.
 func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.expire(now)
-	l.returnFar(now)
+	if l.returnFar(now) {
+		return
+	}
 	s, req := &l.survey, &l.flight.request
 	s.begin(now, n)
 	req.groups = req.groups[:0]
@@ -140,7 +143,7 @@ func (l *limiter) looked(r throttle.Request) bool {
 	if c.nothing() {
 		return true
 	}
-	if i := s.hand.find(c); i >= 0 {
+	if i := s.hand.own(c, s.n == 1); i >= 0 {
 		s.hand.take(i)
 		return true
 	}
@@ -170,7 +173,7 @@ func (l *limiter) setOut(s *survey) {
 // has a permit there: a lead before the last of them, which ends the turn. It is zero if
 // the first in line has none, or if a call would bring others sooner.
 func (l *limiter) covered(now throttle.Instant, n int, c costs) throttle.Instant {
-	if l.hand.find(c) < 0 || l.short(now, n) {
+	if l.hand.own(c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
 	due := l.hand[len(l.hand)-1].at.Add(-l.trip.lead())
@@ -290,16 +293,30 @@ func (l *limiter) askOfPause(now throttle.Instant) {
 
 // returnFar gives back the permits in hand if the first of them is farther off than
 // the store's word is believed. The call that takes them back brings them again, or
-// nearer ones.
-func (l *limiter) returnFar(now throttle.Instant) {
+// nearer ones. If the learned pace is that slow, nothing is nearer: then a call without
+// permits asks whether it still is, and returnFar returns true.
+func (l *limiter) returnFar(now throttle.Instant) (asks bool) {
 	if !l.hand.after(now.Add(askAgain)) || now.Sub(l.known.at) < askAgain {
-		return
+		return false
+	}
+	if l.learning != nil && l.learning.counted && !l.hand.after(l.paced(now)) {
+		return l.start(nil)
 	}
 	back := l.hand
 	l.hand = nil
 	for _, p := range slices.Backward(back) {
+		l.learning.lapse(p)
 		l.credit(p)
 	}
+	return false
+}
+
+// paced returns the latest instant for which the learned pace promises this replica a
+// permit: that of the last replica in turn, or the end of a hold.
+func (l *limiter) paced(now throttle.Instant) throttle.Instant {
+	pace := &l.learning.pace
+	turns := min(float64(l.known.alive+1)*pace.Interval.Seconds(), mostReach.Seconds())
+	return max(l.clock.here(int64(pace.NotBefore)/1000), now.Add(time.Duration(turns*float64(time.Second))))
 }
 
 // reach returns how far ahead a permit for the groups may be dated. A window is

@@ -31,10 +31,17 @@ type bubbleFleet struct {
 
 func newBubbleFleet(t *testing.T, replicas int, roundTrip time.Duration, limits ...throttle.Limit) *bubbleFleet {
 	t.Helper()
+	return newBubbleFleetOf(t, replicas, roundTrip, func(*distributed.Store) {}, limits...)
+}
+
+// newBubbleFleetOf returns replicas whose stores are set up by a function.
+func newBubbleFleetOf(t *testing.T, replicas int, roundTrip time.Duration, set func(*distributed.Store), limits ...throttle.Limit) *bubbleFleet {
+	t.Helper()
 	f := &bubbleFleet{t: t, server: redispipe.Start(t, roundTrip), start: time.Now(), left: make([][]time.Duration, replicas)}
 	for range replicas {
 		store := distributed.New(f.server.Client(t), "fleet")
 		store.Logger = slog.New(slog.DiscardHandler)
+		set(store)
 		limiter, err := store.Limiter("vendor", limits...)
 		if err != nil {
 			t.Fatal(err)

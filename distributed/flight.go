@@ -109,6 +109,7 @@ func (f *flight) granted(got reply, c *clock) []permit {
 // A demand is the line at this replica, as the limiter sees it.
 type demand struct {
 	waiting bool
+	others  bool             // more than one waits
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask once more for what was not granted; zero: at once
 	spent   throttle.Instant // nothing is asked for before it ahead of callers

@@ -15,6 +15,7 @@ type permit struct {
 	first int64   // the ordinal of the first of them; zero: none was told
 	of    int64   // the generation of the state that counts it; zero: one that was lost
 	ahead bool    // asked for before anybody was in line
+	free  bool    // nobody in line asks for as much as it is for: anybody may have it
 }
 
 // A hand is the permits that were fetched and not spent, in order.
@@ -30,14 +31,28 @@ func (h *hand) hold(p permit) {
 }
 
 // find returns the place of the first permit that covers the costs; -1 if none does.
-// Permits are anonymous: it need not have been fetched for this request.
 func (h hand) find(costs costs) int {
+	return slices.IndexFunc(h, func(p permit) bool { return costs.within(p.costs) })
+}
+
+// own returns the place of the first permit for a caller of the costs; -1 if there is
+// none. Permits are anonymous, so it need not have been fetched for this caller. But one
+// for other costs is for others, unless the caller is alone: if a call of 1 takes a permit
+// for 10, the other 9 are lost.
+func (h hand) own(costs costs, alone bool) int {
+	return slices.IndexFunc(h, func(p permit) bool {
+		return costs.equal(p.costs) || (alone || p.free) && costs.within(p.costs)
+	})
+}
+
+// next returns the instant of the first permit after an instant; Never: there is none.
+func (h hand) next(after throttle.Instant) throttle.Instant {
 	for i := range h {
-		if costs.within(h[i].costs) {
-			return i
+		if h[i].at > after {
+			return h[i].at
 		}
 	}
-	return -1
+	return throttle.Never
 }
 
 // within reports whether a permit in hand costs no more than most.

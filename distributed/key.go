@@ -7,7 +7,8 @@ import (
 )
 
 // layout is the version of what stands in the keys. Stores of different layouts
-// share nothing.
+// share nothing. From 0.1 on a version with a new layout also counts in the keys of the one
+// before while those are in use: a deploy must not double a load.
 const layout = "1"
 
 // maxWord bounds the namespace and the lane in a key, in bytes.
@@ -15,9 +16,15 @@ const maxWord = 200
 
 // laneKey returns the key of a lane's state. The braces are the hash tag that
 // keeps all keys of a lane on one slot of a Cluster.
-func laneKey(namespace, lane string) string {
+func laneKey(namespace, lane string) string { return keyOf(layout, namespace, lane) }
+
+func keyOf(layout, namespace, lane string) string {
 	return "weir:" + layout + ":{" + word(namespace) + "/" + word(lane) + "}"
 }
+
+// layoutChannel returns the channel on which stores of all layouts say which they write. Its
+// name is the same in every version.
+func layoutChannel(namespace string) string { return "weir:1:layout:" + word(namespace) }
 
 // channelName returns the channel of the news of a namespace.
 func channelName(namespace string) string {

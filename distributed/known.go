@@ -12,10 +12,12 @@ const stateEvery = time.Second
 // A known is what the store told this replica last. Its instants are by the
 // queue's clock.
 type known struct {
-	met      bool               // a call was answered
-	seen     echo               // how far it has seen the lane's state
-	begun    throttle.Instant   // when that generation was seen first
-	alive    int                // replicas; zero: never told
+	met      bool             // a call was answered
+	seen     echo             // how far it has seen the lane's state
+	begun    throttle.Instant // when that generation was seen first
+	alive    int              // replicas; zero: never told
+	most     int              // the largest count of replicas since mostAt, which holds for sinkAfter
+	mostAt   time.Time
 	period   int64              // in which this replica was counted last
 	field    laneField          // that the script need not read again
 	differs  bool               // other replicas claim stricter limits
@@ -46,6 +48,9 @@ func (k *known) asks(now throttle.Instant) bool {
 func (k *known) counted(got *reply) (changed bool) {
 	changed = got.differs != k.differs
 	k.alive, k.period, k.differs = got.alive, got.period, got.differs
+	if now := time.Now(); got.alive >= k.most || now.Sub(k.mostAt) > sinkAfter {
+		k.most, k.mostAt = got.alive, now
+	}
 	if got.field.text != "" {
 		k.field = got.field
 	}
@@ -89,17 +94,19 @@ func (k *known) limits(got *reply, asked bool, c *clock, read throttle.Instant) 
 	}
 }
 
-// replicas returns how many there are: as told, or as the settings guess.
+// replicas returns by how many an outage divides: the larger of what Redis returned lately
+// and what is configured, because replicas that are quiet are not counted.
 func (k *known) replicas(set *settings) int {
-	switch {
-	case k.alive > 0:
-		return k.alive
-	case set.replicas > 0:
-		return set.replicas
-	default:
-		return DefaultReplicas
+	if n := max(k.most, set.replicas); n > 0 {
+		return n
 	}
+	return DefaultReplicas
 }
+
+// sinkAfter is how long the largest count of replicas holds once fewer are counted, for those
+// that were quiet for a moment. Redis itself forgets a quiet replica within ten seconds. If
+// it were longer, what is left of a fleet that shrank would be far below its share in an outage.
+const sinkAfter = time.Minute
 
 // leftFor is how long it is believed what the store had left: others spend of it.
 const leftFor = 10 * time.Second

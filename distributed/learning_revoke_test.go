@@ -63,6 +63,42 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 	}
 }
 
+// Permits that were promised at a slow pace do not delay a replica that asks at a fast one:
+// all that is owed counts at the new pace, though nobody revokes the old one.
+func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
+	c := newClass(t)
+	all := make([]*seat, 5)
+	for i := range all {
+		all[i] = c.seat(throttle.Pacing{Counted: true, Interval: 2 * time.Second})
+	}
+	all[0].tell("slow")
+	for _, s := range all {
+		eventually(t, "it is heard", func() bool { s.limiter.Flush(); return len(s.knows()) == 1 })
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	defer calling.Wait()
+	defer cancel()
+	all[0].call(t)
+	for _, s := range all[:4] {
+		calling.Go(func() { _ = s.queue.Wait(ctx) })
+	}
+	eventually(t, "each is promised a permit", func() bool {
+		return !slices.ContainsFunc(all[:4], func(s *seat) bool { return InHand(s.limiter) == 0 })
+	})
+	for _, s := range all {
+		s.mu.Lock()
+		s.pace.Interval = 20 * time.Millisecond
+		s.mu.Unlock()
+	}
+	asked := time.Now()
+	all[4].tell("fast")
+	all[4].call(t)
+	if took := time.Since(asked); took > time.Second {
+		t.Errorf("the next departure after the pace became fast came %v later, want 0.1 s", took)
+	}
+}
+
 // Of two replicas one does not hear that a pace was revoked: it spends what it holds, one
 // run of that pace, beside the new one, and learns of it with its next call.
 func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
 // is held, never the other way round. None is held while Redis is called, the queue woken,
 // a learner asked or the operator told. The methods of [throttle.Limiter],
-// [throttle.Remote] and [throttle.Replicator] lock mu, as do those that a goroutine or a
+// [throttle.Remote] and [throttle.Replicator] lock mu, as do Holder and those that a goroutine or a
 // timer begins with: call, prepare, longestCall, take, release, landed, confer, heed, tell, hush, probe, restore,
 // settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
@@ -60,7 +61,7 @@ var (
 )
 
 func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
-	l := &limiter{store: s, name: name, lane: word(name), key: laneKey(s.namespace, name)}
+	l := &limiter{store: s, name: name, lane: word(name), key: keyOf(s.layout, s.namespace, name)}
 	l.borrow, l.look = l.borrowed, l.looked
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
@@ -115,20 +116,55 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 		return now, nil
 	}
 	l.expire(now)
-	i := l.hand.find(c)
-	switch {
-	case i >= 0 && l.hand[i].at <= now:
+	if i := l.hand.own(c, !l.demand.others); i >= 0 && l.hand[i].at <= now {
 		return l.spend(now, i, c), nil
-	case i >= 0 && (!l.outage.on || l.store.set.onLoss == FailClosed):
-		return l.hand[i].at, nil
-	case i >= 0:
-		at, err := l.takeLocal(now, r)
-		return min(at, l.hand[i].at), err
-	case l.outage.on:
-		return l.takeLocal(now, r)
-	default:
-		return throttle.Never, nil
 	}
+	next := l.hand.next(now) // then its caller may go, if this one may not
+	if l.outage.on && (l.store.set.onLoss != FailClosed || l.hand.find(c) < 0) {
+		at, err := l.takeLocal(now, r)
+		return min(at, next), err
+	}
+	return next, nil
+}
+
+// mostLooked is how many callers are looked at for one whose permit is due. Whoever is
+// not among them has been overtaken by as many, or has given up.
+const mostLooked = 1024
+
+// Holder returns the place in line, from zero on, of the first caller for whose costs a
+// permit in hand is due. If there are such permits and no such caller, it is the first who
+// asks for less, and may then take one. If nobody can go it is -1. It is for the queue,
+// whose head has no permit of its own that is due: urgent callers may have come since
+// permits for the others were fetched.
+func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	due := 0
+	for due < len(l.hand) && l.hand[due].at <= now {
+		due++
+	}
+	if due == 0 || now < l.paused {
+		return -1
+	}
+	asksLess, at, covers := -1, 0, -1
+	for r := range line {
+		c := l.costs(&r)
+		if l.hand[:due].own(c, false) >= 0 {
+			return at
+		}
+		if asksLess < 0 {
+			if i := l.hand[:due].find(c); i >= 0 {
+				asksLess, covers = at, i
+			}
+		}
+		if at++; at == mostLooked {
+			break
+		}
+	}
+	if covers >= 0 {
+		l.hand[covers].free = true
+	}
+	return asksLess
 }
 
 // spend takes a permit in hand for c. What it holds beyond c stays in hand if a

@@ -5,11 +5,15 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // A link is a store's connection to Redis, from its first limiter to its last.
@@ -26,9 +30,12 @@ type link struct {
 	stopped      context.Context
 	hearing      sync.WaitGroup
 
-	down   atomic.Bool  // the last call failed
-	warned atomic.Bool  // the operator was told of it
-	logged atomic.Int64 // when that was, in nanoseconds since the epoch
+	down    atomic.Bool // the last call failed; written under mu
+	warned  string      // the cause of the loss that was logged last; "": it is over
+	logged  time.Time   // when that was
+	denied  atomic.Bool // a missing grant for the channel was logged
+	guessed atomic.Bool // the share of a lane was logged that is a guess
+	clashed time.Time   // when another layout was logged last
 
 	overdue atomic.Int64 // when the operator was told of void permits, likewise
 }
@@ -115,22 +122,104 @@ func (k *link) eval(ctx context.Context, words []any) (any, error) {
 	return cmd.Result()
 }
 
-// ended notes how a call ended, and tells the operator when that changes.
-func (k *link) ended(cause string) {
-	lost := cause != ""
-	if k.down.Load() == lost || !k.down.CompareAndSwap(!lost, lost) {
+// ended notes how a call to a node ended, and logs it when that changes.
+func (k *link) ended(n *node, cause string, err error) {
+	if cause == "" && !k.down.Load() {
 		return
 	}
+	lost, back := k.loss(cause)
 	log := k.store.logger().With("namespace", k.store.namespace)
-	if now := time.Now().UnixNano(); lost && now-k.logged.Load() > int64(time.Second) { // it may come and go
-		k.logged.Store(now)
-		k.warned.Store(true)
-		log.LogAttrs(context.Background(), slog.LevelWarn, "weir: shared limits lost: Redis does not answer",
-			slog.String("cause", cause), slog.String("policy", k.store.set.onLoss.String()))
+	if lost {
+		log.LogAttrs(context.Background(), slog.LevelWarn,
+			"weir: shared limits lost: "+cmp.Or(explanations[cause], "Redis does not answer"),
+			slog.String("cause", cause), slog.String("address", addressOf(k.client, n.addr)), slog.String("error", textOf(err, passwordOf(k.client))),
+			slog.String("policy", k.store.set.onLoss.String()))
 	}
-	if !lost && k.warned.Swap(false) {
+	if back {
 		log.Info("weir: shared limits are back")
 	}
+}
+
+// loss takes in the cause with which a call ended, and reports whether to log a loss, or
+// its end. A loss may come and go: it is logged once a second at most. A cause that only an
+// operator can end is logged also if it comes later in the loss.
+func (k *link) loss(cause string) (lost, back bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	lost = cause != ""
+	began := k.down.Swap(lost) != lost
+	if !lost {
+		back, k.warned = k.warned != "", ""
+		return false, back
+	}
+	now := time.Now()
+	if now.Sub(k.logged) > time.Second && (began || lasting(cause) && !lasting(k.warned)) {
+		k.logged, k.warned = now, cause
+		return true, false
+	}
+	return false, false
+}
+
+// lacksGrant logs, once, that the grant for the channel is missing. Each time it reports
+// that to the watch of a limiter.
+func (k *link) lacksGrant(client redis.UniversalClient, began time.Time, err error) {
+	if w := k.store.watched(); w != nil {
+		w.called(throttle.OperationSubscribe, began, time.Since(began), "channel")
+	}
+	if k.denied.Swap(true) {
+		return
+	}
+	k.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
+		"weir: the store's user of Redis lacks a grant for the channel: a refusal at one replica does not stop the others, "+
+			"and each learns of it with its next call; grant it by ACL SETUSER <user> &weir:"+layout+":* +subscribe +publish",
+		slog.String("namespace", k.store.namespace), slog.String("cause", "channel"), slog.String("address", addressOf(client, "")), slog.String("error", textOf(err, passwordOf(k.client))))
+}
+
+// compare takes in the layout that another store of the namespace writes. If it differs, it
+// logs that, and announces its own once more, for the other to log it too.
+func (k *link) compare(client redis.UniversalClient, other string) {
+	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.store.layout {
+		return
+	}
+	k.mu.Lock()
+	now := time.Now()
+	due := now.Sub(k.clashed) >= time.Minute
+	if due {
+		k.clashed = now
+	}
+	k.mu.Unlock()
+	if !due {
+		return
+	}
+	k.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
+		"weir: a version of another layout uses this namespace: the two share nothing, and the vendor may see each limit twice",
+		slog.String("namespace", k.store.namespace), slog.String("this", k.store.layout), slog.String("other", other))
+	k.announce(client)
+}
+
+// addressOf returns the address of a node, or that of a client that has one node. For one
+// that Sentinel finds, go-redis says so.
+func addressOf(client redis.UniversalClient, node string) string {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().Addr
+	case *redis.ClusterClient:
+		return cmp.Or(node, strings.Join(c.Options().Addrs, ","))
+	}
+	return node
+}
+
+// passwordOf returns the password that a client was given; "": none, or a function.
+func passwordOf(client redis.UniversalClient) string {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().Password
+	case *redis.ClusterClient:
+		return c.Options().Password
+	case *redis.Ring:
+		return c.Options().Password
+	}
+	return ""
 }
 
 // node returns the node of an address.
@@ -140,6 +229,7 @@ func (k *link) node(addr string) *node {
 	n := k.nodes[addr]
 	if n == nil {
 		n = newNode(k.store, connections(k.client))
+		n.addr = addr
 		k.nodes[addr] = n
 	}
 	return n

@@ -36,25 +36,68 @@ const (
 func (k *link) listen(client redis.UniversalClient) {
 	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()
-	if err := sub.Subscribe(k.stopped, k.store.channel); err != nil {
+	began := time.Now()
+	layouts := layoutChannel(k.store.namespace)
+	if err := sub.Subscribe(k.stopped, k.store.channel, layouts); err != nil {
 		k.retreat(causeOf(err))
 		return
 	}
 	// Close waits while a connection is made, which by now it is: closing it from
 	// the side ends what would otherwise be read for as long as the silence lasts.
 	defer context.AfterFunc(k.stopped, func() { _ = sub.Close() })()
-	for {
-		began := time.Now()
+	for ; ; began = time.Now() {
 		got, err := sub.ReceiveTimeout(k.stopped, silence)
 		if err != nil {
-			if cause := causeOf(err); cause != "timeout" || time.Since(began) < silence {
+			cause := causeOf(err)
+			if cause == "noperm" {
+				k.lacksGrant(client, began, err)
+			}
+			if cause != "timeout" || time.Since(began) < silence {
 				k.retreat(cause)
 			}
 			return
 		}
-		if m, ok := got.(*redis.Message); ok {
-			k.deliver(m.Payload)
+		switch m := got.(type) {
+		case *redis.Subscription:
+			if m.Channel == layouts {
+				k.announce(client)
+			}
+		case *redis.Message:
+			if m.Channel == layouts {
+				k.compare(client, m.Payload)
+			} else {
+				k.deliver(m.Payload)
+			}
 		}
+	}
+}
+
+// announce publishes which layout this store writes. That also tells whether the user may publish:
+// the script goes on if it may not. It takes a connection of the node as a call for a lane does.
+func (k *link) announce(client redis.UniversalClient) {
+	n := k.node("")
+	if shard, ok := client.(*redis.Client); ok && client != k.client {
+		n = k.node(shard.Options().Addr)
+	}
+	n.enter(announcement{link: k, client: client})
+}
+
+// An announcement is a call that publishes the layout. It is for no lane, so it loses no node.
+type announcement struct {
+	asker
+	link   *link
+	client redis.UniversalClient
+}
+
+func (a announcement) call() {
+	k, began := a.link, time.Now()
+	ctx, cancel := context.WithTimeout(k.stopped, k.store.set.firstDeadline)
+	defer cancel()
+	cmd := redis.NewIntCmd(ctx, "publish", layoutChannel(k.store.namespace), k.store.layout)
+	cmd.SetFirstKeyPos(1)
+	cmd.SetStepCount(1)
+	if err := plain(a.client.Process(ctx, cmd)); causeOf(err) == "noperm" {
+		k.lacksGrant(a.client, began, err)
 	}
 }
 
@@ -106,8 +149,11 @@ func (l *limiter) hear(epoch int64, remaining time.Duration) {
 		l.mu.Unlock()
 		return
 	}
-	asks := remaining > hearsay || l.learning != nil && !(l.demand.waiting && l.learning.counted)
-	if asks && !l.outage.on {
+	// What the others have learned comes with the next call. Callers in line make one, unless
+	// what was learned so far holds them.
+	s := l.learning
+	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
+	if (asks || remaining > hearsay) && !l.outage.on {
 		l.start(nil)
 	}
 	now := l.clock.now()

@@ -18,6 +18,7 @@ import (
 // the others wait in line, for their time begins when they leave.
 type node struct {
 	store     *Store
+	addr      string // "": the only one, or one that is not known yet
 	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
 	deadlines sync.Pool // of calls that were answered
 

@@ -1,10 +1,13 @@
 package distributed
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -91,6 +94,27 @@ func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 		out[i].Unit, out[i].Name = l.Unit, l.Name
 	}
 	return out
+}
+
+// logShare logs at what rate the lane goes in an outage, if that is a guess: Redis never
+// answered for the lane, and nobody set Store.Replicas. One line for a store is enough.
+// No lock is held.
+func (l *limiter) logShare() {
+	l.mu.Lock()
+	set, limits := &l.store.set, l.configured()
+	guesses := l.outage.on && set.onLoss == FailLocal && max(l.known.most, set.replicas) == 0
+	l.mu.Unlock()
+	if !guesses || len(limits) == 0 || l.link.guessed.Swap(true) {
+		return
+	}
+	rates := make([]string, len(limits))
+	for i, limit := range limits {
+		one := throttle.Limit{Permits: 1, Per: limit.Per, Unit: limit.Unit}.String() // "1/m of tokens"
+		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.share/DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
+	}
+	l.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
+		fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), DefaultReplicas),
+		slog.String("lane", l.name), slog.String("namespace", l.store.namespace))
 }
 
 // take is Take of local. Its limits are slower than the lane's, so that it would

@@ -3,6 +3,7 @@ package distributed_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,9 +87,10 @@ func TestOutageRefusesNoCostThatTheLimitAllows(t *testing.T) {
 }
 
 // A process that begins while Redis is away is one of as many as Replicas says, or of
-// DefaultReplicas. Once Redis has answered it is one of those that there are.
+// DefaultReplicas. Once Redis has answered it is one of those that are counted, or of
+// Replicas if that is more: others may have been quiet.
 func TestALaneThatNeverMetItsStoreIsOneOfAHundred(t *testing.T) {
-	for _, test := range []struct{ replicas, want int }{{0, 3}, {3, 100}} {
+	for _, test := range []struct{ replicas, want, met int }{{0, 3, 300}, {3, 100, 100}} {
 		synctest.Test(t, func(t *testing.T) {
 			server := redispipe.Start(t, time.Millisecond)
 			server.Break(redispipe.Silent)
@@ -117,9 +119,120 @@ func TestALaneThatNeverMetItsStoreIsOneOfAHundred(t *testing.T) {
 				t.Fatal(err)
 			}
 			server.Break(redispipe.Silent)
-			if n := minute(); n < 60*295 || n > 60*300+110 {
-				t.Errorf("Replicas %d: %d departed in a minute without Redis, want 300/s of one that is alone", test.replicas, n)
+			if n := minute(); n < 60*test.met-300 || n > 60*test.met+110 {
+				t.Errorf("Replicas %d: %d departed in a minute without Redis that was met, want %d/s", test.replicas, n, test.met)
 			}
+		})
+	}
+}
+
+// The log says, once for a store, at what rate a lane goes for which Redis never answered
+// if nobody set Replicas, and nothing of it otherwise.
+func TestTheShareOfALaneThatNeverMetItsStoreIsLogged(t *testing.T) {
+	for name, c := range map[string]struct {
+		set    func(*distributed.Store)
+		limits []throttle.Limit
+		met    bool
+		want   string
+	}{
+		"no Replicas":    {limits: []throttle.Limit{throttle.TokenBucket(600, time.Second, 100)}, want: "at 3/s (Replicas not set: 1 of 100)"},
+		"two limits":     {limits: []throttle.Limit{throttle.SlidingLog(60, time.Minute), {Permits: 9000, Per: time.Minute, Unit: "tokens"}}, want: "at 0.3/m and 45/m of tokens (Replicas not set: 1 of 100)"},
+		"a share":        {set: func(s *distributed.Store) { s.Share = 1 }, limits: []throttle.Limit{throttle.LeakyBucket(600, time.Second)}, want: "at 6/s (Replicas not set: 1 of 100)"},
+		"no limit":       {},
+		"Replicas":       {set: func(s *distributed.Store) { s.Replicas = 3 }, limits: []throttle.Limit{throttle.LeakyBucket(600, time.Second)}},
+		"another policy": {set: func(s *distributed.Store) { s.OnLoss = distributed.FailOpen }, limits: []throttle.Limit{throttle.LeakyBucket(600, time.Second)}},
+		"Redis was met":  {met: true, limits: []throttle.Limit{throttle.LeakyBucket(600, time.Second)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := redispipe.Start(t, time.Millisecond)
+				store := distributed.New(server.Client(t), "fleet")
+				if c.set != nil {
+					c.set(store)
+				}
+				var told diary
+				store.Logger = told.logger()
+				defer store.Close()
+				var queues []*shaping.Queue
+				for _, lane := range []string{"one", "another"} {
+					l, err := store.Limiter(lane, c.limits...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					queues = append(queues, shaping.NewQueue(l))
+				}
+				for _, broken := range []bool{!c.met, true} {
+					if broken {
+						server.Break(redispipe.Silent)
+					}
+					for range 2 {
+						for _, q := range queues {
+							if err := q.Wait(t.Context()); err != nil {
+								t.Fatal(err)
+							}
+						}
+						time.Sleep(2 * time.Second)
+					}
+				}
+				lines := strings.Count(told.String(), "Replicas not set")
+				if want := min(len(c.want), 1); lines != want || !strings.Contains(told.String(), c.want) {
+					t.Errorf("%d lines, want %d with %q:\n%s", lines, want, c.want, told.String())
+				}
+			})
+		})
+	}
+}
+
+// Replicas that lose Redis go at their share of the rate together, 10/s of 20/s: also those
+// that used the lane one after another, which do not count each other, if Replicas is set;
+// and what is left of a fleet within a good minute of normal work.
+func TestOutageSharesByTheSizeOfTheFleet(t *testing.T) {
+	const outage = 20 * time.Second
+	each := func(f *bubbleFleet, replicas int, work, pause time.Duration) {
+		for i := range replicas {
+			f.work(i, 2, time.Since(f.start)+work)
+			time.Sleep(pause)
+		}
+	}
+	for name, c := range map[string]struct {
+		replicas    int // of the settings
+		use         func(*bubbleFleet)
+		left        int // replicas, in the outage
+		least, most float64
+	}{
+		"one after another":                   {6, func(f *bubbleFleet) { each(f, 6, time.Second, 16*time.Second) }, 6, 9, 10.5},
+		"one after another, Replicas not set": {0, func(f *bubbleFleet) { each(f, 6, time.Second, 16*time.Second) }, 6, 9, 61}, // each counts as one, as the documentation says
+		"all at once":                         {0, func(f *bubbleFleet) { each(f, 6, 11*time.Second, 0) }, 6, 9, 10.5},
+		"a fleet that shrank": {0, func(f *bubbleFleet) {
+			each(f, 6, 11*time.Second, 0)
+			time.Sleep(11 * time.Second)
+			each(f, 2, 75*time.Second, 0)
+		}, 2, 9, 10.5},
+	} {
+		if raced && c.left < 6 {
+			continue // the detector makes the script's interpreter ten times slower
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newBubbleFleetOf(t, 6, time.Millisecond, func(s *distributed.Store) { s.Replicas = c.replicas }, throttle.TokenBucket(20, time.Second, 1))
+				c.use(f)
+				f.wg.Wait()
+				f.server.Break(redispipe.Silent)
+				from := time.Since(f.start)
+				each(f, c.left, outage, 0)
+				f.wg.Wait()
+				n := 0
+				for _, at := range f.all() {
+					if at > from {
+						n++
+					}
+				}
+				rate := float64(n) / outage.Seconds()
+				t.Logf("%.1f/s", rate)
+				if rate < c.least || rate > c.most {
+					t.Errorf("without Redis %.1f/s departed, want %v/s to %v/s", rate, c.least, c.most)
+				}
+			})
 		})
 	}
 }

@@ -232,3 +232,34 @@ func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
 	took := await(t, "a departure", goes)
 	t.Logf("the first departed %v after the pause of %v had ended", took, pause)
 }
+
+// Callers of different costs use the rate over a real Redis, and none of them starves.
+func TestCallersOfDifferentCostsProgress(t *testing.T) {
+	t.Parallel()
+	shared := redistest.Start(t)
+	for name, all := range mixedCosts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redis.NewClient(&redis.Options{Addr: shared.Addr()})
+			store := distributed.New(client, "costs")
+			store.Logger = slog.New(slog.DiscardHandler)
+			store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience
+			t.Cleanup(func() { _ = store.Close(); _ = client.Close() })
+			limiter, err := store.Limiter(name, throttle.TokenBucket(300, time.Second, 10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := shaping.NewQueue(limiter)
+			var got []had
+			for range 3 { // a machine that stands still loses permits
+				got = call(t, q, all, 200*time.Millisecond, 1500*time.Millisecond)
+				sum, each := judge(all, got)
+				t.Logf("of 450 permits %d were used: %+v", sum, got)
+				if float64(sum) >= 0.95*450 && each {
+					return
+				}
+			}
+			t.Errorf("%+v of 450 permits, want 428 at least and each kind its share", got)
+		})
+	}
+}

@@ -270,8 +270,17 @@ func (h *twin) settle(at throttle.Instant, r, actual throttle.Request, move int)
 	})
 }
 
+// pause holds everybody, or ends the pause that runs.
 func (h *twin) pause() {
 	now := h.now
+	if now < h.paused && h.chance(50) {
+		h.note("resume", func(l throttle.Limiter, _ []throttle.Instant) answer {
+			l.Reconcile(now, throttle.Fact{Resumed: true})
+			return answer{}
+		})
+		h.paused = now
+		return
+	}
 	until := now.Add(time.Duration(1+h.random.Int64N(int64(min(h.limits[0].Per, time.Minute)/time.Microsecond))) * time.Microsecond)
 	h.note(fmt.Sprintf("pause for %v", until.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
 		l.Reconcile(now, throttle.Fact{Until: until})

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,6 +22,9 @@ type caller struct {
 	field   laneField
 	horizon time.Duration
 	most    int
+	latest  time.Duration // after now, of a permit; zero: any
+	alive   int           // callers that it knows of
+	lesson  *lesson       // nil: it learns nothing
 }
 
 const (
@@ -36,11 +40,21 @@ func (b *bench) caller(lane string, limits ...throttle.Limit) *caller {
 
 // ask is one call.
 func (c *caller) ask(now int64, groups []group, reports ...report) reply {
+	lesson := c.lesson
 	got := c.bench.call(c.lane, &request{
-		now: now, tolerance: asTolerance, horizon: c.horizon, most: c.most, seen: c.seen, period: c.period,
-		limits: c.limits, groups: groups, reports: reports, bounded: true, latest: mostOwed * time.Microsecond, field: c.field,
+		now: now, tolerance: asTolerance, horizon: c.horizon, most: c.most, seen: c.seen, period: c.period, alive: c.alive,
+		limits: c.limits, groups: groups, reports: reports, bounded: true, latest: cmp.Or(c.latest, mostOwed*time.Microsecond), field: c.field, lesson: lesson,
 	})
 	c.seen, c.period = got.seen, got.period
+	if lesson != nil {
+		next := *lesson
+		next.seen, next.mind = got.heard.field, nil
+		if next.seen.to < next.place {
+			next.mind = []byte("lost")
+		}
+		next.place, next.ordinal = max(next.place, next.seen.to), max(next.ordinal, got.heard.first+got.count())
+		c.lesson = &next
+	}
 	if got.field.text != "" {
 		c.field = got.field
 	}
@@ -251,6 +265,32 @@ func TestPauseVoidsWhatWasPromisedAndDoesNotOweIt(t *testing.T) {
 	c.run(dawn, 3)
 	c.ask(dawn+1, nil, report{kind: reportPause, span: 100_000})
 	wants(t, "after an overspend of thirty", c.run(dawn+1, 1), 3*second+100_000-1)
+}
+
+// A pause holds all callers, also those whose limits were not yet there, and those of a
+// clock that has moved back.
+func TestPauseHoldsCallersOfOtherLimits(t *testing.T) {
+	b := newBench(t)
+	b.persist()
+	named := func(l throttle.Limit, name string) throttle.Limit { l.Name = name; return l }
+	one, two := named(throttle.TokenBucket(100, time.Second, 1), "one"), named(throttle.TokenBucket(10, time.Second, 1), "two")
+	window := named(throttle.FixedWindow(1000, time.Second), "window")
+	for _, limits := range [][2][]throttle.Limit{{{one}, {two}}, {{window}, {window, one}}, {{one, window}, {two, window}}, {{one, two}, {two}}} {
+		for _, step := range []int64{0, 2 * second, 3600 * second} {
+			lane := b.lane()
+			old, young := b.caller(lane, limits[0]...), b.caller(lane, limits[1]...)
+			old.run(dawn, 1)
+			young.run(dawn+600_000, 1)
+			old.run(dawn+second, 1)
+			old.ask(dawn+1_100_000, nil, report{kind: reportPause, span: 60 * second})
+			for _, c := range []*caller{young, old, young} {
+				got := c.ask(dawn+2*second-step, c.line(1))
+				if got.paused-got.now < 50*second || len(got.permits) > 0 && got.permits[0].at < got.paused {
+					t.Errorf("%v, the second %v, back by %d s: paused for %.1f s, and granted %v", limits, c == young, step/second, float64(got.paused-got.now)/second, got.permits)
+				}
+			}
+		}
+	}
 }
 
 // Windows take back what a pause made void when those who held it say so.

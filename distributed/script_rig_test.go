@@ -196,8 +196,12 @@ func (s *scripted) Forecast(now throttle.Instant, r throttle.Request) throttle.F
 }
 
 func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
+	kind := reportRefund
+	if at < now.Add(-s.tolerance) {
+		kind = reportStale
+	}
 	if s.check(r) == nil {
-		s.report(now, report{kind: reportRefund, at: wire(at), epoch: s.epochs[at], costs: costs{&r, len(s.limits), false}.list()})
+		s.report(now, report{kind: kind, at: wire(at), epoch: s.epochs[at], costs: costs{&r, len(s.limits), false}.list()})
 	}
 }
 

@@ -44,7 +44,7 @@ func seed(tb testing.TB, client *redis.Client, key string, replicas, most int, o
 	now, fields := time.Now(), []any(nil)
 	for i := range replicas {
 		has, wants := of(i)
-		fields = append(fields, fmt.Sprint("replica", i), fmt.Sprintf("1 %d %d %d %d %d %d 0", most, now.Add(time.Hour).UnixMicro(), has, wants, most, now.UnixMicro()+int64(i)))
+		fields = append(fields, fmt.Sprint("replica", i), fmt.Sprintf("1 %d %d %d %d %d %d 0 %d", most, now.Add(time.Hour).UnixMicro(), has, wants, most, now.UnixMicro()+int64(i), time.Hour.Microseconds()))
 	}
 	if err := client.HSet(context.Background(), key, fields...).Err(); err != nil {
 		tb.Fatal(err)
@@ -98,6 +98,40 @@ func TestSlotsScriptIsShortForAnyNumbers(t *testing.T) {
 	}
 	if got.replicas != replicas || !got.contended || got.has < mostSlots/replicas || got.fleet != got.has {
 		t.Errorf("the first was answered %+v", got)
+	}
+}
+
+// The clock of Redis moves back: the slots of a replica that died come back with the end of
+// its lease. It moves on: no slot is had twice.
+func TestSlotsScriptFollowsAClockThatIsStepped(t *testing.T) {
+	_, client := slotsClient(t)
+	for _, step := range []time.Duration{-20 * time.Minute, 0, 30 * time.Second} {
+		const has = 10
+		key := fmt.Sprintf("weir:1:{x/stepped%v}:flights", step)
+		one := slotsCall{id: "a", number: 1, most: 20, wants: 10, lease: 10 * time.Second, come: time.Second}
+		other := one
+		other.id = "b"
+		one.run(t, client, key)
+		other.run(t, client, key)
+		for id, text := range client.HGetAll(t.Context(), key).Val() {
+			var call, most, till, had, wants, sure, since, called, lasts int64
+			if _, err := fmt.Sscan(text, &call, &most, &till, &had, &wants, &sure, &since, &called, &lasts); err != nil {
+				t.Fatal(err)
+			}
+			till, since = till-step.Microseconds(), since-step.Microseconds()
+			client.HSet(t.Context(), key, id, fmt.Sprintf("%d %d %d %d %d %d %d %d %d", call, most, till, had, wants, sure, since, called, lasts))
+		}
+		one.number, one.has, one.wants = 2, 10, 20
+		if got := one.run(t, client, key); got.has != has || got.ends > 10*time.Second {
+			t.Errorf("by %v: %+v, want %d slots, and the other lease to end in 10 s", step, got, has)
+		}
+		one.number = 3
+		if got := one.run(t, client, key); got.ends >= 10*time.Second {
+			t.Errorf("by %v: the other lease ends in %v, and later with each call", step, got.ends)
+		}
+	}
+	if ttl := client.PTTL(t.Context(), "weir:1:{x/stepped0s}:flights").Val(); ttl < 40*time.Second {
+		t.Errorf("the leases live for %v, want longer than a step of 30 s", ttl)
 	}
 }
 

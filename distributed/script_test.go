@@ -18,10 +18,10 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "c9db78c44afaa69398016bf0f6fbd6c7f42bc5bf1a1e382b7b9f7b81b4e3bbde"
+const scriptSum = "169150233e39a530865d36ece7d18d406d75c4503e3462f9da61a7db6dbc512c"
 
 // slotsScriptSum is that of the script that shares slots.
-const slotsScriptSum = "85b866ef3a189ed94b68eaeafbfc76abd41a6407f475505866d68e5b4a763b69"
+const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptText()))

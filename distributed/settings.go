@@ -12,7 +12,7 @@ type Loss uint8
 // The policies for a loss.
 const (
 	// FailLocal paces here at a share of the limits: Store.Share of them,
-	// divided by the replicas that were alive last. Of limits of more than a
+	// divided by the replicas, see Store.Replicas. Of limits of more than a
 	// minute the same share of what was left may go at once. It is the zero policy.
 	FailLocal Loss = iota
 	// FailOpen enforces the whole limits here: the vendor may see them once

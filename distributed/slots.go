@@ -73,7 +73,7 @@ func (s *Store) Flights(key string, most int) (throttle.Flights, error) {
 		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, mostSlots)
 	}
 	f := &slots{
-		store: s, lane: word(key), key: laneKey(s.namespace, key) + ":flights",
+		store: s, lane: word(key), key: keyOf(s.layout, s.namespace, key) + ":flights",
 		id: strconv.FormatUint(rand.Uint64(), 36), most: most,
 	}
 	if err := s.attach(key, func(k *link) {

@@ -52,7 +52,7 @@ func (f *slots) call() {
 	} else {
 		done(err)
 	}
-	f.link.ended(cause)
+	f.link.ended(f.node, cause, err)
 	f.called(throttle.OperationLease, left, took, cause)
 	f.land(func(now time.Time) {
 		f.stats.Calls++

@@ -28,9 +28,10 @@ type Store struct {
 	// replicas: above 0 and at most 1. Zero means DefaultShare.
 	Share float64
 
-	// Replicas is what FailLocal divides by in a lane for which Redis never answered,
-	// as in a process that begins while Redis is away. Zero means DefaultReplicas, 100,
-	// so that a fleet of few departs far below its limits until Redis answers.
+	// Replicas is the least that FailLocal divides by: it divides by the largest count that
+	// Redis returned in the last minute if that is larger. Replicas that use a lane one
+	// after another do not count each other, so set it to the most that you run. Zero means
+	// that count, and DefaultReplicas, 100, in a lane for which Redis never answered.
 	Replicas int
 
 	// Horizon is how long a run may be, from its first permit to its last, in
@@ -70,14 +71,17 @@ type Store struct {
 	// DefaultLease.
 	Lease time.Duration
 
-	// Logger is told when Redis is lost, and when it is back; of limits that
-	// differ between replicas; of state that was lost; and, once a minute at
-	// most, that most permits come too late to be used. If nil,
-	// slog.Default().
+	// Logger receives a line when Redis is lost, with what is wrong, the address and
+	// the text of the error, and when it is back; once, at what rate a lane goes for which
+	// Redis never answered, if Replicas is zero; when limits differ between replicas;
+	// when state was lost; when the grant for the channel is missing; and, once a
+	// minute at most, when most permits come too late to be used. No line has the name or the
+	// password of a user. If nil, slog.Default().
 	Logger *slog.Logger
 
 	given     redis.UniversalClient
 	namespace string
+	layout    string // of its keys; only tests set another
 	channel   string // of the news
 
 	once sync.Once
@@ -108,7 +112,7 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	if rdb == nil {
 		panic("distributed: New with a nil client")
 	}
-	return &Store{given: rdb, namespace: namespace, channel: channelName(namespace), open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
+	return &Store{given: rdb, namespace: namespace, layout: layout, channel: channelName(namespace), open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
 }
 
 // ErrClosed is matched by errors of a store that was closed.
@@ -211,6 +215,21 @@ func (s *Store) limiters(lane string) []*limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.open[lane])
+}
+
+// watched returns what somebody watches, or nil: any of them, for what concerns the
+// store itself.
+func (s *Store) watched() *watched {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, lane := range s.open {
+		for _, l := range lane {
+			if l.by.Load() != nil {
+				return &l.watched
+			}
+		}
+	}
+	return nil
 }
 
 func (s *Store) logger() *slog.Logger {

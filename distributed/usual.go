@@ -3,7 +3,6 @@ package distributed
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -171,7 +170,7 @@ func (r *request) decode(v any) (reply, error) {
 		tail++
 	}
 	pairs := len(list) - tail
-	if err != nil || pairs < 0 || pairs%permitWords != 0 || pairs > mostGroups*permitWords || field.alive > math.MaxInt32 || field.alive < 1 {
+	if err != nil || pairs < 0 || pairs%permitWords != 0 || pairs > mostGroups*permitWords || field.alive > mostCallers || field.alive < 1 {
 		return reply{}, senseless("%d words to %d limits: %w", len(list), limits, err)
 	}
 	got := reply{

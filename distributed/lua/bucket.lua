@@ -22,7 +22,7 @@
 --   refund(at, n)       takes back n permits that count at an instant and never left
 --   departed(n)         takes in what left while the store was lost
 --   pause(at)           of buckets: voids what is saved, all but one permit at that instant
---   resume(by)          of buckets: takes in that a pause ends so much earlier
+--   resume(by)          of buckets: ends a pause so much before its time; zero: at its time
 --   rewind(by)          follows a clock that moved back by so much
 --   adopt(old)          takes over what was used from the rule it replaces
 --   used()              permits that count now
@@ -42,6 +42,7 @@
 -- state before them, with its fraction, and the largest cost since. Sections:
 --   r at n at n ...      permits that came back and keep their instants
 --   k from at low ...    what settling must know of the charges so far
+--   h time               by how much the pause that runs has put off the state
 
 local function ceil(at, frac)
   if frac > 0 then return at + 1 end
@@ -112,7 +113,7 @@ local function makeBuckets()
     else
       core = ("%s;%.0f %.0f %.0f"):format(b.claim, b.claimed, b.at, b.frac)
     end
-    if b.returned or b.slack then return core .. rare().remembered(b) end
+    if b.returned or b.slack or b.held > 0 then return core .. rare().remembered(b) end
     return core
   end
 

@@ -24,7 +24,7 @@ local function newRule(field, claim, bounds)
     field = field, claim = claim, per = per, claimed = now, bounds = bounds,
     -- Of buckets. What may be missing is false: nil would be looked up in the methods.
     unit = 0, den = 0, one = 0, rest = 0, burst = false, leaky = kind == "l", spare = 0, spareRest = 0,
-    at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false,
+    at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false, held = 0,
     others = false, dirty = false, key = false,
   }, methodsOf(kind))
   unit, den = tonumber(unit), tonumber(den)
@@ -50,6 +50,11 @@ local function readRule(field, text, claim, bounds)
   end
   -- A key lives until all in it is as good as new. What lasts longer is none of ours.
   if not rule:read(text, from) or (rule.burst and rule.at or rule:expiry()) > lane.till and not lane.new then return nil end
+  -- A bucket that nobody overspent is whole one burst after the last departure.
+  if rule.burst and lane.settled == 0 and lane.tuned == 0
+    and rule.at > max(now + 2000000, lane.reach) + rule.spare + rule.one + 2 then
+    return nil
+  end
   if lane.settled > 0 and rule.burst and not rule.slack then
     rule.slack = rare().newSlack(ceil(rule.at, rule.frac))
   end

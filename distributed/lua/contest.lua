@@ -87,8 +87,11 @@ local function contest(rule, claim, bounds)
   local first = table.remove(claims, 1)
   while #claims > OTHERS do table.remove(claims) end
   if first ~= held then
+    local was = rule.burst and rule.at
     rule = replace(newRule(rule.field, first.claim, first.bounds ~= "-" and first.bounds or ""), rule)
     rule.claimed, rule.others = first.claimed, claims
+    -- A claim of a wrong rate would leave years of debt.
+    if was and rule.burst then rule.at = min(rule.at, max(was, now + 2 * (rule.spare + rule.one + 1))) end
   end
   lane.differs = lane.differs or rule.claim ~= claim
   return rule

@@ -4,6 +4,8 @@
 -- In the lane's hash: start, till, used, debt, before, usedBefore. Permits beyond
 -- those of a window are debt, which later windows pay. before is the start of the
 -- window before. If that ended where this one starts, usedBefore of it were used.
+-- Section of a window of first use, if it is not zero:
+--   f n                  permits charged up to the instant with which it begins
 
 local function makeFixed()
   local fixed = {}
@@ -12,7 +14,7 @@ local function makeFixed()
   function fixed.set(f, permits, per, align)
     setCount(f, permits, per)
     f.align, f.calendar = align, false
-    f.window = { start = 0, till = 0, used = 0, debt = 0, before = 0, usedBefore = 0 }
+    f.window = { start = 0, till = 0, used = 0, debt = 0, before = 0, usedBefore = 0, first = 0 }
   end
 
   function fixed.read(f, text, from)
@@ -21,7 +23,7 @@ local function makeFixed()
     if not claimed then return false end
     local w = {
       start = tonumber(start), till = tonumber(till), used = tonumber(used), debt = tonumber(debt),
-      before = tonumber(before), usedBefore = tonumber(usedBefore),
+      before = tonumber(before), usedBefore = tonumber(usedBefore), first = 0,
     }
     f.window = w
     return w.start <= w.till and w.before <= w.start and w.till <= latest
@@ -30,11 +32,17 @@ local function makeFixed()
 
   function fixed.text(f)
     local w = f.window
-    return textCount(f, ("%s;%.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(f.claim, f.claimed,
-      w.start, w.till, w.used, w.debt, w.before, w.usedBefore))
+    local text = ("%s;%.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(f.claim, f.claimed,
+      w.start, w.till, w.used, w.debt, w.before, w.usedBefore)
+    if w.first > 0 then text = text .. (";f %.0f"):format(w.first) end
+    return textCount(f, text)
   end
 
-  fixed.section = sectionCount
+  function fixed.section(f, tag, list)
+    if tag == "f" then f.window.first = min(max(list[1] or 0, 0), 2^51) end
+    return sectionCount(f, tag, list)
+  end
+
   fixed.spend = spendCount
 
   -- boundsOf returns the bounds of a calendar, ascending.
@@ -109,7 +117,7 @@ local function makeFixed()
     if at < w.till then return w end
     local start, till = around(f, at)
     if f.align == "first" and w.debt > 0 then start, till = paying(f, w, at) end
-    local next = { start = max(start, w.till), till = till, used = 0, debt = 0, before = w.till, usedBefore = 0 }
+    local next = { start = max(start, w.till), till = till, used = 0, debt = 0, before = w.till, usedBefore = 0, first = 0 }
     if next.start == w.till then next.before, next.usedBefore = w.start, w.used end
     if w.debt > 0 then
       next.debt = owed(f, w, next.start)
@@ -157,6 +165,7 @@ local function makeFixed()
   function fixed.count(f, at, n)
     local w = windowAt(f, f.window, at)
     if w ~= f.window and f.align == "first" then w.till = at + f.per end -- it begins here, even if it pays
+    if f.align == "first" and at <= w.till - f.per then w.first = min(w.first + n, 2^51) end
     w.debt = min(w.debt + n, 2^51)
     settle(w, f.permits)
     f.window = w
@@ -187,27 +196,39 @@ local function makeFixed()
     f.dirty = true
   end
 
-  -- refund takes back what never left. A window of first use that it began was not
-  -- begun. If others left since, one of those began it, within the tolerance.
+  -- refund takes back what never left. A window of first use of which all came back
+  -- that began it was not begun. If others left since, one of those began it, within
+  -- the tolerance.
   function fixed.refund(f, at, n)
     f:relieve(at, n, at)
     local w = f.window
     if f.align ~= "first" or at < w.start or at > w.till - f.per then return end
-    if w.used + w.debt == 0 then w.till = w.start else w.till = w.till + 100000 end
+    w.first = max(w.first - n, 0)
+    if w.used + w.debt == 0 then
+      w.till = w.start
+    elseif w.first == 0 then
+      w.first, w.till = w.used + w.debt, max(w.till, max(at, now - tolerance) + f.per + 100000)
+    end
   end
 
-  -- rewind counts in the window of now what counts in one to come.
+  -- rewind has the window in force hold from now on, until a bound of windows. That is no
+  -- earlier than it would have ended, or three would be spent in the time of two.
   function fixed.rewind(f, by)
     spacingRewind(f.spacing, by)
-    local w = f.window
+    local w = windowAt(f, f.window, now + by)
+    f.dirty = true
     if f.align == "first" then
       w.start, w.till, w.before = max(w.start - by, 0), max(w.till - by, 0), max(w.before - by, 0)
-    elseif now < w.start then
-      local start, till = around(f, now)
-      local used = w.before == start and min(w.used + w.usedBefore, 2^51) or w.used
-      f.window = { start = start, till = till, used = used, debt = w.debt, before = start, usedBefore = 0 }
+      f.window = w
+      return
     end
-    f.dirty = true
+    local used, till = w.used, w.till
+    if now + by < w.start then -- it was to come
+      used, till = min(used + w.usedBefore, 2^51), w.start
+    end
+    local start = around(f, now)
+    local _, bound = around(f, max(till - by - 1, now))
+    f.window = { start = start, till = bound, used = used, debt = w.debt, before = start, usedBefore = 0, first = 0 }
   end
 
   function fixed.used(f)
@@ -232,7 +253,7 @@ local function makeFixed()
         begun = f.align ~= "first"
       end
       f.window = {
-        start = w.start, till = w.till, used = w.used, debt = w.debt, before = w.before, usedBefore = w.usedBefore,
+        start = w.start, till = w.till, used = w.used, debt = w.debt, before = w.before, usedBefore = w.usedBefore, first = w.first,
       }
       if not begun then
         f.window.till, f.window.used, f.window.debt = w.start, f.permits, w.used + w.debt

@@ -1,6 +1,6 @@
 -- The lane: what its limits have in common. Its state stands in two fields of the
 -- hash KEYS[1]: "lane", which changes now and then, and "at", which changes with
--- every grant.
+-- every grant. While a pause runs, and for 2 s after it, its end stands in "lane" twice.
 
 local now -- the instant of this call
 local latest -- no instant of the state is later
@@ -23,7 +23,10 @@ local lane -- its state:
 --   forced    limits take over whole lists, which may trade places
 --   news      what the replicas are told
 --   back      the clock moved back
+--   written   before that instant it was written last
+--   reach     the later of furthest and paused, as it was read
 --   known     what the callers learn together; hold: nothing departs before it
+local CALLERS = 100000 -- no lane has more
 local distrusted -- lists that make no sense, by key
 local rules -- the rules of the caller's limits, in order
 
@@ -52,11 +55,13 @@ local function readLane(text, at)
     settled = 0, tuned = 0, furthest = tonumber(at and at:match("^%d+$")),
     known = false, hold = 0,
   }
-  if not l.furthest or l.furthest > latest or l.gen > latest or l.epoch > 2^51
-    or max(l.paused, l.furthest) > l.till or l.period > 2^51 or l.this > 2^51 or l.before > 2^51 or l.till > latest then
+  l.written = (l.period + 1) * 5000000
+  if not l.furthest or l.furthest > latest or l.gen > latest or l.epoch > 2^50
+    or max(l.paused, l.furthest) > l.till or l.written > latest or max(l.this, l.before) > CALLERS or l.till > latest then
     return nil
   end
-  if tail == "" then return l end
+  l.reach = max(l.paused, l.furthest)
+  if tail == "" and l.paused <= now then return l end
   return rare().readRare(l, tail)
 end
 
@@ -65,12 +70,16 @@ end
 -- callers there are.
 local function countCaller(gen, seen)
   local period = divide(now, 5000000)
-  if period > lane.period then
-    lane.before = period == lane.period + 1 and lane.this or 0
+  if period ~= lane.period then
+    if period < lane.period then -- the clock moved back
+      lane.before = max(lane.this, lane.before)
+    else
+      lane.before = period == lane.period + 1 and lane.this or 0
+    end
     lane.period, lane.this, lane.dirty = period, 0, true
   end
   if seen ~= lane.period or gen ~= lane.gen then
-    lane.this, lane.dirty = lane.this + 1, true
+    lane.this, lane.dirty = min(lane.this + 1, CALLERS), true
   end
   return max(lane.this, lane.before, 1)
 end

@@ -33,6 +33,7 @@ local function readKnown(text, counts)
     k[word] = tonumber(values[i] or 0)
     if k[word] > 2^52 then return readKnown(nil, counts) end
   end
+  if k.lease > now + 1000000 then k.lease = 0 end -- nobody who goes alone has longer
   if k.from > k.to or min(k.unit, k.den) < 1 then
     k.unit, k.den, k.from, k.to = 1, 1, 0, 0
   end
@@ -86,15 +87,22 @@ local function learn(i, text, counts)
 end
 
 -- respace gives the rule another interval, from the last that was let go to the next.
--- What was promised stays as it is.
+-- What was promised stays as it is. If the new interval is less than half of the old one,
+-- all that is owed counts as new intervals: otherwise the permits that were promised at a
+-- slow pace, one to each caller, would delay the next one at the fast pace. A smaller step
+-- owes one interval less or more, because a rate that wavers would let more go with each
+-- rise, and no fewer with each fall.
 local function respace(rule, unit, den)
-  local was, sure = rule.one, rule.sure
-  local at, burst = rule.at, rule.burst
+  local at, sure, was, burst = rule.at, rule.sure, rule.one, rule.burst
+  local share = unit * rule.den / (den * rule.unit)
   rule:set(unit, den, burst)
-  if at > now then rule.at = max(at - was + rule.one, now) end
-  if sure and sure > now then rule.sure = max(sure - was + rule.one, now) end
-  rule.frac = 0
-  if sure then rule.sureFrac = 0 end
+  local function scaled(instant)
+    if instant <= now then return instant end
+    if share < 0.5 then return now + math.floor((instant - now) * share) end
+    return max(instant - was + rule.one, now)
+  end
+  rule.at, rule.frac = scaled(at), 0
+  if sure then rule.sure, rule.sureFrac = scaled(sure), 0 end
 end
 
 -- pace returns the rule of what was learned.
@@ -109,6 +117,8 @@ local function pace(field, text)
   end
   if rule.claimed > now then rare().rewind(rule) end
   if now - rule.claimed > 500000 then rule.claimed, rule.dirty = now, true end
+  local most = max(now + 2000000, lane.furthest, lane.paused) + rule.one + 1 -- of one interval after the last
+  if rule.at > most then rule.at, rule.frac, rule.dirty = most, 0, true end
   if rule.unit ~= known.unit or rule.den ~= known.den then
     respace(rule, known.unit, known.den)
     rule.claim, rule.dirty = claim, true

@@ -1,7 +1,8 @@
 -- Sliding log: so many permits in any span of the length, exactly. The last
 -- permits spent, as many as there are, stand in a list of the lane's, in runs "at
 -- n" that left at one instant, the oldest first: the next n may go when the n-th
--- of them is older than the span.
+-- of them is older than the span. A log of many permits counts each at the end of one
+-- of GRAINS parts of the span, so that the runs are few however many permits they hold.
 --
 -- In the lane's hash: runs in the list, permits kept in them, the instants of the
 -- youngest permit forgotten and of the youngest kept. Section:
@@ -21,48 +22,28 @@ local function distrust(key) error({ weir = key }) end
 
 local function makeLog()
   local CHUNK, CHUNKS = 16, 1024 -- runs read at once, first and at most
+  local GRAINS = 4096 -- runs in a span, if it holds more permits
+  local MOST = 16384 -- runs that one call reads; no list of ours is as long
+  local STEP = 256 -- expired runs that one call drops, more than it adds
+  local LOOK = 512 -- expired runs that are counted for the state
   local log = {}
   log.__index = log
 
   function log.set(g, permits, per)
     setCount(g, permits, per)
     g.key = logKey(g.field)
+    g.grain, g.reads = permits > GRAINS and max((divide(per, GRAINS)), 1) or 1, 0
     g.skip, g.tail, g.length, g.kept, g.gone, g.last, g.ahead = 0, 0, 0, 0, 0, 0, 0
     g.young, g.loaded, g.oldest, g.chunk = {}, {}, false, CHUNK
     g.stale = true -- what the list holds is not ours
   end
 
-  -- read believes only a list of the length that the hash tells: a list may be
-  -- evicted, or written to, on its own.
-  function log.read(g, text, from)
-    local claimed, length, kept, gone, last, tail = text:match("^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
-    if not claimed or distrusted and distrusted[g.key] then return false end
-    g.length, g.kept, g.gone, g.last = tonumber(length), tonumber(kept), tonumber(gone), tonumber(last)
-    local found = redis.pcall("LLEN", g.key)
-    if wrongType(found) or found ~= g.length then return false end
-    g.tail, g.stale = g.length, false
-    return g.kept <= 2^51 and max(g.gone, g.last) <= latest and readCount(g, claimed, tail)
-  end
-
-  function log.text(g)
-    local text = textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.claim, g.claimed,
-      g.tail - g.skip + #g.young, g.kept, g.gone, g.last))
-    if g.ahead > 0 then text = ("%s;o %.0f"):format(text, g.ahead) end
-    return text
-  end
-
-  function log.section(g, tag, list)
-    if tag ~= "o" then return sectionCount(g, tag, list) end
-    g.ahead = list[1] or -1
-    return #list == 1 and g.ahead >= 0 and g.ahead <= latest
-  end
-  log.spend = spendCount
-
   -- load reads the run of the list at a place, with its neighbours in a direction.
   local function load(g, place, down)
     local from, to = place, min(place + g.chunk - 1, g.tail)
     if down then from, to = max(place - g.chunk + 1, g.skip + 1), place end
-    g.chunk = min(2 * g.chunk, CHUNKS)
+    g.chunk, g.reads = min(2 * g.chunk, CHUNKS), g.reads + to - from + 1
+    if g.reads > MOST then distrust(g.key) end
     for i, text in ipairs(redis.call("LRANGE", g.key, from - 1, to - 1)) do
       local at, n = text:match("^(%d+) (%d+)$")
       at, n = tonumber(at), tonumber(n)
@@ -79,6 +60,54 @@ local function makeLog()
     if not g.loaded[place] then load(g, place) end
     return g.loaded[place]
   end
+
+  -- forget drops the first run.
+  local function forget(g)
+    if g.skip < g.tail then
+      g.skip, g.oldest = g.skip + 1, false
+    else
+      table.remove(g.young, 1)
+    end
+  end
+
+  -- expire drops runs that had left the span at an instant. Nobody in line is given
+  -- credit for longer ago than the tolerance, so no decision needs those.
+  local function expire(g, at)
+    for _ = 1, STEP do
+      local r = run(g, 1)
+      if not r or r.at + g.per > at then return end
+      g.gone, g.kept, g.dirty = r.at, g.kept - r.n, true
+      forget(g)
+    end
+  end
+
+  -- read believes only a list of the length that the hash tells: a list may be
+  -- evicted, or written to, on its own.
+  function log.read(g, text, from)
+    local claimed, length, kept, gone, last, tail = text:match("^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
+    if not claimed or distrusted and distrusted[g.key] then return false end
+    g.length, g.kept, g.gone, g.last = tonumber(length), tonumber(kept), tonumber(gone), tonumber(last)
+    local found = redis.pcall("LLEN", g.key)
+    if wrongType(found) or found ~= g.length then return false end
+    g.tail, g.stale = g.length, false
+    if g.kept > 2^51 or max(g.gone, g.last) > latest or not readCount(g, claimed, tail) then return false end
+    expire(g, now - tolerance)
+    return true
+  end
+
+  function log.text(g)
+    local text = textCount(g, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(g.claim, g.claimed,
+      g.tail - g.skip + #g.young, g.kept, g.gone, g.last))
+    if g.ahead > 0 then text = ("%s;o %.0f"):format(text, g.ahead) end
+    return text
+  end
+
+  function log.section(g, tag, list)
+    if tag ~= "o" then return sectionCount(g, tag, list) end
+    g.ahead = list[1] or -1
+    return #list == 1 and g.ahead >= 0 and g.ahead <= latest
+  end
+  log.spend = spendCount
 
   -- take makes the youngest run of the list the first of g.young.
   local function take(g)
@@ -121,15 +150,6 @@ local function makeLog()
     return max((divide(free, n)), 1)
   end
 
-  -- forget drops the first run.
-  local function forget(g)
-    if g.skip < g.tail then
-      g.skip, g.oldest = g.skip + 1, false
-    else
-      table.remove(g.young, 1)
-    end
-  end
-
   -- trim forgets all but the last permits.
   local function trim(g)
     while g.kept > g.permits do
@@ -142,6 +162,8 @@ local function makeLog()
   end
 
   function log.count(g, at, n)
+    local part = fmod(at, g.grain)
+    if part > 0 then at = at + g.grain - part end
     n = min(n, 2^51)
     if at <= g.last and #g.young == 0 and youngest(g) then take(g) end
     local r = g.young[#g.young]
@@ -187,8 +209,19 @@ local function makeLog()
 
   log.departed = log.charge
 
+  local function relieveFirst(g, n)
+    while n > 0 do
+      local r = run(g, 1)
+      if not r then return end
+      local back = min(r.n, n)
+      r.n, g.kept, n = r.n - back, g.kept - back, n - back
+      if r.n == 0 then forget(g) else g.oldest = r end
+    end
+  end
+
   -- relieve takes back the first permits that left from an instant on: that
-  -- which is taken back left then or later, so the log stays on the strict side.
+  -- which is taken back left then or later, so the log stays on the strict side. If
+  -- that is many runs ago it takes back the first of all, which is stricter.
   function log.relieve(g, at, n)
     if at <= g.gone then return end
     g.dirty = true
@@ -196,6 +229,8 @@ local function makeLog()
     local i = #g.young
     while i > 0 and g.young[i].at >= at do i = i - 1 end
     if i == 0 then
+      local deep = g.tail - g.skip - STEP
+      if deep > 0 and run(g, deep).at >= at then return relieveFirst(g, n) end
       local r = youngest(g)
       while r and r.at >= at do
         take(g)
@@ -220,11 +255,12 @@ local function makeLog()
     for _, r in ipairs(g.young) do r.at = max(r.at - by, 0) end
   end
 
-  -- usedAt returns the permits in the span that ends at an instant.
+  -- usedAt returns the permits in the span that ends at an instant, or more if it
+  -- has just lost many.
   local function usedAt(g, at)
     local used, i = g.kept, 1
     local r = run(g, i)
-    while r and r.at + g.per <= at do
+    while r and r.at + g.per <= at and i <= LOOK do
       used, i = used - r.n, i + 1
       r = run(g, i)
     end
@@ -246,6 +282,7 @@ local function makeLog()
   -- adopt keeps what left in the last span, and counts as leaving now what
   -- another rule had used.
   function log.adopt(g, old)
+    if old.kind == "g" then expire(old, now) end
     if old.kind == "g" and old.key == g.key and not lane.forced then
       for _, name in ipairs({ "skip", "tail", "length", "loaded", "young", "oldest", "stale", "kept", "last", "ahead" }) do
         g[name] = old[name]

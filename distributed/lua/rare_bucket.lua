@@ -17,6 +17,7 @@ local function remembered(b)
   end
   if #list > 0 then text = ";r " .. joined(list) end
   if b.slack then text = text .. ";k " .. joined(b.slack.list()) end
+  if b.held > 0 and lane.paused > now then text = text .. (";h %.0f"):format(b.held) end
   return text
 end
 
@@ -75,6 +76,7 @@ local bucket = methodsOf("b")
 
 function bucket.section(b, tag, list)
   if tag == "r" then return readReturned(b, list) end
+  if tag == "h" and lane.paused > now then b.held = max(list[1] or 0, 0) end
   if tag == "k" and lane.settled > 0 then b.slack = readSlack(list) end
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
 end
@@ -107,6 +109,7 @@ end
 -- charge adds n permits to what was spent, whatever is at hand.
 function bucket.charge(b, n)
   b.dirty = true
+  b.held = min(b.held, max((b.sure or b.at) - now, 0)) -- without the pause, it is charged from now on
   chargeAt(b, now, n)
   if b.sure then
     local tat, frac = b.at, b.frac
@@ -151,7 +154,9 @@ end
 
 function bucket.pause(b, at)
   b:unpromise()
+  local free = b.at
   b:hold(at)
+  b.held = min(b.held + b.at - free, 2^51)
 end
 
 -- departed takes in that n permits were spent while the store was lost: it
@@ -161,8 +166,11 @@ function bucket.departed(b)
   if b.slack then b.slack = newSlack(now) end
 end
 
+-- resume moves the state back by as much time as the pause is shorter, but not before
+-- the state that there would be without a pause.
 function bucket.resume(b, by)
-  b.at, b.dirty = max(b.at - by, 0), true
+  by = min(by, b.held)
+  b.at, b.held, b.dirty = max(b.at - by, 0), 0, true
   if b.sure then b.sure = max(b.sure - by, 0) end
 end
 
@@ -175,13 +183,13 @@ end
 
 -- restore takes in that a permit was granted at an instant, after which no
 -- more than a burst can be owed. If nothing else is known of the lane, the
--- other callers alive may have been granted a turn each since.
+-- other callers alive may have been granted a turn each since. Whoever holds permits for
+-- later than in a second asks once a second, and gives them back.
 function bucket.restore(b, furthest, alive, same)
-  local turn = max(min(tonumber(ARGV[4]), 1000000), alive * (b.one + 1))
-  -- Seen of this very state by a clock that was ahead: nobody is promised what takes
-  -- so long to earn.
-  if same and furthest - now > max(2000000, 2 * (alive + 1) * (b.spare + b.one + 1)) then return false end
-  local at = min(furthest, now + max(2000000, 2 * turn))
+  local turn = min(max(tonumber(ARGV[4]), alive * (b.one + 1)), 1000000)
+  -- Seen of this very state by a clock that was ahead, or given back in a second.
+  if same and furthest - now > 2000000 then return false end
+  local at = min(furthest, now + 2000000)
   if lane.new and alive > 1 and at > now - turn then at = max(at, now + turn) end
   local whole, rest = intervals(b, b.burst)
   if ceil(b.at, b.frac) >= ceil(at + whole, rest) or at + whole < now then return false end
@@ -227,12 +235,8 @@ local function setOwed(b, at, permits, ticks, unit)
   if b.frac >= b.den then b.at, b.frac = b.at + 1, b.frac - b.den end
 end
 
--- adopt takes over from the rule that enforced the limit until now: permits at
--- hand stay at hand, up to the new burst, with their fraction; a debt stays a
--- debt. Nothing is granted for the change. What a pause holds back is time,
--- not permits.
-function bucket.adopt(b, old)
-  local at = max(now, lane.paused)
+-- inherit makes the state what it was at an instant under another rule.
+local function inherit(b, at, old)
   if not old.burst then
     local hand = max(min(old:left(at), b.burst), 0)
     setOwed(b, at, b.burst - hand, 0, 1)
@@ -249,6 +253,22 @@ function bucket.adopt(b, old)
     b.at, b.frac = min(old.at, at), 0
   else
     setOwed(b, at, permits, ticks, old.unit)
+  end
+end
+
+-- adopt takes over from the rule that enforced the limit until now: permits at
+-- hand stay at hand, up to the new burst, with their fraction; a debt stays a
+-- debt. Nothing is granted for the change.
+function bucket.adopt(b, old)
+  if lane.paused <= now then
+    inherit(b, now, old)
+  else
+    old.at = old.at - old.held
+    inherit(b, now, old)
+    local free = b.at
+    old.at = old.at + old.held
+    inherit(b, lane.paused, old) -- what a pause holds back is time, not permits
+    b.held = max(b.at - free, 0)
   end
   if old.sure then
     -- The new intervals of what is promised are not known; a pause takes

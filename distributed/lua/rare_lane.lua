@@ -22,23 +22,31 @@ end
 local function newLane()
   return {
     gen = now, epoch = 0, paused = 0, period = 0, this = 0, before = 0, till = 0,
-    settled = 0, tuned = 0, furthest = 0,
+    settled = 0, tuned = 0, furthest = 0, written = 0, reach = 0,
     known = false, hold = 0,
     new = true, dirty = true,
   }
 end
 
--- readRare takes in what stands in few lanes.
+-- recent reports whether a pause runs, or would after a step of the clock that rewind
+-- does not take in.
+local function recent(l) return l.paused > now - 2000000 end
+
+-- readRare takes in what stands in few lanes. A pause whose end is not there a second
+-- time was written by nobody.
 local function readRare(l, tail)
   local list = numbers(tail)
-  if not list or #list ~= 2 or min(unpack(list)) < 0 or max(unpack(list)) > latest then return nil end
-  l.settled, l.tuned = unpack(list)
+  if not list or #list > 3 or #list == 1 or #list > 0 and (min(unpack(list)) < 0 or max(unpack(list)) > latest) then return nil end
+  l.settled, l.tuned = list[1] or 0, list[2] or 0
+  if l.paused > now and list[3] ~= l.paused then l.paused, l.dirty = now, true end
+  l.dirty = l.dirty or list[3] and not recent(l)
   return l
 end
 
 local function laneText()
   local list = { lane.gen, lane.epoch, lane.paused, lane.period, lane.this, lane.before, lane.till }
-  if max(lane.settled, lane.tuned) > 0 then list[8], list[9] = lane.settled, lane.tuned end
+  if max(lane.settled, lane.tuned) > 0 or recent(lane) then list[8], list[9] = lane.settled, lane.tuned end
+  if recent(lane) then list[10] = lane.paused end
   return joined(list)
 end
 

@@ -46,7 +46,10 @@ local function pause(till)
   till = min(till, now + 2^47)
   if till <= lane.paused then return end
   for _, rule in ipairs(rules) do
-    if rule.burst then rule:pause(till) end
+    if rule.burst then
+      if lane.paused <= now then rule:resume(0) end -- that pause has run its time
+      rule:pause(till)
+    end
   end
   lane.paused, lane.epoch, lane.dirty = till, lane.epoch + 1, true
   if ARGV[11] ~= "" then

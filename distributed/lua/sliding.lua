@@ -31,14 +31,13 @@ local function makeSliding()
   sliding.spend = spendCount
 
   -- countsAt returns the counts at an instant; those in force if the instant is before
-  -- the end of their window.
+  -- the end of their window. After a step of the clock windows follow each other as before.
   local function countsAt(s, at)
     local c = s.counts
     local next = c.start + s.per
     if at < next then return c end
-    local start = aligned(at, s.per)
-    if start ~= next then return { start = start, this = 0, before = 0, ago = 0 } end
-    return { start = start, this = 0, before = c.this, ago = c.before }
+    if at >= next + s.per then return { start = aligned(at, s.per), this = 0, before = 0, ago = 0 } end
+    return { start = next, this = 0, before = c.this, ago = c.before }
   end
 
   -- weight returns the whole permits that those of the window before count.
@@ -121,14 +120,9 @@ local function makeSliding()
 
   function sliding.refund(s, at, n) s:relieve(at, n, at) end
 
-  -- rewind counts in the window of now what counts in one to come.
   function sliding.rewind(s, by)
     spacingRewind(s.spacing, by)
-    local c, start = s.counts, aligned(now, s.per)
-    if start == c.start - s.per then
-      c.this, c.before, c.ago = min(c.this + c.before, 2^51), c.ago, 0
-    end
-    c.start, s.dirty = min(c.start, start), true
+    s.counts.start, s.dirty = max(s.counts.start - by, 0), true
   end
 
   local function usedAt(s, at)

@@ -39,25 +39,26 @@ local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
 --   sure    sure slots that it was told of
 --   since   when it came, or got one more slot in turn
 --   called  when it was called for, and has not come since; 0: it was not
+--   lasts   how long its lease is
 local function read(text)
-  local call, bound, till, has, wants, sure, since, called =
-    text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
+  local call, bound, till, has, wants, sure, since, called, lasts =
+    text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
   if not call then return nil end
   local l = {
     call = tonumber(call), most = tonumber(bound), till = tonumber(till), has = tonumber(has),
     wants = tonumber(wants), sure = tonumber(sure), since = tonumber(since), called = tonumber(called),
+    lasts = tonumber(lasts),
   }
-  -- No lease is for longer, unless the clock has moved back since.
-  if max(l.till, l.since, l.called) > now + longest or l.call > 2^51 or l.most < 1
-    or max(l.most, l.has, l.wants, l.sure) > 2^30 then
-    return nil
+  if l.lasts > longest or l.call > 2^51 or l.most < 1 or max(l.most, l.has, l.wants, l.sure) > 2^30 then return nil end
+  if l.till > now + l.lasts then -- the clock has moved back since
+    l.till, l.since, l.called, l.changed = now + l.lasts, min(l.since, now), min(l.called, now), true
   end
   return l
 end
 
 local function write(l)
-  redis.call("HSET", KEYS[1], l.name, ("%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(
-    l.call, l.most, l.till, l.has, l.wants, l.sure, l.since, l.called))
+  redis.call("HSET", KEYS[1], l.name, ("%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f"):format(
+    l.call, l.most, l.till, l.has, l.wants, l.sure, l.since, l.called, l.lasts))
 end
 
 local stored = redis.pcall("HGETALL", KEYS[1])
@@ -68,15 +69,33 @@ if stored.err then
 end
 
 local leases, mine, latest = {}, nil, 0 -- latest: when the last turn began
+local ended = {}
 for i = 1, #stored, 2 do
   local l = read(stored[i + 1])
-  if l and l.till > now then
-    leases[#leases + 1], l.name = l, stored[i]
-    if l.name == ARGV[1] then mine = l end
-    latest = max(latest, l.since)
-  else
+  if not l then
     redis.call("HDEL", KEYS[1], stored[i])
+  else
+    l.name = stored[i]
+    local list = l.till > now and leases or ended
+    list[#list + 1] = l
+    if l.name == ARGV[1] then mine = l end
   end
+end
+-- A caller whose lease has ended here, and who has slots all the same, knows better: the
+-- clock has moved on, and the leases of the others hold as well.
+local moved = mine and mine.till <= now and tonumber(ARGV[5]) > 0
+for i = 1, #ended do
+  local l = ended[i]
+  if moved then
+    leases[#leases + 1], l.till, l.changed = l, now + l.lasts, true
+  else
+    redis.call("HDEL", KEYS[1], l.name)
+    if l == mine then mine = nil end
+  end
+end
+for i = 1, #leases do
+  latest = max(latest, leases[i].since)
+  if leases[i].changed then write(leases[i]) end
 end
 local fresh = not mine
 if fresh then
@@ -84,10 +103,11 @@ if fresh then
   leases[#leases + 1] = mine
 end
 local call = tonumber(ARGV[2])
-if call < mine.call then return { 0, 0, 0, 0, 0, 0, 0 } end -- nobody waits for the reply
+if call < mine.call and call > mine.call - 3 then return { 0, 0, 0, 0, 0, 0, 0 } end -- nobody waits for the reply
 local has = tonumber(ARGV[5])
 if call == mine.call then has = max(has, mine.has) end -- the first reply was lost
 mine.call, mine.most, mine.till, mine.called = call, most, now + tonumber(ARGV[4]), 0
+mine.lasts = tonumber(ARGV[4])
 mine.has, mine.wants = has, tonumber(ARGV[6])
 
 -- A replica that does not come when it is called for wants no more than it has.
@@ -165,7 +185,7 @@ end
 
 mine.sure = contended and mine.due or most
 write(mine)
-redis.call("PEXPIRE", KEYS[1], ("%.0f"):format(floor((live - now) / 1000) + 1000))
+redis.call("PEXPIRE", KEYS[1], ("%.0f"):format(floor((live - now) / 1000) + 60000)) -- longer than most steps of the clock
 if #names > 0 and ARGV[8] ~= "" then
   redis.call("PUBLISH", ARGV[8], ARGV[9] .. " " .. table.concat(names, " "))
 end

@@ -79,13 +79,13 @@ if #ARGV < 9 then
         lane:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$")
       tuned = tail == "" and 0 or tail and tail:match("^ 0 (%d+)$") -- nothing is settled
       if not tuned or laneGen + 0 ~= gen or laneEpoch + 0 ~= epoch or lanePeriod + 0 ~= period
-        or max(this, before) > 2^51 then
+        or max(this, before) > 100000 then
         break
       end
       paused, till, tuned = lanePaused + 0, laneTill + 0, tuned + 0
     end
     if period ~= (now - fmod(now, 5000000)) / 5000000 or furthest > ahead or tuned > now
-      or max(gen, paused, ahead) > till or till > now + 2^48 or epoch > 2^51 then
+      or paused > now or max(gen, ahead) > till or till > now + 2^48 or epoch > 2^50 then
       break
     end
 
@@ -121,14 +121,20 @@ if #ARGV < 9 then
         end
         local pace, claim = nil, ("b 1 1 %d %d 1 -"):format(u, d)
         if was + 0 ~= u + 0 or wasDen + 0 ~= d + 0 then
-          local less, sure, sureFrac, largest = (was - fmod(was, wasDen)) / wasDen - one, rest:match("^ (%d+) (%d+) (%d+)$")
+          local less, share = (was - fmod(was, wasDen)) / wasDen - one, u * wasDen / (d * was)
+          local sure, sureFrac, largest = rest:match("^ (%d+) (%d+) (%d+)$")
+          local function scaled(instant)
+            if instant <= now then return instant end
+            if share < 0.5 then return now + math.floor((instant - now) * share) end
+            return max(instant - less, now)
+          end
           if sure then
             if sure + 0 > till or sureFrac + 0 >= wasDen + 0 then break end
-            rest = (" %d 0 %s"):format(sure + 0 > now and max(sure - less, now) or sure, largest)
+            rest = (" %d 0 %s"):format(scaled(sure + 0), largest)
           elseif rest ~= "" then
             break
           end
-          if at + 0 > now then at = max(at - less, now) end
+          at = scaled(at + 0)
           pace, respaced = ("%s;%s %d 0%s"):format(claim, claimed, at, rest), true
         end
         if field2 then
@@ -172,6 +178,10 @@ if #ARGV < 9 then
       claimed2, at2, frac2 = claimed2 + 0, at2 + 0, frac2 + 0
       if claimed2 > now or at2 > till or frac2 >= den2 then break end
     end
+
+    -- The bounds of sense of claims.lua.
+    local furthermost = max(now + 2000000, ahead) + 2
+    if at1 > furthermost + spare1 + one1 or at2 > furthermost + spare2 + one2 then break end
 
     -- The run.
     local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most

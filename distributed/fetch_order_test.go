@@ -1,0 +1,206 @@
+package distributed_test
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// callers are workers of one kind, who call again as soon as they have departed, or a
+// while after that.
+type callers struct {
+	workers  int
+	priority shaping.Priority
+	tenant   string
+	most     int  // permits of a call
+	any      bool // each call asks for another number of them
+	every    time.Duration
+	retries  bool          // every other call is tried again with its turn
+	least    float64       // share of all permits
+	waits    time.Duration // longest wait, if time is exact; zero: any
+}
+
+// had is what callers of one kind had.
+type had struct {
+	permits int
+	longest time.Duration // wait
+}
+
+// mixedCosts are callers whose costs differ, at 300/s with a burst of 10.
+var mixedCosts = map[string][]callers{
+	"high 1, low 2": {
+		{workers: 30, priority: shaping.PriorityHigh, most: 1, least: 0.9, waits: 300 * time.Millisecond},
+		{workers: 30, priority: shaping.PriorityLow, most: 2, least: 0.04},
+	},
+	"high 1, low 10": {
+		{workers: 30, priority: shaping.PriorityHigh, most: 1, least: 0.9, waits: 300 * time.Millisecond},
+		{workers: 30, priority: shaping.PriorityLow, most: 10, least: 0.02},
+	},
+	"high 10, low 1": {
+		{workers: 30, priority: shaping.PriorityHigh, most: 10, least: 0.9},
+		{workers: 30, priority: shaping.PriorityLow, most: 1, least: 0.04},
+	},
+	"a single call of 1 beside a flood of 10": {
+		{workers: 1, tenant: "single", most: 1, every: 100 * time.Millisecond, least: 0.01, waits: 250 * time.Millisecond},
+		{workers: 30, tenant: "flood", most: 10, least: 0.9},
+	},
+	"an urgent call of 1 beside a flood of 10": {
+		{workers: 1, priority: shaping.PriorityHigh, most: 1, every: 100 * time.Millisecond, least: 0.01, waits: 250 * time.Millisecond},
+		{workers: 30, most: 10, least: 0.9},
+	},
+	"any costs of classes": {
+		{workers: 30, priority: shaping.PriorityHigh, most: 10, any: true, least: 0.9},
+		{workers: 30, priority: shaping.PriorityLow, most: 10, any: true, least: 0.03},
+	},
+	"any costs of tenants": {
+		{workers: 10, tenant: "a", most: 10, any: true, least: 0.3},
+		{workers: 10, tenant: "b", most: 10, any: true, least: 0.3},
+		{workers: 3, tenant: "c", most: 3, any: true, every: 50 * time.Millisecond, least: 0.02, waits: time.Second},
+	},
+	"any costs of retries": {
+		{workers: 20, tenant: "a", most: 10, any: true, retries: true, least: 0.3},
+		{workers: 20, tenant: "b", most: 10, any: true, retries: true, least: 0.3},
+		{workers: 3, priority: shaping.PriorityHigh, most: 10, any: true, every: 200 * time.Millisecond, retries: true, least: 0.05, waits: time.Second},
+	},
+}
+
+// call has callers of all kinds wait in a queue, and returns what each kind had after a
+// while in a window.
+func call(t *testing.T, q *shaping.Queue, all []callers, warm, window time.Duration) []had {
+	ctx, cancel := context.WithCancel(t.Context())
+	got, start := make([]had, len(all)), time.Now()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i, c := range all {
+		for w := range c.workers {
+			random := rand.New(rand.NewPCG(uint64(i), uint64(w)))
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					turn := shaping.Turn{N: c.most, Priority: c.priority, Tenant: c.tenant}
+					for range 1 + random.IntN(2) {
+						if c.any {
+							turn.N = 1 + random.IntN(c.most)
+						}
+						began := time.Now()
+						if q.WaitTurn(ctx, &turn) != nil {
+							return
+						}
+						if at := time.Since(start); at > warm && at <= warm+window {
+							mu.Lock()
+							got[i] = had{got[i].permits + turn.N, max(got[i].longest, time.Since(began))}
+							mu.Unlock()
+						}
+						rest(ctx, c.every)
+						if !c.retries {
+							break
+						}
+					}
+				}
+			})
+		}
+	}
+	time.Sleep(warm + window)
+	cancel()
+	wg.Wait()
+	return got
+}
+
+// judge returns how many permits all had, and whether each kind had its least share.
+func judge(all []callers, got []had) (sum int, shared bool) {
+	for _, h := range got {
+		sum += h.permits
+	}
+	shared = true
+	for i, c := range all {
+		shared = shared && float64(got[i].permits) >= c.least*float64(sum)
+	}
+	return sum, shared
+}
+
+// Callers of different costs use all of the rate, whoever goes first, and all go.
+func TestCallersOfDifferentCostsUseTheWholeRate(t *testing.T) {
+	for name, all := range mixedCosts {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newBubbleFleet(t, 1, time.Millisecond, throttle.TokenBucket(300, time.Second, 10))
+				got := call(t, f.queues[0], all, time.Second, 10*time.Second)
+				sum, shared := judge(all, got)
+				t.Logf("of 3000 permits %d were used: %+v", sum, got)
+				if sum < 2970 || !shared {
+					t.Errorf("of 3000 permits %d were used: %+v, want 2970 at least and each kind its share", sum, got)
+				}
+				for i, c := range all {
+					if c.waits > 0 && got[i].longest > c.waits {
+						t.Errorf("one of the callers %d waited for %v, want %v at most", i, got[i].longest, c.waits)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Two who ask for ten stand behind an urgent caller of one when their permits come. One
+// of them has given up, and the other goes. The urgent one is alone then, and goes too.
+func TestWhoIsLeftAloneWithPermitsOfOthersGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const trip = time.Millisecond
+		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(5, time.Second, 100))
+		f.meet()
+		q := f.queues[0]
+		distributed.Crowd(f.limiters[0])
+		gives, cancel := context.WithCancel(t.Context())
+		for _, ctx := range []context.Context{t.Context(), t.Context(), gives} {
+			f.wg.Go(func() { _ = q.WaitN(ctx, 10) })
+			synctest.Wait()
+		}
+		time.Sleep(trip * 3 / 2) // the second call is under way, for two of them
+		began := time.Now()
+		f.wg.Go(func() {
+			turn := shaping.Turn{N: 1, Priority: shaping.PriorityHigh, MaxWait: time.Minute}
+			if err := q.WaitTurn(t.Context(), &turn); err != nil || time.Since(began) > 10*trip {
+				t.Errorf("WaitTurn() = %v after %v for the caller that was left alone, want %v at most", err, time.Since(began), 10*trip)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		f.wg.Wait()
+	})
+}
+
+// A permit whose caller has given up has no long line looked at to its end.
+func TestALongLineIsNotLookedAtToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 1, time.Millisecond, throttle.TokenBucket(300, time.Second, 10))
+		f.meet()
+		q, l := f.queues[0], f.limiters[0]
+		l.(throttle.Remote).Fetch(q.Now(), 1, slices.Values([]throttle.Request{{N: 1}}))
+		time.Sleep(5 * time.Millisecond)
+		holder := l.(interface {
+			Holder(throttle.Instant, iter.Seq[throttle.Request]) int
+		})
+		for at, want := range map[int]int{100: 100, 100_000: -1} {
+			looked := 0
+			place := holder.Holder(q.Now(), func(yield func(throttle.Request) bool) {
+				for yield(throttle.Request{N: 10}) {
+					if looked++; looked == at {
+						yield(throttle.Request{N: 1})
+						return
+					}
+				}
+			})
+			if place != want || looked > 5000 {
+				t.Errorf("Holder() = %d after %d looks for a caller at %d, want %d after 5000 at most", place, looked, at, want)
+			}
+		}
+		l.(throttle.Remote).Fetch(q.Now(), 0, nil)
+	})
+}

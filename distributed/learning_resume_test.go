@@ -1,0 +1,121 @@
+package distributed_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// opensElsewhere are what an operator does, and the limits of the lane that it opens.
+var opensElsewhere = map[string]struct {
+	do     func(*weir.Transport, string) error
+	limits []throttle.Limit
+}{
+	"Resume":                  {do: (*weir.Transport).Resume},
+	"Resume, with its limits": {do: (*weir.Transport).Resume, limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 10)}},
+	"Forget":                  {do: (*weir.Transport).Forget},
+	"Forget, with its limits": {do: (*weir.Transport).Forget, limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 10)}},
+}
+
+// A process that has sent nothing, as an operator's tool that ends at once, opens a lane
+// that the vendor closed for ten minutes: a call that waits in another process departs.
+func TestAFreshProcessOpensALane(t *testing.T) {
+	for name, c := range opensElsewhere {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := redispipe.Start(t, time.Millisecond)
+				took := openElsewhere(t, c.do, func(base http.RoundTripper) (*weir.Transport, *distributed.Store) {
+					store := distributed.New(server.Client(t), "company")
+					return shares(store, base, c.limits), store
+				})
+				if took > 100*time.Millisecond {
+					t.Errorf("the waiting call departed after %v, want 100 ms at most", took)
+				}
+			})
+		})
+	}
+}
+
+// The same over a real Redis.
+func TestAFreshProcessOpensALaneOverSockets(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	c := opensElsewhere["Resume, with its limits"]
+	took := openElsewhere(t, c.do, func(base http.RoundTripper) (*weir.Transport, *distributed.Store) {
+		client := place{Addrs: []string{server.Addr()}}.client()
+		t.Cleanup(func() { _ = client.Close() })
+		store := distributed.New(client, "company")
+		store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience // a busy machine loses no store
+		return shares(store, base, c.limits), store
+	})
+	if took > 2*time.Second {
+		t.Errorf("the waiting call departed after %v, want 2 s at most", took)
+	}
+}
+
+func shares(store *distributed.Store, base http.RoundTripper, limits []throttle.Limit) *weir.Transport {
+	store.Logger = slog.New(slog.DiscardHandler)
+	return &weir.Transport{Base: base, Store: store, Limits: limits, MaxPause: time.Hour, Logger: store.Logger}
+}
+
+// A closing vendor refuses its first call and asks for ten minutes, and serves all others.
+type closing struct{ calls atomic.Int64 }
+
+func (c *closing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: req, ProtoMajor: 1, ProtoMinor: 1}
+	if c.calls.Add(1) == 1 {
+		resp.StatusCode = http.StatusTooManyRequests
+		resp.Header.Set("Retry-After", "600")
+	}
+	return resp, nil
+}
+
+// openElsewhere has a call wait for ten minutes in one process, and returns how long it
+// takes to depart once a fresh process has opened the lane.
+func openElsewhere(t *testing.T, open func(*weir.Transport, string) error, join func(http.RoundTripper) (*weir.Transport, *distributed.Store)) time.Duration {
+	t.Helper()
+	vendor := new(closing)
+	waiting, store := join(vendor)
+	defer store.Close()
+	defer waiting.Close()
+	ctx, cancel := context.WithCancel(t.Context()) // no deadline: a call that has less than the pause does not wait
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		resp, err := (&http.Client{Transport: waiting}).Do(req)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status)
+		}
+		ended <- err
+	}()
+	await(t, "the pause", func() bool { all := waiting.Snapshot(); return len(all) > 0 && all[0].Paused > time.Minute })
+	time.Sleep(standstill / 2)
+	tool, its := join(vendor)
+	began := time.Now()
+	if err := open(tool, waiting.Snapshot()[0].Key); err != nil {
+		t.Error(err)
+	}
+	_, _ = tool.Close(), its.Close()
+	defer time.AfterFunc(patience, cancel).Stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the waiting call ended with %v", err)
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,108 @@
+package distributed_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// Eight processes that learn a window spend all but its last permit evenly, as one process
+// does: none of them stands still while the window has room. Near its end each of them
+// holds a permit that is seconds away, and must neither keep it when the next window
+// begins, nor spend another for it. A step of Redis' clock costs the rest of one window at most.
+func TestNobodyStandsStillInAWindowWithRoom(t *testing.T) {
+	for _, c := range []struct {
+		limit  testserver.Limit
+		resets bool
+		step   time.Duration // of Redis' clock, 15 s after the start
+	}{
+		{limit: testserver.FixedWindow(120, 6*time.Second)},
+		{limit: testserver.FixedWindow(120, 6*time.Second), resets: true},
+		{limit: testserver.FixedWindow(120, 6*time.Second), step: -time.Hour},
+		{limit: testserver.FixedWindow(300, 15*time.Second)},
+		{limit: testserver.FixedWindow(300, 15*time.Second), resets: true},
+	} {
+		if raced && !c.resets || c.step == 0 && !long && !c.resets && c.limit.Permits > 120 {
+			continue // the detector makes the script's interpreter ten times slower
+		}
+		t.Run(fmt.Sprintf("%v, resets %v, step %v", c.limit, c.resets, c.step), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newCompany(t, testserver.XRateLimitEpoch, testserver.RetryAfterSeconds)
+				f.vendor.Limits = []testserver.Limit{c.limit}
+				for range 8 {
+					f.join().WaitForReset = c.resets
+				}
+				var skew atomic.Int64
+				time.AfterFunc(15*time.Second, func() {
+					for _, store := range f.stores {
+						distributed.Skew(store, &skew)
+					}
+					skew.Store(c.step.Microseconds())
+				})
+				f.callFor(36*time.Second, 4)
+				most := 3 * time.Second // one process: 1.1 s
+				if c.step != 0 {
+					most = c.limit.Per + time.Second
+				}
+				all := f.vendor.Arrivals()
+				if idle := longestIdle(all, c.limit); idle > most {
+					t.Errorf("nobody departed for %v, though the window had room; want %v at most", idle, most)
+				}
+				if refused := f.refused(); refused > 6 {
+					t.Errorf("%d of %d were refused, want 6 at most", refused, len(all))
+				}
+			})
+		})
+	}
+}
+
+// The same over sockets and a Redis of its own, where no two readings of a clock are equal.
+func TestNobodyStandsStillInAWindowOverSockets(t *testing.T) {
+	t.Parallel()
+	limit, windows := testserver.FixedWindow(60, 3*time.Second), 3
+	if long {
+		limit, windows = testserver.FixedWindow(120, 6*time.Second), 10
+	}
+	b := newBand(t, 8, &testserver.Vendor{Limits: []testserver.Limit{limit}, Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}})
+	time.Sleep(time.Duration(windows) * limit.Per)
+	if idle, most := longestIdle(b.vendor.Arrivals(), limit), limit.Per*2/3; idle > most {
+		t.Errorf("nobody departed for %v, though the window had room; want %v at most", idle, most)
+	}
+}
+
+// callFor has so many workers of each process call again and again for a while.
+func (c *company) callFor(d time.Duration, workers int) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	time.AfterFunc(d, cancel)
+	var calling sync.WaitGroup
+	for _, p := range c.all {
+		for range workers {
+			calling.Go(func() { callAgain(ctx, p, c.server.URL, "") })
+		}
+	}
+	calling.Wait()
+}
+
+// longestIdle returns the longest time without a departure in which a window had room.
+func longestIdle(all testserver.Arrivals, limit testserver.Limit) (longest time.Duration) {
+	last, window, used := time.Duration(0), int64(0), 0
+	for i, a := range all.Granted() {
+		if this := a.Wall.UnixNano() / int64(limit.Per); i == 0 || this != window {
+			if used >= limit.Permits-1 { // the last permit is kept for others
+				last = a.At - time.Duration(a.Wall.UnixNano()%int64(limit.Per))
+			}
+			window, used = this, 0
+		}
+		longest = max(longest, a.At-last)
+		last, used = a.At, used+1
+	}
+	return longest
+}

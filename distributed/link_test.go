@@ -1,0 +1,196 @@
+package distributed_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// userName is the name of the user that the tests below must not find in a log.
+const userName = "canary-user"
+
+// A loss is logged with its cause, in plain words, with the text of Redis' error and
+// the address, and without the name or the password of the user.
+func TestALossIsLoggedInTheWordsOfRedis(t *testing.T) {
+	t.Parallel()
+	user, minimum := "ACL SETUSER "+userName+" on >"+password+" ", distributed.MinimumACL
+	for _, c := range []struct {
+		name    string
+		setup   string
+		options redis.Options
+		cause   string
+		want    []string
+	}{
+		{"no password given", "CONFIG SET requirepass " + password, redis.Options{}, "auth", []string{"user or password", "unauthenticated"}},
+		{"wrong password", "CONFIG SET requirepass another", redis.Options{Password: password}, "auth", []string{"user or password", "WRONGPASS invalid username-password pair or user is disabled"}},
+		{"unknown user", "PING", redis.Options{Username: userName, Password: password}, "auth", []string{"user or password", "WRONGPASS"}},
+		{"user switched off", user + "off " + minimum, redis.Options{Username: userName, Password: password}, "auth", []string{"user or password", "WRONGPASS"}},
+		{"no script", user + minimum + " -evalsha -eval", redis.Options{Username: userName, Password: password}, "noperm", []string{"MinimumACL", "NOPERM", "'evalsha' command"}},
+		{"no command in the script", user + minimum + " -hmget", redis.Options{Username: userName, Password: password}, "noperm", []string{"MinimumACL", "can't run this command"}},
+		{"no keys", user + minimum + " resetkeys ~another:*", redis.Options{Username: userName, Password: password}, "noperm", []string{"MinimumACL", "NOPERM"}},
+		{"no select", user + minimum, redis.Options{Username: userName, Password: password, DB: 1}, "noperm", []string{"MinimumACL", "'select' command"}},
+		{"no such database", "PING", redis.Options{DB: 1000}, "other", []string{"ERR DB index is out of range"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			if _, err := server.Do(strings.Fields(c.setup)...); err != nil {
+				t.Fatal(err)
+			}
+			var told diary
+			var log watchLog
+			c.options.Addr = server.Addr()
+			wait(t, &c.options, &told, &log)
+			if causes := log.causes(throttle.OperationReserve); len(causes) == 0 || causes[0] != c.cause {
+				t.Errorf("the cause is %q, want %q", causes, c.cause)
+			}
+			for _, want := range append(c.want, "level=WARN", "cause="+c.cause, "address="+server.Addr(), "policy=local") {
+				if !strings.Contains(told.String(), want) {
+					t.Errorf("the log lacks %q:\n%s", want, told.String())
+				}
+			}
+			if text := told.String(); strings.Contains(text, "canary") || strings.Contains(text, "another") {
+				t.Errorf("the log has a secret:\n%s", text)
+			}
+		})
+	}
+}
+
+// A server that cannot be reached is said to be so, with its address.
+func TestALossIsLoggedInTheWordsOfTheNetwork(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	listener.Close()
+	var told diary
+	var log watchLog
+	wait(t, &redis.Options{Addr: addr}, &told, &log)
+	for _, want := range []string{"cause=refused", "connection refused", "address=" + addr} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, told.String())
+		}
+	}
+}
+
+// A cause that only an operator can end is logged also if it comes in the midst of a loss.
+func TestALastingCauseIsLoggedInALoss(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	given := place{Addrs: []string{server.Addr()}}.client()
+	defer given.Close()
+	store := distributed.New(given, "fleet")
+	store.BreakFor = 50 * time.Millisecond
+	var told diary
+	store.Logger = told.logger()
+	defer store.Close()
+	server.Kill()
+	l, err := store.Limiter("vendor", throttle.TokenBucket(1000, time.Second, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := shaping.NewQueue(l)
+	for began := time.Now(); !strings.Contains(told.String(), "cause=auth"); {
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(told.String(), "cause=refused") && !strings.Contains(told.String(), "cause=auth") {
+			server.Restart("--requirepass", "another")
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("logged:\n%s", told.String())
+		}
+	}
+	if n := strings.Count(told.String(), "cause=auth"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, told.String())
+	}
+}
+
+// A missing grant for the channel is logged once, with what it costs and how to grant it,
+// and has a cause of its own in the metrics. Nothing else is lost.
+func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	for name, lack := range map[string]string{"channel": "resetchannels", "subscribe": "-subscribe", "publish": "-publish"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			grant(t, server, append(strings.Fields(distributed.MinimumACL), lack)...)
+			given := place{Addrs: []string{server.Addr()}, User: "weir", Password: password}.client()
+			defer given.Close()
+			store := distributed.New(given, "fleet")
+			var told diary
+			store.Logger = told.logger()
+			defer store.Close()
+			var log watchLog
+			for _, lane := range []string{"one", "another"} {
+				l, err := store.Limiter(lane, throttle.TokenBucket(1000, time.Second, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				log.watch(l)
+				if err := shaping.NewQueue(l).Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			await(t, "the line", func() bool { return strings.Contains(told.String(), "level=WARN") })
+			if causes := log.causes(throttle.OperationSubscribe); !slices.Equal(causes, []string{"channel"}) {
+				t.Errorf("the causes are %q, want one of the channel", causes)
+			}
+			text := told.String()
+			for _, want := range []string{"does not stop the others", "&weir:1:* +subscribe +publish", "cause=channel", "NOPERM", "address=" + server.Addr()} {
+				if !strings.Contains(text, want) {
+					t.Errorf("the log lacks %q:\n%s", want, text)
+				}
+			}
+			if n := strings.Count(text, "level=WARN"); n != 1 || strings.Contains(text, password) {
+				t.Errorf("%d lines:\n%s", n, text)
+			}
+		})
+	}
+}
+
+// wait makes a store over such a client, and one call waits there.
+func wait(t *testing.T, options *redis.Options, told *diary, log *watchLog) {
+	t.Helper()
+	given := redis.NewClient(options)
+	defer given.Close()
+	store := distributed.New(given, "fleet")
+	store.Logger = told.logger()
+	defer store.Close()
+	l, err := store.Limiter("vendor", throttle.TokenBucket(1000, time.Second, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.watch(l)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := shaping.NewQueue(l).Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the call to end", func() bool { return len(log.causes(throttle.OperationReserve)) > 0 })
+	await(t, "the line", func() bool { return strings.Contains(told.String(), "level=WARN") })
+}
+
+// causes returns how the calls for an operation ended.
+func (w *watchLog) causes(of throttle.StoreOperation) (all []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.calls {
+		if c.Operation == of {
+			all = append(all, c.Cause)
+		}
+	}
+	return all
+}

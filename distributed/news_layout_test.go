@@ -1,0 +1,60 @@
+package distributed_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Two versions of one layout are one quota. Of two layouts each has a quota of its own, and
+// both versions log that once a minute, for as long as both run.
+func TestTwoLayoutsInOneNamespaceAreLogged(t *testing.T) {
+	const rate, burst, whole = 5, 1, 150 * time.Second
+	for next, quotas := range map[string]int{"1": 1, "2": 2} {
+		t.Run("layout "+next, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				limit := throttle.LeakyBucket(rate, time.Second)
+				f := newBubbleFleet(t, 1, time.Millisecond, limit)
+				var told [2]diary
+				f.stores[0].Logger = told[0].logger()
+				store := distributed.New(f.server.Client(t), "fleet")
+				store.Logger = told[1].logger()
+				distributed.SetLayout(store, next)
+				defer store.Close()
+				l, err := store.Limiter("vendor", limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.queues, f.left = append(f.queues, shaping.NewQueue(l)), append(f.left, nil)
+				f.work(0, 4, whole)
+				time.Sleep(time.Second)
+				f.work(1, 4, whole)
+				time.Sleep(5 * time.Second)
+				for i := range told {
+					if logged := strings.Contains(told[i].String(), "of another layout"); logged != (quotas == 2) {
+						t.Errorf("after five seconds version %d has logged it: %v", i, logged)
+					}
+				}
+				f.wg.Wait()
+				due := int(rate * whole.Seconds())
+				if n := len(f.all()); n > quotas*(due+burst) || n < quotas*due*95/100 {
+					t.Errorf("%d departures, want %d times the %d that are due", n, quotas, due)
+				}
+				for i := range told {
+					lines := strings.Count(told[i].String(), "of another layout")
+					if most := int(whole/time.Minute) + 1; lines > most || (lines > 0) != (quotas == 2) {
+						t.Errorf("version %d logs it %d times, want %d at most, and only if the layouts differ:\n%s", i, lines, most, told[i].String())
+					}
+				}
+				if quotas == 2 && !strings.Contains(told[0].String(), "this=1 other=2") {
+					t.Errorf("logged:\n%s", told[0].String())
+				}
+			})
+		})
+	}
+}
