@@ -14,7 +14,6 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/internal/testserver"
-	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -168,8 +167,8 @@ func TestMaxWaitShorterThanPauseReturnsResponseInHand(t *testing.T) {
 	})
 }
 
-// Where a wait fails after the response was thrown away, the error still says
-// what that was.
+// If the caller goes before the next attempt, the error still says what the
+// response was.
 func TestErrorCarriesDiscardedResponse(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -178,9 +177,7 @@ func TestErrorCarriesDiscardedResponse(t *testing.T) {
 		want  error
 	}{
 		{"cancelled in the pause", refuse(1, 1, "2"), func(_ *rig, cancel context.CancelFunc) { cancel() }, context.Canceled},
-		{"closed in the pause", refuse(1, 1, "2"), func(r *rig, _ context.CancelFunc) { r.transport.Close() }, shaping.ErrClosed},
 		{"cancelled in the delay", testserver.Fault{Do: testserver.Answer, Status: 503, Header: http.Header{"X-Why": {"y"}}}, func(_ *rig, cancel context.CancelFunc) { cancel() }, context.Canceled},
-		{"closed in the delay", testserver.Fault{Do: testserver.Answer, Status: 503}, func(r *rig, _ context.CancelFunc) { r.transport.Close() }, shaping.ErrClosed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,6 +256,25 @@ func TestMaxThrottledDefault(t *testing.T) {
 		r.want("GET", r.get(t.Context(), "a"), 429)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 11))
 	})
+}
+
+// A refusal without a time holds a call for a bounded time, whatever its method.
+func TestRefusalsWithoutATimeHoldACallForLessThanHalfAMinute(t *testing.T) {
+	var longest time.Duration
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer}}}, new(weir.Transport))
+			req := r.request(t.Context(), "a")
+			req.Method = http.MethodPost
+			got := r.do(req)
+			r.want("POST", got, 429)
+			r.wantArrivals(8)
+			longest = max(longest, got.at)
+		})
+	}
+	if longest > 25400*time.Millisecond || longest < 12*time.Second {
+		t.Errorf("the longest of 50 calls took %v, want more than the mean of 12.7s, and 25.4s at most", longest)
+	}
 }
 
 // Refusals of a lane that was paused count neither in attempts nor in the budget.

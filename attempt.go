@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"runtime"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,8 +131,9 @@ func (a *attempt) end() error {
 
 // answered binds the attempt to the response: its context lives until the body
 // is read or closed, and no longer. A connection that was upgraded belongs to
-// the caller. If early, the call counts as in flight no longer.
-func (a *attempt) answered(resp *http.Response, early bool) {
+// the caller. If early, the call counts as in flight no longer. It returns the
+// response for the caller.
+func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 	a.kept = true
 	if resp.Request == nil {
 		resp.Request = &a.out
@@ -140,40 +141,28 @@ func (a *attempt) answered(resp *http.Response, early bool) {
 	a.values = resp.Request.Context()
 	a.shown = *resp.Request.WithContext((*shownContext)(a))
 	resp.Request = &a.shown
-	if resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		a.finish()
-		return
-	}
 	if early {
 		a.flight.Land()
+		a.flight = nil
+	}
+	upgraded := resp.StatusCode == http.StatusSwitchingProtocols
+	switch {
+	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && a.flight == nil: // http.NoBody, and that of HTTP/2
+		a.finish()
+		return resp
+	case upgraded:
+		a.cancel(nil)
 	}
 	a.ReadCloser = resp.Body
-	resp.Body = a.body()
-}
-
-// body returns the attempt as the body of its response. If the attempt's flight is
-// counted, the body is a value of its own, to which nobody but the caller holds: so
-// the garbage collector finds one that was dropped.
-func (a *attempt) body() io.ReadCloser {
-	w, writes := a.ReadCloser.(io.Writer)
-	switch {
-	case writes:
-		d := &duplex{a, w}
-		if a.flight != nil {
-			runtime.AddCleanup(d, a.flight.Lose, a.cancel)
-		}
-		return d
-	case a.flight != nil:
-		d := &droppable{a}
-		runtime.AddCleanup(d, a.flight.Lose, a.cancel)
-		return d
-	default:
-		return a
+	if a.flight != nil {
+		return a.own(resp)
 	}
+	resp.Body = a
+	if w, writes := a.ReadCloser.(io.Writer); writes {
+		resp.Body = duplex{a, w}
+	}
+	return resp
 }
-
-// A droppable is the body of a response that is noticed if it is dropped.
-type droppable struct{ *attempt }
 
 // A shownContext is the context of the request that a response shows. Callers
 // go on with it after the response, so it lives as long as the caller's own. It
@@ -208,12 +197,6 @@ func outlived(ctx context.Context) context.Context {
 		return s.caller
 	}
 	return ctx
-}
-
-// A duplex is the body of a response that can also be written to.
-type duplex struct {
-	*attempt
-	io.Writer
 }
 
 // Read implements [io.Reader].

@@ -30,6 +30,9 @@ type call struct {
 	turn     shaping.Turn
 	seen     lane.Seen // state of the lane when the turn came
 
+	longest time.Duration    // wait before one attempt, in all lines; zero: any
+	began   throttle.Instant // of the last wait, if longest counts
+
 	started   throttle.Instant // arrival in the first lane; zero: not yet
 	sent      int              // attempts
 	throttled int              // attempts that were refused
@@ -45,12 +48,9 @@ type call struct {
 	inHand    *http.Response   // a response neither returned nor thrown away yet
 	over      bool             // nothing more can be sent
 
-	earlier     failure        // what came of the calls before this one in an outer client's loop
-	verdict     backoff.Reason // why the last attempt was, or was not, followed by another
-	refusedLast bool           // the last attempt was throttled, and none follows
-	asked       time.Duration  // the wait that the last answer told, refused or not
-	kept        *keptResponse  // the answer, if an outer client may get it again
-	failed      error
+	expected time.Duration  // for which this try of an outer client was expected; zero: it was not
+	verdict  backoff.Reason // why the last attempt was, or was not, followed by another
+	asked    time.Duration  // wait in the last answer, refused or not
 
 	status int         // of the last response that was thrown away; zero: there was none
 	header http.Header // of that response
@@ -64,6 +64,7 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	if c.policy = c.options.retry; c.policy == nil {
 		c.policy = t.Retry
 	}
+	c.recognise()
 	if req.Body != nil && req.Body != http.NoBody {
 		c.body = new(replay.Body)
 		c.body.Open(req, bufferBody(c.policy))
@@ -92,22 +93,21 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 
 // run sends the request until it has an answer to return.
 func (c *call) run() (*http.Response, error) {
-	if resp, err, answered := c.countOn(); answered {
-		return resp, err
-	}
 	for {
 		if err := c.wait(); err != nil {
-			return nil, err
+			return c.instead(err)
 		}
 		resp, err := c.send()
+		if c.over {
+			return c.instead(c.fail(err))
+		}
 		signal := c.hear(resp, err)
 		decision := c.decide(resp, err, signal)
 		if !decision.Retry {
 			return c.finish(resp, err)
 		}
-		c.discard(resp)
 		if err := c.delay(decision); err != nil {
-			return nil, err
+			return c.instead(err)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (c *call) run() (*http.Response, error) {
 // end releases whatever the call still holds. It is deferred, so that it also
 // runs if the base, or a function of the user, panics.
 func (c *call) end() {
-	c.noteFailure()
+	c.expectNext()
 	if c.flying {
 		c.landed(false, nil)
 	}
@@ -140,15 +140,12 @@ func (c *call) end() {
 // finish returns the answer to the caller.
 func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
-		err = c.fail(err)
-		c.keep(nil, err)
-		return nil, err
+		return nil, c.fail(err)
 	}
 	if c.body != nil {
 		c.body.Release()
 	}
 	c.inHand = nil
-	c.keep(resp, nil)
 	return resp, nil
 }
 

@@ -258,7 +258,7 @@ func TestOverflowShedsTheLeastUrgent(t *testing.T) {
 		}
 		r.want("the urgent GET", r.get(t.Context(), "urgent"), 200)
 		line.Wait()
-		const text = `weir: lane "vendor.test": held back by this client's own limiter, not by the server: wait of 1s or more for rate: limit "leaky 1/1s": 2 before it in line, about 3s: queue is full`
+		const text = `weir: lane "vendor.test": held back by this client's own limiter, not by the server: wait of 1s or more for rate: limit "leaky 1/s": 2 before it in line, about 3s: queue is full`
 		if err := <-shed; err.Error() != text {
 			t.Errorf("the error is\n%v, want\n%v", err, text)
 		}

@@ -21,30 +21,29 @@
 //
 // To stay below a server's limit of L calls in any window W, keep
 //
-//	Permits/Per x W + Burst <= L
+//	Permits/Per x (W + D) + Burst <= L
 //
-// and take off the burst what the permit tolerance may add, because a call may
-// leave a moment late: two permits up to 200/s, and one for each 100/s above.
-// For 600 a minute, TokenBucket(10, time.Second, 1) keeps 10 x 60 + 1 = 601,
-// which is one too many; TokenBucket(9, time.Second, 50) keeps 590.
+// where D is by how much delays on the way to the server differ. Take off the
+// burst what the permit tolerance may add, because a call may leave a moment
+// late: two permits up to 200/s, and one for each 100/s above. For 600 a minute,
+// TokenBucket(10, time.Second, 1) keeps 10 x 60 + 1 = 601, which is one too many;
+// TokenBucket(9, time.Second, 50) keeps 590, or 599 if D is a second.
 //
 // # Under a client that tries again
 //
 // An SDK or a retrying client around a Transport would multiply the attempts of
-// both. A Transport recognises the tries of one call:
+// both. A Transport recognises such a client's next try, and sends it once. One
+// call then becomes at most ours + theirs - 1 requests. A try is recognised
 //
-//   - by Idempotency-Key;
-//   - by what the SDKs of OpenAI, Anthropic, AWS and Google Cloud Storage leave
-//     in the header;
-//   - by the same request of resty in the same goroutine;
-//   - by the same request value, sent again within the client's backoff, as
-//     stripe-go, go-retryablehttp and many loops do.
+//   - by the number that the SDKs of OpenAI, Anthropic and AWS leave in the header;
+//   - otherwise by its method, URL, length, credentials and Idempotency-Key, if
+//     such a call failed after several attempts within the client's backoff.
 //
-// It then counts on, so that one call becomes no more requests than the greater
-// of the two numbers. A try that was made already gets the last answer again,
-// and nothing is sent. A loop that makes a new request for each try leaves
-// nothing to recognise it by. There, let only one side try again: set Retry to
-// backoff.None, or leave the loop out.
+// Every try is sent, and gets the server's own answer. A call that only looks
+// like such a try loses its retries, and nothing else. If the tries of a client
+// differ in URL or credentials, as signed ones may, the retry budget alone bounds
+// them. There, let only one side try again: set Retry to backoff.None, or leave
+// the loop out.
 //
 // # When not to use it
 //

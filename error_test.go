@@ -84,8 +84,8 @@ func TestErrorSaysWhoHeldTheRequest(t *testing.T) {
 		held   string
 		says   string
 	}{
-		{"limit", throttle.TokenBucket(7, time.Hour, 1), nil, throttle.ReasonRate, "7/1h",
-			`held back by this client's own limiter, not by the server: wait of 8m34s or more for rate: limit "7/1h"`},
+		{"limit", throttle.TokenBucket(7, time.Hour, 1), nil, throttle.ReasonRate, "7/h",
+			`held back by this client's own limiter, not by the server: wait of 8m34s or more for rate: limit "7/h"`},
 		{"named limit", gold, nil, throttle.ReasonRate, "gold", `limit "gold"`},
 		{"pause", throttle.TokenBucket(7, time.Second, 100), hints("58"), throttle.ReasonPause, "",
 			"held back by this client, because the server asked for a pause: wait of 57.9s or more for pause"},

@@ -250,52 +250,63 @@ func TestTelemetryTellsWhatWasLearned(t *testing.T) {
 	})
 }
 
-// A limit that was learned is one line of log and one event, and another of each when it
-// has changed by a tenth.
+// A limit that was learned is one line of log, which comes when the estimate no longer
+// moves, and another when the vendor's limit has changed. The events come sooner, with
+// the first estimates of a search.
 func TestChangesOfALimitAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		recorder := tracetest.NewSpanRecorder()
-		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
-		vendor := fifty()
-		r := learning(pipeRig(t, vendor, &weir.Transport{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
-		// told returns the rates that the log and the events tell of so many calls.
-		told := func(calls int) (lines, events []float64) {
-			log.Reset()
-			ctx, span := tracer.Start(t.Context(), "caller")
-			for range calls / 50 {
-				r.callers(ctx, 50).wait()
-			}
-			span.End()
-			for line := range strings.Lines(log.String()) {
-				if _, rate, ok := strings.Cut(line, " per_second="); ok && strings.Contains(line, "a limit was learned") {
-					v, _ := strconv.ParseFloat(strings.TrimSpace(rate), 64)
-					lines = append(lines, v)
+	for _, tt := range []struct {
+		name          string
+		before, after int // the vendor's permits per second
+		burst         int
+		within        time.Duration // the line comes; and for as long after that, no other
+	}{
+		{"halves after a burst", 6, 3, 60, 2 * time.Minute},
+		{"halves, of even calls", 6, 3, 1, 2 * time.Minute},
+		{"doubles", 10, 20, 5, 3 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				recorder := tracetest.NewSpanRecorder()
+				tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
+				vendor := &testserver.Vendor{Service: 5 * time.Millisecond}
+				r := learning(pipeRig(t, vendor, &weir.Transport{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+				// work returns the rates that the log and the events report within a time.
+				work := func(d time.Duration) (lines, events []float64) {
+					log.Reset()
+					ctx, span := tracer.Start(t.Context(), "caller")
+					for end := time.Now().Add(d); time.Now().Before(end); {
+						r.callers(ctx, 50).wait()
+					}
+					span.End()
+					for line := range strings.Lines(log.String()) {
+						if _, rate, ok := strings.Cut(line, " per_second="); ok && strings.Contains(line, "a limit was learned") {
+							v, _ := strconv.ParseFloat(strings.TrimSpace(rate), 64)
+							lines = append(lines, v)
+						}
+					}
+					spans := recorder.Ended()
+					for _, event := range spans[len(spans)-1].Events() {
+						if event.Name == "weir.limit.learned" {
+							events = append(events, event.Attributes[1].Value.AsFloat64())
+						}
+					}
+					return lines, events
 				}
-			}
-			spans := recorder.Ended()
-			for _, event := range spans[len(spans)-1].Events() {
-				if event.Name == "weir.limit.learned" {
-					events = append(events, event.Attributes[1].Value.AsFloat64())
+				near := func(rates []float64, want int) bool {
+					n := len(rates)
+					return n > 0 && math.Abs(rates[n-1]-float64(want)) < 0.2*float64(want)
 				}
-			}
-			return lines, events
-		}
-		near := func(rates []float64, want float64) bool {
-			return len(rates) > 0 && math.Abs(rates[len(rates)-1]-want) < 0.3*want
-		}
-		if lines, events := told(700); !near(lines, 50) || !near(events, 50) || len(lines) > 4 {
-			t.Errorf("of a hidden 50/s the log told %v, events %v, want up to four, the last near 50", lines, events)
-		}
-		if lines, _ := told(1000); len(lines) > 2 {
-			t.Errorf("in 20 s in which nothing changed, the log told %v", lines)
-		}
-		vendor.SetLimits(testserver.TokenBucket(100, time.Second, 10))
-		for range 10 { // it takes a moment, and the first estimate may be a rough one
-			if lines, events := told(500); near(lines, 100) && near(events, 100) {
-				return
-			}
-		}
-		t.Errorf("of 100/s since then the log did not tell: %s", &log)
-	})
+				for _, rate := range []int{tt.before, tt.after} {
+					vendor.SetLimits(testserver.TokenBucket(rate, time.Second, tt.burst))
+					if lines, events := work(tt.within); len(lines) != 1 || !near(lines, rate) || !near(events, rate) {
+						t.Errorf("of a hidden %d/s the log reports %v, events %v, want one line and the last event within a fifth", rate, lines, events)
+					}
+					if lines, _ := work(tt.within); len(lines) > 0 {
+						t.Errorf("of a hidden %d/s that stayed, the log reports %v once more", rate, lines)
+					}
+				}
+			})
+		})
+	}
 }

@@ -251,6 +251,45 @@ func TestReloadOfSameLimitsChangesNothing(t *testing.T) {
 	})
 }
 
+// The same limits in another order, as a map gives them, change nothing for those in
+// line, whose costs were taken in the order before.
+func TestSetLimitsInAnotherOrderChangesNothing(t *testing.T) {
+	cost := func(_ *http.Request, l throttle.Limit) int {
+		if l.Per == time.Second {
+			return 100
+		}
+		return 1
+	}
+	for name, c := range map[string]struct {
+		names [2]string
+		cost  func(*http.Request, throttle.Limit) int
+	}{"named": {[2]string{"big", "small"}, cost}, "nameless": {[2]string{}, cost}, "one named": {[2]string{"", "small"}, cost}, "no costs": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				big, small := throttle.LeakyBucket(100, time.Second), throttle.LeakyBucket(2000, 2*time.Second)
+				big.Name, small.Name = c.names[0], c.names[1]
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{big, small}, Cost: c.cost})
+				callers := r.callers(t.Context(), 5)
+				before := fmt.Sprint(r.transport.Snapshot()[0].Limits)
+				for range 3 {
+					if err := r.transport.SetLimits(small, big); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if after := fmt.Sprint(r.transport.Snapshot()[0].Limits); after != before {
+					t.Errorf("limits = %s, want %s as before", after, before)
+				}
+				callers.wait()
+				interval := 10 * time.Millisecond
+				if c.cost != nil {
+					interval = time.Second
+				}
+				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, interval, 5))
+			})
+		})
+	}
+}
+
 // All that changes lanes, at once. The race detector is the judge, and that
 // each call ends.
 func TestLanesChangeAndEndTogether(t *testing.T) {

@@ -33,7 +33,12 @@ func (t *Transport) observe(key string) lane.Observer {
 
 // Waits begins the span of a wait. The function that it returns ends the span.
 func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error)) {
-	return o.meter.Wait(ctx, &w, o.t.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w, &o.asking))
+	settle := o.asking.Settle(&w)
+	record := o.meter.Wait(ctx, &w, o.t.tracer.Wait(ctx, o.key, telemetry.StoreOf(store), &w, &o.asking))
+	return func(err error) {
+		settle()
+		record(err)
+	}
 }
 
 // Called counts a call to the store. It is a span for each caller that waited for it.

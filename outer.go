@@ -1,91 +1,209 @@
 package weir
 
 import (
-	"log/slog"
+	"cmp"
+	"context"
+	"errors"
+	"hash/maphash"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/weirgo/weir/backoff"
 )
 
 // A client around a Transport may try again what the Transport has tried
 // already: an SDK, a retrying client, a loop. Each of its tries is a call here,
-// so that 11 attempts of ours under 3 of theirs would be 33 requests. A
-// Transport recognises such calls by their identity and counts on: one call of
-// their caller becomes no more requests than the greater of the two numbers.
-//
-// Say ours is 4 and theirs 5. The first call fails after 4 requests. The second,
-// third and fourth are tries that were made already: they get the answer of the
-// first again, and nothing is sent. The fifth is sent once.
+// so 4 attempts of ours under 3 tries of theirs would be 12 requests. A call
+// that is an outer client's next try is therefore sent once: the 12 requests
+// become 4 + 3 - 1. If it is no such try, and only looks the same, it loses its
+// retries and nothing else: each call is sent.
 
-// countOn finds out whether the call is the next try of a call that failed,
-// made by an outer client. If that try was made already, it returns the answer
-// again.
-func (c *call) countOn() (resp *http.Response, err error, answered bool) {
-	failures := &c.t.failures
-	if !failures.some() {
-		return nil, nil, false
-	}
-	id, try := identityOf(c.req)
-	failed, ok := failures.find(id, try)
-	if !ok {
-		return nil, nil, false
-	}
-	c.earlier = failed
-	c.earlier.calls = max(failed.calls, try-1)
-	if !failed.spent || c.earlier.calls >= failed.sent {
-		return nil, nil, false
-	}
-	if resp, ok = failed.resp.again(c.req); !ok && failed.err == nil {
-		return nil, nil, false
-	}
-	failed.calls = c.earlier.calls + 1
-	failures.add(id, failed, 0)
-	c.t.logger().LogAttrs(c.ctx, slog.LevelDebug, "weir: not sent: an outer client tries again what this Transport has tried already",
-		slog.String("lane", c.key), slog.Int("calls", failed.calls), slog.Int("attempts", failed.sent))
-	return resp, failed.err, true
+// The bounds of what a Transport remembers of calls that failed.
+const (
+	maxOuter = 1024 // kinds of calls, those that look the same
+
+	// An outer client waits no longer than this before it tries again, and
+	// twice as long each time: twice what the clients that we know wait.
+	outerWait    = 2 * time.Second
+	maxOuterWait = 30 * time.Second
+)
+
+// outerTries count the calls that failed after several attempts. The next try
+// of such a call has the same hash.
+type outerTries struct {
+	began time.Time
+	until atomic.Int64 // when the last try is expected no more, since began; zero: none is expected
+
+	mu       sync.Mutex
+	expected map[uint64]outerTry
 }
 
-// noteFailure remembers a call that failed. If the call did not fail, it
-// forgets the failures before it.
-func (c *call) noteFailure() {
-	switch c.verdict {
-	case "", backoff.ReasonFinal, backoff.ReasonCanceled:
-		if c.earlier.calls > 0 && c.sent > 0 {
-			id, _ := identityOf(c.req)
-			c.t.failures.remove(id)
+// An outerTry is what is expected of the calls with one hash.
+type outerTry struct {
+	calls int           // calls that failed, and were not tried again yet
+	wait  time.Duration // longest wait of the outer client
+	until time.Duration // when that ends, since began
+}
+
+// take takes off a try that is expected, and returns for how long it was. If the
+// call is no such try, that is zero.
+func (o *outerTries) take(req *http.Request) time.Duration {
+	until := o.until.Load()
+	if until == 0 { // nothing is remembered, and this is all that a call pays
+		return 0
+	}
+	now, hash := time.Since(o.began), hashOf(req)
+	if int64(now) > until {
+		o.until.CompareAndSwap(until, 0)
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	try := o.expected[hash]
+	if try.calls--; try.calls > 0 {
+		o.expected[hash] = try
+	} else {
+		delete(o.expected, hash)
+	}
+	if now > try.until {
+		return 0
+	}
+	return try.wait
+}
+
+// expect remembers a call that failed, until the outer client must have tried
+// again: for wait after the time that the server asked for.
+func (o *outerTries) expect(req *http.Request, wait, asked time.Duration) {
+	hash, now := hashOf(req), time.Since(o.began)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	try, known := o.expected[hash]
+	if now > try.until {
+		try = outerTry{}
+	}
+	if !known && len(o.expected) >= maxOuter {
+		o.forget()
+	}
+	if o.expected == nil {
+		o.expected = make(map[uint64]outerTry)
+	}
+	o.expected[hash] = outerTry{try.calls + 1, max(try.wait, wait), max(try.until, now+asked+wait)}
+	o.until.Store(max(o.until.Load(), int64(now+asked+wait)))
+}
+
+// forget removes what would be forgotten first. o.mu is held.
+func (o *outerTries) forget() {
+	var first uint64
+	soonest := time.Duration(math.MaxInt64)
+	for hash, try := range o.expected {
+		if try.until < soonest {
+			first, soonest = hash, try.until
 		}
+	}
+	delete(o.expected, first)
+}
+
+// recognise gives the call a policy without retries if it is an outer client's
+// next try.
+func (c *call) recognise() {
+	if never(c.policy) {
 		return
 	}
-	failed := failure{
-		calls:     c.earlier.calls + 1,
-		sent:      c.earlier.sent + c.sent,
-		throttled: c.earlier.throttled + c.throttled,
-		spent:     c.spent(),
-		resp:      c.kept,
-		err:       c.failed,
+	switch try := tryOf(c.req.Header); try {
+	case 0:
+		if c.expected = c.t.outer.take(c.req); c.expected == 0 {
+			return
+		}
+	case 1:
+		return
 	}
-	if c.refusedLast {
-		failed.throttled++
+	var once backoff.Policy
+	if c.policy != nil {
+		once = *c.policy
 	}
-	if failed.sent > 1 || !failed.spent { // a call that is sent once multiplies nothing
-		id, _ := identityOf(c.req)
-		c.t.failures.add(id, failed, c.asked)
+	once.Attempts, once.MaxThrottled = 1, -1
+	c.policy = &once
+}
+
+// expectNext lets the call's next try be recognised, if the call failed. A first
+// call that was sent once is not remembered, because it multiplies nothing.
+func (c *call) expectNext() {
+	switch c.verdict {
+	case backoff.ReasonFinal:
+		return
+	case "":
+		if c.sent > 0 {
+			return // it succeeded
+		}
+	case backoff.ReasonCanceled:
+		if !errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
+			return // nobody wants it any more
+		}
+	}
+	if (c.sent > 1 || c.expected > 0) && tryOf(c.req.Header) == 0 {
+		c.t.outer.expect(c.req, min(max(2*c.expected, outerWait), maxOuterWait), min(c.asked, c.t.maxPause()))
 	}
 }
 
-// spent reports whether the call failed as often as its policy allows.
-func (c *call) spent() bool {
-	return c.verdict == backoff.ReasonAttempts || c.verdict == backoff.ReasonMaxThrottled
+// callMarks are header fields that name a call, and are the same in all its
+// tries. The first two are unique the world over.
+var callMarks = [...]string{
+	"Amz-Sdk-Invocation-Id",        // AWS SDKs
+	"X-Goog-Gcs-Idempotency-Token", // google.golang.org/api/storage
+	"Idempotency-Key",              // draft-ietf-httpapi-idempotency-key-header; stripe-go
+	"X-Idempotency-Key",
+	"Range", // names a part
 }
 
-// keep keeps the answer of a call that has used up its attempts, for the outer
-// client's tries that those attempts stand for.
-func (c *call) keep(resp *http.Response, err error) {
-	switch {
-	case !c.spent() || c.earlier.sent+c.sent == 1:
-	case err != nil:
-		c.failed = err
-	default:
-		c.kept = keepResponse(resp)
+// hashOf returns a hash of what all tries of a call have in common, whatever
+// stands between the outer client and the Transport. The credentials do not
+// count beside a mark that is unique, because they may be the signature of one
+// try.
+func hashOf(req *http.Request) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	add := func(s string) { h.WriteString(s); h.WriteByte(0) }
+	add(cmp.Or(req.Method, http.MethodGet))
+	add(strconv.FormatInt(req.ContentLength, 10))
+	if u := req.URL; u != nil {
+		add(u.Scheme)
+		add(u.Host)
+		add(u.Opaque)
+		add(u.Path)
+		add(u.RawPath)
+		add(u.RawQuery)
 	}
+	unique := false
+	for i, mark := range callMarks {
+		v := req.Header.Get(mark)
+		add(v)
+		unique = unique || i < 2 && v != ""
+	}
+	if !unique {
+		add(credentialOf(req))
+	}
+	return h.Sum64()
+}
+
+// tryOf returns the number of the try that the client reports in the header,
+// from 1, and zero if it reports none. SDKs made by Stainless (of OpenAI,
+// Anthropic and others) count their retries, from 0.
+func tryOf(h http.Header) int {
+	if v := h["X-Stainless-Retry-Count"]; len(v) > 0 {
+		if n, err := strconv.Atoi(v[0]); err == nil && n >= 0 {
+			return n + 1
+		}
+	}
+	if v := h["Amz-Sdk-Request"]; len(v) > 0 { // attempt=2; max=3
+		first, _, _ := strings.Cut(v[0], ";")
+		if n, err := strconv.Atoi(strings.TrimPrefix(first, "attempt=")); err == nil && n >= 1 {
+			return n
+		}
+	}
+	return 0
 }

@@ -1,13 +1,17 @@
 package weir_test
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,123 +46,270 @@ func (r *rig) wantArrivals(n int) {
 	}
 }
 
-// Ours is 4: the second to fourth try of theirs get the answer of the first at
-// once, and each further one is sent once.
-func TestOuterRetriesAreCountedOn(t *testing.T) {
+// A flaky is a server that answers some requests with an error.
+type flaky struct {
+	*httptest.Server
+	status  int
+	fails   atomic.Pointer[func(*http.Request) bool]
+	arrived atomic.Int32
+}
+
+// newFlaky starts a server that fails where fails says so.
+func newFlaky(t *testing.T, status int, fails func(*http.Request) bool) *flaky {
+	f := &flaky{status: status}
+	f.fails.Store(&fails)
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		f.arrived.Add(1)
+		if (*f.fails.Load())(req) {
+			w.WriteHeader(f.status)
+		}
+		io.WriteString(w, req.URL.RawQuery)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// impatient is a Transport whose attempts follow one another at once.
+func impatient(t *testing.T) *weir.Transport {
+	tr := &weir.Transport{Retry: after(0), Learn: weir.LearnOff, Base: &http.Transport{}}
+	t.Cleanup(func() { tr.CloseIdleConnections(); tr.Close() })
+	return tr
+}
+
+// status sends the request and returns the status of the answer; zero: an error.
+func status(t *testing.T, client *http.Client, req *http.Request) int {
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Log(err)
+		return 0
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode
+}
+
+func body(text string) func(*http.Request) {
+	return func(req *http.Request) {
+		req.GetBody = nil
+		req.Method, req.Body, req.ContentLength = http.MethodPut, io.NopCloser(strings.NewReader(text)), int64(len(text))
+	}
+}
+
+func field(name, value string) func(*http.Request) {
+	return func(req *http.Request) { req.Header.Set(name, value) }
+}
+
+// What a program may do over net/http works over a Transport too: each of its
+// calls reaches the server, also if it uses one request value or one key for all.
+func TestEveryCallReachesTheServer(t *testing.T) {
+	page := func(n string) func(*http.Request) {
+		return func(req *http.Request) { req.URL.RawQuery = n }
+	}
+	method := func(m string) func(*http.Request) { return func(req *http.Request) { req.Method = m } }
+	same := func(*http.Request) {}
+	asks := func(name, value string) func(*http.Request) bool {
+		return func(req *http.Request) bool { return req.Header.Get(name) == value }
+	}
+	reads := func(text string) func(*http.Request) bool {
+		return func(req *http.Request) bool { b, _ := io.ReadAll(req.Body); return string(b) == text }
+	}
+	first := func(req *http.Request) bool { return req.URL.RawQuery == "1" }
+	for _, tt := range []struct {
+		name    string
+		fails   func(*http.Request) bool
+		changes [4]func(*http.Request) // the second call fails
+	}{
+		{"paging", first, [4]func(*http.Request){page("0"), page("1"), page("2"), page("3")}},
+		{"a new body for each item", reads("one"), [4]func(*http.Request){body("nil"), body("one"), body("two"), body("six")}},
+		{"a corrected body under one key", reads("bad"), [4]func(*http.Request){field("Idempotency-Key", "k"), body("bad"), body("fit"), body("fit")}},
+		{"rotated keys", asks("Authorization", "b"), [4]func(*http.Request){field("Authorization", "a"), field("Authorization", "b"), field("Authorization", "c"), field("Authorization", "d")}},
+		{"rotated keys of another field", asks("X-Key", "b"), [4]func(*http.Request){field("X-Key", "a"), field("X-Key", "b"), field("X-Key", "c"), field("X-Key", "d")}},
+		{"Range", asks("Range", "bytes=1-1"), [4]func(*http.Request){same, field("Range", "bytes=1-1"), field("Range", "bytes=2-2"), field("Range", "bytes=3-3")}},
+		{"HEAD, then GET", func(req *http.Request) bool { return req.Method == "HEAD" }, [4]func(*http.Request){same, method("HEAD"), method("GET"), method("GET")}},
+		{"connected accounts under one key", asks("Stripe-Account", "b"), [4]func(*http.Request){field("Idempotency-Key", "payout"), field("Stripe-Account", "b"), field("Stripe-Account", "c"), field("Stripe-Account", "d")}},
+	} {
+		for _, failure := range []int{500, 429} {
+			t.Run(fmt.Sprint(tt.name, " after ", failure), func(t *testing.T) {
+				server, client := newFlaky(t, failure, tt.fails), &http.Client{Transport: impatient(t)}
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+				for i, want := range []int{200, failure, 200, 200} {
+					tt.changes[i](req)
+					before := server.arrived.Load()
+					if got := status(t, client, req); got != want || server.arrived.Load() == before {
+						t.Errorf("call %d = %d after %d requests, want %d", i, got, server.arrived.Load()-before, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The backup is asked, although the request value is that of the first host.
+func TestFailoverReachesTheBackup(t *testing.T) {
+	always, never := func(*http.Request) bool { return true }, func(*http.Request) bool { return false }
+	primary, backup := newFlaky(t, 500, always), newFlaky(t, 500, never)
+	client := &http.Client{Transport: impatient(t)}
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, primary.URL, nil)
+	for i, host := range []string{primary.URL, backup.URL, primary.URL, backup.URL} {
+		req.URL.Host = strings.TrimPrefix(host, "http://")
+		if got, want := status(t, client, req), 500-300*(i%2); got != want {
+			t.Errorf("call %d = %d, want %d", i, got, want)
+		}
+	}
+}
+
+// Whoever sees that the server is well again sees it with the first call: a
+// health check, a job that runs again under its key, a client of a proxy.
+func TestCallAfterAnOutageSucceeds(t *testing.T) {
+	down, up := func(*http.Request) bool { return true }, func(*http.Request) bool { return false }
+	for name, change := range map[string]func(*http.Request){
+		"one request value":  func(*http.Request) {},
+		"resty":              field("User-Agent", "go-resty/2.17.2 (x)"),
+		"an Idempotency-Key": func(req *http.Request) { req.Method = http.MethodPost; req.Header.Set("Idempotency-Key", "job-1") },
+	} {
+		for _, failure := range []int{429, 500, 503} {
+			t.Run(fmt.Sprint(name, " after ", failure), func(t *testing.T) {
+				server := newFlaky(t, failure, down)
+				vendor, _ := url.Parse(server.URL)
+				proxy := httptest.NewServer(&httputil.ReverseProxy{Transport: impatient(t), Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(vendor) }})
+				defer proxy.Close()
+				for _, ask := range []struct {
+					url    string
+					client *http.Client
+				}{{server.URL, &http.Client{Transport: impatient(t)}}, {proxy.URL, http.DefaultClient}} {
+					server.fails.Store(&down)
+					req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, ask.url, nil)
+					change(req)
+					for range 3 {
+						if got := status(t, ask.client, req); got != failure {
+							t.Errorf("during the outage = %d, want %d", got, failure)
+						}
+					}
+					server.fails.Store(&up)
+					if got := status(t, ask.client, req); got != 200 {
+						t.Errorf("after the outage = %d, want 200", got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A policy without retries multiplies nothing, and a context that has ended is
+// an error, whatever failed before.
+func TestOuterRetriesWithoutOurs(t *testing.T) {
+	server, client := newFlaky(t, 500, func(*http.Request) bool { return true }), &http.Client{Transport: impatient(t)}
+	for _, tt := range []struct {
+		policy         *backoff.Policy
+		calls, arrived int32
+	}{{backoff.None, 3, 3}, {nil, 1, 4}, {&backoff.Policy{Attempts: 1, MaxThrottled: -1}, 3, 3}, {nil, 1, 1}} {
+		before := server.arrived.Load()
+		for range tt.calls {
+			req, _ := http.NewRequestWithContext(weir.WithRetry(t.Context(), tt.policy), http.MethodGet, server.URL, nil)
+			if got := status(t, client, req); got != 500 {
+				t.Errorf("GET = %d, want 500", got)
+			}
+		}
+		if got := server.arrived.Load() - before; got != tt.arrived {
+			t.Errorf("%d requests, want %d", got, tt.arrived)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if resp, err := client.Do(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("GET after the end of its context = %v, %v, want its error", resp, err)
+	}
+}
+
+// Ours is 4: each try of theirs after the first is sent once.
+func TestOuterRetriesAreSentOnce(t *testing.T) {
+	get := func(t *testing.T) *http.Request {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, callURL, nil)
+		return req
+	}
 	marks := map[string]func(*testing.T, int) *http.Request{
 		"Idempotency-Key": func(t *testing.T, _ int) *http.Request { return outerCall(t, "k") },
 		"Amz-Sdk-Invocation-Id": func(t *testing.T, try int) *http.Request {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, callURL, nil)
+			req := get(t)
 			req.Header.Set("Amz-Sdk-Invocation-Id", "i")
-			req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=6", try))
 			req.Header.Set("Authorization", "signature "+strconv.Itoa(try))
 			return req
 		},
+		"Amz-Sdk-Request": func(t *testing.T, try int) *http.Request {
+			req := get(t)
+			req.Header.Set("Amz-Sdk-Request", fmt.Sprintf("attempt=%d; max=6", try))
+			return req
+		},
 		"X-Stainless-Retry-Count": func(t *testing.T, try int) *http.Request {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, callURL, nil)
+			req := get(t)
 			req.Header.Set("X-Stainless-Retry-Count", strconv.Itoa(try-1))
+			return req
+		},
+		"nothing": func(t *testing.T, try int) *http.Request {
+			req := get(t)
+			req.Header.Set("Traceparent", strconv.Itoa(try))
 			return req
 		},
 	}
 	for name, mark := range marks {
 		synctest.Test(t, func(t *testing.T) {
 			r := outerRig(t, endless500)
-			for try, arrivals := range []int{4, 4, 4, 4, 5, 6} {
-				got := r.do(mark(t, try+1))
-				r.want(name, got, 500)
-				r.wantArrivals(arrivals)
-				time.Sleep(time.Second)
+			for try, wait := range []time.Duration{0, 1, 3, 7, 15, 29} { // within what is waited for
+				time.Sleep(wait * time.Second)
+				r.want(name, r.do(mark(t, try+1)), 500)
+				r.wantArrivals(4 + try)
 			}
 		})
 	}
 }
 
-// The same request value, or a shallow copy of it, is one call tried again.
-func TestSameRequestValueIsCountedOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := outerRig(t, endless500)
-		req := r.request(t.Context(), "a")
-		r.want("GET", r.do(req), 500)
-		copied := *req
-		r.want("GET of a copy", r.do(&copied), 500)
-		r.wantArrivals(4)
-		r.want("GET of a new value", r.get(t.Context(), "a"), 500)
-		r.wantArrivals(8)
-	})
-}
-
-func TestAnswerIsGivenAgainWhole(t *testing.T) {
-	long := strings.Repeat("x", 16<<10)
+// Whatever stands between an outer client and the Transport, what the two send
+// is ours + theirs - 1.
+func TestOuterRetriesAreRecognisedThroughMiddleware(t *testing.T) {
+	const theirs = 3
 	for _, tt := range []struct {
-		body, method string
-		read         bool
-		arrivals     int
-	}{
-		{"", http.MethodGet, true, 4},
-		{"why", http.MethodGet, true, 4},
-		{"why", http.MethodGet, false, 4},
-		{"why", http.MethodHead, false, 4},
-		{long, http.MethodGet, false, 4},
-		{long + "x", http.MethodGet, true, 5}, // too long to be kept
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			r := pipeRig(t, &testserver.Vendor{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("X-Reason", "down")
-				w.WriteHeader(500)
-				io.WriteString(w, tt.body)
-			})}, &weir.Transport{Retry: after(0)})
-			req := r.request(t.Context(), "a")
-			req.Method = tt.method
-			resp, err := r.transport.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
+		status int
+		ours   int32
+	}{{500, 4}, {429, 8}} {
+		server := newFlaky(t, tt.status, func(req *http.Request) bool { return req.URL.Path != "/from" })
+		hop := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusTemporaryRedirect))
+		defer hop.Close()
+		for name, via := range map[string]struct {
+			url  string
+			wrap func(http.RoundTripper) http.RoundTripper
+		}{
+			"nothing":               {server.URL, func(rt http.RoundTripper) http.RoundTripper { return rt }},
+			"a password in the URL": {strings.Replace(server.URL, "http://", "http://user:password@", 1), func(rt http.RoundTripper) http.RoundTripper { return rt }},
+			"a redirect":            {hop.URL, func(rt http.RoundTripper) http.RoundTripper { return rt }},
+			"clones with new fields": {server.URL, func(rt http.RoundTripper) http.RoundTripper {
+				n := 0
+				return baseFunc(func(req *http.Request) (*http.Response, error) {
+					req, n = req.Clone(req.Context()), n+1
+					req.Header.Set("Authorization", "Bearer token")
+					req.Header.Set("Traceparent", strconv.Itoa(n))
+					return rt.RoundTrip(req)
+				})
+			}},
+		} {
+			client := &http.Client{Transport: via.wrap(impatient(t))}
+			server.arrived.Store(0)
+			for range theirs {
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, via.url, strings.NewReader("body"))
+				if got := status(t, client, req); got != tt.status {
+					t.Errorf("%s: PUT = %d, want %d", name, got, tt.status)
+				}
 			}
-			if tt.read {
-				io.Copy(io.Discard, resp.Body)
+			if got, want := server.arrived.Load(), tt.ours+theirs-1; got != want {
+				t.Errorf("%s, %d: %d requests, want %d", name, tt.status, got, want)
 			}
-			resp.Body.Close()
-			resp.Header.Set("X-Reason", "changed")
-			body := newCountedBody("body")
-			again := *req
-			again.Body = body
-			got := r.do(&again)
-			want := tt.body
-			if tt.method == http.MethodHead {
-				want = ""
-			}
-			if r.want("again", got, 500); got.body != want || got.header.Get("X-Reason") != "down" {
-				t.Errorf("again = %d bytes, %v, want %d and the header", len(got.body), got.header, len(want))
-			}
-			synctest.Wait()
-			if body.closes.Load() != 1 {
-				t.Errorf("closes of the body = %d, want 1", body.closes.Load())
-			}
-			r.wantArrivals(tt.arrivals)
-		})
-	}
-}
-
-func TestErrorIsGivenAgain(t *testing.T) {
-	sent := 0
-	tr := &weir.Transport{Retry: after(0), Base: baseFunc(func(*http.Request) (*http.Response, error) {
-		sent++
-		return nil, io.ErrUnexpectedEOF
-	})}
-	defer tr.Close()
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.test/", nil)
-	for range 3 {
-		_, err := tr.RoundTrip(req)
-		var ours *weir.Error
-		if !errors.As(err, &ours) || ours.Attempts != 4 || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("RoundTrip = %v, want the failure of 4 attempts", err)
 		}
 	}
-	if sent != 4 {
-		t.Errorf("sent = %d, want 4", sent)
-	}
 }
 
-// What cannot be a client's next try is a call of its own.
+// What cannot be a client's next try has all attempts of its own.
 func TestCallsAreNotTakenForRetries(t *testing.T) {
 	other := func(change func(*http.Request)) func(*testing.T) *http.Request {
 		return func(t *testing.T) *http.Request {
@@ -169,52 +320,74 @@ func TestCallsAreNotTakenForRetries(t *testing.T) {
 	}
 	for name, next := range map[string]func(*testing.T) *http.Request{
 		"another key":        func(t *testing.T) *http.Request { return outerCall(t, "l") },
-		"another credential": other(func(req *http.Request) { req.Header.Set("Authorization", "b") }),
+		"another credential": other(field("Authorization", "b")),
+		"another range":      other(field("Range", "bytes=0-1")),
 		"another method":     other(func(req *http.Request) { req.Method = http.MethodPut }),
 		"another URL":        other(func(req *http.Request) { req.URL.Path += "s" }),
-		"a first try":        other(func(req *http.Request) { req.Header.Set("X-Stainless-Retry-Count", "0") }),
+		"another query":      other(func(req *http.Request) { req.URL.RawQuery = "page=2" }),
+		"another length":     other(body("longer than that")),
+		"a first try":        other(field("X-Stainless-Retry-Count", "0")),
 		"much later": func(t *testing.T) *http.Request {
-			time.Sleep(2*time.Second + 1)
+			time.Sleep(time.Second + 1)
 			return outerCall(t, "k")
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := outerRig(t, endless500)
 			r.want("first", r.do(outerCall(t, "k")), 500)
+			time.Sleep(time.Second)
+			r.want("another", r.do(outerCall(t, "remembered for longer")), 500)
 			r.want(name, r.do(next(t)), 500)
-			if got := len(r.vendor.Arrivals()); got != 8 {
-				t.Errorf("%s: arrivals = %d, want 8", name, got)
+			if got := len(r.vendor.Arrivals()); got != 12 {
+				t.Errorf("%s: arrivals = %d, want 12", name, got)
 			}
 		})
 	}
 }
 
-// Once a call of the loop has succeeded, a failure counts anew.
-func TestSuccessForgetsOuterRetries(t *testing.T) {
+// As many calls are sent once as have failed before, whoever makes them, and no
+// more: a stranger who looks the same loses retries, and no others do.
+func TestFailuresAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := outerRig(t,
-			testserver.Fault{Last: 4, Do: testserver.Answer, Status: 500},
-			testserver.Fault{First: 6, Do: testserver.Answer, Status: 500})
-		for _, status := range []int{500, 500, 500, 500, 200, 500} {
-			r.want("POST", r.do(outerCall(t, "k")), status)
+		r := outerRig(t, testserver.Fault{Last: 18, Do: testserver.Answer, Status: 500})
+		r.callers(t.Context(), 3).wait()
+		r.wantArrivals(3 * 4)
+		r.callers(t.Context(), 3).wait() // all fail again, sent once
+		r.wantArrivals(3*4 + 3)
+		for range 3 { // the first three fail, and their failures are counted again
+			r.want("GET", r.get(t.Context(), "a"), 500)
 		}
-		r.wantArrivals(4 + 1 + 4)
+		r.wantArrivals(18)
+		for range 3 {
+			r.want("GET", r.get(t.Context(), "a"), 200)
+		}
+		r.want("GET with its retries again", r.get(t.Context(), "a"), 200)
+		r.wantArrivals(22)
 	})
 }
 
-// A call that ended for another reason than that its attempts were used up goes
-// on where it stood.
-func TestOuterRetryGoesOnWithTheRest(t *testing.T) {
+// Once a call of the loop has succeeded, a failure has all of its attempts.
+func TestSuccessForgetsOuterRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := outerRig(t,
+			testserver.Fault{Last: 6, Do: testserver.Answer, Status: 500},
+			testserver.Fault{First: 8, Do: testserver.Answer, Status: 500})
+		for _, status := range []int{500, 500, 500, 200, 500} {
+			r.want("POST", r.do(outerCall(t, "k")), status)
+		}
+		r.wantArrivals(4 + 2 + 1 + 4)
+	})
+}
+
+// A call that its deadline ended after several attempts has had its retries too.
+func TestCallEndedByItsDeadlineCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, endless500)
 		r.transport.Retry = after(time.Second)
-		req := within(1500*time.Millisecond)(r, outerCall(t, "k"))
-		r.want("first", r.do(req), 500)
+		r.want("first", r.do(within(1500*time.Millisecond)(r, outerCall(t, "k"))), 500)
 		r.wantArrivals(2)
 		r.want("second", r.do(outerCall(t, "k")), 500)
-		r.wantArrivals(4)
-		r.want("third", r.do(outerCall(t, "k")), 500)
-		r.wantArrivals(4)
+		r.wantArrivals(3)
 	})
 }
 
@@ -230,80 +403,20 @@ func TestOuterRetriesOverNoneAreAllSent(t *testing.T) {
 	})
 }
 
-// What is remembered is bounded: the oldest failure goes first.
+// What is remembered is bounded: what is forgotten first goes first.
 func TestOldestFailureIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, endless500)
-		r.transport.Retry = &backoff.Policy{Delay: backoff.Constant(0), BudgetPerSecond: 1e6}
-		const bound = 256
+		r.transport.Retry = &backoff.Policy{Attempts: 2, Delay: backoff.Constant(0), BudgetPerSecond: 1e6}
+		const bound = 1024
 		for i := range bound + 1 {
 			r.do(outerCall(t, strconv.Itoa(i)))
+			time.Sleep(time.Microsecond)
 		}
-		r.wantArrivals(4 * (bound + 1))
+		r.wantArrivals(2 * (bound + 1))
 		r.do(outerCall(t, "1"))
-		r.wantArrivals(4 * (bound + 1))
+		r.wantArrivals(2*(bound+1) + 1)
 		r.do(outerCall(t, "0"))
-		r.wantArrivals(4 * (bound + 2))
+		r.wantArrivals(2*(bound+2) + 1)
 	})
-}
-
-// A kept answer does not keep its caller: Close of a body that stands still
-// takes a second at most.
-func TestCloseOfAKeptBodyIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := &weir.Transport{Retry: &backoff.Policy{Attempts: 2, Delay: backoff.Constant(0)}, Base: baseFunc(func(*http.Request) (*http.Response, error) {
-			r, _ := io.Pipe()
-			return &http.Response{StatusCode: 500, Header: http.Header{}, ContentLength: -1, Body: struct {
-				io.Reader
-				io.Closer
-			}{io.MultiReader(bytes.NewReader([]byte("half")), r), r}}, nil
-		})}
-		defer tr.Close()
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.test/", nil)
-		resp, err := tr.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		resp.Body.Close()
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("Close took %v, want 1s", took)
-		}
-	})
-}
-
-// resty makes a new request for each try: its tries have the goroutine and all
-// that is sent in common.
-func TestRestyIsCountedOnByGoroutineAndContent(t *testing.T) {
-	request := func(t *testing.T, agent, body string) *http.Request {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, callURL, strings.NewReader(body))
-		req.Header.Set("User-Agent", agent)
-		return req
-	}
-	const resty = "go-resty/2.17.2 (https://github.com/go-resty/resty)"
-	for _, tt := range []struct {
-		name, agent, body string
-		apart             bool // on another goroutine
-		arrivals          int
-	}{
-		{"the same", resty, "body", false, 4},
-		{"another goroutine", resty, "body", true, 8},
-		{"another body", resty, "ydob", false, 8},
-		{"another client", "go-http", "body", false, 8},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			r := outerRig(t, endless500)
-			r.want("first", r.do(request(t, resty, "body")), 500)
-			next, done := request(t, tt.agent, tt.body), make(chan answer, 1)
-			if tt.apart {
-				go func() { done <- r.do(next) }()
-			} else {
-				done <- r.do(next)
-			}
-			r.want(tt.name, <-done, 500)
-			if got := len(r.vendor.Arrivals()); got != tt.arrivals {
-				t.Errorf("%s: arrivals = %d, want %d", tt.name, got, tt.arrivals)
-			}
-		})
-	}
 }

@@ -2,11 +2,13 @@ package weir_test
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
@@ -60,6 +62,28 @@ func TestResumeEndsPauseForThoseInLine(t *testing.T) {
 		want := append(spaced(0, 0, 3), 2*time.Second)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
 	})
+}
+
+// What a call has spent before a pause stays spent when an operator ends the pause.
+func TestResumeAndForgetGrantNothing(t *testing.T) {
+	for name, do := range map[string]func(*weir.Transport, string) error{"Resume": (*weir.Transport).Resume, "Forget": (*weir.Transport).Forget} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				costs := []int{600, 1}
+				r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "120")}}, &weir.Transport{
+					Limits: []throttle.Limit{throttle.LeakyBucket(10, time.Second)}, Retry: backoff.None,
+					Cost: func(*http.Request, throttle.Limit) int { c := costs[0]; costs = costs[1:]; return c },
+				})
+				r.want("refused GET", r.get(t.Context(), "a"), 429)
+				time.Sleep(time.Second)
+				if err := do(r.transport, r.transport.Snapshot()[0].Key); err != nil {
+					t.Fatal(err)
+				}
+				r.want("next GET", r.get(t.Context(), "b"), 200)
+				wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, time.Minute})
+			})
+		})
+	}
 }
 
 func TestResumeOpensRoutesAndCredentials(t *testing.T) {

@@ -2,6 +2,8 @@ package weir
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -18,14 +20,14 @@ import (
 // that is asked before the response is thrown away.
 func (c *call) decide(resp *http.Response, err error, signal headers.Signal) backoff.Decision {
 	plain := err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled
-	if c.over || plain && (c.policy == nil || c.policy.CheckRetry == nil) {
+	if plain && (c.policy == nil || c.policy.CheckRetry == nil) {
 		c.verdict = ""
 		return backoff.Decision{}
 	}
 	now := c.lane.Now()
 	d := c.policy.Next(backoff.Attempt{
-		Number:     c.earlier.sent + c.sent,
-		Throttled:  c.earlier.throttled + c.throttled,
+		Number:     c.sent,
+		Throttled:  c.throttled,
 		Elapsed:    now.Sub(c.started),
 		TimeLeft:   c.timeLeft(),
 		MaxPause:   c.t.maxPause(),
@@ -41,18 +43,18 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		switch {
 		case !c.couldGo(d.Delay):
 			d = backoff.Decision{Reason: backoff.ReasonDeadline}
-		case !c.renewBody(&lost):
+		case d.Reason != backoff.ReasonThrottled && !c.lane.Budget().Withdraw(time.Duration(now)):
+			d = backoff.Decision{Reason: backoff.ReasonBudget}
+		case !c.renewBody(resp, &lost):
 			d = backoff.Decision{Reason: backoff.ReasonBody}
 		case d.Reason == backoff.ReasonThrottled:
 			c.throttled++
-		case !c.lane.Budget().Withdraw(time.Duration(now)):
-			d = backoff.Decision{Reason: backoff.ReasonBudget}
 		}
 	}
 	if d.Reason == backoff.ReasonBody {
 		c.tellBodyLost(telemetry.FailureOf(resp, err), lost)
 	}
-	c.verdict, c.refusedLast, c.asked = d.Reason, signal.Throttled && !d.Retry, max(c.told, signal.RetryAfter)
+	c.verdict, c.asked = d.Reason, max(c.told, signal.RetryAfter)
 	c.observer.meter.Retry(c.ctx, d, resp, err)
 	return d
 }
@@ -61,10 +63,10 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 // to read it again. It returns none if no attempt may follow the first.
 func bufferBody(p *backoff.Policy) int64 {
 	switch {
-	case p == nil:
-		return backoff.DefaultBufferBody
 	case never(p):
 		return 0
+	case p == nil:
+		return backoff.DefaultBufferBody
 	}
 	return cmp.Or(p.BufferBody, backoff.DefaultBufferBody)
 }
@@ -72,11 +74,14 @@ func bufferBody(p *backoff.Policy) int64 {
 // never reports whether the policy never sends a request again, as
 // [backoff.None].
 func never(p *backoff.Policy) bool {
-	return (p.Attempts < 0 || p.Attempts == 1) && p.MaxThrottled < 0
+	return p != nil && (p.Attempts < 0 || p.Attempts == 1) && p.MaxThrottled < 0
 }
 
-// renewBody gets the body of the next attempt. If it cannot, lost says why.
-func (c *call) renewBody(lost *error) bool {
+// renewBody gets the body of the next attempt. If it cannot, lost says why. The
+// response comes into memory first: a connection whose request is not sent
+// whole breaks with the body of that request.
+func (c *call) renewBody(resp *http.Response, lost *error) bool {
+	c.hold(resp)
 	if c.body != nil {
 		*lost = c.body.Renew(c.ctx)
 	}
@@ -113,23 +118,26 @@ func (c *call) couldGo(delay time.Duration) bool {
 	return could
 }
 
-// discard throws a response away in a way that lets its connection be used
-// again.
-func (c *call) discard(resp *http.Response) {
+// hold keeps a response until the next attempt departs, and lets its connection
+// be used again.
+func (c *call) hold(resp *http.Response) {
 	if resp == nil {
 		return
 	}
 	c.status, c.header = resp.StatusCode, resp.Header
-	// A body that stands still must not hold the next attempt up.
-	still := time.AfterFunc(drainTime, func() { resp.Body.Close() })
-	defer still.Stop()
 	replay.Drain(resp)
-	c.inHand = nil
 }
 
-// drainTime bounds the time for which a discarded response is read. A new
-// connection costs less than that.
-const drainTime = time.Second
+// instead returns the response in hand instead of the error that kept the next
+// attempt from departing. A caller who has gone gets the error.
+func (c *call) instead(err error) (*http.Response, error) {
+	resp := c.inHand
+	if resp == nil || errors.Is(c.ctx.Err(), context.Canceled) {
+		return nil, err
+	}
+	c.inHand = nil
+	return resp, nil
+}
 
 // delay waits for the time before the next attempt. The call is not in line
 // meanwhile.

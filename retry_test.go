@@ -195,8 +195,10 @@ func TestRetryBudgetBoundsWire(t *testing.T) {
 		const offered, seconds = 3000, 60
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: 500}}}, new(weir.Transport))
 		var wg sync.WaitGroup
-		for range offered {
-			wg.Go(func() { r.want("GET", r.get(t.Context(), "a"), 500) })
+		for i := range offered {
+			req := r.request(t.Context(), "a")
+			req.URL.RawQuery = fmt.Sprint(i) // calls of one URL would be tries of one call
+			wg.Go(func() { r.want("GET", r.do(req), 500) })
 			time.Sleep(seconds * time.Second / offered)
 		}
 		wg.Wait()

@@ -49,8 +49,7 @@ func (c *call) send() (*http.Response, error) {
 		a.finish()
 		return nil, err
 	}
-	a.answered(resp, c.t.ReleaseAtHeaders)
-	return resp, nil
+	return a.answered(resp, c.t.ReleaseAtHeaders), nil
 }
 
 // attemptTimeout returns the time within which an attempt's response must
@@ -107,7 +106,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	if err := c.prepare(out); err != nil {
 		return nil, nil, err
 	}
-	return out, a, nil
+	return out, a, c.inTime(a)
 }
 
 // newAttempt returns an attempt that watches the next send.
@@ -132,6 +131,24 @@ func (c *call) prepare(out *http.Request) error {
 	}
 	if err := c.t.Prepare(out); err != nil {
 		return fmt.Errorf("prepare: %w", err)
+	}
+	return nil
+}
+
+// inTime makes sure that the permits still hold after Prepare, which may take
+// long. If they do not, the call gives them back and waits once more. Prepare is
+// not called again, because it might always take that long.
+func (c *call) inTime(a *attempt) error {
+	if c.t.Prepare == nil || !c.lane.Late(&c.turn) {
+		return nil
+	}
+	c.began = c.began.Add(c.lane.Now().Sub(c.turn.Departed())) // Prepare is no wait in line
+	c.giveBack()
+	if err := c.turnCome(); err != nil {
+		return err
+	}
+	if a != nil {
+		a.departure = c.turn.Departure()
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,32 @@ func TestPrepareErrorOfProbeLetsNextGo(t *testing.T) {
 			t.Errorf("GET after the probe answered at %v, want at once, 10m0s", got.at)
 		}
 	})
+}
+
+// MaxWait bounds the waits in line, before Prepare and after it together.
+func TestTimeOfPrepareIsNoWait(t *testing.T) {
+	for _, tt := range []struct {
+		longest time.Duration
+		want    int
+	}{{1900 * time.Millisecond, 200}, {1800 * time.Millisecond, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			var called atomic.Bool
+			r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), MaxWait: tt.longest})
+			r.spend()
+			r.transport.Prepare = func(*http.Request) error {
+				if !called.Swap(true) {
+					time.Sleep(6 * time.Second)
+				}
+				return nil
+			}
+			first := r.start("slow") // its first wait is one of a second
+			time.Sleep(6900 * time.Millisecond)
+			r.start("other") // takes the permit of which 0.9 s are left then
+			if got := <-first; got.status != tt.want {
+				t.Errorf("MaxWait %v: GET = %d, %v, want %d", tt.longest, got.status, got.err, tt.want)
+			}
+		})
+	}
 }
 
 // A panic in Prepare leaves as little behind as one in the base.

@@ -28,7 +28,7 @@ func (c *call) passSublanes() error {
 	}
 	for i := 0; i < len(c.visits); i++ {
 		v := &c.visits[i]
-		seen, err := v.lane.Wait(c.ctx, &v.turn)
+		seen, err := c.waitIn(v.lane, &v.turn)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package weir_test
 
 import (
+	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -104,6 +107,31 @@ func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 		if gap := r.vendor.Arrivals().MinGap(); gap < 100*time.Millisecond {
 			t.Errorf("shortest gap = %v, want 100ms or more", gap)
 		}
+	})
+}
+
+// The longest wait is one for all lines in which a call stands before an attempt: the
+// route's, which is paused for 8 s, and then the lane's, where two are before it. The error
+// says that it was not the caller's deadline.
+func TestLongestWaitIsOneForRouteAndLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "8")}},
+			&weir.Transport{Limits: every(6 * time.Second), MaxWait: 10 * time.Second, Dialect: scopedBy(headers.ScopeRoute), Retry: backoff.None})
+		r.want("first", r.do(r.path("/a")), http.StatusTooManyRequests)
+		var others sync.WaitGroup
+		for range 2 {
+			req := r.path("/b")
+			req = req.WithContext(weir.WithMaxWait(req.Context(), time.Hour))
+			others.Go(func() { r.want("other route", r.do(req), 200) })
+			synctest.Wait()
+		}
+		got := r.do(r.path("/a"))
+		if !errors.Is(got.err, shaping.ErrDeadline) || got.at != 8010*time.Millisecond {
+			t.Errorf("GET of the paused route = %v at %v, want ErrDeadline at 8.01s: the lane has no permit before 12s", got.err, got.at)
+		} else if !strings.HasSuffix(got.err.Error(), ": wait exceeds MaxWait") {
+			t.Errorf("error text %q does not say that MaxWait ended the wait", got.err)
+		}
+		others.Wait()
 	})
 }
 

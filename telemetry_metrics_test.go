@@ -43,11 +43,11 @@ var instruments = map[string]allowed{
 	"weir.store.takes.unknown":   {"{request}", "counter", nil},
 	"weir.store.permits.void":    {"{permit}", "counter", nil},
 	"weir.store.operation.duration": {"s", "histogram", map[string]string{
-		"weir.store.operation": "reserve tell probe lease", "error.type": causes}},
+		"weir.store.operation": "reserve tell probe lease subscribe", "error.type": causes}},
 }
 
 // causes are why a call to the store fails.
-const causes = "timeout reply refused reset network other noscript loading readonly oom busy noperm auth wrongtype cluster masterdown noreplicas misconf"
+const causes = "timeout reply refused reset network other noscript loading readonly oom busy noperm auth channel wrongtype cluster masterdown noreplicas misconf"
 
 const results = "admitted rejected canceled expired closed"
 
@@ -199,15 +199,20 @@ func TestRetriesAreCountedByOutcome(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 5, Do: testserver.Answer, Status: 500}, {First: 6, Do: testserver.Answer, Header: hints("1")}}},
 			&weir.Transport{MeterProvider: log, Retry: retry})
-		r.want("GET", r.get(t.Context(), "attempts"), 500) // 1, 2
-		r.want("GET", r.get(t.Context(), "budget"), 500)   // 3
+		get := func(ctx context.Context, id string) answer { // calls of one URL would be tries of one call
+			req := r.request(ctx, id)
+			req.URL.RawQuery = id
+			return r.do(req)
+		}
+		r.want("GET", get(t.Context(), "attempts"), 500) // 1, 2
+		r.want("GET", get(t.Context(), "budget"), 500)   // 3
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r.want("GET", r.get(soon, "deadline"), 500) // 4
+		r.want("GET", get(soon, "deadline"), 500) // 4
 		post := r.request(t.Context(), "method")
 		post.Method = http.MethodPost
-		r.want("POST", r.do(post), 500)                         // 5
-		r.want("GET", r.get(t.Context(), "max_throttled"), 429) // 6, 7
+		r.want("POST", r.do(post), 500)                       // 5
+		r.want("GET", get(t.Context(), "max_throttled"), 429) // 6, 7
 		points := log.points(t)
 		for _, outcome := range []string{"attempts", "budget", "deadline", "method"} {
 			wantSum(t, points, 1, "weir.retries", "error.type=5xx", "weir.retry.outcome="+outcome)

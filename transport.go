@@ -39,8 +39,10 @@ const (
 //
 // It keeps the contract of RoundTripper. The caller's request is not changed,
 // and its body is always closed. A response that was obtained is returned with
-// a nil error, even if it says 429 or 500 when the attempts have run out. If
-// there is no response, the error is an [*Error].
+// a nil error, even if it says 429 or 500 when the attempts have run out, or if
+// the wait for the next one fails. Its body then has 64 KiB at most, and ends with
+// io.ErrUnexpectedEOF if more was to come within 100 ms. If there is no response, or
+// the caller has cancelled the context, the error is an [*Error].
 //
 // The context of a request and [http.Client.Timeout] bound all waits, attempts
 // and delays. A wait that cannot end in time is not begun.
@@ -54,6 +56,10 @@ type Transport struct {
 	// If a lane has no limits of either kind, only the server's refusals and what
 	// was learned hold its calls. If limits do not validate, the requests of their
 	// lanes fail until SetLimits replaces them.
+	//
+	// A limit holds every call of its lane, also those that the vendor does not count
+	// in it. If a vendor counts routes apart, set Key to ByRoute, and let LimitsFor
+	// return the limits of each.
 	Limits []throttle.Limit
 
 	// LimitsFor returns the limits of the lane of a key, such as those of the tier
@@ -80,9 +86,12 @@ type Transport struct {
 
 	// Prepare is called for each attempt after its wait, with a copy of the request
 	// whose header and URL it may change. Make signatures and tokens that age here.
-	// An error of Prepare ends the request. If http.Client has followed a redirect
-	// to another host, Prepare is not called from there on: see PrepareRedirects.
-	// If nil, nothing is done.
+	// An error of Prepare ends the request: a response in hand is then returned. If
+	// http.Client has followed a redirect to another host, Prepare is not called from
+	// there on: see PrepareRedirects. If Prepare takes longer than permits hold (two
+	// intervals of the limit, but 10 to 100 ms), the request gives them back, waits
+	// once more in its place, and is sent with what Prepare has made. If nil, nothing
+	// is done.
 	Prepare func(*http.Request) error
 
 	// PrepareRedirects calls Prepare also after a redirect to another host. That
@@ -107,7 +116,8 @@ type Transport struct {
 
 	// MaxInFlight is the most requests of one lane that are in flight at a time in
 	// this process. A request is in flight from its departure until it has failed,
-	// or until the body of its answer is closed or read to the end. The bound holds
+	// or until the body of its answer is closed or read to the end. A connection that
+	// was upgraded (101) is in flight until it is closed. The bound holds
 	// together with the limits: no permit is spent while the lane is full. If a body
 	// is dropped without being closed, the garbage collector finds it; the first one
 	// in each lane is logged. Zero means any number.
@@ -226,10 +236,11 @@ type Transport struct {
 	metering sync.Once
 	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
 	rawKey   atomic.Bool                      // one was reported
+	warned   atomic.Bool                      // of a unit without a Cost
 	limits   atomic.Pointer[[]throttle.Limit] // as they are now
 
-	spoken   atomic.Pointer[spoken] // dialect of the host that any lane has looked up last
-	failures failures               // of calls that an outer client may try again
+	spoken atomic.Pointer[spoken] // dialect of the host that any lane has looked up last
+	outer  outerTries             // calls that an outer client may try again
 }
 
 var _ http.RoundTripper = (*Transport)(nil)
@@ -243,7 +254,7 @@ func (t *Transport) init() {
 	t.tracer = telemetry.NewTracer(t.TracerProvider)
 	t.limits.Store(&t.Limits)
 	t.lanes = lane.New(t.settings())
-	t.failures.began = time.Now()
+	t.outer.began = time.Now()
 }
 
 // RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
@@ -258,13 +269,30 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // limitsFor returns the limits of a lane as they are now.
-func (t *Transport) limitsFor(key string) []throttle.Limit {
+func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
 	if t.LimitsFor != nil {
-		if limits := t.LimitsFor(key); len(limits) > 0 {
-			return limits
+		limits = t.LimitsFor(key)
+	}
+	if len(limits) == 0 {
+		limits = *t.limits.Load()
+	}
+	t.warnOfUnits(limits)
+	return limits
+}
+
+// warnOfUnits logs the first limit of which a request costs one permit although it counts
+// another unit, because nobody prices requests.
+func (t *Transport) warnOfUnits(limits []throttle.Limit) {
+	for _, l := range limits {
+		if t.unpriced(l) && t.warned.CompareAndSwap(false, true) {
+			t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost says otherwise", "limit", l.String())
 		}
 	}
-	return *t.limits.Load()
+}
+
+// unpriced reports whether a limit counts another unit than requests, and Cost is nil.
+func (t *Transport) unpriced(l throttle.Limit) bool {
+	return t.Cost == nil && l.Unit != "" && l.Unit != "requests"
 }
 
 // maxPause returns MaxPause or its default.

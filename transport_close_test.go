@@ -62,7 +62,10 @@ func TestCloseEndsDelay(t *testing.T) {
 		got := r.start("a")
 		time.Sleep(time.Second)
 		r.transport.Close()
-		wantClosed(t, "GET between attempts", <-got, time.Second)
+		a := <-got
+		if r.want("GET between attempts", a, 500); a.at != time.Second {
+			t.Errorf("answered at %v, want 1s", a.at)
+		}
 	})
 }
 
@@ -115,7 +118,10 @@ func TestCloseSendsWaitersOfRoutesAway(t *testing.T) {
 		got := r.start("a")
 		time.Sleep(time.Second)
 		r.transport.Close()
-		wantClosed(t, "GET that waits for its route", <-got, time.Second)
+		a := <-got
+		if r.want("GET that waits for its route", a, 429); a.at != time.Second {
+			t.Errorf("answered at %v, want 1s", a.at)
+		}
 	})
 }
 

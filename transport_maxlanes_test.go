@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
@@ -292,4 +294,111 @@ func TestLanesThatGoLeaveTheOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A lane that nobody uses, and with which nothing would be forgotten, goes for the first
+// new key, however many others are in use or have spent what must not be forgotten.
+func TestTheOneIdleLaneGoesForTheFirstNewKey(t *testing.T) {
+	const lanes = 1_000
+	for name, others := range map[string]string{"others in use": "busy-", "others spent": "spent-", "others spend": "mixed-"} {
+		for _, idle := range []int{0, lanes / 2, lanes - 1} {
+			t.Run(fmt.Sprint(name, ", lane ", idle), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					transport := &weir.Transport{
+						Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+							if strings.HasPrefix(req.URL.Host, "busy-") {
+								<-release
+							}
+							return stub{}.RoundTrip(req)
+						}),
+						MaxLanes: lanes, Retry: backoff.None, Logger: slog.New(slog.DiscardHandler),
+						LimitsFor: func(key string) []throttle.Limit {
+							switch {
+							case strings.HasPrefix(key, "spent-"):
+								return every(time.Hour)
+							case strings.HasPrefix(key, "mixed-"):
+								return []throttle.Limit{throttle.TokenBucket(1, time.Minute, 60)}
+							}
+							return nil
+						},
+					}
+					defer transport.Close()
+					var calls sync.WaitGroup
+					for i := range lanes {
+						key := others + strconv.Itoa(i)
+						if i == idle {
+							key = "idle"
+						}
+						calls.Go(func() { transport.RoundTrip(getOf(key)) })
+						synctest.Wait()
+					}
+					for _, next := range []string{"new", "newer"} { // the second one takes the lane of the first
+						transport.RoundTrip(getOf(next))
+						keys := make(map[string]bool)
+						for _, lane := range transport.Snapshot() {
+							keys[lane.Key] = true
+						}
+						if !keys[next] || keys["idle"] || keys[""] {
+							t.Errorf("after the key %q: lane of its own %v, the idle lane is there %v, a shared lane %v", next, keys[next], keys["idle"], keys[""])
+						}
+					}
+					close(release)
+					calls.Wait()
+				})
+			})
+		}
+	}
+}
+
+// A lane that had spent goes for the first new key once it has back what it spent, also if
+// it was looked at before; and one that was in use as soon as nobody is in it.
+func TestALaneGoesAsSoonAsItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, wait = 200, 30 * time.Second
+		release := make(chan struct{})
+		transport := &weir.Transport{
+			Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+				if req.URL.Host == "busy" {
+					<-release
+				}
+				return stub{}.RoundTrip(req)
+			}),
+			MaxLanes: lanes, Retry: backoff.None, Logger: slog.New(slog.DiscardHandler),
+			LimitsFor: func(key string) []throttle.Limit {
+				switch key {
+				case "soon":
+					return every(wait)
+				case "", "busy":
+					return nil
+				}
+				return every(time.Hour)
+			},
+		}
+		defer transport.Close()
+		var calls sync.WaitGroup
+		calls.Go(func() { transport.RoundTrip(getOf("busy")) })
+		synctest.Wait()
+		for i := range lanes - 2 {
+			transport.RoundTrip(getOf("spent-" + strconv.Itoa(i)))
+		}
+		transport.RoundTrip(getOf("soon"))
+		has := func(key string) bool {
+			return slices.ContainsFunc(transport.Snapshot(), func(l weir.LaneState) bool { return l.Key == key })
+		}
+		for i := range 5 {
+			if transport.RoundTrip(getOf("early")); has("early") {
+				t.Fatalf("new key %d has a lane, though no other may go", i)
+			}
+		}
+		time.Sleep(wait)
+		if transport.RoundTrip(getOf("first")); !has("first") || has("soon") {
+			t.Errorf("after %v the first new key has a lane: %v, and the one that has all back is there: %v", wait, has("first"), has("soon"))
+		}
+		close(release)
+		calls.Wait()
+		if transport.RoundTrip(getOf("second")); !has("second") || has("busy") {
+			t.Errorf("the next new key has a lane: %v, and the one that nobody is in is there: %v", has("second"), has("busy"))
+		}
+	})
 }

@@ -36,12 +36,17 @@ func (r *rig) quirk(method, pathAndQuery, body string) *http.Request {
 	return req
 }
 
-func TestSwitchedProtocolEchoesBothWays(t *testing.T) {
-	r := quirky(t)
+// upgrade returns a request for another protocol.
+func (r *rig) upgrade() *http.Request {
 	req := r.quirk("GET", "/switch", "")
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "chat")
-	resp, err := r.client.Do(req)
+	return req
+}
+
+func TestSwitchedProtocolEchoesBothWays(t *testing.T) {
+	r := quirky(t)
+	resp, err := r.client.Do(r.upgrade())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,21 +104,23 @@ func TestEventStreamIsNotBuffered(t *testing.T) {
 }
 
 func TestTrailersArrive(t *testing.T) {
-	for name, open := range map[string]func(http.Handler) (*testserver.Server, error){"HTTP/1.1": testserver.Listen, "HTTP/2.0": testserver.ListenTLS} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open, &testserver.Vendor{Handler: testserver.Quirks()}, new(weir.Transport))
-			resp, err := r.client.Get(r.server.URL + "/trailers")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			if body, err := io.ReadAll(resp.Body); string(body) != "body\n" || err != nil {
-				t.Errorf("body = %q, %v", body, err)
-			}
-			if resp.Proto != name || resp.Trailer.Get("X-Sum") != "5" || resp.Trailer.Get("X-Late") != "yes" {
-				t.Errorf("%s trailers = %v, want X-Sum 5, X-Late yes by %s", resp.Proto, resp.Trailer, name)
-			}
-		})
+	for name, open := range protocols {
+		for what, transport := range map[string]*weir.Transport{"": {}, ", bounded in flight": {MaxInFlight: 1}} {
+			t.Run(name+what, func(t *testing.T) {
+				r := newRig(t, open, &testserver.Vendor{Handler: testserver.Quirks()}, transport)
+				resp, err := r.client.Get(r.server.URL + "/trailers")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if body, err := io.ReadAll(resp.Body); string(body) != "body\n" || err != nil {
+					t.Errorf("body = %q, %v", body, err)
+				}
+				if resp.Proto != name || resp.Trailer.Get("X-Sum") != "5" || resp.Trailer.Get("X-Late") != "yes" {
+					t.Errorf("%s trailers = %v, want X-Sum 5, X-Late yes by %s", resp.Proto, resp.Trailer, name)
+				}
+			})
+		}
 	}
 }
 

@@ -7,13 +7,18 @@ import (
 
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
 // wait waits for the call's turn.
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
+	if c.longest = cmp.Or(c.options.maxWait, c.t.MaxWait); c.longest > 0 {
+		c.began = c.lane.Now()
+	}
 	err := c.turnCome()
+	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
 	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.Store()), err)
 	if first {
 		c.arrive(err)
@@ -44,7 +49,7 @@ func (c *call) turnCome() error {
 			c.giveBack()
 			return err
 		}
-		seen, err := c.lane.Wait(c.ctx, &c.turn)
+		seen, err := c.waitIn(c.lane, &c.turn)
 		if err != nil {
 			c.giveBack()
 			return err
@@ -55,6 +60,15 @@ func (c *call) turnCome() error {
 		}
 		c.giveBack()
 	}
+}
+
+// waitIn waits in the line of a lane or sub-lane, no longer than the lines before it have
+// left of the longest wait.
+func (c *call) waitIn(l *lane.Lane, t *shaping.Turn) (lane.Seen, error) {
+	if c.longest > 0 {
+		t.MaxWait = max(c.longest-c.lane.Now().Sub(c.began), 1)
+	}
+	return l.Wait(c.ctx, t)
 }
 
 // giveBack returns the permits of a departure that does not take place, those

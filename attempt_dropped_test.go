@@ -1,0 +1,168 @@
+package weir_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// protocols are the ways to reach a vendor over real sockets.
+var protocols = map[string]func(http.Handler) (*testserver.Server, error){"HTTP/1.1": testserver.Listen, "HTTP/2.0": testserver.ListenTLS}
+
+// A streamer answers in chunks. Every other stream then stays open, if open.
+type streamer struct {
+	open bool
+	n    atomic.Int32
+}
+
+func (s *streamer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	n := s.n.Add(1)
+	_, _ = io.WriteString(w, "part")
+	_ = http.NewResponseController(w).Flush()
+	if s.open && n%2 == 1 {
+		<-req.Context().Done()
+	}
+}
+
+// net/http holds on to the response of a stream, and not to what the caller has.
+func TestDroppedStreamEndsItsFlight(t *testing.T) {
+	for name, open := range protocols {
+		for state, stays := range map[string]bool{"open": true, "ended": false} {
+			t.Run(name+" "+state, func(t *testing.T) {
+				r := newRig(t, open, &testserver.Vendor{Handler: &streamer{open: stays}}, &weir.Transport{MaxInFlight: 1, Logger: slog.New(slog.DiscardHandler)})
+				if _, err := io.ReadFull(r.open(t.Context(), "dropped").Body, make([]byte, 4)); err != nil {
+					t.Fatal(err)
+				}
+				r.wantServedAfterCollections()
+				if resp, err := r.client.Get(r.server.URL); err != nil || resp.StatusCode != 200 {
+					t.Fatalf("GET = %v, %v, want 200", resp, err)
+				}
+				r.wantShutdownAfterCollections()
+			})
+		}
+	}
+}
+
+// A body that takes its time to close was not dropped.
+func TestBodyThatIsBeingClosedWasNotDropped(t *testing.T) {
+	var log strings.Builder
+	transport := &weir.Transport{Base: slowlyClosed{}, MaxInFlight: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	resp, err := transport.RoundTrip(getOf("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if transport.Close(); log.Len() > 0 {
+		t.Errorf("log after Close of the body: %s, want none", log.String())
+	}
+}
+
+// A slowlyClosed is a base, and the body of its answers. The garbage collector
+// finds what nobody refers to while that is closed.
+type slowlyClosed struct{ io.Reader }
+
+func (slowlyClosed) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: slowlyClosed{http.NoBody}}, nil
+}
+
+func (slowlyClosed) Close() error {
+	for range 3 {
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond)
+	}
+	return nil
+}
+
+// wantShutdownAfterCollections shuts the transport down, which has to wait for
+// the garbage collector.
+func (r *rig) wantShutdownAfterCollections() {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	ended := make(chan error)
+	go func() { ended <- r.transport.Shutdown(ctx) }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				r.Errorf("Shutdown after a body was dropped = %v", err)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+			runtime.GC()
+		}
+	}
+}
+
+// An answer without a body needs no Close, by any protocol.
+func TestAnswerWithoutABodyIsNotInFlight(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/none" {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	for name, open := range protocols {
+		r := newRig(t, open, &testserver.Vendor{Handler: handler}, &weir.Transport{MaxInFlight: 1})
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			for _, path := range []string{"/", "/none"} {
+				req, _ := http.NewRequestWithContext(t.Context(), method, r.server.URL+path, nil)
+				resp, err := r.transport.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := r.flying(); n != 0 || resp.Proto != name {
+					t.Errorf("%s: %d in flight after %s %s, want 0 by %s", resp.Proto, n, method, path, name)
+				}
+				if body, err := io.ReadAll(resp.Body); len(body) > 0 || err != nil {
+					t.Errorf("%s: body = %q, %v, want none", name, body, err)
+				}
+			}
+		}
+	}
+}
+
+// A connection that was upgraded is in flight until it is closed, also after
+// its server has sent all, and it is found if it is dropped.
+func TestUpgradedConnectionIsInFlightUntilItIsClosed(t *testing.T) {
+	for name, early := range map[string]bool{"to its end": false, "to the headers": true} {
+		t.Run(name, func(t *testing.T) {
+			r := socketRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, &weir.Transport{MaxInFlight: 1, ReleaseAtHeaders: early})
+			resp, err := r.transport.RoundTrip(r.upgrade())
+			if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+				t.Fatalf("GET = %v, %v, want 101", resp, err)
+			}
+			conn := resp.Body.(io.ReadWriteCloser)
+			if want := map[bool]int{false: 1}[early]; r.flying() != want {
+				t.Errorf("%d in flight while the connection is open, want %d", r.flying(), want)
+			}
+			_, _ = io.WriteString(conn, "hello\n")
+			got := make([]byte, 6)
+			if _, err := io.ReadFull(conn, got); err != nil || string(got) != "hello\n" {
+				t.Errorf("echo = %q, %v, want hello", got, err)
+			}
+			if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+				t.Errorf("CloseWrite = %v", err)
+			}
+			_, _ = io.Copy(io.Discard, conn)
+			if want := map[bool]int{false: 1}[early]; r.flying() != want {
+				t.Errorf("%d in flight after the server's end, want %d", r.flying(), want)
+			}
+			if err := conn.Close(); err != nil || r.flying() != 0 {
+				t.Errorf("Close = %v, %d in flight afterwards, want 0", err, r.flying())
+			}
+			if _, err := r.transport.RoundTrip(r.upgrade()); err != nil {
+				t.Fatal(err)
+			}
+			r.wantShutdownAfterCollections()
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package weir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Validate returns all that is wrong with the fields, joined, each fault with its
+// field and value; nil: nothing is. A program calls it at its start: otherwise
+// requests fail, or a field counts as if it were zero. It sends nothing, and asks
+// LimitsFor for the limits of the key "". It is safe for concurrent use.
+func (t *Transport) Validate() error {
+	errs := t.wrongLimits()
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf("weir: "+format, args...))
+		}
+	}
+	negative := func(field string, n int64, value any) { wrong(n < 0, "%s %v is negative", field, value) }
+	negative("MaxWaiting", int64(t.MaxWaiting), t.MaxWaiting)
+	negative("MaxWait", int64(t.MaxWait), t.MaxWait)
+	negative("MaxInFlight", int64(t.MaxInFlight), t.MaxInFlight)
+	negative("SharedMaxInFlight", int64(t.SharedMaxInFlight), t.SharedMaxInFlight)
+	negative("MaxWaitingBytes", t.MaxWaitingBytes, t.MaxWaitingBytes)
+	negative("MaxForecast", int64(t.MaxForecast), t.MaxForecast)
+	negative("MaxPause", int64(t.MaxPause), t.MaxPause)
+	negative("MaxLanes", int64(t.MaxLanes), t.MaxLanes)
+	wrong(t.Overflow > shaping.OverflowShedOldest, "Overflow %d is unknown", t.Overflow)
+	wrong(t.Learn > LearnOff, "Learn %d is unknown", t.Learn)
+	wrong(!(t.LowPriorityShare <= 1), "LowPriorityShare %v is not a share", t.LowPriorityShare)
+	if _, ok := t.Store.(throttle.FlightStore); !ok {
+		wrong(t.SharedMaxInFlight > 0, "SharedMaxInFlight is %d, but the store, %T, does not bound calls in flight across processes", t.SharedMaxInFlight, t.Store)
+	}
+	r := cmp.Or(t.Retry, new(backoff.Policy))
+	negative("Retry.Attempts", int64(r.Attempts), r.Attempts)
+	negative("Retry.MaxElapsed", int64(r.MaxElapsed), r.MaxElapsed)
+	negative("Retry.AttemptTimeout", int64(r.AttemptTimeout), r.AttemptTimeout)
+	wrong(r.BudgetShare != r.BudgetShare, "Retry.BudgetShare is no number")
+	wrong(r.BudgetPerSecond != r.BudgetPerSecond, "Retry.BudgetPerSecond is no number")
+	return errors.Join(errs...)
+}
+
+// wrongLimits returns what is wrong with the limits of each field.
+func (t *Transport) wrongLimits() (errs []error) {
+	lists := map[string][]throttle.Limit{"Limits": t.Limits}
+	if t.LimitsFor != nil {
+		lists[`LimitsFor("")`] = t.LimitsFor("")
+	}
+	lists["Shadow"] = t.Shadow
+	for _, field := range []string{"Limits", `LimitsFor("")`, "Shadow"} {
+		if _, err := throttle.Resolve(lists[field]...); err != nil {
+			errs = append(errs, fmt.Errorf("weir: %s: %w", field, err))
+		}
+		for _, l := range lists[field] {
+			if strings.ContainsAny(l.Unit, " \t") {
+				errs = append(errs, fmt.Errorf("weir: %s: unit %q has a space", field, l.Unit))
+			}
+			if t.unpriced(l) {
+				errs = append(errs, fmt.Errorf("weir: %s: unit %q without a Cost: a request costs one", field, l.Unit))
+			}
+		}
+	}
+	return errs
+}
