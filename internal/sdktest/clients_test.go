@@ -33,32 +33,28 @@ import (
 type program struct {
 	name string
 	call func(t *testing.T, url string, client *http.Client) (status int, err error)
-
-	// marked is false of clients whose tries nothing tells from new calls: of
-	// those the Transport's documentation says which switch to set.
-	marked bool
 }
 
 var programs = []program{
-	{"http.Client", get, true},
-	{"openai-go, POST", openaiPost, true},
-	{"openai-go, GET", openaiGet, true},
-	{"anthropic-sdk-go", anthropicPost, true},
-	{"aws-sdk-go-v2", awsList, true},
-	{"stripe-go, POST", stripePost, true},
-	{"stripe-go, GET", stripeGet, true},
-	{"google-api-go-client", googleInsert, true},
-	{"go-github", githubGet, true},
-	{"go-retryablehttp, GET", retryable(http.MethodGet), true},
-	{"go-retryablehttp, PUT", retryable(http.MethodPut), true},
-	{"go-retryablehttp as a RoundTripper", retryableStandard, true},
-	{"sethvargo/go-retry over one request", sethvargo, true},
-	{"cenkalti/backoff over one request", cenkaltiLoop, true},
-	{"resty v2, GET", resty2(http.MethodGet), true},
-	{"resty v2, PUT", resty2(http.MethodPut), true},
-	{"resty v3, GET", resty3(http.MethodGet), true},
-	{"resty v3, PUT", resty3(http.MethodPut), true},
-	{"cenkalti/backoff over new requests", cenkaltiNew, false},
+	{"http.Client", get},
+	{"openai-go, POST", openaiPost},
+	{"openai-go, GET", openaiGet},
+	{"anthropic-sdk-go", anthropicPost},
+	{"aws-sdk-go-v2", awsList},
+	{"stripe-go, POST", stripePost},
+	{"stripe-go, GET", stripeGet},
+	{"google-api-go-client", googleInsert},
+	{"go-github", githubGet},
+	{"go-retryablehttp, GET", retryable(http.MethodGet)},
+	{"go-retryablehttp, PUT", retryable(http.MethodPut)},
+	{"go-retryablehttp as a RoundTripper", retryableStandard},
+	{"sethvargo/go-retry over one request", sethvargo},
+	{"cenkalti/backoff over one request", cenkaltiLoop},
+	{"resty v2, GET", resty2(http.MethodGet)},
+	{"resty v2, PUT", resty2(http.MethodPut)},
+	{"resty v3, GET", resty3(http.MethodGet)},
+	{"resty v3, PUT", resty3(http.MethodPut)},
+	{"cenkalti/backoff over new requests", cenkaltiNew},
 }
 
 func get(t *testing.T, url string, client *http.Client) (int, error) {
