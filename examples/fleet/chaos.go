@@ -20,7 +20,7 @@ type chaos struct {
 // A span is an event as it came true.
 type span struct {
 	event
-	from, until time.Duration // since the run began; equal where it has no end
+	from, until time.Duration // since the run began; equal if it has no end
 }
 
 // kinds returns what can go wrong here.
@@ -41,6 +41,9 @@ func (c *chaos) run(ctx context.Context, start time.Time) error {
 		c.note(e.String())
 		s := span{event: e, from: time.Since(start)}
 		s.until = s.from
+		if e.kind == refuseCall {
+			s.until += pauseAsked * time.Second // nobody calls
+		}
 		err := c.begin(e)
 		if err == nil && e.lasts > 0 {
 			if sleepUntil(ctx, start.Add(e.at+e.lasts)) {

@@ -12,7 +12,7 @@
 // whether it shares. With -chaos it kills and stops replicas, kills, stops and
 // empties Redis, and has the vendor refuse a call, on a schedule that it prints
 // first. At the end stand a table, and a picture of what reached the vendor in
-// arrivals.svg and arrivals.png.
+// fleet.svg and fleet.png.
 //
 // No replica outlives the program, however that ends.
 //

@@ -50,7 +50,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	fs.StringVar(&o.redis, "redis", embeddedRedis, "`where` they share it: embedded; start, which starts a redis-server; or host:port")
 	fs.BoolVar(&o.chaos, "chaos", false, "kill, stop and refuse on a schedule")
 	fs.Uint64Var(&o.seed, "seed", 1, "of the schedule: the same seed gives the same")
-	fs.StringVar(&o.out, "o", "arrivals", "`path` of the pictures, without .svg and .png")
+	fs.StringVar(&o.out, "o", "fleet", "`path` of the pictures, without .svg and .png")
 	if err := program.Parse(fs, args, help); err != nil {
 		return o, err
 	}

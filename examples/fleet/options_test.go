@@ -21,7 +21,7 @@ func TestParseOptions(t *testing.T) {
 	}{
 		{"none", nil, options{
 			replicas: 8, workers: 8, limit: throttle.TokenBucket(100, time.Second, 10),
-			length: 20 * time.Second, redis: "embedded", seed: 1, out: "arrivals",
+			length: 20 * time.Second, redis: "embedded", seed: 1, out: "fleet",
 		}},
 		{"all", []string{
 			"-n", "3", "-workers", "2", "-limit", "gcra 50/m burst 5", "-for", "1m",
@@ -32,7 +32,7 @@ func TestParseOptions(t *testing.T) {
 		}},
 		{"a Redis elsewhere", []string{"-redis", "db.test:6379", "-limit", "leaky 9/s"}, options{
 			replicas: 8, workers: 8, limit: throttle.LeakyBucket(9, time.Second),
-			length: 20 * time.Second, redis: "db.test:6379", seed: 1, out: "arrivals",
+			length: 20 * time.Second, redis: "db.test:6379", seed: 1, out: "fleet",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestBadFlagIsNamedWithItsValue(t *testing.T) {
 		"-workers -3":              "-workers -3",
 		"-limit fast":              `"fast"`,
 		"-limit 0/s":               `"0/s"`,
-		"-limit fixed_100/s":       `-limit "fixed 100/1s"`, // nobody's count but a bucket's is at the vendor
-		"-limit 100/s_of_tokens":   `-limit "100/1s of tokens"`,
+		"-limit fixed_100/s":       `-limit "fixed 100/s"`, // nobody's count but a bucket's is at the vendor
+		"-limit 100/s_of_tokens":   `-limit "100/s of tokens"`,
 		"-limit 100000/s -for 1m":  "for 1m0s: more than 1000000 calls",
 		"-limit 1/s_burst_2000000": "more than 1000000 calls",
 		"-for 10":                  `"10"`,

@@ -87,7 +87,7 @@ func (e event) String() string {
 	case stopReplica, stopRedis:
 		return e.label() + " for " + after
 	case refuseCall:
-		return fmt.Sprintf("the vendor answers one call with %s, Retry-After: %d", e.label(), pauseAsked)
+		return "the vendor answers one call with " + e.label()
 	default:
 		return e.label()
 	}
@@ -107,7 +107,7 @@ func (e event) label() string {
 	case flushRedis:
 		return "Redis flushed"
 	case refuseCall:
-		return "429"
+		return fmt.Sprintf("429, Retry-After: %d", pauseAsked)
 	default:
 		return fmt.Sprintf("kind(%d)", e.kind)
 	}

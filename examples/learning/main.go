@@ -8,7 +8,7 @@
 //
 // It prints a line a second, and Weir's log between them; then a table of what was
 // served, and how much of what the vendor would have served that is. It draws the
-// limit, the calls served and the refusals into arrivals.svg and arrivals.png, and
+// limit, the calls served and the refusals into learning.svg and learning.png, and
 // takes 40 seconds; with -for it takes another time, and the limit changes after
 // three eighths of that.
 //
@@ -43,7 +43,7 @@ func main() {
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := program.ParseShown("learning", "how long the vendor is called; its limit changes after 3/8 of that",
-		program.Shown{For: 40 * time.Second, Out: "arrivals"}, args, stdout)
+		program.Shown{For: 40 * time.Second, Out: "learning"}, args, stdout)
 	if err != nil {
 		return program.Usage("learning", err, stderr)
 	}

@@ -9,7 +9,7 @@
 // It prints a live progress bar for each run (a line a second where stdout is
 // no terminal), then a table: calls, failed calls, requests sent, 429s among
 // them, wall time against the ideal, and the latency per call. It draws what
-// reached the vendor into arrivals.svg and arrivals.png, and takes 30 seconds.
+// reached the vendor into quickstart.svg and quickstart.png, and takes 30 seconds.
 //
 // With -url it calls an endpoint of yours instead, slowly unless told
 // otherwise, and only through Weir, told a limit, unless -plain is given; see -h.

@@ -50,7 +50,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	fs.IntVar(&o.calls, "n", 0, "calls of each run (default 500; with -url 20)")
 	fs.IntVar(&o.workers, "workers", 0, "goroutines that call (default 32; with -url 4)")
 	fs.BoolVar(&o.plain, "plain", false, "with -url: run the plain, unlimited client first")
-	fs.StringVar(&o.out, "o", "arrivals", "`path` of the pictures, without .svg and .png")
+	fs.StringVar(&o.out, "o", "quickstart", "`path` of the pictures, without .svg and .png")
 	if err := program.Parse(fs, args, help); err != nil {
 		return o, err
 	}

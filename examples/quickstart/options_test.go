@@ -19,12 +19,12 @@ func TestParseOptions(t *testing.T) {
 		args string
 		want options
 	}{
-		{"embedded vendor", "", options{limit: throttle.TokenBucket(50, time.Second, 8), calls: 500, workers: 32, out: "arrivals"}},
+		{"embedded vendor", "", options{limit: throttle.TokenBucket(50, time.Second, 8), calls: 500, workers: 32, out: "quickstart"}},
 		{"own endpoint is called politely", "-url https://api.test/x",
-			options{url: "https://api.test/x", limit: throttle.TokenBucket(2, time.Second, 1), calls: 20, workers: 4, out: "arrivals"}},
+			options{url: "https://api.test/x", limit: throttle.TokenBucket(2, time.Second, 1), calls: 20, workers: 4, out: "quickstart"}},
 		{"all", "-url http://api.test -rate 30/m -burst 3 -n 7 -workers 2 -plain -o pic",
 			options{url: "http://api.test", limit: throttle.TokenBucket(30, time.Minute, 3), calls: 7, workers: 2, plain: true, out: "pic"}},
-		{"rate per second", "-rate 60", options{limit: throttle.TokenBucket(60, time.Second, 8), calls: 500, workers: 32, out: "arrivals"}},
+		{"rate per second", "-rate 60", options{limit: throttle.TokenBucket(60, time.Second, 8), calls: 500, workers: 32, out: "quickstart"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseOptions(strings.Fields(tt.args), io.Discard)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"image/color"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -12,44 +13,55 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// The two differ in shape too, for readers who do not tell their colours.
+// The marks differ in shape or size too, for readers who do not tell their colours.
 var (
-	sentStyle    = draw.GlyphStyle{Color: color.RGBA{R: 0x5b, G: 0x8f, B: 0xc9, A: 0xff}, Radius: vg.Points(4), Shape: draw.CircleGlyph{}}
-	waitingStyle = draw.GlyphStyle{Color: color.RGBA{R: 0xc8, G: 0x1e, B: 0x1e, A: 0xff}, Radius: vg.Points(4), Shape: draw.RingGlyph{}}
+	campaignStyle = draw.GlyphStyle{Color: color.RGBA{R: 0xa8, G: 0xa8, B: 0xa8, A: 0xff}, Radius: vg.Points(2), Shape: draw.BoxGlyph{}}
+	sentStyle     = draw.GlyphStyle{Color: color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}, Radius: vg.Points(4), Shape: draw.CircleGlyph{}}
+	waitingStyle  = draw.GlyphStyle{Color: color.RGBA{R: 0xc8, G: 0x1e, B: 0x1e, A: 0xff}, Radius: vg.Points(4), Shape: draw.RingGlyph{}}
 )
 
-// writePicture draws the waits of the passwords into path.svg and path.png, a panel
-// for each line.
+// writePicture draws the waits of the messages into path.svg and path.png, a panel
+// for each line, all on the same axes.
 func writePicture(path string, lines []*line) error {
 	p := chart.Picture{PanelHeight: 2.6 * vg.Inch}
+	right, top := 0.0, 0.0
+	for _, l := range lines {
+		for _, m := range slices.Concat(l.campaign, l.passwords) {
+			right, top = max(right, (m.came+m.waited).Seconds()), max(top, m.waited.Seconds())
+		}
+	}
 	for _, l := range lines {
 		panel, entries := l.draw()
+		panel.X.Min, panel.X.Max, panel.Y.Min, panel.Y.Max = 0, max(1.02*right, 0.1), 0, max(1.08*top, 0.1)
 		p.Panels, p.Legend = append(p.Panels, panel), entries
 	}
 	return p.Write(path)
 }
 
 func (l *line) draw() (*plot.Plot, []chart.Entry) {
-	sent, waiting := l.marks()
-	p := chart.NewPanel(fmt.Sprintf("%s: %d of %d passwords sent", l.name, len(sent.XYs), len(l.passwords)), "wait of a password, s")
-	p.Add(sent, waiting)
-	right := max(l.length.Seconds(), 1)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, right, 0, right
+	campaign, _ := marks(l.campaign, campaignStyle)
+	sent, waiting := marks(l.passwords, sentStyle)
+	p := chart.NewPanel(fmt.Sprintf("%s: %d of %d of the campaign and %d of %d passwords sent",
+		l.name, len(campaign.XYs), len(l.campaign), len(sent.XYs), len(l.passwords)), "how long it had waited, s")
+	p.X.Label.Text = "seconds, when a message was sent"
+	p.Add(campaign, sent, waiting)
 	return p, []chart.Entry{
-		{Name: "sent", Thumb: sent},
-		{Name: "still in line at the end", Thumb: waiting},
+		{Name: "a message of the campaign", Thumb: campaign},
+		{Name: "a password", Thumb: sent},
+		{Name: "a password still in line at the end", Thumb: waiting},
 	}
 }
 
-// marks returns a mark for each password, where it came and as high as it waited.
-func (l *line) marks() (sent, waiting *plotter.Scatter) {
-	sent, waiting = &plotter.Scatter{GlyphStyle: sentStyle}, &plotter.Scatter{GlyphStyle: waitingStyle}
-	for _, m := range l.passwords {
+// marks returns a mark for each message, where it was sent, or the run ended, and as high
+// as it had waited.
+func marks(messages []message, style draw.GlyphStyle) (sent, waiting *plotter.Scatter) {
+	sent, waiting = &plotter.Scatter{GlyphStyle: style}, &plotter.Scatter{GlyphStyle: waitingStyle}
+	for _, m := range messages {
 		of := waiting
 		if m.sent {
 			of = sent
 		}
-		of.XYs = append(of.XYs, plotter.XY{X: m.came.Seconds(), Y: m.waited.Seconds()})
+		of.XYs = append(of.XYs, plotter.XY{X: (m.came + m.waited).Seconds(), Y: m.waited.Seconds()})
 	}
 	return sent, waiting
 }

@@ -5,8 +5,8 @@
 //
 //	go run ./sms
 //
-// It prints a table of who waited for how long, and draws each password's wait into
-// waits.svg and waits.png. It takes 20 seconds; with -for it takes another time, and
+// It prints a table of who waited for how long, and draws each message's wait into
+// sms.svg and sms.png. It takes 20 seconds; with -for it takes another time, and
 // the campaign takes half of that.
 //
 // It exits with 0, 1 when a picture could not be written, 2 for a bad flag, and 130
@@ -38,7 +38,7 @@ func main() {
 
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := program.ParseShown("sms", "how long messages are sent", program.Shown{For: 20 * time.Second, Out: "waits"}, args, stdout)
+	o, err := program.ParseShown("sms", "how long messages are sent", program.Shown{For: 20 * time.Second, Out: "sms"}, args, stdout)
 	if err != nil {
 		return program.Usage("sms", err, stderr)
 	}

@@ -16,8 +16,7 @@ var limit = throttle.LeakyBucket(5, time.Second)
 
 // A line is what became of the messages of one queue.
 type line struct {
-	name   string
-	length time.Duration // of the run
+	name string
 
 	mu        sync.Mutex
 	campaign  []message
@@ -51,7 +50,6 @@ func send(ctx context.Context, length time.Duration) ([]*line, error) {
 	}
 	senders.Wait()
 	for _, l := range lines {
-		l.length = time.Since(began)
 		slices.SortFunc(l.passwords, func(a, b message) int { return int(a.came - b.came) })
 	}
 	return lines, nil

@@ -4,11 +4,17 @@ package chart
 
 import (
 	"bytes"
+	"encoding/xml"
+	"fmt"
 	"image/color"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -36,11 +42,11 @@ func (p Picture) Write(path string) error {
 
 	svg := vgsvg.New(width, height)
 	p.paint(draw.New(svg))
-	var text bytes.Buffer
-	if _, err := svg.WriteTo(&text); err != nil {
+	var drawn bytes.Buffer
+	if _, err := svg.WriteTo(&drawn); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".svg", withFallbackFonts(text.Bytes()), 0o644); err != nil {
+	if err := os.WriteFile(path+".svg", withFallbackFonts(p.centred(drawn.Bytes())), 0o644); err != nil {
 		return err
 	}
 
@@ -51,6 +57,36 @@ func (p Picture) Write(path string) error {
 		return err
 	}
 	return os.WriteFile(path+".png", image.Bytes(), 0o644)
+}
+
+// centred anchors titles and the labels of axes in their middle. With another font, which
+// may be wider, they stay there, and are not cut.
+func (p Picture) centred(svg []byte) []byte {
+	for _, panel := range p.Panels {
+		for label, style := range map[string]text.Style{
+			panel.Title.Text: panel.Title.TextStyle, panel.X.Label.Text: panel.X.Label.TextStyle, panel.Y.Label.Text: panel.Y.Label.TextStyle,
+		} {
+			for line := range strings.Lines(label) {
+				svg = centre(svg, strings.TrimSuffix(line, "\n"), style)
+			}
+		}
+	}
+	return svg
+}
+
+// centre moves the anchor of a line of text from its left end to its middle.
+func centre(svg []byte, line string, style text.Style) []byte {
+	var escaped bytes.Buffer
+	_ = xml.EscapeText(&escaped, []byte(line)) // a buffer takes all
+	element := regexp.MustCompile(`<text x="([^"]*)"([^<>]*>` + regexp.QuoteMeta(escaped.String()) + `</text>)`)
+	return element.ReplaceAllFunc(svg, func(found []byte) []byte {
+		parts := element.FindSubmatch(found)
+		left, err := strconv.ParseFloat(string(parts[1]), 64)
+		if err != nil {
+			return found
+		}
+		return fmt.Appendf(nil, `<text text-anchor="middle" x="%.5g"%s`, left+style.Width(line).Points()/2, parts[2])
+	})
 }
 
 // withFallbackFonts names fonts of the same widths for readers who lack ours.
