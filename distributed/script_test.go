@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "169150233e39a530865d36ece7d18d406d75c4503e3462f9da61a7db6dbc512c"
+const scriptSum = "f5890a7902e5e31cc4171d4218b774ee87eec941f6e01075c060a1690faa2991"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -87,22 +87,21 @@ local function learn(i, text, counts)
 end
 
 -- respace gives the rule another interval, from the last that was let go to the next.
--- What was promised stays as it is. If the new interval is less than half of the old one,
--- all that is owed counts as new intervals: otherwise the permits that were promised at a
--- slow pace, one to each caller, would delay the next one at the fast pace. A smaller step
--- owes one interval less or more, because a rate that wavers would let more go with each
--- rise, and no fewer with each fall.
+-- What was promised stays as it is. But more than a second that is owed at a pace less
+-- than half as fast counts as new intervals: otherwise the permits that were promised at
+-- the slow pace, one to each caller, would delay the next one for all that time. What is
+-- owed for a shorter time does not: at the fast pace calls would leave beside the promised.
 local function respace(rule, unit, den)
   local at, sure, was, burst = rule.at, rule.sure, rule.one, rule.burst
   local share = unit * rule.den / (den * rule.unit)
   rule:set(unit, den, burst)
-  local function scaled(instant)
+  local function moved(instant)
     if instant <= now then return instant end
-    if share < 0.5 then return now + math.floor((instant - now) * share) end
+    if share < 0.5 and instant > now + 1000000 then return now + math.floor((instant - now) * share) end
     return max(instant - was + rule.one, now)
   end
-  rule.at, rule.frac = scaled(at), 0
-  if sure then rule.sure, rule.sureFrac = scaled(sure), 0 end
+  rule.at, rule.frac = moved(at), 0
+  if sure then rule.sure, rule.sureFrac = moved(sure), 0 end
 end
 
 -- pace returns the rule of what was learned.

@@ -123,18 +123,18 @@ if #ARGV < 9 then
         if was + 0 ~= u + 0 or wasDen + 0 ~= d + 0 then
           local less, share = (was - fmod(was, wasDen)) / wasDen - one, u * wasDen / (d * was)
           local sure, sureFrac, largest = rest:match("^ (%d+) (%d+) (%d+)$")
-          local function scaled(instant)
+          local function moved(instant)
             if instant <= now then return instant end
-            if share < 0.5 then return now + math.floor((instant - now) * share) end
+            if share < 0.5 and instant > now + 1000000 then return now + math.floor((instant - now) * share) end
             return max(instant - less, now)
           end
           if sure then
             if sure + 0 > till or sureFrac + 0 >= wasDen + 0 then break end
-            rest = (" %d 0 %s"):format(scaled(sure + 0), largest)
+            rest = (" %d 0 %s"):format(moved(sure + 0), largest)
           elseif rest ~= "" then
             break
           end
-          at = scaled(at + 0)
+          at = moved(at + 0)
           pace, respaced = ("%s;%s %d 0%s"):format(claim, claimed, at, rest), true
         end
         if field2 then
