@@ -33,7 +33,7 @@ local function readKnown(text, counts)
     k[word] = tonumber(values[i] or 0)
     if k[word] > 2^52 then return readKnown(nil, counts) end
   end
-  if k.lease > now + 1000000 then k.lease = 0 end -- nobody who goes alone has longer
+  if k.lease > now + 1000000 then k.lease = 0 end -- no probe holds a longer lease
   if k.from > k.to or min(k.unit, k.den) < 1 then
     k.unit, k.den, k.from, k.to = 1, 1, 0, 0
   end
@@ -86,18 +86,13 @@ local function learn(i, text, counts)
   return known
 end
 
--- respace gives the rule another interval, from the last that was let go to the next.
--- What was promised stays as it is. But more than a second that is owed at a pace less
--- than half as fast counts as new intervals: otherwise the permits that were promised at
--- the slow pace, one to each caller, would delay the next one for all that time. What is
--- owed for a shorter time does not: at the fast pace calls would leave beside the promised.
+-- respace gives the rule another interval. Promised permits keep their instants. The next
+-- permit is due an old interval earlier and a new one later.
 local function respace(rule, unit, den)
   local at, sure, was, burst = rule.at, rule.sure, rule.one, rule.burst
-  local share = unit * rule.den / (den * rule.unit)
   rule:set(unit, den, burst)
   local function moved(instant)
     if instant <= now then return instant end
-    if share < 0.5 and instant > now + 1000000 then return now + math.floor((instant - now) * share) end
     return max(instant - was + rule.one, now)
   end
   rule.at, rule.frac = moved(at), 0
