@@ -23,9 +23,9 @@
 //
 //	Permits/Per x (W + D) + Burst <= L
 //
-// where D is by how much delays on the way to the server differ. Take off the
-// burst what the permit tolerance may add, because a call may leave a moment
-// late: two permits up to 200/s, and one for each 100/s above. For 600 a minute,
+// where D is the difference between the longest and the shortest delay on the way
+// to the server. Subtract from the burst what the permit tolerance can add, because
+// a call may leave a moment late: two permits up to 200/s, and one for each 100/s above. For 600 a minute,
 // TokenBucket(10, time.Second, 1) keeps 10 x 60 + 1 = 601, which is one too many;
 // TokenBucket(9, time.Second, 50) keeps 590, or 599 if D is a second.
 //

@@ -37,7 +37,7 @@ const (
 // of such a call has the same hash.
 type outerTries struct {
 	began time.Time
-	until atomic.Int64 // when the last try is expected no more, since began; zero: none is expected
+	until atomic.Int64 // end of the last expectation, since began; zero: no try is expected
 
 	mu       sync.Mutex
 	expected map[uint64]outerTry
@@ -96,7 +96,7 @@ func (o *outerTries) expect(req *http.Request, wait, asked time.Duration) {
 	o.until.Store(max(o.until.Load(), int64(now+asked+wait)))
 }
 
-// forget removes what would be forgotten first. o.mu is held.
+// forget removes the entry that ends first. o.mu is held.
 func (o *outerTries) forget() {
 	var first uint64
 	soonest := time.Duration(math.MaxInt64)
@@ -160,8 +160,8 @@ var callMarks = [...]string{
 	"Range", // names a part
 }
 
-// hashOf returns a hash of what all tries of a call have in common, whatever
-// stands between the outer client and the Transport. The credentials do not
+// hashOf returns a hash of the parts that all tries of a call have in common,
+// whatever stands between the outer client and the Transport. The credentials do not
 // count beside a mark that is unique, because they may be the signature of one
 // try.
 func hashOf(req *http.Request) uint64 {

@@ -40,7 +40,7 @@ func (o *own) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [io.Closer]. What is being closed was not dropped.
+// Close implements [io.Closer]. A body that is being closed was not dropped.
 func (o *own) Close() error {
 	defer runtime.KeepAlive(o)
 	return o.attempt.Close()

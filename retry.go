@@ -129,7 +129,7 @@ func (c *call) hold(resp *http.Response) {
 }
 
 // instead returns the response in hand instead of the error that kept the next
-// attempt from departing. A caller who has gone gets the error.
+// attempt from departing. A caller that has cancelled its context gets the error.
 func (c *call) instead(err error) (*http.Response, error) {
 	resp := c.inHand
 	if resp == nil || errors.Is(c.ctx.Err(), context.Canceled) {

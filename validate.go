@@ -46,7 +46,7 @@ func (t *Transport) Validate() error {
 	return errors.Join(errs...)
 }
 
-// wrongLimits returns what is wrong with the limits of each field.
+// wrongLimits returns the faults in the limits of each field.
 func (t *Transport) wrongLimits() (errs []error) {
 	lists := map[string][]throttle.Limit{"Limits": t.Limits}
 	if t.LimitsFor != nil {

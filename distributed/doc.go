@@ -35,9 +35,9 @@
 // them hear it in that order and so know the same. The pace that they learned is a
 // bucket more in the same decision, and one replica at a time asks whether a vendor
 // that refused serves again. A replica that is cut off keeps its share of what was
-// learned as it does of the limits. After a flush of Redis those who know tell it.
+// learned as it does of the limits. After a flush of Redis the replicas write it again.
 //
-// # Who goes first
+// # The order of callers
 //
 // Priorities, their guaranteed shares and the weights of tenants order the line of one
 // replica. Redis does not know of them: replicas take turns, by how long their callers
@@ -127,7 +127,7 @@
 // N is the largest count of replicas that Redis returned for the lane in the last minute before
 // its last answer, or [Store.Replicas] if that is larger. Redis counts replicas that used the lane
 // within ten seconds. So a fleet that shrank has its share again 70 seconds later, and only
-// Replicas bounds a fleet whose replicas go one after another: without it each of them that
+// Replicas bounds a fleet whose replicas go one after another: without it each replica that
 // was counted alone goes at s R. If Redis never
 // answered for a lane, and Replicas is zero, N is 100 ([DefaultReplicas]). With a share of a half, of 600/s
 //
@@ -162,10 +162,10 @@
 //
 // # Versions beside each other
 //
-// The "1" in the keys is the layout: it names what stands there. A test freezes all that
-// the scripts write. Versions of one layout share one quota, so a rolling deploy sends no more than
-// one version alone. If it changes the limits, the stricter ones hold until those who
-// claim the others have been gone for some seconds.
+// The "1" in the keys is the layout: it names what stands there. A test freezes the
+// bytes that the scripts write. Versions of one layout share one quota, so a rolling deploy sends no more than
+// one version alone. If it changes the limits, the stricter ones hold until the
+// replicas that claim the others have been gone for some seconds.
 //
 // Versions of two layouts share nothing. While both run, the vendor may see each limit
 // twice, and so each process logs that once a minute, with both layouts. Versions before 0.1

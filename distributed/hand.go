@@ -45,7 +45,7 @@ func (h hand) own(costs costs, alone bool) int {
 	})
 }
 
-// next returns the instant of the first permit after an instant; Never: there is none.
+// next returns the instant of the first permit after an instant, or Never if no permit is later.
 func (h hand) next(after throttle.Instant) throttle.Instant {
 	for i := range h {
 		if h[i].at > after {

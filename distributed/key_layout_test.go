@@ -96,9 +96,9 @@ func writtenBy(t *testing.T) string {
 	}
 	learner := b.caller(laneKey("acc{ount", "learned"), throttle.TokenBucket(10, time.Second, 5))
 	for i, word := range []string{"one", "two"} {
-		told := newLesson(throttle.Pacing{Interval: 20 * time.Millisecond, TTL: time.Minute})
-		told.word.Data, told.mind = []byte(word), []byte("mind")
-		learner.write(&request{now: dawn + int64(i)*second, lesson: told, groups: learner.line(1)})
+		lesson := newLesson(throttle.Pacing{Interval: 20 * time.Millisecond, TTL: time.Minute})
+		lesson.word.Data, lesson.mind = []byte(word), []byte("mind")
+		learner.write(&request{now: dawn + int64(i)*second, lesson: lesson, groups: learner.line(1)})
 	}
 	for i, id := range []string{"a", "b"} {
 		slotsCall{id: id, number: 1, most: 3, wants: 5, has: i}.run(t, b.client, laneKey("acc{ount", "lane")+":flights")

@@ -15,7 +15,7 @@ type known struct {
 	met      bool             // a call was answered
 	seen     echo             // how far it has seen the lane's state
 	begun    throttle.Instant // when that generation was seen first
-	alive    int              // replicas; zero: never told
+	alive    int              // replicas that Redis returned last; zero: it has not answered
 	most     int              // the largest count of replicas since mostAt, which holds for sinkAfter
 	mostAt   time.Time
 	period   int64              // in which this replica was counted last
@@ -94,8 +94,8 @@ func (k *known) limits(got *reply, asked bool, c *clock, read throttle.Instant) 
 	}
 }
 
-// replicas returns by how many an outage divides: the larger of what Redis returned lately
-// and what is configured, because replicas that are quiet are not counted.
+// replicas returns the number by which an outage divides: the larger of the count that Redis
+// returned lately and the configured one, because quiet replicas are not counted.
 func (k *known) replicas(set *settings) int {
 	if n := max(k.most, set.replicas); n > 0 {
 		return n

@@ -132,9 +132,9 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 const mostLooked = 1024
 
 // Holder returns the place in line, from zero on, of the first caller for whose costs a
-// permit in hand is due. If there are such permits and no such caller, it is the first who
-// asks for less, and may then take one. If nobody can go it is -1. It is for the queue,
-// whose head has no permit of its own that is due: urgent callers may have come since
+// permit in hand is due. If there are such permits and no such caller, it is the first caller
+// that asks for less, and may then take one. If no caller can go, it is -1. The queue asks
+// if its head has no permit of its own that is due: urgent callers may have come since
 // permits for the others were fetched.
 func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
 	l.mu.Lock()

@@ -47,19 +47,19 @@ func TestALossIsLoggedInTheWordsOfRedis(t *testing.T) {
 			if _, err := server.Do(strings.Fields(c.setup)...); err != nil {
 				t.Fatal(err)
 			}
-			var told diary
+			var journal diary
 			var log watchLog
 			c.options.Addr = server.Addr()
-			wait(t, &c.options, &told, &log)
+			wait(t, &c.options, &journal, &log)
 			if causes := log.causes(throttle.OperationReserve); len(causes) == 0 || causes[0] != c.cause {
 				t.Errorf("the cause is %q, want %q", causes, c.cause)
 			}
 			for _, want := range append(c.want, "level=WARN", "cause="+c.cause, "address="+server.Addr(), "policy=local") {
-				if !strings.Contains(told.String(), want) {
-					t.Errorf("the log lacks %q:\n%s", want, told.String())
+				if !strings.Contains(journal.String(), want) {
+					t.Errorf("the log lacks %q:\n%s", want, journal.String())
 				}
 			}
-			if text := told.String(); strings.Contains(text, "canary") || strings.Contains(text, "another") {
+			if text := journal.String(); strings.Contains(text, "canary") || strings.Contains(text, "another") {
 				t.Errorf("the log has a secret:\n%s", text)
 			}
 		})
@@ -75,12 +75,12 @@ func TestALossIsLoggedInTheWordsOfTheNetwork(t *testing.T) {
 	}
 	addr := listener.Addr().String()
 	listener.Close()
-	var told diary
+	var journal diary
 	var log watchLog
-	wait(t, &redis.Options{Addr: addr}, &told, &log)
+	wait(t, &redis.Options{Addr: addr}, &journal, &log)
 	for _, want := range []string{"cause=refused", "connection refused", "address=" + addr} {
-		if !strings.Contains(told.String(), want) {
-			t.Errorf("the log lacks %q:\n%s", want, told.String())
+		if !strings.Contains(journal.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, journal.String())
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestALastingCauseIsLoggedInALoss(t *testing.T) {
 	defer given.Close()
 	store := distributed.New(given, "fleet")
 	store.BreakFor = 50 * time.Millisecond
-	var told diary
-	store.Logger = told.logger()
+	var journal diary
+	store.Logger = journal.logger()
 	defer store.Close()
 	server.Kill()
 	l, err := store.Limiter("vendor", throttle.TokenBucket(1000, time.Second, 1))
@@ -102,19 +102,19 @@ func TestALastingCauseIsLoggedInALoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := shaping.NewQueue(l)
-	for began := time.Now(); !strings.Contains(told.String(), "cause=auth"); {
+	for began := time.Now(); !strings.Contains(journal.String(), "cause=auth"); {
 		if err := q.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(told.String(), "cause=refused") && !strings.Contains(told.String(), "cause=auth") {
+		if strings.Contains(journal.String(), "cause=refused") && !strings.Contains(journal.String(), "cause=auth") {
 			server.Restart("--requirepass", "another")
 		}
 		if time.Since(began) > patience {
-			t.Fatalf("logged:\n%s", told.String())
+			t.Fatalf("logged:\n%s", journal.String())
 		}
 	}
-	if n := strings.Count(told.String(), "cause=auth"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, told.String())
+	if n := strings.Count(journal.String(), "cause=auth"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, journal.String())
 	}
 }
 
@@ -130,8 +130,8 @@ func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 			given := place{Addrs: []string{server.Addr()}, User: "weir", Password: password}.client()
 			defer given.Close()
 			store := distributed.New(given, "fleet")
-			var told diary
-			store.Logger = told.logger()
+			var journal diary
+			store.Logger = journal.logger()
 			defer store.Close()
 			var log watchLog
 			for _, lane := range []string{"one", "another"} {
@@ -144,11 +144,11 @@ func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			await(t, "the line", func() bool { return strings.Contains(told.String(), "level=WARN") })
+			await(t, "the line", func() bool { return strings.Contains(journal.String(), "level=WARN") })
 			if causes := log.causes(throttle.OperationSubscribe); !slices.Equal(causes, []string{"channel"}) {
 				t.Errorf("the causes are %q, want one of the channel", causes)
 			}
-			text := told.String()
+			text := journal.String()
 			for _, want := range []string{"does not stop the others", "&weir:1:* +subscribe +publish", "cause=channel", "NOPERM", "address=" + server.Addr()} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the log lacks %q:\n%s", want, text)
@@ -162,12 +162,12 @@ func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 }
 
 // wait makes a store over such a client, and one call waits there.
-func wait(t *testing.T, options *redis.Options, told *diary, log *watchLog) {
+func wait(t *testing.T, options *redis.Options, journal *diary, log *watchLog) {
 	t.Helper()
 	given := redis.NewClient(options)
 	defer given.Close()
 	store := distributed.New(given, "fleet")
-	store.Logger = told.logger()
+	store.Logger = journal.logger()
 	defer store.Close()
 	l, err := store.Limiter("vendor", throttle.TokenBucket(1000, time.Second, 1))
 	if err != nil {
@@ -180,7 +180,7 @@ func wait(t *testing.T, options *redis.Options, told *diary, log *watchLog) {
 		t.Fatal(err)
 	}
 	await(t, "the call to end", func() bool { return len(log.causes(throttle.OperationReserve)) > 0 })
-	await(t, "the line", func() bool { return strings.Contains(told.String(), "level=WARN") })
+	await(t, "the line", func() bool { return strings.Contains(journal.String(), "level=WARN") })
 }
 
 // causes returns how the calls for an operation ended.

@@ -72,8 +72,8 @@ func (k *link) listen(client redis.UniversalClient) {
 	}
 }
 
-// announce publishes which layout this store writes. That also tells whether the user may publish:
-// the script goes on if it may not. It takes a connection of the node as a call for a lane does.
+// announce publishes the layout that this store writes. It also finds out whether the user may
+// publish, because the script ignores that error. It takes a connection of the node as a call for a lane does.
 func (k *link) announce(client redis.UniversalClient) {
 	n := k.node("")
 	if shard, ok := client.(*redis.Client); ok && client != k.client {
@@ -149,8 +149,8 @@ func (l *limiter) hear(epoch int64, remaining time.Duration) {
 		l.mu.Unlock()
 		return
 	}
-	// What the others have learned comes with the next call. Callers in line make one, unless
-	// what was learned so far holds them.
+	// The next call returns what the other replicas have learned. Callers in line make one,
+	// unless the learned limit holds them.
 	s := l.learning
 	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
 	if (asks || remaining > hearsay) && !l.outage.on {

@@ -20,10 +20,10 @@ func TestTwoLayoutsInOneNamespaceAreLogged(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				limit := throttle.LeakyBucket(rate, time.Second)
 				f := newBubbleFleet(t, 1, time.Millisecond, limit)
-				var told [2]diary
-				f.stores[0].Logger = told[0].logger()
+				var journal [2]diary
+				f.stores[0].Logger = journal[0].logger()
 				store := distributed.New(f.server.Client(t), "fleet")
-				store.Logger = told[1].logger()
+				store.Logger = journal[1].logger()
 				distributed.SetLayout(store, next)
 				defer store.Close()
 				l, err := store.Limiter("vendor", limit)
@@ -35,8 +35,8 @@ func TestTwoLayoutsInOneNamespaceAreLogged(t *testing.T) {
 				time.Sleep(time.Second)
 				f.work(1, 4, whole)
 				time.Sleep(5 * time.Second)
-				for i := range told {
-					if logged := strings.Contains(told[i].String(), "of another layout"); logged != (quotas == 2) {
+				for i := range journal {
+					if logged := strings.Contains(journal[i].String(), "of another layout"); logged != (quotas == 2) {
 						t.Errorf("after five seconds version %d has logged it: %v", i, logged)
 					}
 				}
@@ -45,14 +45,14 @@ func TestTwoLayoutsInOneNamespaceAreLogged(t *testing.T) {
 				if n := len(f.all()); n > quotas*(due+burst) || n < quotas*due*95/100 {
 					t.Errorf("%d departures, want %d times the %d that are due", n, quotas, due)
 				}
-				for i := range told {
-					lines := strings.Count(told[i].String(), "of another layout")
+				for i := range journal {
+					lines := strings.Count(journal[i].String(), "of another layout")
 					if most := int(whole/time.Minute) + 1; lines > most || (lines > 0) != (quotas == 2) {
-						t.Errorf("version %d logs it %d times, want %d at most, and only if the layouts differ:\n%s", i, lines, most, told[i].String())
+						t.Errorf("version %d logs it %d times, want %d at most, and only if the layouts differ:\n%s", i, lines, most, journal[i].String())
 					}
 				}
-				if quotas == 2 && !strings.Contains(told[0].String(), "this=1 other=2") {
-					t.Errorf("logged:\n%s", told[0].String())
+				if quotas == 2 && !strings.Contains(journal[0].String(), "this=1 other=2") {
+					t.Errorf("logged:\n%s", journal[0].String())
 				}
 			})
 		})

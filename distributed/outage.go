@@ -96,8 +96,8 @@ func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 	return out
 }
 
-// logShare logs at what rate the lane goes in an outage, if that is a guess: Redis never
-// answered for the lane, and nobody set Store.Replicas. One line for a store is enough.
+// logShare logs the rate of the lane in an outage, if that is a guess: Redis never
+// answered for the lane, and Store.Replicas is zero. One line for a store is enough.
 // No lock is held.
 func (l *limiter) logShare() {
 	l.mu.Lock()

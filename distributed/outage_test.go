@@ -150,8 +150,8 @@ func TestTheShareOfALaneThatNeverMetItsStoreIsLogged(t *testing.T) {
 				if c.set != nil {
 					c.set(store)
 				}
-				var told diary
-				store.Logger = told.logger()
+				var journal diary
+				store.Logger = journal.logger()
 				defer store.Close()
 				var queues []*shaping.Queue
 				for _, lane := range []string{"one", "another"} {
@@ -174,9 +174,9 @@ func TestTheShareOfALaneThatNeverMetItsStoreIsLogged(t *testing.T) {
 						time.Sleep(2 * time.Second)
 					}
 				}
-				lines := strings.Count(told.String(), "Replicas not set")
-				if want := min(len(c.want), 1); lines != want || !strings.Contains(told.String(), c.want) {
-					t.Errorf("%d lines, want %d with %q:\n%s", lines, want, c.want, told.String())
+				lines := strings.Count(journal.String(), "Replicas not set")
+				if want := min(len(c.want), 1); lines != want || !strings.Contains(journal.String(), c.want) {
+					t.Errorf("%d lines, want %d with %q:\n%s", lines, want, c.want, journal.String())
 				}
 			})
 		})

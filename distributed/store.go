@@ -72,7 +72,7 @@ type Store struct {
 	Lease time.Duration
 
 	// Logger receives a line when Redis is lost, with what is wrong, the address and
-	// the text of the error, and when it is back; once, at what rate a lane goes for which
+	// the text of the error, and when it is back; once, the rate of a lane for which
 	// Redis never answered, if Replicas is zero; when limits differ between replicas;
 	// when state was lost; when the grant for the channel is missing; and, once a
 	// minute at most, when most permits come too late to be used. No line has the name or the
@@ -217,8 +217,8 @@ func (s *Store) limiters(lane string) []*limiter {
 	return slices.Clone(s.open[lane])
 }
 
-// watched returns what somebody watches, or nil: any of them, for what concerns the
-// store itself.
+// watched returns any lane that is watched, for events of the store itself; nil if no
+// lane is watched.
 func (s *Store) watched() *watched {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,8 +98,8 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	return false
 }
 
-// holds returns a caller in line who holds permits that are due, though the head does
-// not; nil: there is none.
+// holds returns a caller in line whose permits are due although the head's are not, or
+// nil if there is no such caller.
 func (q *Queue) holds(now throttle.Instant) *waiter {
 	r := q.remote.Load()
 	if r == nil || r.holder == nil {

@@ -22,9 +22,9 @@ const maxWeight = 1_000_000_000
 //
 //	a, a, a, a (weight 1), b, b (weight 2), all of cost 1
 //
-// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a. Callers who
-// come under a new name each time begin where a tenant is that has had its share: they
-// delay one that waits by one departure each. A caller that gives up costs its tenant
+// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a. Callers
+// under a new name each time begin like a tenant that has had its share: each of them
+// delays a waiting tenant by one departure. A caller that gives up costs its tenant
 // nothing.
 type class struct {
 	priority Priority

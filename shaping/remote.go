@@ -27,8 +27,8 @@ type remote struct {
 
 // A holder is a remote limiter whose permits are of the callers they were fetched for.
 type holder interface {
-	// Holder returns the place in line, from zero on, of a caller who may go now although
-	// the head may not; -1: nobody may.
+	// Holder returns the place in line, from zero on, of a caller that may go now although
+	// the head may not, or -1 if no caller may.
 	Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int
 }
 

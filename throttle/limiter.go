@@ -109,9 +109,9 @@ type Limiter interface {
 	// instant has come back. Otherwise each permit keeps its instant, and only a
 	// caller who was in line at that instant may have it, at the same cost and
 	// within the tolerance. If a settled call went over its estimate, that debt is
-	// earned back first. What nobody takes in time is lost. Permits that come back
-	// later than the tolerance are had again as far as there is room for them, unless
-	// they are earned within 100 ms. Windows stop counting the permits at once.
+	// earned back first. A permit that no caller takes in time is lost. Permits that come back
+	// later than the tolerance are available again, as far as the limit has room for
+	// them, unless they are earned within 100 ms. Windows stop counting the permits at once.
 	Refund(now, at Instant, r Request)
 
 	// Settle corrects an estimate: the request r, charged at the instant at, really

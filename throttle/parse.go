@@ -34,9 +34,9 @@ func (l Limit) String() string {
 
 // ParseLimit reads what [Limit.String] writes, and what people write: "100/s",
 // "100 / s", "60/min", "5000/hour", "50_000/d", "10k/d", "100req/s", "90000
-// tokens/m", "100 per second", "10 rps" (and rpm, rph, rpd). The algorithm's word may stand before or after the rate: "5000/h
-// fixed". The limit that it returns validates. The error names the part that
-// cannot be read.
+// tokens/m", "100 per second", "10 rps" (and rpm, rph, rpd). The algorithm's word
+// may stand before or after the rate: "5000/h fixed". The limit that it returns
+// validates. The error names the part that cannot be read.
 func ParseLimit(s string) (Limit, error) {
 	var l Limit
 	p := limitParser{input: s, rest: s}

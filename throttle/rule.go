@@ -30,8 +30,8 @@ type rule interface {
 	// pause voids what a bucket has saved: at until, it has one permit. A window
 	// keeps what it has.
 	pause(until Instant)
-	// sooner ends a pause so much before its time; zero: at its time. What was spent
-	// before the pause stays spent.
+	// sooner ends a pause earlier by that much; zero: at its time. Permits that were
+	// spent before the pause stay spent.
 	sooner(by time.Duration)
 	// whole reports whether the rule is as good as new.
 	whole(now Instant) bool

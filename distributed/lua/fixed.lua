@@ -196,9 +196,9 @@ local function makeFixed()
     f.dirty = true
   end
 
-  -- refund takes back what never left. A window of first use of which all came back
-  -- that began it was not begun. If others left since, one of those began it, within
-  -- the tolerance.
+  -- refund takes back permits that never left. If all permits that began a window of
+  -- first use come back, that window was not begun. If others left since, one of those
+  -- began it, within the tolerance.
   function fixed.refund(f, at, n)
     f:relieve(at, n, at)
     local w = f.window
@@ -211,7 +211,7 @@ local function makeFixed()
     end
   end
 
-  -- rewind has the window in force hold from now on, until a bound of windows. That is no
+  -- rewind keeps the window in force from now on, until a bound of windows. That is no
   -- earlier than it would have ended, or three would be spent in the time of two.
   function fixed.rewind(f, by)
     spacingRewind(f.spacing, by)

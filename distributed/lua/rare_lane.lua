@@ -32,8 +32,8 @@ end
 -- does not take in.
 local function recent(l) return l.paused > now - 2000000 end
 
--- readRare takes in what stands in few lanes. A pause whose end is not there a second
--- time was written by nobody.
+-- readRare reads the numbers that few lanes have. A pause whose end does not stand there
+-- a second time is corrupt, and is ignored.
 local function readRare(l, tail)
   local list = numbers(tail)
   if not list or #list > 3 or #list == 1 or #list > 0 and (min(unpack(list)) < 0 or max(unpack(list)) > latest) then return nil end

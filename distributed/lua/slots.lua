@@ -81,8 +81,8 @@ for i = 1, #stored, 2 do
     if l.name == ARGV[1] then mine = l end
   end
 end
--- A caller whose lease has ended here, and who has slots all the same, knows better: the
--- clock has moved on, and the leases of the others hold as well.
+-- If the caller's lease has ended here, and it still has slots, the clock was set ahead:
+-- then the leases of the others hold as well.
 local moved = mine and mine.till <= now and tonumber(ARGV[5]) > 0
 for i = 1, #ended do
   local l = ended[i]

@@ -49,9 +49,9 @@ type Course struct {
 // unlearned is the state of a course that has none. It is never written.
 var unlearned learn.State
 
-// A teller receives, without a lock, the news of what is known.
+// A teller receives reports of the estimate. It is called without a lock.
 type teller interface {
-	learned(context.Context, news)
+	learned(context.Context, report)
 }
 
 // NewCourse returns the course of a lane of which nothing is known. If tell is
@@ -78,8 +78,8 @@ func (c *Course) reset() {
 	}
 }
 
-// Forget makes the course forget what it has learned. In a fleet all processes do, also if
-// this one has not heard yet what they have learned.
+// Forget makes the course forget what it has learned. In a fleet all processes forget, even
+// if this one has not applied what they have learned.
 func (c *Course) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *Course) Adopt(of *Course) {
 }
 
 // Resume ends a wait that the vendor asked for, because an operator says so. In a fleet all
-// processes end it, also if this one has not heard of it yet.
+// processes end it, even if this one has not applied it yet.
 func (c *Course) Resume(now throttle.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -441,8 +441,9 @@ func (c *Course) Restore(learned []byte) {
 
 // planNext returns the plan for the next departure that the store lets go. That leaves
 // after the last one, which may be to come, so the plan is for the state of the
-// vendor's quota then. What is left of a window is spread from the last one on, or more
-// would be promised than there is time for, and the rest would depart in the next window.
+// vendor's quota then. The rest of a window is spread from the last departure on.
+// Otherwise more permits would be promised than the window has time for, and some would
+// depart in the next one.
 func (c *Course) planNext(v throttle.FleetState) learn.Plan {
 	granted := v.Ordinal
 	if v.Last <= v.Now {

@@ -328,8 +328,8 @@ func (g *gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]
 	return l.Lend(now, until, line)
 }
 
-// Holder returns the place in line of a caller for whom the limiter has permits that are
-// due, though it has none for the head; -1: there is none.
+// Holder returns the place in line of a caller whose permits are due although the head's
+// are not, or -1 if there is no such caller.
 func (g *gate) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int {
 	if h, ok := g.Limiter.(interface {
 		Holder(throttle.Instant, iter.Seq[throttle.Request]) int

@@ -48,37 +48,37 @@ func (c *Course) Known() learn.Known {
 	return c.state.Known(c.plan)
 }
 
-// news is what a lane reports of its estimate.
-type news struct {
+// A report is an estimate, and where it is due.
+type report struct {
 	known       learn.Known
 	event, line bool // to the span of a call, to the log
 }
 
-// changed returns the news of what is known. An event is due if the estimate differs by
+// changed returns the report that is due. An event is due if the estimate differs by
 // a tenth from that of the last event. The first estimates of a search may be many times
 // too high, and the next refusals correct them. So a line of log is due only if the
 // estimate is narrow, has stood for a while, and differs from the last line.
-func (c *Course) changed(now throttle.Instant) (n news) {
+func (c *Course) changed(now throttle.Instant) (r report) {
 	if !c.begun {
-		return news{}
+		return report{}
 	}
 	k := c.state.Known(c.plan)
-	if k.Probing = false; k == (learn.Known{}) { // is no news
-		return news{}
+	if k.Probing = false; k == (learn.Known{}) { // a probe is not reported
+		return report{}
 	}
-	if n.known = k; now.Sub(c.toldAt) >= tellEvery && !near(k, c.told, 0.1) {
-		n.event, c.told, c.toldAt = true, k, now
+	if r.known = k; now.Sub(c.toldAt) >= tellEvery && !near(k, c.told, 0.1) {
+		r.event, c.told, c.toldAt = true, k, now
 	}
 	if !near(k, c.standing, standingWithin) || !c.state.Narrow(k) {
 		c.standing, c.stands = k, now
 	}
 	if now.Sub(c.stands) >= standsFor && !near(k, c.logged, logChange) {
-		n.line, c.logged = true, k
+		r.line, c.logged = true, k
 	}
-	return n
+	return r
 }
 
-// near reports whether k differs from what was known by no more than a share of it.
+// near reports whether k differs from an earlier estimate by no more than a share of that.
 func near(k, known learn.Known, share float64) bool {
 	return math.Abs(k.Rate-known.Rate) <= known.Rate*share && (k.InFlight == 0) == (known.InFlight == 0) &&
 		math.Abs(float64(k.InFlight-known.InFlight)) <= float64(known.InFlight)*share
@@ -96,20 +96,20 @@ const (
 // changes is news, but the steps of a search are not.
 const tellEvery = 5 * time.Second
 
-// learned reports to the observer and the log what was learned.
-func (l *Lane) learned(ctx context.Context, n news) {
-	if n.event {
-		l.observer.Learned(ctx, n.known)
+// learned passes a report to the observer and the log.
+func (l *Lane) learned(ctx context.Context, r report) {
+	if r.event {
+		l.observer.Learned(ctx, r.known)
 	}
-	if !n.line {
+	if !r.line {
 		return
 	}
 	with := []any{"lane", l.key}
-	if n.known.Rate > 0 {
-		with = append(with, "per_second", math.Round(n.known.Rate*100)/100)
+	if r.known.Rate > 0 {
+		with = append(with, "per_second", math.Round(r.known.Rate*100)/100)
 	}
-	if n.known.InFlight > 0 {
-		with = append(with, "in_flight", n.known.InFlight)
+	if r.known.InFlight > 0 {
+		with = append(with, "in_flight", r.known.InFlight)
 	}
 	l.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }

@@ -95,5 +95,6 @@ func (s *State) sure() bool {
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Silence > 0)
 }
 
-// Narrow reports whether what is known will hardly move before the vendor's limit does.
+// Narrow reports whether the estimate is narrow: it will hardly move before the vendor's
+// limit does.
 func (s *State) Narrow(k Known) bool { return k.Rate == 0 || k.Told || s.U <= narrowWidth }

@@ -82,8 +82,8 @@ func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 }
 
-// Ends returns when the first window ends of those over which a plan spreads what is left;
-// zero: there is none.
+// Ends returns the end of the first window over which a plan spreads its quota, or zero if
+// there is no such window.
 func (s *State) Ends(now throttle.Instant) (end throttle.Instant) {
 	for i := range s.Tracks {
 		t := &s.Tracks[i]
