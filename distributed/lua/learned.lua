@@ -87,12 +87,18 @@ local function learn(i, text, counts)
 end
 
 -- respace gives the rule another interval. Promised permits keep their instants. The next
--- permit is due an old interval earlier and a new one later.
+-- permit is due an old interval earlier and a new one later. If that leaves it more than
+-- 5 s away, and the new interval is less than half of the old one, all intervals until it
+-- is due count as new ones: otherwise the permits that a slow pace promised, one to each
+-- caller, would stop the lane for all of that time. If it is due sooner they do not, because
+-- calls at the fast pace would leave beside the promised ones, and the vendor refuses them.
 local function respace(rule, unit, den)
   local at, sure, was, burst = rule.at, rule.sure, rule.one, rule.burst
+  local share = unit * rule.den / (den * rule.unit)
   rule:set(unit, den, burst)
   local function moved(instant)
     if instant <= now then return instant end
+    if share < 0.5 and instant > now + 5000000 then return now + math.floor((instant - now) * share) end
     return max(instant - was + rule.one, now)
   end
   rule.at, rule.frac = moved(at), 0

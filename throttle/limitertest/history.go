@@ -152,7 +152,9 @@ func (h *history) pass() {
 		h.now = h.now.Add(h.upTo(l.Per))
 	case h.moves.steps && h.draw.chance(50):
 		h.plain = false
-		h.now = h.now.Add(-h.upTo(min(h.shortestPer(), time.Second)))
+		// All steps together are bounded: a limiter may be asked nothing between two of them.
+		most := min(h.shortestPer(), time.Second) - max(h.latest, h.now).Sub(h.now)
+		h.now = h.now.Add(-h.upTo(max(most, 0)))
 		if h.told {
 			h.note("clock stepped back")
 		}
