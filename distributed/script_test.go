@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "e828de2e6ea5f2ae889b9afcc3a44a46e348a918de0484b784454e02cc3a4f76"
+const scriptSum = "24b603a33698f6b99cb7f96d2458953a56feb27d627b52e27af6fff17b367a44"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

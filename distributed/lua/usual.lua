@@ -121,20 +121,15 @@ if #ARGV < 9 then
         end
         local pace, claim = nil, ("b 1 1 %d %d 1 -"):format(u, d)
         if was + 0 ~= u + 0 or wasDen + 0 ~= d + 0 then
-          local less, share = (was - fmod(was, wasDen)) / wasDen - one, u * wasDen / (d * was)
-          local sure, sureFrac, largest = rest:match("^ (%d+) (%d+) (%d+)$")
-          local function moved(instant)
-            if instant <= now then return instant end
-            if share < 0.5 and instant > now + 5000000 then return now + math.floor((instant - now) * share) end
-            return max(instant - less, now)
-          end
+          if at + 0 > now + 5000000 then break end -- respace may count other intervals
+          local less, sure, sureFrac, largest = (was - fmod(was, wasDen)) / wasDen - one, rest:match("^ (%d+) (%d+) (%d+)$")
           if sure then
             if sure + 0 > till or sureFrac + 0 >= wasDen + 0 then break end
-            rest = (" %d 0 %s"):format(moved(sure + 0), largest)
+            rest = (" %d 0 %s"):format(sure + 0 > now and max(sure - less, now) or sure, largest)
           elseif rest ~= "" then
             break
           end
-          at = moved(at + 0)
+          if at + 0 > now then at = max(at - less, now) end
           pace, respaced = ("%s;%s %d 0%s"):format(claim, claimed, at, rest), true
         end
         if field2 then
