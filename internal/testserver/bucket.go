@@ -56,6 +56,7 @@ func (b *bucket) standing(now time.Duration) Standing {
 		Limit:     b.limit,
 		Remaining: int(b.level / int64(b.limit.Per)),
 		Reset:     b.until(b.full()),
+		Next:      b.until(min(b.full(), b.level-b.level%int64(b.limit.Per)+int64(b.limit.Per))),
 	}
 }
 

@@ -9,6 +9,10 @@
 // reached the vendor, and never by the client's own counters. The vendor's
 // arithmetic shares nothing with the code that it judges, on purpose.
 //
+// A [Style] is how a vendor writes what it reports, and a [View] is what it means
+// by that: [Seen] joins them. There are styles of vendors by name, such as
+// [OpenAI], and [Fields] make others.
+//
 // # Servers
 //
 // [Listen] serves a handler on a loopback port, [ListenTLS] does so with
@@ -16,6 +20,11 @@
 // bubble. In a test, [Run] opens any of them and closes it when the test ends.
 // Whatever host a request names, a [Server.Transport] dials the server: nothing
 // leaves this machine.
+//
+// # The client's side
+//
+// A [Tap] records what leaves a client and what comes back. A [Ceiling] finds the
+// calls in that record that left although answers reported nothing left for them.
 //
 // # What an ordinary handler cannot do
 //

@@ -43,6 +43,7 @@ func (g *grantLog) standing(now time.Duration) Standing {
 	s := Standing{Limit: g.limit, Remaining: max(0, g.limit.Permits-len(g.grants))}
 	if n := len(g.grants); n > 0 {
 		s.Reset = g.grants[n-1] + g.limit.Per - now
+		s.Next = g.grants[0] + g.limit.Per - now
 	}
 	return s
 }

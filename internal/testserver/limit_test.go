@@ -174,28 +174,29 @@ func TestStandingsCountWhatIsLeft(t *testing.T) {
 		steps         []step
 		wantRemaining int
 		wantReset     time.Duration
+		wantNext      time.Duration
 		wantWait      time.Duration
 	}{
-		{"bucket, first", testserver.TokenBucket(10, time.Second, 5), []step{{0, 1}}, 4, 100 * time.Millisecond, 0},
-		{"bucket, part of a permit", testserver.TokenBucket(10, time.Second, 5), []step{{0, 3}, {50 * time.Millisecond, 1}}, 1, 350 * time.Millisecond, 0},
-		{"bucket, refused", testserver.TokenBucket(10, time.Second, 1), []step{{0, 1}, {30 * time.Millisecond, 1}}, 0, 70 * time.Millisecond, 70 * time.Millisecond},
-		{"bucket, never", testserver.TokenBucket(10, time.Second, 1), []step{{0, 2}}, 1, 0, 0},
-		{"bucket, thirds rounded up", testserver.TokenBucket(3, time.Second, 1), []step{{0, 1}, {0, 1}}, 0, 333_333_334, 333_333_334},
-		{"bucket, a third less a nanosecond", testserver.TokenBucket(3, time.Second, 1), []step{{0, 1}, {333_333_333, 1}}, 0, 1, 1},
-		{"window", testserver.FixedWindow(3, time.Second), []step{{200 * time.Millisecond, 2}}, 1, 800 * time.Millisecond, 0},
-		{"window, refused", testserver.FixedWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {0, 1}}, 0, 100 * time.Millisecond, 100 * time.Millisecond},
-		{"window, next", testserver.FixedWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {100 * time.Millisecond, 1}}, 2, time.Second, 0},
-		{"window at first use", testserver.FirstUseWindow(3, time.Second), []step{{200 * time.Millisecond, 1}, {300 * time.Millisecond, 1}}, 1, 700 * time.Millisecond, 0},
-		{"window at first use, refused", testserver.FirstUseWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {100 * time.Millisecond, 1}}, 0, 900 * time.Millisecond, 900 * time.Millisecond},
-		{"log", testserver.SlidingLog(3, time.Second), []step{{0, 1}, {300 * time.Millisecond, 1}}, 1, time.Second, 0},
-		{"log, as the oldest leaves", testserver.SlidingLog(3, time.Second), []step{{0, 2}, {time.Second, 1}}, 2, time.Second, 0},
-		{"log, refused", testserver.SlidingLog(2, time.Second), []step{{0, 1}, {300 * time.Millisecond, 1}, {0, 1}}, 0, time.Second, 700 * time.Millisecond},
+		{"bucket, first", testserver.TokenBucket(10, time.Second, 5), []step{{0, 1}}, 4, 100 * time.Millisecond, 100 * time.Millisecond, 0},
+		{"bucket, part of a permit", testserver.TokenBucket(10, time.Second, 5), []step{{0, 3}, {50 * time.Millisecond, 1}}, 1, 350 * time.Millisecond, 50 * time.Millisecond, 0},
+		{"bucket, refused", testserver.TokenBucket(10, time.Second, 1), []step{{0, 1}, {30 * time.Millisecond, 1}}, 0, 70 * time.Millisecond, 70 * time.Millisecond, 70 * time.Millisecond},
+		{"bucket, never", testserver.TokenBucket(10, time.Second, 1), []step{{0, 2}}, 1, 0, 0, 0},
+		{"bucket, thirds rounded up", testserver.TokenBucket(3, time.Second, 1), []step{{0, 1}, {0, 1}}, 0, 333_333_334, 333_333_334, 333_333_334},
+		{"bucket, a third less a nanosecond", testserver.TokenBucket(3, time.Second, 1), []step{{0, 1}, {333_333_333, 1}}, 0, 1, 1, 1},
+		{"window", testserver.FixedWindow(3, time.Second), []step{{200 * time.Millisecond, 2}}, 1, 800 * time.Millisecond, 800 * time.Millisecond, 0},
+		{"window, refused", testserver.FixedWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {0, 1}}, 0, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+		{"window, next", testserver.FixedWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {100 * time.Millisecond, 1}}, 2, time.Second, time.Second, 0},
+		{"window at first use", testserver.FirstUseWindow(3, time.Second), []step{{200 * time.Millisecond, 1}, {300 * time.Millisecond, 1}}, 1, 700 * time.Millisecond, 700 * time.Millisecond, 0},
+		{"window at first use, refused", testserver.FirstUseWindow(3, time.Second), []step{{900 * time.Millisecond, 3}, {100 * time.Millisecond, 1}}, 0, 900 * time.Millisecond, 900 * time.Millisecond, 900 * time.Millisecond},
+		{"log", testserver.SlidingLog(3, time.Second), []step{{0, 1}, {300 * time.Millisecond, 1}}, 1, time.Second, 700 * time.Millisecond, 0},
+		{"log, as the oldest leaves", testserver.SlidingLog(3, time.Second), []step{{0, 2}, {time.Second, 1}}, 2, time.Second, time.Second, 0},
+		{"log, refused", testserver.SlidingLog(2, time.Second), []step{{0, 1}, {300 * time.Millisecond, 1}, {0, 1}}, 0, time.Second, 700 * time.Millisecond, 700 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, decisions := play(t, []testserver.Limit{tt.limit}, tt.steps)
 			got := decisions[len(decisions)-1].Standings[0]
-			want := testserver.Standing{Limit: tt.limit, Remaining: tt.wantRemaining, Reset: tt.wantReset, Wait: tt.wantWait}
+			want := testserver.Standing{Limit: tt.limit, Remaining: tt.wantRemaining, Reset: tt.wantReset, Next: tt.wantNext, Wait: tt.wantWait}
 			if got != want {
 				t.Errorf("standing = %+v, want %+v", got, want)
 			}

@@ -25,7 +25,8 @@ type meter interface {
 type Standing struct {
 	Limit     Limit
 	Remaining int           // whole permits left
-	Reset     time.Duration // until all permits are back, or the window ends
+	Reset     time.Duration // until all permits are back, or the window ends; negative: not reported
+	Next      time.Duration // until one permit more, or the window ends; zero: nothing is to come
 	Wait      time.Duration // until this request would fit; zero: it fits, or nobody knows
 }
 

@@ -59,29 +59,15 @@ func RetryAfterDate(h http.Header, d Decision) {
 
 // XRateLimitEpoch writes X-RateLimit-Limit, -Remaining and -Reset of the
 // tightest limit, the reset in seconds since 1970, as GitHub does.
-func XRateLimitEpoch(h http.Header, d Decision) {
-	xRateLimit(h, d, func(s Standing) string {
-		return strconv.FormatInt(epoch(d.Now.Add(s.Reset)), 10)
-	})
-}
+func XRateLimitEpoch(h http.Header, d Decision) { xRateLimit(EpochSeconds).Write(h, d) }
 
 // XRateLimitDelta writes X-RateLimit-Limit, -Remaining and -Reset of the
 // tightest limit, the reset in seconds from now.
-func XRateLimitDelta(h http.Header, d Decision) {
-	xRateLimit(h, d, func(s Standing) string { return inUnits(s.Reset, time.Second) })
-}
+func XRateLimitDelta(h http.Header, d Decision) { xRateLimit(DeltaSeconds).Write(h, d) }
 
-// xRateLimit writes the three fields of the tightest limit.
-func xRateLimit(h http.Header, d Decision, reset func(Standing) string) {
-	s, ok := d.tightest()
-	if !ok {
-		return
-	}
-	h.Set("X-RateLimit-Limit", strconv.Itoa(s.Limit.quota()))
-	h.Set("X-RateLimit-Remaining", strconv.Itoa(s.Remaining))
-	if s.Limit.Per > 0 {
-		h.Set("X-RateLimit-Reset", reset(s))
-	}
+// xRateLimit names the three fields.
+func xRateLimit(as ResetFormat) Fields {
+	return Fields{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", as}
 }
 
 // RateLimit writes RateLimit-Policy and RateLimit as
@@ -98,7 +84,11 @@ func RateLimit(h http.Header, d Decision) {
 		}
 		q, w := perSeconds(s.Limit)
 		policies = append(policies, fmt.Sprintf("%s;q=%d;w=%d", name, q, w))
-		states = append(states, fmt.Sprintf("%s;r=%d;t=%s", name, s.Remaining, inUnits(s.Reset, time.Second)))
+		state := fmt.Sprintf("%s;r=%d", name, s.Remaining)
+		if s.Reset >= 0 {
+			state += ";t=" + inUnits(s.Reset, time.Second)
+		}
+		states = append(states, state)
 	}
 	setList(h, "RateLimit-Policy", policies)
 	setList(h, "RateLimit", states)
@@ -119,11 +109,8 @@ func RateLimitLegacy(h http.Header, d Decision) {
 			limits = append(limits, fmt.Sprintf("%d;w=%d", q, w))
 		}
 	}
+	Fields{"", "RateLimit-Remaining", "RateLimit-Reset", DeltaSeconds}.write(h, d, s)
 	setList(h, "RateLimit-Limit", limits)
-	h.Set("RateLimit-Remaining", strconv.Itoa(s.Remaining))
-	if s.Limit.Per > 0 {
-		h.Set("RateLimit-Reset", inUnits(s.Reset, time.Second))
-	}
 }
 
 // Coarse writes what many gateways write. On a refusal that is Retry-After in
@@ -137,11 +124,10 @@ func Coarse(h http.Header, d Decision) {
 	if !ok {
 		return
 	}
-	h.Set("RateLimit-Limit", strconv.Itoa(s.Limit.quota()))
-	h.Set("RateLimit-Remaining", strconv.Itoa(s.Remaining))
-	if s.Limit.Per > 0 {
-		h.Set("RateLimit-Reset", inUnits(max(s.Reset, 1), time.Second))
+	if s.Reset == 0 {
+		s.Reset = 1
 	}
+	Fields{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", DeltaSeconds}.write(h, d, s)
 }
 
 // perSeconds returns the limit's quota for a window of whole seconds.

@@ -46,7 +46,7 @@ func (w *useWindow) done(int) {}
 
 func (w *useWindow) standing(now time.Duration) Standing {
 	w.enter(now)
-	return Standing{Limit: w.limit, Remaining: max(0, w.limit.Permits-w.used), Reset: w.left(now)}
+	return Standing{Limit: w.limit, Remaining: max(0, w.limit.Permits-w.used), Reset: w.left(now), Next: w.left(now)}
 }
 
 func (w *useWindow) resume(old meter) {

@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -20,6 +21,7 @@ type Vendor struct {
 	Limits  []Limit       // all must grant; empty: no limit
 	Styles  []Style       // what answers tell; empty: nothing
 	Service time.Duration // time that it takes to answer a granted request; zero: none
+	Spread  time.Duration // up to so much longer, drawn evenly; zero: always as long
 	Faults  []Fault       // the first one that hits a request acts; empty: none does
 
 	// Key returns the account of a request. Each account has limits of its own. If
@@ -113,7 +115,7 @@ func (v *Vendor) answer(w http.ResponseWriter, r *http.Request, call *call) {
 		return
 	}
 	defer call.done()
-	pause(r.Context(), v.Service)
+	pause(r.Context(), v.service())
 	call.fault.answer(w, r, v.handler())
 }
 
@@ -137,6 +139,52 @@ func (v *Vendor) handler() http.Handler {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, "ok\n")
 	})
+}
+
+// service returns how long the next answer takes.
+func (v *Vendor) service() time.Duration {
+	if v.Spread <= 0 {
+		return v.Service
+	}
+	return v.Service + rand.N(v.Spread)
+}
+
+// Fastest returns the shortest time in which the limits grant so many calls,
+// counted from the vendor's start. A bound on calls in flight adds nothing to it,
+// and a limit that could never grant them makes it negative.
+func (v *Vendor) Fastest(calls int) time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.begin()
+	var now time.Duration
+	meters := v.newMeters(nil)
+	for range calls {
+		for wait := longest(meters, now); wait != 0; wait = longest(meters, now) {
+			if wait < 0 {
+				return wait
+			}
+			now += wait
+		}
+		for _, m := range meters {
+			m.spend(now, 1)
+			m.done(1)
+		}
+	}
+	return now
+}
+
+// longest returns the longest wait of one permit at any of the meters. It is
+// negative if a meter can never grant it.
+func longest(meters []meter, now time.Duration) time.Duration {
+	var most time.Duration
+	for _, m := range meters {
+		wait := m.wait(now, 1)
+		if wait < 0 {
+			return wait
+		}
+		most = max(most, wait)
+	}
+	return most
 }
 
 // begin starts the clock. The caller holds the lock.

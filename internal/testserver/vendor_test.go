@@ -282,3 +282,44 @@ func TestRecordIsCompleteWhenTheClientHasTheAnswer(t *testing.T) {
 		})
 	}
 }
+
+func TestFastestIsWhatTheLimitsGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // a bubble begins at a full second
+		tests := []struct {
+			name   string
+			limits []testserver.Limit
+			calls  int
+			want   time.Duration
+		}{
+			{"no limit", nil, 100, 0},
+			{"calls in flight", []testserver.Limit{testserver.Concurrency(2)}, 100, 0},
+			{"bucket", []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, 2000, 9900 * time.Millisecond},
+			{"window", []testserver.Limit{testserver.FixedWindow(100, 3*time.Second)}, 301, 9 * time.Second},
+			{"window at first use", []testserver.Limit{testserver.FirstUseWindow(100, 3*time.Second)}, 300, 6 * time.Second},
+			{"log", []testserver.Limit{testserver.SlidingLog(100, 3*time.Second)}, 301, 9 * time.Second},
+			{"two", []testserver.Limit{testserver.TokenBucket(10, time.Second, 1), testserver.FirstUseWindow(5, time.Second)}, 6, time.Second},
+		}
+		for _, tt := range tests {
+			v := &testserver.Vendor{Limits: tt.limits}
+			if got := v.Fastest(tt.calls); got != tt.want {
+				t.Errorf("%s: %d calls within %v, want %v", tt.name, tt.calls, got, tt.want)
+			}
+		}
+	})
+}
+
+func TestSpreadIsAddedToService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &testserver.Vendor{Service: 40 * time.Millisecond, Spread: 40 * time.Millisecond}
+		least, most := time.Hour, time.Duration(0)
+		for range 100 {
+			began := time.Now()
+			ask(v)
+			took := time.Since(began)
+			least, most = min(least, took), max(most, took)
+		}
+		if least < 40*time.Millisecond || most >= 80*time.Millisecond || most-least < 20*time.Millisecond {
+			t.Errorf("answers took %v to %v, want them spread over 40ms to 80ms", least, most)
+		}
+	})
+}

@@ -41,7 +41,7 @@ func (w *window) done(int) {}
 
 func (w *window) standing(now time.Duration) Standing {
 	w.enter(now)
-	return Standing{Limit: w.limit, Remaining: max(0, w.limit.Permits-w.used), Reset: w.left(now)}
+	return Standing{Limit: w.limit, Remaining: max(0, w.limit.Permits-w.used), Reset: w.left(now), Next: w.left(now)}
 }
 
 func (w *window) resume(old meter) {
