@@ -19,7 +19,6 @@ func (c *call) hear(resp *http.Response, err error) headers.Signal {
 		return headers.Signal{}
 	}
 	c.observer.server.answered(resp)
-	c.named(resp)
 	signal, heeded := c.read(resp)
 	if signal.Throttled {
 		c.observer.meter.Refusal(c.ctx, resp, &signal)
@@ -41,13 +40,19 @@ func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
 	if dialect == nil {
 		dialect = c.observer.server.dialect(c.req, &c.t.spoken)
 	}
-	refuses := dialect.CanRefuse(resp.StatusCode)
-	if !refuses && !c.lane.Learns() && !c.t.WaitForReset {
+	refuses, quotas := dialect.CanRefuse(resp.StatusCode), c.lane.Learns() || c.t.WaitForReset
+	if !refuses && !quotas {
 		return headers.Signal{}, false
 	}
-	c.byRoute = c.t.WaitForReset && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
-	now := time.Now()
+	var now time.Time
+	if refuses { // the header and the body are read as of one instant
+		now = time.Now()
+	}
 	signal, more := dialect.ParseHeader(resp, now)
+	if quotas {
+		c.named(signal.Bucket)
+	}
+	c.byRoute = c.t.WaitForReset && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
 	if more && refuses {
 		first := c.believed(signal)
 		if _, told := first.Wait(); told && first.Throttled {

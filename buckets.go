@@ -11,36 +11,14 @@ import (
 )
 
 // A vendor may have several buckets behind one host, and name the one that paid for
-// an answer: Discord by a hash, GitHub as a resource. What such an answer tells of a
-// quota holds the calls of that bucket alone, in a sub-lane. Routes that name one
-// bucket share its sub-lane. Once a lane has heard a name, a route of which it has
-// heard none sends one call at a time until it is answered, or for a second.
-//
-// https://discord.com/developers/docs/topics/rate-limits
-// https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
-
-// bucketFields are the header fields that name the bucket of an answer.
-var bucketFields = [...]string{"X-Ratelimit-Bucket", "X-Ratelimit-Resource"}
-
-// longestName bounds the name of a bucket, in bytes. Longer ones are not believed.
-const longestName = 64
-
-// bucketOf returns the name of the bucket that the answer came from; "" if it names
-// none.
-func bucketOf(h http.Header) string {
-	for _, field := range bucketFields {
-		if v := h.Get(field); v != "" && len(v) <= longestName {
-			return v
-		}
-	}
-	return ""
-}
+// an answer: see headers.Signal. The quota of such an answer holds the calls of that
+// bucket alone, in a sub-lane. Routes that name one bucket share its sub-lane. Once an
+// answer has named one, a route whose answers named none sends one call at a time until
+// it is answered, or for a second.
 
 // named takes in the bucket that the answer names.
-func (c *call) named(resp *http.Response) {
-	if c.bucket = ""; c.lane.Learns() || c.t.WaitForReset {
-		c.bucket = bucketOf(resp.Header)
-	}
+func (c *call) named(bucket string) {
+	c.bucket = bucket
 	if c.bucket != "" || c.lane.NamesBuckets() {
 		c.lane.NoteBucket(c.part(headers.ScopeRoute), c.bucket)
 	}

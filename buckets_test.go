@@ -249,11 +249,11 @@ func TestBucketsBelowGlobalLimit(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if took := time.Since(began); took > 40*time.Second {
+		if took := time.Since(began); took > time.Minute { // of 80 runs one took 46 s, and another 40
 			t.Errorf("24 calls in each of 20 channels took %v, want about 20s", took)
 		}
 		for counted, n := range v.refused {
-			if most := map[bool]int{true: 40, false: 2}[counted == "global"]; n > most {
+			if most := map[bool]int{true: 40, false: 6}[counted == "global"]; n > most { // of 80 runs 26 refused 3 or 4 in one of 20
 				t.Errorf("%q refused %d calls, want %d at most", counted, n, most)
 			}
 		}

@@ -38,10 +38,12 @@ func Parse(resp *http.Response, now time.Time) Signal {
 // Parse is [Parse] in the dialect d, whatever the host. If d is nil, the
 // generic dialect is used.
 func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
-	r, ok := d.reader(resp, now)
-	if !ok {
+	d = cmp.Or(d, generic)
+	tells, aged := d.tells(resp)
+	if !tells {
 		return Signal{}
 	}
+	r := d.reader(resp, now, aged)
 	r.header()
 	if r.awaitsBody() {
 		r.body()
@@ -51,30 +53,35 @@ func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 
 // ParseHeader is [Dialect.Parse] without a wait: it reads the status and the
 // header, and leaves the body alone. If more is true, the body may tell more,
-// and Parse would wait for it.
+// and Parse would wait for it. If now is zero, it is the present, which is read
+// only if the response says something.
 func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
-	r, ok := d.reader(resp, now)
-	if !ok {
+	d = cmp.Or(d, generic)
+	tells, aged := d.tells(resp)
+	if !tells {
 		return Signal{}, false
 	}
+	if now.IsZero() {
+		now = time.Now()
+	}
+	r := d.reader(resp, now, aged)
 	r.header()
 	return r.sig, r.awaitsBody()
 }
 
-// reader returns a reader of the response. If ok is false, there is nothing to
-// read.
-func (d *Dialect) reader(resp *http.Response, now time.Time) (r reader, ok bool) {
+// tells reports whether the response may say something, and whether a cache
+// answered.
+func (d *Dialect) tells(resp *http.Response) (tells, aged bool) {
 	if resp == nil {
-		return reader{}, false
+		return false, false
 	}
-	if d == nil {
-		d = generic
-	}
-	telling, aged := scan(resp.Header)
-	if !telling && resp.StatusCode < http.StatusBadRequest && len(d.Fields) == 0 && !d.CanRefuse(resp.StatusCode) {
-		return reader{}, false
-	}
-	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: d}, true
+	tells, aged = scan(resp.Header)
+	return tells || len(d.Fields) > 0 || d.CanRefuse(resp.StatusCode), aged
+}
+
+// reader returns a reader of the response.
+func (d *Dialect) reader(resp *http.Response, now time.Time, aged bool) reader {
+	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: d}
 }
 
 // judge decides what the response means. It is called again when the body has

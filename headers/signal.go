@@ -13,6 +13,7 @@ type Signal struct {
 	RetryAfter    time.Duration // the wait that the response itself asks for, from its receipt; set if HasRetryAfter
 	HasRetryAfter bool
 	Quotas        []Quota // in the order of their names
+	Bucket        string  // which of its buckets the vendor says that the call came from; "" if it names none
 }
 
 // A Reason says what made a response a refusal.

@@ -230,4 +230,9 @@ func parseHours(s string, bound time.Duration) (time.Duration, bool) {
 
 // trim removes optional white space (RFC 9110 section 5.6.3) and no other. A
 // no-break space stays, and spoils the value.
-func trim(s string) string { return strings.Trim(s, " \t") }
+func trim(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
+		return s
+	}
+	return strings.Trim(s, " \t")
+}
