@@ -32,19 +32,23 @@ var opensElsewhere = map[string]struct {
 
 // A process that has sent nothing, as an operator's tool that ends at once, opens a lane
 // that the vendor closed for ten minutes: a call that waits in another process departs.
+// Whether the script has taken in the pace when it takes in the pause hangs on the order
+// of goroutines, so each is tried often.
 func TestAFreshProcessOpensALane(t *testing.T) {
 	for name, c := range opensElsewhere {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := redispipe.Start(t, time.Millisecond)
-				took := openElsewhere(t, c.do, func(base http.RoundTripper) (*weir.Transport, *distributed.Store) {
-					store := distributed.New(server.Client(t), "company")
-					return shares(store, base, c.limits), store
+			for range 40 {
+				synctest.Test(t, func(t *testing.T) {
+					server := redispipe.Start(t, time.Millisecond)
+					took := openElsewhere(t, c.do, func(base http.RoundTripper) (*weir.Transport, *distributed.Store) {
+						store := distributed.New(server.Client(t), "company")
+						return shares(store, base, c.limits), store
+					})
+					if took > 100*time.Millisecond {
+						t.Errorf("the waiting call departed after %v, want 100 ms at most", took)
+					}
 				})
-				if took > 100*time.Millisecond {
-					t.Errorf("the waiting call departed after %v, want 100 ms at most", took)
-				}
-			})
+			}
 		})
 	}
 }

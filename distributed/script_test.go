@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "24b603a33698f6b99cb7f96d2458953a56feb27d627b52e27af6fff17b367a44"
+const scriptSum = "f5c003db22933049660d3b43859036007047f67f05d8df8e335480c3a656c2c0"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -17,7 +17,7 @@ local function remembered(b)
   end
   if #list > 0 then text = ";r " .. joined(list) end
   if b.slack then text = text .. ";k " .. joined(b.slack.list()) end
-  if b.held > 0 and lane.paused > now then text = text .. (";h %.0f"):format(b.held) end
+  if b.held > 0 and lane.paused > now then text = text .. (";h %.0f %.0f"):format(b.held, lane.paused) end
   return text
 end
 
@@ -76,7 +76,16 @@ local bucket = methodsOf("b")
 
 function bucket.section(b, tag, list)
   if tag == "r" then return readReturned(b, list) end
-  if tag == "h" and lane.paused > now then b.held = max(list[1] or 0, 0) end
+  if tag == "h" then
+    b.held = max(list[1] or 0, 0)
+    local early = (list[2] or 0) - lane.paused
+    if lane.paused > now then return true end
+    if early > 0 then -- somebody who does not claim this limit has ended the pause
+      b:resume(early)
+      b:hold(lane.paused)
+    end
+    b.held = 0
+  end
   if tag == "k" and lane.settled > 0 then b.slack = readSlack(list) end
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
 end
