@@ -33,7 +33,7 @@ type attempt struct {
 	departure shaping.Departure // its request is what was settled so far
 	secure    bool
 	t         *Transport
-	flight    *lane.Flight // nil: calls in flight are not bounded, or it has not departed
+	flight    lane.Flight // zero: calls in flight are not bounded, or it has not departed
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began
@@ -143,18 +143,17 @@ func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 	resp.Request = &a.shown
 	if early {
 		a.flight.Land()
-		a.flight = nil
 	}
 	upgraded := resp.StatusCode == http.StatusSwitchingProtocols
 	switch {
-	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && a.flight == nil: // http.NoBody, and that of HTTP/2
+	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && !a.flight.Lasts(): // http.NoBody, and that of HTTP/2
 		a.finish()
 		return resp
 	case upgraded:
 		a.cancel(nil)
 	}
 	a.ReadCloser = resp.Body
-	if a.flight != nil {
+	if a.flight.Lasts() {
 		return a.own(resp)
 	}
 	resp.Body = a

@@ -46,9 +46,12 @@ func list(t *testing.T) []listed {
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
 		module:                           {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/telemetry"},
-		module + "/internal/lane":        {"throttle", "shaping", "backoff", "internal/learn", "internal/readable"},
+		module + "/internal/lane":        {"throttle", "shaping", "backoff", "internal/course", "internal/flight", "internal/gate", "internal/learn", "internal/readable"},
+		module + "/internal/gate":        {"throttle", "shaping", "internal/course", "internal/flight", "internal/learn"},
+		module + "/internal/course":      {"throttle", "internal/flight", "internal/learn"},
+		module + "/internal/flight":      {"throttle"},
 		module + "/internal/learn":       {"throttle"},
-		module + "/internal/learn/sim":   {"throttle", "internal/learn"},
+		module + "/internal/learn/sim":   {"throttle", "internal/learn", "internal/course", "internal/gate"},
 		module + "/throttle":             {},
 		module + "/throttle/limitertest": {"throttle", "shaping"},
 		module + "/headers":              {},

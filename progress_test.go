@@ -473,3 +473,47 @@ func TestUrgentCallGoesNextAndShutdownServesTheRest(t *testing.T) {
 		t.Errorf("%d calls were served, want %d", n, bulk+1)
 	}
 }
+
+// Four vendors bound the calls in flight and say nothing. A lane of which nothing is
+// configured uses each, after a second, at least three quarters as much as one with the
+// bound configured uses a fifth one beside them. A lane that took the bound for a rate, as
+// three of five did, had half of it. It takes three seconds.
+func TestHiddenPlacesAreFoundOverSockets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three seconds of real time; CI runs it without -short")
+	}
+	const places, workers, before, until = 8, 64, time.Second, 3 * time.Second
+	var served [5]int
+	var all sync.WaitGroup
+	for i := range served {
+		vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Service: 40 * time.Millisecond}
+		server := testserver.Run(t, testserver.Listen, vendor)
+		transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+		if i == 0 {
+			transport.MaxInFlight = places
+		}
+		all.Go(func() {
+			defer transport.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), until)
+			defer cancel()
+			vendor.Start()
+			var callers sync.WaitGroup
+			for range workers {
+				callers.Go(func() {
+					for ctx.Err() == nil {
+						send(ctx, transport, server.URL)
+					}
+				})
+			}
+			callers.Wait()
+			served[i] = len(vendor.Arrivals().Granted().Filter(func(a testserver.Arrival) bool { return a.At > before }))
+		})
+	}
+	all.Wait()
+	for _, n := range served[1:] {
+		if n < served[0]*3/4 {
+			t.Errorf("served %d with nothing configured, %d with the bound", served[1:], served[0])
+			break
+		}
+	}
+}

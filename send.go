@@ -33,7 +33,7 @@ func (c *call) send() (*http.Response, error) {
 	if a == nil { // then its calls in flight are not bounded
 		return conform(c.t.base.RoundTrip(out))
 	}
-	a.flight = c.lane.Fly()
+	c.lane.Fly(&a.flight)
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
 		defer timer.Stop()

@@ -38,16 +38,20 @@ func TestNobodyStandsStillInAWindowWithRoom(t *testing.T) {
 			if c.step != 0 {
 				most = c.limit.Per + time.Second
 			}
+			few := 12
+			if !c.resets { // single calls look for the next window, and processes do so at once
+				few = 30
+			}
 			// Once in some dozens of runs one window loses more: what is rare comes once.
 			for again := 1; again >= 0; again-- {
 				idle, refused := standStill(t, c.limit, c.resets, c.step)
 				text := fmt.Sprintf("nobody departed for %v, though the window had room, and %d were refused", idle, refused)
 				t.Log(text)
-				if idle <= most && refused <= 6 {
+				if idle <= most && refused <= few {
 					break
 				}
 				if again == 0 {
-					t.Errorf("twice, lately %s; want %v and 6 at most", text, most)
+					t.Errorf("twice, lately %s; want %v and %d at most", text, most, few)
 				}
 			}
 		})

@@ -111,16 +111,13 @@ func (b *buckets) makeRoom() {
 
 // begin makes a new sub-lane what its kind says.
 func (l *Lane) begin(kind Kind, of *Lane) {
-	course := l.gate.course
-	switch {
-	case kind == First:
-		l.gate.course = nil
-		l.gate.closeTo(l.Now())
-	case course == nil || of.gate.course == nil:
-	case kind == Bucket:
-		course.Adopt(of.gate.course)
+	switch kind {
+	case First:
+		l.gate.CloseTo(l.Now())
+	case Bucket:
+		l.course.Adopt(of.course)
 	default:
-		course.Follow(of.gate.course)
+		l.course.Follow(of.course)
 	}
 }
 
@@ -131,7 +128,5 @@ func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
 // lane.
 func (l *Lane) Told(ctx context.Context, a *Answer) {
 	l.spent(a)
-	if l.gate.course != nil {
-		l.gate.course.Told(ctx, l.queue.Now(), a)
-	}
+	l.course.Told(ctx, l.queue.Now(), a)
 }

@@ -3,6 +3,6 @@
 // bounded tables. The package knows nothing of HTTP or telemetry; its owner's
 // [Observer] does.
 //
-// A gate stands in front of the store's limiter. It closes for a long pause,
-// and holds calls to what a [Course] has learned from their answers.
+// In front of the store's limiter stands a gate, which holds calls for a long pause,
+// for the calls in flight, and by what answers have taught.
 package lane

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
@@ -22,7 +24,8 @@ type Lane struct {
 	key      string
 	settings *Settings
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
-	gate     *gate
+	course   *course.Course                   // nil: the lane does not learn
+	gate     *gate.Gate
 	queue    *shaping.Queue
 	budget   *backoff.Budget
 	shadow   *shadow // nil: there are no shadow limits
@@ -39,6 +42,7 @@ type Lane struct {
 	buckets   atomic.Pointer[buckets] // nil: no answer named one
 
 	longWaits longWaits
+	lost      atomic.Bool // the body of an answer was never closed, and that was logged
 
 	hook   shaping.Hook
 	shared bool     // by the keys beyond the bound
@@ -69,8 +73,9 @@ func sublaneName(l *Lane, part string) string { return l.key + "\x00" + part }
 // that no requests that enter by mistake make it positive.
 const gone = -1 << 40
 
-// newLane returns a lane with limits, resolved, that the store enforces.
-func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle.Limit) (*Lane, error) {
+// newLane returns a lane with limits, resolved, that the store enforces. If it does not
+// learn, it obeys what others learn in the store.
+func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle.Limit, learns bool) (*Lane, error) {
 	limiter, err := store.Limiter(key, *limits...)
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
@@ -78,9 +83,10 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	l := &Lane{key: key, settings: set, budget: set.Budget()}
 	l.limits.Store(limits)
 	_, local := store.(throttle.Local)
-	l.gate = newGate(limiter, l.newCourse(limiter, local, *limits), set.MaxPause)
+	l.course = l.newCourse(limiter, local, learns, *limits)
+	l.gate = gate.NewGate(limiter, l.course, set.MaxPause)
 	if set.WaitResets {
-		l.gate.quotas = new(quotas)
+		l.gate.WaitForResets()
 	}
 	l.queue = shaping.NewQueue(l.gate)
 	set.SetQueue(l.queue)
@@ -91,7 +97,7 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if !local {
-		l.gate.hear(now)
+		l.gate.Update(now)
 	}
 	return l, nil
 }
@@ -99,8 +105,8 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 // bound bounds the lane's calls in flight, as the settings say.
 func (l *Lane) bound() error {
 	set := l.settings
-	l.gate.bound.most = int64(max(set.MaxInFlight, 0))
 	if set.SharedMaxInFlight <= 0 {
+		l.gate.Bind(set.MaxInFlight, nil)
 		return nil
 	}
 	store, ok := set.Store.(throttle.FlightStore)
@@ -112,7 +118,7 @@ func (l *Lane) bound() error {
 		return fmt.Errorf("SharedMaxInFlight: %w", err)
 	}
 	l.watch(flights)
-	l.gate.share(flights)
+	l.gate.Bind(set.MaxInFlight, flights)
 	return nil
 }
 
@@ -125,16 +131,15 @@ func (l *Lane) watch(caller any) {
 
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that
 // are shared through a store which does not let processes learn together are slowed
-// there. A lane that is not to learn obeys what others learn in its store.
-func (l *Lane) newCourse(limiter throttle.Limiter, local bool, limits []throttle.Limit) *Course {
-	learns := l.settings.Learn
+// there.
+func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []throttle.Limit) *course.Course {
 	replicator, together := limiter.(throttle.Replicator)
 	if !together && (!learns || !local && len(limits) > 0) {
 		return nil
 	}
-	set := settingOf(limits)
+	set := course.SettingOf(limits)
 	set.Spread = l.settings.Spread
-	c := NewCourse(set, l)
+	c := course.NewCourse(set, l)
 	if together {
 		c.Share(replicator, learns)
 	}
@@ -158,7 +163,7 @@ func (l *Lane) Label(name string) string { return labelOf(l.Limits(), name) }
 func (l *Lane) Budget() *backoff.Budget { return l.budget }
 
 // Learns reports whether the lane learns from answers.
-func (l *Lane) Learns() bool { return l.gate.course != nil && l.gate.course.Learns() }
+func (l *Lane) Learns() bool { return l.course != nil && l.course.Learns() }
 
 // Requests returns the number of requests in the lane: in line, in flight or
 // between attempts.
@@ -173,7 +178,7 @@ func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
 	if err := l.queue.WaitTurn(ctx, t); err != nil {
 		return 0, err
 	}
-	return l.gate.seen(), nil
+	return l.gate.Seen(), nil
 }
 
 // Waiting returns the number of requests in line.
@@ -204,7 +209,7 @@ func (l *Lane) Settle(d shaping.Departure, actual throttle.Request) { l.queue.Se
 
 // Store returns how the lane's limits are shared through a store, as the
 // limiter told it last. It is nil if they are not shared.
-func (l *Lane) Store() *throttle.StoreState { return l.gate.store.Load() }
+func (l *Lane) Store() *throttle.StoreState { return l.gate.Store() }
 
 // HasSublanes reports whether the lane has sub-lanes. It takes no lock.
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
@@ -240,12 +245,12 @@ func (l *Lane) ShadowCounts() *Counts {
 func (l *Lane) State() shaping.State { return l.queue.State() }
 
 // Known returns what the answers have taught.
-func (l *Lane) Known() learn.Known { return l.gate.known() }
+func (l *Lane) Known() learn.Known { return l.course.Known() }
 
 // Configured returns how many requests per second the configured limits of up
 // to a minute allow. Zero means any number.
 func (l *Lane) Configured() float64 {
-	if rate := settingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
+	if rate := course.SettingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
 		return rate
 	}
 	return 0

@@ -148,7 +148,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	l, err := newLane(&s.settings, s.settings.Store, key, resolved)
+	l, err := newLane(&s.settings, s.settings.Store, key, resolved, s.settings.Learn)
 	if err != nil {
 		return nil, err
 	}
@@ -156,8 +156,8 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	if err := l.bound(); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	if memory != nil && l.gate.course != nil {
-		l.gate.course.Recall(l.queue.Now(), *memory)
+	if memory != nil {
+		l.course.Recall(l.queue.Now(), *memory)
 	}
 	l.enter()
 	if l.shared = shared; shared {
@@ -213,7 +213,7 @@ func (s *Lanes) openLocked(of *Lane, part string, kind Kind) (l *Lane, gone []*L
 	}
 	// A sub-lane only holds a pause. The store's limiter of the lane could not tell
 	// that pause from one of the lane itself.
-	l, err := newLane(&s.settings, throttle.Local{}, of.key, new([]throttle.Limit))
+	l, err := newLane(&s.settings, throttle.Local{}, of.key, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {
 		return nil, gone
 	}

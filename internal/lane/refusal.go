@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -16,11 +17,11 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	l.refusedAt.Store(int64(now))
 	fact := throttle.Fact{}
 	if told > 0 {
-		fact.Until = now.Add(min(told, longestPause))
+		fact.Until = now.Add(min(told, gate.LongestPause))
 	}
 	moved := l.closes(now, told)
 	a.Refused, a.Until = true, fact.Until
-	l.gate.refused(ctx, now, a)
+	l.gate.Refused(ctx, now, a)
 	l.queue.Reconcile(fact)
 	if moved {
 		l.logClosed(told, "weir: lane closed: the server asked for a long pause")
@@ -32,16 +33,16 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 // the lane pauses until then, as it does for a refusal that tells that time. A lane that
 // keys share does not: the quota is of one of them.
 func (l *Lane) spent(a *Answer) {
-	if l.gate.quotas == nil || l.shared || len(a.Quotas) == 0 {
+	if l.shared || len(a.Quotas) == 0 {
 		return
 	}
 	now := l.queue.Now()
-	told := l.gate.quotas.read(now, a.Quotas)
+	told := l.gate.Spent(now, a.Quotas)
 	if told == 0 {
 		return
 	}
 	moved := l.closes(now, told)
-	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(told, longestPause) + resetGuard)})
+	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(told, gate.LongestPause) + gate.ResetGuard)})
 	if moved {
 		l.logClosed(told, "weir: lane closed: the server told that nothing is left of its quota")
 	}
@@ -50,7 +51,7 @@ func (l *Lane) spent(a *Answer) {
 // closes tells the observer of a pause that was told, if that is news, and closes the
 // lane if callers do not wait through it. It reports whether the lane was closed anew.
 func (l *Lane) closes(now throttle.Instant, told time.Duration) bool {
-	held := min(told, longestPause)
+	held := min(told, gate.LongestPause)
 	moved := told > 0 && l.moved(now, now.Add(held))
 	if moved {
 		l.observer.Paused(told, held)
@@ -58,13 +59,13 @@ func (l *Lane) closes(now throttle.Instant, told time.Duration) bool {
 	if told <= l.settings.MaxPause {
 		return false
 	}
-	l.gate.closeTo(now.Add(held))
+	l.gate.CloseTo(now.Add(held))
 	return moved
 }
 
 // logClosed logs that the lane is closed for a time that was told.
 func (l *Lane) logClosed(told time.Duration, why string) {
-	with := []any{"lane", l.key, "asked", told, "closed", min(told, longestPause)}
+	with := []any{"lane", l.key, "asked", told, "closed", min(told, gate.LongestPause)}
 	if l.sub != nil {
 		with = append(with, "alone", l.sub.part)
 	}
@@ -90,7 +91,9 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
 	l.spent(a) // first, because a call that lands lets the next one go
-	l.gate.landed(ctx, l.queue.Now(), a)
+	if !l.gate.LandedSilently(a) {
+		l.gate.Landed(ctx, l.queue.Now(), a)
+	}
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
@@ -100,7 +103,7 @@ func (l *Lane) Landed(ctx context.Context, a *Answer) {
 // CouldTake reports whether the lane might let the turn go after the delay: it
 // is not certain to reject it.
 func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
-	return l.gate.closedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
+	return l.gate.ClosedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
 }
 
 // Alone reports whether a request that was refused at an instant, and again
@@ -115,5 +118,5 @@ func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 // such a long time and still is.
 func (l *Lane) Doubtful(key, route string, told time.Duration) bool {
 	now := l.queue.Now()
-	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(told, longestPause))})
+	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(told, gate.LongestPause))})
 }

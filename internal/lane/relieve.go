@@ -42,9 +42,7 @@ func PartOfKey(key string) string { return "key " + key + "\x00" }
 
 // forget makes the lane forget what it has learned, and ends its own pause.
 func (l *Lane) forget() {
-	if l.gate.course != nil {
-		l.gate.course.Forget()
-	}
+	l.course.Forget()
 	l.buckets.Store(nil)
 	l.resume()
 }

@@ -3,11 +3,11 @@ package lane
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -15,12 +15,7 @@ import (
 
 // ErrPaused is matched by the error for a request whose lane is closed, because
 // the server asked for a longer pause than callers wait through.
-var ErrPaused = errors.New("lane is paused")
-
-// longestPause is the longest time for which a lane stays closed without asking
-// again. A server with one wrong header must not keep its clients away for
-// longer.
-const longestPause = time.Hour
+var ErrPaused = gate.ErrPaused
 
 // An Observer is told what happens in one lane. It may keep more for the lane's
 // calls. It must be safe for concurrent use.

@@ -67,7 +67,7 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	l.limits.Store(resolved)
 	for _, b := range s.sublanesOf(l) {
 		if b.OfBucket() {
-			b.gate.configure(b.queue.Now(), *resolved)
+			b.course.Configure(b.queue.Now(), *resolved)
 		}
 	}
 	return nil

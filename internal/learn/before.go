@@ -96,7 +96,7 @@ func (b *Before) over(s *State, f *Fact) {
 // the silence was not the vendor's.
 func (b *Before) raise(s *State, f *Fact) float64 {
 	switch {
-	case b.Rate == 0 || f.Departed < b.Next:
+	case b.Rate == 0 || f.Departed < b.Next || s.off(Others):
 		return 0
 	case s.R < b.Rate:
 		b.Rising, s.X = true, max(s.X, 1)

@@ -46,33 +46,21 @@ func TestConfiguredLaneIsLoweredByRefusal(t *testing.T) {
 	}
 }
 
-// After a refusal a quota of which little is left slows the lane with the third reading
-// that agrees with those before it; readings that contradict each other do not.
-func TestConfiguredLaneIsLoweredByThreeReadings(t *testing.T) {
-	tests := []struct {
-		name string
-		left [3]float64
-		want bool // after the third
-	}{
-		{"agreeing", [3]float64{4, 3, 2}, true},
-		{"contradicting", [3]float64{599, 200, 2}, false},
+// Once a configured lane was refused, what an answer reports to be left bounds what leaves,
+// from the first reading on.
+func TestConfiguredLaneHoldsToAQuotaAfterARefusal(t *testing.T) {
+	s := hundred()
+	for range 20 {
+		s.answer(false, told(600, 2))
 	}
-	for _, test := range tests {
-		s := hundred()
-		for range 20 {
-			s.answer(false)
-		}
-		s.answer(true)
-		for range 20 {
-			s.answer(false)
-		}
-		for i, left := range test.left {
-			s.answer(false, told(600, left))
-			p := s.Plan(s.now, s.ordinal)
-			if want := test.want && i == 2; p.Bounded != want {
-				t.Errorf("%s: after reading %d the quota holds: %v, want %v", test.name, i+1, p.Bounded, want)
-			}
-		}
+	if p := s.Plan(s.now, s.ordinal+3); p.Hold > s.now {
+		t.Errorf("before a refusal the quota holds calls until %v after now", p.Hold.Sub(s.now))
+	}
+	s.answer(true)
+	s.now = s.now.Add(time.Second)
+	s.answer(false, told(600, 2))
+	if p := s.Plan(s.now, s.ordinal+3); p.Hold <= s.now {
+		t.Errorf("2 were reported to be left and 3 have left: %+v holds nobody", p)
 	}
 }
 

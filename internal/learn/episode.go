@@ -10,8 +10,9 @@ import (
 // force when f left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	s.Before.refused(s, f)
-	if s.Mode == Rate && s.crowded(f, now) {
-		s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
+	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, f.Ordinal-s.End.Ordinal, now) {
+		s.Mode = Trial
+		s.try(f)
 	}
 	if !s.slack() {
 		rate = min(rate, 1.1*s.leaving(f))
@@ -31,8 +32,8 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 
 // probeRefused handles the refusal of a call that left after the episode began.
 func (s *State) probeRefused(f *Fact, now throttle.Instant) {
-	if s.Mode == Trial && f.alone() {
-		s.Banned = now.Add(60e9)
+	if s.Mode == Trial && f.alone() && !s.Proven {
+		s.ban(now)
 		s.toRate()
 	}
 	s.Probing = true
@@ -56,31 +57,31 @@ func (s *State) probeAfter(now throttle.Instant) {
 	if s.Gap = min(s.Gap, 3600); s.Mode == Flight { // a place is free again when a call ends, and not at the end of a window
 		s.Gap = min(s.Gap, max(1, 8*s.RTT))
 	}
-	s.Next = s.round(now, s.Gap)
+	s.Next = s.round(now, s.Gap, s.End.At)
 	if s.Asked.Ordinal == 0 || s.Mode == Flight {
 		return
-	}
-	if end := s.End.At.Add(seconds(s.Cycle)); s.Gap > 4*s.RTT && end > s.Next {
-		s.Next = end
 	}
 	if end := s.Ref.At.Add(seconds(0.95 * s.Block)); end > s.Next {
 		s.Next, s.Gap = end, max(s.Gap, 0.05*s.Block)
 	}
 }
 
+// rounds are the lengths that windows have, in seconds.
+var rounds = [...]time.Duration{3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 2, 1}
+
 // round returns the roundest instant in the last two thirds of the gap. Windows
 // end at multiples of their length, by the wall clock or since their first
 // call.
-func (s *State) round(now throttle.Instant, gap float64) throttle.Instant {
+func (s *State) round(now throttle.Instant, gap float64, began throttle.Instant) throttle.Instant {
 	end := now.Add(seconds(gap))
-	if gap < 0.5 {
+	if gap < 0.5 || s.off(Round) {
 		return end
 	}
 	begin := now.Add(seconds(gap / 3))
 	late := seconds(0.030 + s.RTT/2)
-	for _, unit := range [...]time.Duration{3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 2, 1} {
+	for _, unit := range rounds {
 		unit *= time.Second
-		if first := s.End.At.Add(unit + late); first >= begin && first <= end {
+		if first := began.Add(unit + late); first >= begin && first <= end {
 			return first
 		}
 		wall := end.Add(-late)
@@ -97,7 +98,7 @@ func (s *State) end(f *Fact) {
 	s.Episode, s.Probing = false, false
 	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
 	if s.Mode != Rate {
-		s.Cap, s.Next = 1, 0
+		s.Cap, s.Next, s.Usual = 1, 0, 0
 		s.restart(Mark{f.Ordinal, f.Departed})
 		s.B = float64(s.Ref.Ordinal)
 		return
@@ -132,6 +133,9 @@ func (s *State) conclude(f *Fact) {
 // again. Then the silence is the callers' own and no measure of the vendor. A caller who
 // rests for seconds after each refusal is measured: it has no other measure.
 func (s *State) gone(f *Fact) bool {
+	if s.off(Gone) {
+		return false
+	}
 	since := f.Departed.Sub(max(s.Ref.At.Add(seconds(s.RTT)), s.Until, s.Next))
 	return since > time.Minute && idle(since, s.RefR)
 }
@@ -149,6 +153,9 @@ func (s *State) doubt() {
 // go at once. A vendor that has one permit then, because it has a burst of one or
 // goes on counting its last window, would refuse it.
 func (s *State) slowly(f *Fact) {
+	if s.off(Slowly) {
+		return
+	}
 	s.Next = f.Departed.Add(seconds(min(1/s.R, 3600)))
 }
 
@@ -177,6 +184,9 @@ func (s *State) noteEarly() {
 // tell the end of this one. It reports so only once in a row, because the limit
 // may have fallen.
 func (s *State) mute(f *Fact) bool {
+	if s.off(Mute) {
+		return false
+	}
 	n, t := s.count(f), f.Departed.Sub(s.End.At).Seconds()
 	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
 	s.Whole = s.Mute

@@ -120,7 +120,7 @@ func TestLyingMemoryHeals(t *testing.T) {
 }
 
 func TestCallsInFlightAreRemembered(t *testing.T) {
-	s := learn.State{Mode: learn.Flight, Ceil: 16, Cap: 3}
+	s := learn.State{Mode: learn.Flight, Places: learn.Places{Ceil: 16, Cap: 3}}
 	m, ok := s.Export()
 	if !ok {
 		t.Fatal("nothing is exported")

@@ -1,8 +1,6 @@
 package learn
 
 import (
-	"time"
-
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -25,20 +23,6 @@ type Fact struct {
 // until its answer was heard. A call that left later may have overtaken f.
 func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 
-// A Quota is what an answer tells of one limit. The zero value says nothing.
-type Quota struct {
-	Name, Unit string
-	Limit      float64
-	Remaining  float64
-	Reset      time.Duration // from now
-	Window     time.Duration
-
-	HasLimit, HasRemaining, HasReset, HasWindow bool
-	Filled                                      bool // at Reset a bucket is full again: no window ends
-	Held                                        bool // the lane itself waits for the reset when nothing is left
-	Advisory                                    bool // the vendor does not refuse when none remains
-}
-
 // A Setting is what the lane's owner wants. With the zero Setting nothing is
 // configured, and told windows are spent as calls come.
 type Setting struct {
@@ -46,4 +30,6 @@ type Setting struct {
 	Burst      float64 // permits that they allow at once
 	Shared     bool    // processes share the lane: none knows how many calls of all are in flight, so that is not taken for what the vendor counts
 	Spread     bool    // spread what is left of a told window over the rest of it
+
+	Without Mechanism // switched off, to measure what they are worth; zero: none is
 }

@@ -1,101 +1,176 @@
 package learn
 
-import (
-	"time"
+import "github.com/weirgo/weir/throttle"
 
-	"github.com/weirgo/weir/throttle"
+// Places bounds the calls in flight: in Start it grows as TCP's window does, in Trial it
+// tries whether calls in flight are what the vendor counts, in Flight they are. The zero
+// value bounds nothing yet.
+type Places struct {
+	Cap     float64          // most calls in flight
+	Ceil    float64          // what Cap may grow to, in Trial and Flight
+	Usual   float64          // seven of eight served calls left with no more calls in flight
+	Step    float64          // by how much Ceil was raised last; zero: it stands
+	Run     int              // answers in a row with Cap at Ceil
+	Lowered int              // how often in this trial Ceil was lowered
+	Crowds  int              // episodes in a row that began with more than Usual in flight
+	Back    bool             // more than Ceil were tried and refused
+	Proven  bool             // and Ceil was served for long after that
+	Ban     float64          // seconds from the last failed trial to the next
+	Banned  throttle.Instant // until then, refusals are not blamed on calls in flight
+}
+
+const (
+	leastPlaces = 5    // in flight at the first refusal: with fewer, pacing wastes less than a place too few does
+	quickStart  = 8    // in flight up to which each answer adds one; from there half of one, or the first refusal meets twice what the vendor bears
+	nearCeil    = 0.75 // of Ceil: a bound that was met before is reached again as quickly
+	mostLowered = 4    // refusals in a trial: calls that overtake each other hide the bound; a rate refuses on. Row "drain bare, 50 ms service"
+	lessCap     = 0.8  // of Ceil: a refused trial goes on below it, so that the rate that was refused is not at once kept
+	proof       = 50   // answers in a row at Ceil that end a trial, or a step
+	patience    = 200  // answers in a row at Ceil before it is raised: 0.5 % are refused. Rows "16 in flight"
+	mostCrowds  = 4    // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000
+	leastCrowd  = 8    // calls in an episode that show what is usual
+	usualGain   = 0.25 // of a call: five answers move Usual by one. Row "drain bare, 50 ms service"
+	firstBan    = 2    // seconds. Over sockets a ban of a minute left 8 places at 0.65 for the rest of a drain
+	moreBan     = 4    // times: a vendor that counts a rate bears five trials in its first two minutes
+	longestBan  = 60   // seconds
 )
 
-// growFlight lets one more call, or half a one, be in flight. A call was served
-// while as many were in flight as may be.
-func (s *State) growFlight(f *Fact) {
-	if float64(f.Flying)*2 < s.Cap {
-		return
+// note notes with how many calls in flight a served call left.
+func (p *Places) note(f *Fact) {
+	if float64(f.Flying) > p.Usual {
+		p.Usual += usualGain * 7 / 8
+	} else {
+		p.Usual = max(0, p.Usual-usualGain/8)
+	}
+}
+
+// try begins a trial: fewer calls than in flight when f was refused.
+func (p *Places) try(f *Fact) {
+	p.Ceil, p.Run, p.Step, p.Lowered, p.Crowds, p.Back = float64(f.Flying-1), 0, 0, 0, 0, false
+}
+
+// ban ends a trial that failed. The next comes four times as late.
+func (p *Places) ban(now throttle.Instant) {
+	p.Ban = min(max(firstBan, moreBan*p.Ban), longestBan)
+	p.Banned, p.Proven = now.Add(seconds(p.Ban)), false
+}
+
+// grow lets one more call, or half a one, be in flight, since f was served while as many
+// were in flight as may be. It returns the mode from then on.
+func (p *Places) grow(f *Fact, m Mode) Mode {
+	if float64(f.Flying)*2 < p.Cap {
+		return m
 	}
 	step := 0.5
-	if s.Cap < 8 {
+	if p.Cap < max(quickStart, nearCeil*p.Ceil) {
 		step = 1
 	}
-	if s.Mode == Start {
-		s.Cap = min(s.Cap+step, 1<<20)
-		return
-	}
-	if s.Cap < s.Ceil {
-		s.Cap = min(s.Cap+step, s.Ceil)
-		return
-	}
-	s.Run++
 	switch {
-	case s.Mode == Trial && s.Run >= 50:
-		s.Mode, s.Run, s.Step = Flight, 0, 0
-		s.Before.Rate = 0
-	case s.Mode == Flight && (s.Step == 0 && s.Run >= 200 || s.Step > 0 && s.Run >= 50):
-		s.Step = max(1, 2*s.Step)
-		s.Ceil += s.Step
-		s.Cap = s.Ceil
-		s.Run = 0
+	case m == Start:
+		p.Cap = min(p.Cap+step, 1<<20)
+		return m
+	case p.Cap < p.Ceil:
+		p.Cap = min(p.Cap+step, p.Ceil)
+		return m
 	}
+	p.Run++
+	switch {
+	case m == Trial && p.Run >= proof: // the first step comes after as many again: the trial may have ended too low
+		m, p.Run, p.Step, p.Ban, p.Proven = Flight, patience-proof, 0, 0, false
+	case m == Flight && (p.Step == 0 && p.Run >= patience || p.Step > 0 && p.Run >= proof):
+		p.Proven = p.Proven || p.Back && p.Step == 0
+		p.Step = max(1, 2*p.Step)
+		p.Ceil += p.Step
+		p.Cap, p.Run = p.Ceil, 0
+	}
+	return m
+}
+
+// refused handles a refusal in Trial or Flight. It returns the mode from then on, and
+// whether single calls ask first when the vendor serves again.
+func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks bool) {
+	switch {
+	case m == Trial && !f.alone() && p.Lowered < mostLowered && p.met(f) > max(p.Usual, p.Ceil/2):
+		p.Lowered++
+		p.Ceil = max(1, min(p.Ceil, p.met(f))-1)
+		p.Cap, p.Run = min(p.Cap, max(1, lessCap*p.Ceil)), 0
+		return Trial, false
+	case m == Trial && f.alone() && p.Proven: // others have all places
+		return Trial, true
+	case m == Trial:
+	case p.Step > 0 && float64(f.Flying) > p.Ceil-p.Step-2:
+		p.Ceil = max(1, p.Ceil-p.Step)
+		p.Cap, p.Step, p.Run, p.Back = p.Ceil, 0, 0, true
+		return Flight, false
+	case p.Run >= proof: // calls overtake each other on the way
+		p.Run = 0
+		return Flight, false
+	case p.Proven: // the bound has fallen
+		p.try(f)
+		return Trial, true
+	}
+	p.ban(now)
+	return Rate, true
+}
+
+// met returns about how many calls were in flight when the vendor refused f: more than when
+// it left, if calls that left later overtook it.
+func (p *Places) met(f *Fact) float64 {
+	least := float64(f.Flying)
+	return (least + max(least, min(p.Cap, least+float64(f.Granted-f.Ordinal)))) / 2
+}
+
+// crowded reports whether for the fourth time in a row a paced call was refused that left
+// with more calls in flight than is usual. Then perhaps they are what the vendor counts.
+func (p *Places) crowded(f *Fact, calls int64, now throttle.Instant) bool {
+	if f.Until > 0 || f.Flying <= 1 || float64(f.Flying) <= p.Usual || calls < leastCrowd || now < p.Banned {
+		p.Crowds = 0
+		return false
+	}
+	p.Crowds++
+	return p.Crowds >= mostCrowds
 }
 
 // firstRefusal chooses what to take the vendor to count.
 func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
-	if s.Setting.Configured > 0 {
+	switch {
+	case s.Setting.Configured > 0 && !s.off(Near):
 		s.nearConfigured(f, now)
-		return
-	}
-	if f.Until > 0 || f.Flying < 5 || now < s.Banned || s.Setting.Shared {
+	case f.Until > 0 || f.Flying < leastPlaces || s.banned(now) || s.Setting.Shared:
 		s.toRate()
 		s.begin(f, now, s.leaving(f))
-		return
+	default:
+		s.Mode = Trial
+		s.try(f)
+		s.begin(f, now, s.leaving(f))
 	}
-	s.Mode, s.Ceil, s.Run, s.Lowered = Trial, float64(f.Flying-1), 0, 0
-	s.begin(f, now, s.leaving(f))
-	s.Probing = true
 }
+
+// banned reports whether refusals are not blamed on calls in flight.
+func (s *State) banned(now throttle.Instant) bool { return now < s.Banned || s.off(Trials) }
 
 // toRate begins to look for a rate, of which nothing is known yet.
 func (s *State) toRate() {
 	s.Mode = Rate
-	s.W, s.U, s.X = 0, 0.5, 0
+	s.W, s.U, s.X = 0, mostWidth, 0
 }
 
 // flightRefused handles a refusal while calls in flight are bounded.
 func (s *State) flightRefused(f *Fact, now throttle.Instant) {
-	if s.Mode == Trial && !f.alone() && s.Lowered < 4 &&
-		(s.Lowered < 0 || float64(f.Flying) >= s.Ceil-1 && float64(f.Ordinal-s.End.Ordinal) >= s.Ceil) {
-		s.Lowered++
-		s.Ceil = max(1, min(s.Ceil-1, float64(f.Flying-1)))
-		s.Cap = min(s.Cap, max(1, 0.8*s.Ceil))
-		s.Run = 0
-		return
-	}
-	if s.Mode == Trial {
-		s.Banned = now.Add(time.Minute)
+	then, asks := s.Places.refused(f, s.Mode, now)
+	if s.Mode = then; then == Rate {
 		s.toRate()
+	}
+	if asks {
 		s.begin(f, now, s.leaving(f))
-		return
 	}
-	if s.Step > 0 && float64(f.Flying) > s.Ceil-s.Step-2 {
-		s.Ceil = max(1, s.Ceil-s.Step)
-		s.Cap, s.Step, s.Run = s.Ceil, 0, 0
-		return
-	}
-	if f.Flying > 1 && now >= s.Banned {
-		s.Mode, s.Ceil, s.Run, s.Step, s.Lowered = Trial, float64(f.Flying-1), 0, 0, -2
-		s.begin(f, now, s.leaving(f))
-		s.Probing = true
-		return
-	}
-	s.Banned = now.Add(time.Minute)
-	s.toRate()
-	s.begin(f, now, s.leaving(f))
 }
 
 // crammed returns the bound of calls in flight because of which the vendor says that it
 // refused f. Zero: it says no such thing, or fewer in flight of this process may not
 // help, because a time was told, or processes share the lane.
 func (s *State) crammed(f *Fact) (limit float64) {
-	if s.Setting.Shared || f.Until > 0 {
+	if s.Setting.Shared || f.Until > 0 || s.off(Crammed) {
 		return 0
 	}
 	for i := range f.Quotas {
@@ -134,7 +209,7 @@ func (s *State) thin(f *Fact, limit float64, now throttle.Instant) {
 // places are, the others have gone, and half of what is left is used at once. Otherwise
 // the bound rises by one in four times as many answers.
 func (s *State) room(f *Fact) {
-	if s.Mode != Flight || s.Setting.Shared {
+	if s.Mode != Flight || s.Setting.Shared || s.off(Room) {
 		return
 	}
 	for i := range f.Quotas {
@@ -148,20 +223,4 @@ func (s *State) room(f *Fact) {
 		}
 		s.Ceil = min(more, q.Limit)
 	}
-}
-
-// crowded reports whether, for the fourth time in a row, the refused call left
-// with as many calls in flight as the one refused before, and with more than
-// three of four calls served in between. Then perhaps calls in flight are what
-// the vendor counts.
-func (s *State) crowded(f *Fact, now throttle.Instant) bool {
-	n := int(f.Ordinal - s.End.Ordinal)
-	thick := !s.Setting.Shared && f.Until == 0 && f.Flying > 1 && f.Flying >= s.Thick && 4*s.Crowd < n && n >= 8 && now >= s.Banned
-	s.Thick = f.Flying
-	if !thick {
-		s.Crowds = 0
-		return false
-	}
-	s.Crowds++
-	return s.Crowds >= 4
 }

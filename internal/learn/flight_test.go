@@ -137,3 +137,86 @@ func TestToldPlacesThatOthersHaveAreNoRate(t *testing.T) {
 		t.Errorf("plan %+v after the others left, want three or more in flight and no rate: %v", p, &s)
 	}
 }
+
+// A vendor has eight places. Calls overtake each other on the way, so the first refused one
+// left with twelve in flight, and a later one with eight of eleven. Both are the vendor's
+// bound, and no rate.
+func TestOvertakenRefusalsLowerTheBound(t *testing.T) {
+	p := Places{Cap: 12}
+	p.try(&Fact{Flying: 12})
+	p.Cap = 11
+	mode, asks := p.refused(&Fact{Flying: 8, Ordinal: 40, Granted: 43, Refused: true}, Trial, 1)
+	if mode != Trial || asks || p.Ceil != 8.5 {
+		t.Errorf("mode %d, asks %v, %v, want a trial of 8.5 that goes on", mode, asks, p)
+	}
+}
+
+// Three of four calls left with ten in flight or more, and were served. A refusal with ten
+// is a rate's, then, and the next trial comes four times as late as the one before.
+func TestRefusalOfTheUsualIsNoBound(t *testing.T) {
+	p := Places{Cap: 10, Ceil: 12}
+	for range 100 {
+		p.note(&Fact{Flying: 10})
+	}
+	for _, wait := range []time.Duration{2, 8, 32, 60, 60} {
+		mode, asks := p.refused(&Fact{Flying: 10, Refused: true}, Trial, 1)
+		if mode != Rate || !asks || p.Banned != throttle.Instant(1).Add(wait*time.Second) {
+			t.Fatalf("mode %d, asks %v, banned until %v, want a rate and a ban of %d s", mode, asks, p.Banned, wait)
+		}
+	}
+}
+
+// While a rate is sought, the ninth call in flight is refused four times, and none with
+// fewer. So calls in flight are tried, unless a time was reported or a ban stands.
+func TestPacedLaneFindsThePlaces(t *testing.T) {
+	refusal := &Fact{Flying: 9, Refused: true}
+	met := func(p *Places, times int, now throttle.Instant) (crowded bool) {
+		for range times {
+			for range 20 {
+				p.note(&Fact{Flying: 7})
+			}
+			crowded = p.crowded(refusal, 20, now)
+		}
+		return crowded
+	}
+	if p := new(Places); met(p, 3, 1) || !met(p, 1, 1) {
+		t.Errorf("three refusals were enough, or four were not: %+v", p)
+	}
+	if p := (&Places{Banned: 10}); met(p, 8, 9) || !met(p, 4, 10) {
+		t.Errorf("the ban was not obeyed, or outlasted: %+v", p)
+	}
+	refusal.Until = 5
+	if p := new(Places); met(p, 8, 1) {
+		t.Errorf("a refusal that reports a time was taken for a full vendor: %+v", p)
+	}
+}
+
+// A bound that was served for long, with one more refused, stays one refusal by chance, and
+// when others have all places. Then a call that is alone and refused starts no search for a
+// rate. The same refusal ends a bound that nothing has proven.
+func TestProvenBoundOutlastsOthers(t *testing.T) {
+	p := Places{Cap: 8, Ceil: 8, Run: proof}
+	full, alone := &Fact{Flying: 8, Refused: true}, &Fact{Flying: 1, Ordinal: 1, Granted: 1, Refused: true}
+	if mode, asks := p.refused(full, Flight, 1); mode != Flight || asks || p.Ceil != 8 {
+		t.Errorf("after one refusal: mode %d, asks %v, %+v", mode, asks, p)
+	}
+	p.Run = patience
+	mode := p.grow(&Fact{Flying: 8}, Flight)
+	if mode, _ = p.refused(&Fact{Flying: 9, Refused: true}, mode, 1); mode != Flight || p.Ceil != 8 {
+		t.Fatalf("one more was tried in vain: mode %d, %+v", mode, p)
+	}
+	for range patience {
+		mode = p.grow(&Fact{Flying: 8}, mode)
+	}
+	p.Run, p.Step = 0, 0
+	if mode, asks := p.refused(full, mode, 1); mode != Trial || !asks {
+		t.Errorf("a proven bound was refused: mode %d, asks %v, want a trial", mode, asks)
+	}
+	if mode, asks := p.refused(alone, Trial, 1); mode != Trial || !asks {
+		t.Errorf("a call alone was refused: mode %d, asks %v, want a trial", mode, asks)
+	}
+	p.Proven = false
+	if mode, _ := p.refused(alone, Trial, 1); mode != Rate {
+		t.Errorf("a bound that nothing has proven stands: mode %d", mode)
+	}
+}

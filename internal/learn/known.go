@@ -48,8 +48,8 @@ const (
 
 // Known returns what the state is sure of under its plan.
 func (s *State) Known(p Plan) Known {
-	for i := range s.Tracks {
-		t := &s.Tracks[i]
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
 		switch {
 		case !p.Bounded || !t.binds(s):
 		case t.Slope > 0:
@@ -68,8 +68,8 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
-// mostReadings is how many readings settle a level.
-const mostReadings = 64
+// settled is the error of a slope that has settled, as a share of it.
+const settled = 0.05
 
 // Settled reports whether one answer more changes little while none is a refusal: the
 // configured limits are believed, or told quotas set the plan's pace and have been read
@@ -78,8 +78,8 @@ func (s *State) Settled(p Plan) bool {
 	if s.believes() {
 		return true
 	}
-	for i := range s.Tracks {
-		if t := &s.Tracks[i]; t.binds(s) && t.Slope > 0 && t.Readings < mostReadings {
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) && t.Slope > 0 && t.Blur > settled*t.Slope {
 			return false
 		}
 	}

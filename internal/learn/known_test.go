@@ -11,9 +11,9 @@ func TestKnownIsWhatIsSure(t *testing.T) {
 		state learn.State
 		want  learn.Known
 	}{
-		"nothing":           {learn.State{Cap: 8}, learn.Known{}},
-		"calls in flight":   {learn.State{Mode: learn.Flight, Cap: 9, Ceil: 16}, learn.Known{InFlight: 16}},
-		"a trial":           {learn.State{Mode: learn.Trial, Cap: 9, Ceil: 16}, learn.Known{}},
+		"nothing":           {learn.State{Places: learn.Places{Cap: 8}}, learn.Known{}},
+		"calls in flight":   {learn.State{Mode: learn.Flight, Places: learn.Places{Cap: 9, Ceil: 16}}, learn.Known{InFlight: 16}},
+		"a trial":           {learn.State{Mode: learn.Trial, Places: learn.Places{Cap: 9, Ceil: 16}}, learn.Known{}},
 		"a rate":            {learn.State{Mode: learn.Rate, W: 50, U: 0.02, Silence: 1}, learn.Known{Rate: 50}},
 		"a wide estimate":   {learn.State{Mode: learn.Rate, W: 50, U: 0.3, Silence: 1}, learn.Known{}},
 		"a limit that rose": {learn.State{Mode: learn.Rate, W: 50, R: 80, U: 0.02, Silence: 1}, learn.Known{}},

@@ -13,8 +13,6 @@ type sample struct {
 	told    bool    // a time was told, and no probe was refused
 	first   bool    // there was no episode before
 	long    bool    // the silence is too long for a bucket
-	again   bool    // and it came as long after the one before as that came after its own: windows
-	block   bool    // and it is as long as the one before: a block
 }
 
 // count returns how many of the calls from End to f were served.
@@ -47,24 +45,16 @@ func (s *State) sample(f *Fact) sample {
 		s.B = max(0, before-1)
 	}
 	m.long = s.W > 0 && m.silence > max(8/s.W, 4*s.RTT)
-	m.again = s.cycle(m.t, m.long)
-	m.block = m.long && !m.again && math.Abs(m.silence-s.Pause) < 0.05*m.silence
 	s.blocks(m)
 	s.Pause = m.silence
 	return m
 }
 
-// rounded reports whether half of the silence or more may be the told time's rounding.
-func (m *sample) rounded() bool { return m.told && m.covered < m.silence/2 }
-
 // measure makes a new estimate.
 func (s *State) measure(f *Fact) {
 	m := s.sample(f)
 	lo, hi := s.bracket(m)
-	if m.again && m.n >= 16 && lo > 1.5*m.n/m.t && !m.rounded() { // another, longer limit refused
-		return
-	}
-	if m.covered > 0 && s.X < 3 && !s.slack() { // if it rose, the vendor would have served more
+	if m.covered > 0 && s.X < 3 && !s.slack() && !s.off(Covered) { // if it rose, the vendor would have served more
 		most := 1 / m.covered
 		if m.long || m.silence > m.t/4 {
 			most = m.n / max(1e-6, m.t-m.silence+m.covered)
@@ -76,7 +66,7 @@ func (s *State) measure(f *Fact) {
 		}
 		// A told time may be longer than what was overspent, so it bounds only a
 		// rate that was far too high.
-		if m.probed > 0 || m.covered > 1 && m.n >= 8 && !m.block && (hi > 1.5*most || s.Whole) {
+		if m.probed > 0 || m.covered > 1 && m.n >= 8 && (hi > 1.5*most || s.Whole) {
 			hi = max(lo, min(hi, most))
 		}
 	}
@@ -107,8 +97,6 @@ func (s *State) measure(f *Fact) {
 	switch {
 	case s.Block > 0: // a longer silence is an outage, until another is as long
 		s.G = min(m.silence, s.Block)
-	case m.block:
-		s.G = m.silence
 	case !s.told():
 		s.G = min(s.G, 0.8)
 	}
@@ -118,6 +106,9 @@ func (s *State) measure(f *Fact) {
 // before, as far as probes can tell, and too long for a window of what was served at
 // once.
 func (s *State) blocks(m sample) {
+	if s.off(Block) {
+		return
+	}
 	same := m.long && math.Abs(m.silence-s.Pause) < 0.3*m.silence && s.Burst < s.W*m.silence/4
 	switch {
 	case same:
@@ -185,30 +176,15 @@ func (s *State) lastPeriod() (n, rate float64) {
 // periods of two seconds and less are as likely to be probes that came late; if
 // limits are configured, the burst is theirs, and shows no such period.
 func (s *State) windows() bool {
+	if s.off(Windows) {
+		return false
+	}
 	short := s.P > 0 && s.told() && s.Setting.Configured == 0
 	return (s.P > 2 || short) && s.Burst >= s.W*s.P/2
 }
 
 // told reports whether a time was told with the last refusal.
 func (s *State) told() bool { return s.Until > s.Ref.At }
-
-// cycle notes the time from the end of one long silence to the end of the next.
-// It reports whether that is the same as the time before, because then windows
-// of that length end there.
-func (s *State) cycle(t float64, long bool) bool {
-	if !long {
-		s.Turn = 0
-		return false
-	}
-	again := math.Abs(t-s.Turn) < 0.05*t
-	if s.Turn = t; again {
-		if math.Abs(t-s.Cycle) > 0.05*t {
-			s.Cycle = t
-		}
-		s.Cycle = min(s.Cycle, t)
-	}
-	return again
-}
 
 // period notes a silence that is too long for a bucket.
 func (s *State) period(m sample) {
@@ -221,7 +197,7 @@ func (s *State) period(m sample) {
 			s.P = m.t // the first was not a whole one
 		}
 		s.P = min(s.P, m.t)
-		if m.told && !m.block { // a told end comes within the window
+		if m.told { // a told end comes within the window
 			s.P = max(s.P, m.covered)
 		}
 	case m.silence < 2/s.W:

@@ -69,7 +69,7 @@ func TestRoundedSilencesShowNoWindow(t *testing.T) {
 	s.toRate()
 	s.W, s.U, s.R, s.RTT, s.Silence, s.Burst, s.B = 860, 0.5, 430, 0.006, 1, 7, 7
 	now, ordinal := throttle.InstantOf(time.Unix(1_700_000_000, 0)), int64(0)
-	s.End, s.Turn = Mark{0, now}, 1.096
+	s.End = Mark{0, now}
 	leave := func(refused bool) {
 		ordinal++
 		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: ordinal, Granted: ordinal, Flying: 4, Waited: true, Refused: refused}

@@ -42,7 +42,7 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	if f.Ordinal-s.Pace[1].Ordinal >= 8 {
 		s.Pace = [2]Mark{s.Pace[1], {f.Ordinal, f.Departed}}
 	}
-	if !s.Episode && s.Last.Ordinal > 0 && f.Ordinal > s.Last.Ordinal && idle(f.Departed.Sub(s.Last.At), s.R) {
+	if !s.off(Idle) && !s.Episode && s.Last.Ordinal > 0 && f.Ordinal > s.Last.Ordinal && idle(f.Departed.Sub(s.Last.At), s.R) {
 		s.restart(Mark{f.Ordinal - 1, f.Departed})
 		s.Pace = [2]Mark{s.End, s.End}
 	}
@@ -55,12 +55,12 @@ func idle(since time.Duration, rate float64) bool {
 }
 
 // restart begins to count calls from end on.
-func (s *State) restart(end Mark) { s.End, s.Refused, s.Crowd = end, 0, 0 }
+func (s *State) restart(end Mark) { s.End, s.Refused = end, 0 }
 
 // slack reports whether one call in ten, or more, leaves without anybody waiting. Then
 // counts and paces show how much is asked of the vendor, and not how much it serves,
 // and there is no need to look for more.
-func (s *State) slack() bool { return s.W > 0 && s.Slack > 0.1 }
+func (s *State) slack() bool { return !s.off(Slack) && s.W > 0 && s.Slack > 0.1 }
 
 // leaving returns the rate at which calls really left before f did. If nothing
 // is known yet, many calls in flight at once show a burst (Little's law).
@@ -113,9 +113,13 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		s.thin(f, limit, now)
 		return
 	}
-	if !s.Episode && s.Blamed < 3 && s.blames(f, now) {
-		s.Blamed++
-		return
+	if !s.Episode && s.Blamed < 3 {
+		if blamed, asked := s.blames(f, now); asked {
+			return
+		} else if blamed {
+			s.Blamed++
+			return
+		}
 	}
 	switch {
 	case s.Episode:
@@ -147,10 +151,6 @@ func (s *State) stale(f *Fact) {
 	if s.Episode && f.Ordinal < s.Ref.Ordinal && f.Ordinal > s.End.Ordinal {
 		s.Ref = Mark{f.Ordinal, f.Departed}
 	}
-	if s.Mode == Trial && s.Run == 0 && f.Flying > 4 {
-		s.Ceil = min(s.Ceil, float64(f.Flying-1))
-		s.Cap = min(s.Cap, s.Ceil)
-	}
 }
 
 // served takes in that a call was served.
@@ -168,9 +168,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 		return
 	}
 	s.Blamed = 0
-	if s.Thick > 0 && f.Flying >= s.Thick {
-		s.Crowd++
-	}
+	s.note(f)
 	if !f.Waited {
 		return
 	}
@@ -181,7 +179,9 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 		}
 	default:
 		s.room(f)
-		s.growFlight(f)
+		if s.Mode = s.Places.grow(f, s.Mode); s.Mode == Flight {
+			s.Before.Rate = 0
+		}
 	}
 }
 

@@ -47,8 +47,8 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 		p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
 	}
 	p.Pause = p.Hold
-	for i := range s.Tracks {
-		if t := &s.Tracks[i]; t.binds(s) {
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) {
 			t.plan(s, now, granted, &p)
 		}
 	}
@@ -58,36 +58,12 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	return p
 }
 
-// plan adds to p what the track allows.
-func (t *Track) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
-	if t.flying() {
-		if p.Most == 0 || s.Mode != Rate && float64(p.Most) > t.Limit {
-			p.Most = int(t.Limit)
-		}
-		return
-	}
-	if t.rough(s) {
-		return
-	}
-	p.Told = true
-	rate, hold, asks := t.pace(s, now, granted)
-	if rate > 0 && (p.Rate == 0 || rate < p.Rate) {
-		p.Rate, p.Bounded = rate, true
-	}
-	p.Hold = max(p.Hold, hold)
-	if asks {
-		p.Asks = true
-	} else {
-		p.Sure = max(p.Sure, hold)
-	}
-}
-
 // Ends returns the end of the first window over which a plan spreads its quota, or zero if
 // there is no such window.
 func (s *State) Ends(now throttle.Instant) (end throttle.Instant) {
-	for i := range s.Tracks {
-		t := &s.Tracks[i]
-		spreads := t.binds(s) && !t.flying() && !t.rough(s) && t.Slope == 0 && t.Reset > now
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		spreads := t.binds(s) && !t.flying() && t.Slope == 0 && t.Reset > now
 		if spreads && (end == 0 || t.Reset < end) {
 			end = t.Reset
 		}

@@ -34,7 +34,7 @@ func (s *State) grow(f *Fact) {
 	if s.X > 1.5 && s.P > 0 && s.told() { // for more than a period it served more than it did: the limit rose
 		step = max(step, 0.4/(s.R*s.P))
 	}
-	step = max(step, s.plenty(f), s.Before.raise(s, f))
+	step = max(step, s.Before.raise(s, f))
 	calls := max(1, float64(f.Flying))
 	s.Rise = min(step, mostRise/calls)
 	s.R *= math.Exp(s.Rise)

@@ -38,17 +38,8 @@ type State struct {
 	Last    Mark             // the newest departure heard of
 	Pace    [2]Mark          // two older departures, which show the rate at which calls really left
 
-	// Calls in flight.
-	Cap     float64          // most calls in flight
-	Ceil    float64          // what Cap may grow to, in Trial and Flight
-	Thick   int              // calls in flight when the last episode began
-	Crowd   int              // calls served since End that left with as many in flight
-	Slack   float64          // share of the calls that nobody waited for, smoothed
-	Crowds  int              // episodes in a row that began with more calls in flight than most served calls had
-	Lowered int              // how often in this trial Ceil was lowered because calls overtake each other on the way
-	Run     int              // answers in a row with Cap at Ceil
-	Step    float64          // by how much Ceil was raised last
-	Banned  throttle.Instant // until then, refusals are not blamed on calls in flight
+	Places
+	Slack float64 // share of the calls that nobody waited for, smoothed
 
 	// Rate.
 	R    float64 // permits per second in force
@@ -65,8 +56,6 @@ type State struct {
 	Rates  [marks]float64 // rate in force at each of Marks
 	Marked int            // number of Marks
 
-	Turn  float64 // seconds between the ends of the last two long silences; zero: the last one was short
-	Cycle float64 // seconds of the vendor's windows, when two silences agreed; zero: unknown
 	Pause float64 // seconds of the last silence
 	Block float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
 	Early float64 // share of refusals that came early in their search, smoothed
@@ -85,14 +74,15 @@ type State struct {
 	Next    throttle.Instant // when the next probe goes
 	Silence float64          // seconds of the first silence
 
-	Before Before // others came
-	Tracks [maxTracks]Track
-	Blamed int // refusals in a row that tracks explained
+	Before   Before // others came
+	Ceilings [maxCeilings]Ceiling
+	Doubt    int // readings that contradict the ones before, less those that agree
+	Blamed   int // refusals in a row that ceilings explained
 }
 
 // New returns the state of a lane of which nothing is known.
 func New(set Setting) State {
-	return State{Setting: set, Cap: 1, U: 0.5}
+	return State{Setting: set, Places: Places{Cap: 1}, U: 0.5}
 }
 
 // Quiet reports whether the fact can be left out: its call was served while
@@ -109,9 +99,16 @@ func (s *State) String() string {
 		text += " refused"
 	}
 	text += fmt.Sprintf(" cap %.1f/%.0f R %.4g W %.4g U %.3f X %.2f G %.2f P %.1f", s.Cap, s.Ceil, s.R, s.W, s.U, s.X, s.G, s.P)
-	for i := range s.Tracks {
-		if t := &s.Tracks[i]; t.binds(s) {
-			text += fmt.Sprintf(" [%.0f left %.1f slope %.3g]", t.Limit, t.left(s.Last.At, s.Last.Ordinal), t.Slope)
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) {
+			text += fmt.Sprintf(" [%.0f left %.1f slope %.3g±%.3g C %.1f V %.1f gap %.3g", t.Limit, t.left(s.Last.At, s.Last.Ordinal), t.Slope, t.Blur, t.C, t.V, t.Gap)
+			if t.Stands {
+				text += fmt.Sprintf(" stands P %.3g ends %d moves %d", t.Period, t.Ends, t.Moves)
+			}
+			if t.Whole {
+				text += " whole"
+			}
+			text += "]"
 		}
 	}
 	return text

@@ -168,13 +168,13 @@ func TestUncountedCallsTellNoLevel(t *testing.T) {
 	for n := range int64(600) {
 		heard(n+1, n+1)
 	}
-	if level := s.Tracks[0].V; s.Cut == 0 || level != 680 {
+	if level := s.Ceilings[0].V; s.Cut == 0 || level != 680 {
 		t.Fatalf("before the outage the quota runs out at departure %g, want 680: %v", level, &s)
 	}
 	for n := range int64(4) {
 		heard(0, 601+n)
 	}
-	if level := s.Tracks[0].V; level < 680 {
+	if level := s.Ceilings[0].V; level < 680 {
 		t.Errorf("the quota runs out at departure %g, want 680 or later", level)
 	}
 }

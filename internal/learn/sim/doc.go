@@ -1,3 +1,4 @@
 // Package sim plays vendors, the way to them and the demand in virtual time, to try
-// what package learn learns of them.
+// what is learned of them. It drives the gate of package lane, and keeps only the line
+// in front of it and the clock.
 package sim

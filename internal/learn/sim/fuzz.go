@@ -25,7 +25,7 @@ func Random(seed uint64) Draw {
 	var d Draw
 	d.Seed = seed
 	s := &d.Run
-	s.Style = Style(rng.IntN(int(styles)))
+	s.Style = styles[rng.IntN(len(styles))]
 	s.Service = time.Duration(logUniform(1, 200) * 1e6)
 	s.Exponential = rng.IntN(2) == 0
 	s.Way = time.Duration(logUniform(0.2, 50) * 1e6)
@@ -137,7 +137,7 @@ func (d Draw) String() string {
 	text := fmt.Sprintf("seed %d %v service %v way %v jitter %.1f workers %d", d.Seed, s.Style, s.Service.Round(time.Millisecond), s.Way.Round(100*time.Microsecond), s.Jitter, s.Workers)
 	show := func(v Vendor) {
 		for _, r := range v.Rules {
-			text += fmt.Sprintf(" [%v %d/%v burst %d]", r.Kind, r.Permits, r.Per, r.Burst)
+			text += fmt.Sprintf(" [%v]", r)
 		}
 	}
 	show(s.Vendor)

@@ -23,8 +23,8 @@ type Goal struct {
 type Row struct {
 	Name    string
 	Run     Scenario
-	Ideal   time.Duration // the wall time of a client that knew the limit; for a drain
-	Rate    float64       // calls per second that could be served since Run.From, and after the last change
+	Ideal   time.Duration // of a drain of calls that are bounded in flight; zero: what a client takes that knows what is left
+	Rate    float64       // calls per second that could be served since Run.From, and after the last change; zero: as many as are known to be left
 	Bare    bool          // what could be served is what a client without learner is
 	Gate    Goal
 	Stretch Goal
@@ -42,8 +42,12 @@ type Score struct {
 func (r Row) Play(seed uint64) Score {
 	res := Run(r.Run, seed)
 	s := Score{Refused: res.All, P99: res.P99, First: res.First, Accepted: res.Accepted, Early: res.Early, Probes: res.Probes}
-	if r.Ideal > 0 {
-		s.Wall = res.Wall.Seconds() / r.Ideal.Seconds()
+	if r.Run.Calls > 0 {
+		ideal := r.Ideal
+		if ideal == 0 {
+			_, ideal = r.Run.known(newDoor(r.Run.Vendor, res.start), res.start, math.MaxInt64)
+		}
+		s.Wall = res.Wall.Seconds() / ideal.Seconds()
 	}
 	if n := res.Served + res.Refused; n > 0 {
 		s.RefusedShare = float64(res.Refused) / float64(n)
@@ -53,6 +57,10 @@ func (r Row) Play(seed uint64) Score {
 		plain := r.Run
 		plain.NoLearner = true
 		could = float64(Run(plain, seed).Served)
+	}
+	if r.Rate == 0 && !r.Bare && r.Run.Calls == 0 {
+		n, _ := r.Run.known(res.door, res.start+int64(r.Run.From), res.start+int64(r.Run.Until))
+		could = float64(n)
 	}
 	if could > 0 {
 		s.Used = float64(res.Served) / max(1, could-float64(res.Strange))

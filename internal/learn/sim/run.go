@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/throttle"
 )
@@ -31,52 +34,49 @@ type event struct {
 }
 
 type call struct {
-	fact    learn.Fact
-	told    time.Duration
-	line    int64 // when it first stood in line
+	answer  course.Answer
+	wait    time.Duration // reported by a refusal; zero: nothing was
+	line    int64         // when it first stood in line
 	refused int
 }
 
-// sample is how many calls leave for each of which a lane takes note before it has
-// learned anything.
-const sample = 8
-
 type world struct {
 	Scenario
-	rng       *rand.Rand
-	now       int64
-	start     int64
-	events    []event
-	seq       uint64
-	door      *door
-	calls     []call
-	free      []int32
-	line      []waiting // oldest at head
-	head      int
-	flying    int
-	granted   int64
-	limiter   throttle.Limiter
-	state     learn.State
-	plan      learn.Plan
-	timerAt   int64
-	told      int64 // nothing may leave before it
-	heardAt   int64 // when the first refusal was heard
-	unans     map[int64]struct{}
-	asked     int              // refused in a row, each after the one before was heard
-	refusedAt throttle.Instant // when the last of them was heard
-	strange   float64
-	burst     int
-	lats      []float64
-	res       Result
-	served    int
-	ended     bool
-	blocked   bool  // by the plan's hold or bound, not by the limiter
-	opened    int64 // when that ended last: late permits are credited from then on
+	rng          *rand.Rand
+	now          int64
+	start        int64
+	events       []event
+	seq          uint64
+	door         *door
+	calls        []call
+	free         []int32
+	line         []waiting // oldest at head
+	head         int
+	flying       int
+	departed     uint64
+	gate         *gate.Gate
+	course       *course.Course   // nil: nothing is learned
+	due          throttle.Instant // when the head of the line asks again; Never: an answer must come
+	rings        throttle.Instant // the same, as it was when the timer was set
+	timerAt      int64
+	late         time.Duration // by which a caller left the line late
+	lateTo       throttle.Instant
+	notBefore    int64            // nothing may leave before it
+	refusedFirst int64            // when the first refusal landed
+	asked        int              // refused in a row, each after the one before had landed
+	refusedAt    throttle.Instant // when the last of them landed
+	strange      float64
+	burst        int
+	lats         []float64
+	res          Result
+	served       int
+	history      history
+	ended        bool
 }
 
 type waiting struct {
-	since   int64
-	line    int64
+	since   throttle.Instant // when it counts as having come
+	line    int64            // when it came first
 	refused int
 }
 
@@ -84,20 +84,17 @@ type waiting struct {
 func Run(s Scenario, seed uint64) Result {
 	w := &world{Scenario: s, rng: rand.New(rand.NewPCG(seed, 0x57656972))}
 	w.start = 1_700_000_000_000_000_000 + w.rng.Int64N(int64(time.Hour))
-	w.now = w.start
+	w.now, w.res.start = w.start, w.start
 	w.door = newDoor(s.Vendor, w.now)
-	w.limiter, _ = throttle.Local{}.Limiter("", s.Configured...)
-	w.timerAt = math.MaxInt64
-	w.told = math.MinInt64
+	w.open()
+	w.due, w.rings, w.timerAt = throttle.Never, throttle.Never, math.MaxInt64
+	w.notBefore = math.MinInt64
 	w.res.BinLen = 100 * time.Millisecond
-	w.unans = map[int64]struct{}{}
-	w.state = learn.New(s.setting())
-	w.replan()
 	for i := range s.Changes {
 		w.push(w.start+int64(s.Changes[i].At), evChange, int32(i))
 	}
 	for range s.Workers {
-		w.line = append(w.line, waiting{since: w.now, line: w.now})
+		w.line = append(w.line, waiting{since: throttle.Instant(w.now), line: w.now})
 	}
 	if s.Open > 0 {
 		w.push(w.now+w.gap(s.Open), evDemand, 0)
@@ -108,10 +105,13 @@ func Run(s Scenario, seed uint64) Result {
 		if e.at > w.start+int64(s.Until) {
 			break
 		}
+		if w.res.door == nil && e.at >= w.start+int64(s.From) {
+			w.res.door = w.door.clone()
+		}
 		w.now = e.at
 		w.handle(e)
 	}
-	w.res.State = w.state
+	w.res.State, _ = w.course.Learned()
 	if w.res.Wall == 0 {
 		w.res.Wall = s.Until
 	}
@@ -139,9 +139,7 @@ func (w *world) handle(e event) {
 	case evLand:
 		w.land(e.id)
 	case evFact:
-		w.learn(&w.calls[e.id].fact)
-		w.free = append(w.free, e.id)
-		w.pump()
+		w.learn(e.id)
 	case evTimer:
 		if e.at == w.timerAt {
 			w.timerAt = math.MaxInt64
@@ -163,12 +161,11 @@ func (w *world) handle(e event) {
 			w.push(w.now+w.gap(w.strange/float64(max(1, w.burst))), evStranger, e.id)
 		}
 	case evDemand:
-		w.line = append(w.line, waiting{since: w.now, line: w.now})
+		w.enter()
 		if w.Later > 0 && w.now-w.start >= int64(w.LaterAt) {
 			w.Open = w.Later
 		}
 		w.push(w.now+w.gap(w.Open), evDemand, 0)
-		w.pump()
 	}
 }
 
@@ -190,14 +187,19 @@ func (w *world) change(c Change, _ int32) {
 func (w *world) arrive(id int32) {
 	c := &w.calls[id]
 	ok := w.door.arrive(w.now)
-	c.fact.Refused = !ok
-	c.told, c.fact.Quotas = w.door.tell(w.Style, w.now, ok, c.fact.Quotas)
-	if w.Style == Garbage {
+	a := &c.answer
+	a.Served = ok
+	c.wait, a.Quotas = w.door.report(w.Style, w.now, ok, a.Quotas)
+	a.Quotas = w.Style.Flaw.spoil(w.rng, &w.history, w.now, ok, a.Quotas)
+	if w.Style.Lie == Odd {
 		w.garble(c)
 	}
 	served := w.now
 	if ok {
 		d := float64(w.Service)
+		if w.ServiceTo > 0 {
+			d += w.rng.Float64() * float64(w.ServiceTo-w.Service)
+		}
 		if w.Exponential {
 			d *= w.rng.ExpFloat64()
 		}
@@ -210,9 +212,9 @@ func (w *world) arrive(id int32) {
 func (w *world) garble(c *call) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1, 1e300, 4e18, 5, 2.5}
 	pick := func() float64 { return odd[w.rng.IntN(len(odd))] }
-	c.fact.Quotas = c.fact.Quotas[:0]
+	c.answer.Quotas = c.answer.Quotas[:0]
 	for range w.rng.IntN(6) {
-		c.fact.Quotas = append(c.fact.Quotas, learn.Quota{
+		c.answer.Quotas = append(c.answer.Quotas, learn.Quota{
 			Name: ruleNames[w.rng.IntN(4)], Limit: pick(), HasLimit: w.rng.IntN(2) == 0,
 			Remaining: pick(), HasRemaining: w.rng.IntN(2) == 0,
 			Reset: time.Duration(int64(w.rng.Uint64())), HasReset: w.rng.IntN(2) == 0,
@@ -225,56 +227,40 @@ func (w *world) garble(c *call) {
 // next one of a served worker to its end.
 func (w *world) land(id int32) {
 	c := &w.calls[id]
-	f := &c.fact
-	f.Landed = throttle.Instant(w.now)
-	f.Waited = f.Waited || len(w.line) > w.head
-	if c.told > 0 && f.Refused {
-		f.Until = throttle.Instant(w.now + int64(c.told))
-		if w.Late == 0 {
-			w.told = max(w.told, int64(f.Until))
-		}
-	}
+	c.answer.Others = len(w.line) > w.head
 	w.count(c)
-	w.probe(f)
-	if f.Refused {
-		w.rejoin(waiting{since: w.now, line: c.line, refused: c.refused + 1})
-	} else if w.Workers > 0 {
-		w.line = append(w.line, waiting{since: w.now, line: w.now})
-	}
+	w.probe(&c.answer)
+	again := waiting{since: throttle.Instant(w.now), line: c.line, refused: c.refused + 1}
+	served := c.answer.Served
 	if w.Late > 0 {
-		w.push(w.now+w.late(), evFact, id)
+		w.push(w.now+w.delay(), evFact, id)
 	} else {
-		w.learn(f)
-		w.free = append(w.free, id)
+		w.learn(id)
 	}
-	w.pump()
+	switch {
+	case !served:
+		w.rejoin(again)
+	case w.Workers > 0:
+		w.enter()
+	}
 }
 
-// probe counts the refusals of calls that left after the one before was heard, in a
+// probe counts the refusals of calls that left after the one before had landed, in a
 // row.
-func (w *world) probe(f *learn.Fact) {
+func (w *world) probe(a *course.Answer) {
 	switch {
-	case !f.Refused:
+	case a.Served:
 		w.asked = 0
-	case f.Departed >= w.refusedAt:
+	case a.Departed >= w.refusedAt:
 		w.asked++
-		w.refusedAt = f.Landed
+		w.refusedAt = throttle.Instant(w.now)
 	}
 	if w.now-w.start >= int64(w.From) {
 		w.res.Probes = max(w.res.Probes, w.asked-1)
 	}
 }
 
-func (w *world) late() int64 { return int64(float64(w.Late) * (0.5 + w.rng.Float64())) }
-
-func (w *world) rejoin(p waiting) {
-	if w.head > 0 {
-		w.head--
-		w.line[w.head] = p
-		return
-	}
-	w.line = slices.Insert(w.line, 0, p)
-}
+func (w *world) delay() int64 { return int64(float64(w.Late) * (0.5 + w.rng.Float64())) }
 
 func (w *world) bin() *Bin {
 	i := int((w.now - w.start) / int64(w.res.BinLen))
@@ -286,13 +272,14 @@ func (w *world) bin() *Bin {
 
 func (w *world) count(c *call) {
 	measured := w.now-w.start >= int64(w.From)
-	if c.fact.Refused {
+	if !c.answer.Served {
 		w.bin().Refused++
 		w.res.All++
-		if w.heardAt == 0 {
-			w.heardAt = w.now
+		w.ended = w.ended || w.res.All == w.Refusals
+		if w.refusedFirst == 0 {
+			w.refusedFirst = w.now
 		}
-		if int64(c.fact.Departed) <= w.heardAt {
+		if int64(c.answer.Departed) <= w.refusedFirst {
 			w.res.First++
 		}
 		w.res.Worst = max(w.res.Worst, c.refused+1)
@@ -303,7 +290,7 @@ func (w *world) count(c *call) {
 	}
 	w.bin().Served++
 	w.served++
-	if w.heardAt == 0 {
+	if w.refusedFirst == 0 {
 		w.res.Accepted++
 	}
 	if measured {
@@ -315,147 +302,59 @@ func (w *world) count(c *call) {
 	}
 }
 
-// learn observes a fact. The call is in flight until then: what is bounded is
-// what nobody has heard of yet.
-func (w *world) learn(f *learn.Fact) {
+// learn passes an answer to the gate. The call is in flight until then: what is bounded is
+// what nobody knows the answer of yet.
+func (w *world) learn(id int32) {
+	c, now := &w.calls[id], throttle.Instant(w.now)
+	a := c.answer // c may be another call's when the gate has let others go
 	w.flying--
-	delete(w.unans, f.Ordinal)
-	if w.NoLearner || w.Knows == nil && w.state.Quiet(f) && f.Ordinal%sample != 0 {
-		return
+	w.free = append(w.free, id)
+	if !a.Served {
+		until := throttle.Instant(0)
+		if c.wait > 0 {
+			until = now.Add(c.wait)
+			w.notBefore = max(w.notBefore, int64(until))
+		}
+		a.Refused, a.Until = true, until
+		w.gate.Refused(context.Background(), now, &a)
+		w.gate.Reconcile(now, throttle.Fact{Until: until})
+		if Trace != nil {
+			Trace(w, &a)
+		}
+		w.pump()
+		a.Quotas, a.Refused = nil, false
 	}
-	f.Granted = w.granted
-	if f.Until > 0 {
-		w.limiter.Reconcile(throttle.Instant(w.now), throttle.Fact{Until: f.Until})
+	w.gate.Landed(context.Background(), now, &a)
+	if w.Knows != nil && w.Knows.Most > 0 {
+		w.gate.Vacate()
 	}
+	if Trace != nil && a.Served {
+		Trace(w, &a)
+	}
+}
+
+// Trace is called with each answer that the gate has taken in; nil: nothing is.
+var Trace func(w *world, a *course.Answer)
+
+// patient is the longest pause that callers wait through: the gate never closes.
+const patient = 100 * 365 * 24 * time.Hour
+
+// open makes the gate.
+func (w *world) open() {
+	limits, most := w.Configured, 0
 	if w.Knows != nil {
-		return
+		limits, most = append(slices.Clone(limits), w.Knows.Limits()...), w.Knows.Most
 	}
-	w.state = learn.Observe(w.state, f, throttle.Instant(w.now))
-	w.replan()
-	if w.Late > 0 && f.Until > 0 {
-		w.told = max(w.told, int64(f.Until))
+	limiter, err := throttle.Local{}.Limiter("", limits...)
+	if err != nil {
+		panic(err)
 	}
-	if Trace != nil {
-		Trace(w, f)
+	if !w.NoLearner && w.Knows == nil {
+		set := course.SettingOf(limits)
+		set.Spread, set.Shared, set.Without = w.Spread, w.Late > 0, w.Without
+		w.course = course.NewCourse(set, nil)
 	}
-}
-
-// Trace is called with each fact that was learned; nil: nobody is.
-var Trace func(w *world, f *learn.Fact)
-
-func (w *world) replan() {
-	p := learn.Plan{}
-	switch {
-	case w.Knows != nil:
-		p = *w.Knows
-	case !w.NoLearner:
-		p = w.state.Plan(throttle.Instant(w.now), w.granted)
-	}
-	if p.Changed(w.plan) {
-		limits := append(slices.Clone(w.Configured), p.Limits()...)
-		tuner := w.limiter.(interface {
-			Tune(throttle.Instant, ...throttle.Limit) error
-		})
-		if err := tuner.Tune(throttle.Instant(w.now), limits...); err != nil {
-			panic(err)
-		}
-		w.res.Tunes++
-		w.plan = p
-		return
-	}
-	rate := w.plan.Rate
-	w.plan = p
-	w.plan.Rate = rate
-}
-
-// pump lets go whom the plan and the limiter let go.
-func (w *world) pump() {
-	for w.head < len(w.line) {
-		// What is held by time passes by itself: the plan is asked anew.
-		at := int64(math.MaxInt64)
-		p := &w.plan
-		switch {
-		case int64(p.Hold) > w.now:
-			at, w.blocked = int64(p.Hold), true
-		case p.Most > 0 && w.flights() >= p.Most:
-			w.blocked = true
-			w.arm(at, false)
-			return
-		default:
-			if w.blocked {
-				w.blocked, w.opened = false, w.now
-			}
-			since := max(w.line[w.head].since, w.opened)
-			got, err := w.limiter.Take(throttle.Instant(w.now), throttle.Request{N: 1, Since: throttle.Instant(since)})
-			if err != nil {
-				panic(err)
-			}
-			if int64(got) <= w.now {
-				w.depart()
-				continue
-			}
-			at = int64(got)
-		}
-		w.arm(at, true)
-		return
-	}
-	w.line, w.head = w.line[:0], 0
-}
-
-// flights counts the calls in flight that the plan's bound concerns.
-func (w *world) flights() int {
-	if w.plan.Since == 0 {
-		return w.flying
-	}
-	n := 0
-	for o := range w.unans {
-		if o > w.plan.Since {
-			n++
-		}
-	}
-	return n
-}
-
-// arm sets the timer; real ones wake up to a millisecond late.
-func (w *world) arm(at int64, set bool) {
-	if !set {
-		w.timerAt = math.MaxInt64
-		return
-	}
-	at += w.rng.Int64N(int64(time.Millisecond))
-	w.timerAt = at
-	w.push(at, evTimer, 0)
-}
-
-func (w *world) depart() {
-	p := w.line[w.head]
-	w.head++
-	if w.head > 4096 && w.head*2 > len(w.line) {
-		w.line = append(w.line[:0], w.line[w.head:]...)
-		w.head = 0
-	}
-	if w.now < w.told {
-		w.res.Early++
-	}
-	var id int32
-	if n := len(w.free); n > 0 {
-		id, w.free = w.free[n-1], w.free[:n-1]
-	} else {
-		id = int32(len(w.calls))
-		w.calls = append(w.calls, call{})
-	}
-	w.flying++
-	w.granted++
-	w.unans[w.granted] = struct{}{}
-	c := &w.calls[id]
-	quotas := c.fact.Quotas
-	*c = call{line: p.line, refused: p.refused}
-	c.fact = learn.Fact{
-		Departed: throttle.Instant(w.now), Ordinal: w.granted, Flying: w.flying,
-		Waited: w.now > p.since || w.head < len(w.line), Quotas: quotas[:0],
-	}
-	w.push(w.now+w.way(), evArrive, id)
-	if w.plan.Told {
-		w.replan()
-	}
+	w.gate = gate.NewGate(limiter, w.course, patient)
+	w.gate.Bind(most, nil)
+	w.gate.Notify(w.pump)
 }

@@ -95,7 +95,7 @@ func TestSlowBucketWithoutResetIsUsed(t *testing.T) {
 	t.Parallel()
 	for seed := uint64(1); seed <= max(1, 3/scale); seed++ {
 		s := Scenario{
-			Vendor: vendor(bucket(40, time.Second, 10)), Style: NoReset, Service: 500 * time.Millisecond, Way: time.Millisecond, Jitter: 0.3, Workers: 40,
+			Vendor: vendor(bucket(40, time.Second, 10)), Style: Resetless, Service: 500 * time.Millisecond, Way: time.Millisecond, Jitter: 0.3, Workers: 40,
 		}.over(30*time.Second, 90*time.Second)
 		if used := float64(Run(s, seed).Served) / 40 / 60; used < 0.9 {
 			t.Errorf("seed %d: %.2f of 40/s is used", seed, used)

@@ -13,6 +13,7 @@ type Scenario struct {
 	Style       Style
 	Service     time.Duration // mean time to serve a call
 	Exponential bool          // service times vary exponentially; else they are constant
+	ServiceTo   time.Duration // service times vary evenly from Service to it; zero: they do not
 	Way         time.Duration // median time one way; log-normal
 	Jitter      float64       // sigma of the logarithm of the way time
 	Workers     int           // closed loop: each sends its next call when one is served
@@ -21,13 +22,15 @@ type Scenario struct {
 	LaterAt     time.Duration
 	Calls       int           // the run ends when so many are served; zero: at Until
 	Until       time.Duration // the longest run
+	Refusals    int           // the run ends when so many are refused; zero: it does not
 	From        time.Duration // what Result.Served, Refused count begins here
 	Late        time.Duration // facts reach the learner so much later, as they do if processes share the lane
 	Configured  []throttle.Limit
 	Changes     []Change
 	NoLearner   bool
-	Knows       *learn.Plan // the client learns nothing, keeps to this plan, and obeys told times
-	Spread      bool        // spread told windows
+	Knows       *learn.Plan     // the client learns nothing, keeps to this plan, and obeys reported times
+	Without     learn.Mechanism // what is switched off of the learner
+	Spread      bool            // spread reported windows
 }
 
 // A Change happens to the vendor while the run goes on.
@@ -45,9 +48,9 @@ type Result struct {
 	Served   int           // since From
 	Refused  int           // since From
 	All      int           // refused in all
-	First    int           // refused before the first call that left after the first refusal was heard
-	Accepted int           // accepted before the first refusal was heard
-	Early    int           // departures before a told time
+	First    int           // refused before the first call that left after the first refusal had landed
+	Accepted int           // accepted before the first refusal landed
+	Early    int           // departures before a reported time
 	Probes   int           // most calls since From that asked in vain, one after the other
 	Worst    int           // most refusals of one call
 	P99      time.Duration // in line to served
@@ -55,20 +58,10 @@ type Result struct {
 	BinLen   time.Duration
 	Strange  int // served strangers since From
 	State    learn.State
-	Tunes    int
+
+	start int64 // when the run began
+	door  *door // as it was at From
 }
 
 // A Bin counts what landed in one piece of time.
 type Bin struct{ Served, Refused, Strange int }
-
-// setting is what the lane knows of its configured limits.
-func (s *Scenario) setting() learn.Setting {
-	set := learn.Setting{Spread: s.Spread, Shared: s.Late > 0}
-	for _, l := range s.Configured {
-		rate := l.PerSecond()
-		if set.Configured == 0 || rate < set.Configured {
-			set.Configured, set.Burst = rate, float64(l.Burst)
-		}
-	}
-	return set
-}

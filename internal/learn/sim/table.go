@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -39,7 +40,7 @@ func (s Scenario) changing(c ...Change) Scenario {
 func drain(name string, style Style, gate, stretch Goal) Row {
 	s := base(vendor(bucket(200, time.Second, 20)), style)
 	s.Calls = 2000
-	return Row{Name: name, Run: s, Ideal: 9906 * time.Millisecond, Gate: gate, Stretch: stretch}
+	return Row{Name: name, Run: s, Gate: gate, Stretch: stretch}
 }
 
 func (r Row) with(f func(*Row)) Row {
@@ -58,6 +59,8 @@ func Table() []Row {
 	rows = append(rows, strangers()...)
 	rows = append(rows, floods()...)
 	rows = append(rows, fleets()...)
+	rows = append(rows, reporting()...)
+	rows = append(rows, flawedReporting()...)
 	for i := range rows {
 		rows[i].Gate.First = true
 	}
@@ -71,7 +74,7 @@ func drains() []Row {
 	return []Row{
 		drain("drain bare", Bare, wall(1.10, 60), wall(1.03, 30)),
 		drain("drain bare, 50 ms service", Bare, wall(1.15, 60), wall(1.05, 60)).with(func(r *Row) {
-			r.Run.Service, r.Ideal = 50*time.Millisecond, 9951*time.Millisecond
+			r.Run.Service = 50 * time.Millisecond
 		}),
 		drain("drain Retry-After s", RetrySecs, wall(1.35, 30), wall(1.2, 30)),
 		drain("drain Retry-After-Ms", RetryMillis, wall(1.10, 60), wall(1.01, 60)),
@@ -80,7 +83,7 @@ func drains() []Row {
 		drain("drain IETF", IETF, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain IETF, a bucket told as its rate", Policy, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain X-RateLimit, 50 ms", Epoch, wall(1.15, 12), wall(1.01, 1)).with(func(r *Row) {
-			r.Run.Service, r.Ideal = 50*time.Millisecond, 9951*time.Millisecond
+			r.Run.Service = 50 * time.Millisecond
 		}),
 		drain("drain to-full", ToFull, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain coarse 0 left 1 s", Coarse, wall(1.35, 30), wall(1.1, 30)),
@@ -158,13 +161,29 @@ func flights() []Row {
 		s.Exponential = exp
 		return Row{Name: name, Run: s, Rate: 16 / 0.0511, Gate: Goal{Used: 0.95, RefusedShare: 0.01}, Stretch: Goal{Used: 0.98, RefusedShare: 0.006}}
 	}
+	drain := func(n int, service time.Duration, exp bool) Row {
+		s := base(vendor(Rule{Kind: Flight, Permits: n}), Bare).serving(service)
+		s.Calls, s.Exponential = 2000, exp
+		ideal := time.Duration(2000 / float64(n) * float64(service+1100*time.Microsecond))
+		name := fmt.Sprintf("drain %d in flight, %v, constant", n, service)
+		if exp {
+			name = fmt.Sprintf("drain %d in flight, %v, exp.", n, service)
+		}
+		return Row{Name: name, Run: s, Ideal: ideal, Gate: Goal{Wall: 1.15}}
+	}
 	unit, plain := row("16 in flight, IETF", false), row("16 in flight, X-RateLimit", false)
-	unit.Run.Style, plain.Run.Style = IETF, NoReset
+	unit.Run.Style, plain.Run.Style = IETF, Resetless
 	block := row("16 in flight, 10 s block, bare", false)
 	block.Run.Vendor.Block = 10 * time.Second
 	block.Run = block.Run.over(2*time.Minute, 12*time.Minute)
 	block.Gate, block.Stretch = Goal{Used: 0.5, Probes: 10}, Goal{Used: 0.9, Probes: 4}
-	return []Row{row("16 in flight, constant", false), row("16 in flight, exponential", true), unit, plain, block}
+	rows := []Row{row("16 in flight, constant", false), row("16 in flight, exponential", true), unit, plain, block}
+	for _, n := range []int{8, 16} {
+		for _, d := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond} {
+			rows = append(rows, drain(n, d, false), drain(n, d, true))
+		}
+	}
+	return rows
 }
 
 func changes() []Row {

@@ -128,10 +128,10 @@ func (d Draw) Traits() map[string]string {
 }
 
 func (d Draw) tells() string {
-	switch d.Run.Style {
-	case Bare:
+	switch s := d.Run.Style; {
+	case s == Bare:
 		return "nothing"
-	case RetrySecs, RetryMillis, Coarse, LiarLow, LiarHigh, Garbage:
+	case s.Quotas == NoQuotas || s.Lie != Truth:
 		return "time"
 	}
 	return "quotas"

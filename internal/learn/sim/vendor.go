@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -29,6 +31,26 @@ const (
 
 func (k Kind) String() string {
 	return [...]string{"bucket", "fixed", "first", "log", "sliding", "flight"}[k]
+}
+
+// String writes the rule as a row names it.
+func (r Rule) String() string {
+	per := r.Per.String()
+	switch r.Per {
+	case time.Second:
+		per = "s"
+	case time.Minute:
+		per = "min"
+	case time.Hour:
+		per = "h"
+	}
+	switch r.Kind {
+	case Flight:
+		return fmt.Sprintf("%d in flight", r.Permits)
+	case Bucket:
+		return fmt.Sprintf("%d/%s burst %d", r.Permits, per, r.Burst)
+	}
+	return fmt.Sprintf("%v %d/%s", r.Kind, r.Permits, per)
 }
 
 // PerSecond returns the rule's long-run rate; +Inf for Flight.
@@ -169,6 +191,18 @@ func (m *meter) whole(now int64) time.Duration {
 	return max(0, time.Duration(m.start+int64(m.Per)-now))
 }
 
+// next returns how long until one call more than now would be accepted.
+func (m *meter) next(now int64) time.Duration {
+	left := float64(m.left(now))
+	switch {
+	case m.Kind != Bucket:
+		return m.whole(now)
+	case left >= float64(m.Burst):
+		return 0
+	}
+	return time.Duration((left + 1 - m.level) * float64(m.Per) / float64(m.Permits))
+}
+
 func (m *meter) quota() int {
 	if m.Kind == Bucket {
 		return m.Burst
@@ -189,6 +223,18 @@ func newDoor(v Vendor, now int64) *door {
 		d.meters = append(d.meters, newMeter(r, now))
 	}
 	return d
+}
+
+// clone returns a copy.
+func (d *door) clone() *door {
+	c := *d
+	c.meters = nil
+	for _, m := range d.meters {
+		copied := *m
+		copied.ring = slices.Clone(m.ring)
+		c.meters = append(c.meters, &copied)
+	}
+	return &c
 }
 
 // become changes the rules; of equal kinds the use is kept.

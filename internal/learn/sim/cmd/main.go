@@ -1,8 +1,12 @@
 // Command cmd plays the table of gates against the learner and prints it, the
-// missed gates first.
+// missed gates first. It can also draw random vendors, and switch off mechanisms of the
+// learner to see what they are worth.
 //
 //	go run ./internal/learn/sim/cmd -seeds 5
 //	go run ./internal/learn/sim/cmd -row drain -seeds 1
+//	go run ./internal/learn/sim/cmd -reporting 1000 -fresh
+//	go run ./internal/learn/sim/cmd -without trial,slack
+//	go run ./internal/learn/sim/cmd -ablation 400 -seeds 3 -fresh
 package main
 
 import (
@@ -11,10 +15,9 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/learn/sim"
 )
 
@@ -23,31 +26,42 @@ func main() {
 	first := flag.Uint64("seed", 1, "the first seed")
 	only := flag.String("row", "", "only rows whose name contains it")
 	trace := flag.Int("trace", 0, "1: print refusals, 2: print every fact")
-	timing := flag.Bool("timing", false, "print what each row took")
 	fuzz := flag.Int("fuzz", 0, "draw so many random vendors instead")
+	reporting := flag.Int("reporting", 0, "draw so many random vendors that report what is left instead")
+	fresh := flag.Bool("fresh", false, "draw vendors that nothing is fitted to, and compare")
+	without := flag.String("without", "", "mechanisms that are switched off, with commas: "+strings.Join(learn.Mechanisms(), ", "))
+	ablation := flag.Int("ablation", 0, "switch off one mechanism at a time, and play the table and so many random vendors of both kinds")
 	flag.Parse()
-	if *fuzz > 0 {
-		draw(*first, *fuzz, *trace)
-		return
+	off := learn.Mechanism(0)
+	for name := range strings.FieldsFuncSeq(*without, func(r rune) bool { return r == ',' }) {
+		m := learn.MechanismNamed(name)
+		if m == 0 {
+			fmt.Fprintf(os.Stderr, "no mechanism %q\n", name)
+			os.Exit(2)
+		}
+		off |= m
 	}
 	if *trace > 0 {
 		sim.TraceTo(os.Stdout, *trace > 1)
+		runtime.GOMAXPROCS(1)
+	}
+	if n := max(*fuzz, *reporting); n > 0 {
+		draw(*first, n, *reporting > 0, *fresh, off)
+		return
 	}
 	begin := time.Now()
-	var hit, miss []sim.Summary
+	var rows []sim.Row
 	for _, row := range sim.Table() {
-		if !strings.Contains(row.Name, *only) {
-			continue
+		if strings.Contains(row.Name, *only) {
+			rows = append(rows, row)
 		}
-		at := time.Now()
-		var scores []sim.Score
-		for i := range *seeds {
-			scores = append(scores, row.Play(*first+uint64(i)))
-		}
-		s := row.Summarize(scores)
-		if *timing {
-			fmt.Println(row.Name, time.Since(at))
-		}
+	}
+	if *ablation > 0 {
+		ablate(sim.Sample{Rows: rows, Seeds: *seeds, First: *first, Draws: *ablation}, *fresh)
+		return
+	}
+	var hit, miss []sim.Summary
+	for _, s := range sim.PlayTable(rows, off, *first, *seeds) {
 		if len(s.Gate) > 0 {
 			miss = append(miss, s)
 		} else {
@@ -61,30 +75,62 @@ func main() {
 	fmt.Printf("%d missed, %d hit, %v\n", len(miss), len(hit), time.Since(begin).Round(time.Millisecond))
 }
 
-// draw plays random vendors and prints those that were served worst. If nothing is
-// traced, all processors play.
-func draw(first uint64, n, trace int) {
-	players := runtime.GOMAXPROCS(0)
-	if trace > 0 {
-		sim.TraceTo(os.Stdout, trace > 1)
-		players = 1
-	}
+// draw plays random vendors, and prints those that were served worst and the sum. If they
+// are fresh, it plays as many of the development set too, for comparison.
+func draw(first uint64, n int, reporting, fresh bool, off learn.Mechanism) {
 	begin := time.Now()
-	verdicts := make([]sim.Verdict, n)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range players {
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				verdicts[i] = sim.Random(first + uint64(i)).Judge()
+	sets := []uint64{first}
+	if fresh {
+		sets = append(sets, first-1+sim.FreshSeed)
+	}
+	var sums []string
+	for i, seed := range sets {
+		if reporting {
+			var t sim.Reported
+			for _, v := range judge(seed, n, off, sim.RandomReporting, sim.Draw.JudgeReporting) {
+				t.Add(v)
 			}
-		})
+			if i == len(sets)-1 {
+				t.Print(os.Stdout)
+			}
+			sums = append(sums, t.All.String())
+			continue
+		}
+		var t sim.Tally
+		for _, v := range judge(seed, n, off, sim.Random, sim.Draw.Judge) {
+			t.Add(v)
+		}
+		if i == len(sets)-1 {
+			t.Print(os.Stdout)
+		}
+		sums = append(sums, t.All.String())
 	}
-	all.Wait()
-	var t sim.Tally
-	for _, v := range verdicts {
-		t.Add(v)
+	for i, sum := range sums {
+		fmt.Printf("seeds %d to %d: %s\n", sets[i], sets[i]+uint64(n)-1, sum)
 	}
-	t.Print(os.Stdout)
-	fmt.Printf("seeds %d to %d, %v\n", first, first+uint64(n)-1, time.Since(begin).Round(time.Second))
+	fmt.Println(time.Since(begin).Round(time.Second))
+}
+
+// judge plays random vendors on all processors.
+func judge(first uint64, n int, off learn.Mechanism, random func(uint64) sim.Draw, judge func(sim.Draw) sim.Verdict) []sim.Verdict {
+	verdicts := make([]sim.Verdict, n)
+	sim.Each(n, func(i int) {
+		d := random(first + uint64(i))
+		d.Run.Without = off
+		verdicts[i] = judge(d)
+	})
+	return verdicts
+}
+
+// ablate switches off one mechanism at a time.
+func ablate(s sim.Sample, fresh bool) {
+	if fresh {
+		s.First += sim.FreshSeed - 1
+	}
+	all := s.Play(0)
+	fmt.Printf("all on: %d of %d rows missed, %d of %d random vendors low, %d stuck; %v\n",
+		len(all.Missed), len(s.Rows), all.Low, s.Draws, all.Stuck, all.Reported)
+	for _, name := range learn.Mechanisms() {
+		fmt.Printf("%-9s %s\n", name, s.Play(learn.MechanismNamed(name)).Beside(all))
+	}
 }

@@ -1,0 +1,213 @@
+package course
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An Answer is what came of a call that departed.
+type Answer struct {
+	ID       uint64      // of the call
+	Seen     flight.Seen // state of the flights when the call departed
+	Departed throttle.Instant
+	Stood    time.Duration // in line
+	Others   bool          // stand in line
+	Served   bool
+	Refused  bool             // for want of quota; if it was neither served nor refused, it teaches nothing
+	Until    throttle.Instant // of a refusal, when its pause ends; zero: no time was told
+	Quotas   []learn.Quota    // that the answer told; not kept
+}
+
+// waited reports whether the call stood in line for longer than a while, or others do.
+func (a *Answer) waited(while time.Duration) bool { return a.Stood > while || a.Others }
+
+// Refused takes in the refusal of a call. Landed is told of the same call
+// afterwards.
+func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
+	if c != nil {
+		c.observe(ctx, now, a)
+	}
+}
+
+// Told takes in what an answer tells of quotas, of a call that has not passed.
+func (c *Course) Told(ctx context.Context, now throttle.Instant, a *Answer) {
+	if c != nil {
+		c.observe(ctx, now, a)
+	}
+}
+
+// Landed takes in an answer that is no refusal, or that there will be none. It
+// reports whether others may be let go now who could not before.
+func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
+	switch {
+	case c == nil:
+		return false
+	case c.steers.Load() || len(a.Quotas) > 0:
+		if a.waited(0) {
+			c.news.Store(int64(now))
+		}
+		c.observe(ctx, now, a) // a call flies until its answer is known
+		c.down(a)
+		return true
+	}
+	c.down(a)
+	most := c.most.Load()
+	if most > 0 && a.waited(0) {
+		c.news.Store(int64(now))
+		if a.Served {
+			c.observe(ctx, now, a)
+		}
+		return true
+	}
+	if a.Served && a.Seen.Ordinal()%sample == 0 {
+		c.observe(ctx, now, a)
+	}
+	return false
+}
+
+// down counts a call that departed as no longer in flight.
+func (c *Course) down(a *Answer) {
+	if a.Seen != 0 {
+		c.flights.Answered()
+	}
+}
+
+// LandedSilently is Landed for an answer that changes nothing but the number of calls in
+// flight. It returns false for others, and does nothing then.
+func (c *Course) LandedSilently(a *Answer) bool {
+	if c == nil {
+		return true
+	}
+	if c.steers.Load() || c.most.Load() > 0 && a.waited(0) || len(a.Quotas) > 0 || a.Served && a.Seen.Ordinal()%sample == 0 {
+		return false
+	}
+	c.down(a)
+	return true
+}
+
+// observe lets the learner learn from an answer.
+func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
+	if c.fleet != nil {
+		c.observeShared(now, a)
+		return
+	}
+	c.mu.Lock()
+	f, unheard := c.fact(now, a)
+	switch {
+	case !a.Served && !a.Refused:
+		if unheard && c.begun {
+			c.state.Untold(f.Ordinal)
+		}
+	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
+		c.begin(&f)
+		*c.state = learn.Observe(*c.state, &f, now)
+	default: // nobody needs a state yet: only how fast calls leave is noted
+		c.mark(&f)
+	}
+	if c.begun {
+		c.replan(now)
+	}
+	n := c.changed(now)
+	c.mu.Unlock()
+	if (n.Event || n.Line) && c.tell != nil {
+		c.tell.Learned(ctx, n)
+	}
+}
+
+// flown returns the entry of a call that departed while the plan decided. It returns
+// false if there is none, or if its answer was observed.
+func (c *Course) flown(id uint64) (*flight.Call, bool) {
+	call := c.flights.Find(id)
+	return call, call != nil && call.Seen.Ordinal() > c.forgot
+}
+
+// given returns the ordinal that the store of a fleet gave to a call in flight; zero: it
+// gave none.
+func (c *Course) given(id uint64) int64 {
+	if call, ok := c.flown(id); ok {
+		return call.Given
+	}
+	return 0
+}
+
+// fact returns the answer in the learner's terms, and whether it is the first one of a
+// call that departed while the plan decided.
+func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, first bool) {
+	v := c.Look()
+	f = learn.Fact{
+		Departed: a.Departed, Landed: now, Ordinal: a.Seen.Ordinal(), Flying: a.Seen.Flying(), Granted: v.Ordinal(),
+		Waited: a.waited(0), Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
+	}
+	flown, first := c.flown(a.ID)
+	if first {
+		f.Ordinal, f.Flying, f.Departed = flown.Seen.Ordinal(), flown.Seen.Flying(), flown.At
+		flown.Seen, flown.Given = 0, 0 // it counts once
+	}
+	if f.Ordinal == 0 { // the lane was made for this refusal
+		c.flights.Pass()
+		f.Ordinal, f.Flying = c.Look().Ordinal(), 1
+		f.Granted = f.Ordinal
+	}
+	return f, first
+}
+
+// mark notes the departures that tell how fast calls leave.
+func (c *Course) mark(f *learn.Fact) {
+	m := learn.Mark{Ordinal: f.Ordinal, At: f.Departed}
+	if c.first.Ordinal == 0 {
+		c.first, c.marks = m, [2]learn.Mark{m, m}
+		return
+	}
+	c.marks = [2]learn.Mark{c.marks[1], m}
+}
+
+// begin makes the state from what was noted before, unless there is one.
+func (c *Course) begin(f *learn.Fact) {
+	if c.begun {
+		return
+	}
+	c.begun, c.state = true, new(learn.New(c.setting))
+	if c.first.Ordinal > 0 {
+		c.state.Met(f.Landed.Sub(f.Departed), c.first, c.marks)
+	}
+}
+
+// replan asks the state for its plan, and puts it in force.
+func (c *Course) replan(now throttle.Instant) {
+	p := c.planned(now)
+	switch {
+	case c.together(): // the store paces
+	case p.Changed(c.plan):
+		c.retime(now, p.Rate)
+	default:
+		p.Rate = c.plan.Rate
+	}
+	c.plan = p
+	switch {
+	case c.steers.Load():
+	case c.state.Mode != learn.Start || p.Told || p.Hold > now:
+		c.steers.Store(true)
+	case c.setting.Configured == 0:
+		c.most.Store(int64(p.Most))
+	}
+}
+
+// retime puts a rate in force. Departures are spaced evenly. A call counts
+// once, however many permits it costs.
+func (c *Course) retime(now throttle.Instant, rate float64) {
+	if rate <= 0 {
+		c.pace = nil
+		return
+	}
+	per := time.Duration(min(max(1, math.Round(1e9/rate)), math.MaxInt64/4))
+	limit := throttle.LeakyBucket(1, per)
+	if c.pace != nil && c.pace.Tune(now, limit) == nil {
+		return
+	}
+	c.pace, _ = throttle.Local{}.Limiter("", limit) // it validates: per is positive
+}

@@ -1,0 +1,210 @@
+package course
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Course holds a lane to what its answers have taught of the vendor's limit.
+// It stands between the lane's queue and the limiter of the configured limits.
+//
+// At first, a departure costs one compare-and-swap. The calls in flight grow
+// from one, by one for each answer that came while others waited. From the
+// first refusal on, or the first quota that is told, the learner's plan decides
+// under a lock.
+//
+// A nil Course learns nothing and holds nobody. A Course is safe for concurrent use.
+type Course struct {
+	setting learn.Setting
+	tell    Teller // nil: nobody is told
+
+	flights *flight.Table
+
+	most   atomic.Int64 // most calls in flight until the plan decides; zero: any number
+	news   atomic.Int64 // Instant at which most grew, a call landed, or the first one departed
+	steers atomic.Bool  // the plan decides
+
+	mu       *sync.Mutex // of the flights
+	begun    bool        // state was made
+	marks    [2]learn.Mark
+	first    learn.Mark
+	state    *learn.State // unlearned, if begun is false: most lanes need none, and it is large
+	plan     learn.Plan
+	pace     throttle.Limiter // of the plan's rate; nil: it has none
+	forgot   int64            // entries of departures up to this ordinal do not count
+	left     throttle.Instant // when the last call departed while the plan decides
+	heldTo   throttle.Instant // until when calls are held, but for the pace; Never: until one lands; zero: they are not
+	opened   throttle.Instant // since when they are not
+	told     learn.Known      // in the last event
+	toldAt   throttle.Instant // when that was
+	logged   learn.Known      // in the last line of log
+	standing learn.Known      // the estimate that has stood since stands
+	stands   throttle.Instant
+	fleet    *fleet // nil: no other process shares the lane
+}
+
+// unlearned is the state of a course that has none. It is never written.
+var unlearned learn.State
+
+// A Teller receives reports of the estimate. It is called without a lock.
+type Teller interface {
+	Learned(context.Context, Report)
+}
+
+// NewCourse returns the course of a lane of which nothing is known. If tell is
+// nil, nobody is told.
+func NewCourse(set learn.Setting, tell Teller) *Course {
+	flights := new(flight.Table)
+	c := &Course{setting: set, tell: tell, flights: flights, mu: &flights.Mutex}
+	c.reset()
+	return c
+}
+
+// reset forgets everything but the setting.
+func (c *Course) reset() {
+	c.begun, c.state, c.pace, c.plan = false, &unlearned, nil, learn.Plan{}
+	c.heldTo, c.opened = 0, 0
+	c.told, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
+	c.forgot = c.Look().Ordinal() // what flies is known by how the flights stood as it left
+	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
+	c.steers.Store(false)
+	c.most.Store(0)
+	if c.setting.Configured == 0 {
+		c.most.Store(1)
+	}
+	if c.fleet != nil {
+		c.startShared()
+	}
+}
+
+// Forget makes the course forget what it has learned. In a fleet all processes forget, even
+// if this one has not applied what they have learned.
+func (c *Course) Forget() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fleet != nil {
+		c.say(learn.AppendForget(nil))
+		return
+	}
+	c.reset()
+}
+
+// Configure tells the course which limits are configured from now on. Spread
+// stays as it was.
+func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
+	if c == nil {
+		return
+	}
+	set := SettingOf(limits)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if set.Spread, set.Shared, set.Without = c.setting.Spread, c.setting.Shared, c.setting.Without; set == c.setting {
+		return
+	}
+	if c.setting = set; c.begun {
+		c.state.Setting = set
+	}
+	c.most.Store(0)
+	if set.Configured == 0 && c.fleet == nil {
+		c.unbind()
+	}
+	if c.begun {
+		c.replan(now)
+	}
+}
+
+// unbind begins to look for the limit when none is configured any more, with as
+// many calls in flight as there are now.
+func (c *Course) unbind() {
+	c.begin(&learn.Fact{})
+	c.state.Cap = max(c.state.Cap, float64(c.Look().Flying()))
+}
+
+// Follow tells the course of a new sub-lane how fast calls leave its lane. The
+// sub-lane is made for a refusal, and a share of those calls was refused.
+func (c *Course) Follow(of *Course) {
+	if c == nil || of == nil {
+		return
+	}
+	of.mu.Lock()
+	marks := of.marks
+	if of.begun {
+		marks = of.state.Pace
+	}
+	of.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.first, c.marks = marks[0], marks
+	c.flights.Start(of.Look().Ordinal())
+}
+
+// Adopt gives the course of a sub-lane that is being made the configured limits of its
+// lane, as far as they bound what is learned.
+func (c *Course) Adopt(of *Course) {
+	if c == nil || of == nil {
+		return
+	}
+	of.mu.Lock()
+	set := of.setting
+	of.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setting = set
+	c.reset()
+}
+
+// Resume ends a wait that the vendor asked for, because an operator says so. In a fleet all
+// processes end it, even if this one has not applied it yet.
+func (c *Course) Resume(now throttle.Instant) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.fleet != nil:
+		c.say(learn.AppendResume(nil))
+	case c.begun:
+		c.state.Resume(now)
+		c.replan(now)
+	}
+}
+
+// Flights returns the table in which the course counts calls. It has none if it is nil.
+func (c *Course) Flights() *flight.Table {
+	if c == nil {
+		return nil
+	}
+	return c.flights
+}
+
+// Look returns the state of the flights, for a call that departs.
+func (c *Course) Look() flight.Seen {
+	if c == nil {
+		return 0
+	}
+	return c.flights.Look()
+}
+
+// Tolerance returns the permit tolerance of the learned rate, and zero if there
+// is none.
+func (c *Course) Tolerance() time.Duration {
+	if !c.Steers() {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pace == nil {
+		return 0
+	}
+	return c.pace.Tolerance()
+}

@@ -1,0 +1,466 @@
+package course
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A fleet is what a course needs if its lane is shared with other processes: they
+// learn as one. Each tells the others what the vendor answered, through the store,
+// and observes what it is told, in the store's order.
+//
+// Until the first refusal, or the first quota told, each lets its own calls in flight
+// grow, and tells only how many left. From then on the store counts departures,
+// and the state, whose instants are of the store's clock, is the same in all of them.
+type fleet struct {
+	replicator throttle.Replicator
+	obeys      bool // it does not begin to learn
+	begun      bool // the state is that of all
+
+	words    []byte           // to tell, beside facts
+	facts    []learn.Fact     // to tell, by the lane's clock
+	timer    *time.Timer      // for those
+	met      bool             // what was known before was told
+	braked   throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
+	revoke   bool             // the others are to hear of it at once
+	quickens throttle.Instant // until then, what is told may raise the rate so much that permits are for far too late
+	said     turning          // what was hurried for last
+
+	stepped throttle.Instant // when it was told that the store's clock moved back
+
+	free  int                 // departures that took no permit and were not told
+	local int64               // departures of this process that the store knew of at the last call
+	base  [2]int64            // ordinal and departures of this process at some call before
+	share float64             // departures of the lane for each of this process
+	view  throttle.FleetState // as it was told last
+	spoke throttle.Instant    // when the store was called for a pulse
+	paced bool                // a rate is in force that was found without told quotas
+	every int64               // one of so many served calls is told of
+	rate  float64             // in force in the store
+}
+
+// A turning is a point of the state's life: what is urgent there is so once.
+type turning struct {
+	cut     int64
+	episode bool
+}
+
+const (
+	mostFacts = 256             // that wait to be told; the oldest are forgotten
+	stale     = time.Second     // served calls that were not told for so long teach nothing
+	pulse     = 2 * time.Second // a process with calls is heard of as often, until something is learned
+	kept      = 10 * time.Minute
+	brake     = 100 * time.Millisecond
+	atOnce    = time.Millisecond
+	soon      = 5 * time.Millisecond
+	farthest  = 250 * time.Millisecond // plans are for no later, but in a window that lasts longer
+	later     = 100 * time.Millisecond
+	late      = 50 * time.Millisecond // permits for no later are not worth a revocation
+)
+
+var _ throttle.Learner = (*Course)(nil)
+
+// Share has the course learn together with those of the processes that share its
+// lane through the limiter. One that does not learn by itself tells its answers, and
+// obeys, once another has begun.
+func (c *Course) Share(with throttle.Replicator, learns bool) {
+	c.mu.Lock()
+	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns}
+	c.setting.Shared = true
+	c.reset()
+	c.mu.Unlock()
+	with.Replicate(c)
+}
+
+// startShared has the calls of this process grow in flight, until something is
+// learned.
+func (c *Course) startShared() {
+	f := c.fleet
+	f.begun, f.met, f.facts, f.rate, f.every = false, false, nil, 0, 1
+	c.begun, c.state = true, new(learn.New(c.setting))
+	c.most.Store(0) // the plan bounds them
+	c.steers.Store(true)
+	c.plan = c.planned(0)
+}
+
+// say tells the others at once.
+func (c *Course) say(words []byte) {
+	c.fleet.words = append(c.fleet.words, words...)
+	c.fleet.replicator.Flush()
+}
+
+// Learns reports whether what follows a refusal is learned.
+func (c *Course) Learns() bool {
+	if c.fleet == nil || !c.fleet.obeys {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fleet.begun
+}
+
+// together tells whether the state is that of all processes.
+func (c *Course) together() bool { return c.fleet != nil && c.fleet.begun }
+
+// clock returns an instant by the clock of the state.
+func (c *Course) clock(at throttle.Instant) throttle.Instant {
+	if c.together() && at > 0 {
+		return at.Add(c.fleet.view.ClockOffset)
+	}
+	return at
+}
+
+// granted returns the latest ordinal by the state's count. Of those that the store let
+// go some are to come, and others may have gone since: at the rate in force.
+func (c *Course) granted(now throttle.Instant) int64 {
+	if !c.together() {
+		return c.Look().Ordinal()
+	}
+	f := c.fleet
+	since := f.rate * min(c.clock(now).Sub(f.view.Last).Seconds(), 0.25)
+	return max(0, f.view.Ordinal+int64(math.Round(max(since, float64(-2*f.view.Replicas)))))
+}
+
+// planned returns the state's plan, by the lane's clock.
+func (c *Course) planned(now throttle.Instant) learn.Plan {
+	if c.fleet != nil && c.fleet.obeys && !c.fleet.begun {
+		return learn.Plan{}
+	}
+	p := c.state.Plan(c.clock(now), c.granted(now))
+	if !c.together() {
+		return p
+	}
+	shift(-c.fleet.view.ClockOffset, &p.Pause)
+	p.Hold, p.Sure, p.Asks = p.Pause, p.Pause, false // the store holds calls for told quotas
+	c.fleet.paced, c.fleet.every = p.Rate > 0 && !p.Bounded && !c.state.Episode, 1
+	if c.state.Settled(p) {
+		p.Most = 0
+		c.fleet.every = int64(max(1, min(cmp.Or(p.Rate, c.setting.Configured)/25, sample)))
+	}
+	p.Most = c.part(p.Most)
+	return p
+}
+
+// shift moves the instants that there are from one clock to another.
+func shift(by time.Duration, all ...*throttle.Instant) {
+	for _, at := range all {
+		if *at > 0 {
+			*at = at.Add(by)
+		}
+	}
+}
+
+// part returns this process's part of a bound of the lane's calls in flight, at least
+// one; zero: there is no bound.
+func (c *Course) part(most int) int {
+	if most == 0 || !c.together() {
+		return most
+	}
+	return max(1, int(float64(most)/c.fleet.share+0.5))
+}
+
+// note takes in an answer, while everybody is held or not, and reports whether it cannot wait for a call that goes
+// anyway.
+func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
+	at := turning{s.Cut, s.Episode}
+	news := fact.Ordinal > s.Cut || !f.begun
+	if urgent = news && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
+		f.said = at
+		f.revoke = f.revoke || fact.Refused != s.Episode // an episode begins, or ends
+	}
+	if !fact.Refused && !urgent && !f.telling(&fact) {
+		return false
+	}
+	fact.Quotas = slices.Clone(fact.Quotas)
+	if len(f.facts) == mostFacts {
+		f.facts = slices.Delete(f.facts, 0, 1)
+	}
+	f.facts = append(f.facts, fact)
+	if !urgent && (len(f.facts) == 1 || fact.Refused) {
+		f.linger(fact.Refused, held)
+	}
+	return urgent
+}
+
+// telling reports whether the service of a call is told to the others.
+func (f *fleet) telling(fact *learn.Fact) bool {
+	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
+		return fact.Ordinal%sample == 0
+	}
+	return fact.Ordinal%f.every == 0 // below a learned rate, those who did not wait show how little is asked
+}
+
+// linger has what is to be told wait no longer than a moment for a call that goes
+// anyway. While a rate is in force such calls go; otherwise everybody may be
+// waiting for what is to be told.
+func (f *fleet) linger(refused, held bool) {
+	d := soon
+	switch {
+	case refused: // what was served is counted without it
+		d = atOnce
+	case f.paced && !held:
+		d = later
+	}
+	if f.timer == nil {
+		f.timer = time.AfterFunc(d, f.replicator.Flush)
+	} else {
+		f.timer.Reset(d)
+	}
+}
+
+// observeShared is observe in a fleet.
+func (c *Course) observeShared(now throttle.Instant, a *Answer) {
+	c.mu.Lock()
+	given := c.given(a.ID)
+	f, unheard := c.fact(now, a)
+	s, urgent := c.fleet, false
+	switch {
+	case !a.Served && !a.Refused:
+		if unheard && s.begun && given > 0 {
+			s.words = learn.AppendUntold(s.words, given)
+		}
+	case s.obeys && !s.begun:
+	case s.begun || a.Refused || len(a.Quotas) > 0:
+		if !s.begun && !s.met {
+			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
+		}
+		f.Ordinal, f.Flying = given, c.flying(&f)
+		if s.paced { // each waits for the store: that is no wait for a permit
+			f.Waited = a.waited(2 * s.view.RoundTrip)
+		}
+		quickens := c.quickens(f, now)
+		if quickens {
+			s.quickens = now.Add(brake)
+		}
+		urgent = s.note(c.state, f, c.hold() > now) || quickens
+		s.met = true
+	case !c.state.Quiet(&f):
+		*c.state = learn.Observe(*c.state, &f, now)
+		c.replan(now)
+	}
+	if urgent {
+		if a.Refused || !s.begun {
+			s.braked = now.Add(brake)
+		}
+		s.replicator.Flush()
+	}
+	c.mu.Unlock()
+}
+
+// quickens reports whether an answer raises the rate so much that the permits which
+// processes hold are for far too late: all of them could go in half the time.
+func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
+	s := c.fleet
+	ahead := s.view.Last.Sub(c.clock(now))
+	if !s.begun || s.every > 1 || f.Refused || len(f.Quotas) == 0 || ahead < late {
+		return false
+	}
+	held := max(s.view.Ordinal-f.Ordinal, 1)
+	shift(s.view.ClockOffset, &f.Departed, &f.Landed)
+	f.Granted = s.view.Ordinal
+	next := learn.Observe(*c.state, &f, c.clock(now))
+	p := next.Plan(c.clock(now), s.view.Ordinal)
+	rate := cmp.Or(p.Rate, math.Inf(1))
+	if set := c.setting.Configured; set > 0 {
+		rate = min(rate, set) // the configured limits hold them all the same
+	}
+	return p.Hold <= c.clock(now) && rate*ahead.Seconds() > 2*float64(held)
+}
+
+// flying returns how many calls of all processes had left, when one of this process
+// did, and were not heard of: as many as leave until that one is.
+func (c *Course) flying(f *learn.Fact) int {
+	own := float64(f.Flying)
+	if c.fleet.rate == 0 {
+		return max(1, int(own*c.fleet.share+0.5))
+	}
+	took := max(f.Landed.Sub(f.Departed).Seconds(), c.state.RTT)
+	return max(1, int(max(own, c.fleet.rate*took)+0.5))
+}
+
+// meeting returns what was known before the first fact that is told.
+func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
+	s := c.state
+	m := &learn.Meeting{Took: time.Duration(s.RTT * 1e9), First: s.End.At, Cap: float64(f.Flying) * c.fleet.share}
+	if s.RTT == 0 {
+		m.Took, m.First = f.Landed.Sub(f.Departed), f.Departed
+	}
+	last := c.Look().Ordinal()
+	for i, mark := range s.Pace {
+		m.Pace[i], m.Back[i] = mark.At, int64(float64(last-mark.Ordinal)*c.fleet.share)
+	}
+	shift(c.fleet.view.ClockOffset, &m.First, &m.Pace[0], &m.Pace[1])
+	return m
+}
+
+// departed notes a departure, and returns its ordinal, zero if the store counted it
+// not.
+func (f *fleet) departed(now throttle.Instant, n int64) (given int64) {
+	if given = f.replicator.Ordinal(); given > 0 {
+		return given
+	}
+	f.free++
+	if !f.begun && (n >= 8 && n&(n-1) == 0 || now.Sub(f.spoke) > pulse) {
+		f.spoke = now
+		f.replicator.Flush()
+	}
+	return 0
+}
+
+// Propose implements [throttle.Learner].
+func (c *Course) Propose(v throttle.FleetState) (w throttle.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fleet
+	f.see(v)
+	f.local = c.Look().Ordinal()
+	now := v.Now.Add(-v.ClockOffset)
+	w.Data, f.words = f.words, nil
+	if f.begun { // otherwise nobody has counted them
+		for _, lapsed := range v.Canceled {
+			w.Data = learn.AppendLapsed(w.Data, lapsed.First, lapsed.Count)
+		}
+	}
+	for i := range f.facts {
+		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
+			shift(v.ClockOffset, &fact.Departed, &fact.Landed, &fact.Until)
+			w.Data = learn.AppendFact(w.Data, fact)
+		}
+	}
+	w.Uncounted, w.Revoke = f.free, f.revoke
+	f.facts, f.free, f.revoke = f.facts[:0], 0, false
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	return w
+}
+
+// see notes how the lane stands, and which part of its departures are here.
+func (f *fleet) see(v throttle.FleetState) {
+	if f.view.Ordinal == 0 && f.local < 8 {
+		f.share = float64(max(v.Replicas, 1)) // nothing better is known
+	}
+	f.view = v
+	all, own := v.Ordinal-f.base[0], f.local-f.base[1]
+	if own < 8 || all <= 0 {
+		return
+	}
+	f.share = max(1, float64(all)/float64(own))
+	if own >= 64 {
+		f.base = [2]int64{v.Ordinal - all/2, f.local - own/2}
+	}
+}
+
+// Apply implements [throttle.Learner].
+func (c *Course) Apply(told []byte, ordinal int64, at throttle.Instant) {
+	c.mu.Lock()
+	if c.fleet.braked = 0; !c.fleet.begun {
+		c.begins()
+	}
+	c.state.Setting = c.setting
+	c.state.Hear(told, ordinal, at)
+	c.heard()
+	now := at.Add(-c.fleet.view.ClockOffset)
+	n := c.changed(now)
+	c.mu.Unlock()
+	if (n.Event || n.Line) && c.tell != nil {
+		c.tell.Learned(context.Background(), n)
+	}
+}
+
+// begins makes the state that of all.
+func (c *Course) begins() {
+	c.fleet.begun, c.state = true, new(learn.New(c.setting))
+}
+
+// heard follows a state that has changed.
+func (c *Course) heard() {
+	f := c.fleet
+	if *c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
+		c.reset()
+		return
+	}
+	c.replan(f.view.Now.Add(-f.view.ClockOffset))
+}
+
+// Snapshot implements [throttle.Learner].
+func (c *Course) Snapshot() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := learn.New(c.setting)
+	if c.fleet.begun {
+		s = *c.state
+	}
+	b, _ := s.AppendBinary(nil) // never an error
+	return b
+}
+
+// Restore implements [throttle.Learner].
+func (c *Course) Restore(learned []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begins()
+	_ = c.state.UnmarshalBinary(learned) // of another version, or garbage: as new
+	c.state.Setting = c.setting
+	c.heard()
+}
+
+// planNext returns the plan for the next departure that the store lets go. That leaves
+// after the last one, which may be to come, so the plan is for the state of the
+// vendor's quota then. The rest of a window is spread from the last departure on.
+// Otherwise more permits would be promised than the window has time for, and some would
+// depart in the next one.
+func (c *Course) planNext(v throttle.FleetState) learn.Plan {
+	granted := v.Ordinal
+	if v.Last <= v.Now {
+		granted = c.granted(v.Now.Add(-v.ClockOffset))
+	}
+	for _, back := range v.Canceled { // the call that this plan is for gives them back
+		granted -= back.Count
+	}
+	at := min(v.Last, v.Now.Add(farthest))
+	if v.Last < c.state.Ends(v.Now) {
+		at = v.Last
+	}
+	return c.state.Plan(max(v.Now, at), granted)
+}
+
+// Pacing implements [throttle.Learner].
+func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fleet
+	f.see(v)
+	if !f.begun {
+		return throttle.Pacing{}
+	}
+	now := v.Now.Add(-v.ClockOffset)
+	if c.state.Behind(v.Now) && now.Sub(f.stepped) > pulse {
+		f.stepped = now
+		c.say(learn.AppendStep(nil))
+	}
+	p := c.planNext(v)
+	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
+		f.quickens, f.revoke = 0, true
+		c.say(learn.AppendLapsed(nil, 0, 0)) // nothing new, but only a word revokes
+	}
+	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
+		f.rate = p.Rate
+	}
+	c.replan(now)
+	pace := throttle.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since}
+	if f.rate > 0 {
+		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
+	}
+	if p.Asks {
+		pace.NotBefore = p.Sure
+	}
+	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
+	return pace
+}

@@ -1,0 +1,143 @@
+package course_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A counter is a store that counts departures, and takes nothing that is told.
+type counter struct{ ordinal int64 }
+
+func (*counter) Replicate(throttle.Learner) {}
+func (*counter) Flush()                     {}
+func (c *counter) Ordinal() int64           { c.ordinal++; return c.ordinal }
+
+// A fleet that was told its limit tells little: nothing of permits that came void before
+// anybody was refused or told of a quota, and of a vendor that tells quotas with each
+// answer one answer in eight.
+func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
+	r.Share(new(counter), true)
+	view := throttle.FleetState{Now: dawn, Replicas: 2, Canceled: []throttle.OrdinalRange{{First: 1, Count: 2}}}
+	if told := r.Propose(view); len(told.Data) > 0 {
+		t.Errorf("before anything was told, permits that came void are told in %d bytes", len(told.Data))
+	}
+	words := 0
+	for i := range throttle.Instant(80) {
+		now := dawn + i*10_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", i)
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 1000, Remaining: 900, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view = throttle.FleetState{Now: now, Ordinal: int64(i + 1), Replicas: 2}
+		if told := r.Propose(view); len(told.Data) > 0 {
+			words++
+			r.Apply(told.Data, view.Ordinal, now+5_000_000)
+		}
+	}
+	if words < 9 || words > 12 {
+		t.Errorf("of 80 answers that told quotas %d were told, want one in eight", words)
+	}
+	view.Canceled = []throttle.OrdinalRange{{First: 1, Count: 2}}
+	if told := r.Propose(view); len(told.Data) == 0 {
+		t.Error("once the fleet has begun to learn, permits that came void are not told")
+	}
+}
+
+// A fleet that goes at a rate which the vendor told, far below its configured limit, tells
+// more of its few answers than one in eight: others may use the same quota.
+func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
+	r.Share(new(counter), true)
+	calls, words := 0, 0
+	for i := range throttle.Instant(300) {
+		now := dawn + i*50_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			continue
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 40, Remaining: 20, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		if i == 0 {
+			a.Served, a.Refused = false, true
+			a.Quotas[0].Remaining = 0
+		}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view := throttle.FleetState{Now: now, Ordinal: int64(i + 1), Last: now, Replicas: 2}
+		told := r.Propose(view)
+		if len(told.Data) > 0 {
+			r.Apply(told.Data, view.Ordinal, now+5_000_000)
+		}
+		r.Pacing(view)
+		if i >= 200 {
+			if calls++; len(told.Data) > 0 {
+				words++
+			}
+		}
+	}
+	if calls < 50 || words < calls/4 {
+		t.Errorf("of %d answers %d were told, want a fourth at least", calls, words)
+	}
+}
+
+// A level that held everybody is full again. Permits that were let go for seconds to come
+// are revoked, though no rate was in force.
+func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Share(new(counter), true)
+	view := throttle.FleetState{Replicas: 8}
+	answer := func(now throttle.Instant, left float64) throttle.Entry {
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("nobody departs with %v left", left)
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: left, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view.Now, view.Ordinal = now+5_000_000, view.Ordinal+1
+		told := r.Propose(view)
+		r.Apply(told.Data, view.Ordinal, view.Now)
+		r.Pacing(view)
+		return told
+	}
+	now := dawn
+	for i := range throttle.Instant(8) {
+		now = dawn + i*10_000_000
+		answer(now, float64(8-i))
+	}
+	view.Last, view.Ordinal = now+2_000_000_000, view.Ordinal+7
+	if p := r.Pacing(view); p.Interval > 0 {
+		t.Fatalf("with one left the pace is %+v, want none", p)
+	}
+	answer(now+200_000_000, 19)
+	if told := r.Propose(view); !told.Revoke {
+		t.Error("permits for two seconds to come are kept, though 19 calls can go at once")
+	}
+}
+
+// Permits that the configured limit has let go for seconds to come are not revoked for a
+// vendor that tells that much is left.
+func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
+	r.Share(new(counter), true)
+	view := throttle.FleetState{Replicas: 8}
+	for i := range throttle.Instant(50) {
+		now := dawn + i*100_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", i)
+		}
+		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: 199, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view.Now, view.Ordinal, view.Last = now+5_000_000, int64(i+9), now+800_000_000
+		told := r.Propose(view)
+		r.Apply(told.Data, view.Ordinal, view.Now)
+		r.Pacing(view)
+		if told := r.Propose(view); i > 0 && told.Revoke {
+			t.Fatalf("after answer %d the permits of eight processes are revoked", i)
+		}
+	}
+}

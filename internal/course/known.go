@@ -1,0 +1,112 @@
+package course
+
+import (
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Recall makes a new course one that goes on with what was learned before.
+func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fleet != nil {
+		c.say(learn.AppendMemory(nil, m))
+		return
+	}
+	s := learn.New(c.setting)
+	if s.Import(m); s.Mode == learn.Start {
+		return
+	}
+	c.begun, c.state = true, &s
+	c.replan(now)
+	c.told = c.state.Known(c.plan)
+	c.logged = c.told
+}
+
+// Export returns what was learned, for a later course. It returns false if
+// nothing is sure.
+func (c *Course) Export() (learn.Memory, bool) {
+	if c == nil {
+		return learn.Memory{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.begun {
+		return learn.Memory{}, false
+	}
+	return c.state.Export()
+}
+
+// Known returns what was learned. The zero value says that nothing is sure.
+func (c *Course) Known() learn.Known {
+	if !c.Steers() {
+		return learn.Known{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.Known(c.plan)
+}
+
+// Learned returns what was learned, and the plan in force, for the simulator.
+func (c *Course) Learned() (learn.State, learn.Plan) {
+	if c == nil {
+		return learn.State{}, learn.Plan{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.state, c.plan
+}
+
+// A Report is an estimate, and where it is due.
+type Report struct {
+	Known       learn.Known
+	Event, Line bool // to the span of a call, to the log
+}
+
+// changed returns the report that is due. An event is due if the estimate differs by
+// a tenth from that of the last event. The first estimates of a search may be many times
+// too high, and the next refusals correct them. So a line of log is due only if the
+// estimate is narrow, has stood for a while, and differs from the last line.
+func (c *Course) changed(now throttle.Instant) (r Report) {
+	if !c.begun {
+		return Report{}
+	}
+	k := c.state.Known(c.plan)
+	if k.Probing = false; k == (learn.Known{}) { // a probe is not reported
+		return Report{}
+	}
+	if r.Known = k; now.Sub(c.toldAt) >= tellEvery && !near(k, c.told, 0.1) {
+		r.Event, c.told, c.toldAt = true, k, now
+	}
+	if !near(k, c.standing, standingWithin) || !c.state.Narrow(k) {
+		c.standing, c.stands = k, now
+	}
+	if now.Sub(c.stands) >= standsFor && !near(k, c.logged, logChange) {
+		r.Line, c.logged = true, k
+	}
+	return r
+}
+
+// near reports whether k differs from an earlier estimate by no more than a share of that.
+func near(k, known learn.Known, share float64) bool {
+	return math.Abs(k.Rate-known.Rate) <= known.Rate*share && (k.InFlight == 0) == (known.InFlight == 0) &&
+		math.Abs(float64(k.InFlight-known.InFlight)) <= float64(known.InFlight)*share
+}
+
+// An estimate is logged when it has been narrow and within a fifth for standsFor, if it
+// differs by more than a quarter from the estimate that was logged last.
+const (
+	standsFor      = 10 * time.Second
+	standingWithin = 0.2
+	logChange      = 0.25
+)
+
+// tellEvery is the shortest time between two events of one lane. A limit that
+// changes is news, but the steps of a search are not.
+const tellEvery = 5 * time.Second

@@ -1,0 +1,30 @@
+package course
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// SettingOf returns what the learner needs of the configured limits: the
+// slowest of those of up to a minute. Refusals concern that one.
+func SettingOf(limits []throttle.Limit) learn.Setting {
+	var set learn.Setting
+	if len(limits) > 0 {
+		set.Configured = math.Inf(1)
+	}
+	for _, limit := range limits {
+		rate := limit.PerSecond()
+		if cmp.Or(limit.Unit, "requests") != "requests" || limit.Per > time.Minute || rate >= set.Configured {
+			continue
+		}
+		set.Configured, set.Burst = rate, float64(max(limit.Burst, 1))
+		if limit.Algorithm != throttle.AlgorithmTokenBucket && limit.Algorithm != throttle.AlgorithmGCRA && limit.Algorithm != throttle.AlgorithmLeakyBucket {
+			set.Burst = float64(limit.Permits)
+		}
+	}
+	return set
+}

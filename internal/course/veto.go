@@ -1,0 +1,254 @@
+package course
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+const (
+	// patience is how long a call may be without an answer while the number of
+	// calls in flight still grows. Then more calls are let go, as if it had been
+	// answered. A vendor refuses faster than it serves, and a slow vendor must not
+	// be asked one call at a time.
+	patience = 100 * time.Millisecond
+	// sample is how many departures lie between two that are timed while nobody
+	// waits.
+	sample = 8
+)
+
+// Calm reports whether nothing that was learned holds a call.
+func (c *Course) Calm() bool { return c == nil || !c.steers.Load() && !c.full() }
+
+// Steers reports whether the plan decides.
+func (c *Course) Steers() bool { return c != nil && c.steers.Load() }
+
+// full reports whether as many calls are in flight as may be until the plan decides.
+func (c *Course) full() bool {
+	most := c.most.Load()
+	return most > 0 && int64(c.Look().Flying()) >= most
+}
+
+// Depart counts one more call in flight while the plan does not decide. It returns
+// false if as many are in flight as may be.
+func (c *Course) Depart(now throttle.Instant) bool {
+	if c == nil {
+		return true
+	}
+	most := c.most.Load()
+	v, ok := c.flights.Depart(most)
+	if ok && most > 0 && v.Flying() == 1 {
+		c.news.Store(int64(now))
+	}
+	return ok
+}
+
+// Refresh implements the veto of a gate: it brings the plan up to an instant.
+func (c *Course) Refresh(now throttle.Instant) {
+	switch {
+	case !c.steers.Load():
+		if c.full() && c.silent(now) {
+			c.begin(&learn.Fact{})
+			c.raise(now)
+		}
+		return
+	case c.plan.Told:
+		c.replan(now)
+	}
+	if c.slow(now) {
+		c.raise(now)
+	}
+}
+
+// Ask implements the veto of a gate.
+func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
+	f := throttle.Forecast{Reason: throttle.ReasonConcurrency, Limit: learnedLimit}
+	if !c.steers.Load() {
+		if t.ID != 0 && c.full() && !c.silent(t.Now) {
+			f.At = c.retries()
+		}
+		return f, nil
+	}
+	if f.At = c.held(t); f.At > t.Now && (f.At <= c.hold() || c.crowded(t.Now) <= t.Now) {
+		f.Reason = throttle.ReasonRate
+	}
+	return f, nil
+}
+
+// Board implements the veto of a gate.
+func (c *Course) Board(t flight.Turn) throttle.Instant {
+	if !c.steers.Load() {
+		if !c.Depart(t.Now) {
+			return t.Now.Add(patience)
+		}
+		return 0
+	}
+	at := t.Charged
+	if c.pace != nil {
+		since := t.Since
+		if c.setting.Configured > 0 { // otherwise the limiter holds nobody, and answers now
+			since = max(since, at)
+		}
+		if paced, err := c.pace.Take(t.Now, throttle.Request{N: 1, Since: since}); err == nil {
+			at = min(paced, t.Now)
+		}
+	}
+	t.Call.Seen, _ = c.flights.Depart(0)
+	if c.fleet != nil {
+		t.Call.Given = c.fleet.departed(t.Now, t.Call.Seen.Ordinal())
+	}
+	c.left = t.Now
+	if t.Call.Seen.Flying() == 1 {
+		c.news.Store(int64(t.Now))
+	}
+	if c.plan.Told {
+		c.replan(t.Now)
+	}
+	return at
+}
+
+// Leave implements the veto of a gate.
+func (c *Course) Leave(t flight.Turn) {
+	c.flights.Answered()
+	if c.pace != nil && t.Call != nil && t.Call.Seen != 0 {
+		c.pace.Refund(t.Now, t.Charged, throttle.Request{N: 1, Since: t.Since})
+	}
+}
+
+// Room implements the veto of a gate. Permits that are fetched for more calls than may depart would
+// be void, and were counted.
+func (c *Course) Room(now throttle.Instant, n int) int {
+	switch {
+	case !c.together(): // it also asks what others have learned
+		return n
+	case c.hold() > now:
+		return 0
+	case c.plan.Most == 0:
+		return n
+	}
+	flying := c.Look().Flying()
+	if c.plan.Since > 0 {
+		flying, _ = c.recent(now, flight.Lease(0))
+	}
+	return min(n, max(0, c.plan.Most-flying))
+}
+
+// learnedLimit is the name of the learned limit in errors and spans.
+const learnedLimit = "learned"
+
+// retries returns when more calls are let go though no answer came.
+func (c *Course) retries() throttle.Instant {
+	return throttle.Instant(c.news.Load()).Add(patience)
+}
+
+// silent reports whether no answer came for a while.
+func (c *Course) silent(now throttle.Instant) bool { return c.retries() <= now }
+
+// raise lets one more call be in flight.
+func (c *Course) raise(now throttle.Instant) {
+	if c.together() {
+		c.say(learn.AppendHurry(nil))
+	} else {
+		c.state.Hurry()
+	}
+	c.news.Store(int64(now))
+	c.replan(now)
+}
+
+// slow reports whether the bound of calls in flight still grows, is reached,
+// and none of them was answered for a while.
+func (c *Course) slow(now throttle.Instant) bool {
+	return c.grows() && c.Look().Flying() >= c.plan.Most && c.silent(now)
+}
+
+// grows reports whether the plan's bound of calls in flight is the one that
+// grows until the first refusal.
+func (c *Course) grows() bool {
+	return c.state.Mode == learn.Start && c.plan.Most == c.part(max(1, int(c.state.Cap)))
+}
+
+// held returns the instant since which, or until which, what was learned holds
+// a call. It is the learner's guess.
+func (c *Course) held(t flight.Turn) throttle.Instant {
+	due := c.hold()
+	if due > t.Now {
+		c.heldTo = due
+		return due
+	}
+	if t.ID == 0 {
+		return 0
+	}
+	if at := c.crowded(t.Now); at > t.Now {
+		c.heldTo = throttle.Never
+		return at
+	}
+	if c.heldTo > 0 {
+		c.opened, c.heldTo = min(c.heldTo, t.Now), 0
+	}
+	due = max(due, c.opened)
+	if c.pace != nil {
+		one := throttle.Request{N: 1, Since: max(t.Since, due)}
+		due = max(due, c.pace.Forecast(t.Now, one).At)
+	}
+	return due
+}
+
+// hold returns the instant before which nobody departs. An answer is not waited
+// for without end.
+func (c *Course) hold() throttle.Instant {
+	hold := c.plan.Hold
+	if c.plan.Asks {
+		hold = max(c.plan.Sure, c.left.Add(flight.Lease(0)))
+	}
+	if c.fleet != nil {
+		hold = max(hold, c.fleet.braked)
+	}
+	return hold
+}
+
+// crowded returns when fewer calls will be in flight than the plan's bound.
+// That is when one lands. If the next call waits for the answer of a probe, it
+// is at the latest when the probe was without an answer for too long.
+func (c *Course) crowded(now throttle.Instant) throttle.Instant {
+	if c.plan.Most == 0 {
+		return now
+	}
+	lease := flight.Lease(0)
+	if c.plan.Since == 0 {
+		if c.Look().Flying() < c.plan.Most {
+			return now
+		}
+		switch {
+		case c.grows():
+			return c.retries()
+		case c.state.Mode != learn.Trial:
+			return throttle.Never
+		}
+		// Nobody knows yet that calls in flight count: a call that takes much
+		// longer than others must not stop them.
+		lease = flight.Lease(time.Duration(1e9 * c.state.RTT))
+	}
+	n, next := c.recent(now, lease)
+	if n < c.plan.Most {
+		return now
+	}
+	return next
+}
+
+// recent returns how many calls that the plan's bound concerns have been without an
+// answer for less than a lease, and when there will be one fewer.
+func (c *Course) recent(now throttle.Instant, lease time.Duration) (n int, fewer throttle.Instant) {
+	return c.flights.Recent(now, lease, func(f *flight.Call) bool {
+		return f.Seen.Ordinal() > c.forgot && c.numbered(f) > c.plan.Since
+	})
+}
+
+// numbered returns the ordinal of a call in flight by the state's count.
+func (c *Course) numbered(f *flight.Call) int64 {
+	if c.together() {
+		return f.Given
+	}
+	return f.Seen.Ordinal()
+}

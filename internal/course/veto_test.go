@@ -1,0 +1,74 @@
+package course_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A timer that rings late delays one call and none of those behind it: the rate that was
+// learned is kept.
+func TestLateTimersDoNotSlowALearnedRate(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Recall(dawn, learn.Memory{Version: 1, Rate: 200, Width: 0.03})
+	n := 0
+	for now := dawn; now < dawn.Add(10*time.Second); {
+		at, err := r.gate.Take(now, throttle.Request{N: 1, Since: dawn, ID: uint64(n + 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at > now {
+			now = at.Add(700 * time.Microsecond)
+			continue
+		}
+		n++
+	}
+	if n < 1990 || n > 2010 {
+		t.Errorf("%d calls left in ten seconds at 200/s", n)
+	}
+}
+
+// A call that waits for the answer to a probe is not late: the rate holds from the answer
+// on, and does not let several go at once.
+func TestCallsHeldForAnAnswerAreNotLate(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Recall(dawn, learn.Memory{Version: 1, Rate: 100, Width: 0.5})
+	now, id := dawn, uint64(0)
+	leave := func() (a course.Answer, ok bool) {
+		id++
+		at, err := r.gate.Take(now, throttle.Request{N: 1, Since: dawn, ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return course.Answer{ID: id, Seen: r.Look(), Departed: now, Others: true, Served: true}, at <= now
+	}
+	refused, _ := leave()
+	now = now.Add(5 * time.Millisecond)
+	refused.Served, refused.Refused = false, true
+	r.Refused(t.Context(), now, &refused)
+	refused.Refused = false
+	r.Landed(t.Context(), now, &refused)
+	var probe course.Answer
+	for ok := false; !ok; now = now.Add(time.Millisecond) {
+		probe, ok = leave()
+	}
+	for range 500 { // they wait for its answer
+		if _, ok := leave(); ok {
+			t.Fatal("a call left beside a probe")
+		}
+		now = now.Add(time.Millisecond)
+	}
+	r.Landed(t.Context(), now, &probe)
+	n := 0
+	for end := now.Add(30 * time.Millisecond); now < end; now = now.Add(100 * time.Microsecond) {
+		if _, ok := leave(); ok {
+			n++
+		}
+	}
+	if n > 2 { // at 50/s
+		t.Errorf("%d calls left within 30 ms of the answer, want two", n)
+	}
+}

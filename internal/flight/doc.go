@@ -1,0 +1,25 @@
+// Package flight keeps the calls in flight of one lane, in one [Table]. Whatever
+// holds calls because of others in flight asks it: the bound of calls in flight, a
+// quota that the server reports, the probe after a pause, and the learner.
+//
+// A call in flight passes three stages:
+//
+//	Board or Depart   it leaves
+//	Land              its answer begins, or it has failed
+//	Vacate            the body of its answer ends
+//
+// Most lanes only count. [Table.Depart] and [Table.Answered] cost one
+// compare-and-swap, and [Table.Occupy] and [Table.Vacate] another one, in lanes that
+// bound their calls in flight. Nothing is looked up, locked or allocated for that.
+//
+// If more must be known of a call than that it is in flight, [Table.Board] makes an
+// entry, a [Call], under the table's lock. Its ID finds it again, because the queue
+// that grants and returns turns knows nothing else of them; a pointer in the turn
+// would move every request to the heap. Entries that have landed are used again.
+//
+// A call may never be answered. [Lease] says for how long one is waited for. An
+// overdue call is counted no longer by [Table.Waiting] and [Table.Recent], but its
+// entry stays until it lands.
+//
+// The package decides nothing: it reads no clock, and knows no limits.
+package flight

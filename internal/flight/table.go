@@ -1,0 +1,235 @@
+package flight
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Patience is how long a call that others wait for may take at least. Then the next
+// one goes: an unanswered call is neither good nor bad.
+const Patience = time.Second
+
+// Lease returns for how long a call without an answer is waited for, if answers
+// usually take that long. It is four times as long, but at least [Patience] and at
+// most ten times that:
+//
+//	50 ms   1 s
+//	1 s     4 s
+//	1 min   10 s
+func Lease(usual time.Duration) time.Duration {
+	return min(max(Patience, 4*usual), 10*Patience)
+}
+
+// flyingBits is the number of bits in a Seen for the calls in flight: 16 million.
+const flyingBits = 24
+
+// A Seen is the state of a table when a call departed: how many calls had departed,
+// and how many of them were in flight, itself included. Zero belongs to a call that
+// did not depart.
+type Seen uint64
+
+// Ordinal returns the number of the departure.
+func (s Seen) Ordinal() int64 { return int64(s >> flyingBits) }
+
+// Flying returns the number of calls in flight.
+func (s Seen) Flying() int { return int(s & (1<<flyingBits - 1)) }
+
+// A Call is the entry of a call in flight.
+type Call struct {
+	ID    uint64
+	At    throttle.Instant // when it departed; never before that of an earlier entry
+	Seen  Seen             // for the learner; zero: it does not count there
+	Given int64            // its ordinal in the store of a fleet; zero: it has none
+	Probe uint64           // the closing of the gate after which it departed; zero: none
+
+	hangs      bool // it is overdue
+	prev, next *Call
+}
+
+// A Turn is a call that asks to depart, departs, or does not depart after all. It is
+// passed in registers.
+type Turn struct {
+	Now     throttle.Instant
+	Since   throttle.Instant // since when it may be charged
+	Charged throttle.Instant // when its permits were charged; not after Now; zero: it asks
+	ID      uint64           // zero: it is no call in flight
+	Call    *Call            // nil: it has no entry
+}
+
+// A Table holds the calls in flight of one lane. The zero value is empty. The methods
+// that count are safe for concurrent use; the others need the lock.
+type Table struct {
+	seen atomic.Uint64
+	open atomic.Int64 // calls whose answers have not ended
+	kept atomic.Int64 // entries
+
+	// The lock guards the entries, and what those know who decide by them: they see
+	// the same calls, and a call boards with all of them or with none.
+	sync.Mutex
+
+	calls   map[uint64]*Call
+	last    *Call         // in the order of departures
+	fresh   *Call         // the first that does not hang; nil: all do
+	waiting int           // calls from there on
+	usual   time.Duration // that an answer takes; zero: none came
+	spare   *Call         // entries to use again
+}
+
+// Look returns the state of the table.
+func (t *Table) Look() Seen { return Seen(t.seen.Load()) }
+
+// Depart counts one more call in flight. It returns false if as many are in flight
+// as may be; zero: any number may.
+func (t *Table) Depart(most int64) (Seen, bool) {
+	for {
+		v := t.seen.Load()
+		if most > 0 && int64(Seen(v).Flying()) >= most {
+			return Seen(v), false
+		}
+		if t.seen.CompareAndSwap(v, v+1<<flyingBits+1) {
+			return Seen(v + 1<<flyingBits + 1), true
+		}
+	}
+}
+
+// Answered counts one call fewer in flight.
+func (t *Table) Answered() {
+	for {
+		v := t.seen.Load()
+		if Seen(v).Flying() == 0 || t.seen.CompareAndSwap(v, v-1) {
+			return
+		}
+	}
+}
+
+// Pass counts a departure that is not in flight any more.
+func (t *Table) Pass() { t.seen.Add(1 << flyingBits) }
+
+// Start makes the table one of which a number of calls have departed.
+func (t *Table) Start(departed int64) { t.seen.Store(uint64(departed) << flyingBits) }
+
+// Occupy counts one more call whose answer will have to end. It returns false if
+// there are as many as may be; zero: any number may.
+func (t *Table) Occupy(most int64) bool {
+	for {
+		n := t.open.Load()
+		if most > 0 && n >= most {
+			return false
+		}
+		if t.open.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Vacate counts one fewer, and returns how many are left.
+func (t *Table) Vacate() (left int64) { return t.open.Add(-1) }
+
+// Occupied returns how many calls there are whose answers have not ended.
+func (t *Table) Occupied() int64 { return t.open.Load() }
+
+// Kept returns how many entries there are. It takes no lock.
+func (t *Table) Kept() int64 { return t.kept.Load() }
+
+// Board makes the entry of a call that departs now.
+func (t *Table) Board(now throttle.Instant, id uint64) *Call {
+	t.Leave(id) // nobody has landed it
+	c := t.spare
+	if c == nil {
+		c = new(Call)
+	}
+	t.spare = c.next
+	*c = Call{ID: id, At: now, prev: t.last}
+	if t.last != nil { // those who depart together may have read the clock in another order
+		c.At, t.last.next = max(now, t.last.At), c
+	}
+	t.last = c
+	if t.waiting++; t.fresh == nil {
+		t.fresh = c
+	}
+	if t.calls == nil {
+		t.calls = make(map[uint64]*Call)
+	}
+	t.calls[id] = c
+	t.kept.Add(1)
+	return c
+}
+
+// Find returns the entry of a call, or nil.
+func (t *Table) Find(id uint64) *Call { return t.calls[id] }
+
+// Last returns the entry of the call that departed last, or nil.
+func (t *Table) Last() *Call { return t.last }
+
+// Land removes the entry of a call that was answered now, or has failed. The call is
+// zero if it has none.
+func (t *Table) Land(now throttle.Instant, id uint64) Call {
+	c := t.Leave(id)
+	if c.ID == 0 {
+		return c
+	}
+	took := now.Sub(c.At)
+	if t.usual == 0 {
+		t.usual = took
+	}
+	t.usual += (took - t.usual) / 8 // as TCP smooths round trips: RFC 6298, section 2
+	return c
+}
+
+// Leave removes the entry of a call that does not depart after all.
+func (t *Table) Leave(id uint64) Call {
+	c := t.calls[id]
+	if c == nil {
+		return Call{}
+	}
+	delete(t.calls, id)
+	t.kept.Add(-1)
+	if !c.hangs {
+		t.waiting--
+	}
+	if t.fresh == c {
+		t.fresh = c.next
+	}
+	if c.prev != nil {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		t.last = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	left := *c
+	left.prev, left.next = nil, nil
+	*c = Call{next: t.spare}
+	t.spare = c
+	return left
+}
+
+// Waiting returns how many calls have an entry and are not overdue, by how long
+// answers take here. If there are any, there will be one fewer at an instant though no
+// answer comes; otherwise that is [throttle.Never].
+func (t *Table) Waiting(now throttle.Instant) (n int, fewer throttle.Instant) {
+	lease := Lease(t.usual)
+	for ; t.fresh != nil; t.fresh = t.fresh.next {
+		if over := t.fresh.At.Add(lease); over > now {
+			return t.waiting, over
+		}
+		t.fresh.hangs = true
+		t.waiting--
+	}
+	return 0, throttle.Never
+}
+
+// Recent is Waiting for a lease of the caller's, and for the calls that it counts.
+func (t *Table) Recent(now throttle.Instant, lease time.Duration, counts func(*Call) bool) (n int, fewer throttle.Instant) {
+	fewer = throttle.Never
+	for c := t.last; c != nil && c.At.Add(lease) > now; c = c.prev {
+		if counts(c) {
+			n, fewer = n+1, c.At.Add(lease)
+		}
+	}
+	return n, fewer
+}

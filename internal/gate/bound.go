@@ -1,0 +1,110 @@
+package gate
+
+import (
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A bound is the veto of the most calls that may be in flight at a time, in this
+// process and in all that share its store. A call counts until its answer has ended.
+type bound struct {
+	quiet
+	flights *flight.Table
+	most    int64            // zero: any number in this process
+	fleet   throttle.Flights // nil: any number in all processes
+}
+
+// Bind bounds the calls in flight in this process, and together with others: zero and
+// nil mean any number. It is called before the first Take.
+func (g *Gate) Bind(most int, fleet throttle.Flights) {
+	g.bound.most, g.bound.fleet = int64(max(most, 0)), fleet
+	g.list()
+	if fleet != nil {
+		fleet.Notify(g.waker())
+	}
+}
+
+// Bounded reports whether the calls in flight are bounded.
+func (g *Gate) Bounded() bool { return g.bound.holds() }
+
+// InFlight returns the number of calls in flight, if it is bounded.
+func (g *Gate) InFlight() int { return int(g.flights.Occupied()) }
+
+// Flights returns how many calls may be in flight as a part of those of all processes.
+// It is nil if they are not bounded together.
+func (g *Gate) Flights() *throttle.FlightState {
+	if g.bound.fleet == nil {
+		return nil
+	}
+	s := g.bound.fleet.State()
+	return &s
+}
+
+// Vacate says that the answer of a call has ended, in a lane that bounds its calls in
+// flight.
+func (g *Gate) Vacate() {
+	if !g.bound.vacate() {
+		return
+	}
+	if wake := g.waker(); wake != nil {
+		wake()
+	}
+}
+
+// holds reports whether there is a bound at all.
+func (b *bound) holds() bool { return b.most > 0 || b.fleet != nil }
+
+// room returns for how many of n calls there is room. The error says that there will
+// be none until the store is back.
+func (b *bound) room(n int) (int, error) {
+	if b.most > 0 {
+		n = min(n, int(max(0, b.most-b.flights.Occupied())))
+	}
+	if b.fleet == nil || n == 0 {
+		return n, nil
+	}
+	left, err := b.fleet.Room()
+	return min(n, left), err
+}
+
+// Ask implements veto.
+func (b *bound) Ask(t flight.Turn) (throttle.Forecast, error) {
+	if t.ID == 0 {
+		return throttle.Forecast{}, nil
+	}
+	if n, err := b.room(1); n == 0 {
+		return throttle.Forecast{At: throttle.Never, Reason: throttle.ReasonConcurrency}, err
+	}
+	return throttle.Forecast{}, nil
+}
+
+// Board implements veto.
+func (b *bound) Board(flight.Turn) throttle.Instant {
+	if !b.flights.Occupy(b.most) {
+		return throttle.Never
+	}
+	if b.fleet != nil && !b.fleet.Board() {
+		b.flights.Vacate()
+		return throttle.Never
+	}
+	return 0
+}
+
+// Leave implements veto.
+func (b *bound) Leave(flight.Turn) { b.vacate() }
+
+// vacate counts one call fewer, and reports whether somebody may have been held
+// because the lane was full.
+func (b *bound) vacate() (wasFull bool) {
+	wasFull = b.flights.Vacate() == b.most-1
+	if b.fleet != nil && b.fleet.Land() {
+		return true
+	}
+	return wasFull
+}
+
+// Room implements veto.
+func (b *bound) Room(_ throttle.Instant, n int) int {
+	n, _ = b.room(n)
+	return n
+}

@@ -1,0 +1,82 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// The next call departs in the moment in which one ends. Who gives up in line takes no
+// place, nor does a call that did not depart after all.
+func TestBoundLetsTheNextGoWhenOneEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lineOf(t, func(g *Gate) { g.Bind(2, nil) })
+		l.want(0)
+		l.want(0)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, at, err := l.depart(ctx); err == nil || at > 20*time.Millisecond {
+			t.Errorf("a third call departed after %v, %v", at, err)
+		}
+		time.AfterFunc(30*time.Millisecond, l.Vacate)
+		l.want(at(20, 30))
+		time.AfterFunc(10*time.Millisecond, func() {
+			l.Refund(l.Now(), l.Now(), l.request(1))
+			l.waker()()
+		})
+		l.want(at(20, 30, 10))
+		if n := l.InFlight(); n != 2 {
+			t.Errorf("%d in flight, want 2", n)
+		}
+	})
+}
+
+// While the store of a fleet's bound is lost its error rejects.
+func TestBoundRejectsWhileItsStoreIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := errors.New("lost")
+		l := lineOf(t, func(g *Gate) { g.Bind(0, &lostSlots{err: lost}) })
+		if _, _, err := l.depart(t.Context()); !errors.Is(err, lost) || l.InFlight() != 0 {
+			t.Errorf("depart = %v with %d in flight, want %v", err, l.InFlight(), lost)
+		}
+	})
+}
+
+// A call for which the store has no slot after all counts nowhere.
+func TestBoundCountsNoCallThatItsStoreRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lineOf(t, func(g *Gate) { g.Bind(5, &takenSlots{}) })
+		now := l.Now()
+		if at, err := l.Take(now, l.request(1)); at != throttle.Never || err != nil || l.InFlight() != 0 {
+			t.Errorf("Take = %v, %v with %d in flight, want %v and none", at, err, l.InFlight(), throttle.Never)
+		}
+	})
+}
+
+// TakenSlots are those of a store that seems to have room.
+type takenSlots struct{ fakeSlots }
+
+func (s *takenSlots) Room() (int, error) { return 1, nil }
+
+// LostSlots are those of a store that does not answer.
+type lostSlots struct {
+	fakeSlots
+	err error
+}
+
+func (s *lostSlots) Room() (int, error) { return 0, s.err }
+
+func (s *lostSlots) Await(int) {}
+
+// at returns the sum of some milliseconds, less the one by which a wait ends before its
+// deadline.
+func at(all ...time.Duration) (sum time.Duration) {
+	for _, d := range all {
+		sum += d * time.Millisecond
+	}
+	return sum - time.Millisecond
+}

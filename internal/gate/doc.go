@@ -1,0 +1,28 @@
+// Package gate holds what stands between a lane's queue and the limiter of its limits.
+// A [Gate] is a [throttle.Limiter] itself: the store's limiter and, in front of it, a
+// list of vetoes, each of which may hold a call:
+//
+//	pause    the server has asked for a longer pause than callers wait through
+//	bound    as many calls are in flight as may be, here or in all processes
+//	quotas   what answers report to be left of a quota is in flight
+//	course   what was learned from answers, see package course
+//
+// A call departs if all of them and the limiter allow it. [Gate.Take] asks the vetoes
+// in this order, then the limiter, and then boards with each. If one does not let it
+// board after all, those before it take it back, and the limiter takes back its permits:
+//
+//	ask, ask, ask, ask, Take, board, board, refused: leave, leave, Refund
+//
+// All of this is done under one lock, that of the lane's table of calls in flight, so a
+// call is counted by all vetoes or by none. [Gate.Refund] is the same undo.
+//
+// Most lanes have learned nothing and bound nothing. Their gate is calm: a departure
+// costs the limiter's Take and one compare-and-swap, no lock and no allocation.
+//
+// Only a pause is certain. [Gate.Forecast], on which callers are rejected, takes from
+// the other vetoes the reason of a wait and no instant.
+//
+// The answers go the other way. [Gate.Refused] and [Gate.Landed] pass them to the
+// course, and take the call off the table. A call that landed may let others go: then
+// those in line are woken.
+package gate

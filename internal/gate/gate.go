@@ -1,0 +1,327 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Gate is the limiter of a lane: the store's limiter and, in front of it, a list of
+// vetoes. A call departs if all of them and the limiter allow it.
+type Gate struct {
+	throttle.Limiter
+	flights *flight.Table
+	started time.Time                           // when the gate read the wall clock
+	store   atomic.Pointer[throttle.StoreState] // as the limiter sent it last; nil: there is no store
+
+	vetoes []veto // those that there are, in the order in which they are asked
+	pause  pause
+	bound  bound
+	quotas *quotas        // nil: nobody waits for their resets
+	course *course.Course // nil: the lane does not learn
+	asks   bool           // the bound or the quotas are asked for each call
+
+	wake func() // under the lock of the flights
+}
+
+// A veto may hold calls. It is asked with the lock of the lane's flights held.
+type veto interface {
+	// Refresh brings the veto up to an instant at which a call asks to depart.
+	Refresh(now throttle.Instant)
+	// Ask returns since when a call may depart. After now, it is until when the call is
+	// held, and why. The error rejects the call. Nothing is spent.
+	Ask(t flight.Turn) (throttle.Forecast, error)
+	// Board counts a call that departs, and returns when its permits count as charged.
+	// After now, the call may not depart, and is not counted.
+	Board(t flight.Turn) throttle.Instant
+	// Leave takes back what Board has counted.
+	Leave(t flight.Turn)
+	// Room returns how many of n calls in line may depart, as far as is known.
+	Room(now throttle.Instant, n int) int
+}
+
+// A quiet veto counts nothing: vetoes embed it for what they have no need of.
+type quiet struct{}
+
+func (quiet) Refresh(throttle.Instant)           {}
+func (quiet) Board(flight.Turn) throttle.Instant { return 0 }
+func (quiet) Leave(flight.Turn)                  {}
+func (quiet) Room(_ throttle.Instant, n int) int { return n }
+
+// NewGate returns the gate in front of a limiter. If the course is nil, the
+// lane does not learn. The lane's callers wait through pauses of up to maxPause.
+func NewGate(limiter throttle.Limiter, c *course.Course, maxPause time.Duration) *Gate {
+	g := &Gate{Limiter: limiter, course: c, started: time.Now()}
+	if g.flights = c.Flights(); g.flights == nil {
+		g.flights = new(flight.Table)
+	}
+	g.pause = pause{flights: g.flights, longest: maxPause + pauseLag}
+	g.bound = bound{flights: g.flights}
+	g.list()
+	return g
+}
+
+// list makes the list of vetoes.
+func (g *Gate) list() {
+	g.vetoes = append(g.vetoes[:0], &g.pause)
+	if g.bound.holds() {
+		g.vetoes = append(g.vetoes, &g.bound)
+	}
+	if g.quotas != nil {
+		g.vetoes = append(g.vetoes, g.quotas)
+	}
+	if g.course != nil {
+		g.vetoes = append(g.vetoes, g.course)
+	}
+	g.asks = g.bound.holds() || g.quotas != nil
+}
+
+// now returns the present instant by the gate's clock.
+func (g *Gate) now() throttle.Instant {
+	return throttle.InstantOf(g.started).Add(time.Since(g.started))
+}
+
+// calm reports whether nothing holds a call: calls are only counted.
+func (g *Gate) calm() bool {
+	return !g.asks && !g.pause.shut.Load() && g.course.Calm()
+}
+
+// keeps reports whether more is known of a call in flight than that it is.
+func (g *Gate) keeps() bool {
+	return g.quotas != nil || g.pause.shut.Load() || g.course.Steers()
+}
+
+// Take implements [throttle.Limiter]. While the gate is calm, a departure costs the
+// limiter's Take and one compare-and-swap.
+func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if g.calm() {
+		at, err := g.Limiter.Take(now, r)
+		switch {
+		case err != nil, at > now && !g.pause.long(now, at):
+			return at, err
+		case at > now:
+		case r.ID == 0 || g.course.Depart(now):
+			return at, nil
+		default: // others departed meanwhile
+			g.Limiter.Refund(now, at, r)
+		}
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	return g.ask(now, r)
+}
+
+// ask is Take with the vetoes, under the lock.
+func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	t := flight.Turn{Now: now, Since: r.Since, ID: r.ID}
+	for _, v := range g.vetoes {
+		v.Refresh(now)
+		held, err := v.Ask(t)
+		if err != nil || held.At > now {
+			return held.At, err
+		}
+		// Each is charged no earlier than the others allowed it: credit for a late
+		// timer is for the time in which nothing else held the call.
+		t.Since = max(t.Since, held.At)
+	}
+	r.Since = t.Since
+	at, err := g.Limiter.Take(now, r)
+	switch {
+	case err != nil:
+		return at, err
+	case at > now:
+		if g.pause.long(now, at) && g.update(now) {
+			held, err := g.pause.Ask(t)
+			return held.At, err
+		}
+		return at, nil
+	case r.ID == 0:
+		return at, nil
+	}
+	t.Charged = at
+	return g.board(t, r)
+}
+
+// board counts a call that departs, and takes all back if a veto does not allow it
+// any more.
+func (g *Gate) board(t flight.Turn, r throttle.Request) (throttle.Instant, error) {
+	if g.keeps() {
+		t.Call = g.flights.Board(t.Now, t.ID)
+	}
+	at := t.Charged
+	for i, v := range g.vetoes {
+		charged := v.Board(t)
+		if charged > t.Now {
+			g.leave(t, r, g.vetoes[:i])
+			return charged, nil
+		}
+		at = max(at, charged)
+	}
+	return at, nil
+}
+
+// leave takes back a departure that some vetoes have counted, the last one first.
+func (g *Gate) leave(t flight.Turn, r throttle.Request, boarded []veto) {
+	for _, v := range slices.Backward(boarded) {
+		v.Leave(t)
+	}
+	g.flights.Leave(t.ID)
+	g.Limiter.Refund(t.Now, t.Charged, r)
+}
+
+// Refund implements [throttle.Limiter].
+func (g *Gate) Refund(now, at throttle.Instant, r throttle.Request) {
+	if r.ID == 0 {
+		g.Limiter.Refund(now, at, r)
+		return
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	g.leave(flight.Turn{Now: now, Since: r.Since, Charged: at, ID: r.ID, Call: g.flights.Find(r.ID)}, r, g.vetoes)
+}
+
+// Forecast implements [throttle.Limiter]. A bound must be certain, so calls are held
+// by a pause alone: what was learned is a guess, and calls in flight may end at any
+// time. The vetoes only give the reason.
+func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	forecast := g.Limiter.Forecast(now, r)
+	if g.calm() {
+		return forecast
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	for _, v := range g.vetoes {
+		held, _ := v.Ask(flight.Turn{Now: now, Since: r.Since, ID: r.ID})
+		switch {
+		case held.At <= now:
+		case held.Reason == throttle.ReasonPause && held.At > forecast.At:
+			return held
+		case forecast.At <= now:
+			forecast.Reason, forecast.Limit = held.Reason, held.Limit
+			return forecast
+		}
+	}
+	return forecast
+}
+
+// room returns for how many of n calls in line permits are fetched: for those that may
+// depart.
+func (g *Gate) room(now throttle.Instant, n int) int {
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	for _, v := range g.vetoes {
+		if n > 0 {
+			n = v.Room(now, n)
+		}
+	}
+	return n
+}
+
+// Store returns how the limits are shared through a store, as the limiter reported it
+// last; nil: they are not.
+func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }
+
+// Seen returns the state of the flights, for a call that departs; zero: the lane does
+// not learn.
+func (g *Gate) Seen() flight.Seen { return g.course.Look() }
+
+// Refused lets the lane learn from a refusal. The refused call has not landed yet.
+func (g *Gate) Refused(ctx context.Context, now throttle.Instant, a *course.Answer) {
+	g.course.Refused(ctx, now, a)
+}
+
+// LandedSilently counts out a call that teaches nothing and for whose end nobody waits, as
+// most calls are. It reads no clock. It returns false for others, and does nothing then.
+func (g *Gate) LandedSilently(a *course.Answer) bool {
+	return !g.pause.shut.Load() && g.flights.Kept() == 0 && g.course.LandedSilently(a)
+}
+
+// Landed says that a call waits for its answer no longer, and what that was.
+func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
+	room := g.course.Landed(ctx, now, a) || g.pause.shut.Load()
+	if !room && g.flights.Kept() == 0 {
+		return
+	}
+	g.flights.Lock()
+	c := g.flights.Land(now, a.ID)
+	if a.Served {
+		g.pause.served(&c)
+	}
+	if g.quotas != nil && g.quotas.freed() {
+		room = true
+	}
+	wake := g.wake
+	g.flights.Unlock()
+	if room && wake != nil {
+		wake()
+	}
+}
+
+// waker returns what wakes those in line.
+func (g *Gate) waker() func() {
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	return g.wake
+}
+
+// Reconcile implements [throttle.Limiter].
+func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
+	if f.Resumed {
+		g.resume()
+		g.course.Resume(now)
+	}
+	g.Limiter.Reconcile(now, f)
+}
+
+// resume opens the gate. As after every closing, one call goes first.
+func (g *Gate) resume() {
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	g.pause.closedTo = 0
+	if g.quotas != nil {
+		g.quotas.forget()
+	}
+}
+
+// Tune implements [throttle.Limiter].
+func (g *Gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	if len(limits) == 0 { // calls are bound by one or the other at any time
+		g.course.Configure(now, limits)
+	}
+	if err := g.Limiter.Tune(now, limits...); err != nil {
+		return err
+	}
+	g.course.Configure(now, limits)
+	return nil
+}
+
+// Tolerance implements [throttle.Limiter].
+func (g *Gate) Tolerance() time.Duration {
+	tolerance := g.Limiter.Tolerance()
+	if learned := g.course.Tolerance(); learned > 0 {
+		tolerance = min(tolerance, learned)
+	}
+	return tolerance
+}
+
+// State implements [throttle.Limiter].
+func (g *Gate) State(now throttle.Instant) throttle.State {
+	s := g.Limiter.State(now)
+	s.Whole = s.Whole && g.course.Known() == learn.Known{} && g.flights.Occupied() == 0
+	if !g.pause.shut.Load() {
+		return s
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	s.Whole = false
+	if g.pause.closedTo > now {
+		s.Paused = max(s.Paused, g.pause.closedTo.Sub(now))
+	}
+	return s
+}

@@ -1,0 +1,43 @@
+package gate
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+)
+
+// A closed gate rejects everybody until the pause ends. Then one call goes at a time:
+// the next one when the one before has landed, or after a second without an answer.
+// After a good answer all go.
+func TestOneProbeGoesAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lineOf(t, func(*Gate) {})
+		before := l.want(0)
+		l.CloseTo(l.Now().Add(2 * time.Minute))
+		var rejected *shaping.Error
+		if _, at, err := l.depart(t.Context()); !errors.Is(err, ErrPaused) || !errors.As(err, &rejected) || rejected.Wait != 2*time.Minute || at != 0 {
+			t.Errorf("rejected after %v with %v, want at once, for two minutes", at, err)
+		}
+		time.Sleep(2*time.Minute - 1)
+		if _, _, err := l.depart(t.Context()); !errors.Is(err, ErrPaused) {
+			t.Errorf("a nanosecond before the end: %v, want %v", err, ErrPaused)
+		}
+		time.Sleep(time.Nanosecond)
+		first := l.want(2 * time.Minute)
+		l.land(before, true) // it says nothing of the time after the pause
+		second := l.want(2*time.Minute + time.Second)
+		time.AfterFunc(300*time.Millisecond, func() { l.land(second, false) })
+		third := l.want(2*time.Minute + 1300*time.Millisecond)
+		time.AfterFunc(200*time.Millisecond, func() { l.land(first, true) })
+		for range 5 {
+			l.want(2*time.Minute + 1500*time.Millisecond)
+		}
+		l.land(third, true)
+		if n := l.flights.Kept(); n != 0 || l.pause.shut.Load() {
+			t.Errorf("%d entries, shut: %v", n, l.pause.shut.Load())
+		}
+	})
+}

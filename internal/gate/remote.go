@@ -1,0 +1,90 @@
+package gate
+
+import (
+	"io"
+	"iter"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Notify implements [throttle.Remote].
+func (g *Gate) Notify(wake func()) {
+	g.flights.Lock()
+	g.wake = wake
+	g.flights.Unlock()
+	if n, ok := g.Limiter.(throttle.Remote); ok {
+		n.Notify(func() {
+			g.Update(g.now())
+			wake()
+		})
+	}
+}
+
+// Fetch implements [throttle.Remote].
+func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+	if g.bound.fleet != nil {
+		g.bound.fleet.Await(n)
+	}
+	r, ok := g.Limiter.(throttle.Remote)
+	if !ok {
+		return
+	}
+	if room := g.room(now, n); room < n {
+		if room == 0 {
+			return
+		}
+		// At least two: others are in line, and permits in hand may be theirs.
+		n, line = max(room, 2), first(line, room)
+	}
+	r.Fetch(now, n, line)
+}
+
+// Lend implements [throttle.Lender].
+func (g *Gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
+	l, ok := g.Limiter.(throttle.Lender)
+	if !ok {
+		g.Fetch(now, 1, line)
+		return nil
+	}
+	if g.bound.fleet != nil {
+		g.bound.fleet.Await(1)
+	}
+	if g.room(now, 1) == 0 {
+		return nil
+	}
+	return l.Lend(now, until, line)
+}
+
+// Holder returns the place in line of a caller whose permits are due although the head's
+// are not, or -1 if there is no such caller.
+func (g *Gate) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int {
+	if h, ok := g.Limiter.(interface {
+		Holder(throttle.Instant, iter.Seq[throttle.Request]) int
+	}); ok {
+		return h.Holder(now, line)
+	}
+	return -1
+}
+
+// first returns the first n of a line.
+func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
+	return func(yield func(throttle.Request) bool) {
+		left := n
+		for r := range line {
+			if left--; left < 0 || !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Close implements [throttle.Remote].
+func (g *Gate) Close() error {
+	if g.bound.fleet != nil {
+		_ = g.bound.fleet.Close() // it says nothing else
+	}
+	if c, ok := g.Limiter.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

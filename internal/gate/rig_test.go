@@ -1,0 +1,58 @@
+package gate
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A line is a queue over a gate, in a bubble.
+type line struct {
+	*Gate
+	*shaping.Queue
+	t     *testing.T
+	began time.Time
+	ids   uint64
+}
+
+func lineOf(t *testing.T, set func(*Gate)) *line {
+	t.Helper()
+	g := gateOf(t, time.Minute)
+	set(g)
+	l := &line{Gate: g, Queue: shaping.NewQueue(g), t: t, began: time.Now()}
+	t.Cleanup(func() { _ = l.Queue.Close() })
+	return l
+}
+
+// depart waits for a call's turn, and returns its ID and how long after the beginning of
+// the bubble it came.
+func (l *line) depart(ctx context.Context) (id uint64, at time.Duration, err error) {
+	l.ids++
+	turn := shaping.Turn{N: 1, ID: l.ids}
+	err = l.WaitTurn(ctx, &turn)
+	return turn.ID, time.Since(l.began), err
+}
+
+// want checks that the next call departs so long after the beginning, and returns its ID.
+func (l *line) want(at time.Duration) uint64 {
+	l.t.Helper()
+	id, got, err := l.depart(l.t.Context())
+	if err != nil || got != at {
+		l.t.Errorf("call %d departed after %v, %v, want %v", id, got, err, at)
+	}
+	return id
+}
+
+// land says that a call was answered.
+func (l *line) land(id uint64, served bool) {
+	l.Landed(l.t.Context(), l.Now(), &course.Answer{ID: id, Served: served})
+}
+
+// request returns what a call asked the limiter for.
+func (l *line) request(id uint64) throttle.Request {
+	return throttle.Request{N: 1, ID: id}
+}

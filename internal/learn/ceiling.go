@@ -1,0 +1,284 @@
+package learn
+
+import "github.com/weirgo/weir/throttle"
+
+// A Ceiling is what answers report of one quota. Say L calls of the lane had been
+// answered when call i left, and its answer reports that r permits are left. In
+// whatever order calls arrive, the vendor then grants every call up to number
+//
+//	C = r + L + 1
+//
+// unless others spend from the quota or its window ends. Calls are counted as they
+// leave, without the refused ones:
+//
+//	call 40 left when 36 were answered, "4 remaining": calls up to 41 are granted
+//
+// So departures stay below C from the first reading on, whatever a reset means. If calls
+// arrive in the order in which they left, the quota lasts up to call V = r + i: the level
+// line. V stands still in a window, and rises with the rate of a bucket (see rise.go).
+type Ceiling struct {
+	Key    uint64  // of the quota; zero: the place is free
+	Limit  float64 // as reported; zero: it was not
+	Window float64 // seconds, as reported; zero: it was not
+	Top    float64 // most permits left in any reading
+	Peaks  int     // readings with Top left
+
+	C     float64          // every call up to this ordinal is granted
+	V     float64          // ordinal at which the quota runs out, if calls arrive in order
+	At    throttle.Instant // of C and V: the departure of the newest call with a reading
+	Last  Mark             // that call
+	Heard int64            // newest call that was answered, with a reading or without
+	Base  int64            // the lane's latest ordinal when the newest reading came
+
+	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
+	Blur  float64 // error of Slope, in permits per second
+	From  Level   // where the measurement of Slope began; its At is zero if none is under way
+	Mid   Level   // where the next one begins
+	Prev  Level   // the newest reading
+
+	Reset  throttle.Instant // earliest reported end of the window; zero: none was reported
+	Full   float64          // longest reported time to the reset, in seconds
+	Moves  int              // readings whose end contradicts the one before
+	Gap    float64          // seconds between single calls that read the level
+	Asked  throttle.Instant // when the answer came by which Gap was set
+	Ends   int              // windows in a row that ended at their reported end; negative: one did not
+	Jump   throttle.Instant // when V last jumped, or the first reading came
+	Period float64          // seconds between two jumps; zero: not known
+	Even   float64          // permits per second of a log or a sliding window, which give back what was spent as it was spent; zero: it is none
+
+	Strikes int              // refusals in a row that the ceiling did not foresee
+	Cut     throttle.Instant // when the answer came for which Slope was last lowered
+	Match   int              // readings that say the limit less the calls in flight, less four for each other reading
+	Fewest  int              // calls in flight in those readings
+
+	// Flags stand side by side, because each alone takes eight bytes of every lane.
+	Flight bool // the vendor says that it counts calls in flight
+	Stands bool // V stands still until a window ends
+	Whole  bool // the last window began with all of its permits
+	Held   bool // the lane itself waits for Reset when nothing is left
+}
+
+// A Level is what a reading says of the ordinal at which the quota runs out: it is
+// Low if all calls in flight arrived after the one that was answered, and High if they
+// arrived before.
+type Level struct {
+	Low, High float64
+	At        throttle.Instant
+	Granted   int64 // latest ordinal when the answer came
+}
+
+// spared returns the level if n departures from an ordinal on spent nothing.
+func (l Level) spared(first int64, n float64) Level {
+	if l.Low += n; first > l.Granted {
+		l.High += n
+	}
+	l.High = max(l.High, l.Low)
+	return l
+}
+
+const (
+	maxCeilings = 6   // bounds the state: vendors report four windows at most
+	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
+	mostStrikes = 3   // two bad refusals may be another limit's
+	forgotten   = 64  // calls without a reading, after which a quota no longer counts
+	slower      = 0.7 // times as high is a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
+	coarse      = 2   // seconds: gateways report "1 s" in every answer (esp-v2)
+	mostMoves   = 2   // a reset that has moved so often ends no window
+)
+
+// ceilingOf returns the ceiling of the quota with a key. A new one takes the place of the oldest.
+func (s *State) ceilingOf(key uint64) *Ceiling {
+	oldest := &s.Ceilings[0]
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		if t.Key == key {
+			return t
+		}
+		if t.At < oldest.At {
+			oldest = t
+		}
+	}
+	if oldest.Key != 0 {
+		s.contradict()
+	}
+	*oldest = Ceiling{Key: key}
+	return oldest
+}
+
+// read reads the quotas of an answer.
+func (s *State) read(f *Fact) {
+	if f.Refused {
+		s.spare(f.Ordinal, 1)
+	}
+	for i := range f.Quotas {
+		if q := &f.Quotas[i]; q.sane() {
+			s.ceilingOf(q.Key()).observe(s, f, q)
+		}
+	}
+	if !f.Refused {
+		s.Untold(f.Ordinal)
+	}
+}
+
+// Untold notes that a departure was answered without a reading, by a quota or by all of
+// them, or never will be answered. The vendor is taken not to have counted it there: it
+// failed on the way, or another route's quota paid for it. If the vendor did count it,
+// the next reading says so. That is true of the level line alone: C stays.
+func (s *State) Untold(ordinal int64) {
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.Key != 0 && ordinal > t.Heard {
+			t.Heard = ordinal
+			t.V++
+			t.Prev.High++
+			if ordinal > t.Base {
+				t.Base++
+			}
+		}
+	}
+}
+
+// Lapsed notes that departures from an ordinal on, so many, were counted but never
+// took place.
+func (s *State) Lapsed(first, count int64) {
+	if last := first + count - 1; last > s.End.Ordinal {
+		s.Refused += int(min(count, last-s.End.Ordinal))
+	}
+	s.spare(first, count)
+}
+
+// spare notes that departures from an ordinal on, so many, spent no permit.
+func (s *State) spare(first, count int64) {
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		if t.Key == 0 {
+			continue
+		}
+		n := float64(count)
+		t.C, t.From, t.Mid, t.Prev = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n)
+		if first > t.Last.Ordinal {
+			t.V += n
+			t.Heard = max(t.Heard, first+count-1)
+			t.Base = max(t.Base, min(t.Base+count, first+count-1))
+		}
+	}
+}
+
+// observe takes a reading in.
+func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
+	first := t.Last.Ordinal == 0 || q.HasLimit && q.Limit != t.Limit
+	if first {
+		if t.Last.Ordinal > 0 { // another limit
+			s.contradict()
+		}
+		*t = Ceiling{Key: t.Key, Limit: q.Limit}
+	}
+	if q.HasWindow && q.Window > 0 {
+		t.Window = q.Window.Seconds()
+	}
+	t.Held, t.Flight = q.Held, q.inFlight()
+	t.top(q.Remaining)
+	t.match(f, q.Remaining)
+	t.Heard, t.Base = max(t.Heard, f.Ordinal), max(t.Base, f.Granted)
+	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
+		return
+	}
+	at := t.order(f)
+	if t.Flight {
+		t.At, t.Last = f.Departed, Mark{at, f.Departed}
+		return
+	}
+	t.level(s, f, q.Remaining, float64(at), first)
+	if q.HasReset && q.Reset > 0 && q.Reset < longestReset {
+		t.resetAt(f, q)
+	}
+	t.At, t.Last = f.Departed, Mark{at, f.Departed}
+	if f.guessed { // some calls that were granted may be to come, and have lower ordinals
+		t.Last.Ordinal = 0
+	}
+	t.schedule(s, f, q.Remaining)
+}
+
+// order returns the latest ordinal of those that had left when f did. A store grants in
+// the order of ordinals, but a caller may leave after one that was granted later.
+func (t *Ceiling) order(f *Fact) int64 {
+	if f.Departed > t.Last.At {
+		return max(f.Ordinal, t.Last.Ordinal)
+	}
+	return f.Ordinal
+}
+
+// top notes the most permits that were ever left.
+func (t *Ceiling) top(left float64) {
+	if left > t.Top {
+		t.Top, t.Peaks = left, 0
+	}
+	if left == t.Top {
+		t.Peaks = min(t.Peaks+1, mostDoubt)
+	}
+}
+
+// size returns how many permits can be left at most, as far as readings show it.
+func (t *Ceiling) size() float64 { return t.Top + 1 }
+
+// full reports whether so many left may be all there are: the level cannot show how fast
+// it would rise. Calls that arrive together find it a little lower. A limit may be reported as
+// a rate, such as "200 in 1 s", without its burst.
+func (t *Ceiling) full(f *Fact, left float64) bool {
+	below := func(most float64) float64 { return most - 0.5 - min(float64(f.Flying)/4, most/16) }
+	return t.Limit > 0 && left >= below(t.Limit-1) || t.Peaks > 1 && left >= below(t.Top)
+}
+
+// level moves C and V to a reading.
+func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
+	flying := float64(max(1, f.Flying))
+	here := Level{left + at - flying + 1, left + max(at, float64(f.Granted)), f.Departed, f.Granted}
+	if first {
+		t.C, t.V, t.Prev, t.Jump = here.Low, left+at, here, f.Departed
+		return
+	}
+	d := f.Departed.Sub(t.At).Seconds()
+	t.V = min(t.V+t.Slope*d, at-1+t.size())
+	s.Doubt = max(0, s.Doubt-1)
+	switch {
+	case t.V > here.High+1: // others spent
+		if t.V-here.High > max(3, t.size()/2) {
+			s.contradict()
+		}
+		t.V, t.C = left+at, here.Low
+	case t.V < here.Low-1:
+		t.jump(f, left, here)
+		t.V, t.C = left+at, here.Low
+	default:
+		t.V += (left + at - t.V) / min(8, flying)
+	}
+	if t.C > here.High { // no more can be left than if all that left since were to come
+		t.C = here.Low
+	}
+	t.C = max(t.C, here.Low)
+	t.V = max(t.V, t.C)
+	if f.Refused && left < 1 && t.Slope == 0 && t.size() >= leastReaders && !s.Setting.Shared && t.timed() && t.Reset > f.Landed { // a single call that looked whether it rises
+		t.Stands = true
+	}
+	t.rise(s, f, left, here)
+	t.Prev = here
+}
+
+// left returns how many permits are left at an instant by the level line.
+func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
+	v := t.V
+	switch {
+	case t.Slope > 0:
+		v += t.Slope * max(0, now.Sub(t.At).Seconds())
+	case t.fresh(now):
+		v = max(v, float64(t.Base)+max(t.Limit, t.size()))
+	}
+	return min(v-float64(granted), max(t.Limit, t.size()))
+}
+
+// sure returns how many calls may leave and be granted in whatever order they arrive.
+func (t *Ceiling) sure(now throttle.Instant, granted int64) float64 {
+	if t.fresh(now) {
+		return t.left(now, granted)
+	}
+	return t.C - float64(granted)
+}

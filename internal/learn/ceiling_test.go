@@ -1,0 +1,215 @@
+package learn
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A flown is a call to a vendor whose quota is a bucket, or a window if it gains nothing.
+type flown struct {
+	fact    Fact
+	arrives time.Duration
+	left    float64
+}
+
+// begun is when the histories begin.
+const begun throttle.Instant = 1_700_000_000_000_000_000
+
+// fly lets calls leave one after another, each a random time after the one before, takes
+// them to a vendor of so many permits that gains so many each second, in the order in which
+// they arrive, and returns them in the order in which their answers come.
+func fly(rng *rand.Rand, calls int, burst, gain float64) []flown {
+	all := make([]flown, calls)
+	at := time.Duration(0)
+	for i := range all {
+		at += time.Duration(rng.IntN(3e6))
+		all[i].fact = Fact{Departed: begun.Add(at), Ordinal: int64(i + 1), Waited: true}
+		all[i].arrives = at + time.Duration(rng.IntN(20e6))
+	}
+	byArrival := make([]*flown, calls)
+	for i := range all {
+		byArrival[i] = &all[i]
+	}
+	slices.SortFunc(byArrival, func(a, b *flown) int { return int(a.arrives - b.arrives) })
+	level, last := burst, time.Duration(0)
+	for _, c := range byArrival {
+		level, last = min(burst, level+gain*(c.arrives-last).Seconds()), c.arrives
+		if c.fact.Refused = level < 1; !c.fact.Refused {
+			level--
+		}
+		c.left = level
+		c.fact.Landed = begun.Add(c.arrives + time.Duration(rng.IntN(20e6)))
+	}
+	landed := func(at throttle.Instant) (n int) {
+		for i := range all {
+			if all[i].fact.Landed < at {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range all {
+		c := &all[i]
+		c.fact.Flying = i + 1 - landed(c.fact.Departed)
+		for k := range all {
+			if all[k].fact.Departed <= c.fact.Landed {
+				c.fact.Granted = all[k].fact.Ordinal
+			}
+		}
+		c.fact.Quotas = []Quota{{Limit: burst, HasLimit: true, Remaining: float64(int(c.left)), HasRemaining: true}}
+	}
+	slices.SortFunc(all, func(a, b flown) int { return int(a.fact.Landed - b.fact.Landed) })
+	return all
+}
+
+// In whatever order calls arrive and answers come, no more calls are said to be granted than a
+// window has permits, if nobody else spends; calls that were refused spent none.
+func TestCeilingIsNeverAboveAWindow(t *testing.T) {
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		permits := float64(5 + rng.IntN(50))
+		s, refused := New(Setting{}), 0.0
+		for _, c := range fly(rng, 60, permits, 0) {
+			s.observe(&c.fact, c.fact.Landed)
+			if c.fact.Refused {
+				refused++
+			}
+			if got := s.Ceilings[0].C; got > permits+refused {
+				t.Fatalf("seed %d: of %.0f permits, with %.0f refused, calls up to %.0f are said to be granted: %+v", seed, permits, refused, got, c)
+			}
+		}
+	}
+}
+
+// A newer answer that reports less than all calls in between can have spent says that others
+// spend: the ceiling falls at once.
+func TestCeilingFallsIfOthersSpend(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	s.answer(false, told(100, 80))
+	before := s.Ceilings[0].C
+	s.answer(false, told(100, 20))
+	if c := s.Ceilings[0].C; c != before-59 {
+		t.Errorf("80, then 20 were reported to be left of two calls: the ceiling went from %.0f to %.0f, want 59 less", before, c)
+	}
+}
+
+// An older answer that comes late, a stale one among them, does not lower what a newer one
+// has said.
+func TestOlderAnswersLowerNoCeiling(t *testing.T) {
+	s := New(Setting{})
+	answer := func(ordinal int64, departed time.Duration, left float64) {
+		f := Fact{Departed: begun.Add(departed), Landed: begun.Add(time.Second), Ordinal: ordinal, Granted: 3, Flying: 1, Waited: true}
+		f.Quotas = []Quota{told(100, left)}
+		s.observe(&f, f.Landed)
+	}
+	answer(3, 30*time.Millisecond, 90)
+	before := s.Ceilings[0]
+	answer(2, 20*time.Millisecond, 3)
+	if c := s.Ceilings[0]; c.C != before.C || c.V != before.V {
+		t.Errorf("an older answer moved the ceiling from %.0f to %.0f, and the level from %.0f to %.0f", before.C, c.C, before.V, c.V)
+	}
+}
+
+// A call that fails spends nothing as far as is known; one that was refused surely not. So the
+// level line rises by both, and the ceiling by the second alone.
+func TestCallsThatSpendNothing(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	s.answer(false, told(100, 50))
+	before := s.Ceilings[0]
+	s.ordinal++
+	s.Untold(s.ordinal)
+	if c := s.Ceilings[0]; c.V != before.V+1 || c.C != before.C {
+		t.Errorf("after a call that failed the level is %.0f and the ceiling %.0f, want %.0f and %.0f", c.V, c.C, before.V+1, before.C)
+	}
+	s.answer(true)
+	if c := s.Ceilings[0]; c.V != before.V+2 || c.C != before.C+1 {
+		t.Errorf("after a refusal the level is %.0f and the ceiling %.0f, want %.0f and %.0f", c.V, c.C, before.V+2, before.C+1)
+	}
+}
+
+// While nobody knows how a level rises, the last permits are spent by single calls, each of
+// which waits for the answer to the one before, but not without end.
+func TestSingleCallsReadTheLevel(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	s.answer(false, told(20, 2))
+	p := s.Plan(s.now, s.ordinal+1)
+	if !p.Asks || p.Hold <= s.now || p.Hold > s.now.Add(answers*time.Second) {
+		t.Errorf("beside a call without an answer: %+v", p)
+	}
+	if p := s.Plan(s.now.Add(time.Hour), s.ordinal); p.Hold > s.now.Add(time.Hour) {
+		t.Errorf("an hour later, with 2 left and nothing in flight: held for %v", p.Hold.Sub(s.now.Add(time.Hour)))
+	}
+}
+
+// A window that is reported to end in days is asked about once an hour: what is spent may be
+// back, and the reset may be wrong.
+func TestDistantResetIsAskedAbout(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	for left := 99.0; left >= 0; left-- {
+		q := told(100, left)
+		q.Reset, q.HasReset, q.Held = 72*time.Hour, true, true
+		s.answer(left < 0, q)
+	}
+	q := told(100, 0)
+	q.Reset, q.HasReset = 72*time.Hour, true
+	s.answer(true, q)
+	if p := s.Plan(s.now.Add(time.Minute), s.ordinal); p.Hold <= s.now.Add(time.Minute) {
+		t.Errorf("nothing is left for three days: a minute later %+v", p)
+	}
+	if now := s.now.Add(61 * time.Minute); s.Plan(now, s.ordinal).Hold > now {
+		t.Errorf("nothing is left for three days: an hour later held for %v more", s.Plan(now, s.ordinal).Hold.Sub(now))
+	}
+}
+
+// A vendor that reports zero on every answer, and serves, says nothing.
+func TestZeroAlwaysHoldsNobody(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	for range 10 {
+		q := told(100, 0)
+		q.Reset, q.HasReset = time.Minute, true
+		s.answer(false, q)
+		if p := s.Plan(s.now, s.ordinal); p.Hold > s.now || p.Told {
+			t.Fatalf("zero left of 100 on every answer that is served: %+v", p)
+		}
+	}
+}
+
+// A bucket's rate is measured from its level, without a refusal, whatever its reset means.
+func TestSlopeIsTheVendorsRate(t *testing.T) {
+	for _, reset := range []time.Duration{-1, 0, 5 * time.Millisecond, time.Second} {
+		s := New(Setting{})
+		level, at, filled := 20.0, begun, begun
+		for n := int64(1); n <= 300; n++ {
+			p := s.Plan(at, n-1)
+			next := max(at.Add(time.Millisecond), p.Hold)
+			if p.Rate > 0 {
+				next = max(next, at.Add(time.Duration(1e9/p.Rate)))
+			}
+			level, at, filled = min(20, level+200*next.Sub(filled).Seconds()), next, next
+			f := Fact{Departed: at, Landed: at.Add(2 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: level < 1}
+			if !f.Refused {
+				level--
+			}
+			q := told(20, float64(int(level)))
+			q.Reset, q.HasReset = max(reset, 0), reset >= 0
+			f.Quotas = []Quota{q}
+			if f.Refused {
+				t.Fatalf("reset %v: call %d was refused: %v", reset, n, &s)
+			}
+			s.observe(&f, f.Landed)
+			at = max(at, f.Landed)
+		}
+		if got := s.Ceilings[0].Slope; got < 190 || got > 210 {
+			t.Errorf("reset %v: after 300 calls the slope is %.1f/s, want 200: %v", reset, got, &s)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package learn
+
+import (
+	"hash/fnv"
+	"math"
+	"time"
+)
+
+// A Quota is what an answer reports of one limit. The zero value reports nothing.
+type Quota struct {
+	Name, Unit string
+	Limit      float64
+	Remaining  float64
+	Reset      time.Duration // from now
+	Window     time.Duration
+
+	HasLimit, HasRemaining, HasReset, HasWindow bool
+	Filled                                      bool // at Reset a bucket is full again: no window ends
+	Held                                        bool // the lane itself waits for the reset when nothing is left
+	Advisory                                    bool // none left does not mean to wait for the reset
+}
+
+// mostPermits bounds a reported number of permits: a greater one is garbage.
+const mostPermits = 1e9
+
+// Key identifies the quota in later answers. It is not zero.
+func (q *Quota) Key() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(q.Name))
+	h.Write([]byte{0})
+	h.Write([]byte(q.Unit))
+	n := uint64(0)
+	if q.Name == "" && q.HasLimit {
+		n = math.Float64bits(q.Limit)
+	}
+	if q.HasWindow {
+		n ^= uint64(q.Window)
+	}
+	for range 8 {
+		h.Write([]byte{byte(n)})
+		n >>= 8
+	}
+	return h.Sum64() | 1
+}
+
+// sane reports whether the quota bounds calls of this lane.
+func (q *Quota) sane() bool {
+	if !q.HasRemaining || !(q.Remaining >= 0 && q.Remaining <= mostPermits) {
+		return false
+	}
+	if q.HasLimit && !(q.Limit >= 1 && q.Limit <= mostPermits) {
+		return false
+	}
+	return q.Unit == "" || q.Unit == "requests" || q.inFlight()
+}
+
+// inFlight reports whether the vendor counts calls in flight, and says so.
+func (q *Quota) inFlight() bool { return q.Unit == "concurrent-requests" }

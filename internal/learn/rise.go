@@ -1,0 +1,87 @@
+package learn
+
+import "math"
+
+// The rise of a level line is the vendor's rate, measured without a refusal. What two
+// readings say of it is exact: between a reading that leaves the level in [low, high] and
+// a later one in [Low, High], it rose by Low-high at least and by High-low at most.
+
+const (
+	leastMeasure = 0.5  // seconds that a measurement takes at least
+	fewRise      = 16   // permits by which the level rises in a measurement at least
+	orderly      = 8    // calls that overtake each other make a reading that much better than its bounds, as usual
+	wayAbove     = 1.15 // of the rate at which calls leave a full level: the slope is that high at most
+	standing     = 3    // permits by which a bucket would have risen if V is taken to stand
+)
+
+// rise measures how fast the level rises while it is not full.
+func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
+	d := here.At.Sub(t.From.At).Seconds()
+	if t.From.At == 0 || d <= 0 {
+		t.From, t.Mid = here, here
+		return
+	}
+	if t.full(f, left) {
+		t.overflow(s, f, here)
+		return
+	}
+	least, most := here.Low-t.From.High, here.High-t.From.Low
+	slope, blur := max(0, least+most)/2/d, (1+(most-least)/orderly)/d
+	known := t.Slope
+	switch {
+	case t.Slope == 0 && (least < 1 || d <= s.apart()):
+		t.stand(s, left, here)
+		return
+	case t.Slope == 0, math.Abs(slope-t.Slope) > blur+t.Blur: // it is seen to rise, or has changed
+		t.Slope, t.Blur, t.Stands, t.Whole, t.From = slope, blur, false, false, t.Mid
+	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
+		t.Slope, t.Blur = slope, blur
+	}
+	if t.Even > 0 {
+		t.Slope = t.Even
+	}
+	if t.Slope != known && t.Slope*d < 1 { // it stands still
+		t.Slope, t.From, t.Mid = 0, here, here
+		return
+	}
+	if here.At.Sub(t.Mid.At).Seconds() > max(leastMeasure, fewRise/t.Slope, 4*s.RTT) {
+		t.From, t.Mid = t.Mid, here
+	}
+}
+
+// overflow takes in a full level. It rose at least as fast as readings say, and faster if calls
+// leave about as fast as it is believed to rise: they do not empty it. After a pause it is full
+// anyhow.
+func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
+	for _, l := range [...]Level{t.From, t.Prev} {
+		if d, least := here.At.Sub(l.At).Seconds(), here.Low-l.High; d > s.apart() && least >= 1 && least/d > t.Slope {
+			t.Slope, t.Stands, t.Whole = least/d, false, false
+			t.Blur = t.Slope // it is a bound, and no measurement
+		}
+	}
+	if t.Slope == 0 {
+		return
+	}
+	t.Even = 0
+	t.From, t.Mid = here, here
+	pace := s.pace(f)
+	if !f.Waited || pace < 0.7*t.Slope {
+		return
+	}
+	most := wayAbove * pace
+	if s.Setting.Shared { // they hear late that it falls, and leave faster anyhow
+		most = pace
+	}
+	t.Slope = max(t.Slope, min(most, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
+	t.Blur = t.Slope
+}
+
+// apart returns the fewest seconds between two departures whose readings show how fast a level
+// rises: on the way the time between them changes. Processes that share a lane leave in another
+// order than a store numbered them, too.
+func (s *State) apart() float64 {
+	if s.Setting.Shared {
+		return s.RTT / 2
+	}
+	return s.RTT / 8
+}

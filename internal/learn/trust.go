@@ -1,0 +1,67 @@
+package learn
+
+import "github.com/weirgo/weir/throttle"
+
+// What a vendor reports may be garbage, or of another meaning: it is believed as long as
+// readings agree, and refusals are foreseen.
+
+// binds reports whether the ceiling is believed. A vendor that always reports zero says
+// nothing.
+func (t *Ceiling) binds(s *State) bool {
+	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && t.Strikes < mostStrikes && s.Doubt < mostDoubt &&
+		s.Last.Ordinal-t.Last.Ordinal <= forgotten
+}
+
+// blames reports whether a ceiling explains the refusal of f. Ceilings that said
+// enough was left lose trust, unless the refusal reports others alone. If asked is true, f
+// was a single call that looked whether a spent quota is back.
+func (s *State) blames(f *Fact, now throttle.Instant) (blamed, asked bool) {
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		if !t.binds(s) || t.flying() {
+			continue
+		}
+		switch left := t.left(now, f.Ordinal); {
+		case left <= max(2, float64(f.Flying)/4):
+			blamed, t.Strikes = true, 0
+			asked = asked || left < 1 && f.alone()
+			if left < 1 && t.Slope > 0 && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than was believed, or stands still
+				t.Slope, t.From, t.Even, t.Cut = slower*t.Slope, t.Mid, 0, f.Landed
+				t.Blur = t.Slope
+			}
+		case left > max(3, float64(f.Flying), t.size()/4) && (len(f.Quotas) == 0 || t.Last.Ordinal == f.Ordinal):
+			t.Strikes++
+		}
+	}
+	return blamed, asked
+}
+
+// contradict notes a reading that contradicts the ones before.
+func (s *State) contradict() { s.Doubt = min(s.Doubt+5, 2*mostDoubt) }
+
+// match counts the readings that a bound of calls in flight would give: the limit less the
+// calls in flight, except that calls overtake each other on the way. A reading says so only if a
+// quota of calls would have been spent further.
+func (t *Ceiling) match(f *Fact, left float64) {
+	flying := float64(f.Flying)
+	off, blur := left+flying-t.Limit, 1+t.Limit/16+flying/4
+	switch landed := float64(f.Ordinal) - flying; {
+	case t.Limit == 0, left > 0.75*t.Limit, landed < max(t.Limit/4, 2*blur):
+	case f.Refused && flying <= t.Limit: // so it counts something else
+		t.Match = -mostDoubt
+	case f.Refused:
+	case off < -blur, off > blur && left > 0:
+		t.Match = max(min(t.Match, 0), t.Match-4)
+	default:
+		if t.Match <= 0 {
+			t.Fewest = f.Flying
+		}
+		t.Match, t.Fewest = min(t.Match+1, 2*mostDoubt), min(t.Fewest, f.Flying)
+	}
+}
+
+// flying reports whether the limit bounds calls in flight. Such a limit reports no reset,
+// because nobody knows when a call in flight ends, and more are left if fewer are in flight.
+func (t *Ceiling) flying() bool {
+	return t.Flight || t.Match >= 8 && t.Reset == 0 && 2*t.Fewest <= int(t.Limit)
+}

@@ -1,0 +1,140 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// In a window the level stands, and jumps at its end. A reported reset is that end once a
+// window was seen to end there. If none is reported, or another one each time, the length is
+// learned from jump to jump.
+
+// A reset in whole seconds is off by up to a second, and by another one if it is an epoch that
+// is compared with a Date. One with milliseconds is off by what an answer's way differs.
+const (
+	rounding      = 2 * time.Second
+	leastRounding = 200 * time.Millisecond
+)
+
+// longestReset is the longest reset that is believed.
+const longestReset = 31 * 24 * time.Hour
+
+const (
+	// early is the share of a window's length after which the next one is looked for: a
+	// reading that comes too early costs a permit, one that comes too late a part of the window.
+	early = 0.98
+	// earlier is by what the length is multiplied if the first look found the next window.
+	earlier = 0.97
+	// nearly is the share of what was seen of a window that its length may be, if that is round.
+	nearly = 0.8
+	// refuted is how many windows in a row end earlier than reported if that is no rounding.
+	refuted = 2
+	// soonEnough is the share of a window's length by which a reported end may be late.
+	soonEnough = 0.1
+)
+
+// resetAt keeps the earliest reported end of the window. Resets are rounded up, so
+// the earliest is nearest to the truth. An end that moves while it is still ahead is the
+// end of no window.
+func (t *Ceiling) resetAt(f *Fact, q *Quota) {
+	at := f.Landed.Add(q.Reset)
+	blur := rounding
+	if q.Reset%time.Second != 0 {
+		blur = leastRounding
+	}
+	t.Full = max(t.Full, q.Reset.Seconds())
+	switch {
+	case t.Reset == 0 || f.Landed.Add(blur) > t.Reset && at > t.Reset:
+		t.Reset, t.Moves = at, max(0, t.Moves-1)
+	case at.Sub(t.Reset).Abs() > blur:
+		t.Reset, t.Moves = at, min(t.Moves+1, 2*mostMoves)
+	default:
+		t.Reset = min(t.Reset, at)
+	}
+}
+
+// timed reports whether windows end at the reported reset, as far as is known.
+func (t *Ceiling) timed() bool { return t.Reset > 0 && t.Moves < mostMoves && t.Ends > -refuted }
+
+// end returns when the window of the newest reading ends, as far as that is known; zero: it
+// is not.
+func (t *Ceiling) end() throttle.Instant {
+	switch {
+	case t.timed():
+		return t.Reset
+	case t.Stands && t.Period > 0:
+		return t.Jump.Add(seconds(early * t.Period))
+	}
+	return 0
+}
+
+// ended reports whether the window of the newest reading has ended.
+func (t *Ceiling) ended(now throttle.Instant) bool { return t.end() > t.At && now >= t.end() }
+
+// fresh reports whether all permits of a new window are there: the last one began with all of
+// its permits, and has lasted as long as the one before it. A log's reset is when its first
+// call no longer counts.
+func (t *Ceiling) fresh(now throttle.Instant) bool {
+	return t.Whole && t.timed() && t.Ends > 0 && t.ended(now) && t.Reset.Sub(t.Jump).Seconds() > 0.75*t.Period
+}
+
+// stand notes that the level stands still until the reset, if a bucket that is full then
+// would have shown that it rises. Processes that share a lane hear too late of a level to say
+// so of an end that is reported to be near.
+func (t *Ceiling) stand(s *State, left float64, here Level) {
+	if t.end() <= here.At || s.Setting.Shared && t.Full <= coarse {
+		return
+	}
+	room, length := t.size()-left, t.end().Sub(t.From.At).Seconds()
+	if room > 0 && room/length*here.At.Sub(t.From.At).Seconds() >= standing+here.High-t.From.Low {
+		t.Stands = true
+	}
+}
+
+// jump takes in that the level rose at once. If a bucket had brought that, it would have
+// risen before, too; so a window has begun, or what was spent long ago no longer counts.
+func (t *Ceiling) jump(f *Fact, left float64, here Level) {
+	if t.Slope > 0 {
+		return
+	}
+	rose, d := here.Low-t.Prev.High, max(here.At.Sub(t.Prev.At).Seconds(), 1e-6)
+	still, before := max(0, t.Prev.At.Sub(t.From.At).Seconds()), t.Prev.High-t.From.Low
+	if t.From.At == 0 {
+		still = 0
+	}
+	if !(t.Stands && t.ended(f.Landed)) && rose/d*still < standing+before {
+		return
+	}
+	t.lasted(f)
+	t.Whole = left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
+	t.Stands = t.Whole
+	if t.Even = 0; !t.Whole {
+		t.Even = max(t.Limit, t.size()) / max(still+d, t.Full, 1e-3)
+		t.Slope, t.Blur = t.Even, t.Even
+	}
+	t.Jump, t.Gap, t.From, t.Mid = f.Departed, 0, here, here
+}
+
+// lasted notes how long the window was that has ended, and whether it ended as reported.
+func (t *Ceiling) lasted(f *Fact) {
+	length := f.Departed.Sub(t.Jump).Seconds()
+	if t.Reset > 0 {
+		switch late := t.Reset.Sub(f.Departed).Seconds(); {
+		case late > soonEnough*length:
+			t.Ends = max(t.Ends-1, -refuted)
+		case t.Reset.Sub(t.Prev.At).Seconds() < length/4:
+			t.Ends = min(t.Ends+1, 1)
+		}
+	}
+	if t.Period > 0 && t.Prev.At < t.Jump.Add(seconds(early*t.Period)) {
+		length = min(length, earlier*t.Period)
+	}
+	t.Period = length
+	for _, unit := range rounds { // it was seen to end a little late
+		if u := float64(unit); u <= length && u >= nearly*length {
+			t.Period = u / early
+			break
+		}
+	}
+}

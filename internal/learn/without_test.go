@@ -1,0 +1,24 @@
+package learn
+
+import "testing"
+
+func TestEachMechanismHasAName(t *testing.T) {
+	seen := Mechanism(0)
+	for _, name := range Mechanisms() {
+		m := MechanismNamed(name)
+		if m == 0 || m&(m-1) != 0 || seen&m != 0 {
+			t.Errorf("%q is mechanism %#x", name, m)
+		}
+		s := New(Setting{Without: m})
+		if !s.off(m) || s.off(^m) {
+			t.Errorf("without %q, others are off", name)
+		}
+		seen |= m
+	}
+	if seen != Crammed<<1-1 {
+		t.Errorf("the names are of %#x, and the mechanisms end with %#x", seen, Crammed)
+	}
+	if MechanismNamed("none") != 0 {
+		t.Error("a name that no mechanism has is of one")
+	}
+}
