@@ -58,7 +58,7 @@ func (a *adaptive) RoundTrip(req *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		delay := time.Duration(rand.Float64() * math.Exp2(float64(n)) * float64(time.Second))
-		if err := sleep(req.Context(), min(delay, adaptiveBackoff)); err != nil {
+		if err := Sleep(req.Context(), min(delay, adaptiveBackoff)); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +82,7 @@ func (a *adaptive) acquire(ctx context.Context) error {
 		wait := time.Duration((1 - a.tokens) / a.fill * float64(time.Second))
 		a.mu.Unlock()
 		// Those who wait are woken when the rate changes; here they look again.
-		if err := sleep(ctx, min(wait, 20*time.Millisecond)); err != nil {
+		if err := Sleep(ctx, min(wait, 20*time.Millisecond)); err != nil {
 			return err
 		}
 	}
@@ -136,7 +136,8 @@ func (a *adaptive) now() float64 {
 	return time.Since(a.began).Seconds()
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, and returns the context's error if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -7,6 +7,7 @@
 //	go -C internal/peerbench test -run '^$' -bench . -count 5 | tee new.txt
 //	go -C internal/peerbench run ./table < new.txt
 //	go -C internal/peerbench run ./drain -peers -unknown
+//	go -C internal/peerbench run ./reporting
 //	go -C internal/peerbench run ./vendors
 //	go -C internal/peerbench run ./fleet
 //
@@ -25,6 +26,8 @@
 //   - BenchmarkPacing: the rate that is reached when callers wait for it, and
 //     how late departures are.
 //   - drain: 2,000 calls through a vendor that answers 429 beyond its limit.
+//   - reporting: 10 s worth of calls to each of 30 vendors that report on every
+//     answer what is left, in the dialects of real ones.
 //   - vendors: two dozen hidden limits, each learned in real time.
 //   - fleet: the same from several processes that share the limit through Redis,
 //     and what decisions there cost. It needs redis-server.

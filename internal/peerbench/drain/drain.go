@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/peerbench"
 	"github.com/weirgo/weir/internal/testserver"
 )
 
@@ -45,46 +43,14 @@ func (d drain) run(wrap func(http.RoundTripper) http.RoundTripper) (result, erro
 		return result{}, err
 	}
 	defer server.Close()
-	transport := wrap(server.Transport())
-	if c, ok := transport.(io.Closer); ok {
-		defer c.Close()
-	}
-	client := &http.Client{Transport: transport}
-	took := make([]time.Duration, d.calls)
-	var calls, failed atomic.Int64
-	var all sync.WaitGroup
-	started := time.Now()
-	for range d.workers {
-		all.Go(func() {
-			for i := calls.Add(1) - 1; i < int64(d.calls); i = calls.Add(1) - 1 {
-				began := time.Now()
-				if !succeeds(client, server.URL) {
-					failed.Add(1)
-				}
-				took[i] = time.Since(began)
-			}
-		})
-	}
-	all.Wait()
-	wall := time.Since(started)
-	slices.Sort(took)
+	done := peerbench.Work{Calls: d.calls, Workers: d.workers}.Through(wrap(server.Transport()), server.URL)
 	return result{
-		wall:    wall,
+		wall:    done.Wall,
 		refused: vendor.Arrivals().Count(http.StatusTooManyRequests),
-		failed:  int(failed.Load()),
-		p50:     took[len(took)/2],
-		p99:     took[len(took)*99/100],
+		failed:  done.Failed,
+		p50:     done.Took[d.calls/2],
+		p99:     done.Took[d.calls*99/100],
 	}, nil
-}
-
-func succeeds(client *http.Client, url string) bool {
-	resp, err := client.Get(url)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err == nil && resp.StatusCode == http.StatusOK
 }
 
 // compare runs the contenders in turn, one run of each after the other so that
@@ -126,19 +92,10 @@ func row(w io.Writer, name string, r result, ideal time.Duration) {
 // medians returns the median of each figure by itself.
 func medians(all []result) result {
 	return result{
-		wall:    median(all, func(r result) time.Duration { return r.wall }),
-		refused: median(all, func(r result) int { return r.refused }),
-		failed:  median(all, func(r result) int { return r.failed }),
-		p50:     median(all, func(r result) time.Duration { return r.p50 }),
-		p99:     median(all, func(r result) time.Duration { return r.p99 }),
+		wall:    peerbench.Median(all, func(r result) time.Duration { return r.wall }),
+		refused: peerbench.Median(all, func(r result) int { return r.refused }),
+		failed:  peerbench.Median(all, func(r result) int { return r.failed }),
+		p50:     peerbench.Median(all, func(r result) time.Duration { return r.p50 }),
+		p99:     peerbench.Median(all, func(r result) time.Duration { return r.p99 }),
 	}
-}
-
-func median[T int | time.Duration](all []result, of func(result) T) T {
-	values := make([]T, len(all))
-	for i, r := range all {
-		values[i] = of(r)
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
 }

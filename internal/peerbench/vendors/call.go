@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/weirgo/weir/internal/peerbench"
 	"github.com/weirgo/weir/internal/testserver"
 )
 
@@ -42,7 +42,7 @@ func (b bench) call(ctx context.Context, v vendor, transport http.RoundTripper, 
 		all.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				if succeeds(ctx, client, server.URL) {
+				if peerbench.Succeeds(ctx, client, server.URL) {
 					mu.Lock()
 					took = append(took, time.Since(began))
 					mu.Unlock()
@@ -65,18 +65,4 @@ func (b bench) call(ctx context.Context, v vendor, transport http.RoundTripper, 
 		r.p99 = took[len(took)*99/100]
 	}
 	return r, nil
-}
-
-func succeeds(ctx context.Context, client *http.Client, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err == nil && resp.StatusCode == http.StatusOK
 }
