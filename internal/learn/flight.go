@@ -90,6 +90,7 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 // whether single calls ask first when the vendor serves again.
 func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks bool) {
 	switch {
+	case m == Trial && !f.alone() && !p.Proven && min(p.Ceil, p.met(f)) < leastPlaces: // a rate: with so few in flight it is not exceeded
 	case m == Trial && !f.alone() && p.Lowered < mostLowered && p.met(f) > max(p.Usual, p.Ceil/2):
 		p.Lowered++
 		p.Ceil = max(1, min(p.Ceil, p.met(f))-1)

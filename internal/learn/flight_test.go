@@ -151,6 +151,16 @@ func TestOvertakenRefusalsLowerTheBound(t *testing.T) {
 	}
 }
 
+// With fewer than five in flight the rate of a vendor that counts a rate is hidden: one call
+// in flight with answers after 30 ms leaves 33/s, which 50/s never refuses.
+func TestTrialOfFewPlacesIsARate(t *testing.T) {
+	p := Places{Cap: 7, Ceil: 7}
+	mode, asks := p.refused(&Fact{Flying: 4, Ordinal: 40, Granted: 40, Refused: true}, Trial, 1)
+	if mode != Rate || !asks || p.Banned != throttle.Instant(1).Add(2*time.Second) {
+		t.Errorf("mode %d, asks %v, banned until %v, want a rate and a ban of 2 s", mode, asks, p.Banned)
+	}
+}
+
 // Three of four calls left with ten in flight or more, and were served. A refusal with ten
 // is a rate's, then, and the next trial comes four times as late as the one before.
 func TestRefusalOfTheUsualIsNoBound(t *testing.T) {

@@ -76,6 +76,10 @@ func drains() []Row {
 		drain("drain bare, 50 ms service", Bare, wall(1.15, 60), wall(1.05, 60)).with(func(r *Row) {
 			r.Run.Service = 50 * time.Millisecond
 		}),
+		drain("drain bare 50/s, 30 ms service", Bare, wall(1.15, 60), wall(1.05, 30)).with(func(r *Row) {
+			r.Run.Vendor = vendor(bucket(50, time.Second, 10)) // one call in flight leaves at 33/s
+			r.Run.Service, r.Run.Workers, r.Run.Calls = 30*time.Millisecond, 32, 400
+		}),
 		drain("drain Retry-After s", RetrySecs, wall(1.35, 30), wall(1.2, 30)),
 		drain("drain Retry-After-Ms", RetryMillis, wall(1.10, 60), wall(1.01, 60)),
 		drain("drain X-RateLimit epoch", Epoch, wall(1.15, 12), wall(1.01, 1)),
