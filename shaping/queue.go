@@ -155,6 +155,29 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	return err
 }
 
+// TryN spends n permits of every limit and returns true if they are at hand and nobody is
+// in line. Otherwise it returns false at once, also if n can never be granted or the queue is
+// closed, and nothing is spent. It calls no store: over limits that processes share it
+// returns true only if this process has permits left over.
+func (q *Queue) TryN(n int) bool {
+	q.lock()
+	defer q.unlock()
+	now := q.Now()
+	if q.due <= now { // its timer is late
+		q.advance(now)
+	}
+	if q.closed || q.line.count > 0 {
+		return false
+	}
+	since := q.since(now)
+	at, err := q.limiter.Take(now, throttle.Request{N: n, Since: since})
+	if err != nil || at > now {
+		return false
+	}
+	q.caughtUp(at, since)
+	return true
+}
+
 // WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its
 // first arrival puts it.
 func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
