@@ -49,8 +49,7 @@ func TestWithCostBeyondBurstIsRefused(t *testing.T) {
 
 func TestCostIsAskedForEachLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := throttle.TokenBucket(100, time.Second, 100)
-		tokens.Unit = "tokens"
+		tokens := throttle.TokenBucket(100, time.Second, 100).Of("tokens")
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: []throttle.Limit{throttle.TokenBucket(1000, time.Second, 1000), tokens},
 			Cost: func(req *http.Request, l throttle.Limit) int {

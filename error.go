@@ -14,15 +14,23 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
+// The causes that packages throttle and shaping give, under names of this package.
+var (
+	ErrExceedsBurst = throttle.ErrExceedsBurst
+	ErrQueueFull    = shaping.ErrQueueFull
+	ErrDeadline     = shaping.ErrDeadline
+	ErrClosed       = shaping.ErrClosed
+)
+
 // An Error says why a request got no response. It unwraps to the cause, which
 // is one of these, the context's error, or the network's:
 //
-//   - throttle.ErrExceedsBurst: it costs more than a limit ever grants;
-//   - shaping.ErrQueueFull: too many requests wait;
-//   - shaping.ErrDeadline, which matches context.DeadlineExceeded: it would
+//   - [ErrExceedsBurst]: it costs more than a limit ever grants;
+//   - [ErrQueueFull]: too many requests wait;
+//   - [ErrDeadline], which matches context.DeadlineExceeded: it would
 //     wait too long;
-//   - shaping.ErrClosed: the Transport was closed;
-//   - ErrPaused: the server closed the lane.
+//   - [ErrClosed]: the Transport was closed;
+//   - [ErrPaused]: the server closed the lane.
 //
 // Its text carries no URL.
 type Error struct {

@@ -74,8 +74,7 @@ func TestErrorKeepsChainWithoutURLs(t *testing.T) {
 // An error says who holds the request back, why, and by which limit, in numbers
 // that people read.
 func TestErrorSaysWhoHeldTheRequest(t *testing.T) {
-	gold := throttle.TokenBucket(7, time.Hour, 1)
-	gold.Name = "gold"
+	gold := throttle.TokenBucket(7, time.Hour, 1).Named("gold")
 	tests := []struct {
 		name   string
 		limit  throttle.Limit

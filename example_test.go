@@ -86,13 +86,16 @@ func Example_laneForEachAccount() {
 
 // What was learned of the servers' limits goes on after a restart: here a file
 // would keep it.
-func ExampleTransport_Learned() {
+func ExampleTransport_ImportLearned() {
 	base, _, closeVendor := vendor()
 	defer closeVendor()
 
 	known := map[string]json.RawMessage{"api.example.com": json.RawMessage(`{"version":1,"rate":50,"width":0.02}`)}
-	transport := &weir.Transport{Base: base, Recall: func(key string) json.RawMessage { return known[key] }}
+	transport := &weir.Transport{Base: base}
 	defer transport.Close()
+	if err := transport.ImportLearned(known); err != nil {
+		fmt.Println(err) // of another version: those lanes learn from the beginning
+	}
 	client := &http.Client{Transport: transport}
 	resp, err := client.Get("http://api.example.com/")
 	if err != nil {
@@ -103,7 +106,7 @@ func ExampleTransport_Learned() {
 	for _, lane := range transport.Snapshot() {
 		fmt.Printf("%s: %.0f/s learned\n", lane.Key, lane.Learned.Rate)
 	}
-	known = transport.Learned()
+	known = transport.ExportLearned()
 	fmt.Println(len(known), "lane to keep")
 	// Output:
 	// api.example.com: 50/s learned
@@ -116,8 +119,7 @@ func ExampleSettle() {
 	base, _, closeVendor := vendor()
 	defer closeVendor()
 
-	tokens := throttle.TokenBucket(1000, 24*time.Hour, 1000)
-	tokens.Unit = "tokens"
+	tokens := throttle.TokenBucket(1000, 24*time.Hour, 1000).Of("tokens")
 	transport := &weir.Transport{
 		Base:   base,
 		Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 10), tokens},
@@ -151,8 +153,7 @@ func ExampleError() {
 	base, _, closeVendor := vendor()
 	defer closeVendor()
 
-	daily := throttle.TokenBucket(1, 24*time.Hour, 1)
-	daily.Name = "daily"
+	daily := throttle.TokenBucket(1, 24*time.Hour, 1).Named("daily")
 	client := &http.Client{
 		Transport: &weir.Transport{Base: base, Limits: []throttle.Limit{daily}},
 		Timeout:   time.Minute,

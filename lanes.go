@@ -32,7 +32,7 @@ func (t *Transport) settings() lane.Settings {
 		Learn:             t.Learn != LearnOff,
 		Spread:            t.Learn == LearnSpread,
 		WaitResets:        t.WaitForReset,
-		Recall:            t.Recall,
+		Recall:            t.imported,
 		Store:             t.Store,
 		Shadow:            t.Shadow,
 		Priced:            t.Cost != nil,

@@ -109,7 +109,7 @@ func remembered(t *testing.T) []byte {
 	t.Helper()
 	r := learning(pipeRig(t, fifty(), new(weir.Transport)))
 	drainBy(r, 1000)
-	text, err := json.Marshal(r.transport.Learned())
+	text, err := json.Marshal(r.transport.ExportLearned())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +123,11 @@ func recalls(t *testing.T, vendor *testserver.Vendor, text []byte) *rig {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	if len(known) != 1 {
-		t.Fatalf("Learned = %s, want one lane", text)
+	r := learning(pipeRig(t, vendor, new(weir.Transport)))
+	if err := r.transport.ImportLearned(known); err != nil || len(known) != 1 {
+		t.Fatalf("ImportLearned(%s) = %v, want one lane, nil", text, err)
 	}
-	return learning(pipeRig(t, vendor, &weir.Transport{Recall: func(string) json.RawMessage {
-		for _, v := range known {
-			return v
-		}
-		return nil
-	}}))
+	return r
 }
 
 func TestRestartKeepsWhatWasLearned(t *testing.T) {
@@ -164,23 +160,26 @@ func TestRestartIsToldByTheSnapshot(t *testing.T) {
 	})
 }
 
-// What Recall makes up is told once, and the lanes learn anew.
-func TestGarbageIsNotRecalled(t *testing.T) {
+// What ExportLearned did not make is refused by name, the rest is taken, and the lanes learn anew.
+func TestGarbageIsNotImported(t *testing.T) {
 	for _, text := range []string{`{"version":99,"rate":1}`, `{"version":1,"rate":-3}`, `[]`, `{`, ``} {
 		synctest.Test(t, func(t *testing.T) {
-			var log bytes.Buffer
-			r := learning(pipeRig(t, &testserver.Vendor{}, &weir.Transport{
-				Recall: func(string) json.RawMessage { return json.RawMessage(text) }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			}))
-			for _, host := range []string{"a.test", "b.test", "a.test"} {
+			r := learning(pipeRig(t, &testserver.Vendor{}, new(weir.Transport)))
+			err := r.transport.ImportLearned(map[string]json.RawMessage{
+				"a.test": json.RawMessage(text), "b.test": json.RawMessage(`{"version":1,"rate":50,"width":0.02}`),
+			})
+			if err == nil || !strings.Contains(err.Error(), `lane "a.test"`) || strings.Contains(err.Error(), "b.test") {
+				t.Errorf("ImportLearned(%q) = %v, want an error that names a.test alone", text, err)
+			}
+			if err := r.transport.ImportLearned(nil); err != nil {
+				t.Errorf("ImportLearned(nil) = %v", err)
+			}
+			for host, rate := range map[string]float64{"a.test": 0, "b.test": 50} {
 				r.want("GET", r.to(host), 200)
-			}
-			if n := strings.Count(log.String(), "learns anew"); n != 1 {
-				t.Errorf("%q is told in %d lines, want one: %s", text, n, &log)
-			}
-			for _, lane := range r.transport.Snapshot() {
-				if lane.Learned != (weir.Learned{}) {
-					t.Errorf("%q taught %+v", text, lane.Learned)
+				for _, lane := range r.transport.Snapshot() {
+					if strings.Contains(lane.Key, host) && lane.Learned.Rate != rate {
+						t.Errorf("%q taught %s %+v, want a rate of %v", text, host, lane.Learned, rate)
+					}
 				}
 			}
 		})

@@ -112,8 +112,7 @@ func TestSetLimitsKeepsPause(t *testing.T) {
 // waits.
 func TestSetLimitsKeepsCostsWithTheirUnits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := throttle.TokenBucket(1000, time.Second, 1000)
-		tokens.Unit = "tokens"
+		tokens := throttle.TokenBucket(1000, time.Second, 1000).Of("tokens")
 		requests := throttle.TokenBucket(1, time.Second, 1)
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: []throttle.Limit{tokens, requests},

@@ -25,7 +25,7 @@ func (t *Transport) Resume(key string) error {
 
 // Forget makes the lane of a key learn from the beginning, for an operator who
 // knows that the server's limit has changed. The lane forgets what the answers
-// have taught it, and its routes and credentials, and what Recall returned. Its
+// have taught it, and its routes and credentials, and what ImportLearned brought. Its
 // pauses end as by Resume. Configured limits stay, and so does what was used of
 // them.
 //

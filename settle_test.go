@@ -15,8 +15,7 @@ import (
 // tokenRig has a limit of 100 tokens a second, of which each call is estimated
 // to cost a hundred.
 func tokenRig(t *testing.T) *rig {
-	tokens := throttle.TokenBucket(100, time.Second, 100)
-	tokens.Unit = "tokens"
+	tokens := throttle.TokenBucket(100, time.Second, 100).Of("tokens")
 	return pipeRig(t, &testserver.Vendor{}, &weir.Transport{
 		Limits: []throttle.Limit{throttle.TokenBucket(1000, time.Second, 1000), tokens},
 		Cost: func(_ *http.Request, l throttle.Limit) int {

@@ -14,8 +14,7 @@ import (
 
 func TestSnapshotTellsStateOfEveryLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := throttle.TokenBucket(1, time.Second, 2)
-		limit.Name = "per second"
+		limit := throttle.TokenBucket(1, time.Second, 2).Named("per second")
 		r := pipeRig(t,
 			&testserver.Vendor{Service: time.Minute, Faults: []testserver.Fault{{First: 5, Last: 5, Do: testserver.Answer, Header: hints("90")}}},
 			&weir.Transport{Limits: []throttle.Limit{limit}})

@@ -95,8 +95,7 @@ func TestNoSpanWhereNothingWaits(t *testing.T) {
 func TestWaitForRateIsSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newSpanLog()
-		limit := throttle.TokenBucket(1, time.Second, 1)
-		limit.Name = "per second"
+		limit := throttle.TokenBucket(1, time.Second, 1).Named("per second")
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{TracerProvider: log, Limits: []throttle.Limit{limit}})
 		ctx, parent := log.Tracer("caller").Start(t.Context(), "caller")
 		r.callers(ctx, 3).wait()

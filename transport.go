@@ -2,7 +2,6 @@ package weir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -198,13 +198,6 @@ type Transport struct {
 	// ends with the reset. It may then be refused.
 	WaitForReset bool
 
-	// Recall returns what an earlier Transport has learned of the lane of a key: a
-	// value of its Learned. The lane goes on with that. If Recall is nil, or
-	// returns nil, the lane learns from the beginning. It does so, too, if the
-	// value is not one of Learned's, or is of another version; the first such value
-	// is logged.
-	Recall func(key string) json.RawMessage
-
 	// Dialect reads the responses. If nil, it is the dialect of their host.
 	Dialect *headers.Dialect
 
@@ -233,6 +226,7 @@ type Transport struct {
 	base     http.RoundTripper
 	tracer   telemetry.Tracer
 	lanes    *lane.Lanes
+	memories atomic.Pointer[map[string]learn.Memory] // that ImportLearned brought, by key
 	metering sync.Once
 	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
 	rawKey   atomic.Bool                      // one was reported

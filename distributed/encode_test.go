@@ -16,8 +16,7 @@ import (
 
 func TestLimitsAreEncodedExactly(t *testing.T) {
 	aligned := throttle.FixedWindow(5, time.Minute)
-	first := throttle.FixedWindow(5, time.Minute)
-	first.Align = throttle.AlignFirstUse
+	first := throttle.FixedWindow(5, time.Minute).Aligned(throttle.AlignFirstUse)
 	month := throttle.FixedWindow(5, 31*24*time.Hour)
 	month.Align = throttle.AlignMonth("Europe/Berlin")
 	for _, c := range []struct {
@@ -174,8 +173,7 @@ func writtenTo(n ast.Node) (fields []string) {
 // A lane's keys are on one slot of a Cluster, whatever its names.
 func TestKeysOfALaneHaveOneHashTag(t *testing.T) {
 	for _, name := range []string{"plain", "{", "}", "{}", "}{", "{a}", "a}b", "{{a}}", "", "%7b"} {
-		log := throttle.SlidingLog(1, time.Second)
-		log.Name = "log of " + name
+		log := throttle.SlidingLog(1, time.Second).Named("log of " + name)
 		other := throttle.SlidingLog(1, time.Second)
 		lane := laneKey(name, name)
 		r := request{limits: mustEncode(t, log, other), reports: []report{{kind: reportTune, heirs: []string{"{" + name, "}{x}"}}}}

@@ -104,8 +104,7 @@ func testOneSlot(t *testing.T, given redis.UniversalClient, namespace, lane stri
 	store := distributed.New(given, namespace)
 	store.Deadline, store.MaxDeadline = patience, patience
 	defer store.Close()
-	log := throttle.SlidingLog(10, time.Second)
-	log.Name = "{" + lane + "}"
+	log := throttle.SlidingLog(10, time.Second).Named("{" + lane + "}")
 	l, err := store.Limiter(lane, log, throttle.TokenBucket(10, time.Second, 2))
 	if err != nil {
 		t.Fatal(err)

@@ -56,8 +56,7 @@ func writtenBy(t *testing.T) string {
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	day := throttle.FixedWindow(1000, 24*time.Hour)
-	day.Align = throttle.AlignDay("UTC")
+	day := throttle.FixedWindow(1000, 24*time.Hour).Aligned(throttle.AlignDay("UTC"))
 	named := throttle.TokenBucket(90_000, time.Minute, 5000)
 	named.Unit, named.Name = "tokens", "per minute"
 	for i, limits := range [][]throttle.Limit{

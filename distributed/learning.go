@@ -222,8 +222,7 @@ func (l *limiter) obey(p throttle.Pacing) {
 
 // learnedLimit returns the limit of an interval.
 func learnedLimit(d time.Duration) throttle.Limit {
-	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1)
-	limit.Name = learnedName
+	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1).Named(learnedName)
 	return limit
 }
 

@@ -117,8 +117,7 @@ func TestAClockThatMovedBackStopsNobody(t *testing.T) {
 	b.persist()
 	daily := throttle.FixedWindow(10_000, 24*time.Hour)
 	daily.Align = throttle.AlignDay("Europe/Berlin")
-	first := throttle.FixedWindow(12_000, time.Minute)
-	first.Align = throttle.AlignFirstUse
+	first := throttle.FixedWindow(12_000, time.Minute).Aligned(throttle.AlignFirstUse)
 	const noon = dawn + 12*3600*second
 	for _, limit := range []throttle.Limit{
 		throttle.TokenBucket(12_000, time.Minute, 20), throttle.LeakyBucket(12_000, time.Minute), throttle.TokenBucket(10, time.Minute, 10),

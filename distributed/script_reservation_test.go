@@ -535,12 +535,10 @@ func TestCallersAreCounted(t *testing.T) {
 func TestTuneTakesOverFromTheHeir(t *testing.T) {
 	b := newBench(t)
 	lane := b.lane()
-	old := throttle.SlidingLog(10, time.Minute)
-	old.Name = "old"
+	old := throttle.SlidingLog(10, time.Minute).Named("old")
 	c := b.caller(lane, old)
 	c.run(dawn, 10)
-	next := throttle.SlidingLog(12, time.Minute)
-	next.Name = "new"
+	next := throttle.SlidingLog(12, time.Minute).Named("new")
 	d := b.caller(lane, next)
 	tune := report{kind: reportTune, heirs: []string{"old"}}
 	wants(t, "what the heir left", d.run(dawn+second, 3, tune), 5*second, 10*second, 59*second)

@@ -26,14 +26,12 @@ func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
 func (q *Queue) drop(w *waiter) {
 	q.line.leave(w)
 	q.expiring.remove(w)
-	delete(q.delays, w)
 }
 
 // letGo lets w depart.
 func (q *Queue) letGo(w *waiter, out outcome) {
 	q.line.depart(w)
 	q.expiring.remove(w)
-	delete(q.delays, w)
 	q.out.add(w, out)
 }
 
@@ -66,7 +64,7 @@ func (q *Queue) advance(now throttle.Instant) {
 // reports whether there is such a head; it asks again at q.due.
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	due := min(q.due, now) // of the head; those behind it were never told an instant
-	q.due, q.overtakes = throttle.Never, throttle.Never
+	q.due = throttle.Never
 	for gone := 0; q.line.count > 0; due = now {
 		w := q.line.first()
 		if w.ctx.Err() != nil { // its goroutine is on its way out
@@ -75,10 +73,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 		}
 		at, err := q.take(w, now)
 		if err == nil && at > now {
-			q.due, q.overtakes = at, throttle.Never
-			if q.mayOvertake() && q.overtake(w, now) {
-				continue
-			}
+			q.due = at
 			if w = q.holds(now); w == nil {
 				return true
 			}
@@ -119,10 +114,9 @@ func (q *Queue) holds(now throttle.Instant) *waiter {
 }
 
 // expire rejects the callers whose deadline has come or cannot be met any more. It
-// reports whether others may go now: the line has another head, or they may
-// overtake it.
+// reports whether others may go now: the line has another head.
 func (q *Queue) expire(now throttle.Instant) (again bool) {
-	head, left := q.line.first(), q.line.count
+	head := q.line.first()
 	for i := range q.expiring {
 		for group := &q.expiring[i]; len(group.byDeadline) > 0; {
 			w := group.byDeadline[0]
@@ -133,7 +127,7 @@ func (q *Queue) expire(now throttle.Instant) (again bool) {
 			q.dismiss(w, forecast, now)
 		}
 	}
-	return q.line.first() != head || q.line.count < left && q.mayOvertake()
+	return q.line.first() != head
 }
 
 // dismiss rejects w because of its deadline.
@@ -154,7 +148,7 @@ func (q *Queue) settle(now throttle.Instant) {
 func (q *Queue) retime(now throttle.Instant) {
 	waits := q.line.count > 0
 	q.busy.Store(waits || q.closed)
-	at := min(q.due, q.overtakes, q.expiring.next())
+	at := min(q.due, q.expiring.next())
 	if !waits {
 		at = throttle.Never
 	}

@@ -20,8 +20,7 @@
 // tenants share by weight ([WithTenant]), so that a flood of one tenant, and of its
 // retries, delays another's single call by one turn. Each tenant's callers go in the order of
 // their first arrival. Callers without a priority or a tenant wait in the order
-// of arrival. If [Queue].MaxHeadDelay is set, callers who ask for less overtake
-// the head within that bound; otherwise nobody does.
+// of arrival. A caller who asks for less does not overtake one who asks for much.
 //
 // # Rejection before sleeping
 //

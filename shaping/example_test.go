@@ -32,8 +32,7 @@ func ExampleQueue_Wait() {
 // A wait that cannot end in time is refused before it begins, and the error
 // says how long it would have been.
 func ExampleError() {
-	daily := throttle.LeakyBucket(1, 24*time.Hour)
-	daily.Name = "daily report"
+	daily := throttle.LeakyBucket(1, 24*time.Hour).Named("daily report")
 	limiter, err := throttle.Local{}.Limiter("reports", daily)
 	if err != nil {
 		fmt.Println(err)
@@ -100,8 +99,7 @@ func ExampleQueue_Tune() {
 // A call has a cost for each limit: here one request and an estimate of 600
 // tokens, which is corrected once the answer says what was used.
 func ExampleQueue_WaitTurn() {
-	tokens := throttle.TokenBucket(1000, 24*time.Hour, 1000)
-	tokens.Unit = "tokens"
+	tokens := throttle.TokenBucket(1000, 24*time.Hour, 1000).Of("tokens")
 	limiter, err := throttle.Local{}.Limiter("model", throttle.TokenBucket(10, time.Second, 10), tokens)
 	if err != nil {
 		fmt.Println(err)

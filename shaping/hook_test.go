@@ -25,8 +25,7 @@ func slow(d time.Duration) func(context.Context, shaping.Wait) func(error) {
 
 func TestHookIsToldOnceOfEachRealWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := throttle.LeakyBucket(1, time.Second)
-		limit.Name = "mail"
+		limit := throttle.LeakyBucket(1, time.Second).Named("mail")
 		q := newQueue(t, limit)
 		var mu sync.Mutex
 		var told []string

@@ -19,7 +19,7 @@ func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
 		}
 	}()
 	now = q.Now()
-	if min(q.due, q.overtakes) <= now { // its timer is late
+	if q.due <= now { // its timer is late
 		q.advance(now)
 	}
 	w.since = q.since(now)
@@ -70,10 +70,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 // whom head was the head.
 func (q *Queue) othersMayGo(w, head *waiter) bool {
 	first := q.line.first()
-	if first == w {
-		return q.mayOvertake()
-	}
-	return first != head // w goes before its class's first caller, and so another class is due
+	return first != w && first != head // w goes before its class's first caller, and so another class is due
 }
 
 // rejected returns the error of a closed queue. It is not inlined, as earliest.
@@ -88,7 +85,7 @@ func (q *Queue) pass(w *waiter, charged, now throttle.Instant) {
 	w.out = outcome{charged: charged, granted: now}
 	q.line.depart(w)
 	q.caughtUp(charged, w.since)
-	if q.line.count > 0 { // it overtook them
+	if q.line.count > 0 { // it was more urgent than they are
 		q.advance(now)
 	}
 }
@@ -111,16 +108,12 @@ func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
 	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
 }
 
-// ask asks the limiter for w, who has just entered the line, if w is its head
-// or may overtake it. If w can never be granted, it asks even so, for the error.
+// ask asks the limiter for w, who has just entered the line, if w is its head. If w can
+// never be granted, it asks even so, for the error.
 // It returns when the head asks again; if that is not after now, w is granted.
 func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, error) {
 	heads := w == q.line.first()
-	switch {
-	case heads || bound == throttle.Never:
-	case q.mayOvertake():
-		return q.newcomerOvertakes(w, now), nil
-	default:
+	if !heads && bound != throttle.Never {
 		return q.due, nil
 	}
 	at, err := q.take(w, now)

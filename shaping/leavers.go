@@ -111,7 +111,7 @@ func (q *Queue) sweep() {
 	}
 	list = slices.DeleteFunc(list, func(w *waiter) bool { return w.index == 0 }) // out already
 	if len(list) > 0 {
-		again = q.dropAll(list) || again || q.mayOvertake()
+		again = q.dropAll(list) || again
 	}
 	if again || q.line.first() != head { // the others were measured against who left
 		q.advance(q.Now())
@@ -137,7 +137,6 @@ func (q *Queue) dropAll(list []*waiter) (expires bool) {
 	}
 	for _, w := range list {
 		w.leaves.Store(true)
-		delete(q.delays, w)
 	}
 	q.expiring.removeLeavers()
 	for _, w := range list {

@@ -149,8 +149,8 @@ func (l *line) enter(w *waiter, u urgency) {
 }
 
 // depart takes w out of the line because it departs, and counts its departure.
-// If it overtakes the head, it counts in its tenant's share, but not in what the
-// classes owe each other: the head stays the head.
+// If it goes before the head, because its permits came first, it counts in its tenant's
+// share, but not in what the classes owe each other.
 func (l *line) depart(w *waiter) {
 	if w == l.first() {
 		l.owe(w)
@@ -268,21 +268,6 @@ func (l *line) requests() iter.Seq[throttle.Request] {
 		}
 		for w := range l.inOrder() {
 			if !yield(w.dated()) {
-				return
-			}
-		}
-	}
-}
-
-// behind yields the callers behind the head who may overtake it.
-func (l *line) behind(head *waiter) iter.Seq[*waiter] {
-	return func(yield func(*waiter) bool) {
-		left := overtakers
-		for w := range l.inOrder() {
-			if w == head {
-				continue
-			}
-			if left--; left < 0 || !yield(w) {
 				return
 			}
 		}

@@ -75,25 +75,3 @@ func TestPreciselyPacedLineKeepsItsRateInRealTime(t *testing.T) {
 		t.Errorf("%d left within %v, want at most %d", left, took, most)
 	}
 }
-
-// Those who ask for little use what the head waits for, and it goes in time.
-func TestHeadIsOvertakenAndGoesInRealTime(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, throttle.TokenBucket(100, time.Second, 100))
-	q.MaxHeadDelay = time.Second
-	if err := q.WaitN(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
-	r := begin(q, 4) // alone, the head would go after a second
-	defer r.end()
-	start, before := time.Now(), r.left.Load()
-	if err := q.WaitN(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("the head went after %v, want two seconds", took)
-	}
-	if n := r.left.Load() - before; n < 20 {
-		t.Errorf("%d overtook the head, want about 100", n)
-	}
-}

@@ -63,22 +63,6 @@ type Queue struct {
 	// negative means none.
 	LowPriorityShare float64
 
-	// MaxHeadDelay is by how much later the caller at the head of the line may
-	// depart so that callers behind it, who ask for less, can use permits for which
-	// it waits. At 10/s burst 20, with none at hand, a head that asks for 20 alone
-	// departs after two seconds. With MaxHeadDelay of a second, up to ten callers
-	// who ask for one go before it, and it departs after three at most. So each head
-	// departs by then, and before its deadline. What it cannot use, as when a window
-	// has less left than it asks for, goes to the others without a delay. The next 16
-	// behind the head are looked at, so a departure costs the same in any line.
-	//
-	// Zero means that nobody overtakes the head. Order is what callers of a line
-	// expect, and how long a large one may wait for small ones, only the user
-	// knows. MaxHeadDelay has no effect over a limiter that is no
-	// [throttle.Overtaker], such as one shared with other processes, whose permits
-	// are dated in the order of the lines.
-	MaxHeadDelay time.Duration
-
 	limiter throttle.Limiter
 	remote  atomic.Pointer[remote] // the limiter, if it is one; nil: it is not, or nobody has waited yet
 
@@ -94,20 +78,18 @@ type Queue struct {
 	pausedAt  atomic.Int64 // the instant at which a pause was told last
 	busy      atomic.Bool  // somebody waits, or the queue is closed
 
-	mu        sync.Mutex // taken with lock and unlock
-	closed    bool
-	fetching  bool  // the remote was told of somebody in line
-	numbered  int64 // numbers given to places
-	line      line
-	out       outgoing  // those who came out of it, to be woken once the lock is free
-	rates     []float64 // permits per second of each limit; nil: not read yet
-	expiring  deadlines
-	alarm     alarm            // nil: nobody has waited yet
-	rings     throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
-	due       throttle.Instant // when the head asks again; Never: only news can help it
-	overtakes throttle.Instant // when somebody may overtake it; Never: nobody, until there is news
-	delays    delays           // of those who were overtaken
-	stale     uint64           // permits that were void when their caller woke up
+	mu       sync.Mutex // taken with lock and unlock
+	closed   bool
+	fetching bool  // the remote was told of somebody in line
+	numbered int64 // numbers given to places
+	line     line
+	out      outgoing  // those who came out of it, to be woken once the lock is free
+	rates    []float64 // permits per second of each limit; nil: not read yet
+	expiring deadlines
+	alarm    alarm            // nil: nobody has waited yet
+	rings    throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
+	due      throttle.Instant // when the head asks again; Never: only news can help it
+	stale    uint64           // permits that were void when their caller woke up
 }
 
 // NewQueue returns a queue in front of the limiter. It panics if the limiter is
@@ -122,8 +104,6 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 		started: started,
 		base:    throttle.InstantOf(started),
 		due:     throttle.Never,
-
-		overtakes: throttle.Never,
 	}
 	q.readTolerance()
 	if r, ok := limiter.(throttle.Remote); ok {
@@ -173,6 +153,29 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 		q.departed(w)
 	}
 	return err
+}
+
+// TryN spends n permits of every limit and returns true if they are at hand and nobody is
+// in line. Otherwise it returns false at once, also if n can never be granted or the queue is
+// closed, and nothing is spent. It calls no store: over limits that processes share it
+// returns true only if this process has permits left over.
+func (q *Queue) TryN(n int) bool {
+	q.lock()
+	defer q.unlock()
+	now := q.Now()
+	if q.due <= now { // its timer is late
+		q.advance(now)
+	}
+	if q.closed || q.line.count > 0 {
+		return false
+	}
+	since := q.since(now)
+	at, err := q.limiter.Take(now, throttle.Request{N: n, Since: since})
+	if err != nil || at > now {
+		return false
+	}
+	q.caughtUp(at, since)
+	return true
 }
 
 // WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its

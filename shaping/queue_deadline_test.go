@@ -15,8 +15,7 @@ import (
 
 func TestQueueRefusesOnDeadlineBeforeSleeping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := throttle.LeakyBucket(1, 10*time.Second)
-		limit.Name = "mail"
+		limit := throttle.LeakyBucket(1, 10*time.Second).Named("mail")
 		q := newQueue(t, limit)
 		if err := q.Wait(t.Context()); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,6 @@ import (
 type schedule struct {
 	limit      throttle.Limit
 	maxWaiting int
-	headDelay  time.Duration
 	inFlight   int // most callers in flight; zero: any number
 	share      float64
 	events     []event
@@ -54,9 +53,6 @@ func drawSchedule(t *rapid.T) schedule {
 		limit:      rapid.SampledFrom(limits).Draw(t, "limit"),
 		maxWaiting: rapid.IntRange(1, 20).Draw(t, "most waiting"),
 	}
-	if rapid.Bool().Draw(t, "overtaking") {
-		s.headDelay = time.Duration(rapid.IntRange(1, 400).Draw(t, "head delay")) * time.Millisecond
-	}
 	classes, tenants := []shaping.Priority{0}, []string{""}
 	if rapid.Bool().Draw(t, "classes") {
 		classes = priorities
@@ -66,7 +62,7 @@ func drawSchedule(t *rapid.T) schedule {
 		tenants = []string{"", "light", "heavy"}
 	}
 	if rapid.Bool().Draw(t, "flights are bounded") {
-		s.inFlight, s.headDelay = rapid.IntRange(1, 4).Draw(t, "most in flight"), 0 // nobody overtakes in flights
+		s.inFlight = rapid.IntRange(1, 4).Draw(t, "most in flight")
 	}
 	instant := func(from time.Duration) time.Duration {
 		// The odd nanoseconds keep events off each other.
@@ -127,7 +123,7 @@ func (s schedule) play(t *testing.T) outcomes {
 		if s.inFlight == 0 {
 			q = shaping.NewQueue(flights.Limiter)
 		}
-		q.MaxWaiting, q.MaxHeadDelay, q.LowPriorityShare = s.maxWaiting, s.headDelay, s.share
+		q.MaxWaiting, q.LowPriorityShare = s.maxWaiting, s.share
 		q.Hook = &shaping.Hook{Wait: panicIfTold}
 		start := time.Now()
 		cancels := make(map[int]context.CancelFunc)
@@ -231,13 +227,10 @@ func (f *flights) land() {
 // An oracle is the queue in its simplest form: a sorted line over a limiter,
 // looked at in every instant in which something may happen.
 type oracle struct {
-	limiter *reliving
+	limiter throttle.Limiter
 	base    throttle.Instant
-	now     time.Duration // when it was looked at last
 	most    int
-	late    time.Duration         // by which a head may be delayed
-	delayed map[int]time.Duration // by how much callers were, while they were the head
-	line    []event               // in order of arrival
+	line    []event // in order of arrival
 	classes map[shaping.Priority]*shares
 	share   float64 // guaranteed to the classes below the most urgent
 	rate    float64 // permits per second
@@ -411,8 +404,8 @@ func (o *oracle) enter(e event) {
 // before or after it by chance: it comes a nanosecond later.
 func (s schedule) foretell(t testing.TB) outcomes {
 	o := oracle{
-		limiter: relive(func() throttle.Limiter { return newLimiter(t, s.limit) }), base: throttle.InstantOf(time.Unix(946684800, 0)),
-		most: s.maxWaiting, inFlight: s.inFlight, late: s.headDelay, delayed: make(map[int]time.Duration),
+		limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)),
+		most: s.maxWaiting, inFlight: s.inFlight,
 		got: make(outcomes), classes: make(map[shaping.Priority]*shares), share: s.share,
 	}
 	o.tune(s.limit)
@@ -444,11 +437,6 @@ func (o *oracle) runUntil(end time.Duration) time.Duration {
 		}
 		if len(o.line) > 0 && !o.full() {
 			next = min(next, o.forecast(o.line[o.head()]))
-			for _, w := range o.overtakers() {
-				if at := o.forecast(w); at > o.now {
-					next = min(next, at)
-				}
-			}
 		}
 		for _, at := range o.landings {
 			next = min(next, at)
@@ -468,16 +456,11 @@ func (o *oracle) forecast(w event) time.Duration {
 
 // look lets go and sends away who is due.
 func (o *oracle) look(now time.Duration) {
-	o.now = now
 	for len(o.line) > 0 && !o.full() {
 		i := o.head()
 		head := o.line[i]
 		at, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
 		if err == nil && at > o.base.Add(now) {
-			if w, ok := o.overtaker(now); ok {
-				o.overtake(w, now)
-				continue
-			}
 			break
 		}
 		o.got.note(head.caller, now, err)
@@ -546,11 +529,7 @@ func (o *oracle) come(e event) {
 	e.cost = max(float64(e.n), 0.01) / o.rate
 	last := len(o.line)
 	o.enter(e)
-	goes := o.head() == last && o.forecast(e) <= e.at
-	if w, ok := o.overtaker(e.at); ok {
-		goes = goes || w.caller == e.caller
-	}
-	goes = goes && !o.full()
+	goes := o.head() == last && o.forecast(e) <= e.at && !o.full()
 	switch late := e.d > 0 && o.forecast(e) > e.at+e.d; {
 	case goes:
 	case late:

@@ -15,8 +15,7 @@ import (
 
 // limitsOf returns the limit of every algorithm at one rate.
 func limitsOf(permits int, per time.Duration) []throttle.Limit {
-	first := throttle.FixedWindow(permits, per)
-	first.Align = throttle.AlignFirstUse
+	first := throttle.FixedWindow(permits, per).Aligned(throttle.AlignFirstUse)
 	return []throttle.Limit{
 		throttle.TokenBucket(permits, per, 10), throttle.GCRA(permits, per, 20), throttle.LeakyBucket(permits, per),
 		throttle.FixedWindow(permits, per), first, throttle.SlidingLog(permits, per), throttle.SlidingWindow(permits, per),

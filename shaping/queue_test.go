@@ -121,8 +121,7 @@ func TestQueueWeighsCosts(t *testing.T) {
 
 func TestQueueWeighsEachLimitByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := throttle.TokenBucket(100, time.Second, 100)
-		tokens.Unit = "tokens"
+		tokens := throttle.TokenBucket(100, time.Second, 100).Of("tokens")
 		j := newJournal(t, newQueue(t, throttle.TokenBucket(10, time.Second, 10), tokens))
 		j.come(t.Context(), "80", &shaping.Turn{Each: []int{1, 80}})
 		j.come(t.Context(), "50", &shaping.Turn{Each: []int{1, 50}})

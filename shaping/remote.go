@@ -20,8 +20,7 @@ type remote struct {
 
 	// spare are the waiters of callers who departed. The memory of hundreds that one
 	// answer lets go is used again, because they may all be back in a moment. Nothing
-	// else points to them: a remote limiter is no [throttle.Overtaker], and the classes
-	// have been paid.
+	// else points to them: the classes have been paid.
 	spare atomic.Pointer[sync.Pool] // nil: a crowd never went
 }
 

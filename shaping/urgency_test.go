@@ -291,8 +291,7 @@ func TestRetriesOfAFloodDelayAnotherTenantByOneTurn(t *testing.T) {
 // A tenant whose calls cost more of the limit that is scarce gets fewer of them.
 func TestTenantsShareTheLimitThatTheyBurden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := throttle.LeakyBucket(1000, time.Second)
-		tokens.Unit = "tokens"
+		tokens := throttle.LeakyBucket(1000, time.Second).Of("tokens")
 		q := newQueue(t, throttle.LeakyBucket(100, time.Second), tokens)
 		if err := q.WaitTurn(t.Context(), &shaping.Turn{Each: []int{1, 1000}}); err != nil {
 			t.Fatal(err)

@@ -57,8 +57,7 @@ func ExampleLocal() {
 }
 
 func ExampleRequest() {
-	tokens := throttle.TokenBucket(1000, time.Second, 1000)
-	tokens.Unit = "tokens"
+	tokens := throttle.TokenBucket(1000, time.Second, 1000).Of("tokens")
 	limiter, err := throttle.Local{}.Limiter("", throttle.TokenBucket(10, time.Second, 10), tokens)
 	if err != nil {
 		panic(err)

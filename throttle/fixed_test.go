@@ -49,8 +49,7 @@ func TestCalendarWindowsFollowTheZone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := throttle.FixedWindow(2, c.per)
-			l.Align = throttle.AlignDay(c.zone)
+			l := throttle.FixedWindow(2, c.per).Aligned(throttle.AlignDay(c.zone))
 			if c.per == month {
 				l.Align = throttle.AlignMonth(c.zone)
 			}

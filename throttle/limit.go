@@ -139,6 +139,25 @@ func GCRA(permits int, per time.Duration, burst int) Limit {
 	return Limit{Algorithm: AlgorithmGCRA, Permits: permits, Per: per, Burst: burst}
 }
 
+// Of returns l with permits that count a unit: throttle.TokenBucket(90_000, time.Minute,
+// 10_000).Of("tokens"). The unit "" is "requests".
+func (l Limit) Of(unit string) Limit {
+	l.Unit = unit
+	return l
+}
+
+// Aligned returns l with windows that begin where a says. Only a fixed window has any.
+func (l Limit) Aligned(a Align) Limit {
+	l.Align = a
+	return l
+}
+
+// Named returns l with a name for telemetry and the keys of a store.
+func (l Limit) Named(name string) Limit {
+	l.Name = name
+	return l
+}
+
 // Validate returns an error that names the first field that makes no sense,
 // with its value.
 func (l Limit) Validate() error {

@@ -19,8 +19,7 @@ func aligned(l throttle.Limit, a throttle.Align) throttle.Limit {
 func TestParseLimit(t *testing.T) {
 	full := throttle.TokenBucket(100_000, time.Minute, 500)
 	full.Unit, full.Name = "input tokens", "per minute"
-	tokens := throttle.TokenBucket(90_000, time.Minute, 0)
-	tokens.Unit = "tokens"
+	tokens := throttle.TokenBucket(90_000, time.Minute, 0).Of("tokens")
 	for _, c := range []struct {
 		text string
 		want throttle.Limit
@@ -46,8 +45,7 @@ func TestParseLimit(t *testing.T) {
 		{"50_000/d", throttle.TokenBucket(50_000, 24*time.Hour, 0), "50000/d"},
 		{"500 rpm burst 1_000", throttle.TokenBucket(500, time.Minute, 1000), "500/m burst 1000"},
 		{"fixed 1_000_000 per day of tokens", func() throttle.Limit {
-			l := throttle.FixedWindow(1_000_000, 24*time.Hour)
-			l.Unit = "tokens"
+			l := throttle.FixedWindow(1_000_000, 24*time.Hour).Of("tokens")
 			return l
 		}(), "fixed 1000000/d of tokens"},
 		{"7 rph log", throttle.SlidingLog(7, time.Hour), "log 7/h"},
@@ -233,10 +231,8 @@ func FuzzParseLimit(f *testing.F) {
 
 // A limit is called what its user called it, or what its user would write.
 func TestLimitIsLabelledAsItsUserWould(t *testing.T) {
-	named := throttle.FixedWindow(5, time.Hour)
-	named.Name = "gold"
-	tokens := throttle.TokenBucket(10, time.Second, 1)
-	tokens.Unit = "tokens"
+	named := throttle.FixedWindow(5, time.Hour).Named("gold")
+	tokens := throttle.TokenBucket(10, time.Second, 1).Of("tokens")
 	for limit, want := range map[throttle.Limit]string{
 		throttle.TokenBucket(100, time.Second, 20): "100/s burst 20",
 		throttle.FixedWindow(20, time.Hour):        "fixed 20/h",

@@ -9,8 +9,6 @@ type rule interface {
 	// earliest returns the instant since which n permits can be spent, if nothing
 	// else is spent before. It may be in the past.
 	earliest(a asking, n int64) Instant
-	// earliestAfter is earliest if the departure f is imagined to come before.
-	earliestAfter(f *first, a asking, n int64) Instant
 	// spend charges n permits for a departure at a.now, and returns the instant at
 	// which they count. The instant charged, not after a.now, is the one since
 	// which all limits allowed the departure. A bucket is charged at that instant,

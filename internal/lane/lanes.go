@@ -17,13 +17,12 @@ import (
 // So nothing is granted twice because a lane was forgotten. Lanes are safe for
 // concurrent use.
 type Lanes struct {
-	settings  Settings
-	keyed     table
-	sublanes  table
-	done      chan struct{}
-	changes   atomic.Int64 // number of changes of limits
-	draining  atomic.Bool  // newcomers are rejected
-	forgotten atomic.Bool  // Recall returned what cannot be read, and that was logged
+	settings Settings
+	keyed    table
+	sublanes table
+	done     chan struct{}
+	changes  atomic.Int64 // number of changes of limits
+	draining atomic.Bool  // newcomers are rejected
 
 	tuning sync.Mutex // held to tune one lane at a time
 

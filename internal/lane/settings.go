@@ -2,7 +2,6 @@ package lane
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -50,7 +49,7 @@ type Settings struct {
 	Learn             bool                              // lanes learn their server's limit from the answers
 	Spread            bool                              // calls are spread evenly over a window that the server tells
 	WaitResets        bool                              // a told quota that is spent pauses the lane until its reset, if that is exact
-	Recall            func(key string) json.RawMessage  // returns what was learned before; nil: nothing was
+	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was
 	Store             throttle.Store                    // makes the limiters
 	Shadow            []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
 	Priced            bool                              // a request may cost differently for each limit

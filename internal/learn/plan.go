@@ -84,8 +84,7 @@ func (p Plan) Limits() []throttle.Limit {
 		return nil
 	}
 	per := time.Duration(max(1, math.Round(1e9/p.Rate)))
-	l := throttle.TokenBucket(1, per, 1)
-	l.Name = "learned"
+	l := throttle.TokenBucket(1, per, 1).Named("learned")
 	return []throttle.Limit{l}
 }
 

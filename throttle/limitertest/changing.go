@@ -228,16 +228,14 @@ var changing = []rule{
 		}
 	}},
 	{"a change is no first use of a window", func(t *testing.T, s Suite) {
-		first := throttle.FixedWindow(2, time.Second)
-		first.Align = throttle.AlignFirstUse
+		first := throttle.FixedWindow(2, time.Second).Aligned(throttle.AlignFirstUse)
 		f := begin(t, s, bucket(10, 2))
 		f.tune(0, first)
 		f.grants(500*ms, 2)
 		f.refuses(500*ms, 1, 1500*ms)
 	}},
 	{"a change begins no window of first use that pays", func(t *testing.T, s Suite) {
-		first := throttle.FixedWindow(10, time.Second)
-		first.Align = throttle.AlignFirstUse
+		first := throttle.FixedWindow(10, time.Second).Aligned(throttle.AlignFirstUse)
 		for _, c := range []struct {
 			change, use time.Duration
 			left        int

@@ -41,8 +41,7 @@ var granting = []rule{
 		f.refuses(time.Second, 2, 2*time.Second)
 	}},
 	{"a window of first use begins with the first permit after the last window", func(t *testing.T, s Suite) {
-		l := throttle.FixedWindow(2, time.Second)
-		l.Align = throttle.AlignFirstUse
+		l := throttle.FixedWindow(2, time.Second).Aligned(throttle.AlignFirstUse)
 		f := begin(t, s, l)
 		f.grants(300*ms, 1)
 		f.grants(900*ms, 1)
@@ -125,8 +124,7 @@ var granting = []rule{
 		}
 	}},
 	{"each limit is charged its own permits", func(t *testing.T, s Suite) {
-		tokens := throttle.TokenBucket(1000, time.Second, 1000)
-		tokens.Unit = "tokens"
+		tokens := throttle.TokenBucket(1000, time.Second, 1000).Of("tokens")
 		f := begin(t, s, bucket(10, 10), tokens)
 		ask := throttle.Request{N: 1, Each: []int{1, 600}}
 		if at := f.take(0, ask); at > after(0) {

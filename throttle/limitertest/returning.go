@@ -147,8 +147,7 @@ var returning = []rule{
 		f.refuses(20*ms, 3, 80*ms) // when the overspend is earned back, what came back is too old
 	}},
 	{"windows pay what went over, one after the other", func(t *testing.T, s Suite) {
-		first := throttle.FixedWindow(10, time.Second)
-		first.Align = throttle.AlignFirstUse
+		first := throttle.FixedWindow(10, time.Second).Aligned(throttle.AlignFirstUse)
 		for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Second), first} {
 			f := begin(t, s, l)
 			f.grants(0, 10)
@@ -167,8 +166,7 @@ var returning = []rule{
 		}
 	}},
 	{"a window of first use begins with its first permit, also where it pays", func(t *testing.T, s Suite) {
-		first := throttle.FixedWindow(10, time.Second)
-		first.Align = throttle.AlignFirstUse
+		first := throttle.FixedWindow(10, time.Second).Aligned(throttle.AlignFirstUse)
 		f := begin(t, s, first)
 		f.grants(0, 10)
 		f.settle(0, 0, 10, 13)
@@ -180,8 +178,7 @@ var returning = []rule{
 		f.grants(2900*ms, 10)
 	}},
 	{"a permit that never left begins no window of first use", func(t *testing.T, s Suite) {
-		first := throttle.FixedWindow(2, 10*time.Second)
-		first.Align = throttle.AlignFirstUse
+		first := throttle.FixedWindow(2, 10*time.Second).Aligned(throttle.AlignFirstUse)
 		f := begin(t, s, first)
 		f.grants(0, 1)
 		f.refund(0, 0, 1)
@@ -199,8 +196,7 @@ var returning = []rule{
 		f.grants(10100*ms, 1)
 	}},
 	{"permits that come back put off a window of first use by no more than the tolerance", func(t *testing.T, s Suite) {
-		first := throttle.FixedWindow(100, time.Second)
-		first.Align = throttle.AlignFirstUse
+		first := throttle.FixedWindow(100, time.Second).Aligned(throttle.AlignFirstUse)
 		f := begin(t, s, first)
 		f.grants(0, 100)
 		for range 91 {
@@ -222,8 +218,7 @@ var returning = []rule{
 	}},
 	{"windows of a calendar pay what went over, one after the other", func(t *testing.T, s Suite) {
 		const day = 24 * time.Hour
-		month := throttle.FixedWindow(2, 31*day) // of January 2026
-		month.Align = throttle.AlignMonth("UTC")
+		month := throttle.FixedWindow(2, 31*day).Aligned(throttle.AlignMonth("UTC")) // of January 2026
 		f := begin(t, s, month)
 		f.settle(0, 0, 0, 4)
 		f.refuses(0, 1, 59*day) // February pays
@@ -322,8 +317,7 @@ var returning = []rule{
 	{"what other limits granted does not come back", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
 		f.grants(0, 1)
-		calls := throttle.FixedWindow(1, time.Hour)
-		calls.Unit = "calls"
+		calls := throttle.FixedWindow(1, time.Hour).Of("calls")
 		f.tune(0, calls)
 		f.grants(0, 1)
 		f.refund(0, 0, 1)
