@@ -38,7 +38,7 @@ func TestDroppedStreamEndsItsFlight(t *testing.T) {
 	for name, open := range protocols {
 		for state, stays := range map[string]bool{"open": true, "ended": false} {
 			t.Run(name+" "+state, func(t *testing.T) {
-				r := newRig(t, open, &testserver.Vendor{Handler: &streamer{open: stays}}, &weir.Transport{MaxInFlight: 1, Logger: slog.New(slog.DiscardHandler)})
+				r := newRig(t, open, &testserver.Vendor{Handler: &streamer{open: stays}}, &weir.Transport{InFlight: weir.InFlight{Max: 1}, Logger: slog.New(slog.DiscardHandler)})
 				if _, err := io.ReadFull(r.open(t.Context(), "dropped").Body, make([]byte, 4)); err != nil {
 					t.Fatal(err)
 				}
@@ -55,7 +55,7 @@ func TestDroppedStreamEndsItsFlight(t *testing.T) {
 // A body that takes its time to close was not dropped.
 func TestBodyThatIsBeingClosedWasNotDropped(t *testing.T) {
 	var log strings.Builder
-	transport := &weir.Transport{Base: slowlyClosed{}, MaxInFlight: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	transport := &weir.Transport{Base: slowlyClosed{}, InFlight: weir.InFlight{Max: 1}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	resp, err := transport.RoundTrip(getOf("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestAnswerWithoutABodyIsNotInFlight(t *testing.T) {
 		}
 	})
 	for name, open := range protocols {
-		r := newRig(t, open, &testserver.Vendor{Handler: handler}, &weir.Transport{MaxInFlight: 1})
+		r := newRig(t, open, &testserver.Vendor{Handler: handler}, &weir.Transport{InFlight: weir.InFlight{Max: 1}})
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			for _, path := range []string{"/", "/none"} {
 				req, _ := http.NewRequestWithContext(t.Context(), method, r.server.URL+path, nil)
@@ -135,7 +135,7 @@ func TestAnswerWithoutABodyIsNotInFlight(t *testing.T) {
 func TestUpgradedConnectionIsInFlightUntilItIsClosed(t *testing.T) {
 	for name, early := range map[string]bool{"to its end": false, "to the headers": true} {
 		t.Run(name, func(t *testing.T) {
-			r := socketRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, &weir.Transport{MaxInFlight: 1, ReleaseAtHeaders: early})
+			r := socketRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, &weir.Transport{InFlight: weir.InFlight{Max: 1, UntilHeaders: early}})
 			resp, err := r.transport.RoundTrip(r.upgrade())
 			if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("GET = %v, %v, want 101", resp, err)

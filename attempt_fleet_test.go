@@ -22,14 +22,14 @@ func newSquadron(t *testing.T, n, most int, vendor *testserver.Vendor, limits ..
 	t.Helper()
 	f := newFleet(t, n, vendor, limits...)
 	for _, r := range f.replicas {
-		r.transport.SharedMaxInFlight = most
+		r.transport.InFlight.Shared = most
 	}
 	return f
 }
 
 // No call is refused by a vendor who counts the calls of all replicas in flight, and the
 // vendor is kept busy.
-func TestSharedMaxInFlightBoundsAFleet(t *testing.T) {
+func TestSharedInFlightBoundsAFleet(t *testing.T) {
 	for name, limits := range map[string][]throttle.Limit{
 		"alone": nil, "with a limit": {throttle.TokenBucket(100, time.Second, 10)},
 	} {
@@ -37,7 +37,7 @@ func TestSharedMaxInFlightBoundsAFleet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(4)}, Service: 100 * time.Millisecond}
 				f := newSquadron(t, 3, 4, vendor, limits...)
-				f.replicas[0].transport.MaxInFlight = 3
+				f.replicas[0].transport.InFlight.Max = 3
 				f.wantAll(f.callers(t.Context(), 20))
 				arrivals := vendor.Arrivals()
 				if n := len(arrivals.Granted()); n != 60 || len(arrivals) != 60 {
@@ -100,7 +100,7 @@ func TestSlotOfADroppedBodyIsAnothers(t *testing.T) {
 		store := distributed.New(redis.Client(t), "vendor")
 		store.Logger = slog.New(slog.DiscardHandler)
 		t.Cleanup(func() { store.Close() })
-		return socketRig(t, vendor, &weir.Transport{Store: store, SharedMaxInFlight: 1})
+		return socketRig(t, vendor, &weir.Transport{Store: store, InFlight: weir.InFlight{Shared: 1}})
 	}
 	first, second := join(), join()
 	first.open(t.Context(), "dropped")
@@ -108,22 +108,22 @@ func TestSlotOfADroppedBodyIsAnothers(t *testing.T) {
 }
 
 // A store that bounds no calls in flight across processes is no silent bound.
-func TestSharedMaxInFlightNeedsAStoreThatCan(t *testing.T) {
+func TestSharedInFlightNeedsAStoreThatCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{SharedMaxInFlight: 3})
-		if got := r.get(t.Context(), "a"); got.err == nil || !strings.Contains(got.err.Error(), "SharedMaxInFlight is 3") {
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Shared: 3}})
+		if got := r.get(t.Context(), "a"); got.err == nil || !strings.Contains(got.err.Error(), "InFlight.Shared is 3") {
 			t.Errorf("GET = %v, want an error that names the field", got.err)
 		}
 	})
 }
 
-func TestSharedMaxInFlightRefusesUnderFailClosed(t *testing.T) {
+func TestSharedInFlightRefusesUnderFailClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		redis := redispipe.Start(t, roundTrip)
 		store := distributed.New(redis.Client(t), "vendor")
 		store.OnLoss, store.Logger = distributed.FailClosed, slog.New(slog.DiscardHandler)
 		meet(t, store)
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Store: store, SharedMaxInFlight: 1, Retry: &backoff.Policy{Attempts: 1}})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Store: store, InFlight: weir.InFlight{Shared: 1}, Retry: &backoff.Policy{Attempts: 1}})
 		t.Cleanup(func() { store.Close() })
 		redis.Break(redispipe.Silent)
 		if got := r.get(t.Context(), "a"); !errors.Is(got.err, distributed.ErrUnavailable) || got.at > time.Second {

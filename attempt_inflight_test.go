@@ -26,7 +26,7 @@ func (r *rig) flying() int { return r.transport.Snapshot()[0].InFlight }
 
 func TestMaxInFlightHoldsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(3)}, Service: time.Second}, &weir.Transport{MaxInFlight: 3})
+		r := pipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(3)}, Service: time.Second}, &weir.Transport{InFlight: weir.InFlight{Max: 3}})
 		for _, got := range r.callers(t.Context(), 10).wait() {
 			r.want("GET", got, 200)
 		}
@@ -55,7 +55,7 @@ func TestRequestIsInFlightUntilItsBodyEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1})
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 1}})
 				first := r.open(t.Context(), "first")
 				var second answer
 				var line sync.WaitGroup
@@ -80,9 +80,9 @@ func TestRequestIsInFlightUntilItsBodyEnds(t *testing.T) {
 	}
 }
 
-func TestReleaseAtHeadersLetsStreamsLast(t *testing.T) {
+func TestUntilHeadersLetsStreamsLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1, ReleaseAtHeaders: true})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 1, UntilHeaders: true}})
 		first := r.open(t.Context(), "first")
 		defer first.Body.Close()
 		if got := r.get(t.Context(), "second"); got.at != 0 {
@@ -95,8 +95,8 @@ func TestReleaseAtHeadersLetsStreamsLast(t *testing.T) {
 func TestFullLaneSpendsNoPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Service: 3 * time.Second}, &weir.Transport{
-			MaxInFlight: 2,
-			Limits:      []throttle.Limit{throttle.TokenBucket(1, time.Second, 3)},
+			InFlight: weir.InFlight{Max: 2},
+			Limits:   []throttle.Limit{throttle.TokenBucket(1, time.Second, 3)},
 		})
 		line := r.callers(t.Context(), 5)
 		if at := r.transport.Snapshot()[0].Limits[0].Headroom; at != 1 {
@@ -157,7 +157,7 @@ func TestFlightEndsHoweverTheRequestDoes(t *testing.T) {
 	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1})
+				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 1}})
 				ending.end(r)
 				if n := r.flying(); n != 0 {
 					t.Errorf("%d in flight afterwards, want 0", n)
@@ -169,7 +169,7 @@ func TestFlightEndsHoweverTheRequestDoes(t *testing.T) {
 
 func TestCallerOfAFullLaneGivesUpAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 1}})
 		defer r.open(t.Context(), "first").Body.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -184,7 +184,7 @@ func TestCallerOfAFullLaneGivesUpAtItsDeadline(t *testing.T) {
 // A body that nobody closes is found, over a real connection.
 func TestDroppedBodyEndsItsFlight(t *testing.T) {
 	var log bytes.Buffer
-	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 1}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 2 {
 		r.open(t.Context(), "dropped")
 		r.wantServedAfterCollections()
@@ -215,7 +215,7 @@ func (r *rig) wantServedAfterCollections() {
 // The answer that an outer client's next try would get again keeps no body in flight.
 func TestDroppedBodyOfAKeptAnswerEndsItsFlight(t *testing.T) {
 	vendor := &testserver.Vendor{Faults: []testserver.Fault{{Last: 2, Do: testserver.Answer, Status: 502, Size: 64}}}
-	r := socketRig(t, vendor, &weir.Transport{MaxInFlight: 1, Retry: &backoff.Policy{Attempts: 2, Delay: backoff.Constant(time.Millisecond)}, Logger: slog.New(slog.DiscardHandler)})
+	r := socketRig(t, vendor, &weir.Transport{InFlight: weir.InFlight{Max: 1}, Retry: &backoff.Policy{Attempts: 2, Delay: backoff.Constant(time.Millisecond)}, Logger: slog.New(slog.DiscardHandler)})
 	if got := r.open(t.Context(), "dropped"); got.StatusCode != 502 {
 		t.Fatalf("the first GET is answered %d, want 502", got.StatusCode)
 	}
@@ -227,7 +227,7 @@ func TestMaxInFlightOfAReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 2, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(4)}, Service: 100 * time.Millisecond}, throttle.TokenBucket(100, time.Second, 10))
 		for _, r := range f.replicas {
-			r.transport.MaxInFlight = 2
+			r.transport.InFlight.Max = 2
 		}
 		var lines [2]*callers
 		for i, r := range f.replicas {

@@ -34,7 +34,7 @@ func BenchmarkGate(b *testing.B) {
 	}{
 		{"counts", &weir.Transport{Base: stub{}, Limits: limits}},
 		{"unlimited", &weir.Transport{Base: stub{}}},
-		{"bounded", &weir.Transport{Base: stub{}, Limits: limits, MaxInFlight: 100}},
+		{"bounded", &weir.Transport{Base: stub{}, Limits: limits, InFlight: weir.InFlight{Max: 100}}},
 		{"learned", &weir.Transport{Base: reporting, Limits: limits}},
 		{"waits-for-reset", &weir.Transport{Base: reporting, Limits: limits, WaitForReset: true, Learn: weir.LearnOff}},
 	} {

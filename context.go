@@ -45,7 +45,7 @@ func WithCost(ctx context.Context, n int) context.Context {
 }
 
 // WithMaxWait returns a context whose requests wait in line no longer than d
-// before one attempt, whatever Transport.MaxWait says. It panics if d is not
+// before one attempt, whatever Transport.Line.MaxWait says. It panics if d is not
 // positive.
 func WithMaxWait(ctx context.Context, d time.Duration) context.Context {
 	if d <= 0 {
@@ -65,7 +65,7 @@ func WithRetry(ctx context.Context, p *backoff.Policy) context.Context {
 
 // A Priority is a class of requests. Of the requests that wait in a lane, those
 // of the most urgent class depart first, except for a share that the others are
-// guaranteed together (Transport.LowPriorityShare), so that none of them
+// guaranteed together (Transport.Line.LowPriorityShare), so that none of them
 // starves.
 type Priority = shaping.Priority
 

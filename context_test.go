@@ -99,10 +99,10 @@ func TestWithMaxWaitRefusesLongerWaits(t *testing.T) {
 
 func TestWithMaxWaitReplacesTransports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(10 * time.Second), MaxWait: time.Second})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(10 * time.Second), Line: weir.Line{MaxWait: time.Second}})
 		r.spend()
 		if got := r.get(t.Context(), "a"); !errors.Is(got.err, shaping.ErrDeadline) {
-			t.Errorf("GET = %d, %v, want ErrDeadline by Transport.MaxWait", got.status, got.err)
+			t.Errorf("GET = %d, %v, want ErrDeadline by Transport.Line.MaxWait", got.status, got.err)
 		}
 		r.want("GET", r.get(weir.WithMaxWait(t.Context(), time.Minute), "b"), 200)
 	})
@@ -139,7 +139,7 @@ func TestOptionsPanicOnNonsense(t *testing.T) {
 
 func TestMaxWaitingRefusesNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), MaxWaiting: 2})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), Line: weir.Line{MaxWaiting: 2}})
 		answers := r.callers(t.Context(), 5).wait()
 		for _, got := range answers[:3] {
 			r.want("GET", got, 200)
@@ -158,7 +158,7 @@ func TestMaxWaitingAdmitsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 500}}},
-			&weir.Transport{Limits: every(time.Second), MaxWaiting: 2, Retry: after(time.Millisecond)})
+			&weir.Transport{Limits: every(time.Second), Line: weir.Line{MaxWaiting: 2}, Retry: after(time.Millisecond)})
 		for _, got := range r.callers(t.Context(), 3).wait() {
 			r.want("GET", got, 200)
 		}
@@ -198,7 +198,7 @@ func TestUrgentRequestGoesNext(t *testing.T) {
 }
 
 func TestLowPriorityShareIsGuaranteed(t *testing.T) {
-	order := orderOf(t, &weir.Transport{LowPriorityShare: 0.25}, func(ctx context.Context, send func(context.Context, string)) {
+	order := orderOf(t, &weir.Transport{Line: weir.Line{LowPriorityShare: 0.25}}, func(ctx context.Context, send func(context.Context, string)) {
 		for range 3 {
 			send(weir.WithPriority(ctx, weir.PriorityLow), "low")
 		}
@@ -240,9 +240,8 @@ func TestTenantsShareALane(t *testing.T) {
 func TestOverflowShedsTheLeastUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
-			Limits:     []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
-			MaxWaiting: 2,
-			Overflow:   shaping.OverflowShedLeastUrgent,
+			Limits: []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
+			Line:   weir.Line{MaxWaiting: 2, Overflow: shaping.OverflowShedLeastUrgent},
 		})
 		r.want("GET", r.get(t.Context(), "at once"), 200)
 		var line sync.WaitGroup
@@ -268,8 +267,8 @@ func TestOverflowShedsTheLeastUrgent(t *testing.T) {
 func TestWaitingBytesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
-			Limits:          []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
-			MaxWaitingBytes: 100,
+			Limits: []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
+			Line:   weir.Line{MaxWaitingBytes: 100},
 		})
 		post := func(bytes int) answer {
 			req := r.request(t.Context(), strconv.Itoa(bytes))

@@ -23,9 +23,9 @@ func (t *Transport) enter(key string) (*lane.Lane, error) {
 // settings returns the fields that the lanes need.
 func (t *Transport) settings() lane.Settings {
 	s := lane.Settings{
-		MaxWaiting:        t.MaxWaiting,
-		MaxInFlight:       t.MaxInFlight,
-		SharedMaxInFlight: t.SharedMaxInFlight,
+		MaxWaiting:        t.Line.MaxWaiting,
+		MaxInFlight:       t.InFlight.Max,
+		SharedMaxInFlight: t.InFlight.Shared,
 		SetQueue:          t.setQueue,
 		MaxPause:          t.maxPause(),
 		MaxLanes:          t.maxLanes(),
@@ -49,11 +49,7 @@ func (t *Transport) settings() lane.Settings {
 }
 
 // setQueue sets the fields of a lane's queue.
-func (t *Transport) setQueue(q *shaping.Queue) {
-	q.MaxWaiting, q.MaxWait, q.MaxForecast = t.MaxWaiting, t.MaxWait, t.MaxForecast
-	q.Overflow, q.MaxWaitingBytes, q.LowPriorityShare = t.Overflow, t.MaxWaitingBytes, t.LowPriorityShare
-	q.PrecisePacing = t.PrecisePacing
-}
+func (t *Transport) setQueue(q *shaping.Queue) { q.Line = t.Line }
 
 // opened logs a new lane that should not be there: one that several keys must
 // share, or one whose key looks like a raw path.

@@ -15,8 +15,7 @@ func TestQueuesHaveTheTransportsFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := &Transport{
-		MaxWaiting: 7, MaxWait: 2 * time.Second, MaxForecast: 3 * time.Second, MaxWaitingBytes: 11,
-		Overflow: shaping.OverflowShedOldest, LowPriorityShare: 0.25, PrecisePacing: true,
+		Line: Line{MaxWaiting: 7, MaxWait: 2 * time.Second, MaxForecast: 3 * time.Second, MaxWaitingBytes: 11, Overflow: shaping.OverflowShedOldest, LowPriorityShare: 0.25, PrecisePacing: true},
 	}
 	q := shaping.NewQueue(limiter)
 	tr.settings().SetQueue(q)

@@ -333,7 +333,7 @@ func TestResumedLaneServesAgain(t *testing.T) {
 func TestBoundedFlightsServeEverybody(t *testing.T) {
 	const calls, workers, most = 600, 64, 8
 	r := socketRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(most)}, Service: 5 * time.Millisecond},
-		&weir.Transport{MaxInFlight: most})
+		&weir.Transport{InFlight: weir.InFlight{Max: most}})
 	var next atomic.Int64
 	var line sync.WaitGroup
 	began := time.Now()
@@ -445,7 +445,7 @@ func TestResetIsWaitedForAndServedAfter(t *testing.T) {
 func TestUrgentCallGoesNextAndShutdownServesTheRest(t *testing.T) {
 	t.Parallel()
 	const bulk = 60
-	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.LeakyBucket(30, time.Second)}, MaxInFlight: 4})
+	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.LeakyBucket(30, time.Second)}, InFlight: weir.InFlight{Max: 4}})
 	var line sync.WaitGroup
 	var answered atomic.Int64
 	for range bulk {
@@ -490,7 +490,7 @@ func TestHiddenPlacesAreFoundOverSockets(t *testing.T) {
 		server := testserver.Run(t, testserver.Listen, vendor)
 		transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
 		if i == 0 {
-			transport.MaxInFlight = places
+			transport.InFlight.Max = places
 		}
 		all.Go(func() {
 			defer transport.Close()

@@ -120,7 +120,7 @@ func TestResponseInHandIsReturnedIfTheNextWaitFails(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{tt.fault, answered(2, testserver.Fault{Header: hints(tt.told)})}},
-				&weir.Transport{Retry: after(time.Second), MaxWaiting: 2, Overflow: shaping.OverflowShedOldest})
+				&weir.Transport{Retry: after(time.Second), Line: weir.Line{MaxWaiting: 2, Overflow: shaping.OverflowShedOldest}})
 			first, done := within(10*time.Second)(r, r.request(t.Context(), "a")), make(chan answer, 1)
 			go func() { done <- r.do(first) }()
 			time.Sleep(500 * time.Millisecond)

@@ -49,7 +49,7 @@ func (c *call) send() (*http.Response, error) {
 		a.finish()
 		return nil, err
 	}
-	return a.answered(resp, c.t.ReleaseAtHeaders), nil
+	return a.answered(resp, c.t.InFlight.UntilHeaders), nil
 }
 
 // attemptTimeout returns the time within which an attempt's response must

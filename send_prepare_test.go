@@ -107,7 +107,7 @@ func TestTimeOfPrepareIsNoWait(t *testing.T) {
 	}{{1900 * time.Millisecond, 200}, {1800 * time.Millisecond, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			var called atomic.Bool
-			r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), MaxWait: tt.longest})
+			r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), Line: weir.Line{MaxWait: tt.longest}})
 			r.spend()
 			r.transport.Prepare = func(*http.Request) error {
 				if !called.Swap(true) {

@@ -50,7 +50,7 @@ func TestSlowPrepareKeepsTheLimit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				token, prepared := make(chan struct{}), new(atomic.Int32)
 				r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
-					Limits: []throttle.Limit{tt.limit}, MaxInFlight: 1000,
+					Limits: []throttle.Limit{tt.limit}, InFlight: weir.InFlight{Max: 1000},
 					Prepare: func(*http.Request) error { prepared.Add(1); <-token; return nil },
 				})
 				line := r.callers(t.Context(), 300)
@@ -98,7 +98,7 @@ func TestPauseDuringPrepareHolds(t *testing.T) {
 	for _, deadline := range []time.Duration{time.Minute, 3 * time.Second} {
 		t.Run(fmt.Sprint(deadline), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}}, &weir.Transport{MaxInFlight: 2})
+				r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}}, &weir.Transport{InFlight: weir.InFlight{Max: 2}})
 				r.transport.Prepare = func(req *http.Request) error {
 					if req.Header.Get(testserver.DefaultIDHeader) == "slow" {
 						time.Sleep(2 * time.Second)

@@ -170,7 +170,7 @@ func TestShadowLineLetsNobodyOvertake(t *testing.T) {
 // refused, and the line goes on when it has become shorter.
 func TestShadowLineIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxWaiting: 3, Shadow: every(time.Second)})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Line: weir.Line{MaxWaiting: 3}, Shadow: every(time.Second)})
 		// One departs and three wait; at 2.5 s one still does.
 		r.at(append(make([]time.Duration, 10), 2500*time.Millisecond, 2500*time.Millisecond, 2500*time.Millisecond)...)
 		r.wantCounted(

@@ -14,7 +14,7 @@ type LaneState struct {
 	Key      string                // "" for the lane that keys beyond MaxLanes share
 	Waiting  int                   // requests in line
 	Requests int                   // requests in the lane: in line, in flight or between attempts
-	InFlight int                   // requests in flight, if MaxInFlight or SharedMaxInFlight is set; else zero
+	InFlight int                   // requests in flight, if a bound of InFlight is set; else zero
 	Paused   time.Duration         // until the lane's pause ends; zero: it is not paused
 	Stale    uint64                // permits that were void because their request woke too late
 	Limits   []throttle.LimitState // in the order in which they were configured
@@ -27,7 +27,7 @@ type LaneState struct {
 	Store *throttle.StoreState
 
 	// Flights tells how many requests may be in flight here, as a part of
-	// Transport.SharedMaxInFlight. It is nil if that is not set.
+	// Transport.InFlight.Shared. It is nil if that is not set.
 	Flights *throttle.FlightState
 }
 

@@ -116,7 +116,7 @@ func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 func TestLongestWaitIsOneForRouteAndLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "8")}},
-			&weir.Transport{Limits: every(6 * time.Second), MaxWait: 10 * time.Second, Dialect: scopedBy(headers.ScopeRoute), Retry: backoff.None})
+			&weir.Transport{Limits: every(6 * time.Second), Line: weir.Line{MaxWait: 10 * time.Second}, Dialect: scopedBy(headers.ScopeRoute), Retry: backoff.None})
 		r.want("first", r.do(r.path("/a")), http.StatusTooManyRequests)
 		var others sync.WaitGroup
 		for range 2 {

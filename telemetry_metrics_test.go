@@ -141,7 +141,7 @@ func TestMetricsAgreeWithVendor(t *testing.T) {
 func TestTurnsAreCountedByResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newMeterLog()
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MeterProvider: log, Limits: []throttle.Limit{throttle.TokenBucket(1, 10*time.Second, 1)}, MaxWaiting: 2})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MeterProvider: log, Limits: []throttle.Limit{throttle.TokenBucket(1, 10*time.Second, 1)}, Line: weir.Line{MaxWaiting: 2}})
 		r.spend()
 		r.get(weir.WithMaxWait(t.Context(), time.Second), "would wait too long")
 		r.get(weir.WithCost(t.Context(), 2), "oversized")

@@ -24,7 +24,7 @@ func TestStoreCallsAreMeasured(t *testing.T) {
 		log := newMeterLog()
 		f := newFleet(t, 1, &testserver.Vendor{}, throttle.TokenBucket(10, time.Second, 1))
 		r := f.replicas[0]
-		r.transport.MeterProvider, r.transport.Learn, r.transport.SharedMaxInFlight = log, weir.LearnOff, 5
+		r.transport.MeterProvider, r.transport.Learn, r.transport.InFlight.Shared = log, weir.LearnOff, 5
 		r.want("GET", r.get(t.Context(), "a"), 200)
 		points := log.points(t)
 		wantCount(t, points, 1, name, "weir.store.operation=reserve")

@@ -30,6 +30,30 @@ const (
 	DefaultMaxLanes = 10_000
 )
 
+// A Line says how many requests may wait in a lane, for how long, and who yields.
+type Line = shaping.Line
+
+// An InFlight bounds the requests of one lane that are in flight at a time. A request is
+// in flight from its departure until it has failed, or until the body of its response is
+// closed or read to the end. A connection that was upgraded (101) is in flight until it is
+// closed. The bounds hold together with the limits: no permit is spent while the lane
+// is full. If a body is dropped without being closed, the garbage collector finds it;
+// the first one in each lane is logged.
+type InFlight struct {
+	// Max is the most requests in flight in this process. Zero means any number.
+	Max int
+
+	// Shared is the most in all processes that share the Store, which must bound calls in flight, as
+	// that of package distributed does; with another one all requests fail. The part of a
+	// killed process is free again when its lease ends; see distributed.Store. Zero means
+	// any number.
+	Shared int
+
+	// UntilHeaders counts a request as in flight only until its response begins, for
+	// streams that last. If false, it counts to the end of the body.
+	UntilHeaders bool
+}
+
 // A Transport is an [http.RoundTripper] that makes calls wait their turn,
 // believes what the server answers, and tries again what may be tried again.
 // The zero value works: it has no limit, learns, and has the default retries.
@@ -70,109 +94,13 @@ type Transport struct {
 	// Key returns the key of a request's lane. If nil, ByHost is used.
 	Key func(*http.Request) string
 
-	// Shadow limits decide beside the enforced ones in every lane, and enforce
-	// nothing. Snapshot counts how often both agree. If empty, nothing is counted.
-	Shadow []throttle.Limit
-
 	// Cost returns how many permits of a limit a request costs; a negative cost is
 	// an error. It may be an estimate that Settle corrects later. If nil, a request
 	// costs one permit of each limit.
 	Cost func(*http.Request, throttle.Limit) int
 
-	// Tenant returns the tenant of a request and its weight, as WithTenant sets
-	// them: tenants share a lane by their weights. If nil, or if it returns "", the
-	// context's tenant counts.
-	Tenant func(*http.Request) (tenant string, weight int)
-
-	// Prepare is called for each attempt after its wait, with a copy of the request
-	// whose header and URL it may change. Make signatures and tokens that age here.
-	// An error of Prepare ends the request: a response in hand is then returned. If
-	// http.Client has followed a redirect to another host, Prepare is not called from
-	// there on: see PrepareRedirects. If Prepare takes longer than permits hold (two
-	// intervals of the limit, but 10 to 100 ms), the request gives them back, waits
-	// once more in its place, and is sent with what Prepare has made. If nil, nothing
-	// is done.
-	Prepare func(*http.Request) error
-
-	// PrepareRedirects calls Prepare also after a redirect to another host. That
-	// host then gets what Prepare adds, although http.Client withholds its own
-	// credentials from it. If false, it gets nothing of that.
-	PrepareRedirects bool
-
 	// Store makes the limiters. If nil, limits are enforced in this process alone.
 	Store throttle.Store
-
-	// Retry decides what is tried again. If nil, a policy with the defaults is
-	// used.
-	Retry *backoff.Policy
-
-	// MaxWaiting is the most requests that wait in one lane. Zero means
-	// shaping.DefaultMaxWaiting.
-	MaxWaiting int
-
-	// MaxWait is the longest time that a request waits in line before one attempt.
-	// Zero means no bound but the context.
-	MaxWait time.Duration
-
-	// MaxInFlight is the most requests of one lane that are in flight at a time in
-	// this process. A request is in flight from its departure until it has failed,
-	// or until the body of its answer is closed or read to the end. A connection that
-	// was upgraded (101) is in flight until it is closed. The bound holds
-	// together with the limits: no permit is spent while the lane is full. If a body
-	// is dropped without being closed, the garbage collector finds it; the first one
-	// in each lane is logged. Zero means any number.
-	MaxInFlight int
-
-	// SharedMaxInFlight is the most requests of one lane that are in flight at a time
-	// in all processes that share Store, which must be a throttle.FlightStore, as
-	// that of package distributed is; with another one all requests fail. It holds
-	// together with MaxInFlight and the limits. Of a process that was killed, its
-	// part comes back when its lease ends; see distributed.Store. Zero means any
-	// number.
-	SharedMaxInFlight int
-
-	// ReleaseAtHeaders counts a request as in flight only until its answer begins,
-	// for streams that last. If false, it counts to the end of the body.
-	ReleaseAtHeaders bool
-
-	// Overflow says which request is rejected if a lane's line is full: if more
-	// than MaxWaiting requests wait, or if their bodies are larger than
-	// MaxWaitingBytes. Zero means the newcomer.
-	Overflow shaping.Overflow
-
-	// MaxWaitingBytes is the most bytes that the bodies of the requests waiting in
-	// one lane may have together, by their Content-Length. One request alone may
-	// have more. Zero means no bound.
-	MaxWaitingBytes int64
-
-	// MaxForecast is the longest time that a request may be expected to wait behind
-	// those before it. Beyond that it is rejected at once. The expectation is a
-	// guess. Zero means that no request is rejected for a guess.
-	MaxForecast time.Duration
-
-	// LowPriorityShare is the share of a lane's departures, by cost, that is
-	// guaranteed to all requests below the most urgent class in line; see
-	// WithPriority. Zero means shaping.DefaultLowPriorityShare; negative means
-	// none.
-	LowPriorityShare float64
-
-	// PrecisePacing lets requests depart closer to their instants, on Linux: within
-	// a fraction of a millisecond, instead of one or two. It takes a file descriptor
-	// for each lane in which somebody has waited; see shaping.Queue. If false, the
-	// runtime's timer is used.
-	PrecisePacing bool
-
-	// MaxPause is the longest pause that requests wait through if the server asks
-	// for one. If it asks for more, the response is returned, and the lane's
-	// requests are rejected with ErrPaused until the pause ends, or for an hour at
-	// most. Other processes that share the lane's limits through a Store do the
-	// same as soon as they hear of it. Zero means DefaultMaxPause.
-	MaxPause time.Duration
-
-	// MaxLanes is the most lanes. Beyond it, the idle lane that was used least
-	// recently is removed. If none is idle, further keys share one lane. Zero means
-	// DefaultMaxLanes.
-	MaxLanes int
 
 	// Learn says whether a lane learns its server's limit from the answers. Zero
 	// means LearnOn.
@@ -198,8 +126,44 @@ type Transport struct {
 	// ends with the reset. It may then be refused.
 	WaitForReset bool
 
-	// Dialect reads the responses. If nil, it is the dialect of their host.
-	Dialect *headers.Dialect
+	// Line bounds how many requests wait in a lane, and for how long, and says who yields if
+	// it is full. The zero Line has the defaults.
+	Line Line
+
+	// InFlight bounds the requests of one lane that are in flight. The zero InFlight
+	// bounds nothing.
+	InFlight InFlight
+
+	// Tenant returns the tenant of a request and its weight, as WithTenant sets
+	// them: tenants share a lane by their weights. If nil, or if it returns "", the
+	// context's tenant counts.
+	Tenant func(*http.Request) (tenant string, weight int)
+
+	// Retry decides what is tried again. If nil, a policy with the defaults is
+	// used.
+	Retry *backoff.Policy
+
+	// MaxPause is the longest pause that requests wait through if the server asks
+	// for one. If it asks for more, the response is returned, and the lane's
+	// requests are rejected with ErrPaused until the pause ends, or for an hour at
+	// most. Other processes that share the lane's limits through a Store do the
+	// same as soon as they hear of it. Zero means DefaultMaxPause.
+	MaxPause time.Duration
+
+	// Prepare is called for each attempt after its wait, with a copy of the request
+	// whose header and URL it may change. Make signatures and tokens that age here.
+	// An error of Prepare ends the request: a response in hand is then returned. If
+	// http.Client has followed a redirect to another host, Prepare is not called from
+	// there on: see PrepareRedirects. If Prepare takes longer than permits hold (two
+	// intervals of the limit, but 10 to 100 ms), the request gives them back, waits
+	// once more in its place, and is sent with what Prepare has made. If nil, nothing
+	// is done.
+	Prepare func(*http.Request) error
+
+	// PrepareRedirects calls Prepare also after a redirect to another host. That
+	// host then gets what Prepare adds, although http.Client withholds its own
+	// credentials from it. If false, it gets nothing of that.
+	PrepareRedirects bool
 
 	// UnguardedResends leaves alone what net/http sends again by itself behind one
 	// call: on connections found dead, and on HTTP/2 streams that were refused. If
@@ -207,6 +171,18 @@ type Transport struct {
 	// A Base that itself sends a call again after an answer, because it
 	// authenticates or tries again, is charged but not bounded.
 	UnguardedResends bool
+
+	// Dialect reads the responses. If nil, it is the dialect of their host.
+	Dialect *headers.Dialect
+
+	// Shadow limits decide beside the enforced ones in every lane, and enforce
+	// nothing. Snapshot counts how often both agree. If empty, nothing is counted.
+	Shadow []throttle.Limit
+
+	// MaxLanes is the most lanes. Beyond it, the idle lane that was used least
+	// recently is removed. If none is idle, further keys share one lane. Zero means
+	// DefaultMaxLanes.
+	MaxLanes int
 
 	// TracerProvider makes the tracer of the spans. If nil, the global one is used.
 	TracerProvider trace.TracerProvider
@@ -337,7 +313,7 @@ func (t *Transport) Close() error {
 // waits until those in line, in flight and between attempts have their answers, and
 // then closes the Transport as Close does. If ctx ends before, those that still wait
 // are rejected, and the error is that of ctx. The bodies of answers that were
-// returned are waited for only if MaxInFlight or SharedMaxInFlight is
+// returned are waited for only if a bound of InFlight is
 // set: otherwise they are the caller's affair.
 func (t *Transport) Shutdown(ctx context.Context) error {
 	t.once.Do(t.init)

@@ -59,7 +59,7 @@ func TestTransportClosesRequestBodyOnce(t *testing.T) {
 			before: (*rig).spend, change: within(time.Minute), want: shaping.ErrDeadline,
 		},
 		{
-			name: "longer than the longest wait", transport: &weir.Transport{Limits: every(time.Hour), MaxWait: time.Minute},
+			name: "longer than the longest wait", transport: &weir.Transport{Limits: every(time.Hour), Line: weir.Line{MaxWait: time.Minute}},
 			before: (*rig).spend, want: shaping.ErrDeadline,
 		},
 		{

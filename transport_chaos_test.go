@@ -61,7 +61,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		Limits:         []throttle.Limit{c.limit},
 		TracerProvider: c.log,
 		Retry:          &backoff.Policy{AttemptTimeout: 2 * time.Second, BufferBody: 1 << 10, Delay: backoff.FullJitter(time.Duration(1+random.IntN(1000))*time.Millisecond, backoff.DefaultCap)},
-		MaxWaiting:     20 + random.IntN(200),
+		Line:           weir.Line{MaxWaiting: 20 + random.IntN(200)},
 	})
 	c.transport.Base = c.count(c.transport.Base)
 	return c

@@ -166,7 +166,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 
 func TestShutdownWaitsForCountedBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxInFlight: 5})
+		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 5}})
 		resp := r.open(t.Context(), "open")
 		time.AfterFunc(time.Minute, func() { resp.Body.Close() })
 		if err := r.transport.Shutdown(t.Context()); err != nil || r.now() < time.Minute {

@@ -217,7 +217,7 @@ func TestEvictionGrantsNoBurstAgain(t *testing.T) {
 			const permits, burst = 2, 3
 			r := pipeRig(t,
 				&testserver.Vendor{Key: func(req *http.Request) string { return req.Host }},
-				&weir.Transport{MaxLanes: 4, MaxWait: 5 * time.Second, Limits: []throttle.Limit{throttle.TokenBucket(permits, time.Second, burst)}})
+				&weir.Transport{MaxLanes: 4, Line: weir.Line{MaxWait: 5 * time.Second}, Limits: []throttle.Limit{throttle.TokenBucket(permits, time.Second, burst)}})
 			random := rand.New(rand.NewPCG(seed, 1))
 			var wg sync.WaitGroup
 			for range 400 {
@@ -254,7 +254,7 @@ func TestLimitsForMayUseTheTransport(t *testing.T) {
 // Keys that somebody else controls cost bounded memory, and nothing but their
 // own speed.
 func TestKeyFloodStaysWithinMaxLanes(t *testing.T) {
-	transport := &weir.Transport{Base: stub{}, MaxLanes: 100, Limits: every(time.Hour), MaxWait: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	transport := &weir.Transport{Base: stub{}, MaxLanes: 100, Limits: every(time.Hour), Line: weir.Line{MaxWait: time.Millisecond}, Logger: slog.New(slog.DiscardHandler)}
 	defer transport.Close()
 	for i := range 5_000 {
 		req, _ := http.NewRequest(http.MethodGet, fmt.Sprintf("http://h%d.test/", i), nil)

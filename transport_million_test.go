@@ -148,7 +148,7 @@ func TestEachOfManyCallsEndsOnce(t *testing.T) {
 	}
 	base := &tally{served: make([]atomic.Int32, calls)}
 	c := newThrong(&weir.Transport{
-		Base: base, MaxInFlight: 100, MaxWaiting: goroutines, Learn: weir.LearnOff,
+		Base: base, InFlight: weir.InFlight{Max: 100}, Line: weir.Line{MaxWaiting: goroutines}, Learn: weir.LearnOff,
 		Limits: []throttle.Limit{throttle.TokenBucket(50_000, time.Second, 1000)},
 		Retry:  &backoff.Policy{Delay: backoff.Constant(time.Millisecond)},
 		Logger: slog.New(slog.DiscardHandler),
@@ -168,7 +168,7 @@ func TestEachOfManyCallsEndsOnceOverSockets(t *testing.T) {
 		calls, goroutines = 100_000, 1_000
 	}
 	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(50)}}
-	r := socketRig(t, vendor, &weir.Transport{MaxInFlight: 40, MaxWaiting: goroutines})
+	r := socketRig(t, vendor, &weir.Transport{InFlight: weir.InFlight{Max: 40}, Line: weir.Line{MaxWaiting: goroutines}})
 	c := newThrong(r.transport, r.server.URL+"/things", calls)
 	c.run(t, goroutines)
 	served := make([]int, calls)

@@ -105,7 +105,7 @@ func TestEventStreamIsNotBuffered(t *testing.T) {
 
 func TestTrailersArrive(t *testing.T) {
 	for name, open := range protocols {
-		for what, transport := range map[string]*weir.Transport{"": {}, ", bounded in flight": {MaxInFlight: 1}} {
+		for what, transport := range map[string]*weir.Transport{"": {}, ", bounded in flight": {InFlight: weir.InFlight{Max: 1}}} {
 			t.Run(name+what, func(t *testing.T) {
 				r := newRig(t, open, &testserver.Vendor{Handler: testserver.Quirks()}, transport)
 				resp, err := r.client.Get(r.server.URL + "/trailers")

@@ -23,19 +23,19 @@ func (t *Transport) Validate() error {
 		}
 	}
 	negative := func(field string, n int64, value any) { wrong(n < 0, "%s %v is negative", field, value) }
-	negative("MaxWaiting", int64(t.MaxWaiting), t.MaxWaiting)
-	negative("MaxWait", int64(t.MaxWait), t.MaxWait)
-	negative("MaxInFlight", int64(t.MaxInFlight), t.MaxInFlight)
-	negative("SharedMaxInFlight", int64(t.SharedMaxInFlight), t.SharedMaxInFlight)
-	negative("MaxWaitingBytes", t.MaxWaitingBytes, t.MaxWaitingBytes)
-	negative("MaxForecast", int64(t.MaxForecast), t.MaxForecast)
+	negative("Line.MaxWaiting", int64(t.Line.MaxWaiting), t.Line.MaxWaiting)
+	negative("Line.MaxWait", int64(t.Line.MaxWait), t.Line.MaxWait)
+	negative("InFlight.Max", int64(t.InFlight.Max), t.InFlight.Max)
+	negative("InFlight.Shared", int64(t.InFlight.Shared), t.InFlight.Shared)
+	negative("Line.MaxWaitingBytes", t.Line.MaxWaitingBytes, t.Line.MaxWaitingBytes)
+	negative("Line.MaxForecast", int64(t.Line.MaxForecast), t.Line.MaxForecast)
 	negative("MaxPause", int64(t.MaxPause), t.MaxPause)
 	negative("MaxLanes", int64(t.MaxLanes), t.MaxLanes)
-	wrong(t.Overflow > shaping.OverflowShedOldest, "Overflow %d is unknown", t.Overflow)
+	wrong(t.Line.Overflow > shaping.OverflowShedOldest, "Line.Overflow %d is unknown", t.Line.Overflow)
 	wrong(t.Learn > LearnOff, "Learn %d is unknown", t.Learn)
-	wrong(!(t.LowPriorityShare <= 1), "LowPriorityShare %v is not a share", t.LowPriorityShare)
+	wrong(!(t.Line.LowPriorityShare <= 1), "Line.LowPriorityShare %v is not a share", t.Line.LowPriorityShare)
 	if _, ok := t.Store.(throttle.FlightStore); !ok {
-		wrong(t.SharedMaxInFlight > 0, "SharedMaxInFlight is %d, but the store, %T, does not bound calls in flight across processes", t.SharedMaxInFlight, t.Store)
+		wrong(t.InFlight.Shared > 0, "InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", t.InFlight.Shared, t.Store)
 	}
 	r := cmp.Or(t.Retry, new(backoff.Policy))
 	negative("Retry.Attempts", int64(r.Attempts), r.Attempts)

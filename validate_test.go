@@ -21,8 +21,7 @@ func TestValidateTellsAllFaults(t *testing.T) {
 		Limits:    []throttle.Limit{{Permits: -3, Per: time.Second}, {Permits: 1, Per: time.Second, Unit: "tokens", Name: "a"}, spaced},
 		LimitsFor: func(string) []throttle.Limit { return []throttle.Limit{{Permits: 1}} },
 		Shadow:    []throttle.Limit{{Permits: 1, Per: time.Second, Burst: -2}},
-		MaxWait:   -time.Second, MaxForecast: -2, MaxPause: -3, MaxWaiting: -4, MaxInFlight: -5, MaxWaitingBytes: -6, MaxLanes: -7,
-		SharedMaxInFlight: 8, LowPriorityShare: math.NaN(), Overflow: 9, Learn: 10,
+		Line:      weir.Line{MaxWait: -time.Second, MaxForecast: -2, MaxWaiting: -4, MaxWaitingBytes: -6, LowPriorityShare: math.NaN(), Overflow: 9}, MaxPause: -3, InFlight: weir.InFlight{Max: -5, Shared: 8}, MaxLanes: -7, Learn: 10,
 		Retry: &backoff.Policy{Attempts: -1, MaxElapsed: -time.Minute, AttemptTimeout: -1, BudgetShare: math.NaN(), BudgetPerSecond: math.NaN()},
 	}
 	err := bad.Validate()
@@ -32,8 +31,8 @@ func TestValidateTellsAllFaults(t *testing.T) {
 	for _, want := range []string{
 		"Limits: throttle: limit -3/s: permits -3", `Limits: unit "tokens" without a Cost`, `unit "my tokens" has a space`,
 		`LimitsFor(""): throttle: limit 1/0s: per 0s`, "Shadow: throttle: limit 1/s burst -2: burst -2",
-		"MaxWait -1s is negative", "MaxForecast -2ns", "MaxPause -3ns", "MaxWaiting -4", "MaxInFlight -5", "MaxWaitingBytes -6", "MaxLanes -7",
-		"SharedMaxInFlight is 8, but the store", "LowPriorityShare NaN", "Overflow 9", "Learn 10",
+		"Line.MaxWait -1s is negative", "Line.MaxForecast -2ns", "MaxPause -3ns", "Line.MaxWaiting -4", "InFlight.Max -5", "Line.MaxWaitingBytes -6", "MaxLanes -7",
+		"InFlight.Shared is 8, but the store", "Line.LowPriorityShare NaN", "Line.Overflow 9", "Learn 10",
 		"Retry.Attempts -1", "Retry.MaxElapsed -1m0s", "Retry.AttemptTimeout -1ns", "Retry.BudgetShare", "Retry.BudgetPerSecond",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -41,7 +40,7 @@ func TestValidateTellsAllFaults(t *testing.T) {
 		}
 	}
 	good := []*weir.Transport{
-		{}, {Retry: backoff.None, LowPriorityShare: -1},
+		{}, {Retry: backoff.None, Line: weir.Line{LowPriorityShare: -1}},
 		{Limits: []throttle.Limit{{Permits: 1, Per: time.Second, Unit: "tokens"}}, Cost: func(*http.Request, throttle.Limit) int { return 1 }},
 	}
 	for _, transport := range good {

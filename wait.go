@@ -14,7 +14,7 @@ import (
 // wait waits for the call's turn.
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
-	if c.longest = cmp.Or(c.options.maxWait, c.t.MaxWait); c.longest > 0 {
+	if c.longest = cmp.Or(c.options.maxWait, c.t.Line.MaxWait); c.longest > 0 {
 		c.began = c.lane.Now()
 	}
 	err := c.turnCome()

@@ -46,7 +46,7 @@ func BenchmarkSharedLanes(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				t := &weir.Transport{
-					Base: served{}, Limits: c.limits, Learn: c.learn, SharedMaxInFlight: c.inFlight, MaxLanes: *sharedLanes, Retry: backoff.None,
+					Base: served{}, Limits: c.limits, Learn: c.learn, InFlight: weir.InFlight{Shared: c.inFlight}, MaxLanes: *sharedLanes, Retry: backoff.None,
 					Key: func(req *http.Request) string { return req.URL.Host }, Logger: slog.New(slog.DiscardHandler),
 				}
 				measureLanes(b, t)

@@ -76,7 +76,7 @@
 //
 // # Calls in flight
 //
-// Where a vendor bounds the calls in flight, weir's Transport.SharedMaxInFlight bounds
+// Where a vendor bounds the calls in flight, weir's Transport.InFlight.Shared bounds
 // them for all replicas together: see [Store.Flights]. A replica leases slots, each of
 // which is the right to have one call in flight, and uses a slot for call after call
 // without a word to Redis. It has as many slots as it wants, or as any other has. If

@@ -39,7 +39,7 @@ func callOn(work string) int {
 	store := distributed.New(redis.NewClient(&redis.Options{Addr: j.Redis}), "flights")
 	store.Lease, store.Logger = j.Lease, slog.New(slog.DiscardHandler)
 	base := &http.Transport{MaxIdleConnsPerHost: j.Workers}
-	client := &http.Client{Transport: &weir.Transport{Base: base, Store: store, SharedMaxInFlight: j.Most, Learn: weir.LearnOff, Logger: store.Logger}}
+	client := &http.Client{Transport: &weir.Transport{Base: base, Store: store, InFlight: weir.InFlight{Shared: j.Most}, Learn: weir.LearnOff, Logger: store.Logger}}
 	var all sync.WaitGroup
 	for range j.Workers {
 		all.Go(func() {

@@ -171,7 +171,7 @@ func TestLowPriorityShareIsWithinBounds(t *testing.T) {
 		0: DefaultLowPriorityShare, 0.3: 0.3, 0.7: 0.5, 2: 0.5, math.Inf(1): 0.5,
 		-1: 0, math.Inf(-1): 0, math.NaN(): DefaultLowPriorityShare,
 	} {
-		q := Queue{LowPriorityShare: set}
+		q := Queue{Line: Line{LowPriorityShare: set}}
 		if got := q.lowPriorityShare(); got != want {
 			t.Errorf("LowPriorityShare %g is taken for %g, want %g", set, got, want)
 		}

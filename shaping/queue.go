@@ -20,6 +20,48 @@ const DefaultMaxWaiting = 10_000
 // context's.
 const deadlineMargin = time.Millisecond
 
+// A Line says how many callers may wait in a queue, for how long, and who yields. The zero
+// value works.
+type Line struct {
+	// MaxWaiting is the most callers in line. Zero means [DefaultMaxWaiting].
+	MaxWaiting int
+
+	// MaxWaitingBytes is the most bytes that the callers in line may hold: the Bytes of
+	// their [Turn], for HTTP the Content-Length of their bodies. One caller alone may hold
+	// more. Zero means any number.
+	MaxWaitingBytes int64
+
+	// MaxWait is the longest wait of a caller, with or without a deadline. Zero means no
+	// bound but the context.
+	MaxWait time.Duration
+
+	// MaxForecast is the longest time that a newcomer may be expected to wait, if all callers
+	// before it depart at the configured rates. The expectation is a guess, and may
+	// reject a caller who would have been in time. Zero means that no caller is rejected for
+	// a guess.
+	MaxForecast time.Duration
+
+	// Overflow says which caller is rejected if the line is full: if more than MaxWaiting
+	// callers wait, or if they hold more than MaxWaitingBytes. Zero means OverflowReject,
+	// which rejects the newcomer.
+	Overflow Overflow
+
+	// LowPriorityShare is the share of departures, by cost, that is guaranteed to all
+	// callers below the most urgent class in line, so that none of them starves. Among
+	// those callers, the one that came first goes first. They keep what they are owed while the more
+	// urgent class is empty. What was saved for one of them who leaves the line without
+	// a departure is not passed to those who ask for less. The share is at most one half.
+	// Zero means [DefaultLowPriorityShare]; negative means none.
+	LowPriorityShare float64
+
+	// PrecisePacing lets departures follow their schedule within a fraction of a
+	// millisecond, instead of one or two. On Linux the kernel's timer is used then. It takes
+	// a file descriptor for each queue in which a caller has waited, until the queue is
+	// closed or collected. Elsewhere nothing changes, nor in a bubble of testing/synctest,
+	// whose time is exact. If false, the runtime's timer is used.
+	PrecisePacing bool
+}
+
 // A Queue is a line of callers in front of a [throttle.Limiter]. Make it with
 // [NewQueue], and set its fields before first use. It is safe for concurrent
 // use.
@@ -28,40 +70,8 @@ const deadlineMargin = time.Millisecond
 // the callers: by one that joins it at its head, by one that leaves it, and by
 // the queue's one timer.
 type Queue struct {
-	MaxWaiting int           // most callers in line; zero: DefaultMaxWaiting
-	MaxWait    time.Duration // longest wait of a caller, with or without a deadline; zero: none
-	Hook       *Hook         // is told of waits; nil: nobody is
-
-	// Overflow says who is rejected if the line is full: if more than MaxWaiting
-	// callers wait, or if they hold more than MaxWaitingBytes. Zero means
-	// OverflowReject.
-	Overflow Overflow
-
-	// PrecisePacing lets departures follow their schedule more closely: within a
-	// fraction of a millisecond, instead of one or two. On Linux the kernel's timer
-	// is used then. It takes a file descriptor for each queue in which somebody has
-	// waited, until the queue is closed or collected. Elsewhere nothing changes, nor
-	// in a bubble of testing/synctest, whose time is exact. If false, the runtime's
-	// timer is used.
-	PrecisePacing bool
-
-	// MaxWaitingBytes is the most bytes that the callers in line may hold, by the
-	// Bytes of their [Turn]. One caller alone may hold more. Zero means any number.
-	MaxWaitingBytes int64
-	// MaxForecast is the longest time that a newcomer may be expected to wait, if
-	// all those before it depart at the configured rates. It is a guess, and may
-	// reject a caller who would have been in time. Zero means that nobody is
-	// rejected for a guess.
-	MaxForecast time.Duration
-
-	// LowPriorityShare is the share of departures, by cost, that is guaranteed to
-	// all callers below the most urgent class in line, so that none of them
-	// starves. Among those callers, the one that came first has it. What they are
-	// owed stays theirs while the more urgent class is empty. But what was saved for
-	// one of them who leaves the line without a departure is not left to those who ask
-	// for less. The share is at most one half. Zero means DefaultLowPriorityShare;
-	// negative means none.
-	LowPriorityShare float64
+	Line
+	Hook *Hook // is told of waits; nil: nobody is
 
 	limiter throttle.Limiter
 	remote  atomic.Pointer[remote] // the limiter, if it is one; nil: it is not, or nobody has waited yet

@@ -111,7 +111,7 @@ func (l *Lane) bound() error {
 	}
 	store, ok := set.Store.(throttle.FlightStore)
 	if !ok {
-		return fmt.Errorf("SharedMaxInFlight is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
+		return fmt.Errorf("InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
 	}
 	flights, err := store.Flights(l.key, set.SharedMaxInFlight)
 	if err != nil {
