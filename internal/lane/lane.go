@@ -115,7 +115,7 @@ func (l *Lane) bound() error {
 	}
 	flights, err := store.Flights(l.key, set.SharedMaxInFlight)
 	if err != nil {
-		return fmt.Errorf("SharedMaxInFlight: %w", err)
+		return fmt.Errorf("InFlight.Shared: %w", err)
 	}
 	l.watch(flights)
 	l.gate.Bind(set.MaxInFlight, flights)
