@@ -22,7 +22,7 @@ const (
 // of a request. The zero value has the defaults, and so has a nil pointer. It is
 // safe for concurrent use as long as nobody changes its fields.
 type Policy struct {
-	// Attempts is the most attempts of one request, the first one included.
+	// Attempts is the most attempts of one request: its retries and the first one.
 	// Attempts that ended throttled do not count. Zero means DefaultAttempts, whose
 	// delays end after 1.4 s at most: to outlast a deploy or a failover, set more,
 	// or try again from a job queue.
