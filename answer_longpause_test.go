@@ -100,7 +100,7 @@ func TestClosedLaneOpensAfterAnHour(t *testing.T) {
 // After it opens, one call at a time goes until a good answer.
 func TestClosedLaneIsProbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{
 				Service: 300 * time.Millisecond,
 				Faults: []testserver.Fault{
@@ -179,7 +179,7 @@ func TestPauseIsToldOnce(t *testing.T) {
 			{First: 102, Last: 102, Do: testserver.Answer, Header: hints("600")},
 			{First: 104, Last: 104, Do: testserver.Answer, Header: hints("600")},
 		}
-		r := pipeRig(t, &testserver.Vendor{Faults: faults}, &weir.Transport{MeterProvider: metrics, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		r := obeyingRig(t, &testserver.Vendor{Faults: faults}, &weir.Transport{MeterProvider: metrics, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		var wg sync.WaitGroup
 		for range 101 {
 			wg.Go(func() { r.want("GET", r.get(t.Context(), "a"), 429) })

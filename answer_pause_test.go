@@ -32,7 +32,7 @@ func perSecond(n, burst int) []throttle.Limit {
 
 func TestRefusalHoldsHundredWaitersUntilToldTimeThenSpaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
 			&weir.Transport{Limits: perSecond(250, 1)})
 		for _, got := range r.callers(t.Context(), 101).wait() {
@@ -47,7 +47,7 @@ func TestRefusalHoldsHundredWaitersUntilToldTimeThenSpaces(t *testing.T) {
 
 func TestPauseVoidsSavedBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
 			&weir.Transport{Limits: perSecond(10, 5)})
 		r.get(t.Context(), "first")
@@ -59,7 +59,7 @@ func TestPauseVoidsSavedBurst(t *testing.T) {
 
 func TestRefusedInFlightReturnInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 5, "2")}},
 			&weir.Transport{Limits: perSecond(10, 5)})
 		var wg sync.WaitGroup
@@ -80,7 +80,7 @@ func TestPauseEndsAtLatestToldTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := refuse(1, 1, "5"), refuse(2, 2, "1")
 		second.Delay = 500 * time.Millisecond
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{first, second}},
 			&weir.Transport{Limits: perSecond(10, 2)})
 		r.callers(t.Context(), 3).wait()
@@ -98,7 +98,7 @@ func TestPauseByEveryKindOfToldTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := pipeRig(t,
+				r := obeyingRig(t,
 					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: header}}},
 					&weir.Transport{Limits: perSecond(1, 1)})
 				r.callers(t.Context(), 2).wait()
@@ -216,7 +216,7 @@ func TestUnavailableWithHintReturnsPostAndPausesLane(t *testing.T) {
 	for method, attempts := range map[string]int{http.MethodPost: 1, http.MethodGet: 2} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := pipeRig(t,
+				r := obeyingRig(t,
 					&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 503, Header: hints("3")}}},
 					&weir.Transport{Limits: perSecond(1, 1)})
 				req := r.request(t.Context(), "a")
@@ -242,7 +242,7 @@ func TestMaxThrottledReturnsResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := after(0)
 		retry.MaxThrottled = 3
-		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
+		r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
 			&weir.Transport{Limits: every(700 * time.Millisecond), Retry: retry})
 		r.want("GET", r.get(t.Context(), "a"), 429)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 4))
@@ -251,7 +251,7 @@ func TestMaxThrottledReturnsResponse(t *testing.T) {
 
 func TestMaxThrottledDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
+		r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: hints("1")}}},
 			&weir.Transport{Limits: every(700 * time.Millisecond)})
 		r.want("GET", r.get(t.Context(), "a"), 429)
 		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), spaced(0, time.Second, 11))
@@ -297,7 +297,7 @@ func TestRefusalsLeaveAttemptsAndBudgetAlone(t *testing.T) {
 
 func TestCancelInPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "2")}},
 			&weir.Transport{Limits: perSecond(10, 1)})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -26,7 +26,7 @@ func (r *rig) flying() int { return r.transport.Snapshot()[0].InFlight }
 
 func TestMaxInFlightHoldsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(3)}, Service: time.Second}, &weir.Transport{InFlight: weir.InFlight{Max: 3}})
+		r := obeyingRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(3)}, Service: time.Second}, &weir.Transport{InFlight: weir.InFlight{Max: 3}})
 		for _, got := range r.callers(t.Context(), 10).wait() {
 			r.want("GET", got, 200)
 		}

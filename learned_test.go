@@ -39,7 +39,7 @@ func (r *rig) learned() weir.Learned {
 
 func TestSnapshotTellsWhatWasLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := learning(pipeRig(t, fifty(), new(weir.Transport)))
+		r := pipeRig(t, fifty(), new(weir.Transport))
 		r.want("GET", r.get(t.Context(), ""), 200)
 		if got := r.learned(); got != (weir.Learned{}) {
 			t.Errorf("learned of one call = %+v, want nothing", got)
@@ -53,7 +53,7 @@ func TestSnapshotTellsWhatWasLearned(t *testing.T) {
 
 func TestSnapshotTellsProbing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := learning(pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer}}}, new(weir.Transport)))
+		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer}}}, new(weir.Transport))
 		r.want("GET", r.get(t.Context(), ""), 429)
 		if got := r.learned(); got != (weir.Learned{Probing: true}) {
 			t.Errorf("learned of refusals alone = %+v, want Probing", got)
@@ -65,7 +65,7 @@ func TestSnapshotTellsProbing(t *testing.T) {
 func TestForgetForgetsTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(2, time.Second, 1)}, Service: 5 * time.Millisecond}
-		r := learning(pipeRig(t, vendor, new(weir.Transport)))
+		r := pipeRig(t, vendor, new(weir.Transport))
 		drainBy(r, 100)
 		vendor.SetLimits()
 		key := r.transport.Snapshot()[0].Key
@@ -86,7 +86,7 @@ func TestForgetForgetsTheLane(t *testing.T) {
 func TestForgetEndsPauses(t *testing.T) {
 	for name, limits := range map[string][]throttle.Limit{"free": nil, "limited": every(time.Millisecond)} {
 		synctest.Test(t, func(t *testing.T) {
-			r := learning(pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "60")}}, &weir.Transport{Limits: limits}))
+			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{refuse(1, 1, "60")}}, &weir.Transport{Limits: limits})
 			callers := r.callers(t.Context(), 3)
 			time.AfterFunc(2*time.Second, func() {
 				if err := r.transport.Forget(r.transport.Snapshot()[0].Key); err != nil {
@@ -107,7 +107,7 @@ func TestForgetEndsPauses(t *testing.T) {
 // it.
 func remembered(t *testing.T) []byte {
 	t.Helper()
-	r := learning(pipeRig(t, fifty(), new(weir.Transport)))
+	r := pipeRig(t, fifty(), new(weir.Transport))
 	drainBy(r, 1000)
 	text, err := json.Marshal(r.transport.ExportLearned())
 	if err != nil {
@@ -123,7 +123,7 @@ func recalls(t *testing.T, vendor *testserver.Vendor, text []byte) *rig {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	r := learning(pipeRig(t, vendor, new(weir.Transport)))
+	r := pipeRig(t, vendor, new(weir.Transport))
 	if err := r.transport.ImportLearned(known); err != nil || len(known) != 1 {
 		t.Fatalf("ImportLearned(%s) = %v, want one lane, nil", text, err)
 	}
@@ -164,7 +164,7 @@ func TestRestartIsToldByTheSnapshot(t *testing.T) {
 func TestGarbageIsNotImported(t *testing.T) {
 	for _, text := range []string{`{"version":99,"rate":1}`, `{"version":1,"rate":-3}`, `[]`, `{`, ``} {
 		synctest.Test(t, func(t *testing.T) {
-			r := learning(pipeRig(t, &testserver.Vendor{}, new(weir.Transport)))
+			r := pipeRig(t, &testserver.Vendor{}, new(weir.Transport))
 			err := r.transport.ImportLearned(map[string]json.RawMessage{
 				"a.test": json.RawMessage(text), "b.test": json.RawMessage(`{"version":1,"rate":50,"width":0.02}`),
 			})
@@ -195,7 +195,7 @@ func TestLearnerFollowsSetLimits(t *testing.T) {
 			Service: 5 * time.Millisecond,
 		}
 		hundred := throttle.TokenBucket(100, time.Second, 1)
-		r := learning(pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{hundred}}))
+		r := pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{hundred}})
 		set := func(limits ...throttle.Limit) {
 			if err := r.transport.SetLimits(limits...); err != nil {
 				t.Errorf("SetLimits = %v", err)
@@ -221,7 +221,7 @@ func TestTelemetryTellsWhatWasLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder, meters := tracetest.NewSpanRecorder(), newMeterLog()
 		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
-		r := learning(pipeRig(t, fifty(), &weir.Transport{Limits: every(time.Second / 70), MeterProvider: meters}))
+		r := pipeRig(t, fifty(), &weir.Transport{Limits: every(time.Second / 70), MeterProvider: meters})
 		ctx, span := tracer.Start(t.Context(), "caller")
 		for range 20 {
 			for _, a := range r.callers(ctx, 50).wait() {
@@ -269,7 +269,7 @@ func TestChangesOfALimitAreTold(t *testing.T) {
 				recorder := tracetest.NewSpanRecorder()
 				tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
 				vendor := &testserver.Vendor{Service: 5 * time.Millisecond}
-				r := learning(pipeRig(t, vendor, &weir.Transport{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+				r := pipeRig(t, vendor, &weir.Transport{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				// work returns the rates that the log and the events report within a time.
 				work := func(d time.Duration) (lines, events []float64) {
 					log.Reset()

@@ -71,7 +71,7 @@ func TestConfiguredRateIsBackByItself(t *testing.T) {
 			vendor := &testserver.Vendor{
 				Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, Styles: styles, Service: 5 * time.Millisecond,
 			}
-			r := learning(pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(20, time.Second, 5)}}))
+			r := pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(20, time.Second, 5)}})
 			ctx, cancel := context.WithCancel(t.Context())
 			var line sync.WaitGroup
 			for range 16 {

@@ -92,14 +92,14 @@ func (r reportingVendor) drain(t *testing.T) (d drained) {
 	return d
 }
 
-// Whoever keeps no more in flight than what is left is not refused, whatever the
+// A client that keeps no more in flight than what is left is not refused, whatever the
 // reset means and whether there is one. The time allowed is wide, because the
 // machine may be busy; the 429s are not, because time has no part in them. Two
 // vendors at a time take 20 s, and the first three 6 s.
 func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 	const (
 		mostRefused = 2   // before the first reading, or at the end of a window
-		mostWall    = 1.3 // of the time that a client needs that knows the limit
+		mostWall    = 2 // times what a client needs that knows the limit: the simulator has exact bounds
 		together    = 2
 	)
 	all := reportings()

@@ -52,12 +52,6 @@ func drainBy(r *rig, n int) drain {
 	return d
 }
 
-// learning is a rig whose lanes learn.
-func learning(r *rig) *rig {
-	r.transport.Learn = weir.LearnOn
-	return r
-}
-
 // 2,000 calls at a hidden 200/s burst 20 take 9.9 s. Goroutines run in another order
 // each time, so the bounds leave room above what the simulator's medians are held to:
 // a told pause of a second is a tenth of it, and of 150 runs one took 1.43.
@@ -86,7 +80,7 @@ func TestHiddenLimitIsFound(t *testing.T) {
 				Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
 				Styles: test.styles, Service: 5 * time.Millisecond,
 			}
-			got := drainBy(learning(pipeRig(t, vendor, &weir.Transport{Limits: test.limits})), 2000)
+			got := drainBy(pipeRig(t, vendor, &weir.Transport{Limits: test.limits}), 2000)
 			wall := got.wall.Seconds() / ideal.Seconds()
 			if wall > test.wall || got.refused > test.most || got.failed > 0 {
 				t.Errorf("%s: %.2f of the ideal time, %d refused, %d failed, want at most %.2f, %d, 0",
@@ -103,7 +97,7 @@ func TestHiddenLimitIsFoundInRealTime(t *testing.T) {
 		Limits:  []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
 		Service: 5 * time.Millisecond,
 	}
-	got := drainBy(learning(socketRig(t, vendor, new(weir.Transport))), 600)
+	got := drainBy(socketRig(t, vendor, new(weir.Transport)), 600)
 	if got.wall > 12*time.Second || got.refused > 100 || got.failed > 0 {
 		t.Errorf("600 calls took %v, %d were refused, %d failed, want 12s, 100, 0 at most", got.wall, got.refused, got.failed)
 	}
@@ -117,7 +111,7 @@ func TestRightLimitIsNotLowered(t *testing.T) {
 			Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
 			Styles: []testserver.Style{testserver.Coarse}, Service: 5 * time.Millisecond,
 		}
-		r := learning(pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(200, time.Second, 18)}}))
+		r := pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(200, time.Second, 18)}})
 		got := drainBy(r, 1000)
 		if got.wall > 4950*time.Millisecond || got.refused > 0 || got.failed > 0 {
 			t.Errorf("1000 calls took %v, %d were refused, %d failed, want 4.95s, 0, 0 at most", got.wall, got.refused, got.failed)
@@ -128,7 +122,7 @@ func TestRightLimitIsNotLowered(t *testing.T) {
 // A vendor without a limit is not held up because it is slow.
 func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := learning(pipeRig(t, &testserver.Vendor{Service: 30 * time.Second}, new(weir.Transport)))
+		r := pipeRig(t, &testserver.Vendor{Service: 30 * time.Second}, new(weir.Transport))
 		r.callers(t.Context(), 64).wait()
 		got := instants(r.vendor.Arrivals())
 		if len(got) != 64 || got[63] > time.Second {
@@ -180,7 +174,7 @@ func TestCallWithoutAnswerLetsNextGo(t *testing.T) {
 func TestLearnedLimitRefusesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(1, time.Second, 1)}}
-		r := learning(pipeRig(t, vendor, new(weir.Transport)))
+		r := pipeRig(t, vendor, new(weir.Transport))
 		drainBy(r, 40)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
@@ -201,7 +195,7 @@ func TestLearnedLaneObeysToldTimes(t *testing.T) {
 			Limits: []testserver.Limit{testserver.TokenBucket(50, time.Second, 5)}, Service: 5 * time.Millisecond,
 			Styles: []testserver.Style{testserver.RetryAfterSeconds},
 		}
-		r := learning(pipeRig(t, vendor, new(weir.Transport)))
+		r := pipeRig(t, vendor, new(weir.Transport))
 		drainBy(r, 300)
 		var refused, until time.Duration
 		for _, a := range r.vendor.Arrivals() {

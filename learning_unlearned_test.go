@@ -15,7 +15,7 @@ import (
 
 func TestLaneWithoutLimitsHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Service: time.Second}, new(weir.Transport))
+		r := obeyingRig(t, &testserver.Vendor{Service: time.Second}, new(weir.Transport))
 		for _, got := range r.callers(t.Context(), 100).wait() {
 			r.want("GET", got, 200)
 		}
@@ -25,7 +25,7 @@ func TestLaneWithoutLimitsHoldsNothing(t *testing.T) {
 
 func TestPanickedCallLetsNextGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("600")}}}, new(weir.Transport))
+		r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("600")}}}, new(weir.Transport))
 		base, broken := r.transport.Base, false
 		r.transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
 			if broken {
@@ -53,7 +53,7 @@ func TestPanickedCallLetsNextGo(t *testing.T) {
 // the others.
 func TestRefusalWithoutTimeDelaysItsRequestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer}}},
 			&weir.Transport{Limits: every(70 * time.Millisecond), Retry: after(time.Minute)})
 		answers := r.callers(t.Context(), 101).wait()

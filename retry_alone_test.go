@@ -69,7 +69,7 @@ func TestRequestRefusedThriceWhileOthersPassedOnceIsDelayedAlone(t *testing.T) {
 
 func TestRequestRefusedTwiceWithNobodyPassingPausesLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{
 				answered(1, testserver.Fault{}),
 				answered(2, testserver.Fault{Header: hints("5")}),
@@ -86,7 +86,7 @@ func TestRequestRefusedTwiceWithNobodyPassingPausesLane(t *testing.T) {
 
 func TestRequestRefusedAloneLeavesRateAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{answered(1, testserver.Fault{}), answered(3, testserver.Fault{})}},
 			&weir.Transport{Limits: every(time.Second), Retry: after(4 * time.Second)})
 		odd := r.start("odd")

@@ -34,6 +34,14 @@ func pipeRig(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport)
 	return newRig(t, testserver.Pipe, vendor, transport)
 }
 
+// obeyingRig is a pipeRig whose lanes obey refusals and learn nothing: the instants of what is learned
+// are not exact.
+func obeyingRig(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport) *rig {
+	t.Helper()
+	transport.Learn = weir.LearnOff
+	return pipeRig(t, vendor, transport)
+}
+
 // socketRig is a rig over real sockets.
 func socketRig(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport) *rig {
 	t.Helper()
@@ -49,7 +57,6 @@ func newRig(t *testing.T, open func(http.Handler) (*testserver.Server, error), v
 	if transport.Logger == nil {
 		transport.Logger = slog.New(slog.DiscardHandler)
 	}
-	transport.Learn = weir.LearnOff // its instants are exact; learned ones are not
 	t.Cleanup(func() { transport.Close() })
 	return &rig{T: t, vendor: vendor, server: server, transport: transport, client: &http.Client{Transport: transport}}
 }

@@ -60,7 +60,7 @@ func (r *rig) getAs(path, credential string) answer {
 
 func TestRefusalOfRoutePausesRouteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
+		r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
 			&weir.Transport{Dialect: scopedBy(headers.ScopeRoute)})
 		post := r.path("/users/2")
 		post.Method = http.MethodPost
@@ -72,7 +72,7 @@ func TestRefusalOfRoutePausesRouteAlone(t *testing.T) {
 
 func TestRefusalOfCredentialPausesCredentialAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
+		r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
 			&weir.Transport{Dialect: scopedBy(headers.ScopeCredential)})
 		got := r.ask(r.as("Bearer a"), r.as("Bearer b"), r.as("Bearer a"), r.request(t.Context(), "none"))
 		wantEqual(t, "answers", got, []time.Duration{5 * time.Second, 0, 5 * time.Second, 0})
@@ -82,7 +82,7 @@ func TestRefusalOfCredentialPausesCredentialAlone(t *testing.T) {
 func TestRefusalOfLaneOrGlobalScopePausesLane(t *testing.T) {
 	for _, scope := range []headers.Scope{headers.ScopeUnknown, headers.ScopeLane, headers.ScopeGlobal} {
 		synctest.Test(t, func(t *testing.T) {
-			r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
+			r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("5")}}},
 				&weir.Transport{Dialect: scopedBy(scope)})
 			got := r.ask(r.path("/a"), r.path("/b"))
 			wantEqual(t, "answers", got, []time.Duration{5 * time.Second, 5 * time.Second})
@@ -150,7 +150,7 @@ func TestLongPauseOfRouteClosesRouteAlone(t *testing.T) {
 // A scope costs the lane's permits once.
 func TestWaitInSublaneSpendsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("2")}}},
+		r := obeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: hints("2")}}},
 			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(1, time.Minute, 4)}, Dialect: scopedBy(headers.ScopeRoute)})
 		got := r.ask(r.path("/a"), r.path("/a"), r.path("/b"))
 		if got[2] != 0 || got[0] != 2*time.Second || got[1] != 2*time.Second {

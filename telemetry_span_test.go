@@ -159,7 +159,7 @@ func TestWaitForPauseOfSublaneIsSpanWithResendCount(t *testing.T) {
 func TestWaitForOthersInFlightIsSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newSpanLog()
-		r := pipeRig(t, &testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 1, "300")}}, &weir.Transport{TracerProvider: log})
+		r := obeyingRig(t, &testserver.Vendor{Service: 100 * time.Millisecond, Faults: []testserver.Fault{refuse(1, 1, "300")}}, &weir.Transport{TracerProvider: log})
 		r.want("GET", r.get(t.Context(), "a"), 429)
 		time.Sleep(300 * time.Second)
 		r.callers(t.Context(), 2).wait()

@@ -128,7 +128,7 @@ func TestKeysBeyondMaxLanesShareOne(t *testing.T) {
 
 func TestOverflowKeysObeyTheirOwnPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := obeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{First: 2, Last: 2, Do: testserver.Answer, Header: hints("5")}}},
 			&weir.Transport{MaxLanes: 1, LimitsFor: func(key string) []throttle.Limit {
 				if key == "" {
