@@ -98,7 +98,7 @@ func (r reportingVendor) drain(t *testing.T) (d drained) {
 // vendors at a time take 20 s, and the first three 6 s.
 func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 	const (
-		mostRefused = 2   // before the first reading, or at the end of a window
+		mostRefused = 2 // before the first reading, or at the end of a window
 		mostWall    = 2 // times what a client needs that knows the limit: the simulator has exact bounds
 		together    = 2
 	)
