@@ -45,22 +45,23 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                           {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/telemetry"},
-		module + "/internal/lane":        {"throttle", "shaping", "backoff", "internal/course", "internal/flight", "internal/gate", "internal/learn", "internal/readable"},
-		module + "/internal/gate":        {"throttle", "shaping", "internal/course", "internal/flight", "internal/learn"},
-		module + "/internal/course":      {"throttle", "internal/flight", "internal/learn"},
-		module + "/internal/flight":      {"throttle"},
+		module:                           {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/store", "internal/telemetry"},
+		module + "/internal/lane":        {"throttle", "shaping", "backoff", "internal/course", "internal/flight", "internal/gate", "internal/learn", "internal/readable", "internal/store"},
+		module + "/internal/gate":        {"throttle", "shaping", "internal/course", "internal/flight", "internal/learn", "internal/store"},
+		module + "/internal/course":      {"throttle", "internal/flight", "internal/learn", "internal/store"},
+		module + "/internal/flight":      {"throttle", "internal/store"},
 		module + "/internal/learn":       {"throttle"},
 		module + "/internal/learn/sim":   {"throttle", "internal/learn", "internal/course", "internal/gate"},
 		module + "/throttle":             {},
 		module + "/throttle/limitertest": {"throttle", "shaping"},
 		module + "/headers":              {},
 		module + "/backoff":              {"headers"},
-		module + "/shaping":              {"throttle", "internal/readable"},
-		module + "/distributed":          {"throttle"},
+		module + "/shaping":              {"throttle", "internal/readable", "internal/store"},
+		module + "/distributed":          {"throttle", "internal/store"},
 		module + "/internal/readable":    {},
 		module + "/internal/replay":      {},
-		module + "/internal/telemetry":   {"throttle", "shaping", "headers", "backoff"},
+		module + "/internal/telemetry":   {"throttle", "shaping", "headers", "backoff", "internal/store"},
+		module + "/internal/store":       {"throttle"},
 		module + "/internal/testserver":  {},
 	}
 	for _, p := range list(t) {

@@ -5,6 +5,8 @@ import (
 	"time"
 	"weak"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
@@ -42,13 +44,13 @@ func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.St
 }
 
 // Called counts a call to the store. It is a span for each caller that waited for it.
-func (o *observer) Called(c throttle.StoreCall) {
+func (o *observer) Called(c store.StoreCall) {
 	o.t.metrics.Called(&c)
 	o.asking.Called(&c)
 }
 
 // Strayed adds an event to the spans of those who wait for the store.
-func (o *observer) Strayed(e throttle.StoreEvent) { o.asking.Strayed(e) }
+func (o *observer) Strayed(e store.StoreEvent) { o.asking.Strayed(e) }
 
 // Paused counts a pause. The server asked for asked, and the lane is paused for
 // held.

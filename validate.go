@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -34,7 +36,7 @@ func (t *Transport) Validate() error {
 	wrong(t.Line.Overflow > shaping.OverflowShedOldest, "Line.Overflow %d is unknown", t.Line.Overflow)
 	wrong(t.Learn > LearnOff, "Learn %d is unknown", t.Learn)
 	wrong(!(t.Line.LowPriorityShare <= 1), "Line.LowPriorityShare %v is not a share", t.Line.LowPriorityShare)
-	if _, ok := t.Store.(throttle.FlightStore); !ok {
+	if _, ok := t.Store.(store.FlightStore); !ok {
 		wrong(t.InFlight.Shared > 0, "InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", t.InFlight.Shared, t.Store)
 	}
 	r := cmp.Or(t.Retry, new(backoff.Policy))

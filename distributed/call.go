@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/internal/store"
 )
 
 // call is one call to the store.
@@ -30,7 +30,7 @@ func (l *limiter) call() {
 	l.link.ended(l.node, o.cause, o.err)
 	l.called(l.flight.purpose, o.read.Add(-o.took), o.took, o.cause)
 	landed = true
-	var events []throttle.StoreEvent
+	var events []store.StoreEvent
 	l.land(func() {
 		l.stats.Calls++
 		if o.err == nil {

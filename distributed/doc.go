@@ -28,7 +28,7 @@
 // # What replicas learn
 //
 // Replicas find together a limit that is not configured, or that is lower than configured:
-// see [throttle.Learner]. Each sends the responses of its vendor with its next call, refusals
+// see [store.Learner]. Each sends the responses of its vendor with its next call, refusals
 // at once, and Redis keeps their order. All replicas apply them in that order. The learned
 // rate is one more bucket in the same decision, and one replica at a time probes a vendor
 // that refused. A replica that is cut off keeps its share of what was learned, as of the

@@ -21,7 +21,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	l.ask(now, n, line)
 }
 
-// Lend implements [throttle.Lender]. If others stood in line since the last run, they may
+// Lend implements [store.Lender]. If others stood in line since the last run, they may
 // be back in a moment: nothing is lent then.
 func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
 	l.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/throttle"
@@ -19,7 +21,7 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 0, throttle.TokenBucket(100, time.Second, 10))
 		f.meet()
-		l, q := f.limiters[0].(throttle.Lender), f.queues[0]
+		l, q := f.limiters[0].(store.Lender), f.queues[0]
 		one := throttle.Request{N: 1}
 		line := func(yield func(throttle.Request) bool) { yield(one) }
 		for _, c := range []struct {
@@ -88,7 +90,7 @@ func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 		}
 		var panics atomic.Int32
 		panics.Store(2)
-		f.limiters[0].(throttle.Watchable).Watch(throttle.StoreWatch{Called: func(throttle.StoreCall) {
+		f.limiters[0].(store.Watchable).Watch(store.StoreWatch{Called: func(store.StoreCall) {
 			if panics.Add(-1) >= 0 {
 				panic("watcher")
 			}

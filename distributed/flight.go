@@ -3,6 +3,8 @@ package distributed
 import (
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -25,7 +27,7 @@ type flight struct {
 	limits  *encodedLimits // of the lane when it was started, in which its costs are
 	reports reports        // that it tells
 	spent   []int64        // of each limit, in an outage, that it tells; nil: of limits that were replaced
-	purpose throttle.StoreOperation
+	purpose store.StoreOperation
 	voided  int         // of the limiter when it left: if that has grown, what it brings is void
 	number  int         // of waits for it so far
 	slow    *time.Timer // from which callers no longer wait for it; nil: none runs

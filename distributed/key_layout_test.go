@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -95,7 +97,7 @@ func writtenBy(t *testing.T) string {
 	}
 	learner := b.caller(laneKey("acc{ount", "learned"), throttle.TokenBucket(10, time.Second, 5))
 	for i, word := range []string{"one", "two"} {
-		lesson := newLesson(throttle.Pacing{Interval: 20 * time.Millisecond, TTL: time.Minute})
+		lesson := newLesson(store.Pacing{Interval: 20 * time.Millisecond, TTL: time.Minute})
 		lesson.word.Data, lesson.mind = []byte(word), []byte("mind")
 		learner.write(&request{now: dawn + int64(i)*second, lesson: lesson, groups: learner.line(1)})
 	}

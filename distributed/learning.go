@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -17,20 +19,20 @@ import (
 // another was faster, as it would be if each swapped a value of its own for that of the
 // store: eight replicas at 200/s would lose nearly every swap.
 type learning struct {
-	learner throttle.Learner
-	place   int64                   // up to which it has heard
-	ordinal int64                   // the latest that is known
-	lapsed  []throttle.OrdinalRange // departures that were granted here and will not take place
-	word    throttle.Entry          // to be told, or under way
-	pace    throttle.Pacing         // in force here
-	counted bool                    // the pace is the last of the limiter's limits
-	begun   bool                    // the store has told what others have learned
-	wanted  bool                    // the store has less than was heard here
-	hurry   bool                    // there is something to tell at once
-	revokes bool                    // the call under way revokes permits
-	spent   int64                   // ordinal of the permit that Take spent last; zero: none of the store's
-	field   learnedField            // as it was seen last
-	lively  int                     // one of so many last replies brought what others told; zero: none did
+	learner store.Learner
+	place   int64                // up to which it has heard
+	ordinal int64                // the latest that is known
+	lapsed  []store.OrdinalRange // departures that were granted here and will not take place
+	word    store.Entry          // to be told, or under way
+	pace    store.Pacing         // in force here
+	counted bool                 // the pace is the last of the limiter's limits
+	begun   bool                 // the store has told what others have learned
+	wanted  bool                 // the store has less than was heard here
+	hurry   bool                 // there is something to tell at once
+	revokes bool                 // the call under way revokes permits
+	spent   int64                // ordinal of the permit that Take spent last; zero: none of the store's
+	field   learnedField         // as it was seen last
+	lively  int                  // one of so many last replies brought what others told; zero: none did
 }
 
 const (
@@ -50,16 +52,16 @@ const (
 	learnedName = "learned"
 )
 
-var _ throttle.Replicator = (*limiter)(nil)
+var _ store.Replicator = (*limiter)(nil)
 
-// Replicate implements [throttle.Replicator].
-func (l *limiter) Replicate(learner throttle.Learner) {
+// Replicate implements [store.Replicator].
+func (l *limiter) Replicate(learner store.Learner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.learning = &learning{learner: learner}
 }
 
-// Flush implements [throttle.Replicator].
+// Flush implements [store.Replicator].
 func (l *limiter) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +74,7 @@ func (l *limiter) Flush() {
 	}
 }
 
-// Ordinal implements [throttle.Replicator].
+// Ordinal implements [store.Replicator].
 func (l *limiter) Ordinal() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +95,7 @@ func (s *learning) lapse(p permit) {
 	if n := len(s.lapsed); n > 0 && s.lapsed[n-1].First+s.lapsed[n-1].Count == p.first {
 		s.lapsed[n-1].Count += int64(p.count)
 	} else if n < 64 {
-		s.lapsed = append(s.lapsed, throttle.OrdinalRange{First: p.first, Count: int64(p.count)})
+		s.lapsed = append(s.lapsed, store.OrdinalRange{First: p.first, Count: int64(p.count)})
 	}
 	s.hurry = s.hurry || s.pace.Probe
 }
@@ -106,16 +108,16 @@ func (s *learning) missed(executed bool) {
 	}
 	s.revokes = false
 	if executed {
-		s.word = throttle.Entry{}
+		s.word = store.Entry{}
 	}
 }
 
 // hurries reports whether there is something to tell at once.
 func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
 
-func (l *limiter) view() throttle.FleetState {
+func (l *limiter) view() store.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
-	return throttle.FleetState{
+	return store.FleetState{
 		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest),
 		Replicas:  max(l.known.alive, 1), // no guess: it would multiply the calls in flight
 		RoundTrip: l.trip.usual(),
@@ -159,7 +161,7 @@ func (l *limiter) heed(got *reply) {
 	place := s.place
 	s.field = h.field
 	if h.took || len(s.word.Data) == 0 {
-		s.word = throttle.Entry{}
+		s.word = store.Entry{}
 	}
 	s.word.Uncounted, s.word.Revoke = 0, s.word.Revoke && len(s.word.Data) > 0
 	s.revokes = false
@@ -197,7 +199,7 @@ func (l *limiter) heed(got *reply) {
 }
 
 // obey puts a pace in force here.
-func (l *limiter) obey(p throttle.Pacing) {
+func (l *limiter) obey(p store.Pacing) {
 	s := l.learning
 	old := s.pace
 	s.pace = p

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -19,7 +21,7 @@ import (
 // limits too, though the call that revokes it grants nothing.
 func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 	c := newClass(t)
-	slow := throttle.Pacing{Counted: true, Interval: 500 * time.Millisecond}
+	slow := store.Pacing{Counted: true, Interval: 500 * time.Millisecond}
 	all := make([]*seat, 4)
 	for i := range all {
 		all[i] = c.seat(slow, throttle.TokenBucket(1000, time.Second, 5))
@@ -50,7 +52,7 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 		s.mu.Unlock()
 	}
 	told := time.Now()
-	all[1].say(throttle.Entry{Data: []byte("fast"), Revoke: true})
+	all[1].say(store.Entry{Data: []byte("fast"), Revoke: true})
 	all[1].limiter.Flush()
 	after := 0
 	for after < 2 { // the first may be one of the slow pace
@@ -69,7 +71,7 @@ func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
 	c := newClass(t)
 	all := make([]*seat, 5)
 	for i := range all {
-		all[i] = c.seat(throttle.Pacing{Counted: true, Interval: 2 * time.Second})
+		all[i] = c.seat(store.Pacing{Counted: true, Interval: 2 * time.Second})
 	}
 	all[0].tell("slow")
 	for _, s := range all {
@@ -107,14 +109,14 @@ func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
 		all := make([]*seat, replicas)
 		for i := range all {
-			store := New(server.Client(t), "revoked")
-			store.Logger = slog.New(slog.DiscardHandler)
-			t.Cleanup(func() { _ = store.Close() })
-			l, err := store.Limiter("lane")
+			redisStore := New(server.Client(t), "revoked")
+			redisStore.Logger = slog.New(slog.DiscardHandler)
+			t.Cleanup(func() { _ = redisStore.Close() })
+			l, err := redisStore.Limiter("lane")
 			if err != nil {
 				t.Fatal(err)
 			}
-			all[i] = &seat{&pupil{pace: throttle.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l.(*limiter), shaping.NewQueue(l)}
+			all[i] = &seat{&pupil{pace: store.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l.(*limiter), shaping.NewQueue(l)}
 			all[i].limiter.Replicate(all[i].pupil)
 		}
 		var went atomic.Int64
@@ -148,7 +150,7 @@ func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
 			s.pace.Interval = slow / 2
 			s.mu.Unlock()
 		}
-		all[0].say(throttle.Entry{Data: []byte("fast"), Revoke: true})
+		all[0].say(store.Entry{Data: []byte("fast"), Revoke: true})
 		all[0].limiter.Flush()
 		before, window := went.Load(), 500*time.Millisecond
 		time.Sleep(window)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/internal/redistest"
@@ -20,18 +22,18 @@ import (
 type pupil struct {
 	mu    sync.Mutex
 	words []string
-	tells throttle.Entry
-	pace  throttle.Pacing
-	last  throttle.FleetState
+	tells store.Entry
+	pace  store.Pacing
+	last  store.FleetState
 	heard []int64 // ordinals
 	sizes []int   // of the fleet, as it was told
 }
 
-func (p *pupil) Propose(v throttle.FleetState) throttle.Entry {
+func (p *pupil) Propose(v store.FleetState) store.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.tells
-	p.tells, p.last, p.sizes = throttle.Entry{}, v, append(p.sizes, v.Replicas)
+	p.tells, p.last, p.sizes = store.Entry{}, v, append(p.sizes, v.Replicas)
 	return w
 }
 
@@ -53,16 +55,16 @@ func (p *pupil) Restore(learned []byte) {
 	p.words = strings.Split(string(learned), ",")
 }
 
-func (p *pupil) Pacing(throttle.FleetState) throttle.Pacing {
+func (p *pupil) Pacing(store.FleetState) store.Pacing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.words) == 0 {
-		return throttle.Pacing{}
+		return store.Pacing{}
 	}
 	return p.pace
 }
 
-func (p *pupil) say(w throttle.Entry) {
+func (p *pupil) say(w store.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tells.Data = append(p.tells.Data, w.Data...)
@@ -90,17 +92,17 @@ type seat struct {
 	queue   *shaping.Queue
 }
 
-func (c *class) seat(pace throttle.Pacing, limits ...throttle.Limit) *seat {
+func (c *class) seat(pace store.Pacing, limits ...throttle.Limit) *seat {
 	c.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: c.server.Addr()})
-	store := New(rdb, c.space)
+	ours := New(rdb, c.space)
 	const patience = 15 * time.Second // a busy machine loses no store
-	store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience
-	l, err := store.Limiter("lane", limits...)
+	ours.FirstDeadline, ours.Deadline, ours.MaxDeadline = patience, patience, patience
+	l, err := ours.Limiter("lane", limits...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(func() { _ = store.Close(); _ = rdb.Close() })
+	c.t.Cleanup(func() { _ = ours.Close(); _ = rdb.Close() })
 	pace.TTL = time.Minute
 	s := &seat{&pupil{pace: pace}, l.(*limiter), nil}
 	s.limiter.Replicate(s.pupil)
@@ -109,7 +111,7 @@ func (c *class) seat(pace throttle.Pacing, limits ...throttle.Limit) *seat {
 }
 
 func (s *seat) tell(text string) {
-	s.say(throttle.Entry{Data: []byte(text)})
+	s.say(store.Entry{Data: []byte(text)})
 	s.limiter.Flush()
 }
 
@@ -137,7 +139,7 @@ func newClass(t *testing.T) *class {
 	return &class{t, redistest.Start(t), fmt.Sprint("class-", t.Name())}
 }
 
-var counted = throttle.Pacing{Counted: true}
+var counted = store.Pacing{Counted: true}
 
 // Everybody hears all that was told, in one order, also who comes later.
 func TestReplicasHearTheSame(t *testing.T) {
@@ -202,7 +204,7 @@ func TestWhatWasToldIsCondensed(t *testing.T) {
 func TestOrdinalsAreTheFleets(t *testing.T) {
 	c := newClass(t)
 	a, b := c.seat(counted), c.seat(counted)
-	a.say(throttle.Entry{Data: []byte("begin"), Uncounted: 7})
+	a.say(store.Entry{Data: []byte("begin"), Uncounted: 7})
 	a.limiter.Flush()
 	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
 	seen := make(map[int64]bool)
@@ -220,7 +222,7 @@ func TestOrdinalsAreTheFleets(t *testing.T) {
 // The pace of who has heard most holds for all.
 func TestThePaceHoldsForAll(t *testing.T) {
 	c := newClass(t)
-	paced := throttle.Pacing{Counted: true, Interval: 10 * time.Millisecond}
+	paced := store.Pacing{Counted: true, Interval: 10 * time.Millisecond}
 	a, b := c.seat(paced), c.seat(counted) // b would let all go
 	a.tell("slow")
 	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
@@ -245,7 +247,7 @@ func TestThePaceHoldsForAll(t *testing.T) {
 // One by one: the next goes when the last has been unanswered for a second.
 func TestOneGoesAlone(t *testing.T) {
 	c := newClass(t)
-	alone := throttle.Pacing{Counted: true, Probe: true}
+	alone := store.Pacing{Counted: true, Probe: true}
 	a, b := c.seat(alone), c.seat(alone)
 	a.tell("refused")
 	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })

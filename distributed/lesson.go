@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -19,7 +21,7 @@ const (
 // times in µs.
 type lesson struct {
 	place, ordinal int64
-	word           throttle.Entry
+	word           store.Entry
 	pacing
 	mind   []byte
 	lapsed bool
@@ -27,13 +29,13 @@ type lesson struct {
 	lively bool         // others told something lately, and may have again
 }
 
-// A pacing is a [throttle.Pacing] on the wire. From one departure to the next are
+// A pacing is a [store.Pacing] on the wire. From one departure to the next are
 // unit/den µs; before hold nobody departs; those after the ordinal since go one by one
 // if alone is 1; and what was learned is kept for so long.
 type pacing struct{ unit, den, hold, alone, since, keep int64 }
 
 // newLesson returns a lesson of a pace.
-func newLesson(p throttle.Pacing) *lesson {
+func newLesson(p store.Pacing) *lesson {
 	unit, den := interval(p.Interval)
 	t := &lesson{pacing: pacing{
 		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(micros(p.TTL), 0),

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/throttle"
@@ -16,14 +18,14 @@ import (
 // Who learns calls in few words, whether there is something to tell or not: with a learned
 // pace, with a configured limit, and with both. What another tells is heard all the same.
 func TestWhoLearnsCallsInFewWords(t *testing.T) {
-	paced := throttle.Pacing{Counted: true, Interval: time.Microsecond}
+	paced := store.Pacing{Counted: true, Interval: time.Microsecond}
 	bucket := []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, 1)}
 	for name, c := range map[string]struct {
-		pace   throttle.Pacing
+		pace   store.Pacing
 		limits []throttle.Limit
 		tells  bool
 	}{
-		"a bucket, nothing learned": {throttle.Pacing{}, bucket, false},
+		"a bucket, nothing learned": {store.Pacing{}, bucket, false},
 		"a pace":                    {paced, nil, false},
 		"a bucket and a pace":       {paced, bucket, false},
 		"a pace, and much to tell":  {paced, nil, true},
@@ -40,7 +42,7 @@ func TestWhoLearnsCallsInFewWords(t *testing.T) {
 					eventually(t, "it is told", func() bool { return strings.Count(strings.Join(other.knows(), " "), "word") > i/(calls/told) })
 				}
 				if c.tells {
-					s.say(throttle.Entry{Data: []byte("spoke")})
+					s.say(store.Entry{Data: []byte("spoke")})
 				}
 				s.call(t)
 			}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -16,7 +18,7 @@ import (
 // Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
 // is held, never the other way round. None is held while Redis is called, the queue woken,
 // a learner asked or the operator told. The methods of [throttle.Limiter],
-// [throttle.Remote] and [throttle.Replicator] lock mu, as do Holder and those that a goroutine or a
+// [throttle.Remote] and [store.Replicator] lock mu, as do Holder and those that a goroutine or a
 // timer begins with: call, prepare, longestCall, take, release, landed, confer, heed, tell, hush, probe, restore,
 // settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
@@ -57,7 +59,7 @@ type limiter struct {
 
 var (
 	_ throttle.Limiter = (*limiter)(nil)
-	_ throttle.Lender  = (*limiter)(nil)
+	_ store.Lender     = (*limiter)(nil)
 )
 
 func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/store"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/redis/go-redis/v9"
 )
 
 // A link is a store's connection to Redis, from its first limiter to its last.
@@ -164,7 +164,7 @@ func (k *link) loss(cause string) (lost, back bool) {
 // that to the watch of a limiter.
 func (k *link) lacksGrant(client redis.UniversalClient, began time.Time, err error) {
 	if w := k.store.watched(); w != nil {
-		w.called(throttle.OperationSubscribe, began, time.Since(began), "channel")
+		w.called(store.OperationSubscribe, began, time.Since(began), "channel")
 	}
 	if k.denied.Swap(true) {
 		return

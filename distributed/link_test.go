@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/distributed"
@@ -51,7 +53,7 @@ func TestALossIsLoggedInTheWordsOfRedis(t *testing.T) {
 			var log watchLog
 			c.options.Addr = server.Addr()
 			wait(t, &c.options, &journal, &log)
-			if causes := log.causes(throttle.OperationReserve); len(causes) == 0 || causes[0] != c.cause {
+			if causes := log.causes(store.OperationReserve); len(causes) == 0 || causes[0] != c.cause {
 				t.Errorf("the cause is %q, want %q", causes, c.cause)
 			}
 			for _, want := range append(c.want, "level=WARN", "cause="+c.cause, "address="+server.Addr(), "policy=local") {
@@ -129,13 +131,13 @@ func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 			grant(t, server, append(strings.Fields(distributed.MinimumACL), lack)...)
 			given := place{Addrs: []string{server.Addr()}, User: "weir", Password: password}.client()
 			defer given.Close()
-			store := distributed.New(given, "fleet")
+			ours := distributed.New(given, "fleet")
 			var journal diary
-			store.Logger = journal.logger()
-			defer store.Close()
+			ours.Logger = journal.logger()
+			defer ours.Close()
 			var log watchLog
 			for _, lane := range []string{"one", "another"} {
-				l, err := store.Limiter(lane, throttle.TokenBucket(1000, time.Second, 1))
+				l, err := ours.Limiter(lane, throttle.TokenBucket(1000, time.Second, 1))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +147,7 @@ func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 				}
 			}
 			await(t, "the line", func() bool { return strings.Contains(journal.String(), "level=WARN") })
-			if causes := log.causes(throttle.OperationSubscribe); !slices.Equal(causes, []string{"channel"}) {
+			if causes := log.causes(store.OperationSubscribe); !slices.Equal(causes, []string{"channel"}) {
 				t.Errorf("the causes are %q, want one of the channel", causes)
 			}
 			text := journal.String()
@@ -166,10 +168,10 @@ func wait(t *testing.T, options *redis.Options, journal *diary, log *watchLog) {
 	t.Helper()
 	given := redis.NewClient(options)
 	defer given.Close()
-	store := distributed.New(given, "fleet")
-	store.Logger = journal.logger()
-	defer store.Close()
-	l, err := store.Limiter("vendor", throttle.TokenBucket(1000, time.Second, 1))
+	ours := distributed.New(given, "fleet")
+	ours.Logger = journal.logger()
+	defer ours.Close()
+	l, err := ours.Limiter("vendor", throttle.TokenBucket(1000, time.Second, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,12 +181,12 @@ func wait(t *testing.T, options *redis.Options, journal *diary, log *watchLog) {
 	if err := shaping.NewQueue(l).Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the call to end", func() bool { return len(log.causes(throttle.OperationReserve)) > 0 })
+	await(t, "the call to end", func() bool { return len(log.causes(store.OperationReserve)) > 0 })
 	await(t, "the line", func() bool { return strings.Contains(journal.String(), "level=WARN") })
 }
 
 // causes returns how the calls for an operation ended.
-func (w *watchLog) causes(of throttle.StoreOperation) (all []string) {
+func (w *watchLog) causes(of store.StoreOperation) (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.calls {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -106,21 +107,21 @@ func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes = 200
 		server := redispipe.Start(t, time.Millisecond)
-		store := distributed.New(server.Client(t), "crowd")
-		store.Logger = slog.New(slog.DiscardHandler)
-		defer store.Close()
+		ours := distributed.New(server.Client(t), "crowd")
+		ours.Logger = slog.New(slog.DiscardHandler)
+		defer ours.Close()
 		var ahead atomic.Int64
 		var log watchLog
 		var queues []*shaping.Queue
 		for i := range lanes {
-			l, err := store.Limiter("lane"+strconv.Itoa(i), throttle.TokenBucket(1, time.Second, 10))
+			l, err := ours.Limiter("lane"+strconv.Itoa(i), throttle.TokenBucket(1, time.Second, 10))
 			if err != nil {
 				t.Fatal(err)
 			}
 			log.watch(l)
 			queues = append(queues, shaping.NewQueue(l))
 		}
-		distributed.Skew(store, &ahead)
+		distributed.Skew(ours, &ahead)
 		call := func(queues []*shaping.Queue) {
 			var calling sync.WaitGroup
 			for _, q := range queues {
@@ -147,7 +148,7 @@ func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
 			call(queues)
 			told := 0
 			for _, event := range log.told() {
-				if event == throttle.EventClockStepped {
+				if event == store.EventClockStepped {
 					told++
 				}
 			}

@@ -3,11 +3,13 @@ package distributed
 import (
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
 // receive takes in a reply, and returns what the operator should know of it.
-func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []throttle.StoreEvent) {
+func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []store.StoreEvent) {
 	now := l.clock.when(read)
 	fresh := l.trip.fresh(took, l.known.met, l.tolerance, &l.store.set)
 	l.trip.saw(took, !l.known.met || l.outage.on)
@@ -16,19 +18,19 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	l.flight.reports = nil
 	l.synchronize(got.now, now, took)
 	if l.node.steps(got.now, read, took, l.tolerance) {
-		events = append(events, throttle.EventClockStepped)
+		events = append(events, store.EventClockStepped)
 	}
 	if got.lost {
-		events = append(events, throttle.EventStateLost)
+		events = append(events, store.EventStateLost)
 	}
 	if got.healed {
-		events = append(events, throttle.EventStateForeign)
+		events = append(events, store.EventStateForeign)
 	}
 	if l.known.counted(&got) {
 		if l.known.differs {
-			events = append(events, throttle.EventLimitsDiffer)
+			events = append(events, store.EventLimitsDiffer)
 		} else {
-			events = append(events, throttle.EventLimitsAgree)
+			events = append(events, store.EventLimitsAgree)
 		}
 	}
 	l.followPause(&got, now)
@@ -37,7 +39,7 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 	}
 	l.outage.told(l.flight.spent)
 	if l.takeHand(&got, fresh, now) && l.link.mayTell(read) {
-		events = append(events, throttle.EventPermitsVoid)
+		events = append(events, store.EventPermitsVoid)
 	}
 	l.known.limits(&got, req.state, &l.clock, now)
 	l.demand.again = 0

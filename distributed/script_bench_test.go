@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/internal/redistest"
@@ -45,19 +47,19 @@ func BenchmarkScript(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		limits []throttle.Limit
-		pace   throttle.Pacing
+		pace   store.Pacing
 		told   []byte
 	}{
-		{"learning, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{}, nil},
-		{"learned", nil, throttle.Pacing{Counted: true, Interval: time.Microsecond}, nil},
-		{"learned, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, throttle.Pacing{Counted: true, Interval: time.Microsecond}, nil},
-		{"learned, telling", nil, throttle.Pacing{Counted: true, Interval: time.Microsecond}, make([]byte, 40)},
+		{"learning, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, store.Pacing{}, nil},
+		{"learned", nil, store.Pacing{Counted: true, Interval: time.Microsecond}, nil},
+		{"learned, bucket", []throttle.Limit{throttle.TokenBucket(100_000_000, time.Second, 1_000_000)}, store.Pacing{Counted: true, Interval: time.Microsecond}, nil},
+		{"learned, telling", nil, store.Pacing{Counted: true, Interval: time.Microsecond}, make([]byte, 40)},
 	} {
 		b.Run(c.name, func(b *testing.B) { benchmarkScript(b, server, client, c.limits, one, &c.pace, c.told) })
 	}
 }
 
-func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Client, limits []throttle.Limit, groups []group, pace *throttle.Pacing, told []byte) {
+func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Client, limits []throttle.Limit, groups []group, pace *store.Pacing, told []byte) {
 	resolved, err := throttle.Resolve(limits...)
 	if err != nil {
 		b.Fatal(err)

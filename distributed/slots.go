@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -22,7 +24,7 @@ import (
 //
 // Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
 // is held. None is held while Redis is called or the queue woken. The methods of
-// [throttle.Flights] lock mu, as do call, longestCall, approach, prepare, land, probe, restore, tick
+// [store.Flights] lock mu, as do call, longestCall, approach, prepare, land, probe, restore, tick
 // and summoned. All other methods want it locked.
 type slots struct {
 	store *Store
@@ -51,11 +53,11 @@ type slots struct {
 }
 
 var (
-	_ throttle.FlightStore = (*Store)(nil)
-	_ throttle.Flights     = (*slots)(nil)
+	_ store.FlightStore = (*Store)(nil)
+	_ store.Flights     = (*slots)(nil)
 )
 
-// Flights implements [throttle.FlightStore]: this process has a part of the most calls
+// Flights implements [store.FlightStore]: this process has a part of the most calls
 // that all processes of the namespace may have in flight under a key. If they differ in
 // the most, the least holds. A part is leased for [Store.Lease], and renewed while it
 // is used. If Redis is lost it holds until then, and after that what [Store.OnLoss]
@@ -65,7 +67,7 @@ var (
 //
 // The errors are those of [Store.Limiter], and one for a bound that is not positive. It
 // does not reach for Redis: that begins with the first request.
-func (s *Store) Flights(key string, most int) (throttle.Flights, error) {
+func (s *Store) Flights(key string, most int) (store.Flights, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (f *slots) share() int {
 	}
 }
 
-// Room implements [throttle.Flights].
+// Room implements [store.Flights].
 func (f *slots) Room() (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +137,7 @@ func (f *slots) Room() (n int, err error) {
 	return max(0, allowed-f.flying), nil
 }
 
-// Board implements [throttle.Flights].
+// Board implements [store.Flights].
 func (f *slots) Board() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +149,7 @@ func (f *slots) Board() bool {
 	return true
 }
 
-// Land implements [throttle.Flights].
+// Land implements [store.Flights].
 func (f *slots) Land() (held bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,7 +160,7 @@ func (f *slots) Land() (held bool) {
 	return held
 }
 
-// Await implements [throttle.Flights].
+// Await implements [store.Flights].
 func (f *slots) Await(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,14 +170,14 @@ func (f *slots) Await(n int) {
 	f.consider(now)
 }
 
-// Notify implements [throttle.Flights].
+// Notify implements [store.Flights].
 func (f *slots) Notify(wake func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wake = wake
 }
 
-// State implements [throttle.Flights].
+// State implements [store.Flights].
 func (f *slots) State() throttle.FlightState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +186,7 @@ func (f *slots) State() throttle.FlightState {
 	return s
 }
 
-// Close implements [throttle.Flights]. The slots of calls that are still in flight are
+// Close implements [store.Flights]. The slots of calls that are still in flight are
 // given back when their lease ends.
 func (f *slots) Close() error {
 	f.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/internal/store"
 )
 
 // start begins a call in the background, once there is a connection for it, and reports
@@ -53,7 +53,7 @@ func (f *slots) call() {
 		done(err)
 	}
 	f.link.ended(f.node, cause, err)
-	f.called(throttle.OperationLease, left, took, cause)
+	f.called(store.OperationLease, left, took, cause)
 	f.land(func(now time.Time) {
 		f.stats.Calls++
 		if err == nil {

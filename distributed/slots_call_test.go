@@ -8,15 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
-	"github.com/weirgo/weir/throttle"
 )
 
 // An apron is the slots of many lanes, over fewer connections.
-type apron []throttle.Flights
+type apron []store.Flights
 
 func newApron(t *testing.T, server *redispipe.Server, lanes, pool int, set func(*distributed.Store)) (c apron) {
 	opt := *server.Client(t).Options()

@@ -12,11 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
-	"github.com/weirgo/weir/throttle"
 )
 
 // A hangar is replicas that share calls in flight. Each has workers who call without a
@@ -42,7 +43,7 @@ type base struct {
 	hangar  *hangar
 	index   int
 	store   *distributed.Store
-	flights throttle.Flights
+	flights store.Flights
 
 	mu      sync.Mutex
 	woken   chan struct{} // closed when those in line should look again

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/throttle"
@@ -54,10 +56,10 @@ type pair struct {
 	now     int64
 	trace   []string
 	differs string
-	odd     bool            // there are other calls in between
-	learns  bool            // callers learn together
-	talks   bool            // and there is much to tell
-	pace    throttle.Pacing // that who has heard all would have hold
+	odd     bool         // there are other calls in between
+	learns  bool         // callers learn together
+	talks   bool         // and there is much to tell
+	pace    store.Pacing // that who has heard all would have hold
 
 	usual, spelled, talking int
 }
@@ -76,7 +78,7 @@ type pairCaller struct {
 	place   int64
 	ordinal int64
 	learned learnedField
-	pace    throttle.Pacing // that it would have hold, by what it has heard
+	pace    store.Pacing // that it would have hold, by what it has heard
 }
 
 func newPair(b *bench, seed int64) *pair {
@@ -100,7 +102,7 @@ func newPair(b *bench, seed int64) *pair {
 // think has callers who have heard all say another pace from now on.
 func (h *pair) think() {
 	rate := []float64{0.7, 1, 3, 7, 100, 7_777, 999_983}[h.random.IntN(7)]
-	h.pace = throttle.Pacing{Interval: time.Duration(float64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
+	h.pace = store.Pacing{Interval: time.Duration(float64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
 	switch h.random.IntN(10) {
 	case 0:
 		h.pace.Interval = 0

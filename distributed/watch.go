@@ -6,35 +6,35 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/internal/store"
 )
 
 // A watched tells of calls to the store whoever watches a limiter, or slots.
 type watched struct {
-	by atomic.Pointer[throttle.StoreWatch] // nil: nobody
+	by atomic.Pointer[store.StoreWatch] // nil: nobody
 }
 
 var (
-	_ throttle.Watchable = (*limiter)(nil)
-	_ throttle.Watchable = (*slots)(nil)
+	_ store.Watchable = (*limiter)(nil)
+	_ store.Watchable = (*slots)(nil)
 )
 
-// Watch implements [throttle.Watchable].
-func (w *watched) Watch(by throttle.StoreWatch) { w.by.Store(&by) }
+// Watch implements [store.Watchable].
+func (w *watched) Watch(by store.StoreWatch) { w.by.Store(&by) }
 
 // called tells of a call that has ended, of which a failure has a cause.
-func (w *watched) called(operation throttle.StoreOperation, began time.Time, took time.Duration, cause string) {
+func (w *watched) called(operation store.StoreOperation, began time.Time, took time.Duration, cause string) {
 	if by := w.by.Load(); by != nil && by.Called != nil {
-		by.Called(throttle.StoreCall{Operation: operation, Began: began, Took: took, Cause: cause})
+		by.Called(store.StoreCall{Operation: operation, Began: began, Took: took, Cause: cause})
 	}
 }
 
 // strayed tells the operator, and whoever watches, how replicas fell out of step. No
 // lock is held.
-func (l *limiter) strayed(events []throttle.StoreEvent) {
+func (l *limiter) strayed(events []store.StoreEvent) {
 	for _, event := range events {
 		level := slog.LevelWarn
-		if event == throttle.EventLimitsAgree {
+		if event == store.EventLimitsAgree {
 			level = slog.LevelInfo
 		}
 		l.store.logger().LogAttrs(context.Background(), level, sentences[event],
@@ -46,23 +46,23 @@ func (l *limiter) strayed(events []throttle.StoreEvent) {
 }
 
 // sentences are what the operator is told of an event.
-var sentences = map[throttle.StoreEvent]string{
-	throttle.EventLimitsDiffer: "weir: other replicas claim stricter limits, and those hold",
-	throttle.EventLimitsAgree:  "weir: no other replica claims stricter limits any more",
-	throttle.EventStateLost:    "weir: the state of shared limits was lost, and begins anew",
-	throttle.EventStateForeign: "weir: the state of shared limits was none of this version's, and begins anew: somebody else writes to it",
-	throttle.EventClockStepped: "weir: the clocks of Redis and of this process moved apart: one of them was set, or stood still",
-	throttle.EventPermitsVoid:  "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still",
+var sentences = map[store.StoreEvent]string{
+	store.EventLimitsDiffer: "weir: other replicas claim stricter limits, and those hold",
+	store.EventLimitsAgree:  "weir: no other replica claims stricter limits any more",
+	store.EventStateLost:    "weir: the state of shared limits was lost, and begins anew",
+	store.EventStateForeign: "weir: the state of shared limits was none of this version's, and begins anew: somebody else writes to it",
+	store.EventClockStepped: "weir: the clocks of Redis and of this process moved apart: one of them was set, or stood still",
+	store.EventPermitsVoid:  "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still",
 }
 
 // operation returns what a call that leaves now is for.
-func (l *limiter) operation() throttle.StoreOperation {
+func (l *limiter) operation() store.StoreOperation {
 	switch {
 	case l.outage.on:
-		return throttle.OperationProbe
+		return store.OperationProbe
 	case len(l.flight.groups) > 0:
-		return throttle.OperationReserve
+		return store.OperationReserve
 	default:
-		return throttle.OperationTell
+		return store.OperationTell
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/throttle"
 )
@@ -15,18 +17,18 @@ import (
 // A watchLog is what a limiter tells whoever watches it.
 type watchLog struct {
 	mu     sync.Mutex
-	calls  []throttle.StoreCall
-	events []throttle.StoreEvent
+	calls  []store.StoreCall
+	events []store.StoreEvent
 }
 
 func (w *watchLog) watch(of any) {
-	of.(throttle.Watchable).Watch(throttle.StoreWatch{
-		Called: func(c throttle.StoreCall) {
+	of.(store.Watchable).Watch(store.StoreWatch{
+		Called: func(c store.StoreCall) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.calls = append(w.calls, c)
 		},
-		Strayed: func(e throttle.StoreEvent) {
+		Strayed: func(e store.StoreEvent) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.events = append(w.events, e)
@@ -35,7 +37,7 @@ func (w *watchLog) watch(of any) {
 }
 
 // told returns the events since the last call.
-func (w *watchLog) told() []throttle.StoreEvent {
+func (w *watchLog) told() []store.StoreEvent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.events
@@ -51,7 +53,7 @@ func TestWatchIsToldHowReplicasStray(t *testing.T) {
 		log.watch(f.limiters[0])
 		var ahead atomic.Int64
 		distributed.Skew(f.stores[0], &ahead)
-		call := func(want ...throttle.StoreEvent) {
+		call := func(want ...store.StoreEvent) {
 			t.Helper()
 			for range 3 { // what has happened once is told once
 				time.Sleep(time.Minute)
@@ -65,17 +67,17 @@ func TestWatchIsToldHowReplicasStray(t *testing.T) {
 		}
 		call()
 		f.server.Forget()
-		call(throttle.EventStateLost)
+		call(store.EventStateLost)
 		ahead.Store(int64(-10 * time.Second / time.Microsecond))
-		call(throttle.EventClockStepped)
+		call(store.EventClockStepped)
 		ahead.Store(int64(-9900 * time.Millisecond / time.Microsecond)) // no more than a way may be
 		call()
 		ahead.Store(0)
-		call(throttle.EventClockStepped)
+		call(store.EventClockStepped)
 		if err := f.server.Client(t).Set(t.Context(), "weir:1:{fleet/vendor}", "garbage", time.Hour).Err(); err != nil {
 			t.Fatal(err)
 		}
-		call(throttle.EventStateLost, throttle.EventStateForeign)
+		call(store.EventStateLost, store.EventStateForeign)
 	})
 }
 
@@ -91,11 +93,11 @@ func TestWatchIsToldOfEachCall(t *testing.T) {
 		if err := f.queues[0].Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := throttle.StoreCall{Operation: throttle.OperationReserve, Began: began, Took: trip}
+		want := store.StoreCall{Operation: store.OperationReserve, Began: began, Took: trip}
 		if got := log.calls; len(got) != 1 || !got[0].Began.Equal(began) || got[0].Took != trip || got[0].Operation != want.Operation || got[0].Cause != "" {
 			t.Errorf("told %+v, want %+v", got, want)
 		}
-		f.limiters[0].(throttle.Watchable).Watch(throttle.StoreWatch{})
+		f.limiters[0].(store.Watchable).Watch(store.StoreWatch{})
 		time.Sleep(time.Minute)
 		if err := f.queues[0].Wait(t.Context()); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -14,7 +16,7 @@ import (
 // when somebody waits.
 type remote struct {
 	throttle.Remote
-	lender throttle.Lender            // the limiter, if it is one; nil: it is not
+	lender store.Lender               // the limiter, if it is one; nil: it is not
 	holder holder                     // likewise
 	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
 
@@ -46,7 +48,7 @@ func (q *Queue) meet() *remote {
 		return nil
 	}
 	r = &remote{Remote: limiter, line: q.line.requests()}
-	r.lender, _ = limiter.(throttle.Lender)
+	r.lender, _ = limiter.(store.Lender)
 	r.holder, _ = limiter.(holder)
 	q.remote.Store(r)
 	return r

@@ -174,22 +174,6 @@ type Remote interface {
 	Close() error
 }
 
-// A Lender is a [Remote] that lends its call to the caller for whom it is made, who
-// runs it on its own goroutine: the call then costs no switch to another and back. It
-// is found by type assertion.
-type Lender interface {
-	Remote
-
-	// Lend is Fetch for a line of one request, whose caller waits until an instant at
-	// most. It may return the call that Fetch would have started: nil if there is none,
-	// if it may take longer than that, or if the answer is not expected within a
-	// millisecond or so. Whoever has it runs it once, at once and with no lock held. It
-	// takes one answer of the store, or its deadline, and calls wake before it returns: a
-	// caller who gives up meanwhile knows it no sooner. If it panics the caller's wait is
-	// over, and Fetch is told who is still in line.
-	Lend(now, until Instant, line iter.Seq[Request]) (call func())
-}
-
 // ErrExceedsBurst is matched by the error for a request of more permits than
 // its limit ever grants at once.
 var ErrExceedsBurst = errors.New("cost exceeds burst")
@@ -243,6 +227,17 @@ type StoreState struct {
 	Unknown  uint64 // permits asked for in calls without an answer; they may be lost
 	Void     uint64 // permits that nobody took in time
 	Local    uint64 // permits spent under the policy for a loss
+}
+
+// A FlightState tells how many calls of a lane may be in flight in this process.
+type FlightState struct {
+	Slots     int    // calls that this process may have in flight now
+	Fleet     int    // slots of all processes, as last told; zero: never told
+	Processes int    // that called the store lately, as last told; zero: never told
+	Lost      bool   // the store does not answer, and the policy for its loss holds
+	Cause     string // of the loss, in one word such as "timeout"; "" if it is not lost
+	Calls     uint64 // calls to the store
+	Failures  uint64 // of them, the ones that brought no answer, or an error
 }
 
 // A LimitState is the state of one limit at one instant.

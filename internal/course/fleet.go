@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/throttle"
 )
@@ -19,7 +21,7 @@ import (
 // grow, and tells only how many left. From then on the store counts departures,
 // and the state, whose instants are of the store's clock, is the same in all of them.
 type fleet struct {
-	replicator throttle.Replicator
+	replicator store.Replicator
 	obeys      bool // it does not begin to learn
 	begun      bool // the state is that of all
 
@@ -34,15 +36,15 @@ type fleet struct {
 
 	stepped throttle.Instant // when it was told that the store's clock moved back
 
-	free  int                 // departures that took no permit and were not told
-	local int64               // departures of this process that the store knew of at the last call
-	base  [2]int64            // ordinal and departures of this process at some call before
-	share float64             // departures of the lane for each of this process
-	view  throttle.FleetState // as it was told last
-	spoke throttle.Instant    // when the store was called for a pulse
-	paced bool                // a rate is in force that was found without told quotas
-	every int64               // one of so many served calls is told of
-	rate  float64             // in force in the store
+	free  int              // departures that took no permit and were not told
+	local int64            // departures of this process that the store knew of at the last call
+	base  [2]int64         // ordinal and departures of this process at some call before
+	share float64          // departures of the lane for each of this process
+	view  store.FleetState // as it was told last
+	spoke throttle.Instant // when the store was called for a pulse
+	paced bool             // a rate is in force that was found without told quotas
+	every int64            // one of so many served calls is told of
+	rate  float64          // in force in the store
 }
 
 // A turning is a point of the state's life: what is urgent there is so once.
@@ -64,12 +66,12 @@ const (
 	late      = 50 * time.Millisecond // permits for no later are not worth a revocation
 )
 
-var _ throttle.Learner = (*Course)(nil)
+var _ store.Learner = (*Course)(nil)
 
 // Share has the course learn together with those of the processes that share its
 // lane through the limiter. One that does not learn by itself tells its answers, and
 // obeys, once another has begun.
-func (c *Course) Share(with throttle.Replicator, learns bool) {
+func (c *Course) Share(with store.Replicator, learns bool) {
 	c.mu.Lock()
 	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns}
 	c.setting.Shared = true
@@ -313,8 +315,8 @@ func (f *fleet) departed(now throttle.Instant, n int64) (given int64) {
 	return 0
 }
 
-// Propose implements [throttle.Learner].
-func (c *Course) Propose(v throttle.FleetState) (w throttle.Entry) {
+// Propose implements [store.Learner].
+func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.fleet
@@ -342,7 +344,7 @@ func (c *Course) Propose(v throttle.FleetState) (w throttle.Entry) {
 }
 
 // see notes how the lane stands, and which part of its departures are here.
-func (f *fleet) see(v throttle.FleetState) {
+func (f *fleet) see(v store.FleetState) {
 	if f.view.Ordinal == 0 && f.local < 8 {
 		f.share = float64(max(v.Replicas, 1)) // nothing better is known
 	}
@@ -357,7 +359,7 @@ func (f *fleet) see(v throttle.FleetState) {
 	}
 }
 
-// Apply implements [throttle.Learner].
+// Apply implements [store.Learner].
 func (c *Course) Apply(told []byte, ordinal int64, at throttle.Instant) {
 	c.mu.Lock()
 	if c.fleet.braked = 0; !c.fleet.begun {
@@ -389,7 +391,7 @@ func (c *Course) heard() {
 	c.replan(f.view.Now.Add(-f.view.ClockOffset))
 }
 
-// Snapshot implements [throttle.Learner].
+// Snapshot implements [store.Learner].
 func (c *Course) Snapshot() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -401,7 +403,7 @@ func (c *Course) Snapshot() []byte {
 	return b
 }
 
-// Restore implements [throttle.Learner].
+// Restore implements [store.Learner].
 func (c *Course) Restore(learned []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -416,7 +418,7 @@ func (c *Course) Restore(learned []byte) {
 // vendor's quota then. The rest of a window is spread from the last departure on.
 // Otherwise more permits would be promised than the window has time for, and some would
 // depart in the next one.
-func (c *Course) planNext(v throttle.FleetState) learn.Plan {
+func (c *Course) planNext(v store.FleetState) learn.Plan {
 	granted := v.Ordinal
 	if v.Last <= v.Now {
 		granted = c.granted(v.Now.Add(-v.ClockOffset))
@@ -431,14 +433,14 @@ func (c *Course) planNext(v throttle.FleetState) learn.Plan {
 	return c.state.Plan(max(v.Now, at), granted)
 }
 
-// Pacing implements [throttle.Learner].
-func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
+// Pacing implements [store.Learner].
+func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.fleet
 	f.see(v)
 	if !f.begun {
-		return throttle.Pacing{}
+		return store.Pacing{}
 	}
 	now := v.Now.Add(-v.ClockOffset)
 	if c.state.Behind(v.Now) && now.Sub(f.stepped) > pulse {
@@ -454,7 +456,7 @@ func (c *Course) Pacing(v throttle.FleetState) throttle.Pacing {
 		f.rate = p.Rate
 	}
 	c.replan(now)
-	pace := throttle.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since}
+	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since}
 	if f.rate > 0 {
 		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
 	}

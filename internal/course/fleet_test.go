@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/throttle"
 )
@@ -11,9 +13,9 @@ import (
 // A counter is a store that counts departures, and takes nothing that is told.
 type counter struct{ ordinal int64 }
 
-func (*counter) Replicate(throttle.Learner) {}
-func (*counter) Flush()                     {}
-func (c *counter) Ordinal() int64           { c.ordinal++; return c.ordinal }
+func (*counter) Replicate(store.Learner) {}
+func (*counter) Flush()                  {}
+func (c *counter) Ordinal() int64        { c.ordinal++; return c.ordinal }
 
 // A fleet that was told its limit tells little: nothing of permits that came void before
 // anybody was refused or told of a quota, and of a vendor that tells quotas with each
@@ -21,7 +23,7 @@ func (c *counter) Ordinal() int64           { c.ordinal++; return c.ordinal }
 func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
 	r.Share(new(counter), true)
-	view := throttle.FleetState{Now: dawn, Replicas: 2, Canceled: []throttle.OrdinalRange{{First: 1, Count: 2}}}
+	view := store.FleetState{Now: dawn, Replicas: 2, Canceled: []store.OrdinalRange{{First: 1, Count: 2}}}
 	if told := r.Propose(view); len(told.Data) > 0 {
 		t.Errorf("before anything was told, permits that came void are told in %d bytes", len(told.Data))
 	}
@@ -34,7 +36,7 @@ func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 		}
 		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 1000, Remaining: 900, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
 		r.Landed(t.Context(), now+5_000_000, &a)
-		view = throttle.FleetState{Now: now, Ordinal: int64(i + 1), Replicas: 2}
+		view = store.FleetState{Now: now, Ordinal: int64(i + 1), Replicas: 2}
 		if told := r.Propose(view); len(told.Data) > 0 {
 			words++
 			r.Apply(told.Data, view.Ordinal, now+5_000_000)
@@ -43,7 +45,7 @@ func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 	if words < 9 || words > 12 {
 		t.Errorf("of 80 answers that told quotas %d were told, want one in eight", words)
 	}
-	view.Canceled = []throttle.OrdinalRange{{First: 1, Count: 2}}
+	view.Canceled = []store.OrdinalRange{{First: 1, Count: 2}}
 	if told := r.Propose(view); len(told.Data) == 0 {
 		t.Error("once the fleet has begun to learn, permits that came void are not told")
 	}
@@ -67,7 +69,7 @@ func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
 			a.Quotas[0].Remaining = 0
 		}
 		r.Landed(t.Context(), now+5_000_000, &a)
-		view := throttle.FleetState{Now: now, Ordinal: int64(i + 1), Last: now, Replicas: 2}
+		view := store.FleetState{Now: now, Ordinal: int64(i + 1), Last: now, Replicas: 2}
 		told := r.Propose(view)
 		if len(told.Data) > 0 {
 			r.Apply(told.Data, view.Ordinal, now+5_000_000)
@@ -89,8 +91,8 @@ func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
 func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
 	r.Share(new(counter), true)
-	view := throttle.FleetState{Replicas: 8}
-	answer := func(now throttle.Instant, left float64) throttle.Entry {
+	view := store.FleetState{Replicas: 8}
+	answer := func(now throttle.Instant, left float64) store.Entry {
 		a, ok := r.depart(now)
 		if !ok {
 			t.Fatalf("nobody departs with %v left", left)
@@ -123,7 +125,7 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
 	r.Share(new(counter), true)
-	view := throttle.FleetState{Replicas: 8}
+	view := store.FleetState{Replicas: 8}
 	for i := range throttle.Instant(50) {
 		now := dawn + i*100_000_000
 		a, ok := r.depart(now)

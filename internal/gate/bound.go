@@ -2,6 +2,7 @@ package gate
 
 import (
 	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -10,13 +11,13 @@ import (
 type bound struct {
 	quiet
 	flights *flight.Table
-	most    int64            // zero: any number in this process
-	fleet   throttle.Flights // nil: any number in all processes
+	most    int64         // zero: any number in this process
+	fleet   store.Flights // nil: any number in all processes
 }
 
 // Bind bounds the calls in flight in this process, and together with others: zero and
 // nil mean any number. It is called before the first Take.
-func (g *Gate) Bind(most int, fleet throttle.Flights) {
+func (g *Gate) Bind(most int, fleet store.Flights) {
 	g.bound.most, g.bound.fleet = int64(max(most, 0)), fleet
 	g.list()
 	if fleet != nil {

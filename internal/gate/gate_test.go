@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/internal/course"
 	"github.com/weirgo/weir/internal/flight"
 	"github.com/weirgo/weir/internal/learn"
@@ -386,7 +388,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 
 // FakeSlots are the slots of one process in a store.
 type fakeSlots struct {
-	throttle.Flights
+	store.Flights
 	most   int64
 	aboard atomic.Int64
 }

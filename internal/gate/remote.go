@@ -4,6 +4,8 @@ import (
 	"io"
 	"iter"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -39,9 +41,9 @@ func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 	r.Fetch(now, n, line)
 }
 
-// Lend implements [throttle.Lender].
+// Lend implements [store.Lender].
 func (g *Gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
-	l, ok := g.Limiter.(throttle.Lender)
+	l, ok := g.Limiter.(store.Lender)
 	if !ok {
 		g.Fetch(now, 1, line)
 		return nil

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/course"
 	"github.com/weirgo/weir/internal/gate"
@@ -109,7 +111,7 @@ func (l *Lane) bound() error {
 		l.gate.Bind(set.MaxInFlight, nil)
 		return nil
 	}
-	store, ok := set.Store.(throttle.FlightStore)
+	store, ok := set.Store.(store.FlightStore)
 	if !ok {
 		return fmt.Errorf("InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
 	}
@@ -124,8 +126,8 @@ func (l *Lane) bound() error {
 
 // watch has the observer told of the calls to the store.
 func (l *Lane) watch(caller any) {
-	if w, ok := caller.(throttle.Watchable); ok {
-		w.Watch(throttle.StoreWatch{Called: l.observer.Called, Strayed: l.observer.Strayed})
+	if w, ok := caller.(store.Watchable); ok {
+		w.Watch(store.StoreWatch{Called: l.observer.Called, Strayed: l.observer.Strayed})
 	}
 }
 
@@ -133,7 +135,7 @@ func (l *Lane) watch(caller any) {
 // are shared through a store which does not let processes learn together are slowed
 // there.
 func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []throttle.Limit) *course.Course {
-	replicator, together := limiter.(throttle.Replicator)
+	replicator, together := limiter.(store.Replicator)
 	if !together && (!learns || !local && len(limits) > 0) {
 		return nil
 	}

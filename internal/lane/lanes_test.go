@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
@@ -38,6 +40,6 @@ func (deaf) Learned(context.Context, learn.Known) {}
 
 func (deaf) Closed(*throttle.StoreState) {}
 
-func (deaf) Called(throttle.StoreCall) {}
+func (deaf) Called(store.StoreCall) {}
 
-func (deaf) Strayed(throttle.StoreEvent) {}
+func (deaf) Strayed(store.StoreEvent) {}

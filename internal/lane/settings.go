@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
@@ -29,9 +31,9 @@ type Observer interface {
 	// Learned is told what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
 	// Called is told of a call to the store, and Strayed of processes that fell out of
-	// step there: as a throttle.StoreWatch.
-	Called(c throttle.StoreCall)
-	Strayed(e throttle.StoreEvent)
+	// step there: as a store.StoreWatch.
+	Called(c store.StoreCall)
+	Strayed(e store.StoreEvent)
 	// Closed is told that the lane ends, and the last state of its store; nil: it
 	// had none.
 	Closed(store *throttle.StoreState)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -108,25 +110,25 @@ func (s *Asking) all() []*asks {
 
 // Called makes a call that has ended a span of each caller that waited for it. Nobody
 // waits for a subscription.
-func (s *Asking) Called(c *throttle.StoreCall) {
-	if c.Operation == throttle.OperationReserve && c.Cause == "" && s.answer.Load() != nil {
+func (s *Asking) Called(c *store.StoreCall) {
+	if c.Operation == store.OperationReserve && c.Cause == "" && s.answer.Load() != nil {
 		if a := s.answer.Swap(nil); a != nil {
 			now := time.Now()
 			a.at.Store(&now)
 		}
 	}
-	if c.Operation == throttle.OperationSubscribe {
+	if c.Operation == store.OperationSubscribe {
 		return
 	}
 	for _, w := range s.all() {
-		if w.leases == (c.Operation == throttle.OperationLease) && w.told.Add(1) <= maxCallSpans {
+		if w.leases == (c.Operation == store.OperationLease) && w.told.Add(1) <= maxCallSpans {
 			w.call(c)
 		}
 	}
 }
 
 // call makes the span of a call. The call may have begun before the wait.
-func (w *asks) call(c *throttle.StoreCall) {
+func (w *asks) call(c *store.StoreCall) {
 	_, span := w.tracer.Start(w.ctx, "weir.store", trace.WithTimestamp(c.Began), trace.WithAttributes(callAttributes(c)...))
 	if c.Cause != "" {
 		span.SetStatus(codes.Error, label(c.Cause))
@@ -135,7 +137,7 @@ func (w *asks) call(c *throttle.StoreCall) {
 }
 
 // Strayed adds an event to the spans of the waits.
-func (s *Asking) Strayed(e throttle.StoreEvent) {
+func (s *Asking) Strayed(e store.StoreEvent) {
 	for _, w := range s.all() {
 		trace.SpanFromContext(w.ctx).AddEvent("weir.store.strayed", trace.WithAttributes(attribute.String("weir.store.event", label(string(e)))))
 	}

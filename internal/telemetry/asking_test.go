@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -14,7 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-var reserved = throttle.StoreCall{Operation: throttle.OperationReserve, Began: time.Now(), Took: time.Millisecond}
+var reserved = store.StoreCall{Operation: store.OperationReserve, Began: time.Now(), Took: time.Millisecond}
 
 // A wait has the spans of what its caller waited for, and not of all calls of an hour.
 func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
@@ -25,7 +27,7 @@ func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
 		return tracer.Wait(t.Context(), "a", StoreShared, &shaping.Wait{Reason: reason}, &asking)
 	}
 	leased := reserved
-	leased.Operation = throttle.OperationLease
+	leased.Operation = store.OperationLease
 	for _, c := range []struct {
 		reason throttle.Reason
 		want   string
@@ -61,7 +63,7 @@ func TestReasonIsWhatHeldTheLongest(t *testing.T) {
 	lost.Cause = "timeout"
 	for _, c := range []struct {
 		began, want throttle.Reason
-		call        *throttle.StoreCall
+		call        *store.StoreCall
 		after, rest time.Duration
 	}{
 		{throttle.ReasonStore, throttle.ReasonRate, &reserved, 40 * time.Millisecond, 8500 * time.Millisecond},
@@ -99,7 +101,7 @@ func TestNobodyCollectsStoreCalls(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		m.Called(&call)
 		asking.Called(&call)
-		asking.Strayed(throttle.EventStateLost)
+		asking.Strayed(store.EventStateLost)
 	}); n != 0 {
 		t.Errorf("%v allocations for a call, want none", n)
 	}
@@ -126,7 +128,7 @@ func BenchmarkStoreCallOfNobody(b *testing.B) {
 func TestKindsOfStoreCallsAreBounded(t *testing.T) {
 	var s calls
 	for i := range 10 * maxCalls {
-		s.of(throttle.StoreCall{Operation: throttle.OperationTell, Cause: fmt.Sprint(i)})
+		s.of(store.StoreCall{Operation: store.OperationTell, Cause: fmt.Sprint(i)})
 	}
 	if len(s.known) != maxCalls {
 		t.Errorf("%d kinds of calls are known, want %d", len(s.known), maxCalls)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -188,7 +190,7 @@ func TestMetricsOfNobodyAreNil(t *testing.T) {
 	meter.Pause(time.Second, time.Second)
 	meter.Retry(t.Context(), backoff.Decision{}, nil, nil)
 	meter.Lost(t.Context(), new(throttle.StoreState))
-	m.Called(new(throttle.StoreCall))
+	m.Called(new(store.StoreCall))
 	if !ended {
 		t.Error("the wait's end was not passed on")
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weirgo/weir/internal/store"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -41,7 +43,7 @@ func StoreOf(s *throttle.StoreState) Store {
 // calls are the attributes of the calls to a store, made once for each kind of call.
 type calls struct {
 	mu    sync.Mutex
-	known map[throttle.StoreCall]metric.MeasurementOption // Began and Took are zero
+	known map[store.StoreCall]metric.MeasurementOption // Began and Took are zero
 }
 
 // maxCalls bounds the kinds of calls, because a store of the user's may name causes
@@ -49,14 +51,14 @@ type calls struct {
 const maxCalls = 100
 
 // Called counts a call to the store.
-func (m *Metrics) Called(c *throttle.StoreCall) {
+func (m *Metrics) Called(c *store.StoreCall) {
 	if m != nil {
-		m.calls.Record(context.Background(), c.Took.Seconds(), m.called.of(throttle.StoreCall{Operation: c.Operation, Cause: c.Cause}))
+		m.calls.Record(context.Background(), c.Took.Seconds(), m.called.of(store.StoreCall{Operation: c.Operation, Cause: c.Cause}))
 	}
 }
 
 // of returns the attributes of a kind of call.
-func (s *calls) of(kind throttle.StoreCall) metric.MeasurementOption {
+func (s *calls) of(kind store.StoreCall) metric.MeasurementOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if with, ok := s.known[kind]; ok {
@@ -66,14 +68,14 @@ func (s *calls) of(kind throttle.StoreCall) metric.MeasurementOption {
 		return metric.WithAttributeSet(attribute.NewSet(attribute.String("weir.store.operation", rest)))
 	}
 	if s.known == nil {
-		s.known = make(map[throttle.StoreCall]metric.MeasurementOption)
+		s.known = make(map[store.StoreCall]metric.MeasurementOption)
 	}
 	s.known[kind] = metric.WithAttributeSet(attribute.NewSet(callAttributes(&kind)...))
 	return s.known[kind]
 }
 
 // callAttributes returns what a call was for and, if it failed, why.
-func callAttributes(c *throttle.StoreCall) []attribute.KeyValue {
+func callAttributes(c *store.StoreCall) []attribute.KeyValue {
 	with := []attribute.KeyValue{attribute.String("weir.store.operation", label(string(c.Operation)))}
 	if c.Cause != "" {
 		with = append(with, attribute.String("error.type", label(c.Cause)))

@@ -1,8 +1,8 @@
-package throttle
+package store
 
 import "time"
 
-// A Watchable is a [Limiter], or [Flights], that calls a store and tells of it. It is
+// A Watchable is a [throttle.Limiter], or [Flights], that calls a store and tells of it. It is
 // found by type assertion.
 type Watchable interface {
 	// Watch registers what is told from now on. Only the last StoreWatch counts, and

@@ -1,6 +1,8 @@
-package throttle
+package store
 
-// A FlightStore is a [Store] that also bounds how many calls of a lane are in
+import "github.com/weirgo/weir/throttle"
+
+// A FlightStore is a [throttle.Store] that also bounds how many calls of a lane are in
 // flight in all processes together. It is found by type assertion.
 type FlightStore interface {
 	// Flights returns the calls of a key that this process may have in flight, as a
@@ -34,20 +36,9 @@ type Flights interface {
 	Notify(wake func())
 
 	// State returns the state as the store told it last.
-	State() FlightState
+	State() throttle.FlightState
 
 	// Close gives back what is not in flight. Nothing departs afterwards. It does not
 	// wait, and calling it again does nothing.
 	Close() error
-}
-
-// A FlightState tells how many calls of a lane may be in flight in this process.
-type FlightState struct {
-	Slots     int    // calls that this process may have in flight now
-	Fleet     int    // slots of all processes, as last told; zero: never told
-	Processes int    // that called the store lately, as last told; zero: never told
-	Lost      bool   // the store does not answer, and the policy for its loss holds
-	Cause     string // of the loss, in one word such as "timeout"; "" if it is not lost
-	Calls     uint64 // calls to the store
-	Failures  uint64 // of them, the ones that brought no answer, or an error
 }

@@ -1,6 +1,10 @@
-package throttle
+package store
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
 
 // A Learner is what one process knows of the limit of a lane's vendor, if
 // several processes share the lane. It is the state machine of a replicated
@@ -18,7 +22,7 @@ type Learner interface {
 	// Apply takes in the data of one entry, of this process or another. Ordinal is
 	// the latest departure that the store had let go when it took the entry, and at
 	// is when that was, by the store's clock.
-	Apply(data []byte, ordinal int64, at Instant)
+	Apply(data []byte, ordinal int64, at throttle.Instant)
 
 	// Snapshot returns everything that was applied so far, in at most 8 KiB, for a
 	// process that comes later. That process calls Restore. If Restore cannot read
@@ -33,13 +37,13 @@ type Learner interface {
 // A FleetState is the state of a lane that several processes share, as its
 // store last told it to this one.
 type FleetState struct {
-	Now         Instant        // by the store's clock
-	ClockOffset time.Duration  // how far the store's clock is ahead of the lane's
-	Ordinal     int64          // of the latest departure that the store let go
-	Last        Instant        // when that departure is; it may be in the future
-	Replicas    int            // processes that share the lane, this one included
-	RoundTrip   time.Duration  // how long nearly every call to the store takes at most
-	Canceled    []OrdinalRange // departures that became known, since the last Propose, not to take place
+	Now         throttle.Instant // by the store's clock
+	ClockOffset time.Duration    // how far the store's clock is ahead of the lane's
+	Ordinal     int64            // of the latest departure that the store let go
+	Last        throttle.Instant // when that departure is; it may be in the future
+	Replicas    int              // processes that share the lane, this one included
+	RoundTrip   time.Duration    // how long nearly every call to the store takes at most
+	Canceled    []OrdinalRange   // departures that became known, since the last Propose, not to take place
 }
 
 // An OrdinalRange is Count departures, by their ordinals, from First on.
@@ -55,15 +59,15 @@ type Entry struct {
 // A Pacing is what holds for the departures of all processes together. With the
 // zero value they depart as they come.
 type Pacing struct {
-	Counted    bool          // each departure takes a permit of the store, which counts them, even if nothing holds it
-	Interval   time.Duration // from each departure to the next; zero: none
-	NotBefore  Instant       // nothing departs before it, by the store's clock; zero: no bound
-	Probe      bool          // departures after the ordinal ProbeAfter go one by one, a second apart
+	Counted    bool             // each departure takes a permit of the store, which counts them, even if nothing holds it
+	Interval   time.Duration    // from each departure to the next; zero: none
+	NotBefore  throttle.Instant // nothing departs before it, by the store's clock; zero: no bound
+	Probe      bool             // departures after the ordinal ProbeAfter go one by one, a second apart
 	ProbeAfter int64
 	TTL        time.Duration // how long the store keeps what was learned if nobody calls
 }
 
-// A Replicator is a [Remote] limiter whose store replicates a [Learner], so that
+// A Replicator is a [throttle.Remote] limiter whose store replicates a [Learner], so that
 // the processes that share a lane learn together. The [Pacing] of the process
 // that has applied most is enforced in the same decision as the limits, without
 // another call to the store.
