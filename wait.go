@@ -45,9 +45,11 @@ func (c *call) arrive(err error) {
 // gives its permits back and waits there again.
 func (c *call) turnCome() error {
 	for {
-		if err := c.passSublanes(); err != nil {
-			c.giveBack()
-			return err
+		if c.divided() {
+			if err := c.passSublanes(); err != nil {
+				c.giveBack()
+				return err
+			}
 		}
 		seen, err := c.waitIn(c.lane, &c.turn)
 		if err != nil {
@@ -55,7 +57,7 @@ func (c *call) turnCome() error {
 			return err
 		}
 		c.granted, c.seen = true, seen
-		if !c.sublanePaused() {
+		if !c.divided() || !c.sublanePaused() {
 			return nil
 		}
 		c.giveBack()
