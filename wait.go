@@ -110,6 +110,9 @@ func (c *call) countShadow(err error) {
 // price sets what the call costs.
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
+	if c.t.Cost == nil {
+		return nil
+	}
 	if c.turn.Each, err = c.costs(c.lane.Limits()); err != nil {
 		return c.fail(err)
 	}
