@@ -9,72 +9,73 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// hear reads what the answer says, and lets the lane believe it.
-func (c *call) hear(resp *http.Response, err error) headers.Signal {
+// hear reads into signal what the answer says, and lets the lane believe it.
+func (c *call) hear(resp *http.Response, err error, signal *headers.Signal) {
 	c.paused, c.told, c.bucket, c.byRoute, c.inHand = false, 0, "", false, resp
+	*signal = headers.Signal{}
 	if err != nil {
 		if c.flying {
 			c.landed(false, nil)
 		}
-		return headers.Signal{}
+		return
 	}
 	c.observer.server.answered(resp)
-	signal, heeded := c.read(resp)
+	acted := c.read(resp, signal)
 	if signal.Throttled {
-		c.observer.meter.Refusal(c.ctx, resp, &signal)
-	}
-	// The refusal comes first, because a call that lands lets the next one go. If
-	// waiting does not help this request, a told time still holds for the lane.
-	if _, told := signal.Wait(); signal.Throttled && !heeded && (told || !signal.Permanent) {
-		c.refused(resp.StatusCode, &signal)
+		c.observer.meter.Refusal(c.ctx, resp, signal)
+		// The refusal comes first, because a call that lands lets the next one go. If
+		// waiting does not help this request, a told time still holds for the lane.
+		if _, told := signal.Wait(); !acted && (told || !signal.Permanent) {
+			c.refused(resp.StatusCode, signal)
+		}
 	}
 	c.landed(!signal.Throttled && resp.StatusCode < http.StatusInternalServerError, signal.Quotas)
-	return signal
 }
 
-// read reads what an answer says of quotas, if it may be a refusal. The body
-// may come slowly, so a time that the header tells is acted on before the body
-// is waited for. Heeded is true if the body then had nothing to add.
-func (c *call) read(resp *http.Response) (signal headers.Signal, heeded bool) {
+// read reads into signal, which is zero, what an answer says of quotas, if it may be a
+// refusal. The body may come slowly, so a time that the header states is acted on before
+// the body is waited for. Acted is true if the body then had nothing to add.
+func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	dialect := c.t.Dialect
 	if dialect == nil {
 		dialect = c.observer.server.dialect(c.req, &c.t.spoken)
 	}
 	refuses, quotas := dialect.CanRefuse(resp.StatusCode), c.lane.Learns() || c.t.WaitForReset
 	if !refuses && !quotas {
-		return headers.Signal{}, false
+		return false
 	}
 	var now time.Time
 	if refuses { // the header and the body are read as of one instant
 		now = time.Now()
 	}
-	signal, more := dialect.ParseHeader(resp, now)
+	var more bool
+	*signal, more = dialect.ParseHeader(resp, now)
 	if quotas {
 		c.named(signal.Bucket)
 	}
 	c.byRoute = c.t.WaitForReset && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
 	if more && refuses {
-		first := c.believed(signal)
+		c.believe(signal)
+		first := *signal
 		if _, told := first.Wait(); told && first.Throttled {
 			c.refused(resp.StatusCode, &first)
-			heeded = true
+			acted = true
 		}
-		signal = dialect.Parse(resp, now)
-		heeded = heeded && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
+		*signal = dialect.Parse(resp, now)
+		acted = acted && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
 	}
-	signal = c.believed(signal)
+	c.believe(signal)
 	c.forbidden = c.forbidden || signal.Reason == headers.Reason403 && !signal.HasRetryAfter
-	return signal, heeded
+	return acted
 }
 
-// believed returns the signal as it is believed. A second 403 that is a refusal
-// only because of a quota is none: the request is forbidden, and the server
-// tells the quota on every response.
-func (c *call) believed(signal headers.Signal) headers.Signal {
+// believe makes the signal what is believed of it. A second 403 that is a refusal only
+// because of a quota is no refusal: the request is forbidden, and the server reports the
+// quota on every response.
+func (c *call) believe(signal *headers.Signal) {
 	if c.forbidden && signal.Reason == headers.Reason403 && !signal.HasRetryAfter {
 		signal.Throttled, signal.NotProcessed, signal.Reason, signal.Scope = false, false, "", headers.ScopeUnknown
 	}
-	return signal
 }
 
 // refused acts on a refusal of the call, in the lane or the sub-lane that the
@@ -99,12 +100,11 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	if !served {
 		quotas = nil
 	}
-	bucket, ofAll := c.enterBucket(c.bucket), quotas
-	if c.byRoute && len(quotas) > 0 {
-		bucket = c.openSublane(c.part(headers.ScopeRoute), lane.Bucket)
-	}
+	var bucket *lane.Lane
+	ofAll := quotas
 	if c.bucket != "" || c.byRoute { // the bucket's is no quota of the whole lane
 		ofAll = nil
+		bucket = c.answeredFor(quotas)
 	}
 	c.land(c.lane, served, ofAll)
 	for i := range c.visits {
@@ -119,6 +119,18 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 			c.tellBucket(bucket, quotas)
 		}
 	}
+}
+
+// answeredFor returns the sub-lane of the bucket or route whose quotas the answer reports;
+// nil if it reports none, or if there are too many.
+func (c *call) answeredFor(quotas []headers.Quota) *lane.Lane {
+	switch {
+	case c.bucket != "":
+		return c.enterBucket(c.bucket)
+	case len(quotas) > 0:
+		return c.openSublane(c.part(headers.ScopeRoute), lane.Bucket)
+	}
+	return nil
 }
 
 // land says it to one of the lanes that the call has passed.

@@ -18,15 +18,14 @@ import (
 // request that is sent; it counts what is written on the wire for it; and it is
 // the body of the response. When that body ends, the attempt ends.
 type attempt struct {
-	context.Context
-	cancel        context.CancelCauseFunc
-	trace         httptrace.ClientTrace
 	out           http.Request // what is sent
 	shown         http.Request // the request that the response shows
 	io.ReadCloser              // the body of the response
 
-	caller context.Context // the caller's context
-	values context.Context // of the request that the base shows
+	caller context.Context         // the caller's context
+	ending context.Context         // ends with the attempt; nil: nobody has asked for its end
+	cancel context.CancelCauseFunc // of ending
+	values context.Context         // of the request that the base shows
 
 	lane      *lane.Lane
 	server    *server
@@ -38,12 +37,13 @@ type attempt struct {
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began
 	state   atomic.Int32
-	done    atomic.Bool // the response has ended, and the context with it
-	kept    bool        // a response was obtained
+	life    atomic.Int32 // of the context
+	kept    bool         // a response was obtained
 
-	mu      sync.Mutex // also guards departure
-	cause   error      // why it was stopped; nil: it was not
-	settled []string   // units
+	mu      sync.Mutex            // also guards departure
+	trace   httptrace.ClientTrace // zero: nobody has asked for it
+	cause   error                 // why it was stopped; nil: it was not
+	settled []string              // units
 }
 
 // attemptKey is the key of the attempt among the values of its context.
@@ -80,25 +80,76 @@ func (k *keyAsked) Value(key any) any {
 	return nil
 }
 
-// context returns the attempt as a context. If the caller's context has a
-// client trace, composing it with the attempt's changes that in place, and both
-// are called.
-func (a *attempt) context() context.Context {
-	if httptrace.ContextClientTrace(a.Context) != nil {
-		httptrace.WithClientTrace(a.Context, &a.trace)
-	}
-	return a
-}
+// Deadline implements [context.Context].
+func (a *attempt) Deadline() (time.Time, bool) { return a.caller.Deadline() }
+
+// Done implements [context.Context].
+func (a *attempt) Done() <-chan struct{} { return a.live().Done() }
+
+// Err implements [context.Context].
+func (a *attempt) Err() error { return a.live().Err() }
 
 // Value implements [context.Context].
 func (a *attempt) Value(key any) any {
 	switch key {
 	case traceKey:
-		return &a.trace
+		return a.clientTrace()
 	case attemptKey{}:
 		return a
+	case cancelKey:
+		return a.live().Value(key)
 	}
-	return a.Context.Value(key)
+	return a.caller.Value(key)
+}
+
+// The life of an attempt's context.
+const (
+	unasked int32 = iota // nobody has asked for its end, and nothing was made for it
+	living
+	expired
+)
+
+// live returns the context that ends with the attempt. It is made when it is first
+// asked for, because it takes the locks of the caller's context.
+func (a *attempt) live() context.Context {
+	if a.life.Load() == living {
+		return a.ending
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ending == nil {
+		a.ending, a.cancel = context.WithCancelCause(a.caller)
+		if !a.life.CompareAndSwap(unasked, living) {
+			a.cancel(a.cause)
+		}
+	}
+	return a.ending
+}
+
+// expire ends the context. Ending it again does nothing.
+func (a *attempt) expire(cause error) {
+	if a.life.Swap(expired) == living {
+		a.cancel(cause)
+	}
+}
+
+// clientTrace returns what counts the sends, made when it is first asked for. If the
+// caller's context has a client trace, both are called. It is nil if nothing is counted
+// and the caller has none.
+func (a *attempt) clientTrace() *httptrace.ClientTrace {
+	callers := httptrace.ContextClientTrace(a.caller)
+	if a.t.UnguardedResends {
+		return callers
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.trace.GetConn == nil {
+		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}
+		if callers != nil { // to compose them changes the attempt's in place
+			httptrace.WithClientTrace(a.caller, &a.trace)
+		}
+	}
+	return &a.trace
 }
 
 // The states of an attempt.
@@ -114,7 +165,7 @@ func (a *attempt) stop(cause error) {
 	defer a.mu.Unlock()
 	if a.state.CompareAndSwap(sending, stopped) {
 		a.cause = cause
-		a.cancel(cause)
+		a.expire(cause)
 	}
 }
 
@@ -150,7 +201,7 @@ func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 		a.finish()
 		return resp
 	case upgraded:
-		a.cancel(nil)
+		a.expire(nil)
 	}
 	a.ReadCloser = resp.Body
 	if a.flight.Lasts() {
@@ -214,11 +265,8 @@ func (a *attempt) Close() error {
 	return err
 }
 
-// finish ends the context and the flight. It does so once, because that takes locks
-// of the caller's context.
+// finish ends the context and the flight. Ending them again does nothing.
 func (a *attempt) finish() {
-	if a.done.CompareAndSwap(false, true) {
-		a.cancel(nil)
-		a.flight.Land()
-	}
+	a.expire(nil)
+	a.flight.Land()
 }

@@ -58,6 +58,47 @@ func TestResponseShowsTheCallersContext(t *testing.T) {
 	}
 }
 
+// A base may look at its context late, or never. The first look after the end of the
+// attempt finds the end, and its cause.
+func TestContextOfAnAttemptEndsUnwatched(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		retry *backoff.Policy
+		want  string
+	}{
+		"its body was closed": {0, nil, context.Canceled.Error()},
+		"it took too long":    {time.Second, &backoff.Policy{Attempts: 1, AttemptTimeout: time.Millisecond}, "no response within the attempt's timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent context.Context
+				transport := &weir.Transport{Retry: test.retry, Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+					sent = req.Context()
+					time.Sleep(test.takes)
+					return stub{}.RoundTrip(req)
+				})}
+				defer transport.Close()
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a.test", nil)
+				if resp, err := transport.RoundTrip(req); err == nil {
+					resp.Body.Close()
+				}
+				derived, stop := context.WithCancel(sent)
+				defer stop()
+				for what, ctx := range map[string]context.Context{"context": sent, "derived context": derived} {
+					select {
+					case <-ctx.Done():
+					default:
+						t.Errorf("%s is alive, want it ended", what)
+					}
+					if err, cause := ctx.Err(), context.Cause(ctx); !errors.Is(err, context.Canceled) || cause.Error() != test.want {
+						t.Errorf("%s ended with %v, %v, want canceled, %s", what, err, cause, test.want)
+					}
+				}
+			})
+		})
+	}
+}
+
 // What is sent with that context is no send of the attempt that it came from.
 func TestShownContextCountsNoSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

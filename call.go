@@ -3,11 +3,11 @@ package weir
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/shaping"
@@ -87,12 +87,13 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	if t.Tenant != nil {
 		c.turn.Tenant, c.turn.Weight = t.Tenant(req)
 	}
-	c.turn.ID = rand.Uint64() // a count would be one more line of memory that all processors write
+	c.turn.ID = c.observer.calls.Add(1)
 	return c.price()
 }
 
 // run sends the request until it has an answer to return.
 func (c *call) run() (*http.Response, error) {
+	var signal headers.Signal // of the last answer
 	for {
 		if err := c.wait(); err != nil {
 			return c.instead(err)
@@ -101,8 +102,8 @@ func (c *call) run() (*http.Response, error) {
 		if c.over {
 			return c.instead(c.fail(err))
 		}
-		signal := c.hear(resp, err)
-		decision := c.decide(resp, err, signal)
+		c.hear(resp, err, &signal)
+		decision := c.decide(resp, err, &signal)
 		if !decision.Retry {
 			return c.finish(resp, err)
 		}

@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -23,6 +24,7 @@ type observer struct {
 	meter  telemetry.Meter
 	asking telemetry.Asking // waits for the store's answer
 	server server
+	calls  atomic.Uint64 // that have entered the lane: the ID of the last one
 }
 
 // observerOf returns the observer of a lane.

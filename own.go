@@ -20,7 +20,7 @@ type own struct {
 // the caller drops it.
 func (a *attempt) own(theirs *http.Response) *http.Response {
 	o := &own{attempt: a, resp: *theirs, theirs: theirs}
-	runtime.AddCleanup(o, a.flight.Lose, a.cancel)
+	runtime.AddCleanup(o, a.flight.Lose, a.expire)
 	o.resp.Body = o
 	if conn, writes := theirs.Body.(io.ReadWriteCloser); writes {
 		o.resp.Body = duplex{o, conn}

@@ -18,7 +18,7 @@ import (
 // decide says whether the request is sent again. The policy must want it, the
 // budget must allow it, and the lane must be able to let it go in time. All of
 // that is asked before the response is thrown away.
-func (c *call) decide(resp *http.Response, err error, signal headers.Signal) backoff.Decision {
+func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) backoff.Decision {
 	plain := err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled
 	if plain && (c.policy == nil || c.policy.CheckRetry == nil) {
 		c.verdict = ""
@@ -34,7 +34,7 @@ func (c *call) decide(resp *http.Response, err error, signal headers.Signal) bac
 		Request:    c.req,
 		Response:   resp,
 		Err:        err,
-		Signal:     signal,
+		Signal:     *signal,
 		Replayable: c.body == nil || c.body.Replayable(),
 		Paused:     c.paused,
 	})

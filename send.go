@@ -1,12 +1,10 @@
 package weir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"time"
 )
 
@@ -95,7 +93,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 		c.watched = a
 		// The copy that WithContext makes stays on the stack: one allocation
 		// holds all of an attempt.
-		a.out = *c.req.WithContext(a.context())
+		a.out = *c.req.WithContext(a)
 		out = &a.out
 	case body != nil || c.t.Prepare != nil:
 		out = c.req.WithContext(c.ctx)
@@ -111,12 +109,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 
 // newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
-	a := &attempt{caller: c.ctx, lane: c.lane, server: &c.observer.server, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", t: c.t}
-	a.Context, a.cancel = context.WithCancelCause(c.ctx)
-	if !c.t.UnguardedResends {
-		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}
-	}
-	return a
+	return &attempt{caller: c.ctx, lane: c.lane, server: &c.observer.server, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", t: c.t}
 }
 
 // prepare lets the user change the header and the URL of the request to send.

@@ -20,6 +20,11 @@ type visit struct {
 	passed bool      // it has departed, and neither landed nor was given back since
 }
 
+// divided reports whether the call may have to pass sub-lanes. Most lanes have none.
+func (c *call) divided() bool {
+	return len(c.visits) > 0 || c.lane.NamesBuckets() || c.lane.HasSublanes()
+}
+
 // passSublanes waits for the call's turn in every sub-lane that concerns it.
 func (c *call) passSublanes() error {
 	c.enterSublanes()

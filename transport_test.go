@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"testing"
 	"time"
 
@@ -26,6 +27,23 @@ type stubBody struct{}
 func (stubBody) Read([]byte) (int, error) { return 0, io.EOF }
 func (stubBody) Close() error             { return nil }
 
+// A looking is a base that looks at the context of a request as net/http does.
+type looking struct{}
+
+func (looking) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil {
+		trace.GetConn("api.example.com:80")
+		trace.WroteHeaders()
+		trace.GotFirstResponseByte()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return stub{}.RoundTrip(req)
+}
+
 func BenchmarkRoundTrip(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 	defer cancel()
@@ -38,6 +56,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 		{"bare", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true}},
 		{"metrics", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true, MeterProvider: newMeterLog()}},
 		{"whole", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
+		{"looking", looking{}},
+		{"whole/looking", &weir.Transport{Base: looking{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -45,9 +45,11 @@ func (c *call) arrive(err error) {
 // gives its permits back and waits there again.
 func (c *call) turnCome() error {
 	for {
-		if err := c.passSublanes(); err != nil {
-			c.giveBack()
-			return err
+		if c.divided() {
+			if err := c.passSublanes(); err != nil {
+				c.giveBack()
+				return err
+			}
 		}
 		seen, err := c.waitIn(c.lane, &c.turn)
 		if err != nil {
@@ -55,7 +57,7 @@ func (c *call) turnCome() error {
 			return err
 		}
 		c.granted, c.seen = true, seen
-		if !c.sublanePaused() {
+		if !c.divided() || !c.sublanePaused() {
 			return nil
 		}
 		c.giveBack()
@@ -108,6 +110,9 @@ func (c *call) countShadow(err error) {
 // price sets what the call costs.
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
+	if c.t.Cost == nil {
+		return nil
+	}
 	if c.turn.Each, err = c.costs(c.lane.Limits()); err != nil {
 		return c.fail(err)
 	}

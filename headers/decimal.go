@@ -104,8 +104,9 @@ func (d decimal) instant() time.Time {
 // high to be meant is left out. It must not be cut to a bound, because the
 // bound would still allow everything.
 func parseCount(s string) (float64, bool) {
-	if _, ok := parseDecimal(s); !ok {
-		return 0, false
+	d, ok := parseDecimal(s)
+	if !ok || d.nanos == 0 { // as nearly always: it is exact
+		return float64(d.whole), ok && d.whole <= maxCount
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	return n, err == nil && n <= maxCount

@@ -304,8 +304,8 @@ func isFalse(line string) bool { return strings.EqualFold(trim(line), "false") }
 // whether a cache answered.
 func scan(header http.Header) (telling, aged bool) {
 	for name := range header {
-		if isShort(name) || telling && len(name) > len("Age") {
-			continue // saves most of the calls
+		if isShort(name) || len(name) > len("Age") && (telling || !mayBeRetry(name) && !mayHoldLimit(name)) {
+			continue // saves nearly all of the calls
 		}
 		switch kindOf(name) {
 		case kindNone:

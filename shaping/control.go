@@ -91,6 +91,11 @@ func (q *Queue) Waiting() int {
 	if !q.busy.Load() {
 		return 0
 	}
+	return q.count()
+}
+
+// count returns the number of callers in line. Waiting is inlined without it.
+func (q *Queue) count() int {
 	q.lock()
 	defer q.unlock()
 	return q.line.count

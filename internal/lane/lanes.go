@@ -27,6 +27,7 @@ type Lanes struct {
 	tuning sync.Mutex // held to tune one lane at a time
 
 	overflow atomic.Pointer[Lane] // the lane that the keys beyond the bound share; nil: not made yet
+	latest   atomic.Pointer[Lane] // the lane of a key that was made last, found without a look-up; nil: none was made
 
 	mu     sync.Mutex // held to make and to retire lanes
 	closed bool
@@ -45,6 +46,9 @@ func New(set Settings) *Lanes {
 func (s *Lanes) Enter(key string) (*Lane, error) {
 	if s.draining.Load() {
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
+	}
+	if l := s.latest.Load(); l != nil && l.key == key && l.enter() {
+		return l, nil
 	}
 	if l := s.keyed.find(key); l != nil && l.enter() {
 		return l, nil
@@ -163,6 +167,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 		s.overflow.Store(l) // not in the table: its keys have lanes again as soon as there is room
 	} else {
 		s.keyed.add(l)
+		s.latest.Store(l)
 	}
 	return l, nil
 }

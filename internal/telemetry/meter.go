@@ -59,10 +59,13 @@ func resultOf(err error, stood bool) result {
 // attributes of an admission are made once, so that counting it allocates
 // nothing.
 func (m *Meter) Turn(ctx context.Context, turn *shaping.Turn, store Store, err error) {
-	g := m.group
-	if g == nil {
-		return
+	if m.group != nil { // it is inlined for those that count nothing
+		m.group.turn(ctx, turn, store, err)
 	}
+}
+
+// turn is Turn for a lane whose metrics are collected.
+func (g *group) turn(ctx context.Context, turn *shaping.Turn, store Store, err error) {
 	r := resultOf(err, turn.Arrived() != 0)
 	if r == resultAdmitted {
 		if with := g.admitted[store].Load(); with != nil {
