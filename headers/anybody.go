@@ -20,6 +20,27 @@ var refusingFields = [...]Field{
 	{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: masheryRefusals},
 }
 
+// awsRefusals are the exceptions by which AWS throttles. What names the service
+// may stand before, an address after.
+var awsRefusals = map[string]Scope{
+	"*Throttl*":                       ScopeUnknown, // Throttling, ThrottlingException, ThrottledException, RequestThrottled
+	"*ProvisionedThroughputExceeded*": ScopeUnknown,
+	"*RequestLimitExceeded*":          ScopeUnknown,
+	"*RequestRateTooLarge*":           ScopeUnknown,
+	"*BandwidthLimitExceeded*":        ScopeUnknown,
+	"LimitExceededException*":         ScopeUnknown,
+	"*#LimitExceededException*":       ScopeUnknown, // not ResourceNumberLimitExceededException
+	"*TooManyRequests*":               ScopeUnknown,
+	"*TransactionInProgress*":         ScopeRequest,
+	"*SlowDown":                       ScopeUnknown,
+	"*PriorRequestNotComplete*":       ScopeRequest,
+}
+
+var masheryRefusals = map[string]Scope{
+	"ERR_403_DEVELOPER_OVER_QPS":  ScopeCredential,
+	"ERR_403_DEVELOPER_OVER_RATE": ScopeCredential,
+}
+
 // asksAnybody reports whether the body may tell that the request was refused,
 // or for how long, by the rules for all vendors.
 func (r *reader) asksAnybody() bool {
