@@ -217,12 +217,29 @@ func (p path) matches(pattern string) bool {
 	if pattern == "" {
 		return false // the text of the body itself
 	}
-	for i, step := range p {
-		key, rest, more := strings.Cut(pattern, ".")
-		if key != "*" && (!step.object || key != string(step.key)) || more != (i < len(p)-1) {
+	for i := range p {
+		rest, more, ok := p[i].cut(pattern)
+		if !ok || more != (i < len(p)-1) {
 			return false
 		}
 		pattern = rest
 	}
 	return len(p) > 0
+}
+
+// cut cuts the step's key, or a "*", off the beginning of a pattern. The key may
+// hold dots itself: Azure has "odata.error".
+func (s *step) cut(pattern string) (rest string, more, ok bool) {
+	first, rest, more := strings.Cut(pattern, ".")
+	if first == "*" {
+		return rest, more, true
+	}
+	size := len(s.key)
+	switch {
+	case !s.object || len(pattern) < size || pattern[:size] != string(s.key):
+		return "", false, false
+	case len(pattern) == size:
+		return "", false, true
+	}
+	return pattern[size+1:], true, pattern[size] == '.'
 }
