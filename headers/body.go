@@ -20,7 +20,7 @@ func (r *reader) body() {
 	case len(start) > 0 && start[0] == '<':
 		r.elements(text)
 	case whole && (isDeep(text) || json.Valid(text)), !whole && !r.unmeasured():
-		r.members(text)
+		walk(text, r.hint)
 	}
 	r.settle()
 	r.judge()

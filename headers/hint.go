@@ -53,17 +53,18 @@ func (r *reader) text(text []byte) {
 	}
 }
 
-// members reads the hints in a JSON text. The text may be cut off; what stands
-// before the cut counts. Package encoding/json would allocate for each token,
-// and as much as a vendor makes it long.
-func (r *reader) members(text []byte) {
+// walk yields the strings, numbers and booleans of a JSON text, each with the
+// path to it. The text may be cut off; what stands before the cut counts. The
+// path and the value are the caller's until it returns. Package encoding/json
+// would allocate for each token, and as much as a vendor makes it long.
+func walk(text []byte, yield func(at path, value []byte)) {
 	var at path
 	for len(text) > 0 {
 		size := 1
 		switch c := text[0]; c {
 		case ' ', '\t', '\r', '\n', ',', ':':
 		case '{', '[':
-			if len(at) == maxDepth {
+			if len(at) == maxDepth || at.awaitsKey() {
 				return
 			}
 			at = append(at, step{object: c == '{'})
@@ -74,21 +75,33 @@ func (r *reader) members(text []byte) {
 			at = at[:len(at)-1]
 			at.valued()
 		case '"':
-			if size = stringSize(text); size == 0 || !r.member(&at, unquote(text[:size])) {
+			if size = stringSize(text); size == 0 {
 				return
 			}
+			value := unquote(text[:size])
+			if at.awaitsKey() {
+				at[len(at)-1].key, at[len(at)-1].keyed = value, true
+				break
+			}
+			yield(at, value[:min(len(value), maxText)])
+			at.valued()
 		default: // a number, true, false or null
-			size = bytes.IndexAny(text, ",]} \t\r\n")
-			if size <= 0 || at.awaitsKey() {
+			if size = bytes.IndexAny(text, ",]} \t\r\n"); size <= 0 || at.awaitsKey() {
 				return
 			}
-			if !bytes.Equal(text[:size], []byte("null")) && !bytes.ContainsAny(text[:size], "eE") || text[0] == 't' || text[0] == 'f' {
-				r.hint(at, text[:min(size, maxNumber)])
+			if isPlain(text[:size]) {
+				yield(at, text[:min(size, maxNumber)])
 			}
 			at.valued()
 		}
 		text = text[size:]
 	}
+}
+
+// isPlain reports whether a word of JSON is true, false or a number without an
+// exponent.
+func isPlain(word []byte) bool {
+	return word[0] == 't' || word[0] == 'f' || word[0] != 'n' && !bytes.ContainsAny(word, "eE")
 }
 
 // isDeep reports whether a JSON text is nested deeper than the reading goes.
@@ -110,19 +123,6 @@ func isDeep(text []byte) bool {
 		text = text[size:]
 	}
 	return depth > maxDepth
-}
-
-// member reads a string, which is a key or a value. It reports whether a string
-// may stand there.
-func (r *reader) member(at *path, text []byte) bool {
-	if at.awaitsKey() {
-		last := &(*at)[len(*at)-1]
-		last.key, last.keyed = text, true
-		return true
-	}
-	r.hint(*at, text[:min(len(text), maxText)])
-	at.valued()
-	return len(*at) > 0
 }
 
 // stringSize returns the length of the JSON string that text begins with, with
