@@ -20,6 +20,27 @@ var refusingFields = [...]Field{
 	{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: masheryRefusals},
 }
 
+// awsRefusals are the exceptions by which AWS throttles. What names the service
+// may stand before, an address after.
+var awsRefusals = map[string]Scope{
+	"*Throttl*":                       ScopeUnknown, // Throttling, ThrottlingException, ThrottledException, RequestThrottled
+	"*ProvisionedThroughputExceeded*": ScopeUnknown,
+	"*RequestLimitExceeded*":          ScopeUnknown,
+	"*RequestRateTooLarge*":           ScopeUnknown,
+	"*BandwidthLimitExceeded*":        ScopeUnknown,
+	"LimitExceededException*":         ScopeUnknown,
+	"*#LimitExceededException*":       ScopeUnknown, // not ResourceNumberLimitExceededException
+	"*TooManyRequests*":               ScopeUnknown,
+	"*TransactionInProgress*":         ScopeRequest,
+	"*SlowDown":                       ScopeUnknown,
+	"*PriorRequestNotComplete*":       ScopeRequest,
+}
+
+var masheryRefusals = map[string]Scope{
+	"ERR_403_DEVELOPER_OVER_QPS":  ScopeCredential,
+	"ERR_403_DEVELOPER_OVER_RATE": ScopeCredential,
+}
+
 // asksAnybody reports whether the body may tell that the request was refused,
 // or for how long, by the rules for all vendors.
 func (r *reader) asksAnybody() bool {
@@ -44,38 +65,62 @@ func (r *reader) mayRefuse() bool {
 // the value's key.
 func (r *reader) anybody(at path, value string) {
 	key, told := at.toldByError()
-	if !told || len(value) > maxTelling {
+	if !told {
 		return
 	}
-	switch key {
-	case "retryafter", "retryafterseconds", "retryaftersecs", "retryaftersec":
-		r.heal(value, time.Second)
-	case "retryafterms", "retryaftermillis", "retryaftermilliseconds":
-		r.heal(value, time.Millisecond)
-	case "code", "status", "statuscode", "errorcode":
-		if value == "429" || isRefusalCode(value) {
-			r.refuse()
-		}
-	case "type", "errortype", "error", "errors", "reason", "title":
-		if isRefusalCode(value) || r.isRefusalText(value) {
-			r.refuse()
-		}
-	case "name", "id": // a plug-in's is "rate-limiting"
-		if isRefusalCode(value) && !strings.HasSuffix(value, "ing") {
-			r.refuse()
-		}
-	case "message", "msg", "errormessage", "errormsg", "description", "errordescription", "detail", "faultstring":
-		if r.isRefusalText(value) {
-			r.refuse()
+	if per, ok := waitUnitOf(key); ok {
+		r.heal(value, per)
+		return
+	}
+	switch asked := keysOfRefusals[key]; {
+	case asked&asCode != 0 && isRefusalCode(value),
+		asked&asName != 0 && isRefusalCode(value) && !strings.HasSuffix(value, "ing"),
+		asked&asNumber != 0 && value == "429",
+		asked&asText != 0 && r.isRefusalText(value):
+		r.refuse()
+	}
+}
+
+// keysOfRefusals are the keys, squeezed, under which vendors name a refusal, with
+// what may stand there.
+var keysOfRefusals = map[string]uint8{
+	"code": asCode | asNumber, "status": asCode | asNumber, "statuscode": asCode | asNumber, "errorcode": asCode | asNumber,
+	"type": asCode | asText, "errortype": asCode | asText, "error": asCode | asText, "errors": asCode | asText,
+	"reason": asCode | asText, "title": asCode | asText, "exception": asCode | asText, "exceptioncode": asCode,
+	"name": asName, "id": asName,
+	"message": asText, "msg": asText, "errormessage": asText, "errormsg": asText, "description": asText,
+	"errordescription": asText, "detail": asText, "faultstring": asText,
+}
+
+// The ways in which a value names a refusal.
+const (
+	asCode   uint8 = 1 << iota // a word without spaces
+	asName                     // such a word, but not that of a plug-in: "rate-limiting"
+	asNumber                   // 429
+	asText                     // a sentence
+)
+
+// waitUnitOf returns the unit of the wait that stands under a squeezed key, such
+// as "retryafter" or "retryinms". The unit is zero for seconds or an instant.
+func waitUnitOf(key string) (per time.Duration, ok bool) {
+	for _, name := range [...]string{"retryafter", "retryin", "retrydelay"} {
+		if unit, is := strings.CutPrefix(key, name); is {
+			switch unit {
+			case "", "s", "sec", "secs", "seconds", "inseconds":
+				return 0, true
+			case "ms", "millis", "milliseconds", "inmilliseconds":
+				return time.Millisecond, true
+			}
 		}
 	}
+	return 0, false
 }
 
 // heal notes a wait that the body tells by the rules for all vendors. It counts
 // only if nothing else tells one. More than an hour may be a number in another
 // unit, and is left out.
 func (r *reader) heal(value string, per time.Duration) {
-	wait, ok := r.delay(value, per)
+	wait, ok := r.reset(value, per)
 	if ok && wait <= time.Hour {
 		r.healing = max(r.healing, wait)
 	}
@@ -112,7 +157,7 @@ func (p path) toldByError() (key string, told bool) {
 		if len(step.key) > 32 {
 			return "", false
 		}
-		key = squeeze(step.key)
+		key = squeeze(string(step.key))
 	}
 	return key, true
 }
@@ -136,8 +181,15 @@ func isRefusalCode(word string) bool {
 			return false
 		}
 	}
-	return slowDown || strings.Contains(word, "requestlimitexceeded") || strings.Contains(word, "toomanyrequests") ||
-		strings.Contains(word, "throttl") || isRateLimited(word)
+	return slowDown || isRateLimited(word) ||
+		slices.ContainsFunc(refusalWords[:], func(refusal string) bool { return strings.Contains(word, refusal) })
+}
+
+// refusalWords are parts of the names of refusals, squeezed. A quota or a limit
+// alone is not one of them, because it may be that of a file.
+var refusalWords = [...]string{
+	"throttl", "toomanyrequests", "requestlimitexceeded", "calllimitexceeded", "qpslimit", "overquerylimit",
+	"resourceexhausted", // gRPC's code 8, under whatever status a gateway maps it to
 }
 
 // isRateLimited reports whether a squeezed word says that a rate limit was met:

@@ -19,8 +19,8 @@ func (r *reader) body() {
 	switch start := bytes.TrimLeft(text, " \t\r\n"); {
 	case len(start) > 0 && start[0] == '<':
 		r.elements(text)
-	case whole && json.Valid(text), !whole && !r.unmeasured():
-		r.members(text)
+	case whole && (isDeep(text) || json.Valid(text)), !whole && !r.unmeasured():
+		walk(text, r.hint)
 	}
 	r.settle()
 	r.judge()

@@ -13,6 +13,10 @@ type Dialect struct {
 	// people.
 	Source string
 
+	// Read is the day on which Source was last read, as "2006-01-02", or
+	// "unverified". It is for people.
+	Read string
+
 	// Hosts are the hosts whose responses Parse reads in this dialect. A host is a
 	// name such as "api.example.com", or "*.example.com" for all hosts below one.
 	// If empty, the dialect is found by its name only.

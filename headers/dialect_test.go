@@ -72,6 +72,18 @@ func TestLongestDomainTellsDialect(t *testing.T) {
 	}
 }
 
+// A dialect that takes the place of another has its other names too.
+func TestRegisterTakesOtherNames(t *testing.T) {
+	old, _ := headers.Lookup("Amazon Web Services")
+	defer headers.Register(old)
+	if err := headers.Register(&headers.Dialect{Vendor: "aws", Source: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := headers.Lookup("amazon web services"); !ok || got.Source != "mine" {
+		t.Errorf("Lookup = %+v, %v, want what was registered", got, ok)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	for _, vendor := range []string{"GitHub", "github", "Azure OpenAI", "X (Twitter)"} {
 		if d, ok := headers.Lookup(vendor); !ok || !strings.EqualFold(d.Vendor, vendor) {

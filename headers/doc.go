@@ -11,23 +11,28 @@
 //
 // Retry-After (RFC 9110 section 10.2.3) is read in seconds, with or without a
 // fraction, as any of the three HTTP-dates, and as RFC 3339. Its variants in
-// milliseconds come first. The RateLimit header fields are read in all
+// milliseconds come first. A number in them that would be thirty years is an
+// instant. The RateLimit header fields are read in all
 // generations of their draft (draft-polli-ratelimit-headers-00 to
 // draft-ietf-httpapi-ratelimit-headers-10), from 07 on as structured fields
 // (RFC 9651). So is every other field with the word "ratelimit" or "rate-limit"
-// in its name; the other words of the name tell the quota.
+// in its name; the other words of the name tell the quota. A last word such as
+// "ms" is the unit of a reset.
 //
 // A 429 (RFC 6585 section 4) always refuses. A 503 refuses if it has a
 // Retry-After. A 403 refuses if it has one, or if a quota has none remaining
 // for more than two seconds.
 //
 // The body of a 400, 403 or 503 refuses if its error has the name of a rate
-// limit, such as rate_limit_exceeded, TooManyRequests or ThrottlingException.
-// The body of a refusal may tell the wait, as in "retry_after".
+// limit, such as rate_limit_exceeded, TooManyRequests, ThrottlingException or
+// RESOURCE_EXHAUSTED. The body of a refusal may tell the wait, as in
+// "retry_after", "retryDelay" or "retry_in_ms".
 //
 // # Dialects
 //
-// Vendors differ. [Parse] knows many by their host, and [Lookup] by their name.
+// Vendors differ. [Parse] knows nearly 300 by their host, and [Lookup] by their
+// name: the folder dialects has a file of rows for each industry. A row has the
+// address of the vendor's documentation, and the day on which it was last read.
 // A [Dialect] is data: a row in a table says which fields are in milliseconds,
 // which other statuses refuse, and where in a body of JSON or XML the wait
 // stands. Write your own and call its Parse, or [Register] it.
@@ -36,7 +41,8 @@
 //
 // A vendor may be broken or hostile. A field of more than 16 KiB is not read. A
 // wait is cut to 31 days; a count that is too high is left out. If values
-// contradict each other, the most cautious one counts. An instant is taken
+// contradict each other, the most cautious one counts. Of a body 64 KiB are read,
+// 4 KiB of a text in it, and 32 levels of its nesting. An instant is taken
 // against the vendor's own clock if its Date header can be trusted. A response
 // from a cache tells of no quotas. Of the vendor's own text a signal holds only
 // the names and units of quotas, cut to 64 printable ASCII characters.

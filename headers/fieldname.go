@@ -43,11 +43,11 @@ func kindOf(name string) kind {
 func isShort(name string) bool { return len(name) < len("Ratelimit") && len(name) != len("Age") }
 
 // mayBeRetry reports whether a name has the length and the ends of Retry-After,
-// X-Retry-After, Retry-After-Ms, X-Amz-Retry-After, X-Ms-Retry-After-Ms,
-// X-Should-Retry or Stripe-Should-Retry.
+// X-Retry-After, Retry-After-Ms, X-Retry-After-Ms, X-Amz-Retry-After,
+// X-Ms-Retry-After-Ms, X-Should-Retry or Stripe-Should-Retry.
 func mayBeRetry(name string) bool {
 	switch len(name) {
-	case 11, 13, 14, 17, 19:
+	case 11, 13, 14, 16, 17, 19:
 		first, last := name[0]|0x20, name[len(name)-1]|0x20
 		return (first == 'r' || first == 'x' || first == 's') && (last == 'r' || last == 's' || last == 'y')
 	}
@@ -98,14 +98,15 @@ var retryAfterFields = [...]struct {
 	unit time.Duration // zero: Retry-After itself, seconds or an instant
 }{
 	{"Retry-After-Ms", time.Millisecond},
+	{"X-Retry-After-Ms", time.Millisecond},
 	{"X-Ms-Retry-After-Ms", time.Millisecond},
 	{"X-Amz-Retry-After", time.Millisecond}, // despite its name
+	{"X-Ratelimit-Retry-After-Ms", time.Millisecond},
 	{"Retry-After", 0},
 	{"X-Retry-After", 0},
-	{"X-Ratelimit-Retry-After", 0}, // and all whose name ends so behind "ratelimit"
+	{"X-Ratelimit-Retry-After", 0}, // and, as above, all whose name ends so behind "ratelimit"
 	{"X-Ratelimit-Retryafter", 0},
 	{"X-Ratelimit-Retry-After-Seconds", 0},
-	{"X-Ratelimit-Retry-After-Ms", time.Millisecond},
 }
 
 // retryAfterOf returns the index in retryAfterFields of a field in whose name
@@ -149,6 +150,7 @@ func cutRateLimit(name string) (rest string, ok bool) {
 type quotaName struct {
 	fact   Fact
 	window time.Duration // if a word names it; else zero
+	per    time.Duration // the unit of a reset, if the last word names it; else zero
 	unit   string
 	size   int
 	text   [maxName]byte
@@ -169,6 +171,10 @@ func (n *quotaName) parse(rest string) {
 			if n.fact == factNone || fact != FactLimit {
 				n.fact = fact
 			}
+			continue
+		}
+		if per := resetUnitOf(word); per != 0 && rest == "" && n.fact == FactReset {
+			n.per = per
 			continue
 		}
 		if w := windowOf(word); w != 0 {
@@ -249,6 +255,18 @@ func windowOf(word string) time.Duration {
 		return time.Hour
 	case strings.EqualFold(word, "day"), strings.EqualFold(word, "daily"):
 		return 24 * time.Hour
+	}
+	return 0
+}
+
+// resetUnitOf returns the unit of time that a word names, or zero: the reset of
+// X-RateLimit-Reset-Ms is in milliseconds.
+func resetUnitOf(word string) time.Duration {
+	switch {
+	case strings.EqualFold(word, "ms"), strings.EqualFold(word, "millis"), strings.EqualFold(word, "milliseconds"):
+		return time.Millisecond
+	case strings.EqualFold(word, "seconds"):
+		return time.Second
 	}
 	return 0
 }

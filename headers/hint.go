@@ -4,12 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"strconv"
 	"strings"
 )
 
-// maxDepth bounds how deep a body may be nested before the reading stops.
-const maxDepth = 32
+const (
+	// maxDepth bounds how deep a body may be nested before the reading stops.
+	maxDepth = 32
+	// maxText bounds, in bytes, what is read of a string in a body. GitHub's
+	// sentences about its limits have 300.
+	maxText = 4 << 10
+	// maxNumber bounds, in bytes, what is read of a number in a body. That many
+	// digits are more than any bound of a time or a count.
+	maxNumber = 64
+)
 
 // problems are hints that any vendor's body may hold: the problem types of
 // draft-ietf-httpapi-ratelimit-headers-10. That draft shows a capacity that is
@@ -46,29 +53,103 @@ func (r *reader) text(text []byte) {
 	}
 }
 
-// members reads the hints in a JSON text. The text may be cut off; what stands
-// before the cut counts.
-func (r *reader) members(text []byte) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
+// walk yields the strings, numbers and booleans of a JSON text, each with the
+// path to it. The text may be cut off; what stands before the cut counts. The
+// path and the value are the caller's until it returns. Package encoding/json
+// would allocate for each token, and as much as a vendor makes it long.
+func walk(text []byte, yield func(at path, value []byte)) {
 	var at path
-	for {
-		token, err := decoder.Token()
-		if err != nil || len(at) > maxDepth {
-			return
+	for len(text) > 0 {
+		size := 1
+		switch c := text[0]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+		case '{', '[':
+			if len(at) == maxDepth || at.awaitsKey() {
+				return
+			}
+			at = append(at, step{object: c == '{'})
+		case '}', ']':
+			if len(at) == 0 {
+				return
+			}
+			at = at[:len(at)-1]
+			at.valued()
+		case '"':
+			if size = stringSize(text); size == 0 {
+				return
+			}
+			value := unquote(text[:size])
+			if at.awaitsKey() {
+				at[len(at)-1].key, at[len(at)-1].keyed = value, true
+				break
+			}
+			yield(at, value[:min(len(value), maxText)])
+			at.valued()
+		default: // a number, true, false or null
+			if size = bytes.IndexAny(text, ",]} \t\r\n"); size <= 0 || at.awaitsKey() {
+				return
+			}
+			if isPlain(text[:size]) {
+				yield(at, text[:min(size, maxNumber)])
+			}
+			at.valued()
 		}
-		if at.next(token) {
-			continue
+		text = text[size:]
+	}
+}
+
+// isPlain reports whether a word of JSON is true, false or a number without an
+// exponent.
+func isPlain(word []byte) bool {
+	return word[0] == 't' || word[0] == 'f' || word[0] != 'n' && !bytes.ContainsAny(word, "eE")
+}
+
+// isDeep reports whether a JSON text is nested deeper than the reading goes.
+// Package encoding/json would allocate for the depth.
+func isDeep(text []byte) bool {
+	depth := 0
+	for len(text) > 0 && depth <= maxDepth {
+		size := 1
+		switch text[0] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			if size = stringSize(text); size == 0 {
+				return false
+			}
 		}
-		switch token := token.(type) {
-		case string:
-			r.hint(at, token)
-		case json.Number:
-			r.hint(at, token.String())
-		case bool:
-			r.hint(at, strconv.FormatBool(token))
+		text = text[size:]
+	}
+	return depth > maxDepth
+}
+
+// stringSize returns the length of the JSON string that text begins with, with
+// its quotes. It is zero if the string has no end.
+func stringSize(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
 		}
 	}
+	return 0
+}
+
+// unquote returns what a JSON string says. A string that is longer than anything
+// looked for keeps its escapes.
+func unquote(quoted []byte) []byte {
+	if len(quoted) > maxText || bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return nil
+	}
+	return []byte(text)
 }
 
 // elements reads the hints in an XML text, which may be cut off as well. A path
@@ -84,30 +165,30 @@ func (r *reader) elements(text []byte) {
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			at = append(at, step{object: true, key: token.Name.Local})
+			at = append(at, step{object: true, key: []byte(token.Name.Local)})
 		case xml.EndElement:
 			at = at[:max(0, len(at)-1)]
 		case xml.CharData:
-			if value := string(bytes.TrimSpace(token)); value != "" {
-				r.hint(at, value)
+			if value := bytes.TrimSpace(token); len(value) > 0 {
+				r.hint(at, value[:min(len(value), maxText)])
 			}
 		}
 	}
 }
 
 // hint reads one value of the body.
-func (r *reader) hint(at path, value string) {
+func (r *reader) hint(at path, value []byte) {
 	for f := range r.hints {
 		if at.matches(f.Name) {
-			r.value(f, []string{value}, ReasonBody)
+			r.value(f, []string{string(value)}, ReasonBody)
 		}
 	}
-	if r.asks {
-		r.anybody(at, value)
+	if r.asks && len(value) <= maxTelling {
+		r.anybody(at, string(value))
 	}
 }
 
-// A path is where a decoder stands: the objects and arrays around its next
+// A path is where the reading stands: the objects and arrays around the next
 // value.
 type path []step
 
@@ -115,30 +196,20 @@ type path []step
 // element.
 type step struct {
 	object bool
-	key    string // of the next value in the object
+	key    []byte // of the next value in the object
 	keyed  bool   // the key was read, and its value comes next
 }
 
-// next takes a token into the path. It reports whether the token was structure
-// rather than a value.
-func (p *path) next(token json.Token) bool {
-	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
-		*p = (*p)[:len(*p)-1]
-		return true
+// awaitsKey reports whether a key comes next.
+func (p path) awaitsKey() bool {
+	return len(p) > 0 && p[len(p)-1].object && !p[len(p)-1].keyed
+}
+
+// valued notes that a value has ended.
+func (p path) valued() {
+	if len(p) > 0 {
+		p[len(p)-1].keyed = false
 	}
-	if last := len(*p) - 1; last >= 0 && (*p)[last].object {
-		step := &(*p)[last]
-		step.keyed = !step.keyed
-		if step.keyed {
-			step.key, _ = token.(string)
-			return true
-		}
-	}
-	if delim, ok := token.(json.Delim); ok {
-		*p = append(*p, step{object: delim == '{'})
-		return true
-	}
-	return false
 }
 
 // matches reports whether the path fits a pattern of keys.
@@ -146,12 +217,29 @@ func (p path) matches(pattern string) bool {
 	if pattern == "" {
 		return false // the text of the body itself
 	}
-	for i, step := range p {
-		key, rest, more := strings.Cut(pattern, ".")
-		if key != "*" && (!step.object || key != step.key) || more != (i < len(p)-1) {
+	for i := range p {
+		rest, more, ok := p[i].cut(pattern)
+		if !ok || more != (i < len(p)-1) {
 			return false
 		}
 		pattern = rest
 	}
 	return len(p) > 0
+}
+
+// cut cuts the step's key, or a "*", off the beginning of a pattern. The key may
+// hold dots itself: Azure has "odata.error".
+func (s *step) cut(pattern string) (rest string, more, ok bool) {
+	first, rest, more := strings.Cut(pattern, ".")
+	if first == "*" {
+		return rest, more, true
+	}
+	size := len(s.key)
+	switch {
+	case !s.object || len(pattern) < size || pattern[:size] != string(s.key):
+		return "", false, false
+	case len(pattern) == size:
+		return "", false, true
+	}
+	return pattern[size+1:], true, pattern[size] == '.'
 }

@@ -184,5 +184,5 @@ func DialectOf(req *http.Request) *Dialect {
 	if req == nil || req.URL == nil {
 		return nil
 	}
-	return registered.Load().host(req.URL)
+	return known().host(req.URL)
 }

@@ -21,6 +21,7 @@ func peek(resp *http.Response) (text []byte, whole bool) {
 	b, ok := resp.Body.(*peeked)
 	if !ok {
 		b = &peeked{rest: resp.Body, filled: make(chan struct{})}
+		b.text = make([]byte, 0, min(max(resp.ContentLength, 0), maxBody))
 		resp.Body = b
 		go b.fill()
 		ctx := context.Background()

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -10,13 +11,31 @@ import (
 // instead.
 type usage struct {
 	Type    string
-	Calls   *float64 `json:"call_count"`
-	CPUTime *float64 `json:"total_cputime"`
-	Time    *float64 `json:"total_time"`
-	App     *float64 `json:"app_id_util_pct"`
-	Account *float64 `json:"acc_id_util_pct"`
-	Minutes *float64 `json:"estimated_time_to_regain_access"`
-	Seconds *float64 `json:"reset_time_duration"`
+	Calls   figure `json:"call_count"`
+	CPUTime figure `json:"total_cputime"`
+	Time    figure `json:"total_time"`
+	App     figure `json:"app_id_util_pct"`
+	Account figure `json:"acc_id_util_pct"`
+	Minutes figure `json:"estimated_time_to_regain_access"`
+	Seconds figure `json:"reset_time_duration"`
+}
+
+// A figure is a number in JSON, in quotes or not. One that is below zero, or that
+// no float64 holds, is left out, and spoils nothing beside it.
+type figure struct {
+	number float64
+	has    bool
+}
+
+func (f *figure) UnmarshalJSON(text []byte) error {
+	text = bytes.Trim(text, `"`)
+	if d, ok := parseDecimal(string(text)); ok { // of any length
+		f.number, f.has = float64(d.whole)+float64(d.nanos)/1e9, true
+		return nil
+	}
+	err := json.Unmarshal(text, &f.number)
+	f.has = err == nil && f.number >= 0 && !bytes.Equal(text, []byte("null"))
+	return nil
 }
 
 // percent reads {"call_count":28,...}, and {"id":[{"type":"...","call_count":28,...}]}.
@@ -41,7 +60,7 @@ func (r *reader) percent(f *Field, lines []string) {
 func (r *reader) usage(f *Field, u *usage) {
 	for _, metric := range [...]struct {
 		name    string
-		percent *float64
+		percent figure
 	}{
 		{"call_count", u.Calls},
 		{"total_cputime", u.CPUTime},
@@ -49,18 +68,18 @@ func (r *reader) usage(f *Field, u *usage) {
 		{"app_id_util_pct", u.App},
 		{"acc_id_util_pct", u.Account},
 	} {
-		if metric.percent == nil || *metric.percent < 0 {
+		if !metric.percent.has {
 			continue
 		}
 		q := r.quotaIn(f, clean(u.Type+"-"+metric.name))
 		q.lowerLimit(100)
-		q.lowerRemaining(max(0, 100-*metric.percent))
-		if u.Seconds != nil && *u.Seconds >= 0 {
-			q.delayReset(time.Duration(min(*u.Seconds, maxWait.Seconds())*float64(time.Second)), ResetUnknown)
+		q.lowerRemaining(max(0, 100-metric.percent.number))
+		if u.Seconds.has {
+			q.delayReset(time.Duration(min(u.Seconds.number, maxWait.Seconds())*float64(time.Second)), ResetUnknown)
 		}
 	}
-	if u.Minutes != nil && *u.Minutes > 0 {
-		wait := time.Duration(min(*u.Minutes, maxWait.Minutes()) * float64(time.Minute))
+	if u.Minutes.has && u.Minutes.number > 0 {
+		wait := time.Duration(min(u.Minutes.number, maxWait.Minutes()) * float64(time.Minute))
 		r.sig.RetryAfter, r.sig.HasRetryAfter = max(r.sig.RetryAfter, wait), true
 	}
 }

@@ -189,7 +189,7 @@ func (r *reader) named(rest string, lines []string) {
 			r.quotaNamed(&name).lowerRemaining(n)
 		}
 	case FactReset:
-		if wait, ok := r.latest(lines, 0, 0); ok {
+		if wait, ok := r.latest(lines, 0, name.per); ok {
 			r.quotaNamed(&name).delayReset(wait, ResetUnknown)
 		}
 	}

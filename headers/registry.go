@@ -16,12 +16,7 @@ import (
 // ("GitHub", "Azure OpenAI") are found in any case, and so are some other names
 // of a vendor ("Twitter", "Kong"). The dialect must not be changed.
 func Lookup(vendor string) (*Dialect, bool) {
-	names := registered.Load().vendors
-	name := strings.ToLower(vendor)
-	d, ok := names[name]
-	if !ok {
-		d, ok = names[strings.ToLower(aliases[name])]
-	}
+	d, ok := known().vendors[strings.ToLower(vendor)]
 	return d, ok
 }
 
@@ -38,7 +33,7 @@ func Register(d *Dialect) error {
 	}
 	registering.Lock()
 	defer registering.Unlock()
-	old := registered.Load()
+	old := known()
 	next := &registry{vendors: maps.Clone(old.vendors), domains: maps.Clone(old.domains)}
 	next.add(d.clone())
 	registered.Store(next)
@@ -48,7 +43,7 @@ func Register(d *Dialect) error {
 // A registry holds the dialects that are known. It is never changed once it is
 // stored, so that reading it takes no lock.
 type registry struct {
-	vendors map[string]*Dialect   // by name in lower case
+	vendors map[string]*Dialect   // by their names in lower case
 	domains map[string][]hostRule // by the last two labels of the host
 }
 
@@ -63,17 +58,23 @@ var (
 	registered  atomic.Pointer[registry]
 )
 
-func init() {
-	r := &registry{vendors: map[string]*Dialect{}, domains: map[string][]hostRule{}}
-	for i := range vendors {
-		r.add(&vendors[i])
-	}
-	registered.Store(r)
+// known returns the registry, with the dialects of the files in it.
+func known() *registry {
+	loadDialects()
+	return registered.Load()
 }
 
 // add adds a dialect, in the place of any with its name or its hosts.
 func (r *registry) add(d *Dialect) {
-	r.vendors[strings.ToLower(d.Vendor)] = d
+	name := strings.ToLower(d.Vendor)
+	if old := r.vendors[name]; old != nil {
+		for other, known := range r.vendors {
+			if known == old {
+				r.vendors[other] = d
+			}
+		}
+	}
+	r.vendors[name] = d
 	for _, host := range d.Hosts {
 		host = strings.TrimPrefix(strings.ToLower(host), "*")
 		domain := domainOf(host)
@@ -142,6 +143,9 @@ func (d *Dialect) validate() error {
 		if name == "" || strings.ContainsAny(name, "*/: ") || name != host && !strings.Contains(name, ".") {
 			return fmt.Errorf("headers: dialect %s: host %q is neither a name nor one after \"*.\"", d.Vendor, host)
 		}
+	}
+	if d.Scope > ScopeGlobal || d.Reset > ResetWindow {
+		return fmt.Errorf("headers: dialect %s: unknown scope or kind of reset", d.Vendor)
 	}
 	for _, f := range slices.Concat(d.Fields, d.Body) {
 		if f.Tells > lastFact || f.Syntax > lastSyntax || f.Member < 0 || f.Per < 0 || f.Window < 0 {

@@ -79,14 +79,15 @@ func (c *clock) reset(s string, per time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// number reads a bare number in the unit per. If per is zero, the number is
-// seconds or an instant.
+// number reads a bare number in the unit per, which is seconds if it is zero.
+// The number is an instant if it would be thirty years as a delay: vendors send
+// both under one name in milliseconds.
 func (c *clock) number(d decimal, per time.Duration) time.Duration {
 	if per <= 0 {
-		if d.whole >= yearTwoThousand {
-			return c.until(d.instant())
-		}
 		per = time.Second
+	}
+	if d.whole >= yearTwoThousand*uint64(max(1, time.Second/per)) {
+		return c.until(d.instant())
 	}
 	wait, _ := d.times(per, maxWait)
 	return wait
