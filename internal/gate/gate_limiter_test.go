@@ -31,7 +31,7 @@ func (g openGates) Limiter(key string, limits ...throttle.Limit) (throttle.Limit
 	gate := NewGate(inner, nil, math.MaxInt64-pauseLag)
 	if g.asks {
 		gate.Bind(math.MaxInt, nil)
-		gate.WaitForResets()
+		gate.Keep(limits, true, false)
 	}
 	return gate, nil
 }

@@ -202,7 +202,7 @@ func TestVetoesBoardTogetherOrNotAtAll(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var log []string
 			g, limiter, vetoes := gateOfFakes(&log)
-			g.quotas = &quotas{flights: g.flights} // every call has an entry
+			g.ledgers = new(course.Ledgers) // every call has an entry
 			test.set(limiter, vetoes)
 			at, err := g.Take(dawn, test.r)
 			if at != test.at || !errors.Is(err, test.err) {
@@ -316,12 +316,12 @@ func TestVetoesStandInOneOrder(t *testing.T) {
 	}
 	g := NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Minute)
 	g.Bind(1, nil)
-	g.WaitForResets()
+	g.Keep(nil, true, false)
 	var got []string
 	for _, v := range g.vetoes {
 		got = append(got, reflect.TypeOf(v).Elem().Name())
 	}
-	if want := []string{"pause", "bound", "quotas", "Course"}; !slices.Equal(got, want) {
+	if want := []string{"pause", "bound", "Ledgers", "Course"}; !slices.Equal(got, want) {
 		t.Errorf("vetoes = %v, want %v", got, want)
 	}
 }
@@ -336,7 +336,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 	slots := &fakeSlots{most: 5}
 	g := NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Minute)
 	g.Bind(6, slots)
-	g.WaitForResets()
+	g.Keep(nil, true, false)
 	var wg sync.WaitGroup
 	var departed, now atomic.Int64
 	now.Store(int64(dawn))

@@ -85,9 +85,7 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	_, local := store.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
 	l.gate = gate.NewGate(limiter, l.course, set.MaxPause)
-	if set.WaitResets {
-		l.gate.WaitForResets()
-	}
+	l.gate.Keep(*limits, set.WaitResets, learns && local)
 	l.queue = shaping.NewQueue(l.gate)
 	set.SetQueue(l.queue)
 	l.hook.Wait = l.waits

@@ -51,6 +51,8 @@ type Ceiling struct {
 	Match   int              // readings that say the limit less the calls in flight, less four for each other reading
 	Fewest  int              // calls in flight in those readings
 
+	Term Term // of a reset that the lane waits for
+
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
 	Flight bool // the vendor says that it counts calls in flight
 	Stands bool // V stands still until a window ends
@@ -112,7 +114,10 @@ func (s *State) read(f *Fact) {
 	}
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.sane() {
-			s.ceilingOf(q.Key()).observe(s, f, q)
+			t := s.ceilingOf(q.Key())
+			if t.observe(s, f, q); s.Setting.Waits {
+				t.await(f, q)
+			}
 		}
 	}
 	if !f.Refused {

@@ -107,13 +107,13 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 // before which nothing may leave. If asks is true, that instant is put off
 // until a call on its way is answered.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
-	left := t.left(now, granted)
+	left, unheard := t.left(now, granted), granted-s.ahead(t) > t.Heard
 	if t.Slope > 0 {
 		rate, hold = t.paced(s, now, left)
 		if over := t.end(); t.Ends > 0 && t.timed() && over > t.At && hold > over { // one asks whether it rose at once
 			rate, hold = 0, over
 		}
-		if flying := t.Slope * s.RTT; !s.Setting.Shared && granted > t.Heard && t.C-float64(granted) < 1 && t.size() > 2*flying+few {
+		if flying := t.Slope * s.RTT; !s.Setting.Shared && unheard && t.C-float64(granted) < 1 && t.size() > 2*flying+few {
 			return rate, now.Add(seconds(answers)), true
 		}
 		return rate, hold, false
@@ -126,7 +126,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	} else if s.Setting.Shared && left >= 1 { // each of the last permits tells more
 		return 1 / (asking * s.RTT * math.Pow(4, keep-left)), 0, false
 	}
-	keep, unheard := t.readers(), granted > t.Heard
+	keep := t.readers()
 	next := s.round(t.Last.At, max(t.Gap, s.RTT, leastGap), t.Jump)
 	switch {
 	case t.fresh(now) && left >= 1 || min(left, t.sure(now, granted)) >= keep+1:

@@ -1,0 +1,295 @@
+package course
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Ledgers hold calls to what answers report of quotas, by what this process has sent. They
+// are one of the vetoes of a gate. There is a ledger for each unit: for requests, if the
+// lane waits for resets, and for each other unit in which calls are priced.
+//
+// A call that hangs is counted for the time of its lease.
+type Ledgers struct {
+	flights *flight.Table
+	waits   bool // for resets that are exact
+	learns  bool
+	all     []ledger
+	held    bool // a call was held since the last one landed
+}
+
+// A ledger counts what departs in one unit. Its State counts in grains: a grain is what a
+// call usually costs, so that what the learner keeps in calls is right for any unit.
+type ledger struct {
+	unit   string
+	limit  int   // place of the limit in which calls are priced; negative: they are not
+	calls  int64 // that departed
+	number int64 // cost of all that departed
+	flying int64 // cost of those in flight that are not overdue
+	grain  int64
+	state  *learn.State     // nil: nothing was reported
+	left   throttle.Instant // when the last call departed
+	due    throttle.Instant // nothing departs before it, by the rate of the state's plan
+	rate   float64          // grains per second; zero: any number
+}
+
+// requests is the unit in which each call costs one.
+const requests = "requests"
+
+// NewLedgers returns the ledgers of a lane with these limits; nil if there are none. If calls
+// wait for resets, exact ones are believed. If the lane learns, what is left of other units
+// bounds what departs, too.
+func NewLedgers(flights *flight.Table, limits []throttle.Limit, waits, learns bool) *Ledgers {
+	s := &Ledgers{flights: flights, waits: waits, learns: learns}
+	if waits {
+		s.find(requests)
+	}
+	if s.Configure(limits); len(s.all) == 0 {
+		return nil
+	}
+	return s
+}
+
+// Configure finds the limits in which calls are priced.
+func (s *Ledgers) Configure(limits []throttle.Limit) {
+	for i := range s.all {
+		s.all[i].limit = -1
+	}
+	for i, l := range slices.Backward(limits) {
+		if unit := cmp.Or(l.Unit, requests); unit != requests && s.learns {
+			if ledger := s.find(unit); ledger != nil {
+				ledger.limit = i
+			}
+		}
+	}
+}
+
+// find returns the ledger of a unit, and makes it if there is room; otherwise nil.
+func (s *Ledgers) find(unit string) *ledger {
+	i := slices.IndexFunc(s.all, func(l ledger) bool { return l.unit == unit })
+	if i < 0 && len(s.all) == flight.MaxBills {
+		return nil
+	}
+	if i < 0 {
+		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1})
+	}
+	return &s.all[i]
+}
+
+// cost returns what a call costs.
+func (l *ledger) cost(r throttle.Request) int64 {
+	switch {
+	case l.unit == requests:
+		return 1
+	case l.limit < 0:
+		return 0
+	}
+	return int64(max(0, r.Of(l.limit)))
+}
+
+// up returns a cost in grains, rounded up.
+func (l *ledger) up(cost int64) int64 { return (cost + l.grain - 1) / l.grain }
+
+// Refresh implements the veto of a gate.
+func (s *Ledgers) Refresh(now throttle.Instant) { s.flights.Waiting(now, s.lapsed) }
+
+// lapsed counts a call no longer that is overdue.
+func (s *Ledgers) lapsed(c *flight.Call) {
+	for i := range s.all {
+		s.all[i].spare(&c.Bills[i])
+		s.all[i].flying -= c.Bills[i].Cost
+	}
+}
+
+// spare notes that a call spent nothing, as far as is known.
+func (l *ledger) spare(b *flight.Bill) {
+	if l.state != nil && b.Cost > 0 {
+		n := b.Number / l.grain
+		l.state.Spared(n, max(n-(b.Number-b.Cost)/l.grain, 0))
+	}
+}
+
+// Ask implements the veto of a gate. A call that is held waits for an answer, at most until
+// an instant.
+func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
+	for i := range s.all {
+		l := &s.all[i]
+		cost := l.cost(t.Request)
+		if t.ID == 0 || l.state == nil || cost == 0 {
+			continue
+		}
+		if _, until := l.room(t.Now, cost); until > t.Now {
+			_, fewer := s.flights.Waiting(t.Now, s.lapsed)
+			f = throttle.Forecast{At: max(f.At, min(until, fewer)), Reason: throttle.ReasonConcurrency}
+		}
+		if at := l.paced(t.Now, cost); at > max(t.Now, f.At) {
+			f = throttle.Forecast{At: at, Reason: throttle.ReasonRate, Limit: learnedLimit}
+		}
+	}
+	s.held = s.held || f.At > t.Now
+	return f, nil
+}
+
+// room returns how many grains may depart before quotas are spent whose resets are waited for,
+// and until when a call of that cost is held.
+func (l *ledger) room(now throttle.Instant, cost int64) (n float64, until throttle.Instant) {
+	return l.state.Room(now, l.number/l.grain, l.up(l.flying), l.next(cost))
+}
+
+// next returns how many grains a call costs that departs next.
+func (l *ledger) next(cost int64) int64 { return l.up(l.number+cost) - l.number/l.grain }
+
+// paced returns the instant before which a call of that cost does not depart, by what is
+// learned of the quotas of a unit.
+func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
+	if l.limit < 0 {
+		return 0
+	}
+	p := l.state.PlanFor(now, l.number/l.grain, l.next(cost))
+	if l.rate = p.Rate; p.Asks {
+		p.Hold = max(p.Sure, l.left.Add(flight.Lease(0)))
+	}
+	return max(p.Hold, l.due)
+}
+
+// Board implements the veto of a gate.
+func (s *Ledgers) Board(t flight.Turn) throttle.Instant {
+	for i := range s.all {
+		l := &s.all[i]
+		cost := l.cost(t.Request)
+		l.calls++
+		l.number += cost
+		l.flying += cost
+		t.Call.Bills[i] = flight.Bill{Cost: cost, Number: l.number, Flying: l.flying}
+		if l.left = t.Now; l.rate > 0 {
+			took := float64(cost) / float64(l.grain) / l.rate
+			l.due = max(l.due, t.Now.Add(-slack)).Add(time.Duration(min(took, 3600) * 1e9))
+		}
+	}
+	return 0
+}
+
+// slack is how much later than due a call may depart without a delay for those behind it:
+// what a timer takes on a busy machine.
+const slack = 10 * time.Millisecond
+
+// Leave implements the veto of a gate.
+func (s *Ledgers) Leave(t flight.Turn) {
+	if t.Call != nil {
+		s.count(t.Call)
+	}
+}
+
+// Landed counts a call no longer as in flight. It reports whether a call was held since the
+// last one landed.
+func (s *Ledgers) Landed(c *flight.Call) (held bool) {
+	if s == nil {
+		return false
+	}
+	s.count(c)
+	held, s.held = s.held, false
+	return held
+}
+
+// count counts a call no longer as in flight. If its answer reported nothing, it has spent
+// nothing, as far as is known.
+func (s *Ledgers) count(c *flight.Call) {
+	for i := range s.all {
+		if c.Hangs {
+			return
+		}
+		l, b := &s.all[i], &c.Bills[i]
+		if l.flying -= b.Cost; !b.Read {
+			l.spare(b)
+		}
+	}
+}
+
+// Read takes in what an answer reports. It returns how long it is until the reset of a quota
+// that is spent, if it is waited for, and marks the quotas that calls are held to.
+func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
+	call := s.flights.Find(a.ID)
+	if call == nil { // it departed from another lane
+		call = &flight.Call{At: a.Departed, Hangs: true}
+	}
+	for i := range a.Quotas {
+		if s.waits && a.Quotas[i].HasReset {
+			s.find(cmp.Or(a.Quotas[i].Unit, requests))
+		}
+	}
+	for i := range s.all {
+		if l := &s.all[i]; l.limit >= 0 || !a.Refused {
+			wait = max(wait, l.read(now, call, &call.Bills[i], a, s.waits))
+		}
+	}
+	return wait
+}
+
+// read takes in what an answer reports of quotas in the ledger's unit.
+func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, a *Answer, waits bool) (wait time.Duration) {
+	var reported []*learn.Quota
+	var quotas []learn.Quota
+	for i := range a.Quotas {
+		if q := &a.Quotas[i]; cmp.Or(q.Unit, requests) == l.unit {
+			reported, quotas = append(reported, q), append(quotas, *q)
+		}
+	}
+	if len(quotas) == 0 {
+		return 0
+	}
+	if l.state == nil {
+		s := learn.New(learn.Setting{Waits: waits})
+		l.state, l.grain = &s, 1
+		if l.limit >= 0 {
+			l.grain = max(1, l.number/max(l.calls, 1)/perCall)
+		}
+	}
+	for i := range quotas {
+		q := &quotas[i]
+		q.Unit, q.Limit, q.Remaining = requests, q.Limit/float64(l.grain), math.Floor(q.Remaining/float64(l.grain))
+	}
+	number, answered := b.Number, l.number-l.flying
+	if number == 0 { // it departed from another lane, or before anything was counted
+		number, b.Flying = l.number, l.flying
+	} else if !c.Hangs {
+		answered += b.Cost
+	}
+	f := learn.Fact{
+		Departed: c.At, Landed: now, Ordinal: number / l.grain, Granted: l.number / l.grain, Answered: answered / l.grain,
+		Flying: int(l.up(b.Flying-b.Cost)) + 1, Waited: true, Refused: a.Refused, Quotas: quotas,
+	}
+	b.Read = true
+	l.state.Read(&f, f.Ordinal-(number-b.Cost)/l.grain, now)
+	for i := range quotas {
+		held, over := l.state.Awaits(now, &quotas[i])
+		if reported[i].Held = held; held && reported[i].Remaining < 1 {
+			wait = max(wait, over)
+		}
+	}
+	return wait
+}
+
+// perCall is how many grains a call costs that costs as much as usual.
+const perCall = 4
+
+// Room implements the veto of a gate.
+func (s *Ledgers) Room(now throttle.Instant, n int) int {
+	if l := &s.all[0]; l.state != nil && l.unit == requests {
+		free, _ := l.room(now, 1)
+		n = int(min(float64(n), free))
+	}
+	return n
+}
+
+// Forget forgets what was reported: calls go, and their answers report it anew.
+func (s *Ledgers) Forget() {
+	for i := range s.all {
+		s.all[i].state, s.all[i].due, s.all[i].rate = nil, 0, 0
+	}
+}
