@@ -24,19 +24,22 @@ type Ledgers struct {
 	held    bool // a call was held since the last one landed
 }
 
-// A ledger counts what departs in one unit. Its State counts in grains: a grain is what a
-// call usually costs, so that what the learner keeps in calls is right for any unit.
+// A ledger counts what departs in one unit.
 type ledger struct {
 	unit   string
-	limit  int   // place of the limit in which calls are priced; negative: they are not
-	calls  int64 // that departed
-	number int64 // cost of all that departed
-	flying int64 // cost of those in flight that are not overdue
-	grain  int64
+	limit  int              // place of the limit in which calls are priced; negative: they are not
+	burst  int64            // of that limit
+	heard  bool             // a call was answered, or is overdue
+	calls  int64            // that departed
+	number int64            // cost of all that departed
+	flying int64            // cost of those in flight that are not overdue
 	state  *learn.State     // nil: nothing was reported
 	left   throttle.Instant // when the last call departed
 	due    throttle.Instant // nothing departs before it, by the rate of the state's plan
-	rate   float64          // grains per second; zero: any number
+	rate   float64          // permits per second, by that plan; zero: any number
+
+	estimated, settled float64 // costs of the calls that were settled, smoothed
+	ratio              float64 // of those
 }
 
 // requests is the unit in which each call costs one.
@@ -64,7 +67,7 @@ func (s *Ledgers) Configure(limits []throttle.Limit) {
 	for i, l := range slices.Backward(limits) {
 		if unit := cmp.Or(l.Unit, requests); unit != requests && s.learns {
 			if ledger := s.find(unit); ledger != nil {
-				ledger.limit = i
+				ledger.limit, ledger.burst = i, int64(cmp.Or(l.Burst, l.Permits))
 			}
 		}
 	}
@@ -77,7 +80,7 @@ func (s *Ledgers) find(unit string) *ledger {
 		return nil
 	}
 	if i < 0 {
-		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1})
+		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1, ratio: 1})
 	}
 	return &s.all[i]
 }
@@ -90,11 +93,22 @@ func (l *ledger) cost(r throttle.Request) int64 {
 	case l.limit < 0:
 		return 0
 	}
-	return int64(max(0, r.Of(l.limit)))
+	return int64(math.Ceil(float64(max(0, r.Of(l.limit))) * l.ratio))
 }
 
-// up returns a cost in grains, rounded up.
-func (l *ledger) up(cost int64) int64 { return (cost + l.grain - 1) / l.grain }
+// Settle takes in what a call really cost in a unit. What others cost is estimated in the same
+// proportion.
+func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
+	for i := range s.all {
+		l := &s.all[i]
+		if l.unit != unit || l.limit < 0 || r.Of(l.limit) <= 0 {
+			continue
+		}
+		l.estimated += (float64(r.Of(l.limit)) - l.estimated) / 8 // as round trips are smoothed: RFC 6298, section 2
+		l.settled += (float64(actual.Of(l.limit)) - l.settled) / 8
+		l.ratio = l.settled / l.estimated
+	}
+}
 
 // Refresh implements the veto of a gate.
 func (s *Ledgers) Refresh(now throttle.Instant) { s.flights.Waiting(now, s.lapsed) }
@@ -109,9 +123,9 @@ func (s *Ledgers) lapsed(c *flight.Call) {
 
 // spare notes that a call spent nothing, as far as is known.
 func (l *ledger) spare(b *flight.Bill) {
+	l.heard = true
 	if l.state != nil && b.Cost > 0 {
-		n := b.Number / l.grain
-		l.state.Spared(n, max(n-(b.Number-b.Cost)/l.grain, 0))
+		l.state.Spared(b.Number, b.Cost)
 	}
 }
 
@@ -121,10 +135,10 @@ func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
 	for i := range s.all {
 		l := &s.all[i]
 		cost := l.cost(t.Request)
-		if t.ID == 0 || l.state == nil || cost == 0 {
+		if t.ID == 0 || cost == 0 {
 			continue
 		}
-		if _, until := l.room(t.Now, cost); until > t.Now {
+		if until := l.spent(t.Now, cost); until > t.Now {
 			_, fewer := s.flights.Waiting(t.Now, s.lapsed)
 			f = throttle.Forecast{At: max(f.At, min(until, fewer)), Reason: throttle.ReasonConcurrency}
 		}
@@ -136,22 +150,26 @@ func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
 	return f, nil
 }
 
-// room returns how many grains may depart before quotas are spent whose resets are waited for,
-// and until when a call of that cost is held.
-func (l *ledger) room(now throttle.Instant, cost int64) (n float64, until throttle.Instant) {
-	return l.state.Room(now, l.number/l.grain, l.up(l.flying), l.next(cost))
+// spent returns until when a call of that cost is held, unless an answer comes: what is left
+// is in flight, or is spent. Before the first answer that is the burst of the limit that is
+// configured.
+func (l *ledger) spent(now throttle.Instant, cost int64) (until throttle.Instant) {
+	switch {
+	case l.state != nil:
+		_, until = l.state.Room(now, l.number, l.flying, cost)
+	case l.limit >= 0 && !l.heard && l.number > 0 && l.number+cost > l.burst:
+		until = throttle.Never
+	}
+	return until
 }
-
-// next returns how many grains a call costs that departs next.
-func (l *ledger) next(cost int64) int64 { return l.up(l.number+cost) - l.number/l.grain }
 
 // paced returns the instant before which a call of that cost does not depart, by what is
 // learned of the quotas of a unit.
 func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
-	if l.limit < 0 {
+	if l.limit < 0 || l.state == nil {
 		return 0
 	}
-	p := l.state.PlanFor(now, l.number/l.grain, l.next(cost))
+	p := l.state.PlanFor(now, l.number, cost)
 	if l.rate = p.Rate; p.Asks {
 		p.Hold = max(p.Sure, l.left.Add(flight.Lease(0)))
 	}
@@ -168,7 +186,7 @@ func (s *Ledgers) Board(t flight.Turn) throttle.Instant {
 		l.flying += cost
 		t.Call.Bills[i] = flight.Bill{Cost: cost, Number: l.number, Flying: l.flying}
 		if l.left = t.Now; l.rate > 0 {
-			took := float64(cost) / float64(l.grain) / l.rate
+			took := float64(cost) / l.rate
 			l.due = max(l.due, t.Now.Add(-slack)).Add(time.Duration(min(took, 3600) * 1e9))
 		}
 	}
@@ -238,6 +256,7 @@ func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, a *A
 	for i := range a.Quotas {
 		if q := &a.Quotas[i]; cmp.Or(q.Unit, requests) == l.unit {
 			reported, quotas = append(reported, q), append(quotas, *q)
+			quotas[len(quotas)-1].Unit = requests
 		}
 	}
 	if len(quotas) == 0 {
@@ -245,15 +264,9 @@ func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, a *A
 	}
 	if l.state == nil {
 		s := learn.New(learn.Setting{Waits: waits})
-		l.state, l.grain = &s, 1
-		if l.limit >= 0 {
-			l.grain = max(1, l.number/max(l.calls, 1)/perCall)
-		}
+		l.state = &s
 	}
-	for i := range quotas {
-		q := &quotas[i]
-		q.Unit, q.Limit, q.Remaining = requests, q.Limit/float64(l.grain), math.Floor(q.Remaining/float64(l.grain))
-	}
+	l.state.Cost = float64(l.number) / float64(max(l.calls, 1))
 	number, answered := b.Number, l.number-l.flying
 	if number == 0 { // it departed from another lane, or before anything was counted
 		number, b.Flying = l.number, l.flying
@@ -261,11 +274,11 @@ func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, a *A
 		answered += b.Cost
 	}
 	f := learn.Fact{
-		Departed: c.At, Landed: now, Ordinal: number / l.grain, Granted: l.number / l.grain, Answered: answered / l.grain,
-		Flying: int(l.up(b.Flying-b.Cost)) + 1, Waited: true, Refused: a.Refused, Quotas: quotas,
+		Departed: c.At, Landed: now, Ordinal: number, Granted: l.number, Answered: answered,
+		Flying: int(b.Flying-b.Cost) + 1, Waited: true, Refused: a.Refused, Quotas: quotas,
 	}
 	b.Read = true
-	l.state.Read(&f, f.Ordinal-(number-b.Cost)/l.grain, now)
+	l.state.Read(&f, b.Cost, now)
 	for i := range quotas {
 		held, over := l.state.Awaits(now, &quotas[i])
 		if reported[i].Held = held; held && reported[i].Remaining < 1 {
@@ -275,13 +288,10 @@ func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, a *A
 	return wait
 }
 
-// perCall is how many grains a call costs that costs as much as usual.
-const perCall = 4
-
 // Room implements the veto of a gate.
 func (s *Ledgers) Room(now throttle.Instant, n int) int {
 	if l := &s.all[0]; l.state != nil && l.unit == requests {
-		free, _ := l.room(now, 1)
+		free, _ := l.state.Room(now, l.number, l.flying, 1)
 		n = int(min(float64(n), free))
 	}
 	return n

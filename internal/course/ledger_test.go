@@ -100,3 +100,58 @@ func TestLedgerHoldsToWhatIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// tokens is a lane's limit of tokens, so high that it holds nothing.
+func tokens() []throttle.Limit {
+	l := throttle.TokenBucket(1e6, time.Second, 1e6)
+	l.Unit = "tokens"
+	return []throttle.Limit{throttle.TokenBucket(1e6, time.Second, 1e6), l}
+}
+
+// left is a quota of 10,000 tokens with so many left.
+func left(n float64) learn.Quota {
+	return learn.Quota{Unit: "tokens", Limit: 10_000, Remaining: n, HasLimit: true, HasRemaining: true}
+}
+
+// What is left of tokens bounds calls by what they cost: 8,000 are left, and half of them are
+// kept for single calls until it is known how the quota rises.
+func TestLedgerHoldsToCosts(t *testing.T) {
+	for cost, want := range map[int]int{100: 40, 500: 8, 1000: 4, 3000: 1} {
+		b := bankOf(tokens(), false, true)
+		b.land(dawn, b.depart(dawn, 2000), left(8000))
+		if got := b.free(dawn.Add(time.Millisecond), cost); got != want {
+			t.Errorf("of calls that cost %d, %d may depart, want %d", cost, got, want)
+		}
+	}
+}
+
+// Calls are estimated in the proportion in which settled costs stand to estimates.
+func TestSettledCostsCorrectEstimates(t *testing.T) {
+	b := bankOf(tokens(), false, true)
+	b.land(dawn, b.depart(dawn, 2000), left(8000))
+	estimate := throttle.Request{N: 500}
+	b.Settle("requests", estimate, throttle.Request{N: 9}) // another unit
+	b.Settle("tokens", estimate, throttle.Request{N: 1000})
+	if got := b.free(dawn.Add(time.Millisecond), 500); got != 4 {
+		t.Errorf("after a call estimated at 500 cost 1000, %d of 500 may depart, want as many as of 1000, 4", got)
+	}
+}
+
+// Before any answer no more departs than the burst of the configured limit; a call that costs more
+// departs alone. A call that reports nothing ends that.
+func TestBurstBoundsCallsBeforeTheFirstAnswer(t *testing.T) {
+	b := bankOf(tokens(), false, true)
+	if got := b.free(dawn, 300_000); got != 3 {
+		t.Errorf("of calls that cost 300,000, %d may depart before any answer with a burst of a million, want 3", got)
+	}
+	b.land(dawn, 1)
+	if got := b.free(dawn, 300_000); got < 100 {
+		t.Errorf("%d may depart after an answer that reports nothing, want any number", got)
+	}
+	if b := bankOf(tokens(), false, true); b.free(dawn, 2_000_000) != 1 {
+		t.Error("a call that costs more than the burst does not depart alone")
+	}
+	if bankOf(tokens(), false, false) != nil && bankOf(nil, false, true).Ledgers != nil {
+		t.Error("a lane without priced calls that waits for no reset has ledgers")
+	}
+}

@@ -100,6 +100,15 @@ func (g *Gate) Spent(now throttle.Instant, a *course.Answer) (wait time.Duration
 	return g.ledgers.Read(now, a)
 }
 
+// Settled takes in what a call really cost in a unit.
+func (g *Gate) Settled(unit string, r, actual throttle.Request) {
+	if g.ledgers != nil {
+		g.flights.Lock()
+		g.ledgers.Settle(unit, r, actual)
+		g.flights.Unlock()
+	}
+}
+
 // now returns the present instant by the gate's clock.
 func (g *Gate) now() throttle.Instant {
 	return throttle.InstantOf(g.started).Add(time.Since(g.started))

@@ -202,8 +202,11 @@ func (l *Lane) Return(t *shaping.Turn) {
 // Charge charges a departure once more.
 func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 
-// Settle states what a departure should have been charged.
-func (l *Lane) Settle(d shaping.Departure, actual throttle.Request) { l.queue.Settle(d, actual) }
+// Settle states what a departure should have been charged, since its cost in a unit is known.
+func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
+	l.queue.Settle(d, actual)
+	l.gate.Settled(unit, d.Request, actual)
+}
 
 // Store returns how the lane's limits are shared through a store, as the
 // limiter told it last. It is nil if they are not shared.
