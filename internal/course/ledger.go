@@ -22,6 +22,7 @@ type Ledgers struct {
 	learns  bool
 	all     []ledger
 	held    bool // a call was held since the last one landed
+	quotas  []learn.Quota
 }
 
 // A ledger counts what departs in one unit.
@@ -242,50 +243,51 @@ func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 		}
 	}
 	for i := range s.all {
-		if l := &s.all[i]; l.limit >= 0 || !a.Refused {
-			wait = max(wait, l.read(now, call, &call.Bills[i], a, s.waits))
+		l := &s.all[i]
+		if l.limit < 0 && a.Refused {
+			continue
+		}
+		s.quotas = s.quotas[:0]
+		for k := range a.Quotas {
+			if q := &a.Quotas[k]; cmp.Or(q.Unit, requests) == l.unit {
+				s.quotas = append(s.quotas, *q)
+				s.quotas[len(s.quotas)-1].Unit = requests
+			}
+		}
+		if len(s.quotas) == 0 {
+			continue
+		}
+		if l.state == nil {
+			state := learn.New(learn.Setting{Waits: s.waits})
+			l.state = &state
+		}
+		l.read(now, call, &call.Bills[i], a.Refused, s.quotas)
+		for k, j := 0, 0; s.waits && k < len(a.Quotas); k++ {
+			if q := &a.Quotas[k]; cmp.Or(q.Unit, requests) == l.unit {
+				exact, reset := l.state.Awaits(now, &s.quotas[j])
+				if q.Held, j = exact, j+1; exact && q.Remaining < 1 {
+					wait = max(wait, reset)
+				}
+			}
 		}
 	}
 	return wait
 }
 
-// read takes in what an answer reports of quotas in the ledger's unit.
-func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, a *Answer, waits bool) (wait time.Duration) {
-	var reported []*learn.Quota
-	var quotas []learn.Quota
-	for i := range a.Quotas {
-		if q := &a.Quotas[i]; cmp.Or(q.Unit, requests) == l.unit {
-			reported, quotas = append(reported, q), append(quotas, *q)
-			quotas[len(quotas)-1].Unit = requests
-		}
-	}
-	if len(quotas) == 0 {
-		return 0
-	}
-	if l.state == nil {
-		s := learn.New(learn.Setting{Waits: waits})
-		l.state = &s
-	}
-	l.state.Cost = float64(l.number) / float64(max(l.calls, 1))
+// read takes in what the answer to a call reports of quotas in the ledger's unit.
+func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, refused bool, quotas []learn.Quota) {
 	number, answered := b.Number, l.number-l.flying
 	if number == 0 { // it departed from another lane, or before anything was counted
 		number, b.Flying = l.number, l.flying
 	} else if !c.Hangs {
 		answered += b.Cost
 	}
-	f := learn.Fact{
-		Departed: c.At, Landed: now, Ordinal: number, Granted: l.number, Answered: answered,
-		Flying: int(b.Flying-b.Cost) + 1, Waited: true, Refused: a.Refused, Quotas: quotas,
-	}
 	b.Read = true
-	l.state.Read(&f, b.Cost, now)
-	for i := range quotas {
-		held, over := l.state.Awaits(now, &quotas[i])
-		if reported[i].Held = held; held && reported[i].Remaining < 1 {
-			wait = max(wait, over)
-		}
-	}
-	return wait
+	l.state.Cost = float64(l.number) / float64(max(l.calls, 1))
+	l.state.Read(&learn.Fact{
+		Departed: c.At, Landed: now, Ordinal: number, Granted: l.number, Answered: answered,
+		Flying: int(b.Flying-b.Cost) + 1, Waited: true, Refused: refused, Quotas: quotas,
+	}, b.Cost, now)
 }
 
 // Room implements the veto of a gate.
