@@ -46,11 +46,14 @@ type ledger struct {
 // requests is the unit in which each call costs one.
 const requests = "requests"
 
-// NewLedgers returns the ledgers of a lane with these limits; nil if there are none. If calls
-// wait for resets, exact ones are believed. If the lane learns, what is left of other units
-// bounds what departs, too.
-func NewLedgers(flights *flight.Table, limits []throttle.Limit, waits, learns bool) *Ledgers {
-	s := &Ledgers{flights: flights, waits: waits, learns: learns}
+// NewLedgers returns the ledgers of a lane with these limits; nil if there are none. Calls are
+// in the table of the course, if there is one. If they wait for resets, exact ones are believed. If the lane learns, what
+// is left of other units bounds what departs, too.
+func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers {
+	s := &Ledgers{flights: c.Flights(), waits: waits, learns: learns}
+	if s.flights == nil {
+		s.flights = new(flight.Table)
+	}
 	if waits {
 		s.find(requests)
 	}
@@ -60,8 +63,21 @@ func NewLedgers(flights *flight.Table, limits []throttle.Limit, waits, learns bo
 	return s
 }
 
+// Flights returns the table of the calls. It has none if it is nil.
+func (s *Ledgers) Flights() *flight.Table {
+	if s == nil {
+		return nil
+	}
+	return s.flights
+}
+
 // Configure finds the limits in which calls are priced.
 func (s *Ledgers) Configure(limits []throttle.Limit) {
+	if s == nil {
+		return
+	}
+	s.flights.Lock()
+	defer s.flights.Unlock()
 	for i := range s.all {
 		s.all[i].limit = -1
 	}
@@ -100,6 +116,11 @@ func (l *ledger) cost(r throttle.Request) int64 {
 // Settle takes in what a call really cost in a unit. What others cost is estimated in the same
 // proportion.
 func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
+	if s == nil {
+		return
+	}
+	s.flights.Lock()
+	defer s.flights.Unlock()
 	for i := range s.all {
 		l := &s.all[i]
 		if l.unit != unit || l.limit < 0 || r.Of(l.limit) <= 0 {
@@ -233,6 +254,11 @@ func (s *Ledgers) count(c *flight.Call) {
 // Read takes in what an answer reports. It returns how long it is until the reset of a quota
 // that is spent, if it is waited for, and marks the quotas that calls are held to.
 func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
+	if s == nil || len(a.Quotas) == 0 {
+		return 0
+	}
+	s.flights.Lock()
+	defer s.flights.Unlock()
 	call := s.flights.Find(a.ID)
 	if call == nil { // it departed from another lane
 		call = &flight.Call{At: a.Departed, Hangs: true}
@@ -299,8 +325,12 @@ func (s *Ledgers) Room(now throttle.Instant, n int) int {
 	return n
 }
 
-// Forget forgets what was reported: calls go, and their answers report it anew.
+// Forget forgets what was reported: calls go, and their answers report it anew. The caller holds
+// the lock.
 func (s *Ledgers) Forget() {
+	if s == nil {
+		return
+	}
 	for i := range s.all {
 		s.all[i].state, s.all[i].due, s.all[i].rate = nil, 0, 0
 	}

@@ -13,14 +13,13 @@ import (
 // A bank is the ledgers of a lane, and the calls that depart from it.
 type bank struct {
 	*course.Ledgers
-	flights flight.Table
+	flights *flight.Table
 	ids     uint64
 }
 
 func bankOf(limits []throttle.Limit, waits, learns bool) *bank {
-	b := new(bank)
-	b.Ledgers = course.NewLedgers(&b.flights, limits, waits, learns)
-	return b
+	s := course.NewLedgers(nil, limits, waits, learns)
+	return &bank{Ledgers: s, flights: s.Flights()}
 }
 
 // turn returns a call that costs so much.

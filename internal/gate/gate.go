@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -54,11 +55,11 @@ func (quiet) Board(flight.Turn) throttle.Instant { return 0 }
 func (quiet) Leave(flight.Turn)                  {}
 func (quiet) Room(_ throttle.Instant, n int) int { return n }
 
-// NewGate returns the gate in front of a limiter. If the course is nil, the
-// lane does not learn. The lane's callers wait through pauses of up to maxPause.
-func NewGate(limiter throttle.Limiter, c *course.Course, maxPause time.Duration) *Gate {
-	g := &Gate{Limiter: limiter, course: c, started: time.Now()}
-	if g.flights = c.Flights(); g.flights == nil {
+// NewGate returns the gate in front of a limiter. If the course is nil, the lane does not
+// learn. If the ledgers are nil, no quota holds its calls. The lane's callers wait through pauses of up to maxPause.
+func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxPause time.Duration) *Gate {
+	g := &Gate{Limiter: limiter, course: c, ledgers: s, started: time.Now()}
+	if g.flights = cmp.Or(c.Flights(), s.Flights()); g.flights == nil {
 		g.flights = new(flight.Table)
 	}
 	g.pause = pause{flights: g.flights, longest: maxPause + pauseLag}
@@ -80,33 +81,6 @@ func (g *Gate) list() {
 		g.vetoes = append(g.vetoes, g.course)
 	}
 	g.asks = g.bound.holds() || g.ledgers != nil
-}
-
-// Keep makes the gate hold calls to what answers report of quotas: see [course.NewLedgers].
-// It is called before the first Take.
-func (g *Gate) Keep(limits []throttle.Limit, waits, learns bool) {
-	g.ledgers = course.NewLedgers(g.flights, limits, waits, learns)
-	g.list()
-}
-
-// Spent takes in what an answer reports of quotas. It returns how long it is until the reset
-// of one that is spent, if that is waited for.
-func (g *Gate) Spent(now throttle.Instant, a *course.Answer) (wait time.Duration) {
-	if g.ledgers == nil || len(a.Quotas) == 0 {
-		return 0
-	}
-	g.flights.Lock()
-	defer g.flights.Unlock()
-	return g.ledgers.Read(now, a)
-}
-
-// Settled takes in what a call really cost in a unit.
-func (g *Gate) Settled(unit string, r, actual throttle.Request) {
-	if g.ledgers != nil {
-		g.flights.Lock()
-		g.ledgers.Settle(unit, r, actual)
-		g.flights.Unlock()
-	}
 }
 
 // now returns the present instant by the gate's clock.
@@ -253,22 +227,13 @@ func (g *Gate) room(now throttle.Instant, n int) int {
 // last; nil: they are not.
 func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }
 
-// Seen returns the state of the flights, for a call that departs; zero: the lane does
-// not learn.
-func (g *Gate) Seen() flight.Seen { return g.course.Look() }
-
-// Refused lets the lane learn from a refusal. The refused call has not landed yet.
-func (g *Gate) Refused(ctx context.Context, now throttle.Instant, a *course.Answer) {
-	g.course.Refused(ctx, now, a)
-}
-
-// LandedSilently counts out a call that teaches nothing and for whose end nobody waits, as
-// most calls are. It reads no clock. It returns false for others, and does nothing then.
+// LandedSilently counts out a call that teaches nothing, and for whose end no call waits. Most
+// calls are such. It reads no clock. It returns false for others, and does nothing then.
 func (g *Gate) LandedSilently(a *course.Answer) bool {
 	return !g.pause.shut.Load() && g.flights.Kept() == 0 && g.course.LandedSilently(a)
 }
 
-// Landed says that a call waits for its answer no longer, and what that was.
+// Landed takes in the answer to a call, or that there will be none.
 func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
 	room := g.course.Landed(ctx, now, a) || g.pause.shut.Load()
 	if !room && g.flights.Kept() == 0 {
@@ -308,9 +273,7 @@ func (g *Gate) resume() {
 	g.flights.Lock()
 	defer g.flights.Unlock()
 	g.pause.closedTo = 0
-	if g.ledgers != nil {
-		g.ledgers.Forget()
-	}
+	g.ledgers.Forget()
 }
 
 // Tune implements [throttle.Limiter].
@@ -322,11 +285,6 @@ func (g *Gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		return err
 	}
 	g.course.Configure(now, limits)
-	if g.ledgers != nil {
-		g.flights.Lock()
-		g.ledgers.Configure(limits)
-		g.flights.Unlock()
-	}
 	return nil
 }
 

@@ -14,9 +14,14 @@ import (
 // than a call that hangs is counted.
 func TestQuotaHoldsWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := lineOf(t, func(g *Gate) { g.Keep(nil, true, false) })
+		limiter, err := throttle.Local{}.Limiter("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := course.NewLedgers(nil, nil, true, false)
+		l := lineFor(t, NewGate(limiter, nil, s, time.Minute), func(*Gate) {})
 		id := l.want(0)
-		l.Spent(l.Now(), &course.Answer{ID: id, Quotas: []learn.Quota{{Limit: 10, Remaining: 2, Reset: time.Minute, HasLimit: true, HasRemaining: true, HasReset: true}}})
+		s.Read(l.Now(), &course.Answer{ID: id, Quotas: []learn.Quota{{Limit: 10, Remaining: 2, Reset: time.Minute, HasLimit: true, HasRemaining: true, HasReset: true}}})
 		l.land(id, true)
 		id = l.want(0)
 		l.want(0)

@@ -23,7 +23,7 @@ func gateOf(t testing.TB, maxPause time.Duration, limits ...throttle.Limit) *Gat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewGate(limiter, nil, maxPause)
+	return NewGate(limiter, nil, nil, maxPause)
 }
 
 // dawn is when the histories begin.
@@ -160,7 +160,7 @@ func (l *fakeLimiter) Forecast(throttle.Instant, throttle.Request) throttle.Fore
 func gateOfFakes(log *[]string) (*Gate, *fakeLimiter, [3]*fake) {
 	limiter := &fakeLimiter{log: log, at: dawn}
 	vetoes := [3]*fake{{name: "a", log: log}, {name: "b", log: log}, {name: "c", log: log}}
-	g := NewGate(limiter, nil, time.Minute)
+	g := NewGate(limiter, nil, nil, time.Minute)
 	g.asks, g.vetoes = true, []veto{vetoes[0], vetoes[1], vetoes[2]}
 	return g, limiter, vetoes
 }
@@ -252,7 +252,7 @@ func TestPermitsGoBackIfOthersDepartMeanwhile(t *testing.T) {
 	var log []string
 	limiter := &fakeLimiter{log: &log, at: dawn}
 	c := course.NewCourse(learn.Setting{}, nil) // one call at first
-	g := NewGate(limiter, c, time.Minute)
+	g := NewGate(limiter, c, nil, time.Minute)
 	limiter.meanwhile = func() {
 		limiter.meanwhile = nil
 		c.Depart(dawn)
@@ -314,9 +314,9 @@ func TestVetoesStandInOneOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Minute)
+	c := course.NewCourse(learn.Setting{}, nil)
+	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
 	g.Bind(1, nil)
-	g.Keep(nil, true, false)
 	var got []string
 	for _, v := range g.vetoes {
 		got = append(got, reflect.TypeOf(v).Elem().Name())
@@ -334,9 +334,9 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	slots := &fakeSlots{most: 5}
-	g := NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Minute)
+	c := course.NewCourse(learn.Setting{}, nil)
+	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
 	g.Bind(6, slots)
-	g.Keep(nil, true, false)
 	var wg sync.WaitGroup
 	var departed, now atomic.Int64
 	now.Store(int64(dawn))
@@ -353,13 +353,13 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 				if n := slots.aboard.Load(); n > 5 {
 					t.Errorf("%d in flight, want 5 at most", n)
 				}
-				a := course.Answer{ID: r.ID, Seen: g.Seen(), Departed: now, Others: i%3 == 0}
+				a := course.Answer{ID: r.ID, Seen: c.Look(), Departed: now, Others: i%3 == 0}
 				switch i % 7 {
 				case 0:
 					g.Refund(now, at, r)
 					continue
 				case 1:
-					g.Refused(t.Context(), now, &a)
+					c.Observe(t.Context(), now, &a)
 					g.CloseTo(now.Add(time.Millisecond))
 				default:
 					a.Served = true

@@ -23,9 +23,9 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	moved := l.closes(now, told)
 	a.Refused, a.Until = true, fact.Until
 	if !l.shared {
-		l.gate.Spent(now, a)
+		l.ledgers.Read(now, a)
 	}
-	l.gate.Refused(ctx, now, a)
+	l.course.Observe(ctx, now, a)
 	l.queue.Reconcile(fact)
 	if moved {
 		l.logClosed(told, "weir: lane closed: the server asked for a long pause")
@@ -41,7 +41,7 @@ func (l *Lane) spent(a *Answer) {
 		return
 	}
 	now := l.queue.Now()
-	told := l.gate.Spent(now, a)
+	told := l.ledgers.Read(now, a)
 	if told == 0 {
 		return
 	}
