@@ -94,7 +94,7 @@ func (c *call) tellBucket(l *lane.Lane, quotas []headers.Quota) {
 	if len(quotas) > 0 {
 		a := c.answer(l, quotas)
 		a.Served = true
-		l.Told(c.ctx, &a)
+		l.Reported(c.ctx, &a)
 	}
 }
 

@@ -61,7 +61,7 @@ func (a *attempt) settle(unit string, cost int) error {
 			charged.Each[i] = max(n, a.departure.Request.Of(i))
 		}
 	}
-	l.Settle(a.departure, charged)
+	l.Settle(a.departure, unit, charged)
 	a.departure.Request, a.settled = actual, append(a.settled, unit)
 	return nil
 }

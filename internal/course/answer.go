@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Answer is what came of a call that departed.
+// An Answer is the outcome of a call that departed.
 type Answer struct {
 	ID       uint64      // of the call
 	Seen     flight.Seen // state of the flights when the call departed
@@ -19,37 +19,30 @@ type Answer struct {
 	Others   bool          // stand in line
 	Served   bool
 	Refused  bool             // for want of quota; if it was neither served nor refused, it teaches nothing
-	Until    throttle.Instant // of a refusal, when its pause ends; zero: no time was told
-	Quotas   []learn.Quota    // that the answer told; not kept
+	Until    throttle.Instant // end of the pause that a refusal asks for; zero: it asks for none
+	Quotas   []learn.Quota    // that the answer reports; not kept
 }
 
 // waited reports whether the call stood in line for longer than a while, or others do.
 func (a *Answer) waited(while time.Duration) bool { return a.Stood > while || a.Others }
 
-// Refused takes in the refusal of a call. Landed is told of the same call
-// afterwards.
-func (c *Course) Refused(ctx context.Context, now throttle.Instant, a *Answer) {
-	if c != nil {
-		c.observe(ctx, now, a)
-	}
-}
-
-// Told takes in what an answer tells of quotas, of a call that has not passed.
-func (c *Course) Told(ctx context.Context, now throttle.Instant, a *Answer) {
+// Observe takes in an answer of a call that stays in flight, or that departed from another
+// lane: a refusal, before Landed, or what is reported of a quota that others share.
+func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	if c != nil {
 		c.observe(ctx, now, a)
 	}
 }
 
 // Landed takes in an answer that is no refusal, or that there will be none. It
-// reports whether others may be let go now who could not before.
+// reports whether calls may depart now that could not before.
 func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
 	switch {
 	case c == nil:
 		return false
 	case c.steers.Load() || len(a.Quotas) > 0:
 		if a.waited(0) {
-			c.news.Store(int64(now))
+			c.moved.Store(int64(now))
 		}
 		c.observe(ctx, now, a) // a call flies until its answer is known
 		c.down(a)
@@ -58,7 +51,7 @@ func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (r
 	c.down(a)
 	most := c.most.Load()
 	if most > 0 && a.waited(0) {
-		c.news.Store(int64(now))
+		c.moved.Store(int64(now))
 		if a.Served {
 			c.observe(ctx, now, a)
 		}
@@ -97,16 +90,16 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 		return
 	}
 	c.mu.Lock()
-	f, unheard := c.fact(now, a)
+	f, first := c.fact(now, a)
 	switch {
 	case !a.Served && !a.Refused:
-		if unheard && c.begun {
+		if first && c.begun {
 			c.state.Untold(f.Ordinal)
 		}
 	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
 		c.begin(&f)
 		*c.state = learn.Observe(*c.state, &f, now)
-	default: // nobody needs a state yet: only how fast calls leave is noted
+	default: // no state is needed yet: only the pace of departures is noted
 		c.mark(&f)
 	}
 	if c.begun {
@@ -114,8 +107,8 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	}
 	n := c.changed(now)
 	c.mu.Unlock()
-	if (n.Event || n.Line) && c.tell != nil {
-		c.tell.Learned(ctx, n)
+	if (n.Event || n.Line) && c.reports != nil {
+		c.reports.Learned(ctx, n)
 	}
 }
 
@@ -156,7 +149,7 @@ func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, first bool
 	return f, first
 }
 
-// mark notes the departures that tell how fast calls leave.
+// mark notes the departures that show the pace of the lane.
 func (c *Course) mark(f *learn.Fact) {
 	m := learn.Mark{Ordinal: f.Ordinal, At: f.Departed}
 	if c.first.Ordinal == 0 {

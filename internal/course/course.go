@@ -16,18 +16,18 @@ import (
 //
 // At first, a departure costs one compare-and-swap. The calls in flight grow
 // from one, by one for each answer that came while others waited. From the
-// first refusal on, or the first quota that is told, the learner's plan decides
+// first refusal on, or the first quota that is reported, the learner's plan decides
 // under a lock.
 //
-// A nil Course learns nothing and holds nobody. A Course is safe for concurrent use.
+// A nil Course learns nothing and holds no call. A Course is safe for concurrent use.
 type Course struct {
 	setting learn.Setting
-	tell    Teller // nil: nobody is told
+	reports Reporter // nil: there is none
 
 	flights *flight.Table
 
 	most   atomic.Int64 // most calls in flight until the plan decides; zero: any number
-	news   atomic.Int64 // Instant at which most grew, a call landed, or the first one departed
+	moved  atomic.Int64 // Instant at which most grew, a call landed, or the first one departed
 	steers atomic.Bool  // the plan decides
 
 	mu       *sync.Mutex // of the flights
@@ -41,8 +41,8 @@ type Course struct {
 	left     throttle.Instant // when the last call departed while the plan decides
 	heldTo   throttle.Instant // until when calls are held, but for the pace; Never: until one lands; zero: they are not
 	opened   throttle.Instant // since when they are not
-	told     learn.Known      // in the last event
-	toldAt   throttle.Instant // when that was
+	event    learn.Known      // in the last event
+	eventAt  throttle.Instant // when that was
 	logged   learn.Known      // in the last line of log
 	standing learn.Known      // the estimate that has stood since stands
 	stands   throttle.Instant
@@ -52,16 +52,15 @@ type Course struct {
 // unlearned is the state of a course that has none. It is never written.
 var unlearned learn.State
 
-// A Teller receives reports of the estimate. It is called without a lock.
-type Teller interface {
+// A Reporter receives reports of the estimate. It is called without a lock.
+type Reporter interface {
 	Learned(context.Context, Report)
 }
 
-// NewCourse returns the course of a lane of which nothing is known. If tell is
-// nil, nobody is told.
-func NewCourse(set learn.Setting, tell Teller) *Course {
+// NewCourse returns the course of a lane of which nothing is known. The reporter may be nil.
+func NewCourse(set learn.Setting, r Reporter) *Course {
 	flights := new(flight.Table)
-	c := &Course{setting: set, tell: tell, flights: flights, mu: &flights.Mutex}
+	c := &Course{setting: set, reports: r, flights: flights, mu: &flights.Mutex}
 	c.reset()
 	return c
 }
@@ -70,7 +69,7 @@ func NewCourse(set learn.Setting, tell Teller) *Course {
 func (c *Course) reset() {
 	c.begun, c.state, c.pace, c.plan = false, &unlearned, nil, learn.Plan{}
 	c.heldTo, c.opened = 0, 0
-	c.told, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
+	c.event, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
 	c.forgot = c.Look().Ordinal() // what flies is known by how the flights stood as it left
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
 	c.steers.Store(false)
@@ -98,8 +97,7 @@ func (c *Course) Forget() {
 	c.reset()
 }
 
-// Configure tells the course which limits are configured from now on. Spread
-// stays as it was.
+// Configure replaces the configured limits. Spread stays as it was.
 func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 	if c == nil {
 		return
@@ -129,7 +127,7 @@ func (c *Course) unbind() {
 	c.state.Cap = max(c.state.Cap, float64(c.Look().Flying()))
 }
 
-// Follow tells the course of a new sub-lane how fast calls leave its lane. The
+// Follow gives the course of a new sub-lane the pace at which calls leave its lane. The
 // sub-lane is made for a refusal, and a share of those calls was refused.
 func (c *Course) Follow(of *Course) {
 	if c == nil || of == nil {

@@ -36,7 +36,7 @@ func rideOf(t *testing.T, set learn.Setting) *ride {
 		t.Fatal(err)
 	}
 	c := course.NewCourse(set, nil)
-	return &ride{T: t, Course: c, gate: gate.NewGate(limiter, c, time.Hour)}
+	return &ride{T: t, Course: c, gate: gate.NewGate(limiter, c, nil, time.Hour)}
 }
 
 // depart lets one call go, and returns what is known of it; ok is false if it is
@@ -128,7 +128,7 @@ func TestToldTimeIsObeyed(t *testing.T) {
 		flying := r.burst(dawn)
 		a := flying[0]
 		a.Served, a.Refused, a.Until = false, true, dawn.Add(2*time.Second)
-		r.Refused(r.Context(), dawn+1, &a)
+		r.Observe(r.Context(), dawn+1, &a)
 		for i := range flying {
 			flying[i].Served = false
 			r.Landed(r.Context(), dawn+1, &flying[i])
@@ -152,7 +152,7 @@ func TestForgetAndResumeLetGo(t *testing.T) {
 		r := rideOf(t, learn.Setting{})
 		a, _ := r.depart(dawn)
 		a.Served, a.Refused, a.Until = false, true, dawn.Add(time.Hour)
-		r.Refused(r.Context(), dawn+1, &a)
+		r.Observe(r.Context(), dawn+1, &a)
 		a.Refused = false
 		r.Landed(r.Context(), dawn+1, &a)
 		open(r)
@@ -178,7 +178,7 @@ func TestCourseIsSafeForConcurrentUse(t *testing.T) {
 				if !a.Served {
 					refused := a
 					refused.Refused = true
-					r.Refused(r.Context(), now, &refused)
+					r.Observe(r.Context(), now, &refused)
 				}
 				r.Landed(r.Context(), now, &a)
 			}
@@ -196,12 +196,13 @@ func TestCourseIsSafeForConcurrentUse(t *testing.T) {
 // What nobody waits for and nobody refused costs no allocation.
 func BenchmarkCourse(b *testing.B) {
 	limiter, _ := throttle.Local{}.Limiter("")
-	g := gate.NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Hour)
+	c := course.NewCourse(learn.Setting{}, nil)
+	g := gate.NewGate(limiter, c, nil, time.Hour)
 	b.ReportAllocs()
 	for i := range uint64(b.N) {
 		now := dawn + throttle.Instant(i)*1000
 		_, _ = g.Take(now, throttle.Request{N: 1, ID: i + 1})
-		a := course.Answer{ID: i + 1, Seen: g.Seen(), Departed: now, Served: true}
+		a := course.Answer{ID: i + 1, Seen: c.Look(), Departed: now, Served: true}
 		g.Landed(b.Context(), now, &a)
 	}
 }

@@ -371,8 +371,8 @@ func (c *Course) Apply(told []byte, ordinal int64, at throttle.Instant) {
 	now := at.Add(-c.fleet.view.ClockOffset)
 	n := c.changed(now)
 	c.mu.Unlock()
-	if (n.Event || n.Line) && c.tell != nil {
-		c.tell.Learned(context.Background(), n)
+	if (n.Event || n.Line) && c.reports != nil {
+		c.reports.Learned(context.Background(), n)
 	}
 }
 

@@ -25,8 +25,8 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	}
 	c.begun, c.state = true, &s
 	c.replan(now)
-	c.told = c.state.Known(c.plan)
-	c.logged = c.told
+	c.event = c.state.Known(c.plan)
+	c.logged = c.event
 }
 
 // Export returns what was learned, for a later course. It returns false if
@@ -81,8 +81,8 @@ func (c *Course) changed(now throttle.Instant) (r Report) {
 	if k.Probing = false; k == (learn.Known{}) { // a probe is not reported
 		return Report{}
 	}
-	if r.Known = k; now.Sub(c.toldAt) >= tellEvery && !near(k, c.told, 0.1) {
-		r.Event, c.told, c.toldAt = true, k, now
+	if r.Known = k; now.Sub(c.eventAt) >= eventEvery && !near(k, c.event, 0.1) {
+		r.Event, c.event, c.eventAt = true, k, now
 	}
 	if !near(k, c.standing, standingWithin) || !c.state.Narrow(k) {
 		c.standing, c.stands = k, now
@@ -107,6 +107,6 @@ const (
 	logChange      = 0.25
 )
 
-// tellEvery is the shortest time between two events of one lane. A limit that
-// changes is news, but the steps of a search are not.
-const tellEvery = 5 * time.Second
+// eventEvery is the shortest time between two events of one lane. The steps of a search
+// come more often.
+const eventEvery = 5 * time.Second

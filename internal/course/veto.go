@@ -14,7 +14,7 @@ const (
 	// answered. A vendor refuses faster than it serves, and a slow vendor must not
 	// be asked one call at a time.
 	patience = 100 * time.Millisecond
-	// sample is how many departures lie between two that are timed while nobody
+	// sample is how many departures lie between two that are timed while no call
 	// waits.
 	sample = 8
 )
@@ -40,7 +40,7 @@ func (c *Course) Depart(now throttle.Instant) bool {
 	most := c.most.Load()
 	v, ok := c.flights.Depart(most)
 	if ok && most > 0 && v.Flying() == 1 {
-		c.news.Store(int64(now))
+		c.moved.Store(int64(now))
 	}
 	return ok
 }
@@ -88,7 +88,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 	at := t.Charged
 	if c.pace != nil {
 		since := t.Since
-		if c.setting.Configured > 0 { // otherwise the limiter holds nobody, and answers now
+		if c.setting.Configured > 0 { // otherwise the limiter holds no call, and returns now
 			since = max(since, at)
 		}
 		if paced, err := c.pace.Take(t.Now, throttle.Request{N: 1, Since: since}); err == nil {
@@ -101,7 +101,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 	}
 	c.left = t.Now
 	if t.Call.Seen.Flying() == 1 {
-		c.news.Store(int64(t.Now))
+		c.moved.Store(int64(t.Now))
 	}
 	if c.plan.Told {
 		c.replan(t.Now)
@@ -140,7 +140,7 @@ const learnedLimit = "learned"
 
 // retries returns when more calls are let go though no answer came.
 func (c *Course) retries() throttle.Instant {
-	return throttle.Instant(c.news.Load()).Add(patience)
+	return throttle.Instant(c.moved.Load()).Add(patience)
 }
 
 // silent reports whether no answer came for a while.
@@ -153,7 +153,7 @@ func (c *Course) raise(now throttle.Instant) {
 	} else {
 		c.state.Hurry()
 	}
-	c.news.Store(int64(now))
+	c.moved.Store(int64(now))
 	c.replan(now)
 }
 
@@ -195,8 +195,7 @@ func (c *Course) held(t flight.Turn) throttle.Instant {
 	return due
 }
 
-// hold returns the instant before which nobody departs. An answer is not waited
-// for without end.
+// hold returns the instant before which no call departs. The wait for an answer has an end.
 func (c *Course) hold() throttle.Instant {
 	hold := c.plan.Hold
 	if c.plan.Asks {
@@ -226,7 +225,7 @@ func (c *Course) crowded(now throttle.Instant) throttle.Instant {
 		case c.state.Mode != learn.Trial:
 			return throttle.Never
 		}
-		// Nobody knows yet that calls in flight count: a call that takes much
+		// It is not known yet whether calls in flight count: a call that takes much
 		// longer than others must not stop them.
 		lease = flight.Lease(time.Duration(1e9 * c.state.RTT))
 	}

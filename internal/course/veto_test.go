@@ -48,7 +48,7 @@ func TestCallsHeldForAnAnswerAreNotLate(t *testing.T) {
 	refused, _ := leave()
 	now = now.Add(5 * time.Millisecond)
 	refused.Served, refused.Refused = false, true
-	r.Refused(t.Context(), now, &refused)
+	r.Observe(t.Context(), now, &refused)
 	refused.Refused = false
 	r.Landed(t.Context(), now, &refused)
 	var probe course.Answer

@@ -44,18 +44,29 @@ type Call struct {
 	Seen  Seen             // for the learner; zero: it does not count there
 	Given int64            // its ordinal in the store of a fleet; zero: it has none
 	Probe uint64           // the closing of the gate after which it departed; zero: none
+	Bills [MaxBills]Bill   // of the units in which quotas are reported
+	Hangs bool             // it is overdue, and counted no longer
 
-	hangs      bool // it is overdue
 	prev, next *Call
 }
 
-// A Turn is a call that asks to depart, departs, or does not depart after all. It is
-// passed in registers.
+// MaxBills is the most units in which the calls of a lane are counted.
+const MaxBills = 3
+
+// A Bill is what a call costs in one unit.
+type Bill struct {
+	Cost   int64
+	Number int64 // cost of all that had departed, with this call
+	Flying int64 // cost of those in flight, with this call
+	Read   bool  // its answer reported a quota in the unit
+}
+
+// A Turn is a call that asks to depart, departs, or does not depart after all. Its Since
+// is the instant since when it may be charged. With an ID of zero, it is no call in flight.
 type Turn struct {
+	throttle.Request
 	Now     throttle.Instant
-	Since   throttle.Instant // since when it may be charged
 	Charged throttle.Instant // when its permits were charged; not after Now; zero: it asks
-	ID      uint64           // zero: it is no call in flight
 	Call    *Call            // nil: it has no entry
 }
 
@@ -187,7 +198,7 @@ func (t *Table) Leave(id uint64) Call {
 	}
 	delete(t.calls, id)
 	t.kept.Add(-1)
-	if !c.hangs {
+	if !c.Hangs {
 		t.waiting--
 	}
 	if t.fresh == c {
@@ -210,15 +221,17 @@ func (t *Table) Leave(id uint64) Call {
 
 // Waiting returns how many calls have an entry and are not overdue, by how long
 // answers take here. If there are any, there will be one fewer at an instant though no
-// answer comes; otherwise that is [throttle.Never].
-func (t *Table) Waiting(now throttle.Instant) (n int, fewer throttle.Instant) {
+// answer comes; otherwise that is [throttle.Never]. Lapsed is called for each call that
+// has become overdue.
+func (t *Table) Waiting(now throttle.Instant, lapsed func(*Call)) (n int, fewer throttle.Instant) {
 	lease := Lease(t.usual)
 	for ; t.fresh != nil; t.fresh = t.fresh.next {
 		if over := t.fresh.At.Add(lease); over > now {
 			return t.waiting, over
 		}
-		t.fresh.hangs = true
+		t.fresh.Hangs = true
 		t.waiting--
+		lapsed(t.fresh)
 	}
 	return 0, throttle.Never
 }

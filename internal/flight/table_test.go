@@ -33,14 +33,14 @@ func TestHungCallsAreCountedForALease(t *testing.T) {
 		f.Land(now.Add(took), 9) // a stranger
 		want := func(at throttle.Instant, n int, fewer throttle.Instant) {
 			t.Helper()
-			if got, next := f.Waiting(at); got != n || next != fewer {
+			if got, next := f.Waiting(at, func(*Call) {}); got != n || next != fewer {
 				t.Errorf("answers of %v: Waiting(%v) = %d, %v, want %d, %v", took, at.Sub(now), got, next.Sub(now), n, fewer.Sub(now))
 			}
 		}
 		want(now.Add(lease-1), 2, now.Add(lease))
 		want(now.Add(lease), 1, now.Add(lease+2))
 		f.Land(now.Add(lease), 2) // it had hung
-		if n, _ := f.Waiting(now.Add(lease)); n != 1 {
+		if n, _ := f.Waiting(now.Add(lease), func(*Call) {}); n != 1 {
 			t.Errorf("answers of %v: %d are counted once the first has answered late, want 1", took, n)
 		}
 		want(now.Add(time.Hour), 0, throttle.Never)
@@ -59,7 +59,7 @@ func TestEntriesStandInTheOrderOfDepartures(t *testing.T) {
 	f.Board(dawn, 1)
 	f.Board(dawn-5, 2)
 	f.Board(dawn+5, 3)
-	if n, fewer := f.Waiting(dawn.Add(time.Second)); n != 1 || fewer != dawn.Add(time.Second)+5 {
+	if n, fewer := f.Waiting(dawn.Add(time.Second), func(*Call) {}); n != 1 || fewer != dawn.Add(time.Second)+5 {
 		t.Errorf("%d are counted until %v, want the last alone", n, fewer.Sub(dawn))
 	}
 	if last := f.Last(); last.ID != 3 || last.At != dawn+5 {
@@ -67,7 +67,7 @@ func TestEntriesStandInTheOrderOfDepartures(t *testing.T) {
 	}
 	f.Land(dawn.Add(time.Second), 2)
 	f.Land(dawn.Add(time.Second), 3)
-	if n, _ := f.Waiting(dawn.Add(time.Second)); n != 0 {
+	if n, _ := f.Waiting(dawn.Add(time.Second), func(*Call) {}); n != 0 {
 		t.Errorf("%d are counted, want none", n)
 	}
 	if last := f.Last(); last.ID != 1 {
@@ -81,7 +81,7 @@ func TestWaitingGoesOnWithTheNextCall(t *testing.T) {
 	f.Board(dawn, 1)
 	f.Board(dawn+5, 2)
 	f.Land(dawn+9, 1)
-	if n, fewer := f.Waiting(dawn + 9); n != 1 || fewer != dawn.Add(time.Second)+5 {
+	if n, fewer := f.Waiting(dawn+9, func(*Call) {}); n != 1 || fewer != dawn.Add(time.Second)+5 {
 		t.Errorf("Waiting = %d, %v, want 1, 1s and 5ns", n, fewer.Sub(dawn))
 	}
 }
@@ -94,14 +94,14 @@ func TestCallThatLeavesTwiceIsCountedOnce(t *testing.T) {
 	f.Leave(7)
 	f.Board(dawn, 7)
 	f.Board(dawn, 7)
-	if n, _ := f.Waiting(dawn); n != 1 || f.Kept() != 1 {
+	if n, _ := f.Waiting(dawn, func(*Call) {}); n != 1 || f.Kept() != 1 {
 		t.Errorf("%d in flight, %d entries, want 1", n, f.Kept())
 	}
 	now := dawn.Add(2 * time.Second) // it hangs
-	f.Waiting(now)
+	f.Waiting(now, func(*Call) {})
 	f.Land(now, 7)
 	f.Board(now, 8)
-	if n, _ := f.Waiting(now); n != 1 {
+	if n, _ := f.Waiting(now, func(*Call) {}); n != 1 {
 		t.Errorf("%d in flight, want 1", n)
 	}
 }

@@ -4,7 +4,7 @@
 //
 //	pause    the server has asked for a longer pause than callers wait through
 //	bound    as many calls are in flight as may be, here or in all processes
-//	quotas   what answers report to be left of a quota is in flight
+//	ledgers  what answers report to be left of a quota is in flight
 //	course   what was learned from answers, see package course
 //
 // A call departs if all of them and the limiter allow it. [Gate.Take] asks the vetoes

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -20,12 +21,12 @@ type Gate struct {
 	started time.Time                           // when the gate read the wall clock
 	store   atomic.Pointer[throttle.StoreState] // as the limiter sent it last; nil: there is no store
 
-	vetoes []veto // those that there are, in the order in which they are asked
-	pause  pause
-	bound  bound
-	quotas *quotas        // nil: nobody waits for their resets
-	course *course.Course // nil: the lane does not learn
-	asks   bool           // the bound or the quotas are asked for each call
+	vetoes  []veto // those that there are, in the order in which they are asked
+	pause   pause
+	bound   bound
+	ledgers *course.Ledgers // nil: there are none
+	course  *course.Course  // nil: the lane does not learn
+	asks    bool            // the bound or the ledgers are asked for each call
 
 	wake func() // under the lock of the flights
 }
@@ -54,11 +55,11 @@ func (quiet) Board(flight.Turn) throttle.Instant { return 0 }
 func (quiet) Leave(flight.Turn)                  {}
 func (quiet) Room(_ throttle.Instant, n int) int { return n }
 
-// NewGate returns the gate in front of a limiter. If the course is nil, the
-// lane does not learn. The lane's callers wait through pauses of up to maxPause.
-func NewGate(limiter throttle.Limiter, c *course.Course, maxPause time.Duration) *Gate {
-	g := &Gate{Limiter: limiter, course: c, started: time.Now()}
-	if g.flights = c.Flights(); g.flights == nil {
+// NewGate returns the gate in front of a limiter. If the course is nil, the lane does not
+// learn. If the ledgers are nil, no quota holds its calls. The lane's callers wait through pauses of up to maxPause.
+func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxPause time.Duration) *Gate {
+	g := &Gate{Limiter: limiter, course: c, ledgers: s, started: time.Now()}
+	if g.flights = cmp.Or(c.Flights(), s.Flights()); g.flights == nil {
 		g.flights = new(flight.Table)
 	}
 	g.pause = pause{flights: g.flights, longest: maxPause + pauseLag}
@@ -73,13 +74,13 @@ func (g *Gate) list() {
 	if g.bound.holds() {
 		g.vetoes = append(g.vetoes, &g.bound)
 	}
-	if g.quotas != nil {
-		g.vetoes = append(g.vetoes, g.quotas)
+	if g.ledgers != nil {
+		g.vetoes = append(g.vetoes, g.ledgers)
 	}
 	if g.course != nil {
 		g.vetoes = append(g.vetoes, g.course)
 	}
-	g.asks = g.bound.holds() || g.quotas != nil
+	g.asks = g.bound.holds() || g.ledgers != nil
 }
 
 // now returns the present instant by the gate's clock.
@@ -94,7 +95,7 @@ func (g *Gate) calm() bool {
 
 // keeps reports whether more is known of a call in flight than that it is.
 func (g *Gate) keeps() bool {
-	return g.quotas != nil || g.pause.shut.Load() || g.course.Steers()
+	return g.ledgers != nil || g.pause.shut.Load() || g.course.Steers()
 }
 
 // Take implements [throttle.Limiter]. While the gate is calm, a departure costs the
@@ -119,7 +120,7 @@ func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 
 // ask is Take with the vetoes, under the lock.
 func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	t := flight.Turn{Now: now, Since: r.Since, ID: r.ID}
+	t := flight.Turn{Request: r, Now: now}
 	for _, v := range g.vetoes {
 		v.Refresh(now)
 		held, err := v.Ask(t)
@@ -130,8 +131,7 @@ func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Instant, 
 		// timer is for the time in which nothing else held the call.
 		t.Since = max(t.Since, held.At)
 	}
-	r.Since = t.Since
-	at, err := g.Limiter.Take(now, r)
+	at, err := g.Limiter.Take(now, t.Request)
 	switch {
 	case err != nil:
 		return at, err
@@ -145,12 +145,12 @@ func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Instant, 
 		return at, nil
 	}
 	t.Charged = at
-	return g.board(t, r)
+	return g.board(t)
 }
 
 // board counts a call that departs, and takes all back if a veto does not allow it
 // any more.
-func (g *Gate) board(t flight.Turn, r throttle.Request) (throttle.Instant, error) {
+func (g *Gate) board(t flight.Turn) (throttle.Instant, error) {
 	if g.keeps() {
 		t.Call = g.flights.Board(t.Now, t.ID)
 	}
@@ -158,7 +158,7 @@ func (g *Gate) board(t flight.Turn, r throttle.Request) (throttle.Instant, error
 	for i, v := range g.vetoes {
 		charged := v.Board(t)
 		if charged > t.Now {
-			g.leave(t, r, g.vetoes[:i])
+			g.leave(t, g.vetoes[:i])
 			return charged, nil
 		}
 		at = max(at, charged)
@@ -167,12 +167,12 @@ func (g *Gate) board(t flight.Turn, r throttle.Request) (throttle.Instant, error
 }
 
 // leave takes back a departure that some vetoes have counted, the last one first.
-func (g *Gate) leave(t flight.Turn, r throttle.Request, boarded []veto) {
+func (g *Gate) leave(t flight.Turn, boarded []veto) {
 	for _, v := range slices.Backward(boarded) {
 		v.Leave(t)
 	}
 	g.flights.Leave(t.ID)
-	g.Limiter.Refund(t.Now, t.Charged, r)
+	g.Limiter.Refund(t.Now, t.Charged, t.Request)
 }
 
 // Refund implements [throttle.Limiter].
@@ -183,7 +183,7 @@ func (g *Gate) Refund(now, at throttle.Instant, r throttle.Request) {
 	}
 	g.flights.Lock()
 	defer g.flights.Unlock()
-	g.leave(flight.Turn{Now: now, Since: r.Since, Charged: at, ID: r.ID, Call: g.flights.Find(r.ID)}, r, g.vetoes)
+	g.leave(flight.Turn{Request: r, Now: now, Charged: at, Call: g.flights.Find(r.ID)}, g.vetoes)
 }
 
 // Forecast implements [throttle.Limiter]. A bound must be certain, so calls are held
@@ -197,7 +197,7 @@ func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	g.flights.Lock()
 	defer g.flights.Unlock()
 	for _, v := range g.vetoes {
-		held, _ := v.Ask(flight.Turn{Now: now, Since: r.Since, ID: r.ID})
+		held, _ := v.Ask(flight.Turn{Request: r, Now: now})
 		switch {
 		case held.At <= now:
 		case held.Reason == throttle.ReasonPause && held.At > forecast.At:
@@ -227,22 +227,13 @@ func (g *Gate) room(now throttle.Instant, n int) int {
 // last; nil: they are not.
 func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }
 
-// Seen returns the state of the flights, for a call that departs; zero: the lane does
-// not learn.
-func (g *Gate) Seen() flight.Seen { return g.course.Look() }
-
-// Refused lets the lane learn from a refusal. The refused call has not landed yet.
-func (g *Gate) Refused(ctx context.Context, now throttle.Instant, a *course.Answer) {
-	g.course.Refused(ctx, now, a)
-}
-
-// LandedSilently counts out a call that teaches nothing and for whose end nobody waits, as
-// most calls are. It reads no clock. It returns false for others, and does nothing then.
+// LandedSilently counts out a call that teaches nothing, and for whose end no call waits. Most
+// calls are such. It reads no clock. It returns false for others, and does nothing then.
 func (g *Gate) LandedSilently(a *course.Answer) bool {
 	return !g.pause.shut.Load() && g.flights.Kept() == 0 && g.course.LandedSilently(a)
 }
 
-// Landed says that a call waits for its answer no longer, and what that was.
+// Landed takes in the answer to a call, or that there will be none.
 func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
 	room := g.course.Landed(ctx, now, a) || g.pause.shut.Load()
 	if !room && g.flights.Kept() == 0 {
@@ -253,9 +244,7 @@ func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answe
 	if a.Served {
 		g.pause.served(&c)
 	}
-	if g.quotas != nil && g.quotas.freed() {
-		room = true
-	}
+	room = g.ledgers.Landed(&c) || room
 	wake := g.wake
 	g.flights.Unlock()
 	if room && wake != nil {
@@ -284,9 +273,7 @@ func (g *Gate) resume() {
 	g.flights.Lock()
 	defer g.flights.Unlock()
 	g.pause.closedTo = 0
-	if g.quotas != nil {
-		g.quotas.forget()
-	}
+	g.ledgers.Forget()
 }
 
 // Tune implements [throttle.Limiter].

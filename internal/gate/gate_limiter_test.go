@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/course"
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -28,11 +29,11 @@ func (g openGates) Limiter(key string, limits ...throttle.Limit) (throttle.Limit
 	if err != nil {
 		return nil, err
 	}
-	gate := NewGate(inner, nil, math.MaxInt64-pauseLag)
-	if g.asks {
-		gate.Bind(math.MaxInt, nil)
-		gate.WaitForResets()
+	if !g.asks {
+		return NewGate(inner, nil, nil, math.MaxInt64-pauseLag), nil
 	}
+	gate := NewGate(inner, nil, course.NewLedgers(nil, limits, true, false), math.MaxInt64-pauseLag)
+	gate.Bind(math.MaxInt, nil)
 	return gate, nil
 }
 

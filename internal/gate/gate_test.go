@@ -25,7 +25,7 @@ func gateOf(t testing.TB, maxPause time.Duration, limits ...throttle.Limit) *Gat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewGate(limiter, nil, maxPause)
+	return NewGate(limiter, nil, nil, maxPause)
 }
 
 // dawn is when the histories begin.
@@ -162,7 +162,7 @@ func (l *fakeLimiter) Forecast(throttle.Instant, throttle.Request) throttle.Fore
 func gateOfFakes(log *[]string) (*Gate, *fakeLimiter, [3]*fake) {
 	limiter := &fakeLimiter{log: log, at: dawn}
 	vetoes := [3]*fake{{name: "a", log: log}, {name: "b", log: log}, {name: "c", log: log}}
-	g := NewGate(limiter, nil, time.Minute)
+	g := NewGate(limiter, nil, nil, time.Minute)
 	g.asks, g.vetoes = true, []veto{vetoes[0], vetoes[1], vetoes[2]}
 	return g, limiter, vetoes
 }
@@ -204,7 +204,7 @@ func TestVetoesBoardTogetherOrNotAtAll(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var log []string
 			g, limiter, vetoes := gateOfFakes(&log)
-			g.quotas = &quotas{flights: g.flights} // every call has an entry
+			g.ledgers = new(course.Ledgers) // every call has an entry
 			test.set(limiter, vetoes)
 			at, err := g.Take(dawn, test.r)
 			if at != test.at || !errors.Is(err, test.err) {
@@ -254,7 +254,7 @@ func TestPermitsGoBackIfOthersDepartMeanwhile(t *testing.T) {
 	var log []string
 	limiter := &fakeLimiter{log: &log, at: dawn}
 	c := course.NewCourse(learn.Setting{}, nil) // one call at first
-	g := NewGate(limiter, c, time.Minute)
+	g := NewGate(limiter, c, nil, time.Minute)
 	limiter.meanwhile = func() {
 		limiter.meanwhile = nil
 		c.Depart(dawn)
@@ -316,14 +316,14 @@ func TestVetoesStandInOneOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Minute)
+	c := course.NewCourse(learn.Setting{}, nil)
+	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
 	g.Bind(1, nil)
-	g.WaitForResets()
 	var got []string
 	for _, v := range g.vetoes {
 		got = append(got, reflect.TypeOf(v).Elem().Name())
 	}
-	if want := []string{"pause", "bound", "quotas", "Course"}; !slices.Equal(got, want) {
+	if want := []string{"pause", "bound", "Ledgers", "Course"}; !slices.Equal(got, want) {
 		t.Errorf("vetoes = %v, want %v", got, want)
 	}
 }
@@ -336,9 +336,9 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	slots := &fakeSlots{most: 5}
-	g := NewGate(limiter, course.NewCourse(learn.Setting{}, nil), time.Minute)
+	c := course.NewCourse(learn.Setting{}, nil)
+	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
 	g.Bind(6, slots)
-	g.WaitForResets()
 	var wg sync.WaitGroup
 	var departed, now atomic.Int64
 	now.Store(int64(dawn))
@@ -355,13 +355,13 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 				if n := slots.aboard.Load(); n > 5 {
 					t.Errorf("%d in flight, want 5 at most", n)
 				}
-				a := course.Answer{ID: r.ID, Seen: g.Seen(), Departed: now, Others: i%3 == 0}
+				a := course.Answer{ID: r.ID, Seen: c.Look(), Departed: now, Others: i%3 == 0}
 				switch i % 7 {
 				case 0:
 					g.Refund(now, at, r)
 					continue
 				case 1:
-					g.Refused(t.Context(), now, &a)
+					c.Observe(t.Context(), now, &a)
 					g.CloseTo(now.Add(time.Millisecond))
 				default:
 					a.Served = true

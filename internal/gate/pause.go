@@ -25,7 +25,7 @@ const LongestPause = time.Hour
 const pauseLag = time.Second
 
 // A pause is the veto of a closed gate. The gate closes when a refusal asks for a
-// longer pause than callers wait through, and rejects everybody until that has ended.
+// longer pause than callers wait through, and rejects all calls until that has ended.
 // The refusal may be another process's, as the shared limiter reports it. From then on
 // one call at a time is admitted, until one has a good answer.
 type pause struct {
@@ -86,7 +86,7 @@ func (p *pause) Board(t flight.Turn) throttle.Instant {
 	return 0
 }
 
-// CloseTo closes the gate until an instant: everybody is rejected, and then one call is
+// CloseTo closes the gate until an instant: all calls are rejected, and then one is
 // admitted. Good answers to calls that are in flight do not open the gate.
 func (g *Gate) CloseTo(until throttle.Instant) {
 	g.flights.Lock()
@@ -114,7 +114,7 @@ func (g *Gate) Update(now throttle.Instant) {
 	g.update(now)
 }
 
-// ClosedFor returns for how long from now everybody is rejected.
+// ClosedFor returns for how long from now all calls are rejected.
 func (g *Gate) ClosedFor(now throttle.Instant) time.Duration {
 	g.flights.Lock()
 	defer g.flights.Unlock()

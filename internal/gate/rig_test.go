@@ -21,7 +21,11 @@ type line struct {
 
 func lineOf(t *testing.T, set func(*Gate)) *line {
 	t.Helper()
-	g := gateOf(t, time.Minute)
+	return lineFor(t, gateOf(t, time.Minute), set)
+}
+
+func lineFor(t *testing.T, g *Gate, set func(*Gate)) *line {
+	t.Helper()
 	set(g)
 	l := &line{Gate: g, Queue: shaping.NewQueue(g), t: t, began: time.Now()}
 	t.Cleanup(func() { _ = l.Queue.Close() })

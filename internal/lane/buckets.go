@@ -124,9 +124,9 @@ func (l *Lane) begin(kind Kind, of *Lane) {
 // OfBucket reports whether the lane is the sub-lane of a bucket.
 func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
 
-// Told takes in what an answer tells of quotas, of a call that has not passed the
+// Reported takes in what an answer reports of quotas, of a call that has not passed the
 // lane.
-func (l *Lane) Told(ctx context.Context, a *Answer) {
+func (l *Lane) Reported(ctx context.Context, a *Answer) {
 	l.spent(a)
-	l.course.Told(ctx, l.queue.Now(), a)
+	l.course.Observe(ctx, l.queue.Now(), a)
 }

@@ -27,6 +27,7 @@ type Lane struct {
 	settings *Settings
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	course   *course.Course                   // nil: the lane does not learn
+	ledgers  *course.Ledgers                  // nil: no reported quota holds its calls
 	gate     *gate.Gate
 	queue    *shaping.Queue
 	budget   *backoff.Budget
@@ -86,10 +87,8 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	l.limits.Store(limits)
 	_, local := store.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
-	l.gate = gate.NewGate(limiter, l.course, set.MaxPause)
-	if set.WaitResets {
-		l.gate.WaitForResets()
-	}
+	l.ledgers = course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
+	l.gate = gate.NewGate(limiter, l.course, l.ledgers, set.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
 	set.SetQueue(l.queue)
 	l.hook.Wait = l.waits
@@ -180,7 +179,7 @@ func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
 	if err := l.queue.WaitTurn(ctx, t); err != nil {
 		return 0, err
 	}
-	return l.gate.Seen(), nil
+	return l.course.Look(), nil
 }
 
 // Waiting returns the number of requests in line.
@@ -206,8 +205,11 @@ func (l *Lane) Return(t *shaping.Turn) {
 // Charge charges a departure once more.
 func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 
-// Settle states what a departure should have been charged.
-func (l *Lane) Settle(d shaping.Departure, actual throttle.Request) { l.queue.Settle(d, actual) }
+// Settle states what a departure should have been charged, since its cost in a unit is known.
+func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
+	l.queue.Settle(d, actual)
+	l.ledgers.Settle(unit, d.Request, actual)
+}
 
 // Store returns how the lane's limits are shared through a store, as the
 // limiter told it last. It is nil if they are not shared.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/gate"
+	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -21,7 +22,10 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	}
 	moved := l.closes(now, told)
 	a.Refused, a.Until = true, fact.Until
-	l.gate.Refused(ctx, now, a)
+	if !l.shared {
+		l.ledgers.Read(now, a)
+	}
+	l.course.Observe(ctx, now, a)
 	l.queue.Reconcile(fact)
 	if moved {
 		l.logClosed(told, "weir: lane closed: the server asked for a long pause")
@@ -37,12 +41,12 @@ func (l *Lane) spent(a *Answer) {
 		return
 	}
 	now := l.queue.Now()
-	told := l.gate.Spent(now, a.Quotas)
+	told := l.ledgers.Read(now, a)
 	if told == 0 {
 		return
 	}
 	moved := l.closes(now, told)
-	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(told, gate.LongestPause) + gate.ResetGuard)})
+	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(told, gate.LongestPause) + learn.ResetGuard)})
 	if moved {
 		l.logClosed(told, "weir: lane closed: the server told that nothing is left of its quota")
 	}

@@ -31,11 +31,11 @@ func TestLandedCallsAreNotInFlight(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if flying := l.gate.Seen().Flying(); flying != 1 {
+				if flying := l.course.Look().Flying(); flying != 1 {
 					t.Fatalf("call %d: %d in flight after it departed, want 1", call, flying)
 				}
 				l.Landed(t.Context(), &course.Answer{ID: turn.ID, Seen: seen, Departed: turn.Departed(), Served: call%2 == 0})
-				if flying := l.gate.Seen().Flying(); flying != 0 {
+				if flying := l.course.Look().Flying(); flying != 0 {
 					t.Fatalf("call %d: %d in flight after it landed, want none", call, flying)
 				}
 			}

@@ -65,6 +65,7 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 		return err
 	}
 	l.limits.Store(resolved)
+	l.ledgers.Configure(*resolved)
 	for _, b := range s.sublanesOf(l) {
 		if b.OfBucket() {
 			b.course.Configure(b.queue.Now(), *resolved)

@@ -28,6 +28,7 @@ type Ceiling struct {
 	At    throttle.Instant // of C and V: the departure of the newest call with a reading
 	Last  Mark             // that call
 	Heard int64            // newest call that was answered, with a reading or without
+	Call  float64          // permits that a call usually takes
 	Base  int64            // the lane's latest ordinal when the newest reading came
 
 	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
@@ -50,6 +51,8 @@ type Ceiling struct {
 	Cut     throttle.Instant // when the answer came for which Slope was last lowered
 	Match   int              // readings that say the limit less the calls in flight, less four for each other reading
 	Fewest  int              // calls in flight in those readings
+
+	Term Term // of a reset that the lane waits for
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
 	Flight bool // the vendor says that it counts calls in flight
@@ -112,7 +115,11 @@ func (s *State) read(f *Fact) {
 	}
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.sane() {
-			s.ceilingOf(q.Key()).observe(s, f, q)
+			t := s.ceilingOf(q.Key())
+			t.Call = max(1, s.Cost)
+			if t.observe(s, f, q); s.Setting.Waits {
+				t.await(f, q)
+			}
 		}
 	}
 	if !f.Refused {
@@ -170,7 +177,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 		if t.Last.Ordinal > 0 { // another limit
 			s.contradict()
 		}
-		*t = Ceiling{Key: t.Key, Limit: q.Limit}
+		*t = Ceiling{Key: t.Key, Limit: q.Limit, Call: t.Call}
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()

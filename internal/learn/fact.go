@@ -10,6 +10,7 @@ type Fact struct {
 	Landed   throttle.Instant // when its answer came
 	Ordinal  int64            // number of the departure in the lane, from 1; in a fleet the store counts
 	Granted  int64            // the lane's latest ordinal when the fact is observed
+	Answered int64            // calls of the lane that are not in flight when the fact is observed; zero: not known
 	Flying   int              // calls of the lane in flight when the call left, itself included
 	Waited   bool             // somebody stood in line when it left
 	Refused  bool             // for want of quota; false: served
@@ -29,6 +30,7 @@ type Setting struct {
 	Configured float64 // permits per second that the configured limits allow; zero: there are none
 	Burst      float64 // permits that they allow at once
 	Shared     bool    // processes share the lane: none knows how many calls of all are in flight, so that is not taken for what the vendor counts
+	Waits      bool    // wait for resets that are exact: see [State.Room]
 	Spread     bool    // spread what is left of a told window over the rest of it
 
 	Without Mechanism // switched off, to measure what they are worth; zero: none is

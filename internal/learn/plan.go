@@ -49,7 +49,7 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	p.Pause = p.Hold
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) {
-			t.plan(s, now, granted, &p)
+			t.plan(s, now, granted+s.ahead(t), &p)
 		}
 	}
 	if p.Rate > 0 {

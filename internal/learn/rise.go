@@ -44,7 +44,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 		t.Slope, t.From, t.Mid = 0, here, here
 		return
 	}
-	if here.At.Sub(t.Mid.At).Seconds() > max(leastMeasure, fewRise/t.Slope, 4*s.RTT) {
+	if here.At.Sub(t.Mid.At).Seconds() > max(leastMeasure, fewRise*t.Call/t.Slope, 4*s.RTT) {
 		t.From, t.Mid = t.Mid, here
 	}
 }

@@ -29,9 +29,9 @@ func (t *Ceiling) readers() float64 {
 	case t.timed() && (t.Ends > 0 || t.Held):
 		return 0
 	case t.Stands && t.Period > 0:
-		return min(max(leastReaders, t.size()/10), mostReaders, atOnce*t.Top)
+		return min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)
 	}
-	return min(max(manyReaders, t.size()/10), atOnce*t.Top)
+	return min(max(manyReaders*t.Call, t.size()/10), atOnce*t.Top)
 }
 
 // schedule sets when the next single call reads the level: so much later each time that
@@ -58,7 +58,7 @@ func (t *Ceiling) schedule(s *State, f *Fact, left float64) {
 	} else if t.Period > 0 {
 		horizon = t.Period / 4
 	}
-	grow := math.Pow(max(1, horizon/t.Gap), 1/max(left, 1))
+	grow := math.Pow(max(1, horizon/t.Gap), 1/max(left/t.Call, 1))
 	if left < 1 { // it may be refused
 		grow = 2
 	}
@@ -69,7 +69,7 @@ func (t *Ceiling) schedule(s *State, f *Fact, left float64) {
 // readings that come late.
 func (t *Ceiling) reserve(rtt float64) float64 {
 	size := t.size()
-	keep := max(3, 0.1*size)
+	keep := max(3*t.Call, 0.1*size)
 	if t.Slope > 0 {
 		keep = max(keep, min(size/3, 0.1*t.Slope), t.Slope*rtt)
 	}
@@ -107,13 +107,13 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 // before which nothing may leave. If asks is true, that instant is put off
 // until a call on its way is answered.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
-	left := t.left(now, granted)
+	left, unheard := t.left(now, granted), granted-s.ahead(t) > t.Heard
 	if t.Slope > 0 {
 		rate, hold = t.paced(s, now, left)
 		if over := t.end(); t.Ends > 0 && t.timed() && over > t.At && hold > over { // one asks whether it rose at once
 			rate, hold = 0, over
 		}
-		if flying := t.Slope * s.RTT; !s.Setting.Shared && granted > t.Heard && t.C-float64(granted) < 1 && t.size() > 2*flying+few {
+		if flying := t.Slope * s.RTT; !s.Setting.Shared && unheard && t.C-float64(granted) < 1 && t.size() > 2*flying+few*t.Call {
 			return rate, now.Add(seconds(answers)), true
 		}
 		return rate, hold, false
@@ -126,7 +126,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	} else if s.Setting.Shared && left >= 1 { // each of the last permits tells more
 		return 1 / (asking * s.RTT * math.Pow(4, keep-left)), 0, false
 	}
-	keep, unheard := t.readers(), granted > t.Heard
+	keep := t.readers()
 	next := s.round(t.Last.At, max(t.Gap, s.RTT, leastGap), t.Jump)
 	switch {
 	case t.fresh(now) && left >= 1 || min(left, t.sure(now, granted)) >= keep+1:

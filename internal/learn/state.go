@@ -76,8 +76,10 @@ type State struct {
 
 	Before   Before // others came
 	Ceilings [maxCeilings]Ceiling
-	Doubt    int // readings that contradict the ones before, less those that agree
-	Blamed   int // refusals in a row that ceilings explained
+	Doubt    int     // readings that contradict the ones before, less those that agree
+	Blamed   int     // refusals in a row that ceilings explained
+	Ahead    int64   // numbers beyond one that the next call takes: see [State.PlanFor]
+	Cost     float64 // numbers that a call usually takes; zero: one
 }
 
 // New returns the state of a lane of which nothing is known.

@@ -83,13 +83,13 @@ func (v *Vendor) decide(a Arrival) Decision {
 	d := Decision{Granted: true, Now: v.start.Add(v.Skew + a.At)}
 	waits := make([]time.Duration, len(meters))
 	for i, m := range meters {
-		waits[i] = m.wait(a.At, a.Cost)
+		waits[i] = m.wait(a.At, v.Limits[i].cost(a.Cost))
 		d.Granted = d.Granted && waits[i] == 0
 		d.Wait = max(d.Wait, waits[i])
 	}
 	for i, m := range meters {
 		if d.Granted {
-			m.spend(a.At, a.Cost)
+			m.spend(a.At, v.Limits[i].cost(a.Cost))
 		}
 		standing := m.standing(a.At)
 		standing.Wait = max(0, waits[i])
@@ -102,7 +102,7 @@ func (v *Vendor) decide(a Arrival) Decision {
 func (c *call) done() {
 	c.vendor.mu.Lock()
 	defer c.vendor.mu.Unlock()
-	for _, m := range c.vendor.accounts[c.key] {
-		m.done(c.cost)
+	for i, m := range c.vendor.accounts[c.key] {
+		m.done(c.vendor.Limits[i].cost(c.cost))
 	}
 }

@@ -14,6 +14,9 @@ var (
 	// https://platform.openai.com/docs/guides/rate-limits
 	OpenAI Style = Fields{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests", DeltaUnits}.Write
 
+	// OpenAITokens writes the fields of the quota of tokens, in the same way.
+	OpenAITokens Style = Fields{"X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens", DeltaUnits}.Write
+
 	// Anthropic writes the fields of the quota of requests. The reset is the time
 	// at which a continuously refilled bucket is full.
 	// https://docs.anthropic.com/en/api/rate-limits

@@ -14,6 +14,7 @@ type Limit struct {
 	Permits int           // permits granted in each Per; for Concurrency, most requests at once
 	Per     time.Duration // zero for Concurrency
 	Burst   int           // most permits at once, for TokenBucket
+	Unit    string        // what it counts, for [Of]; "requests": each request needs one permit, whatever it costs
 
 	kind kind
 }
@@ -91,6 +92,14 @@ func (l Limit) name() string {
 		return l.Name
 	}
 	return kindNames[l.kind]
+}
+
+// cost returns how many permits a request needs that costs so much.
+func (l Limit) cost(of int) int {
+	if l.Unit == "requests" {
+		return 1
+	}
+	return of
 }
 
 // quota returns the most permits that can remain.

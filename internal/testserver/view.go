@@ -39,6 +39,14 @@ func UntilFree(d Decision) Decision {
 	})
 }
 
+// Of returns the view of the limits that count a unit.
+func Of(unit string) View {
+	return func(d Decision) Decision {
+		d.Standings = slices.DeleteFunc(slices.Clone(d.Standings), func(s Standing) bool { return s.Limit.Unit != unit })
+		return d
+	}
+}
+
 // NoReset leaves the reset out.
 func NoReset(d Decision) Decision {
 	return d.with(func(s *Standing) { s.Reset = -1 })

@@ -114,7 +114,7 @@ func (w *world) depart(p waiting) {
 	w.flying++
 	w.departed++
 	w.calls[id] = call{line: p.line, refused: p.refused, answer: course.Answer{
-		ID: w.departed, Seen: w.gate.Seen(), Departed: throttle.Instant(w.now), Stood: time.Duration(w.now - p.line),
+		ID: w.departed, Seen: w.course.Look(), Departed: throttle.Instant(w.now), Stood: time.Duration(w.now - p.line),
 	}}
 	w.push(w.now+w.way(), evArrive, id)
 }

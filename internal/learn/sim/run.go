@@ -316,7 +316,7 @@ func (w *world) learn(id int32) {
 			w.notBefore = max(w.notBefore, int64(until))
 		}
 		a.Refused, a.Until = true, until
-		w.gate.Refused(context.Background(), now, &a)
+		w.course.Observe(context.Background(), now, &a)
 		w.gate.Reconcile(now, throttle.Fact{Until: until})
 		if Trace != nil {
 			Trace(w, &a)
@@ -354,7 +354,7 @@ func (w *world) open() {
 		set.Spread, set.Shared, set.Without = w.Spread, w.Late > 0, w.Without
 		w.course = course.NewCourse(set, nil)
 	}
-	w.gate = gate.NewGate(limiter, w.course, patient)
+	w.gate = gate.NewGate(limiter, w.course, nil, patient)
 	w.gate.Bind(most, nil)
 	w.gate.Notify(w.pump)
 }

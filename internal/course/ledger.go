@@ -1,0 +1,337 @@
+package course
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Ledgers hold calls to what answers report of quotas, by what this process has sent. They
+// are one of the vetoes of a gate. There is a ledger for each unit: for requests, if the
+// lane waits for resets, and for each other unit in which calls are priced.
+//
+// A call that hangs is counted for the time of its lease.
+type Ledgers struct {
+	flights *flight.Table
+	waits   bool // for resets that are exact
+	learns  bool
+	all     []ledger
+	held    bool // a call was held since the last one landed
+	quotas  []learn.Quota
+}
+
+// A ledger counts what departs in one unit.
+type ledger struct {
+	unit   string
+	limit  int              // place of the limit in which calls are priced; negative: they are not
+	burst  int64            // of that limit
+	heard  bool             // a call was answered, or is overdue
+	calls  int64            // that departed
+	number int64            // cost of all that departed
+	flying int64            // cost of those in flight that are not overdue
+	state  *learn.State     // nil: nothing was reported
+	left   throttle.Instant // when the last call departed
+	due    throttle.Instant // nothing departs before it, by the rate of the state's plan
+	rate   float64          // permits per second, by that plan; zero: any number
+
+	estimated, settled float64 // costs of the calls that were settled, smoothed
+	ratio              float64 // of those
+}
+
+// requests is the unit in which each call costs one.
+const requests = "requests"
+
+// NewLedgers returns the ledgers of a lane with these limits; nil if there are none. Calls are
+// in the table of the course, if there is one. If they wait for resets, exact ones are believed. If the lane learns, what
+// is left of other units bounds what departs, too.
+func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers {
+	s := &Ledgers{flights: c.Flights(), waits: waits, learns: learns}
+	if s.flights == nil {
+		s.flights = new(flight.Table)
+	}
+	if waits {
+		s.find(requests)
+	}
+	if s.Configure(limits); len(s.all) == 0 {
+		return nil
+	}
+	return s
+}
+
+// Flights returns the table of the calls. It has none if it is nil.
+func (s *Ledgers) Flights() *flight.Table {
+	if s == nil {
+		return nil
+	}
+	return s.flights
+}
+
+// Configure finds the limits in which calls are priced.
+func (s *Ledgers) Configure(limits []throttle.Limit) {
+	if s == nil {
+		return
+	}
+	s.flights.Lock()
+	defer s.flights.Unlock()
+	for i := range s.all {
+		s.all[i].limit = -1
+	}
+	for i, l := range slices.Backward(limits) {
+		if unit := cmp.Or(l.Unit, requests); unit != requests && s.learns {
+			if ledger := s.find(unit); ledger != nil {
+				ledger.limit, ledger.burst = i, int64(cmp.Or(l.Burst, l.Permits))
+			}
+		}
+	}
+}
+
+// find returns the ledger of a unit, and makes it if there is room; otherwise nil.
+func (s *Ledgers) find(unit string) *ledger {
+	i := slices.IndexFunc(s.all, func(l ledger) bool { return l.unit == unit })
+	if i < 0 && len(s.all) == flight.MaxBills {
+		return nil
+	}
+	if i < 0 {
+		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1, ratio: 1})
+	}
+	return &s.all[i]
+}
+
+// cost returns what a call costs.
+func (l *ledger) cost(r throttle.Request) int64 {
+	switch {
+	case l.unit == requests:
+		return 1
+	case l.limit < 0:
+		return 0
+	}
+	return int64(math.Ceil(float64(max(0, r.Of(l.limit))) * l.ratio))
+}
+
+// Settle takes in what a call really cost in a unit. What others cost is estimated in the same
+// proportion.
+func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
+	if s == nil {
+		return
+	}
+	s.flights.Lock()
+	defer s.flights.Unlock()
+	for i := range s.all {
+		l := &s.all[i]
+		if l.unit != unit || l.limit < 0 || r.Of(l.limit) <= 0 {
+			continue
+		}
+		l.estimated += (float64(r.Of(l.limit)) - l.estimated) / 8 // as round trips are smoothed: RFC 6298, section 2
+		l.settled += (float64(actual.Of(l.limit)) - l.settled) / 8
+		l.ratio = l.settled / l.estimated
+	}
+}
+
+// Refresh implements the veto of a gate.
+func (s *Ledgers) Refresh(now throttle.Instant) { s.flights.Waiting(now, s.lapsed) }
+
+// lapsed counts a call no longer that is overdue.
+func (s *Ledgers) lapsed(c *flight.Call) {
+	for i := range s.all {
+		s.all[i].spare(&c.Bills[i])
+		s.all[i].flying -= c.Bills[i].Cost
+	}
+}
+
+// spare notes that a call spent nothing, as far as is known.
+func (l *ledger) spare(b *flight.Bill) {
+	l.heard = true
+	if l.state != nil && b.Cost > 0 {
+		l.state.Spared(b.Number, b.Cost)
+	}
+}
+
+// Ask implements the veto of a gate. A call that is held waits for an answer, at most until
+// an instant.
+func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
+	for i := range s.all {
+		l := &s.all[i]
+		cost := l.cost(t.Request)
+		if t.ID == 0 || cost == 0 {
+			continue
+		}
+		if until := l.spent(t.Now, cost); until > t.Now {
+			_, fewer := s.flights.Waiting(t.Now, s.lapsed)
+			f = throttle.Forecast{At: max(f.At, min(until, fewer)), Reason: throttle.ReasonConcurrency}
+		}
+		if at := l.paced(t.Now, cost); at > max(t.Now, f.At) {
+			f = throttle.Forecast{At: at, Reason: throttle.ReasonRate, Limit: learnedLimit}
+		}
+	}
+	s.held = s.held || f.At > t.Now
+	return f, nil
+}
+
+// spent returns until when a call of that cost is held, unless an answer comes: what is left
+// is in flight, or is spent. Before the first answer that is the burst of the limit that is
+// configured.
+func (l *ledger) spent(now throttle.Instant, cost int64) (until throttle.Instant) {
+	switch {
+	case l.state != nil:
+		_, until = l.state.Room(now, l.number, l.flying, cost)
+	case l.limit >= 0 && !l.heard && l.number > 0 && l.number+cost > l.burst:
+		until = throttle.Never
+	}
+	return until
+}
+
+// paced returns the instant before which a call of that cost does not depart, by what is
+// learned of the quotas of a unit.
+func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
+	if l.limit < 0 || l.state == nil {
+		return 0
+	}
+	p := l.state.PlanFor(now, l.number, cost)
+	if l.rate = p.Rate; p.Asks {
+		p.Hold = max(p.Sure, l.left.Add(flight.Lease(0)))
+	}
+	return max(p.Hold, l.due)
+}
+
+// Board implements the veto of a gate.
+func (s *Ledgers) Board(t flight.Turn) throttle.Instant {
+	for i := range s.all {
+		l := &s.all[i]
+		cost := l.cost(t.Request)
+		l.calls++
+		l.number += cost
+		l.flying += cost
+		t.Call.Bills[i] = flight.Bill{Cost: cost, Number: l.number, Flying: l.flying}
+		if l.left = t.Now; l.rate > 0 {
+			took := float64(cost) / l.rate
+			l.due = max(l.due, t.Now.Add(-slack)).Add(time.Duration(min(took, 3600) * 1e9))
+		}
+	}
+	return 0
+}
+
+// slack is how much later than due a call may depart without a delay for those behind it:
+// what a timer takes on a busy machine.
+const slack = 10 * time.Millisecond
+
+// Leave implements the veto of a gate.
+func (s *Ledgers) Leave(t flight.Turn) {
+	if t.Call != nil {
+		s.count(t.Call)
+	}
+}
+
+// Landed counts a call no longer as in flight. It reports whether a call was held since the
+// last one landed.
+func (s *Ledgers) Landed(c *flight.Call) (held bool) {
+	if s == nil {
+		return false
+	}
+	s.count(c)
+	held, s.held = s.held, false
+	return held
+}
+
+// count counts a call no longer as in flight. If its answer reported nothing, it has spent
+// nothing, as far as is known.
+func (s *Ledgers) count(c *flight.Call) {
+	for i := range s.all {
+		if c.Hangs {
+			return
+		}
+		l, b := &s.all[i], &c.Bills[i]
+		if l.flying -= b.Cost; !b.Read {
+			l.spare(b)
+		}
+	}
+}
+
+// Read takes in what an answer reports. It returns how long it is until the reset of a quota
+// that is spent, if it is waited for, and marks the quotas that calls are held to.
+func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
+	if s == nil || len(a.Quotas) == 0 {
+		return 0
+	}
+	s.flights.Lock()
+	defer s.flights.Unlock()
+	call := s.flights.Find(a.ID)
+	if call == nil { // it departed from another lane
+		call = &flight.Call{At: a.Departed, Hangs: true}
+	}
+	for i := range a.Quotas {
+		if s.waits && a.Quotas[i].HasReset {
+			s.find(cmp.Or(a.Quotas[i].Unit, requests))
+		}
+	}
+	for i := range s.all {
+		l := &s.all[i]
+		if l.limit < 0 && a.Refused {
+			continue
+		}
+		s.quotas = s.quotas[:0]
+		for k := range a.Quotas {
+			if q := &a.Quotas[k]; cmp.Or(q.Unit, requests) == l.unit {
+				s.quotas = append(s.quotas, *q)
+				s.quotas[len(s.quotas)-1].Unit = requests
+			}
+		}
+		if len(s.quotas) == 0 {
+			continue
+		}
+		if l.state == nil {
+			state := learn.New(learn.Setting{Waits: s.waits})
+			l.state = &state
+		}
+		l.read(now, call, &call.Bills[i], a.Refused, s.quotas)
+		for k, j := 0, 0; s.waits && k < len(a.Quotas); k++ {
+			if q := &a.Quotas[k]; cmp.Or(q.Unit, requests) == l.unit {
+				exact, reset := l.state.Awaits(now, &s.quotas[j])
+				if q.Held, j = exact, j+1; exact && q.Remaining < 1 {
+					wait = max(wait, reset)
+				}
+			}
+		}
+	}
+	return wait
+}
+
+// read takes in what the answer to a call reports of quotas in the ledger's unit.
+func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, refused bool, quotas []learn.Quota) {
+	number, answered := b.Number, l.number-l.flying
+	if number == 0 { // it departed from another lane, or before anything was counted
+		number, b.Flying = l.number, l.flying
+	} else if !c.Hangs {
+		answered += b.Cost
+	}
+	b.Read = true
+	l.state.Cost = float64(l.number) / float64(max(l.calls, 1))
+	l.state.Read(&learn.Fact{
+		Departed: c.At, Landed: now, Ordinal: number, Granted: l.number, Answered: answered,
+		Flying: int(b.Flying-b.Cost) + 1, Waited: true, Refused: refused, Quotas: quotas,
+	}, b.Cost, now)
+}
+
+// Room implements the veto of a gate.
+func (s *Ledgers) Room(now throttle.Instant, n int) int {
+	if l := &s.all[0]; l.state != nil && l.unit == requests {
+		free, _ := l.state.Room(now, l.number, l.flying, 1)
+		n = int(min(float64(n), free))
+	}
+	return n
+}
+
+// Forget forgets what was reported: calls go, and their answers report it anew. The caller holds
+// the lock.
+func (s *Ledgers) Forget() {
+	if s == nil {
+		return
+	}
+	for i := range s.all {
+		s.all[i].state, s.all[i].due, s.all[i].rate = nil, 0, 0
+	}
+}

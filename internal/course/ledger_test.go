@@ -1,0 +1,156 @@
+package course_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/flight"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A bank is the ledgers of a lane, and the calls that depart from it.
+type bank struct {
+	*course.Ledgers
+	flights *flight.Table
+	ids     uint64
+}
+
+func bankOf(limits []throttle.Limit, waits, learns bool) *bank {
+	s := course.NewLedgers(nil, limits, waits, learns)
+	return &bank{Ledgers: s, flights: s.Flights()}
+}
+
+// turn returns a call that costs so much.
+func (b *bank) turn(now throttle.Instant, cost int) flight.Turn {
+	b.ids++
+	return flight.Turn{Request: throttle.Request{N: cost, ID: b.ids, Since: now}, Now: now}
+}
+
+// depart lets a call depart, and returns its ID.
+func (b *bank) depart(now throttle.Instant, cost int) uint64 {
+	t := b.turn(now, cost)
+	t.Call = b.flights.Board(now, t.ID)
+	b.Board(t)
+	return t.ID
+}
+
+// land takes in the answer to a call, which reports what is left of a quota, if it does.
+func (b *bank) land(now throttle.Instant, id uint64, quotas ...learn.Quota) time.Duration {
+	wait := b.Read(now, &course.Answer{ID: id, Served: true, Quotas: quotas})
+	c := b.flights.Land(now, id)
+	b.Landed(&c)
+	return wait
+}
+
+// free returns how many calls of a cost may depart one after the other at an instant.
+func (b *bank) free(now throttle.Instant, cost int) (n int) {
+	for ; n < 1000; n++ {
+		b.Refresh(now)
+		if f, _ := b.Ask(b.turn(now, cost)); f.At > now {
+			break
+		}
+		b.depart(now, cost)
+	}
+	return n
+}
+
+// ten is a window of ten calls with so many left.
+func ten(left float64, reset time.Duration) learn.Quota {
+	return learn.Quota{Limit: 10, Remaining: left, Reset: reset, HasLimit: true, HasRemaining: true, HasReset: true}
+}
+
+// Calls overtake each other, and answers of a window that has ended come late: neither
+// makes more of a quota than is left. "7 left", then "9 left" are reported to the first two
+// of four calls: one of the others has arrived between them.
+func TestLedgerHoldsToWhatIsLeft(t *testing.T) {
+	type reading struct {
+		at, reset time.Duration
+		left      float64
+	}
+	tests := []struct {
+		name     string
+		readings []reading
+		flying   int
+		at       time.Duration
+		want     int
+	}{
+		{"calls overtake each other", []reading{{0, time.Minute, 7}, {0, time.Minute, 9}}, 2, time.Second, 6},
+		{"in order", []reading{{0, time.Minute, 9}, {0, time.Minute, 8}}, 2, time.Second, 6},
+		{"a new window is whole", []reading{{0, time.Minute, 0}}, 2, 61 * time.Second, 8},
+		{"of which its answers report", []reading{{0, time.Minute, 0}, {61 * time.Second, 59 * time.Second, 6}}, 2, 62 * time.Second, 4},
+		{"and late answers do not", []reading{{0, time.Minute, 0}, {59 * time.Second, time.Second, 0}, {61 * time.Second, time.Second, 0}}, 0, 62 * time.Second, 10},
+		{"a window that began a second early", []reading{{0, time.Minute, 0}, {59 * time.Second, time.Minute, 6}}, 0, 59 * time.Second, 6},
+	}
+	for _, test := range tests {
+		b, departed := bankOf(nil, true, false), []uint64(nil)
+		for range test.readings {
+			departed = append(departed, b.depart(dawn, 1))
+		}
+		for range test.flying {
+			b.depart(dawn.Add(test.at), 1)
+		}
+		for i, r := range test.readings {
+			b.land(dawn.Add(r.at), departed[i], ten(r.left, r.reset))
+		}
+		if got := b.free(dawn.Add(test.at), 1); got != test.want {
+			t.Errorf("%s: %d may depart, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// tokens is a lane's limit of tokens, so high that it holds nothing.
+func tokens() []throttle.Limit {
+	l := throttle.TokenBucket(1e6, time.Second, 1e6)
+	l.Unit = "tokens"
+	return []throttle.Limit{throttle.TokenBucket(1e6, time.Second, 1e6), l}
+}
+
+// left is a quota of 10,000 tokens with so many left.
+func left(n float64) learn.Quota {
+	return learn.Quota{Unit: "tokens", Limit: 10_000, Remaining: n, HasLimit: true, HasRemaining: true}
+}
+
+// What is left of tokens bounds calls by what they cost: 8,000 are left, and half of them are
+// kept for single calls until it is known how the quota rises.
+func TestLedgerHoldsToCosts(t *testing.T) {
+	for cost, want := range map[int]int{100: 40, 500: 8, 1000: 4, 3000: 1} {
+		b := bankOf(tokens(), false, true)
+		b.land(dawn, b.depart(dawn, 2000), left(8000))
+		if got := b.free(dawn.Add(time.Millisecond), cost); got != want {
+			t.Errorf("of calls that cost %d, %d may depart, want %d", cost, got, want)
+		}
+	}
+}
+
+// Calls are estimated in the proportion in which settled costs stand to estimates.
+func TestSettledCostsCorrectEstimates(t *testing.T) {
+	b := bankOf(tokens(), false, true)
+	b.land(dawn, b.depart(dawn, 2000), left(8000))
+	estimate := throttle.Request{N: 500}
+	b.Settle("requests", estimate, throttle.Request{N: 9}) // another unit
+	b.Settle("tokens", estimate, throttle.Request{N: 1000})
+	if got := b.free(dawn.Add(time.Millisecond), 500); got != 4 {
+		t.Errorf("after a call estimated at 500 cost 1000, %d of 500 may depart, want as many as of 1000, 4", got)
+	}
+}
+
+// Before any answer no more departs than the burst of the configured limit; a call that costs more
+// departs alone. A call that reports nothing ends that.
+func TestBurstBoundsCallsBeforeTheFirstAnswer(t *testing.T) {
+	b := bankOf(tokens(), false, true)
+	if got := b.free(dawn, 300_000); got != 3 {
+		t.Errorf("of calls that cost 300,000, %d may depart before any answer with a burst of a million, want 3", got)
+	}
+	b.land(dawn, 1)
+	if got := b.free(dawn, 300_000); got < 100 {
+		t.Errorf("%d may depart after an answer that reports nothing, want any number", got)
+	}
+	if b := bankOf(tokens(), false, true); b.free(dawn, 2_000_000) != 1 {
+		t.Error("a call that costs more than the burst does not depart alone")
+	}
+	if bankOf(tokens(), false, false) != nil && bankOf(nil, false, true).Ledgers != nil {
+		t.Error("a lane without priced calls that waits for no reset has ledgers")
+	}
+}

@@ -1,0 +1,157 @@
+package learn
+
+import (
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A lane may keep a State that takes in nothing but what answers report of quotas in one
+// unit, by [State.Read]. Its ceilings work, and every other mechanism rests. Ordinals are numbers of what departed in that unit. A call takes as
+// many numbers as it costs:
+//
+//	calls of 300, 500 and 200 tokens have the numbers 300, 800 and 1000
+//
+// If the lane waits for resets, a reset that is exact ends a window from the first reading on.
+// It is not exact if it was never further away than rounding can blur (gateways report "0
+// remaining, reset in 1 s" on every answer), if it names another instant each time, or if
+// two windows in a row reported nothing but zero.
+
+// A Term is what answers report of the window of a quota whose reset is waited for.
+type Term struct {
+	First throttle.Instant // its end, as reported first; zero: none was
+	Since throttle.Instant // when that was
+	End   throttle.Instant // the latest end that was reported, a little later
+	Least float64          // fewest permits left in any reading
+	Empty int              // windows in a row in which nothing but zero was left
+	Moved bool             // resets name another instant each time
+	Some  bool             // more than zero was left in a reading
+	Far   bool             // a reset was reported that is further away than rounding can blur
+}
+
+const (
+	blur        = 2 * time.Second // for whole seconds, and for the whole seconds of a Date
+	still       = 3 * time.Second // a reset that names the same instant for so long does not move
+	longestWait = time.Hour       // for a reset: one wrong header holds nobody for longer
+
+	// ResetGuard is how long after a reported reset the next call leaves, so that it does
+	// not arrive before it: clocks tick in milliseconds.
+	ResetGuard = 20 * time.Millisecond
+)
+
+// over reports whether the window has ended, and no answer has reported the next one.
+func (w *Term) over(now throttle.Instant) bool { return now >= w.End.Add(ResetGuard) }
+
+// observe takes a reading in. It reports whether the reading is of the window that runs.
+func (w *Term) observe(now throttle.Instant, q *Quota) bool {
+	at := now.Add(min(q.Reset, longestWait))
+	later, over := at.Sub(w.First), w.over(now)
+	w.Far = w.Far || q.Reset > blur
+	switch {
+	case later > blur && (over || now > w.End.Add(-blur)): // a window has begun, the first one perhaps
+		if w.Empty++; w.Some || w.Since == 0 {
+			w.Empty = 0
+		}
+		*w = Term{First: at, Since: now, End: at, Least: q.Remaining, Empty: w.Empty, Far: w.Far}
+	case over: // an answer of the window before
+		return false
+	case later.Abs() > blur:
+		w.First, w.Since, w.End, w.Least, w.Moved = at, now, at, q.Remaining, true
+	default: // calls overtake each other on the way
+		w.Least, w.End = min(w.Least, q.Remaining), max(w.End, at)
+		w.Moved = w.Moved && now.Sub(w.Since) < still
+	}
+	if q.Remaining >= 1 {
+		w.Some, w.Empty = true, 0
+	}
+	return true
+}
+
+// await takes a reading in of a quota whose reset is waited for. Whichever call arrived last of
+// those that were answered, no fewer than Least are left after it: so the ceiling is that many
+// above what was answered.
+func (t *Ceiling) await(f *Fact, q *Quota) {
+	if q.HasReset && q.Reset > 0 && !q.Filled && !q.Advisory && t.Term.observe(f.Landed, q) {
+		t.C = max(t.C, t.Term.Least+float64(f.Answered))
+	}
+}
+
+// exact reports whether the reset is an instant at which the quota is whole again.
+func (t *Ceiling) exact() bool {
+	return t.Term.Far && !t.Term.Moved && (t.Term.Empty < 2 || t.Limit == 1)
+}
+
+// Read takes in what an answer reports of quotas, and nothing else. A refused call spent none
+// of its cost.
+func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
+	s.meet(f, now)
+	if f.Refused && cost > 1 {
+		s.spare(f.Ordinal-cost+1, cost-1)
+	}
+	s.read(f)
+	if f.Refused {
+		s.blames(f, now)
+	}
+	if f.Ordinal > s.Last.Ordinal {
+		s.Last = Mark{f.Ordinal, f.Departed}
+	}
+}
+
+// Spared notes that a call spent nothing, as far as is known: it failed, its answer reports
+// nothing, or none has come for too long.
+func (s *State) Spared(ordinal, cost int64) { s.spare(ordinal-cost+1, cost) }
+
+// Awaits reports whether the reset of a quota is exact, and how long it is until then; zero:
+// it is past.
+func (s *State) Awaits(now throttle.Instant, q *Quota) (exact bool, wait time.Duration) {
+	key := q.Key()
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.Key == key && t.exact() {
+			if !t.Term.over(now) {
+				wait = t.Term.End.Sub(now)
+			}
+			return true, wait
+		}
+	}
+	return false, 0
+}
+
+// Room returns how many numbers may depart now beyond the last, with so many in flight, before
+// quotas are spent whose resets are waited for. A call of that cost is held until an instant if
+// there are fewer, or until an answer comes.
+func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float64, until throttle.Instant) {
+	n = math.Inf(1)
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		if !t.exact() {
+			continue
+		}
+		room, most, end := t.C-float64(granted), max(t.Limit, 1), t.Term.End.Add(ResetGuard)
+		if t.Limit == 0 {
+			most = math.Inf(1)
+		}
+		if t.Term.over(now) { // the quota is whole, less what has departed since the last answer
+			room, end = most-float64(max(granted-t.Base, flying)), throttle.Never
+		}
+		if n = min(n, max(0, room)); room < min(float64(cost), most) {
+			until = max(until, end)
+		}
+	}
+	return n, until
+}
+
+// PlanFor returns the plan for a call that takes so many numbers.
+func (s *State) PlanFor(now throttle.Instant, granted, cost int64) Plan {
+	s.Ahead = cost - 1
+	return s.Plan(now, granted)
+}
+
+// ahead returns how many numbers beyond one the next call takes, of which the quota can have
+// as many left.
+func (s *State) ahead(t *Ceiling) int64 {
+	if s.Ahead == 0 {
+		return 0
+	}
+	return min(s.Ahead, max(0, int64(t.size()-t.reserve(s.RTT))-1))
+}
