@@ -44,7 +44,7 @@ func pricedRig(t *testing.T, open func(http.Handler) (*testserver.Server, error)
 		},
 	}
 	transport.Dialect, _ = headers.Lookup("OpenAI")
-	return learning(newRig(t, open, vendor, transport))
+	return newRig(t, open, vendor, transport)
 }
 
 // drainTokens sends calls of 100 to 1,900 tokens from 64 workers, and settles each. The wall is in
