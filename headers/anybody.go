@@ -165,6 +165,7 @@ func (p path) toldByError() (key string, told bool) {
 // errorKeys are the keys of objects that hold an error.
 var errorKeys = [...]string{
 	"error", "errors", "fault", "exception", "innererror", "extensions", "response", "errorresponse", "status", "meta",
+	"details", // of google.rpc.Status, which holds a RetryInfo
 }
 
 // isRefusalCode reports whether a word without spaces is the name of a refusal

@@ -85,6 +85,7 @@ func TestAnybodysWait(t *testing.T) {
 		{"in milliseconds", 429, `{"retry_in_ms":1500}`, 1500 * time.Millisecond, true},
 		{"in seconds", 403, `{"error":{"retry_in_seconds":4}}`, 4 * time.Second, true},
 		{"duration", 429, `{"error":{"retryDelay":"3.700s"}}`, 3700 * time.Millisecond, true},
+		{"RetryInfo", 429, `{"code":8,"message":"x","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"5s"}]}`, 5 * time.Second, true},
 		{"instant", 429, `{"retry_after":"2026-11-20T12:00:30Z"}`, 30 * time.Second, true},
 		{"epoch in milliseconds", 429, `{"retryAfter":1795176030000}`, 30 * time.Second, true},
 		{"more of the key", 429, `{"retry_after_count":3}`, 0, true},

@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,6 @@ func rows(t *testing.T) []row {
 
 func TestDialectsRows(t *testing.T) {
 	day := regexp.MustCompile(`^20\d\d-\d\d-\d\d$`)
-	names, hosts := map[string]bool{}, map[string]string{}
 	for _, r := range rows(t) {
 		d, err := r.dialect()
 		if err == nil {
@@ -37,15 +37,6 @@ func TestDialectsRows(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatal(err)
-		}
-		for _, name := range append([]string{strings.ToLower(r.Vendor)}, r.Also...) {
-			if names[name] || name != strings.ToLower(name) {
-				t.Errorf("%s: the name %q stands twice, or has capitals", r.Vendor, name)
-			}
-			names[name] = true
-			if found, ok := Lookup(strings.ToUpper(name)); !ok || found.Vendor != r.Vendor {
-				t.Errorf("Lookup(%q) = %v, %v, want %s", strings.ToUpper(name), found, ok, r.Vendor)
-			}
 		}
 		for source := range strings.SplitSeq(d.Source, " ") {
 			if !strings.HasPrefix(source, "https://") {
@@ -55,29 +46,47 @@ func TestDialectsRows(t *testing.T) {
 		if r.Read != "unverified" && !day.MatchString(r.Read) {
 			t.Errorf("%s: read %q, want the day on which its source was read, or \"unverified\"", r.Vendor, r.Read)
 		}
-		for _, host := range r.Hosts {
-			if hosts[host] != "" || host != strings.ToLower(host) {
-				t.Errorf("%s: host %s is of %s too, or not in lower case", r.Vendor, host, hosts[host])
-			}
-			hosts[host] = r.Vendor
-			some := strings.Replace(host, "*", "some", 1)
-			if got := known().host(&url.URL{Host: some}); got == nil || got.Vendor != r.Vendor {
-				t.Errorf("host %s is read as %v, want %s", some, got, r.Vendor)
-			}
-		}
 		for _, f := range d.Fields {
 			if f.Name != textproto.CanonicalMIMEHeaderKey(f.Name) {
 				t.Errorf("%s: %s costs a conversion each time, want %s", r.Vendor, f.Name, textproto.CanonicalMIMEHeaderKey(f.Name))
 			}
 		}
-		for _, f := range append(d.Fields, d.Body...) {
+		for _, f := range slices.Concat(d.Fields, d.Body) {
+			if hasWords := FactRefusal <= f.Tells && f.Tells <= FactScope; hasWords != (len(f.Words) > 0) {
+				t.Errorf("%s: %s has %d words", r.Vendor, f.Name, len(f.Words))
+			}
 			for word, scope := range f.Words {
 				if scope > ScopeGlobal {
 					t.Errorf("%s: word %q has an unknown scope", r.Vendor, word)
 				}
 			}
-			if len(f.Words) == 0 && FactRefusal <= f.Tells && f.Tells <= FactScope {
-				t.Errorf("%s: %s has no words", r.Vendor, f.Name)
+		}
+	}
+}
+
+// Each name and each host leads to one row.
+func TestDialectsNamesAndHosts(t *testing.T) {
+	owners := map[string]string{}
+	for _, r := range rows(t) {
+		words := append([]string{strings.ToLower(r.Vendor)}, r.Also...)
+		for _, host := range r.Hosts {
+			words = append(words, "//"+host)
+		}
+		for _, name := range words {
+			if owners[name] != "" || name != strings.ToLower(name) {
+				t.Errorf("%s: %q is of %q too, or has capitals", r.Vendor, name, owners[name])
+			}
+			owners[name] = r.Vendor
+		}
+		for _, name := range append(r.Also, r.Vendor) {
+			if d, ok := Lookup(strings.ToUpper(name)); !ok || d.Vendor != r.Vendor {
+				t.Errorf("Lookup(%q) = %v, %v, want %s", strings.ToUpper(name), d, ok, r.Vendor)
+			}
+		}
+		for _, host := range r.Hosts {
+			some := strings.Replace(host, "*", "some", 1)
+			if got := known().host(&url.URL{Host: some}); got == nil || got.Vendor != r.Vendor {
+				t.Errorf("host %s is read as %v, want %s", some, got, r.Vendor)
 			}
 		}
 	}
