@@ -97,6 +97,10 @@ type Transport struct {
 	// Cost returns how many permits of a limit a request costs; a negative cost is
 	// an error. It may be an estimate that Settle corrects later. If nil, a request
 	// costs one permit of each limit.
+	//
+	// If answers report what is left of a limit's unit, such as tokens, no request
+	// departs whose cost would pass that, less the cost in flight. This holds with
+	// Learn and without a Store. Before the first answer the limit's burst bounds them.
 	Cost func(*http.Request, throttle.Limit) int
 
 	// Store makes the limiters. If nil, limits are enforced in this process alone.

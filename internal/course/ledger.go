@@ -36,8 +36,9 @@ type ledger struct {
 	flying int64            // cost of those in flight that are not overdue
 	state  *learn.State     // nil: nothing was reported
 	left   throttle.Instant // when the last call departed
-	due    throttle.Instant // nothing departs before it, by the rate of the state's plan
-	rate   float64          // permits per second, by that plan; zero: any number
+	paid   int64            // cost of that call
+	from   throttle.Instant // since when its permits are paid for, at the rate
+	rate   float64          // permits per second, by the state's plan; zero: any number
 
 	estimated, settled float64 // costs of the calls that were settled, smoothed
 	ratio              float64 // of those
@@ -195,7 +196,15 @@ func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
 	if l.rate = p.Rate; p.Asks {
 		p.Hold = max(p.Sure, l.left.Add(flight.Lease(0)))
 	}
-	return max(p.Hold, l.due)
+	return max(p.Hold, l.due())
+}
+
+// due returns when the permits of the last call are paid for, at the rate in force.
+func (l *ledger) due() throttle.Instant {
+	if l.rate <= 0 {
+		return 0
+	}
+	return l.from.Add(time.Duration(min(float64(l.paid)/l.rate, longest) * 1e9))
 }
 
 // Board implements the veto of a gate.
@@ -207,17 +216,17 @@ func (s *Ledgers) Board(t flight.Turn) throttle.Instant {
 		l.number += cost
 		l.flying += cost
 		t.Call.Bills[i] = flight.Bill{Cost: cost, Number: l.number, Flying: l.flying}
-		if l.left = t.Now; l.rate > 0 {
-			took := float64(cost) / l.rate
-			l.due = max(l.due, t.Now.Add(-slack)).Add(time.Duration(min(took, 3600) * 1e9))
-		}
+		l.from, l.left, l.paid = max(l.due(), t.Now.Add(-slack)), t.Now, cost
 	}
 	return 0
 }
 
-// slack is how much later than due a call may depart without a delay for those behind it:
-// what a timer takes on a busy machine.
-const slack = 10 * time.Millisecond
+const (
+	// slack is how much later than due a call may depart without a delay for those behind
+	// it: the least tolerance of a limiter.
+	slack   = 10 * time.Millisecond
+	longest = 3600 // seconds for which a call is paid for at most: a wrong rate is not asked about more rarely
+)
 
 // Leave implements the veto of a gate.
 func (s *Ledgers) Leave(t flight.Turn) {
@@ -332,6 +341,6 @@ func (s *Ledgers) Forget() {
 		return
 	}
 	for i := range s.all {
-		s.all[i].state, s.all[i].due, s.all[i].rate = nil, 0, 0
+		s.all[i].state, s.all[i].rate = nil, 0
 	}
 }

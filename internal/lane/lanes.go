@@ -31,6 +31,7 @@ type Lanes struct {
 
 	mu     sync.Mutex // held to make and to retire lanes
 	closed bool
+	gone   []*Lane // to be closed, once it is not held
 
 	resolver resolver
 }
@@ -85,32 +86,44 @@ func (s *Lanes) Again(l *Lane) (*Lane, error) {
 // the shared lane must be made.
 func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 	s.mu.Lock()
-	l, shared, gone, err := s.locked(key)
-	s.mu.Unlock()
-	for _, old := range gone {
-		_ = old.close() // nobody is left to be told
-	}
-	return l, shared, err
-}
-
-// locked is present under the lock. It also returns lanes that must be closed.
-func (s *Lanes) locked(key string) (l *Lane, shared bool, gone []*Lane, err error) {
+	defer s.unlock()
 	if s.closed {
-		return nil, false, nil, &shaping.Error{Err: shaping.ErrClosed}
+		return nil, false, &shaping.Error{Err: shaping.ErrClosed}
 	}
-	l = s.keyed.find(key)
-	if l == nil {
-		_, gone = s.roomForSublane() // a lane stays as long as its sub-lanes
-		room, more := s.keyed.room(s.settings.MaxLanes)
-		if gone = append(gone, more...); room {
-			return nil, false, gone, nil
+	if l = s.keyed.find(key); l == nil {
+		s.room(&s.sublanes) // a lane stays as long as its sub-lanes
+		if s.room(&s.keyed) {
+			return nil, false, nil
 		}
 		l = s.overflow.Load()
 	}
 	if l != nil {
 		l.enter() // under the lock no lane is on its way out
 	}
-	return l, l == nil, gone, nil
+	return l, l == nil, nil
+}
+
+// room reports whether there is room for one more lane in a table. The lanes that make
+// room for it are closed by unlock.
+func (s *Lanes) room(t *table) bool {
+	ok, gone := t.room(s.settings.MaxLanes)
+	for _, l := range gone {
+		if l.sub != nil {
+			l.sub.lane.sublanes.Add(-1)
+		}
+	}
+	s.gone = append(s.gone, gone...)
+	return ok
+}
+
+// unlock unlocks the lanes, and closes those that are gone: that may take time.
+func (s *Lanes) unlock() {
+	gone := s.gone
+	s.gone = nil
+	s.mu.Unlock()
+	for _, l := range gone {
+		_ = l.close() // it was idle: no caller is left for the error
+	}
 }
 
 // open makes a lane, with the request counted in. It returns nil if something
@@ -193,50 +206,31 @@ func (s *Lanes) FindSublane(of *Lane, part string) *Lane {
 // returns nil.
 func (s *Lanes) OpenSublane(of *Lane, part string, kind Kind) *Lane {
 	s.mu.Lock()
-	l, gone := s.openLocked(of, part, kind)
-	s.mu.Unlock()
-	for _, old := range gone {
-		_ = old.close() // nobody is left to be told
-	}
-	return l
+	defer s.unlock()
+	return s.openLocked(of, part, kind)
 }
 
-// openLocked is OpenSublane under the lock. It also returns lanes that must be
-// closed.
-func (s *Lanes) openLocked(of *Lane, part string, kind Kind) (l *Lane, gone []*Lane) {
-	if l = s.sublanes.find(sublaneName(of, part)); l != nil {
+// openLocked is OpenSublane under the lock.
+func (s *Lanes) openLocked(of *Lane, part string, kind Kind) *Lane {
+	if l := s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter()
-		return l, nil
+		return l
 	}
-	if s.closed {
-		return nil, nil
-	}
-	room, gone := s.roomForSublane()
-	if !room {
-		return nil, gone
+	if s.closed || !s.room(&s.sublanes) {
+		return nil
 	}
 	// A sub-lane only holds a pause. The store's limiter of the lane could not tell
 	// that pause from one of the lane itself.
 	l, err := newLane(&s.settings, throttle.Local{}, of.key, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {
-		return nil, gone
+		return nil
 	}
 	l.sub = &sublane{of, part, kind}
 	l.begin(kind, of)
 	l.enter()
 	s.sublanes.add(l)
 	of.sublanes.Add(1)
-	return l, gone
-}
-
-// roomForSublane reports whether there is room for one more sub-lane. It also
-// returns lanes that must be closed.
-func (s *Lanes) roomForSublane() (ok bool, gone []*Lane) {
-	ok, gone = s.sublanes.room(s.settings.MaxLanes)
-	for _, l := range gone {
-		l.sub.lane.sublanes.Add(-1)
-	}
-	return ok, gone
+	return l
 }
 
 // sublanesOf returns the sub-lanes of a lane.
