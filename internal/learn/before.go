@@ -16,8 +16,8 @@ type Before struct {
 	Gap    float64          // seconds from a refusal until then
 	Rising bool             // the rate is being raised, or stands at Rate to see whether it is served
 	There  Mark             // the latest departure when Rate was reached; its Ordinal is zero before
-	Done   throttle.Instant // when Rate was last found to be served again
 	Lately [2]Mark          // two older departures, each a second and eight calls after the one before, or more
+	Done   throttle.Instant // when Rate was last found to be served again
 }
 
 const (
@@ -25,44 +25,50 @@ const (
 	lastReturn  = 60.0 // seconds after a refusal for which it is too late to try
 	unknown     = 0.25 // width of what was served if no limit was known
 	fallen      = 0.85 // share of the rate from before of which a lower one has fallen
+	mostKnown   = 0.24 // greatest width of one that was: less than unknown
+	soonAgain   = 16   // times Gap: others who come again sooner come often
 	mostOthers  = 2.5  // seconds of a silence after which it is a window that was spent, as likely as others
 )
 
-// steady notes how fast calls leave. A time in which nobody called shows nothing.
-func (b *Before) steady(s *State, f *Fact) {
+// depart notes a departure. An idle time before it shows no rate.
+func (b *Before) depart(f *Fact, idle bool) {
 	at := Mark{f.Ordinal, f.Departed}
 	switch {
 	case f.Ordinal <= b.Lately[1].Ordinal:
-	case b.Lately[1].Ordinal == 0, f.Ordinal == s.Last.Ordinal+1 && idle(f.Departed.Sub(s.Last.At), max(s.R, 1)):
+	case b.Lately[1].Ordinal == 0 || idle:
 		b.Lately = [2]Mark{at, at}
-	case f.Ordinal-b.Lately[1].Ordinal >= 8 && f.Departed.Sub(b.Lately[1].At) >= time.Second:
+	case proves(b.Lately[1], f):
 		b.Lately = [2]Mark{b.Lately[1], at}
 	}
 }
 
-// pace returns how many calls left each second in the last second or two before f;
-// zero if too few left, or for too short a time.
-func (b *Before) pace(f *Fact) float64 {
-	n, d := f.Ordinal-b.Lately[0].Ordinal, f.Departed.Sub(b.Lately[0].At)
-	if b.Lately[0].Ordinal == 0 || n < 8 || d < time.Second {
-		return 0
-	}
-	return float64(n) / d.Seconds()
+// proves reports whether enough calls left between m and f, over long enough, to show a rate.
+func proves(m Mark, f *Fact) bool {
+	return f.Ordinal-m.Ordinal >= paceCalls && f.Departed.Sub(m.At) >= time.Second
 }
 
-// refused notes the rate before the refusal that begins an episode, unless windows are
-// counted: there is nothing to go back to in one that is spent.
-func (b *Before) refused(s *State, f *Fact) {
+// pace returns how many calls left each second in the last second or two before f; zero if too
+// few left, or for too short a time.
+func (b *Before) pace(f *Fact) float64 {
+	if b.Lately[0].Ordinal == 0 || !proves(b.Lately[0], f) {
+		return 0
+	}
+	return float64(f.Ordinal-b.Lately[0].Ordinal) / f.Departed.Sub(b.Lately[0].At).Seconds()
+}
+
+// refused notes the rate at which calls left before f began an episode, and the estimate then;
+// zero: there was none. There is nothing to go back to in a window that is spent.
+func (b *Before) refused(f *Fact, estimate, width float64, windows bool) {
 	switch {
 	case b.Rising:
 		b.Rising, b.There = false, Mark{}
 		b.later()
-	case b.Rate == 0 && !s.windows():
+	case b.Rate == 0 && !windows:
 		b.Rate, b.Width = b.pace(f), unknown
-		if s.Mode == Rate && s.W > 0 {
-			b.Rate, b.Width = min(b.Rate, s.W), min(s.U, 0.24)
+		if estimate > 0 {
+			b.Rate, b.Width = min(b.Rate, estimate), min(width, mostKnown)
 		}
-		if f.Departed.Sub(b.Done).Seconds() > 16*b.Gap {
+		if f.Departed.Sub(b.Done).Seconds() > soonAgain*b.Gap {
 			b.Gap = firstReturn
 		} else { // it was found to be served, and is refused soon after
 			b.later()
@@ -77,12 +83,12 @@ func (b *Before) later() {
 	}
 }
 
-// over ends an episode with f, which was served. If no limit was known before, the rate
-// in force is what has fallen, however high the estimate is.
-func (b *Before) over(s *State, f *Fact) {
-	rate, silence := s.W, f.Departed.Sub(s.Ref.At).Seconds()
+// over ends an episode with f, which was served after a silence. If no limit was known before,
+// the rate in force is what has fallen, however high the estimate is.
+func (b *Before) over(f *Fact, r *Search, silence float64) {
+	rate := r.W
 	if b.Width == unknown {
-		rate = s.R
+		rate = r.R
 	}
 	if rate >= fallen*b.Rate || silence > mostOthers {
 		b.Rate = 0
@@ -92,23 +98,22 @@ func (b *Before) over(s *State, f *Fact) {
 }
 
 // raise returns the least growth of the logarithm of the rate in force, for f, which was
-// served. If the rate from before is served for a second, it is the estimate again, and
-// the silence was not the vendor's.
-func (b *Before) raise(s *State, f *Fact) float64 {
+// served, and whether the rate from before was served for a second. Then it is the estimate
+// again, and the silence was not the vendor's.
+func (b *Before) raise(f *Fact, r *Search) (least float64, restored bool) {
 	switch {
-	case b.Rate == 0 || f.Departed < b.Next || s.off(Others):
-		return 0
-	case s.R < b.Rate:
-		b.Rising, s.X = true, max(s.X, 1)
-		return mostRise
+	case b.Rate == 0 || f.Departed < b.Next:
+	case r.R < b.Rate:
+		b.Rising, r.X = true, max(r.X, 1)
+		return mostRise, false
 	case !b.Rising: // it got there by itself
 		b.Rate = 0
 	case b.There.Ordinal == 0:
 		b.There = Mark{f.Granted, f.Landed}
-	case f.Ordinal-b.There.Ordinal >= 8 && f.Departed.Sub(b.There.At) >= time.Second:
-		s.W, s.U, s.X, s.G, s.Marked, s.Wide = b.Rate, b.Width, 0.5, 0, 0, 0
-		s.restart(Mark{f.Ordinal, f.Departed})
+	case proves(b.There, f):
+		r.restore(b.Rate, b.Width)
 		b.Rate, b.Rising, b.There, b.Done = 0, false, Mark{}, f.Departed
+		return 0, true
 	}
-	return 0
+	return 0, false
 }

@@ -1,10 +1,6 @@
 package learn
 
-import (
-	"math"
-
-	"github.com/weirgo/weir/throttle"
-)
+import "math"
 
 // An owner who configures a limit usually knows the vendor's, more or less. So
 // nothing holds a configured lane back before its first refusal, whatever quotas
@@ -18,6 +14,9 @@ import (
 // than by half.
 const near = 0.85
 
+// above is how far the rate in force may rise above the configured one: the limiter holds it there.
+const above = 1.05
+
 // believes reports whether the configured limits are taken for the vendor's.
 func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
 
@@ -29,8 +28,8 @@ func (s *State) ceiling() float64 {
 	return math.Inf(1)
 }
 
-// nearConfigured handles the first refusal of a configured lane.
-func (s *State) nearConfigured(f *Fact, now throttle.Instant) {
+// nearConfigured takes the vendor's limit to be near the configured one, at the first refusal.
+func (s *State) nearConfigured(f *Fact) {
 	rate := s.ceiling()
 	if math.IsInf(rate, 1) {
 		rate = s.leaving(f)
@@ -38,16 +37,4 @@ func (s *State) nearConfigured(f *Fact, now throttle.Instant) {
 	s.toRate()
 	s.W, s.U = near*rate, 1-near
 	s.R = s.W
-	s.begin(f, now, s.leaving(f))
-}
-
-// firstNear ends the first episode of a lane that is configured, or that goes
-// on with a [Memory]. Calls that left long ago, at another rate or while the
-// vendor's bucket was full, tell nothing of the limit. The burst is that of the
-// configured limits.
-func (s *State) firstNear(f *Fact) {
-	s.Silence = max(1e-9, f.Departed.Sub(s.Ref.At).Seconds())
-	s.B, s.Burst = s.Setting.Burst, s.Setting.Burst
-	s.restart(Mark{f.Ordinal, f.Departed})
-	s.R = s.W * (1 - s.U)
 }

@@ -6,26 +6,30 @@
 //
 // # Machines
 //
-// What holds is the least of what these allow:
+// Each is a type with its own fields in one file, and what holds is the least of what they
+// allow:
 //
-//   - The ceiling ([Ceiling]; ceiling.go, rise.go, spend.go): what answers report to be left.
-//     Nothing departs above it, from the first reading on. The rate of a bucket is its slope.
-//   - The search (rate.go, measure.go): the rate that 429s bound. It rises from below the
-//     estimate to above it, as CUBIC leaves its plateau. A refusal ends the search, and calls
-//     served over time since the last one are the next estimate: exact to one call, and too
-//     low if a bucket was full in between (lt_bw in Linux' tcp_bbr.c).
-//   - The probe (episode.go): after a refusal one call at a time asks, each 1.5 times later,
-//     at round instants, because windows end there.
-//   - Places ([Places]; flight.go): calls in flight. They grow from one, as in slow start. A
-//     refused call is tried again with fewer in flight: if fewer are never refused, places are
-//     what the vendor counts.
-//   - Elsewhere ([Before]; before.go): others who take all there is for a moment look like a
-//     limit that has fallen, so the rate from before is tried again.
+//   - [Search] (search.go, measure.go): the rate that refusals bound. It rises from below the
+//     estimate to above it, as CUBIC leaves its plateau. A refusal ends the search, and the
+//     next estimate lies between the rate that was served, which is counted exactly, and the
+//     one that was refused (as lt_bw in Linux' tcp_bbr.c).
+//   - [Probe] (probe.go): after a refusal one call at a time asks, each 1.5 times later, at
+//     round instants, because windows end there.
+//   - [Places] (places.go): calls in flight. They grow from one, as in slow start. A refused
+//     call is tried again with fewer in flight: if fewer are never refused, places are what
+//     the vendor counts.
+//   - [Before] (before.go): others who take all there is for a moment look like a limit that
+//     has fallen, so the rate from before is tried again.
+//   - [Ceiling] (ceiling.go, rise.go, window.go, spend.go, trust.go): what answers report to
+//     be left. Nothing departs above it, from the first reading on. The rate of a bucket is
+//     its slope.
 //
-// Their common facts are the round trip, the pace at which calls really left, and the episode
-// from a refusal to the first call served that left after it was known. Counts are differences
-// of ordinals, less the refused ones, so the order in which answers land does not matter. A
-// time in which nobody called, or nobody waited, shows no rate.
+// Their common facts are [Traffic] (the round trip, and the pace at which calls really left)
+// and [Refusals] (the episode from a refusal to the first call served that left after it was
+// known, and what was counted since the one before). [State] passes them on: observe.go for
+// each answer, episode.go when an episode begins or ends, plan.go for what is to be done.
+// Counts are differences of ordinals, less the refused ones, so the order in which answers
+// land does not matter. A time in which nobody called shows no rate.
 //
 // # How it is used
 //
@@ -34,5 +38,6 @@
 // asks for the Plan: Rate is paced, Most bounds the calls in flight that left after Since, one
 // at a time if Probe is set, and nothing leaves before Hold. Configured limits stay as they are.
 // A Plan only delays. In a fleet each process observes the same facts in the store's order, and
-// ordinals are the store's. [Setting.Without] switches mechanisms off, to measure their worth.
+// ordinals are the store's. [Setting.Without] switches mechanisms off: a test in sim holds that
+// each of them is needed.
 package learn

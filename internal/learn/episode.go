@@ -6,28 +6,98 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// begin begins an episode with the refusal of f. The rate given is the one in
-// force when f left.
+// Refusals is what all machines need to know of refused calls: the episode, which lasts from a
+// refusal to the first call served that left after the refusal was known, and what was counted
+// since the episode before. The zero value knows of no refusal.
+type Refusals struct {
+	Episode bool             // a call was refused, and none was served since
+	Cut     int64            // refusals of departures up to this ordinal are of this episode
+	Until   throttle.Instant // before which the vendor wants no calls
+	Told    throttle.Instant // until then the vendor would have refused: Until, less what may be its rounding
+	Ref     Mark             // the first refused departure
+	RefR    float64          // rate in force at it
+	End     Mark             // the call whose service ended the last episode; at first, the first departure
+	Refused int              // calls refused since End
+}
+
+// tell notes until when a refusal asks to wait. A time in whole seconds was rounded up.
+func (r *Refusals) tell(f *Fact) {
+	r.Until = max(r.Until, f.Until)
+	told := f.Until
+	if f.Until.Sub(f.Landed)%time.Second == 0 {
+		told = told.Add(-time.Second)
+	}
+	r.Told = max(r.Told, told)
+}
+
+// told reports whether the vendor reported a time with the last refusal.
+func (r *Refusals) told() bool { return r.Until > r.Ref.At }
+
+// restart begins to count calls from end on.
+func (r *Refusals) restart(end Mark) { r.End, r.Refused = end, 0 }
+
+// count returns how many of the calls from End to f were served.
+func (r *Refusals) count(f *Fact) float64 {
+	return float64(f.Ordinal-r.End.Ordinal) - float64(r.Refused)
+}
+
+// forbidden returns the seconds from the first refusal until f in which the vendor would have
+// refused because it had reported a time.
+func (r *Refusals) forbidden(f *Fact) float64 { return min(r.Told, f.Departed).Sub(r.Ref.At).Seconds() }
+
+// sample returns what was counted up to f, which ended the episode.
+func (s *State) sample(f *Fact) *sample {
+	m := &sample{
+		began: s.End, refused: s.Ref, rate: s.RefR, told: s.told(), rtt: s.RTT, idle: s.W > 0 && s.Slack > slack,
+		n:       max(1, s.count(f)),
+		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
+		silence: f.Departed.Sub(s.Ref.At).Seconds(),
+		before:  max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2)), // the first call's own permit, and the refused one
+	}
+	if s.Setting.Shared && !s.Measured { // calls of before ordinals were given seem to be early ones
+		m.before = max(m.before, m.n)
+	}
+	if s.Asked.Ordinal > 0 {
+		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
+	}
+	if m.covered = m.probed; m.exact() {
+		m.covered = max(0, s.forbidden(f))
+	}
+	if s.off(Covered) {
+		m.covered = 0
+	}
+	return m
+}
+
+// begin begins an episode with the refusal of f. The rate given is the one in force when f
+// left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
-	s.Before.refused(s, f)
+	estimate := 0.0
+	if s.Mode == Rate {
+		estimate = s.W
+	}
+	s.Before.refused(f, estimate, s.U, s.windows(s.told()))
 	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, f.Ordinal-s.End.Ordinal, now) {
 		s.Mode = Trial
 		s.try(f)
 	}
-	if !s.slack() {
-		rate = min(rate, 1.1*s.leaving(f))
+	rate = min(rate, s.ceiling())
+	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, max(rate, 1e-6)
+	s.Probe.begin()
+	s.Probing = s.W == 0 || s.U > narrow || s.Mode == Trial
+	s.Search.refused()
+	s.probe(now)
+}
+
+// probe sets the instant of the next probe.
+func (s *State) probe(now throttle.Instant) {
+	s.after(now, max(s.RTT, 1/s.RefR), s.Mode == Flight, s.End.At, s.RTT)
+	if s.off(Round) {
+		s.Next = now.Add(seconds(s.Gap))
 	}
-	rate = max(min(rate, s.ceiling()), 1e-6)
-	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, rate
-	s.Asked, s.Gap = Mark{}, 0
-	s.Probing = s.W == 0 || s.U > 0.25 || s.Mode == Trial
-	if s.W > 0 {
-		s.R = min(s.R, s.W*(1-s.U))
-		if s.X < 0.25 {
-			s.R *= 0.7
-		}
+	if s.Mode != Flight {
+		s.blocks(s.Ref.At, s.Block)
 	}
-	s.probeAfter(now)
 }
 
 // probeRefused handles the refusal of a call that left after the episode began.
@@ -36,175 +106,84 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 		s.ban(now)
 		s.toRate()
 	}
-	s.Probing = true
-	if at := (Mark{f.Ordinal, f.Departed}); s.gone(f) {
-		s.restart(at)
-		s.Ref, s.Asked, s.Gap = at, Mark{}, 0
-	} else {
-		s.Asked = at
-	}
-	s.probeAfter(now)
-}
-
-// probeAfter sets the instant of the next probe. The first one is quick. If it is
-// refused, the next goes when a window ends or a block, as far as that is known.
-func (s *State) probeAfter(now throttle.Instant) {
-	if s.Gap == 0 {
-		s.Gap = max(s.RTT, 1/s.RefR)
-	} else {
-		s.Gap *= 1.5
-	}
-	if s.Gap = min(s.Gap, 3600); s.Mode == Flight { // a place is free again when a call ends, and not at the end of a window
-		s.Gap = min(s.Gap, max(1, 8*s.RTT))
-	}
-	s.Next = s.round(now, s.Gap, s.End.At)
-	if s.Asked.Ordinal == 0 || s.Mode == Flight {
-		return
-	}
-	if end := s.Ref.At.Add(seconds(0.95 * s.Block)); end > s.Next {
-		s.Next, s.Gap = end, max(s.Gap, 0.05*s.Block)
-	}
-}
-
-// rounds are the lengths that windows have, in seconds.
-var rounds = [...]time.Duration{3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 2, 1}
-
-// round returns the roundest instant in the last two thirds of the gap. Windows
-// end at multiples of their length, by the wall clock or since their first
-// call.
-func (s *State) round(now throttle.Instant, gap float64, began throttle.Instant) throttle.Instant {
-	end := now.Add(seconds(gap))
-	if gap < 0.5 || s.off(Round) {
-		return end
-	}
-	begin := now.Add(seconds(gap / 3))
-	late := seconds(0.030 + s.RTT/2)
-	for _, unit := range rounds {
-		unit *= time.Second
-		if first := began.Add(unit + late); first >= begin && first <= end {
-			return first
-		}
-		wall := end.Add(-late)
-		wall -= wall % throttle.Instant(unit)
-		if wall = wall.Add(late); wall >= begin {
-			return wall
-		}
-	}
-	return end
+	s.Probing, s.Asked = true, Mark{f.Ordinal, f.Departed}
+	s.probe(now)
 }
 
 // end ends the episode, because f was served.
 func (s *State) end(f *Fact) {
-	s.Episode, s.Probing = false, false
-	s.Pace = [2]Mark{{f.Ordinal, f.Departed}, {f.Ordinal, f.Departed}}
+	here := Mark{f.Ordinal, f.Departed}
+	s.Episode, s.Probing, s.Next = false, false, 0
+	s.paceFrom(here)
 	if s.Mode != Rate {
-		s.Cap, s.Next, s.Usual = 1, 0, 0
-		s.restart(Mark{f.Ordinal, f.Departed})
+		s.Cap, s.Usual = 1, 0
+		s.restart(here)
 		s.B = float64(s.Ref.Ordinal)
 		return
 	}
-	s.noteEarly()
-	s.conclude(f)
-	s.X, s.Marked, s.Rise = 0, 0, 0
-	s.Before.over(s, f)
-	s.slowly(f)
-}
-
-// conclude makes a new estimate of what was counted until f, if it was enough.
-func (s *State) conclude(f *Fact) {
-	if s.presumed() && !s.gone(f) {
-		s.firstNear(f)
-		return
-	}
+	s.early()
 	switch {
-	case s.gone(f):
-		s.restart(Mark{f.Ordinal, f.Departed})
-		s.doubt()
-	case s.small(f) || s.mute(f):
-		s.doubt()
+	case s.presumed():
+		s.presume(s.Setting.Burst)
+		s.restart(here)
+	case s.small(f):
+		s.doubt(s.RefR)
+	case s.mute(f):
+		s.doubt(s.RefR)
+		s.restart(here)
 	default:
-		s.measure(f)
-		s.restart(Mark{f.Ordinal, f.Departed})
+		s.measure(s.sample(f))
+		s.restart(here)
 	}
-	s.R = s.W * (1 - s.U)
+	if s.off(Windows) {
+		s.P = 0
+	}
+	if s.off(Block) {
+		s.Block = 0
+	}
+	s.again()
+	s.Before.over(f, &s.Search, f.Departed.Sub(s.Ref.At).Seconds())
+	if !s.off(Slowly) {
+		s.slowly(f)
+	}
 }
 
-// gone reports whether nobody called for minutes after the refused could have gone
-// again. Then the silence is the callers' own and no measure of the vendor. A caller who
-// rests for seconds after each refusal is measured: it has no other measure.
-func (s *State) gone(f *Fact) bool {
-	if s.off(Gone) {
-		return false
-	}
-	since := f.Departed.Sub(max(s.Ref.At.Add(seconds(s.RTT)), s.Until, s.Next))
-	return since > time.Minute && idle(since, s.RefR)
-}
-
-// doubt lowers and widens the estimate after a refusal that measured nothing.
-func (s *State) doubt() {
-	if s.W == 0 {
-		s.W = s.RefR
-	}
-	s.W, s.U = 0.9*s.W, min(max(2*s.U, 0.1), mostWidth)
-}
-
-// slowly delays the next call by an interval of the rate, an hour at most, after
-// the call that ended the episode: the limiter, which paced probes, would let one
-// go at once. A vendor that has one permit then, because it has a burst of one or
-// goes on counting its last window, would refuse it.
+// slowly delays the next call by an interval of the rate, an hour at most, after the call that
+// ended the episode: the limiter, which paced probes, would let one go at once. A vendor that
+// has one permit then, because it has a burst of one or goes on counting its last window,
+// would refuse it.
 func (s *State) slowly(f *Fact) {
-	if s.off(Slowly) {
-		return
-	}
-	s.Next = f.Departed.Add(seconds(min(1/s.R, 3600)))
+	s.Next = f.Departed.Add(seconds(min(1/s.R, longestGap)))
 }
 
-// presumed reports whether the estimate that was just refused was not measured
-// here, and may still be right. It may be if it comes from configured limits.
-// It also may be if it comes from a memory, unless calls left much faster than
-// it says when one was refused.
+// presumed reports whether the estimate that was just refused was not measured here, and may
+// still be right. It may be if it comes from configured limits. It also may be if it comes
+// from a memory, unless calls left much faster than it says when one was refused.
 func (s *State) presumed() bool {
-	return s.W > 0 && s.Silence == 0 && (s.Setting.Configured > 0 || s.RefR < 1.5*s.W)
+	return s.W > 0 && !s.Measured && (s.Setting.Configured > 0 || s.RefR < 1.5*s.W)
 }
 
-// noteEarly notes whether the refusal came early in its search. If that is
-// usual, as it is when strangers share the quota, searches take longer.
-func (s *State) noteEarly() {
-	early := 0.0
-	if s.X < 0.5 {
-		early = 1
-	}
-	if s.W > 0 && s.U < 0.25 {
-		s.Early += (early - s.Early) / 8
-	}
-}
-
-// mute reports whether a window was used up when it had hardly begun, which
-// tells nothing of its size. Some vendors go on counting the last window, and
-// tell the end of this one. It reports so only once in a row, because the limit
-// may have fallen.
+// mute reports whether a window was used up when it had hardly begun, which measures nothing.
+// Some vendors go on counting the last window, and report the end of this one. It reports so
+// only once in a row, because the limit may have fallen.
 func (s *State) mute(f *Fact) bool {
 	if s.off(Mute) {
 		return false
 	}
-	n, t := s.count(f), f.Departed.Sub(s.End.At).Seconds()
-	told := min(s.Told, f.Departed).Sub(s.Ref.At).Seconds()
-	s.Whole = s.Mute
-	s.Mute = s.W > 0 && !s.Mute && told > 2 && n < s.W*t/4
+	told := s.forbidden(f)
+	s.Mute = s.W > 0 && !s.Mute && told > 2 && s.count(f) < s.W*f.Departed.Sub(s.End.At).Seconds()/4
 	if s.Mute {
 		s.P, s.G = max(s.P, told), told
-		s.restart(Mark{f.Ordinal, f.Departed})
 	}
 	return s.Mute
 }
 
-// small reports whether too few calls were served since the last measurement to
-// tell more than is known already. A count is exact only to one call.
+// small reports whether too few calls were served since the last measurement to tell more than
+// is known already. A count is exact only to one call.
 func (s *State) small(f *Fact) bool {
-	n := s.count(f)
-	silence := f.Departed.Sub(s.Ref.At)
-	if s.told() && s.windows() && s.X < 0.25 && s.U < 0.25 && min(s.Told, f.Departed).Sub(s.Ref.At) < silence/2 {
-		return true // the silence may be the told time's rounding for the most part
+	silence := f.Departed.Sub(s.Ref.At).Seconds()
+	if s.told() && s.windows(true) && s.X < narrow && s.U < narrow && s.forbidden(f) < silence/2 {
+		return true // the silence may be the reported time's rounding for the most part
 	}
-	return s.W > 0 && n < min(16, 0.5/s.U) && silence.Seconds() < max(8/s.W, 4*s.RTT)
+	return s.W > 0 && s.count(f) < min(16, 0.5/s.U) && silence < max(bucketGains/s.W, bucketTrips*s.RTT)
 }

@@ -92,7 +92,7 @@ func (s *State) Settled(p Plan) bool {
 // are what holds calls back now.
 func (s *State) sure() bool {
 	free := s.R > risen*s.W || s.R >= s.ceiling() && s.X > 3
-	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Silence > 0)
+	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Measured)
 }
 
 // Narrow reports whether the estimate is narrow: it will hardly move before the vendor's

@@ -67,7 +67,7 @@ func TestBurstOfManyProcessesIsNoRate(t *testing.T) {
 func TestRoundedSilencesShowNoWindow(t *testing.T) {
 	s := New(Setting{Shared: true})
 	s.toRate()
-	s.W, s.U, s.R, s.RTT, s.Silence, s.Burst, s.B = 860, 0.5, 430, 0.006, 1, 7, 7
+	s.W, s.U, s.R, s.RTT, s.Measured, s.Burst, s.B = 860, 0.5, 430, 0.006, true, 7, 7
 	now, ordinal := throttle.InstantOf(time.Unix(1_700_000_000, 0)), int64(0)
 	s.End = Mark{0, now}
 	leave := func(refused bool) {

@@ -127,7 +127,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 1 / (asking * s.RTT * math.Pow(4, keep-left)), 0, false
 	}
 	keep := t.readers()
-	next := s.round(t.Last.At, max(t.Gap, s.RTT, leastGap), t.Jump)
+	next := round(t.Last.At, max(t.Gap, s.RTT, leastGap), t.Jump, s.RTT)
 	switch {
 	case t.fresh(now) && left >= 1 || min(left, t.sure(now, granted)) >= keep+1:
 		return 0, 0, false

@@ -23,58 +23,19 @@ type Mark struct {
 	At      throttle.Instant
 }
 
-// A State is everything that is known of one lane. It is a bounded value
-// without pointers, and marshals to JSON. New makes the state of a lane of
-// which nothing is known. It is not safe for concurrent use.
+// A State is everything that is known of one lane: the common facts, and a machine for each
+// thing that a vendor may limit. It is a bounded value without pointers, and marshals to JSON.
+// New makes the state of a lane of which nothing is known. It is not safe for concurrent use.
 type State struct {
 	Setting Setting
 	Mode    Mode
-	Mute    bool             // the last episode told nothing
-	Whole   bool             // this episode began a window, and the one before told nothing
-	RTT     float64          // seconds from a departure until its fact is heard, smoothed
-	Cut     int64            // refusals of departures up to this ordinal were heard
-	Until   throttle.Instant // before which the vendor wants no calls
-	Told    throttle.Instant // until then the vendor would have refused: Until, less what may be its rounding
-	Last    Mark             // the newest departure heard of
-	Pace    [2]Mark          // two older departures, which show the rate at which calls really left
+	Traffic
+	Refusals
 
+	Search
+	Probe
 	Places
-	Slack float64 // share of the calls that nobody waited for, smoothed
-
-	// Rate.
-	R    float64 // permits per second in force
-	W    float64 // estimate of the vendor's rate
-	U    float64 // width of the estimate, as a share of it
-	X    float64 // how far the search is: 0 at W(1-U), 1 at W
-	Rise float64 // by how much the last served call raised the logarithm of R
-	G    float64 // seconds of the last silence that probes did not cover
-	P    float64 // seconds of the vendor's period, as far as it was seen; zero: none was
-	B    float64 // calls served before the first refusal: the burst, and what fell due meanwhile
-
-	Wide   float64        // measurements in a row that left the estimate wide
-	Marks  [marks]Mark    // a departure for each quarter of the search
-	Rates  [marks]float64 // rate in force at each of Marks
-	Marked int            // number of Marks
-
-	Pause float64 // seconds of the last silence
-	Block float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
-	Early float64 // share of refusals that came early in their search, smoothed
-	Burst float64 // B at first
-
-	End     Mark // the call whose service ended the last episode; at first, the first departure
-	Refused int  // calls refused since End
-
-	// The episode: from a refusal to the first call served that left after it was heard.
-	Episode bool
-	Probing bool             // one call goes at a time
-	Ref     Mark             // the first refused departure
-	RefR    float64          // rate in force at it
-	Asked   Mark             // the newest refused probe; its Ordinal is zero if there was none
-	Gap     float64          // seconds from the last probe to the next
-	Next    throttle.Instant // when the next probe goes
-	Silence float64          // seconds of the first silence
-
-	Before   Before // others came
+	Before   Before
 	Ceilings [maxCeilings]Ceiling
 	Doubt    int     // readings that contradict the ones before, less those that agree
 	Blamed   int     // refusals in a row that ceilings explained
@@ -84,7 +45,7 @@ type State struct {
 
 // New returns the state of a lane of which nothing is known.
 func New(set Setting) State {
-	return State{Setting: set, Places: Places{Cap: 1}, U: 0.5}
+	return State{Setting: set, Places: Places{Cap: 1}, Search: Search{U: mostWidth}}
 }
 
 // Quiet reports whether the fact can be left out: its call was served while

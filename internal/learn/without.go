@@ -19,15 +19,11 @@ const (
 	Reported                       // what answers report to be left bounds what leaves
 	Room                           // places that are reported to be free are used
 	Near                           // the vendor's limit is a little below the configured one
-	Gone                           // nobody called for minutes: that is no silence of the vendor
-	Idle                           // nobody called for a while: counts begin anew
-	Slack                          // if nobody waits, counts show no rate
-	Crammed                        // a refusal may report that too many calls are in flight
 )
 
 var mechanisms = [...]string{
 	"covered", "windows", "trial", "slowly", "mute", "before", "round", "block",
-	"reported", "room", "near", "gone", "idle", "slack", "crammed",
+	"reported", "room", "near",
 }
 
 // Mechanisms returns the names of all mechanisms.

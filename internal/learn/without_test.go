@@ -15,8 +15,8 @@ func TestEachMechanismHasAName(t *testing.T) {
 		}
 		seen |= m
 	}
-	if seen != Crammed<<1-1 {
-		t.Errorf("the names are of %#x, and the mechanisms end with %#x", seen, Crammed)
+	if seen != Near<<1-1 {
+		t.Errorf("the names are of %#x, and the mechanisms end with %#x", seen, Near)
 	}
 	if MechanismNamed("none") != 0 {
 		t.Error("a name that no mechanism has is of one")

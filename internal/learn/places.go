@@ -136,19 +136,15 @@ func (p *Places) crowded(f *Fact, calls int64, now throttle.Instant) bool {
 func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	switch {
 	case s.Setting.Configured > 0 && !s.off(Near):
-		s.nearConfigured(f, now)
-	case f.Until > 0 || f.Flying < leastPlaces || s.banned(now) || s.Setting.Shared:
+		s.nearConfigured(f)
+	case f.Until > 0 || f.Flying < leastPlaces || now < s.Banned || s.Setting.Shared || s.off(Trials):
 		s.toRate()
-		s.begin(f, now, s.leaving(f))
 	default:
 		s.Mode = Trial
 		s.try(f)
-		s.begin(f, now, s.leaving(f))
 	}
+	s.begin(f, now, s.leaving(f))
 }
-
-// banned reports whether refusals are not blamed on calls in flight.
-func (s *State) banned(now throttle.Instant) bool { return now < s.Banned || s.off(Trials) }
 
 // toRate begins to look for a rate, of which nothing is known yet.
 func (s *State) toRate() {
@@ -167,29 +163,29 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// crammed returns the bound of calls in flight because of which the vendor says that it
-// refused f. Zero: it says no such thing, or fewer in flight of this process may not
-// help, because a time was told, or processes share the lane.
-func (s *State) crammed(f *Fact) (limit float64) {
-	if s.Setting.Shared || f.Until > 0 || s.off(Crammed) {
-		return 0
-	}
+// reported returns what the vendor reports of calls in flight; nil: nothing, or processes share
+// the lane, and fewer of this one may not help.
+func (s *State) reported(f *Fact) *Quota {
 	for i := range f.Quotas {
-		if q := &f.Quotas[i]; q.inFlight() && q.sane() && q.Remaining < 1 && (q.Limit > 1 || !f.alone()) {
-			return q.Limit
+		if q := &f.Quotas[i]; q.inFlight() && q.sane() && !s.Setting.Shared {
+			return q
 		}
 	}
-	return 0
+	return nil
 }
 
-// thin lets fewer calls be in flight, because too many were for what the vendor says it
-// counts: others use it, too. The first refusal after fifty calls lowers nothing: calls
-// overtake each other on the way. If f was alone, the others have all places: one call at
-// a time asks whether that is still so, and no rate is learned from it.
-func (s *State) thin(f *Fact, limit float64, now throttle.Instant) {
-	if s.Mode == Flight && (s.Run >= 50 || s.Step > 0) {
-		s.Ceil = min(s.Ceil, limit)
-	} else {
+// crammed reports whether the vendor says that it refused f because too many are in flight.
+func (s *State) crammed(f *Fact) bool {
+	q := s.reported(f)
+	return q != nil && f.Until == 0 && q.Remaining < 1 && (q.Limit > 1 || !f.alone())
+}
+
+// thin lets fewer calls be in flight, because others use what the vendor counts. The first
+// refusal after many calls lowers nothing: calls overtake each other on the way. If f was
+// alone, the others have all places: one call at a time asks whether that is still so, and no
+// rate is learned from it.
+func (s *State) thin(f *Fact, now throttle.Instant) {
+	if s.Mode != Flight || s.Run < proof && s.Step == 0 {
 		s.Ceil = max(1, float64(f.Flying-1))
 	}
 	asked := s.Mode == Flight && s.Episode
@@ -206,22 +202,17 @@ func (s *State) thin(f *Fact, limit float64, now throttle.Instant) {
 	s.Cap, s.Before.Rate = s.Ceil, 0
 }
 
-// room raises the bound again while the vendor tells that places are left. If half of all
-// places are, the others have gone, and half of what is left is used at once. Otherwise
-// the bound rises by one in four times as many answers.
+// room raises the bound again while the vendor reports that places are left: by one in four
+// times as many answers, or by half of what is left if that is half of all, because the others
+// have gone then.
 func (s *State) room(f *Fact) {
-	if s.Mode != Flight || s.Setting.Shared || s.off(Room) {
+	q := s.reported(f)
+	if s.Mode != Flight || q == nil || q.Remaining < 1 || s.Ceil >= q.Limit || s.off(Room) {
 		return
 	}
-	for i := range f.Quotas {
-		q := &f.Quotas[i]
-		if !q.inFlight() || !q.sane() || q.Remaining < 1 || s.Ceil >= q.Limit {
-			continue
-		}
-		more := s.Ceil + 0.25/s.Ceil
-		if q.Remaining >= q.Limit/2 {
-			more = max(more, float64(f.Flying)+q.Remaining/2)
-		}
-		s.Ceil = min(more, q.Limit)
+	s.Ceil += 0.25 / s.Ceil
+	if q.Remaining >= q.Limit/2 {
+		s.Ceil = max(s.Ceil, float64(f.Flying)+q.Remaining/2)
 	}
+	s.Ceil = min(s.Ceil, q.Limit)
 }

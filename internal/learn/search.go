@@ -1,0 +1,131 @@
+package learn
+
+import "math"
+
+// Search finds the rate that refusals bound: a rate in force that rises from below the
+// estimate to above it while calls are served, slowly in between, as CUBIC leaves its plateau.
+// A refusal ends the search and brings a new estimate (measure.go). The zero value knows no
+// rate.
+type Search struct {
+	R    float64 // permits per second in force
+	W    float64 // estimate of the vendor's rate; zero: there is none
+	U    float64 // width of the estimate, as a share of it
+	X    float64 // how far the search is: 0 at W(1-U), 1 at W
+	Rise float64 // by how much the last served call raised the logarithm of R
+
+	Marks  [marks]Mark    // a departure for each quarter of the search
+	Rates  [marks]float64 // rate in force at each of Marks
+	Marked int            // number of Marks
+
+	Measured bool    // an episode has ended
+	B        float64 // calls served before the first refusal: the burst, and what fell due meanwhile; lowered since
+	Burst    float64 // B at first
+	Pause    float64 // seconds of the last silence
+	G        float64 // seconds of the last silence that probes did not cover
+	P        float64 // seconds of the vendor's period, as far as it was seen; zero: none was
+	Block    float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
+	Early    float64 // share of refusals that came early in their search, smoothed
+	Mute     bool    // the last episode measured nothing
+}
+
+const (
+	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
+	mostWidth  = 0.5   // of the estimate: half is all that is known of a rate at first
+	narrow     = 0.25  // width of an estimate that a search has measured once
+	mostRise   = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
+	marks      = 8     // departures of a search that are kept: those of two whole ones
+	quarters   = 4     // marks in a search
+	farthestX  = 40    // 2^40 times the first step: any rate has been reached
+	tooEarly   = 0.7   // of the lower bound, after a refusal early in a search. Random vendors whose refusals count
+	highest    = 1e9   // permits per second: more than a lane can send
+)
+
+// The length of a search, in seconds times W/U calls. It is what a refusal costs, so that
+// the calls lost by one are in proportion to those gained.
+const (
+	costCalls  = 2.35  // calls, and a search of one gain takes that many: rows "steady, burst 1"
+	costLeast  = 0.045 // seconds. Row "steady 200/s burst 20"
+	costTrip   = 0.4   // round trips: what is in flight is refused together. Row "drain bare, 50 ms service"
+	costMost   = 20    // widths, in seconds, for a silence: the longest of rows "drain Retry-After s" and "200/s halved"
+	costPeriod = 3     // widths, in periods, for a silence of windows. Test "ToldWindowsAreUsed"
+	costBlocks = 10    // widths, in blocks, for a block. Row "30 s block on exhaustion"
+	costSpent  = 1.5   // of a period, by widths: a search lasts that many periods. Rows "window 600/min"
+	costEarly  = 2     // times longer are searches if all refusals come early: strangers. Row "steady 10/s burst 1"
+)
+
+// calls returns how many calls a search takes.
+func (r *Search) calls(rtt float64, told bool) float64 {
+	cost := min(r.G*min(1, narrow/r.U), r.U*max(costMost, costPeriod*r.P, costBlocks*r.Block))
+	if told && r.windows(told) {
+		cost = max(cost, r.U*min(12, 20*r.P*r.U*r.U))
+	}
+	return r.W / r.U * max(costCalls/r.W, costLeast, costTrip*rtt, cost, r.P*r.U/costSpent) * (1 + costEarly*r.Early)
+}
+
+// grow raises the rate for f, which was served while somebody waited, by a step at least.
+func (r *Search) grow(f *Fact, rtt float64, told bool, least float64) {
+	n := r.calls(rtt, told)
+	r.X = min(r.X+1/n, farthestX)
+	if k := int(r.X * quarters); k >= r.Marked {
+		r.Marks[k%marks], r.Rates[k%marks] = Mark{f.Ordinal, f.Departed}, r.R
+		r.Marked = k + 1
+	}
+	faster := 5.0
+	if r.P*r.W > n/5 {
+		faster = 1
+	}
+	step := r.U * math.Ln2 * math.Exp2(r.X+faster*max(0, r.X-2)) / n
+	if r.X > 1.5 && r.P > 0 && told { // for more than a period it served more than it did: the limit rose
+		step = max(step, 0.4/(r.R*r.P))
+	}
+	r.Rise = min(max(step, least), mostRise/max(1, float64(f.Flying)))
+	r.R = min(r.R*math.Exp(r.Rise), highest)
+}
+
+// refused lowers the rate in force, if there is an estimate, until the episode ends: further if
+// the refusal came early in the search.
+func (r *Search) refused() {
+	if r.W == 0 {
+		return
+	}
+	if r.R = min(r.R, r.W*(1-r.U)); r.X < narrow {
+		r.R *= tooEarly
+	}
+}
+
+// early notes whether the refusal came early in its search. If that is usual, as it is when
+// strangers share the quota, searches take longer.
+func (r *Search) early() {
+	if r.W == 0 || r.U >= narrow {
+		return
+	}
+	early := 0.0
+	if r.X < 0.5 {
+		early = 1
+	}
+	r.Early += (early - r.Early) / 8
+}
+
+// doubt lowers and widens the estimate after a refusal at a rate that measured nothing.
+func (r *Search) doubt(refused float64) {
+	if r.W == 0 {
+		r.W = refused
+	}
+	r.W, r.U = 0.9*r.W, min(max(2*r.U, 0.1), mostWidth)
+}
+
+// presume goes on with an estimate that was not measured here, after a first silence. Calls
+// that left long ago, at another rate or while the vendor's bucket was full, tell nothing of
+// the limit. The burst is that of the configured limits.
+func (r *Search) presume(burst float64) { r.Measured, r.B, r.Burst = true, burst, burst }
+
+// again begins the next search.
+func (r *Search) again() {
+	r.R = r.W * (1 - r.U)
+	r.X, r.Marked, r.Rise = 0, 0, 0
+}
+
+// restore makes a rate the estimate that was served before, and is again.
+func (r *Search) restore(rate, width float64) {
+	r.W, r.U, r.X, r.G, r.Marked = rate, width, 0.5, 0, 0
+}

@@ -1,0 +1,89 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// Traffic is what all machines need to know of the lane's calls: how long an answer takes, and
+// how fast calls really left. The zero value knows nothing.
+type Traffic struct {
+	RTT   float64 // seconds from a departure until its fact is observed, smoothed
+	Last  Mark    // the newest departure observed
+	Slack float64 // share of the calls that nobody waited for, smoothed
+	Pace  [2]Mark // two older departures, each eight calls after the one before, or more
+}
+
+const (
+	smoothTrip  = 8       // RFC 6298 section 2: an eighth of each round trip
+	smoothSlack = 32      // calls
+	mostSlack   = 0.2     // no more, or a flood waits long for the rate to rise
+	slack       = 0.1     // of the calls: then paces show how much is asked of the vendor, and not how much it serves. Test LowDemandIsNoLimit
+	paceCalls   = 8       // fewer departures, a few milliseconds apart, are as fast as chance has it
+	unknownRate = 1.0 / 6 // calls per second for which a minute is idle, if no rate is known
+	idleCalls   = 10      // that would have left, and a second, in which nobody called: the time shows no rate
+)
+
+// paceFrom begins anew: calls are counted from a departure on.
+func (t *Traffic) paceFrom(m Mark) { t.Pace = [2]Mark{m, m} }
+
+// trip notes how long it took until the fact of an answer was observed.
+func (t *Traffic) trip(f *Fact, now throttle.Instant) {
+	rtt := max(0, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
+	if t.RTT == 0 {
+		t.RTT = rtt
+	}
+	t.RTT += (rtt - t.RTT) / smoothTrip
+}
+
+// wait notes whether somebody waited when f left.
+func (t *Traffic) wait(f *Fact) {
+	free := 0.0
+	if !f.Waited {
+		free = 1
+	}
+	t.Slack = min(t.Slack+(free-t.Slack)/smoothSlack, mostSlack)
+}
+
+// depart notes a departure.
+func (t *Traffic) depart(f *Fact) {
+	if f.Ordinal-t.Pace[1].Ordinal >= paceCalls {
+		t.Pace = [2]Mark{t.Pace[1], {f.Ordinal, f.Departed}}
+	}
+}
+
+// idle reports whether nobody called for so long at a rate that what was counted before, and
+// the time since, show no rate.
+func idle(since time.Duration, rate float64) bool {
+	return rate > 0 && since.Seconds() > max(1, idleCalls/rate)
+}
+
+// lately returns how many calls left before f since the last but one mark, and in how many
+// seconds.
+func (t *Traffic) lately(f *Fact) (n, d float64) {
+	last := Mark{f.Ordinal, f.Departed}
+	if last.Ordinal < t.Pace[1].Ordinal {
+		last = t.Pace[1]
+	}
+	return float64(last.Ordinal - t.Pace[0].Ordinal), last.At.Sub(t.Pace[0].At).Seconds()
+}
+
+// pace returns the rate at which calls left, silences between them included; zero if too few
+// have left to tell.
+func (t *Traffic) pace(f *Fact) float64 {
+	if n, d := t.lately(f); n >= paceCalls && d > 0 {
+		return n / d
+	}
+	return 0
+}
+
+// leaving returns the rate at which calls left before f did. Many in flight at once show a
+// burst (Little's law).
+func (t *Traffic) leaving(f *Fact) float64 {
+	burst := float64(f.Flying) / max(t.RTT, 1e-6)
+	if n, d := t.lately(f); n >= 1 && d > 0 {
+		return max(n/d, burst)
+	}
+	return burst
+}
