@@ -32,6 +32,8 @@ type Ceiling struct {
 	Base  int64            // the lane's latest ordinal when the newest reading came
 
 	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
+	Stood Level   // the newest reading before V began to rise
+	Risen float64 // permits by which V has risen since then
 	Blur  float64 // error of Slope, in permits per second
 	From  Level   // where the measurement of Slope began; its At is zero if none is under way
 	Mid   Level   // where the next one begins
@@ -40,12 +42,12 @@ type Ceiling struct {
 	Reset  throttle.Instant // earliest reported end of the window; zero: none was reported
 	Full   float64          // longest reported time to the reset, in seconds
 	Moves  int              // readings whose end contradicts the one before
-	Gap    float64          // seconds between single calls that read the level
-	Asked  throttle.Instant // when the answer came by which Gap was set
+	Gap    float64          // seconds for which the level has not risen, as single calls read it; zero: enough is left
 	Ends   int              // windows in a row that ended at their reported end; negative: one did not
-	Jump   throttle.Instant // when V last jumped, or the first reading came
-	Period float64          // seconds between two jumps; zero: not known
-	Even   float64          // permits per second of a log or a sliding window, which give back what was spent as it was spent; zero: it is none
+	Jump   Mark             // the call that saw V jump last, or the first one with a reading
+	Period float64          // seconds from a jump until the next one is looked for; zero: not known
+	Least  float64          // seconds after a jump in which the last window did not end
+	Turns  int              // jumps in a row that came then
 
 	Strikes int              // refusals in a row that the ceiling did not foresee
 	Cut     throttle.Instant // when the answer came for which Slope was last lowered
@@ -137,9 +139,6 @@ func (s *State) Untold(ordinal int64) {
 			t.Heard = ordinal
 			t.V++
 			t.Prev.High++
-			if ordinal > t.Base {
-				t.Base++
-			}
 		}
 	}
 }
@@ -161,11 +160,10 @@ func (s *State) spare(first, count int64) {
 			continue
 		}
 		n := float64(count)
-		t.C, t.From, t.Mid, t.Prev = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n)
+		t.C, t.From, t.Mid, t.Prev, t.Stood = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n), t.Stood.spared(first, n)
 		if first > t.Last.Ordinal {
 			t.V += n
 			t.Heard = max(t.Heard, first+count-1)
-			t.Base = max(t.Base, min(t.Base+count, first+count-1))
 		}
 	}
 }
@@ -185,7 +183,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.Held, t.Flight = q.Held, q.inFlight()
 	t.top(q.Remaining)
 	t.match(f, q.Remaining)
-	t.Heard, t.Base = max(t.Heard, f.Ordinal), max(t.Base, f.Granted)
+	t.Heard = max(t.Heard, f.Ordinal)
 	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
 		return
 	}
@@ -202,7 +200,6 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	if f.guessed { // some calls that were granted may be to come, and have lower ordinals
 		t.Last.Ordinal = 0
 	}
-	t.schedule(s, f, q.Remaining)
 }
 
 // order returns the latest ordinal of those that had left when f did. A store grants in
@@ -240,18 +237,24 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	flying := float64(max(1, f.Flying))
 	here := Level{left + at - flying + 1, left + max(at, float64(f.Granted)), f.Departed, f.Granted}
 	if first {
-		t.C, t.V, t.Prev, t.Jump = here.Low, left+at, here, f.Departed
+		t.C, t.V, t.Prev, t.Stood, t.Jump = here.Low, left+at, here, here, Mark{f.Ordinal, f.Departed}
+		t.schedule(s, left, here)
 		return
 	}
 	d := f.Departed.Sub(t.At).Seconds()
-	t.V = min(t.V+t.Slope*d, at-1+t.size())
+	if t.fills() {
+		t.V = min(t.V+t.Slope*d, at-1+t.size())
+	}
 	s.Doubt = max(0, s.Doubt-1)
 	switch {
 	case t.V > here.High+1: // others spent
 		if t.V-here.High > max(3, t.size()/2) {
 			s.contradict()
 		}
-		t.V, t.C = left+at, here.Low
+		if t.V-here.High > max(1, t.size()/8) { // more than calls that overtook each other show
+			t.C = here.Low
+		}
+		t.V = left + at
 	case t.V < here.Low-1:
 		t.jump(f, left, here)
 		t.V, t.C = left+at, here.Low
@@ -266,26 +269,17 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	if f.Refused && left < 1 && t.Slope == 0 && t.size() >= leastReaders && !s.Setting.Shared && t.timed() && t.Reset > f.Landed { // a single call that looked whether it rises
 		t.Stands = true
 	}
+	t.Risen = max(t.Risen, here.Low-t.Stood.High)
 	t.rise(s, f, left, here)
+	t.schedule(s, left, here)
 	t.Prev = here
 }
 
 // left returns how many permits are left at an instant by the level line.
 func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 	v := t.V
-	switch {
-	case t.Slope > 0:
+	if t.fills() {
 		v += t.Slope * max(0, now.Sub(t.At).Seconds())
-	case t.fresh(now):
-		v = max(v, float64(t.Base)+max(t.Limit, t.size()))
 	}
 	return min(v-float64(granted), max(t.Limit, t.size()))
-}
-
-// sure returns how many calls may leave and be granted in whatever order they arrive.
-func (t *Ceiling) sure(now throttle.Instant, granted int64) float64 {
-	if t.fresh(now) {
-		return t.left(now, granted)
-	}
-	return t.C - float64(granted)
 }

@@ -22,7 +22,7 @@ const (
 	bucketGains = 8    // calls' time, or bucketTrips: a longer silence is no bucket's. Rows "window 600/min"
 	bucketTrips = 4    // round trips
 	blockSame   = 0.3  // by which two silences differ at most that are one block: probes come 1.5 times later each
-	shortest    = 0.8  // seconds that a silence without a reported time costs at most: longer ones are seldom lost again. Row "window 600 to 1,200"
+	mostSilence = 0.8  // seconds that a silence without a reported time costs at most: longer ones are seldom lost again. Row "window 600 to 1,200"
 	shown       = 3    // X up to which the rate was near the estimate: later the limit has risen
 	enough      = 8    // calls served, and a second, of which a reported time bounds the rate
 	farAbove    = 1.5  // times: a reported time may be longer than what was overspent, so it bounds only a rate that was so much too high
@@ -69,7 +69,7 @@ func (r *Search) measure(m *sample) {
 	case r.Block > 0: // a longer silence is an outage, until another is as long
 		r.G = min(m.silence, r.Block)
 	case !m.told:
-		r.G = min(r.G, shortest)
+		r.G = min(r.G, mostSilence)
 	}
 }
 

@@ -14,6 +14,10 @@ const (
 	standing     = 3    // permits by which a bucket would have risen if V is taken to stand
 )
 
+// fills reports whether the level is that of a bucket: it has risen by more than it can hold. A log
+// gives back what was spent once, and stands still again.
+func (t *Ceiling) fills() bool { return t.Slope > 0 && t.Risen >= t.size() }
+
 // rise measures how fast the level rises while it is not full.
 func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	d := here.At.Sub(t.From.At).Seconds()
@@ -33,15 +37,12 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 		t.stand(s, left, here)
 		return
 	case t.Slope == 0, math.Abs(slope-t.Slope) > blur+t.Blur: // it is seen to rise, or has changed
-		t.Slope, t.Blur, t.Stands, t.Whole, t.From = slope, blur, false, false, t.Mid
+		t.Slope, t.Blur, t.From = slope, blur, t.Mid
 	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
 		t.Slope, t.Blur = slope, blur
 	}
-	if t.Even > 0 {
-		t.Slope = t.Even
-	}
 	if t.Slope != known && t.Slope*d < 1 { // it stands still
-		t.Slope, t.From, t.Mid = 0, here, here
+		t.Slope, t.Risen, t.Stood, t.From, t.Mid = 0, 0, here, here, here
 		return
 	}
 	if here.At.Sub(t.Mid.At).Seconds() > max(leastMeasure, fewRise*t.Call/t.Slope, 4*s.RTT) {
@@ -55,14 +56,13 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	for _, l := range [...]Level{t.From, t.Prev} {
 		if d, least := here.At.Sub(l.At).Seconds(), here.Low-l.High; d > s.apart() && least >= 1 && least/d > t.Slope {
-			t.Slope, t.Stands, t.Whole = least/d, false, false
+			t.Slope = least / d
 			t.Blur = t.Slope // it is a bound, and no measurement
 		}
 	}
 	if t.Slope == 0 {
 		return
 	}
-	t.Even = 0
 	t.From, t.Mid = here, here
 	pace := s.pace(f)
 	if !f.Waited || pace < 0.7*t.Slope {

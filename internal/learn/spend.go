@@ -2,6 +2,7 @@ package learn
 
 import (
 	"math"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -10,12 +11,12 @@ const (
 	atOnce       = 0.5  // share of the permits that is kept at most until the rise is known
 	farthest     = 3600 // seconds for which single calls read a level if no reset is reported: few windows are longer
 	mostGrow     = 8    // times as far apart is each single call at most. Row "20/s burst 10, IETF, reset full, at once"
-	leastGrow    = 1.05 // times as far apart is each single call at least
+	leastGrow    = 1.2  // times as far apart is each single call at least
+	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise
 	leastReaders = 4    // permits kept for single calls if the end of a window is not sure; fewer show no rise
 	mostReaders  = 8    // permits kept at most, once windows were seen
 	manyReaders  = 20   // permits kept before, and a tenth of a greater quota
 	few          = 4    // permits by which a quota is greater than what is on its way twice, if C bounds a level that rises
-	evenly       = 1.05 // of the rate of a log: what is left is used up within twenty windows
 	unread       = 8    // answers without a reading, after which a quota sets no pace
 	leastGap     = 1e-4 // seconds between single calls
 	answers      = 1    // seconds for which the next call waits for an answer
@@ -29,40 +30,78 @@ func (t *Ceiling) readers() float64 {
 	case t.timed() && (t.Ends > 0 || t.Held):
 		return 0
 	case t.Stands && t.Period > 0:
-		return min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)
+		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)/float64(int(1)<<t.Turns)))
 	}
 	return min(max(manyReaders*t.Call, t.size()/10), atOnce*t.Top)
 }
 
-// schedule sets when the next single call reads the level: so much later each time that
-// the permits that are left last until the window ends.
-func (t *Ceiling) schedule(s *State, f *Fact, left float64) {
-	if t.Slope > 0 || left > t.readers() {
+// schedule sets for how long the level has not risen.
+func (t *Ceiling) schedule(s *State, left float64, here Level) {
+	d, rose, end := here.At.Sub(t.Prev.At).Seconds(), here.Low-t.Prev.High, t.end()
+	switch {
+	case t.fills() || left > t.readers():
 		t.Gap = 0
+	case t.Gap > 0 && rose >= 1: // two more are there after twice as long
+		t.Gap = 2 * d / rose
+	case t.Gap > 0 && (end <= t.Prev.At || end > here.At):
+		t.Gap += d
 		return
 	}
-	if t.Gap > 0 && f.Departed < t.Asked { // it left before
-		return
+	t.Gap = max(t.Gap, s.RTT, leastGap)
+}
+
+// look returns when a single call reads the level next, so much later each time that the permits
+// that are left last until a window ends. It is at an end of a window of the length that is
+// reported, or of a round one, the longest first, if there is one in that time.
+func (t *Ceiling) look(s *State, left float64) throttle.Instant {
+	since, from, late := t.At.Add(-seconds(t.Gap)), t.At, seconds(0.020+s.RTT/2)
+	if t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
+		from = max(from, t.Jump.At.Add(seconds(t.Least)))
 	}
-	t.Asked = f.Landed
-	if t.Gap == 0 {
-		t.Gap = max(s.RTT, leastGap)
-		if t.ended(f.Departed) {
-			t.Gap = max(t.Gap, (1-early)*t.Period/2)
-		}
-		return
-	}
-	horizon := float64(farthest)
-	if ahead := t.end().Sub(f.Departed).Seconds(); ahead > 0 {
+	gap, horizon, least := from.Sub(since).Seconds(), float64(farthest), leastGrow
+	if ahead := t.end().Sub(since).Seconds(); ahead > 0 {
 		horizon = ahead
-	} else if t.Period > 0 {
-		horizon = t.Period / 4
 	}
-	grow := math.Pow(max(1, horizon/t.Gap), 1/max(left/t.Call, 1))
-	if left < 1 { // it may be refused
-		grow = 2
+	if gap < shortest/firstGrow && t.Blur == 0 && t.Period == 0 {
+		least = firstGrow
 	}
-	t.Gap *= min(max(grow, leastGrow), mostGrow)
+	grow := max(math.Pow(max(1, horizon/gap), 1/max(left/t.Call, 1)), least)
+	if left >= 1 || !t.timed() { // it is not refused, or nobody knows until when it would be
+		grow = min(grow, mostGrow)
+	}
+	soon, next := from.Add(seconds(gap*(grow-1))), from.Add(seconds(gap*(max(grow, 2)-1)))
+	if end := t.end().Add(late); end > from && end <= next {
+		return end
+	}
+	for _, unit := range append([]time.Duration{t.length()}, rounds[:]...) {
+		if unit < time.Second {
+			unit *= time.Second
+		}
+		if unit == 0 {
+			continue
+		}
+		wall := (since - since%throttle.Instant(unit)).Add(unit + late)
+		used := t.Jump.At.Add(unit + late)
+		for _, end := range [...]throttle.Instant{min(wall, used), max(wall, used)} {
+			switch {
+			case end <= from:
+			case end <= soon:
+				return end
+			default:
+				next = min(next, end)
+			}
+		}
+	}
+	return next
+}
+
+// length returns how long a window is as reported: a reset that has always the same distance is a
+// whole window ahead.
+func (t *Ceiling) length() time.Duration {
+	if t.Window == 0 && t.Moves >= mostMoves {
+		return seconds(t.Full)
+	}
+	return seconds(t.Window)
 }
 
 // reserve returns how many permits are kept for calls of others and for
@@ -108,7 +147,7 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 // until a call on its way is answered.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
 	left, unheard := t.left(now, granted), granted-s.ahead(t) > t.Heard
-	if t.Slope > 0 {
+	if t.fills() {
 		rate, hold = t.paced(s, now, left)
 		if over := t.end(); t.Ends > 0 && t.timed() && over > t.At && hold > over { // one asks whether it rose at once
 			rate, hold = 0, over
@@ -127,9 +166,8 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 1 / (asking * s.RTT * math.Pow(4, keep-left)), 0, false
 	}
 	keep := t.readers()
-	next := round(t.Last.At, max(t.Gap, s.RTT, leastGap), t.Jump, s.RTT)
 	switch {
-	case t.fresh(now) && left >= 1 || min(left, t.sure(now, granted)) >= keep+1:
+	case min(left, t.C-float64(granted)) >= keep+1:
 		return 0, 0, false
 	case unheard: // its answer says more
 		wait := float64(answers)
@@ -137,12 +175,12 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 			wait = max(0.1, asking*s.RTT)
 		}
 		return 0, now.Add(seconds(wait)), true
-	case t.ended(now): // one asks how the next window stands
+	case left >= keep+1: // answers overtook each other: the next one says how much of it is sure
 		return 0, 0, false
-	case t.Stands && ahead > 0 && (t.Ends > 0 || left < 1 || !t.timed()): // it ends with the window
+	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1): // it ends with the window
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	}
-	return 0, next, false
+	return 0, t.look(s, left), false
 }
 
 // paced is pace for a level that rises: at its slope, and what brings the level to its
@@ -157,9 +195,6 @@ func (t *Ceiling) paced(s *State, now throttle.Instant, left float64) (rate floa
 		spell = max(0.2, spell)
 	}
 	rate = max(t.Slope/2, t.Slope+(left-keep)/spell)
-	if t.Even > 0 {
-		rate = min(rate, evenly*t.Even)
-	}
 	if left < 1 {
 		hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
 	}

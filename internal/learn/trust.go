@@ -25,8 +25,8 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed, asked bool) {
 		case left <= max(2, float64(f.Flying)/4):
 			blamed, t.Strikes = true, 0
 			asked = asked || left < 1 && f.alone()
-			if left < 1 && t.Slope > 0 && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than was believed, or stands still
-				t.Slope, t.From, t.Even, t.Cut = slower*t.Slope, t.Mid, 0, f.Landed
+			if left < 1 && t.fills() && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than was believed, or stands still
+				t.Slope, t.From, t.Cut = slower*t.Slope, t.Mid, f.Landed
 				t.Blur = t.Slope
 			}
 		case left > max(3, float64(f.Flying), t.size()/4) && (len(f.Quotas) == 0 || t.Last.Ordinal == f.Ordinal):
@@ -45,7 +45,7 @@ func (s *State) contradict() { s.Doubt = min(s.Doubt+5, 2*mostDoubt) }
 func (t *Ceiling) match(f *Fact, left float64) {
 	flying := float64(f.Flying)
 	off, blur := left+flying-t.Limit, 1+t.Limit/16+flying/4
-	switch landed := float64(f.Ordinal) - flying; {
+	switch landed := float64(f.Ordinal-max(0, t.Jump.Ordinal-1)) - flying; {
 	case t.Limit == 0, left > 0.75*t.Limit, landed < max(t.Limit/4, 2*blur):
 	case f.Refused && flying <= t.Limit: // so it counts something else
 		t.Match = -mostDoubt

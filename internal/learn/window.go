@@ -24,10 +24,10 @@ const (
 	// early is the share of a window's length after which the next one is looked for: a
 	// reading that comes too early costs a permit, one that comes too late a part of the window.
 	early = 0.98
-	// earlier is by what the length is multiplied if the first look found the next window.
-	earlier = 0.97
-	// nearly is the share of what was seen of a window that its length may be, if that is round.
-	nearly = 0.8
+	// shortest is the least length of a window in seconds: vendors count seconds or more.
+	shortest = 0.9
+	// mostTurns is how many windows must end when they were looked for, so that one call looks.
+	mostTurns = 3
 	// refuted is how many windows in a row end earlier than reported if that is no rounding.
 	refuted = 2
 	// soonEnough is the share of a window's length by which a reported end may be late.
@@ -64,20 +64,13 @@ func (t *Ceiling) end() throttle.Instant {
 	case t.timed():
 		return t.Reset
 	case t.Stands && t.Period > 0:
-		return t.Jump.Add(seconds(early * t.Period))
+		return t.Jump.At.Add(seconds(t.Period))
 	}
 	return 0
 }
 
 // ended reports whether the window of the newest reading has ended.
 func (t *Ceiling) ended(now throttle.Instant) bool { return t.end() > t.At && now >= t.end() }
-
-// fresh reports whether all permits of a new window are there: the last one began with all of
-// its permits, and has lasted as long as the one before it. A log's reset is when its first
-// call no longer counts.
-func (t *Ceiling) fresh(now throttle.Instant) bool {
-	return t.Whole && t.timed() && t.Ends > 0 && t.ended(now) && t.Reset.Sub(t.Jump).Seconds() > 0.75*t.Period
-}
 
 // stand notes that the level stands still until the reset, if a bucket that is full then
 // would have shown that it rises. Processes that share a lane hear too late of a level to say
@@ -95,7 +88,7 @@ func (t *Ceiling) stand(s *State, left float64, here Level) {
 // jump takes in that the level rose at once. If a bucket had brought that, it would have
 // risen before, too; so a window has begun, or what was spent long ago no longer counts.
 func (t *Ceiling) jump(f *Fact, left float64, here Level) {
-	if t.Slope > 0 {
+	if t.fills() {
 		return
 	}
 	rose, d := here.Low-t.Prev.High, max(here.At.Sub(t.Prev.At).Seconds(), 1e-6)
@@ -103,22 +96,18 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	if t.From.At == 0 {
 		still = 0
 	}
-	if !(t.Stands && t.ended(f.Landed)) && rose/d*still < standing+before {
+	due := t.ended(f.Landed) || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
+	if !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
 		return
 	}
 	t.lasted(f)
-	t.Whole = left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
-	t.Stands = t.Whole
-	if t.Even = 0; !t.Whole {
-		t.Even = max(t.Limit, t.size()) / max(still+d, t.Full, 1e-3)
-		t.Slope, t.Blur = t.Even, t.Even
-	}
-	t.Jump, t.Gap, t.From, t.Mid = f.Departed, 0, here, here
+	t.Stands, t.Whole = true, left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
+	t.Jump, t.Slope, t.Risen, t.Stood, t.From, t.Mid = Mark{f.Ordinal, f.Departed}, 0, 0, here, here, here
 }
 
 // lasted notes how long the window was that has ended, and whether it ended as reported.
 func (t *Ceiling) lasted(f *Fact) {
-	length := f.Departed.Sub(t.Jump).Seconds()
+	least, length := t.Prev.At.Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
 	if t.Reset > 0 {
 		switch late := t.Reset.Sub(f.Departed).Seconds(); {
 		case late > soonEnough*length:
@@ -127,13 +116,18 @@ func (t *Ceiling) lasted(f *Fact) {
 			t.Ends = min(t.Ends+1, 1)
 		}
 	}
-	if t.Period > 0 && t.Prev.At < t.Jump.Add(seconds(early*t.Period)) {
-		length = min(length, earlier*t.Period)
+	if t.Period > 0 && least < t.Period && t.Period <= length {
+		t.Turns = min(t.Turns+1, mostTurns)
+		return
 	}
-	t.Period = length
-	for _, unit := range rounds { // it was seen to end a little late
-		if u := float64(unit); u <= length && u >= nearly*length {
-			t.Period = u / early
+	t.Turns, t.Period, t.Least = 0, 0, least
+	if length < shortest {
+		return
+	}
+	t.Period = early * length
+	for _, unit := range rounds {
+		if u := float64(unit); u > least && u <= 1.01*length { // the jump before was seen a little late
+			t.Period = u
 			break
 		}
 	}
