@@ -20,6 +20,7 @@ type learning struct {
 	learner throttle.Learner
 	place   int64                   // up to which it has heard
 	ordinal int64                   // the latest that is known
+	landed  int64                   // departures whose answers the store knew of
 	lapsed  []throttle.OrdinalRange // departures that were granted here and will not take place
 	word    throttle.Entry          // to be told, or under way
 	pace    throttle.Pacing         // in force here
@@ -116,7 +117,7 @@ func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry 
 func (l *limiter) view() throttle.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
 	return throttle.FleetState{
-		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest),
+		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: instantOf(l.known.seen.furthest),
 		Replicas:  max(l.known.alive, 1), // no guess: it would multiply the calls in flight
 		RoundTrip: l.trip.usual(),
 	}
@@ -136,7 +137,9 @@ func (l *limiter) confer() *lesson {
 	l.mu.Unlock()
 	w := s.learner.Propose(v)
 	t := newLesson(s.learner.Pacing(v))
-	t.lapsed = len(v.Canceled) > 0
+	for _, lapsed := range v.Canceled {
+		t.lapsed += lapsed.Count
+	}
 	if wanted && s.place > 0 {
 		t.mind = s.learner.Snapshot()
 	}
@@ -146,6 +149,11 @@ func (l *limiter) confer() *lesson {
 		s.word.Data = append(s.word.Data, w.Data...)
 	}
 	s.word.Uncounted += w.Uncounted
+	s.word.Landed += w.Landed
+	s.word.Refused += w.Refused
+	if w.Reading.Ordinal >= s.word.Reading.Ordinal {
+		s.word.Reading = w.Reading
+	}
 	s.word.Revoke = s.word.Revoke || w.Revoke
 	s.revokes = s.word.Revoke
 	t.place, t.ordinal, t.word, t.seen, t.lively = s.place, s.ordinal, s.word, s.field, s.lively > 0
@@ -161,7 +169,7 @@ func (l *limiter) heed(got *reply) {
 	if h.took || len(s.word.Data) == 0 {
 		s.word = throttle.Entry{}
 	}
-	s.word.Uncounted, s.word.Revoke = 0, s.word.Revoke && len(s.word.Data) > 0
+	s.word = throttle.Entry{Data: s.word.Data, Revoke: s.word.Revoke && len(s.word.Data) > 0}
 	s.revokes = false
 	s.wanted = h.field.to < place
 	l.mu.Unlock()
@@ -187,7 +195,7 @@ func (l *limiter) heed(got *reply) {
 	}
 	s.place, s.begun = max(s.place, place), true
 	s.hurry = s.hurry || s.wanted
-	s.ordinal = max(s.ordinal, h.first+got.count())
+	s.ordinal, s.landed = max(s.ordinal, h.first+got.count()), max(s.landed, h.landed)
 	v := l.view()
 	l.mu.Unlock()
 	p := s.learner.Pacing(v)

@@ -169,8 +169,9 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	if first {
 		if t.Last.Ordinal > 0 { // another limit
 			s.contradict()
+			t.Top = 0
 		}
-		*t = Ceiling{Key: t.Key, Limit: q.Limit}
+		*t = Ceiling{Key: t.Key, Limit: q.Limit, Top: t.Top} // departures that no store counted show how much can be left
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()
