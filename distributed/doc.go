@@ -34,6 +34,12 @@
 // that refused. A replica that is cut off keeps its share of what was learned, as of the
 // limits. After a flush of Redis the replicas write it again.
 //
+// What a vendor reports to be left holds at once, before anything is learned: each replica
+// sends the newest reading, and how many of its calls were answered. The script lets nothing
+// depart beyond the number up to which all calls are granted, in whatever order they arrive
+// ([store.Reading]). There they go one by one, until it is known how fast the quota rises
+// or when its window ends. The answers to a replica that died count as known after two seconds.
+//
 // # The order of callers
 //
 // Priorities, their guaranteed shares and the weights of tenants order the line of one

@@ -22,6 +22,7 @@ type learning struct {
 	learner store.Learner
 	place   int64                // up to which it has heard
 	ordinal int64                // the latest that is known
+	landed  int64                // departures whose answers the store knew of
 	lapsed  []store.OrdinalRange // departures that were granted here and will not take place
 	word    store.Entry          // to be told, or under way
 	pace    store.Pacing         // in force here
@@ -118,7 +119,7 @@ func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry 
 func (l *limiter) view() store.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
 	return store.FleetState{
-		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Last: instantOf(l.known.seen.furthest),
+		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: instantOf(l.known.seen.furthest),
 		Replicas:  max(l.known.alive, 1), // no guess: it would multiply the calls in flight
 		RoundTrip: l.trip.usual(),
 	}
@@ -138,7 +139,9 @@ func (l *limiter) confer() *lesson {
 	l.mu.Unlock()
 	w := s.learner.Propose(v)
 	t := newLesson(s.learner.Pacing(v))
-	t.lapsed = len(v.Canceled) > 0
+	for _, lapsed := range v.Canceled {
+		t.lapsed += lapsed.Count
+	}
 	if wanted && s.place > 0 {
 		t.mind = s.learner.Snapshot()
 	}
@@ -148,6 +151,11 @@ func (l *limiter) confer() *lesson {
 		s.word.Data = append(s.word.Data, w.Data...)
 	}
 	s.word.Uncounted += w.Uncounted
+	s.word.Landed += w.Landed
+	s.word.Refused += w.Refused
+	if w.Reading.Ordinal >= s.word.Reading.Ordinal {
+		s.word.Reading = w.Reading
+	}
 	s.word.Revoke = s.word.Revoke || w.Revoke
 	s.revokes = s.word.Revoke
 	t.place, t.ordinal, t.word, t.seen, t.lively = s.place, s.ordinal, s.word, s.field, s.lively > 0
@@ -163,7 +171,7 @@ func (l *limiter) heed(got *reply) {
 	if h.took || len(s.word.Data) == 0 {
 		s.word = store.Entry{}
 	}
-	s.word.Uncounted, s.word.Revoke = 0, s.word.Revoke && len(s.word.Data) > 0
+	s.word = store.Entry{Data: s.word.Data, Revoke: s.word.Revoke && len(s.word.Data) > 0}
 	s.revokes = false
 	s.wanted = h.field.to < place
 	l.mu.Unlock()
@@ -189,7 +197,7 @@ func (l *limiter) heed(got *reply) {
 	}
 	s.place, s.begun = max(s.place, place), true
 	s.hurry = s.hurry || s.wanted
-	s.ordinal = max(s.ordinal, h.first+got.count())
+	s.ordinal, s.landed = max(s.ordinal, h.first+got.count()), max(s.landed, h.landed)
 	v := l.view()
 	l.mu.Unlock()
 	p := s.learner.Pacing(v)

@@ -107,10 +107,10 @@ func TestProcessesLearnTogether(t *testing.T) {
 	}{
 		{"bare", nil, 1.3, 60},
 		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
-		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.5, 24}, // of 24 runs the worst was 1.33 with 13
-		{"coarse", []testserver.Style{testserver.Coarse}, 1.5, 24},                                             // of 26 runs the worst was 1.41 with 21
-		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15},                                 // two or three told pauses, and the searches after them
-		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.5, 12},              // of 30 runs the worst was 1.47 with none, and 9 above 1.09
+		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.05, 4},
+		{"coarse", []testserver.Style{testserver.Coarse}, 1.05, 4},
+		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three told pauses, and the searches after them
+		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.05, 2},
 	} {
 		for _, work := range []struct {
 			name  string

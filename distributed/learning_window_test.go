@@ -38,9 +38,9 @@ func TestNobodyStandsStillInAWindowWithRoom(t *testing.T) {
 			if c.step != 0 {
 				most = c.limit.Per + time.Second
 			}
-			few := 12
-			if !c.resets { // single calls look for the next window, and processes do so at once
-				few = 30
+			few := 6
+			if !c.resets { // single calls look for the next window
+				few = 12
 			}
 			// Once in some dozens of runs one window loses more: what is rare comes once.
 			for again := 1; again >= 0; again-- {

@@ -24,24 +24,27 @@ type lesson struct {
 	word           store.Entry
 	pacing
 	mind   []byte
-	lapsed bool
+	lapsed int64        // departures that were granted here and will not take place
 	seen   learnedField // as the caller saw it last
 	lively bool         // others told something lately, and may have again
 }
 
 // A pacing is a [store.Pacing] on the wire. From one departure to the next are
 // unit/den µs; before hold nobody departs; those after the ordinal since go one by one
-// if alone is 1; and what was learned is kept for so long.
-type pacing struct{ unit, den, hold, alone, since, keep int64 }
+// if alone is 1; and what was learned is kept for so long. If unbound is 1, readings hold nobody.
+type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
 
 // newLesson returns a lesson of a pace.
 func newLesson(p store.Pacing) *lesson {
 	unit, den := interval(p.Interval)
 	t := &lesson{pacing: pacing{
-		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(micros(p.TTL), 0),
+		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(micros(p.TTL), 0), reserve: int64(max(p.Reserve, 0)),
 	}}
 	if p.Probe {
 		t.alone = 1
+	}
+	if p.Unbound {
+		t.unbound = 1
 	}
 	return t
 }
@@ -63,8 +66,8 @@ func (t *lesson) usual(paced bool) bool {
 		return true
 	}
 	s := &t.seen
-	return s.text != "" && t.place >= s.from && t.place <= s.to && t.alone == 0 && s.alone == 0 &&
-		!t.word.Revoke && t.mind == nil && !t.lapsed && (!paced || t.unit/t.den <= 1_000_000)
+	return s.text != "" && t.place >= s.from && t.place <= s.to && t.alone == 0 && s.alone == 0 && s.ceiling == 0 &&
+		t.word.Reading.Ordinal == 0 && !t.word.Revoke && t.mind == nil && t.lapsed == 0 && (!paced || t.unit/t.den <= 1_000_000)
 }
 
 // quiet reports whether the caller has nothing to tell and, most likely, nothing to hear,
@@ -76,7 +79,8 @@ func (t *lesson) quiet() bool {
 // args appends the arguments of the script.
 func (t *lesson) args(buf []any) []any {
 	return append(buf, t.place, t.ordinal, t.word.Uncounted, asFlag(t.word.Revoke), t.unit, t.den,
-		t.hold, t.alone, t.since, t.keep, t.word.Data, t.mind, asFlag(t.lapsed))
+		t.hold, t.alone, t.since, t.keep, t.word.Data, t.mind, t.lapsed, t.word.Landed, t.word.Refused,
+		t.word.Reading.Ordinal, t.word.Reading.Left, t.word.Reading.Landed, t.unbound, t.reserve)
 }
 
 // claim returns the claim of the pace as it stands in the store.
@@ -90,30 +94,32 @@ func (t *lesson) claim() string {
 type learnedField struct {
 	text     string
 	from, to int64 // the places of what was told
+	ceiling  int64 // departures above it go one by one; zero: there is none
 	pacing
 }
 
 // readLearnedField returns the field of a lane.
 func readLearnedField(text string) (f learnedField, ok bool) {
-	var n [10]int64
+	var n [16]int64
 	ok = readNumbers(text, n[:]) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
 	return learnedField{
-		text: text, from: n[0], to: n[1],
-		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9]},
+		text: text, from: n[0], to: n[1], ceiling: n[12],
+		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9], unbound: n[10], reserve: n[11]},
 	}, ok
 }
 
 // A heard is what a reply tells of what is learned together.
 type heard struct {
-	first int64        // the ordinal before the first permit of the reply
-	took  bool         // the store took what the caller told
-	mind  string       // what somebody knew at field.from, for a caller that has not heard so far
-	told  string       // what was told since the caller's place, in frames
-	field learnedField // as it is now
+	first  int64        // the ordinal before the first permit of the reply
+	landed int64        // departures whose answers the store knows of; zero: it did not say
+	took   bool         // the store took what the caller told
+	mind   string       // what somebody knew at field.from, for a caller that has not heard so far
+	told   string       // what was told since the caller's place, in frames
+	field  learnedField // as it is now
 }
 
 // lessonWords is how many elements of a reply tell of it, after all others.
-const lessonWords = 5
+const lessonWords = 6
 
 // split takes what a reply tells of a lesson from it.
 func split(v any) (rest []any, h heard, err error) {
@@ -122,12 +128,12 @@ func split(v any) (rest []any, h heard, err error) {
 	if !ok || n < 0 {
 		return nil, h, senseless("a %T without what was told", v)
 	}
-	numbers, err := integers(list[n : n+2])
+	numbers, err := integers(list[n : n+3])
 	if err != nil {
 		return nil, h, err
 	}
 	var texts [3]string
-	for i, text := range list[n+2:] {
+	for i, text := range list[n+3:] {
 		if texts[i], ok = text.(string); !ok {
 			return nil, h, senseless("a %T of what was told", text)
 		}
@@ -136,7 +142,7 @@ func split(v any) (rest []any, h heard, err error) {
 	if !ok || len(texts[0]) > mostMind {
 		return nil, h, senseless("%d bytes of what was learned, with %q", len(texts[0]), texts[2])
 	}
-	return list[:n], heard{numbers[0], numbers[1] == 1, texts[0], texts[1], field}, nil
+	return list[:n], heard{numbers[0], numbers[2], numbers[1] == 1, texts[0], texts[1], field}, nil
 }
 
 // frames calls hear with what each frame holds, and returns how many bytes made sense.

@@ -77,9 +77,9 @@ func (w *wordCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // What a reply tells of a lesson is read as it was written, and what makes no sense is an
 // error.
 func TestReplyThatTeaches(t *testing.T) {
-	const field = "10 20 125 2 0 0 0 0 15 600000000"
+	const field = "10 20 125 2 0 0 0 0 15 600000000 1 3 0 0 0 0"
 	seen, ok := readLearnedField(field)
-	want := learnedField{text: field, from: 10, to: 20, pacing: pacing{unit: 125, den: 2, keep: 600_000_000}}
+	want := learnedField{text: field, from: 10, to: 20, pacing: pacing{unit: 125, den: 2, keep: 600_000_000, unbound: 1, reserve: 3}}
 	if !ok || seen != want {
 		t.Fatalf("%q is read as %+v, %v, want %+v", field, seen, ok, want)
 	}
@@ -94,24 +94,24 @@ func TestReplyThatTeaches(t *testing.T) {
 	}
 	spelled := []any{int64(9), int64(1), int64(2), int64(9), int64(0), int64(1), int64(3), int64(0), int64(0), int64(1), int64(9), int64(2), int64(9)}
 	for _, good := range [][]any{
-		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)},
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", field),
+		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(8), int64(9), int64(2)},
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", field),
 	} {
-		if got, err := r.decode(good); err != nil || got.count() != 2 || got.heard != (heard{first: 7, field: seen}) {
+		if got, err := r.decode(good); err != nil || got.count() != 2 || got.heard != (heard{first: 7, landed: 8, field: seen}) {
 			t.Errorf("%v is read as %+v, %v", good, got, err)
 		}
 	}
 	for _, bad := range [][]any{
-		{"", int64(9), int64(9), int64(0), int64(9)},                                // no ordinal
-		{"", int64(9), int64(9), int64(0), int64(9), int64(-7), int64(9), int64(2)}, // a negative one
-		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9)},
+		{"", int64(9), int64(9), int64(0), int64(9)},                                          // no ordinal
+		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(-8), int64(9), int64(2)}, // a negative one
+		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(8), int64(9)},
 		spelled,
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", "10 20 125 2 0 0 0 0 15"),
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", "30 20 125 2 0 0 0 0 15 600000000"),
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", "", "10 20 0 2 0 0 0 0 15 600000000"),
-		append(spelled[:len(spelled):len(spelled)], int64(-7), int64(0), "", "", field),
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), strings.Repeat("x", mostMind+1), "", field),
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), "", int64(1), field),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", "10 20 125 2 0 0 0 0 15"),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", "30 20 125 2 0 0 0 0 15 600000000"),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", "10 20 0 2 0 0 0 0 15 600000000"),
+		append(spelled[:len(spelled):len(spelled)], int64(-7), int64(0), int64(8), "", "", field),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), strings.Repeat("x", mostMind+1), "", field),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", int64(1), field),
 	} {
 		if got, err := r.decode(bad); err == nil {
 			t.Errorf("%v is read as %+v", bad, got)
@@ -130,13 +130,13 @@ func TestReplyThatTeaches(t *testing.T) {
 		}
 		talking := *r
 		talking.lesson = &changed
-		heard := heard{7, true, "", "told", seen}
-		if got, err := talking.decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), "", "told", field)); err != nil || got.count() != 2 || got.heard != heard {
+		heard := heard{7, 9, true, "", "told", seen}
+		if got, err := talking.decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), int64(9), "", "told", field)); err != nil || got.count() != 2 || got.heard != heard {
 			t.Errorf("the reply to who has %s is read as %+v, %v", what, got, err)
 		}
 		for _, bad := range [][]any{
 			{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)}, // it tells nothing
-			{"", int64(9), int64(9), int64(7), int64(1), "", "told", field},
+			{"", int64(9), int64(9), int64(7), int64(1), int64(9), "", "told", field},
 			{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2), int64(-7), int64(1), "", "told", field},
 		} {
 			if got, err := talking.decode(bad); err == nil {
@@ -147,7 +147,7 @@ func TestReplyThatTeaches(t *testing.T) {
 	for what, change := range map[string]func(*lesson){
 		"permits to revoke":    func(t *lesson) { t.word.Revoke = true },
 		"what it knows":        func(t *lesson) { t.mind = []byte{} },
-		"permits that lapsed":  func(t *lesson) { t.lapsed = true },
+		"permits that lapsed":  func(t *lesson) { t.lapsed = 1 },
 		"lost what it heard":   func(t *lesson) { t.place = 21 },
 		"not heard the first":  func(t *lesson) { t.place = 9 },
 		"a probe":              func(t *lesson) { t.alone, t.seen.alone = 1, 1 },

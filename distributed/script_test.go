@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "f5c003db22933049660d3b43859036007047f67f05d8df8e335480c3a656c2c0"
+const scriptSum = "6c3923cf3fdc46847c0297058bd953f8e2681c2b8eeef0416e5a32b2a9bc4e72"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -73,7 +73,7 @@ func (r *request) usualArgs(buf []any) []any {
 	var lesson, word any = "", ""
 	if t := r.lesson; t != nil {
 		numbers := len(packed)
-		for _, n := range [...]int64{t.place, t.ordinal, t.hold, t.since, t.keep, t.unit, t.den, int64(t.word.Uncounted)} {
+		for _, n := range [...]int64{t.place, t.ordinal, t.hold, t.since, t.keep, int64(t.word.Landed), t.unit, t.den, int64(t.word.Uncounted), int64(t.word.Refused), t.unbound, t.reserve} {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
 		}
 		if t.quiet() {
@@ -132,8 +132,8 @@ func readNumbers(text string, numbers []int64) bool {
 
 // Of a lesson a usual call says so many numbers, if it is quiet or not.
 const (
-	quietWords   = 5
-	talkingWords = 8
+	quietWords   = 6
+	talkingWords = 12
 )
 
 // usualHeader is how many words a usual reply has before those of the limits.
@@ -167,7 +167,7 @@ func (r *request) decode(v any) (reply, error) {
 	words, err := integers(list[1:])
 	tail := usualHeader + limits // where the pairs begin
 	if quiet {
-		tail++
+		tail += 2
 	}
 	pairs := len(list) - tail
 	if err != nil || pairs < 0 || pairs%permitWords != 0 || pairs > mostGroups*permitWords || field.alive > mostCallers || field.alive < 1 {
@@ -181,7 +181,7 @@ func (r *request) decode(v any) (reply, error) {
 		got.paused = field.paused
 	}
 	if quiet {
-		got.heard = heard{first: words[tail-2], field: r.lesson.seen}
+		got.heard = heard{first: words[tail-3], landed: words[tail-2], field: r.lesson.seen}
 	}
 	got.permits, err = decodePermits(words[tail-1:])
 	return got, err

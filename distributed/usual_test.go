@@ -102,7 +102,7 @@ func newPair(b *bench, seed int64) *pair {
 // think has callers who have heard all say another pace from now on.
 func (h *pair) think() {
 	rate := []float64{0.7, 1, 3, 7, 100, 7_777, 999_983}[h.random.IntN(7)]
-	h.pace = store.Pacing{Interval: time.Duration(float64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
+	h.pace = store.Pacing{Unbound: h.chance(95), Reserve: h.random.IntN(9), Interval: time.Duration(float64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
 	switch h.random.IntN(10) {
 	case 0:
 		h.pace.Interval = 0
@@ -122,6 +122,7 @@ func (h *pair) lesson(c *pairCaller) *lesson {
 	if h.talks && h.chance(50) {
 		t.word.Data = make([]byte, h.random.IntN(60))
 	}
+	t.word.Landed = h.random.IntN(5)
 	t.place, t.ordinal, t.seen, t.lively = c.place, c.ordinal, c.learned, h.talks
 	switch h.random.IntN(100) {
 	case 0:
@@ -132,9 +133,16 @@ func (h *pair) lesson(c *pairCaller) *lesson {
 	case 2:
 		t.mind = []byte("mind")
 	case 3:
-		t.lapsed = true
+		t.lapsed = 1 + h.random.Int64N(3)
 	case 4:
 		t.place += h.random.Int64N(100) // the store has lost what it has heard
+	case 6:
+		if h.chance(80) {
+			break
+		}
+		t.word.Reading = store.Reading{Ordinal: c.ordinal, Left: h.random.Int64N(50), Landed: h.random.Int64N(100)}
+	case 7:
+		t.word.Refused = h.random.IntN(5)
 	case 5:
 		t.ordinal += h.random.Int64N(100)
 	}

@@ -6,7 +6,8 @@
 --
 -- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of
 -- the last departure that was let go, heard, the place at which it was said what holds,
--- and upto, the latest ordinal known there; "learned", numbers as in WORDS, which change with what is told; "told", what was
+-- upto, the latest ordinal known there, and landed, how many of those departures have an
+-- answer, or will have none; "learned", numbers as in WORDS, which change with what is told; "told", what was
 -- told from one place to another, each in a frame "ordinal now length "; and "mind",
 -- what somebody knew at the first of these places.
 
@@ -17,18 +18,22 @@ local WORDS = {
   "lease", -- until when the last of those one by one has its answer
   "roused", -- the place at which the others were roused last
   "keep", -- all this lives for so long
+  "unbound", "reserve", -- 1: readings hold nobody; departures below the ceiling that go one by one, too
+  "ceiling", "newest", -- departures above it go one by one, by readings up to that of the newest departure; 0: there is none
+  "mark", "due", -- departures up to the mark have arrived when they are due
 }
 local PATTERN = "^" .. ("(%d+) "):rep(#WORDS - 1) .. "(%d+)$"
 local MOST = 65536 -- bytes that are kept of what was told
+local SOON = 5000 -- callers who wait for an answer ask again after so long at least
 
 local known
 
 -- readKnown returns what the two fields hold, as new if they make no sense.
 local function readKnown(text, counts)
   local k, values = {}, { (text or ""):match(PATTERN) }
-  local ordinal, heard, upto = (counts or ""):match("^(%d+) (%d+) (%d+)$")
-  k.ordinal, k.heard, k.upto = tonumber(ordinal or 0), tonumber(heard or 0), tonumber(upto or 0)
-  if max(k.ordinal, k.heard, k.upto) > 2^52 then return readKnown(text) end
+  local ordinal, heard, upto, landed = (counts or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
+  k.ordinal, k.heard, k.upto, k.landed = tonumber(ordinal or 0), tonumber(heard or 0), tonumber(upto or 0), tonumber(landed or 0)
+  if max(k.ordinal, k.heard, k.upto, k.landed) > 2^52 then return readKnown(text) end
   for i, word in ipairs(WORDS) do
     k[word] = tonumber(values[i] or 0)
     if k[word] > 2^52 then return readKnown(nil, counts) end
@@ -55,6 +60,32 @@ local function say(told)
   known.to, known.writes = known.to + #frame + #told, true
 end
 
+-- read takes in how many departures have landed and how many spent nothing, and a reading:
+-- the vendor had so many left when a departure arrived. Those that had landed before it
+-- left had arrived, too. So the vendor grants all up to the ceiling, in whatever order they
+-- arrive, and those that spend nothing raise it. If 36 had landed before number 40 left,
+-- and 4 are left, those up to 41 are granted. If less is left than if all others were still
+-- to arrive, somebody else spends, and the newest reading holds.
+local function read(landed, spared, ordinal, left, before)
+  known.landed = min(known.landed + landed, known.ordinal)
+  if known.unbound == 1 then
+    known.ceiling, known.newest, known.mark, known.due = 0, 0, 0, 0
+    return
+  end
+  local later = max(now, lane.furthest) + 2000000
+  if (known.ceiling > 0 and now > known.due) or known.due > later then -- answers to processes that died are never reported
+    known.landed = max(known.landed, min(known.mark, known.ordinal))
+    known.mark, known.due = known.ordinal, later
+  end
+  if known.ceiling > 0 then known.ceiling = known.ceiling + spared end
+  if ordinal > known.newest then
+    local low = left + before + 1
+    if known.ceiling == 0 then known.lease = now + 1000000 end
+    if known.ceiling > left + known.ordinal then known.ceiling = low end
+    known.ceiling, known.newest = max(known.ceiling, low), ordinal
+  end
+end
+
 -- learn takes in the caller's words, what it tells, and what it knows: "" each where
 -- it says none. It says how the lane stands.
 local function learn(i, text, counts)
@@ -76,12 +107,14 @@ local function learn(i, text, counts)
     known.heard, known.upto = place, ordinal
     known.unit, known.den = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     known.hold, known.alone, known.since = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
-    known.keep = tonumber(ARGV[i + 9])
+    known.keep, known.unbound, known.reserve = tonumber(ARGV[i + 9]), tonumber(ARGV[i + 18]), tonumber(ARGV[i + 19])
   end
+  local lapsed = tonumber(ARGV[i + 12])
+  read(ARGV[i + 13] + lapsed, ARGV[i + 14] + lapsed, tonumber(ARGV[i + 15]), tonumber(ARGV[i + 16]), tonumber(ARGV[i + 17]))
   -- Who has not heard that the others were roused has nothing to rouse them for.
   known.rouse = rouse and known.took and place >= known.roused
   if known.rouse then known.roused = known.to end
-  if known.rouse or ARGV[i + 12] == "1" then known.lease = 0 end
+  if known.rouse or lapsed > 0 then known.lease = 0 end
   known.place, known.first = place, known.ordinal
   return known
 end
@@ -126,20 +159,29 @@ local function pace(field, text)
   return rule
 end
 
+-- room returns how many may depart before they go one by one.
+local function room()
+  if known.alone == 1 then return 0 end
+  return known.ceiling > 0 and max(known.ceiling - known.reserve - known.ordinal, 0) or 2^53
+end
+
 -- hold returns before when nobody departs.
 local function hold()
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
-  return known.hold
+  local heard = known.landed == known.ordinal and known.heard >= known.to -- what holds takes all answers into account
+  if room() > 0 or known.alone == 1 or heard then return known.hold end
+  local since = now - (known.lease - 1000000) -- the last grant: callers ask half as often each time
+  return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2)))))
 end
 
 -- count takes in that so many were let go at an instant.
 local function count(at, n)
   known.ordinal = known.ordinal + n
-  if known.alone == 1 then known.lease = max(at, now) + 1000000 end
+  if known.alone == 1 or known.ceiling > 0 then known.lease = max(at, now) + 1000000 end
 end
 
 -- counts returns the field "ordinal".
-local function counts() return ("%.0f %.0f %.0f"):format(known.ordinal, known.heard, known.upto) end
+local function counts() return ("%.0f %.0f %.0f %.0f"):format(known.ordinal, known.heard, known.upto, known.landed) end
 
 -- answer appends what the caller has not heard to the reply, and the field "learned".
 local function answer(list)
@@ -153,7 +195,7 @@ local function answer(list)
   local words = {}
   for i, word in ipairs(WORDS) do words[i] = ("%.0f"):format(known[word]) end
   known.text = table.concat(words, " ")
-  list[n + 3], list[n + 4], list[n + 5] = mind, told, known.text
+  list[n + 3], list[n + 4], list[n + 5], list[n + 6] = known.landed, mind, told, known.text
 end
 
-return { learn = learn, pace = pace, hold = hold, count = count, counts = counts, answer = answer }
+return { learn = learn, pace = pace, room = room, hold = hold, count = count, counts = counts, answer = answer }

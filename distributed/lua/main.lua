@@ -31,15 +31,17 @@
 --   then, if callers learn together, the place up to which this one has heard, the
 --      latest ordinal it knows, how many departed without a permit, "1" to rouse the
 --      others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
---      for how long to keep it all, what it tells, what it knows at its place, and "1"
---      if departures that it was granted will not take place
+--      for how long to keep it all, what it tells, what it knows at its place, how
+--      many departures that it was granted will not take place, how many have landed,
+--      how many were refused, a reading: its departure, how many were left, how many had
+--      landed then; "1" if readings hold nobody, and the reserve
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, flags, first, the number of pairs, the pairs of instant
 -- and count, then when each limit has one permit, 0 for now, and where it was
 -- asked for the state of each limit: whole, and five numbers. If callers learn
 -- together: the ordinal before the first permit, 1 if the store took what the caller
--- told, what somebody knew at the first of the places of what was told, what was told
+-- told, how many landed, what somebody knew at the first of the places of what was told, what was told
 -- since the caller's place, and the field "learned".
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,

@@ -91,12 +91,12 @@ local function grant(arg, list)
     while count > 0 do
       if since > now and not plenty(since, costs) then return given, since end
       local at, charged, arrived = firstFor(since, bound, costs)
-      local alone = lane.known and lane.known.alone == 1
-      if not charged or given == 128 or at > now and (alone or ahead < 1) or started and at - started > horizon then
+      local room = lane.known and learning().room() or 2^53
+      if not charged or given == 128 or at > now and min(room, ahead) < 1 or started and at - started > horizon then
         return given, max(at, 1)
       end
       started = started or at
-      local counts, times = spend(at, arrived, charged, costs, alone and 1 or at > now and min(count, ahead) or count)
+      local counts, times = spend(at, arrived, charged, costs, max(min(count, room, at > now and ahead or count), 1))
       if lane.known then
         learning().count(at, times)
         lane.hold = learning().hold()

@@ -10,16 +10,17 @@
 -- tuned; then of each bucket unit and den, its interval in whole microseconds, and the
 -- time of its burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the
 -- caller saw it last. If callers learn together, ARGV[3] is numbers too: the place and
--- the ordinal of the caller, hold, since and keep. It is quiet if it has nothing to tell
+-- the ordinal of the caller, hold, since, keep and how many landed. It is quiet if it has nothing to tell
 -- and, as far as it knows, nothing to hear, and if the field "learned" says of the pace
 -- what it would say: ARGV[4] is that field, as it saw it last. Otherwise it talks: then
--- more numbers follow, unit and den of the pace and how many departed without a permit,
+-- more numbers follow, unit and den of the pace, how many departed without a permit, how
+-- many were refused, unbound and reserve,
 -- and ARGV[4] is what it tells. Of others both are empty. After that of each bucket its
 -- field in the hash, and its claim.
 --
 -- The reply is the field "lane" if it is another than the caller saw, now, furthest,
 -- first, when each limit has one permit, 0 for now, of a quiet caller the ordinal before
--- the first permit, and pairs of instant and count; of one that talks what main.lua ends
+-- the first permit and how many landed, and pairs of instant and count; of one that talks what main.lua ends
 -- with. If the rest decided it begins with a number.
 
 if #ARGV < 9 then
@@ -38,12 +39,12 @@ if #ARGV < 9 then
     unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
       and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
   if not field2 then unit2, den2, one2, spare2, part2 = 0, 1, 0, 0, 0 end
-  local learns, talks = ARGV[3] ~= "", #ARGV[3] > 40
-  local place, ordinal, hold, since, keep, unit, den, free = 0, 0, 0, 0, 0, 1, 1, 0
+  local learns, talks = ARGV[3] ~= "", #ARGV[3] > 48
+  local place, ordinal, hold, since, keep, lands, unit, den, free, spared, unbound, reserve = 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0
   if talks then
-    place, ordinal, hold, since, keep, unit, den, free = numbers("<i8i8i8i8i8i8i8i8", ARGV[3])
+    place, ordinal, hold, since, keep, lands, unit, den, free, spared, unbound, reserve = numbers("<i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[3])
   elseif learns then
-    place, ordinal, hold, since, keep = numbers("<i8i8i8i8i8", ARGV[3])
+    place, ordinal, hold, since, keep, lands = numbers("<i8i8i8i8i8i8", ARGV[3])
   end
   local reply
   repeat -- until something is unusual
@@ -52,7 +53,7 @@ if #ARGV < 9 then
       local time = redis.call("TIME")
       now = time[1] * 1000000 + time[2]
     end
-    local values, given, heard, upto
+    local values, given, heard, upto, landed
     if talks then
       values = redis.pcall("HMGET", unpack({ KEYS[1], "lane", "at", field1, "learned", "ordinal", "told", field2 }))
     elseif learns then
@@ -64,9 +65,9 @@ if #ARGV < 9 then
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
     end
     if learns then
-      given, heard, upto = (values[5] or ""):match("^(%d+) (%d+) (%d+)$")
-      if not given or max(given, heard, upto) > 2^52 then break end
-      given, heard, upto = given + 0, heard + 0, upto + 0
+      given, heard, upto, landed = (values[5] or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
+      if not given or max(given, heard, upto, landed) > 2^52 then break end
+      given, heard, upto, landed = given + 0, heard + 0, upto + 0, landed + 0
       if given < ordinal then break end
     end
     local lane, ahead, text, text2 = values[1], values[2], values[3], field2 and values[talks and 7 or learns and 6 or 4]
@@ -92,9 +93,9 @@ if #ARGV < 9 then
     -- What the caller tells and hears, and what holds for the lane then.
     local held, kept, respaced, said, heeds, words = hold, keep, false, nil, nil, nil
     if talks then
-      local from, to, u, d, h, s, lease, roused, k =
-        (values[4] or ""):match("^(%d+) (%d+) (%d+) (%d+) (%d+) 0 (%d+) (%d+) (%d+) (%d+)$")
-      if not from then break end -- it makes no sense, or they go one by one
+      local from, to, u, d, h, s, lease, roused, k, un, res =
+        (values[4] or ""):match("^(%d+) (%d+) (%d+) (%d+) (%d+) 0 (%d+) (%d+) (%d+) (%d+) (%d) (%d+) 0 0 0 0$")
+      if not from then break end -- it makes no sense, or they go one by one, or readings bound them
       from, to, said = from + 0, to + 0, values[6] or ""
       if from > place or place > to or #said ~= to - from or #said >= 65536 or max(heard, roused) > to
         or min(u, d) < 1 or max(u, d) >= 2^51 or max(to, h, s, lease, k) > 2^52 then
@@ -107,10 +108,10 @@ if #ARGV < 9 then
       end
       local speaks = place > heard or place == heard and ordinal >= upto
       if speaks then
-        u, d, h, s, k, heard, upto = unit, den, hold, since, keep, place, ordinal
+        u, d, h, s, k, un, res, heard, upto = unit, den, hold, since, keep, unbound, reserve, place, ordinal
       end
       held, kept, heeds = h + 0, k + 0, said:sub(place - from + 1)
-      words = ("%d %d %d %d %d 0 %d %d %d %d"):format(from, to, u, d, h, s, lease, roused, k)
+      words = ("%d %d %d %d %d 0 %d %d %d %d %d %d 0 0 0 0"):format(from, to, u, d, h, s, lease, roused, k, un, res)
       if (field2 or field1) == "~" then -- the bucket of the pace
         local one = (u - fmod(u, d)) / d
         local was, wasDen, claimed, at, frac, rest =
@@ -182,7 +183,8 @@ if #ARGV < 9 then
     local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most
     local first, list, size, start = 0, { lane, now, 0, 0, 0 }, 5, nil
     if field2 then list[6], size = 0, 6 end
-    if learns and not talks then list[size + 1], size = given, size + 1 end
+    if learns then landed = min(landed + lands, given) end
+    if learns and not talks then list[size + 1], list[size + 2], size = given, landed, size + 2 end
     paused = max(paused, held) -- nothing departs before either
     local head, wants, due1, due2 = size, count
     local exact = true -- no product was rounded
@@ -264,15 +266,15 @@ if #ARGV < 9 then
     if says then heard, upto = place, ordinal end
     if talks then
       local write = { KEYS[1], "at", ("%d"):format(ahead), "learned", words,
-        "ordinal", ("%d %d %d"):format(given + count - wants, heard, upto) }
+        "ordinal", ("%d %d %d %d"):format(given + count - wants, heard, upto, landed) }
       if learned ~= "" then write[8], write[9] = "told", said end
       if write1 then write[#write + 1], write[#write + 2] = field1, text end
       if write2 then write[#write + 1], write[#write + 2] = field2, text2 end
       wrote = redis.pcall("HSET", unpack(write))
-      list[size + 1], list[size + 2], list[size + 3], list[size + 4], list[size + 5] =
-        given, learned ~= "" and 1 or 0, "", heeds, words
-    elseif learns and (write1 or write2 or says) then
-      local counted, last = ("%d %d %d"):format(given + count - wants, heard, upto), ("%d"):format(ahead)
+      list[size + 1], list[size + 2], list[size + 3], list[size + 4], list[size + 5], list[size + 6] =
+        given, learned ~= "" and 1 or 0, landed, "", heeds, words
+    elseif learns and (write1 or write2 or says or lands > 0) then
+      local counted, last = ("%d %d %d %d"):format(given + count - wants, heard, upto, landed), ("%d"):format(ahead)
       wrote = field2 and redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text, field2, text2)
         or redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text)
     elseif write2 then
@@ -297,11 +299,12 @@ if #ARGV < 9 then
   ARGV[i + 5] = alive
   if learns then
     if not talks then
-      unit, den = learned:match("^%d+ %d+ (%d+) (%d+)")
+      unit, den, unbound, reserve = learned:match("^%d+ %d+ (%d+) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ (%d) (%d+)")
       learned = ""
     end
     ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11] = place, ordinal, free, "", unit, den
     ARGV[i + 12], ARGV[i + 13], ARGV[i + 14], ARGV[i + 15] = hold, 0, since, keep
-    ARGV[i + 16], ARGV[i + 17], ARGV[i + 18] = learned, "", ""
+    ARGV[i + 16], ARGV[i + 17], ARGV[i + 18], ARGV[i + 19], ARGV[i + 20] = learned, "", 0, lands, spared
+    ARGV[i + 21], ARGV[i + 22], ARGV[i + 23], ARGV[i + 24], ARGV[i + 25] = 0, 0, 0, unbound, reserve
   end
 end

@@ -65,8 +65,14 @@ func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (r
 
 // down counts a call that departed as no longer in flight.
 func (c *Course) down(a *Answer) {
-	if a.Seen != 0 {
-		c.flights.Answered()
+	if a.Seen == 0 {
+		return
+	}
+	c.flights.Answered()
+	if c.fleet != nil {
+		c.mu.Lock()
+		c.fleet.landed++
+		c.mu.Unlock()
 	}
 }
 
@@ -119,13 +125,13 @@ func (c *Course) flown(id uint64) (*flight.Call, bool) {
 	return call, call != nil && call.Seen.Ordinal() > c.forgot
 }
 
-// given returns the ordinal that the store of a fleet gave to a call in flight; zero: it
-// gave none.
-func (c *Course) given(id uint64) int64 {
+// given returns the ordinal that the store of a fleet gave to a call in flight, zero if it
+// gave none, and how many calls the store knew as answered when that call departed.
+func (c *Course) given(id uint64) (ordinal, over int64) {
 	if call, ok := c.flown(id); ok {
-		return call.Given
+		return call.Given, call.Over
 	}
-	return 0
+	return 0, 0
 }
 
 // fact returns the answer in the learner's terms, and whether it is the first one of a

@@ -36,7 +36,12 @@ type fleet struct {
 
 	stepped throttle.Instant // when it was told that the store's clock moved back
 
-	free  int              // departures that took no permit and were not told
+	free    int           // departures that took no permit and were not told
+	landed  int           // answers that were not told
+	refused int           // of those, refusals
+	reading store.Reading // of the newest departure, not told
+	unbound bool          // readings hold nobody in the store
+
 	local int64            // departures of this process that the store knew of at the last call
 	base  [2]int64         // ordinal and departures of this process at some call before
 	share float64          // departures of the lane for each of this process
@@ -84,7 +89,7 @@ func (c *Course) Share(with store.Replicator, learns bool) {
 // learned.
 func (c *Course) startShared() {
 	f := c.fleet
-	f.begun, f.met, f.facts, f.rate, f.every = false, false, nil, 0, 1
+	f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
 	c.begun, c.state = true, new(learn.New(c.setting))
 	c.most.Store(0) // the plan bounds them
 	c.steers.Store(true)
@@ -219,7 +224,7 @@ func (f *fleet) linger(refused, held bool) {
 // observeShared is observe in a fleet.
 func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	c.mu.Lock()
-	given := c.given(a.ID)
+	given, over := c.given(a.ID)
 	f, unheard := c.fact(now, a)
 	s, urgent := c.fleet, false
 	switch {
@@ -229,10 +234,14 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		}
 	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
+		s.read(a, given, over)
 		if !s.begun && !s.met {
 			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
+		if len(a.Quotas) > 0 && given > 0 {
+			f.Flying = max(1, int(given-over)) // what the store bounds departures by
+		}
 		if s.paced { // each waits for the store: that is no wait for a permit
 			f.Waited = a.waited(2 * s.view.RoundTrip)
 		}
@@ -253,6 +262,20 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		s.replicator.Flush()
 	}
 	c.mu.Unlock()
+}
+
+// read notes what an answer reports to be left, for the store.
+func (f *fleet) read(a *Answer, given, over int64) {
+	if a.Refused {
+		f.refused++
+	}
+	left, ok := learn.Left(a.Quotas)
+	if given == 0 { // it departed before departures were counted
+		given = f.view.Ordinal + 1
+	}
+	if ok && !f.unbound && given >= f.reading.Ordinal {
+		f.reading = store.Reading{Ordinal: given, Left: int64(left), Landed: over}
+	}
 }
 
 // quickens reports whether an answer raises the rate so much that the permits which
@@ -335,8 +358,8 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 			w.Data = learn.AppendFact(w.Data, fact)
 		}
 	}
-	w.Uncounted, w.Revoke = f.free, f.revoke
-	f.facts, f.free, f.revoke = f.facts[:0], 0, false
+	w.Uncounted, w.Landed, w.Refused, w.Reading, w.Revoke = f.free, f.landed, f.refused, f.reading, f.revoke
+	f.facts, f.free, f.landed, f.refused, f.reading, f.revoke = f.facts[:0], 0, 0, 0, store.Reading{}, false
 	if f.timer != nil {
 		f.timer.Stop()
 	}
@@ -456,7 +479,9 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 		f.rate = p.Rate
 	}
 	c.replan(now)
-	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since}
+	reserve, bound := c.state.Bound(v.Now)
+	f.unbound = !bound
+	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: int(reserve)}
 	if f.rate > 0 {
 		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weirgo/weir/internal/store"
 
+	"github.com/weirgo/weir/internal/course"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/throttle"
 )
@@ -116,6 +117,7 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 	}
 	answer(now+200_000_000, 19)
 	if told := r.Propose(view); !told.Revoke {
+		t.Log(r.Course)
 		t.Error("permits for two seconds to come are kept, though 19 calls can go at once")
 	}
 }
@@ -141,5 +143,39 @@ func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 		if told := r.Propose(view); i > 0 && told.Revoke {
 			t.Fatalf("after answer %d the permits of eight processes are revoked", i)
 		}
+	}
+}
+
+// A reading is proposed for the newest departure, with the answers that the store knew
+// of as that one left. Quotas that do not count calls are left out.
+func TestFleetProposesItsNewestReading(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	counts := new(counter)
+	r.Share(counts, true)
+	view := store.FleetState{Now: dawn, Replicas: 2}
+	r.Propose(view)
+	var flying []course.Answer
+	for i := range throttle.Instant(3) {
+		view.Now, view.Ordinal, view.Landed = dawn+i, int64(i), int64(2*i)
+		r.Pacing(view)
+		a, _ := r.depart(dawn + i)
+		flying = append(flying, a)
+		if i == 0 { // the others need more than one in flight
+			r.Landed(t.Context(), dawn+i, &a)
+		}
+	}
+	for _, i := range []int{2, 1} {
+		flying[i].Quotas = []learn.Quota{
+			{Name: "day", Remaining: 900, HasRemaining: true}, {Name: "second", Remaining: float64(10 + i), HasRemaining: true},
+			{Name: "tokens", Unit: "tokens", Remaining: 1, HasRemaining: true},
+		}
+		r.Landed(t.Context(), dawn+10, &flying[i])
+	}
+	told := r.Propose(view)
+	if want := (store.Reading{Ordinal: 3, Left: 12, Landed: 4}); told.Reading != want || told.Landed != 3 {
+		t.Errorf("the fleet proposes %+v and %d that landed, want %+v and 3", told.Reading, told.Landed, want)
+	}
+	if again := r.Propose(view); again.Reading != (store.Reading{}) || again.Landed != 0 {
+		t.Errorf("the fleet proposes %+v and %d that landed a second time", again.Reading, again.Landed)
 	}
 }

@@ -97,7 +97,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 	}
 	t.Call.Seen, _ = c.flights.Depart(0)
 	if c.fleet != nil {
-		t.Call.Given = c.fleet.departed(t.Now, t.Call.Seen.Ordinal())
+		t.Call.Given, t.Call.Over = c.fleet.departed(t.Now, t.Call.Seen.Ordinal()), c.fleet.view.Landed
 	}
 	c.left = t.Now
 	if t.Call.Seen.Flying() == 1 {

@@ -43,6 +43,7 @@ type Call struct {
 	At    throttle.Instant // when it departed; never before that of an earlier entry
 	Seen  Seen             // for the learner; zero: it does not count there
 	Given int64            // its ordinal in the store of a fleet; zero: it has none
+	Over  int64            // calls of the fleet whose answers the store knew of as it departed
 	Probe uint64           // the closing of the gate after which it departed; zero: none
 	Bills [MaxBills]Bill   // of the units in which quotas are reported
 	Hangs bool             // it is overdue, and counted no longer

@@ -139,6 +139,9 @@ func (s *State) Untold(ordinal int64) {
 			t.Heard = ordinal
 			t.V++
 			t.Prev.High++
+			if ordinal > t.Base {
+				t.Base++
+			}
 		}
 	}
 }
@@ -164,6 +167,7 @@ func (s *State) spare(first, count int64) {
 		if first > t.Last.Ordinal {
 			t.V += n
 			t.Heard = max(t.Heard, first+count-1)
+			t.Base = max(t.Base, min(t.Base+count, first+count-1))
 		}
 	}
 }
@@ -174,8 +178,9 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	if first {
 		if t.Last.Ordinal > 0 { // another limit
 			s.contradict()
+			t.Top = 0
 		}
-		*t = Ceiling{Key: t.Key, Limit: q.Limit, Call: t.Call}
+		*t = Ceiling{Key: t.Key, Limit: q.Limit, Call: t.Call, Top: t.Top} // departures that no store counted show how much can be left
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()
@@ -183,7 +188,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.Held, t.Flight = q.Held, q.inFlight()
 	t.top(q.Remaining)
 	t.match(f, q.Remaining)
-	t.Heard = max(t.Heard, f.Ordinal)
+	t.Heard, t.Base = max(t.Heard, f.Ordinal), max(t.Base, f.Granted)
 	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
 		return
 	}

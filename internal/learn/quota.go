@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"math"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // A Quota is what an answer reports of one limit. The zero value reports nothing.
@@ -56,3 +58,26 @@ func (q *Quota) sane() bool {
 
 // inFlight reports whether the vendor counts calls in flight, and says so.
 func (q *Quota) inFlight() bool { return q.Unit == "concurrent-requests" }
+
+// Left returns the least that an answer reports to be left of the quotas that count calls. It
+// returns false if it reports none.
+func Left(quotas []Quota) (left float64, ok bool) {
+	left = mostPermits
+	for i := range quotas {
+		if q := &quotas[i]; q.sane() && !q.inFlight() {
+			left, ok = min(left, q.Remaining), true
+		}
+	}
+	return left, ok
+}
+
+// Bound reports whether readings bound what leaves, because nobody knows yet how fast a level
+// rises, and how many of the permits that are left are kept for single calls that read it.
+func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !t.fills() {
+			reserve, ok = max(reserve, t.readers()), true
+		}
+	}
+	return reserve, ok
+}

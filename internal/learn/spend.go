@@ -158,12 +158,8 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return rate, hold, false
 	}
 	ahead := t.end().Sub(now).Seconds()
-	if keep := t.reserve(s.RTT); s.Setting.Shared && left >= keep { // others spend before they hear of it
-		return max((left-keep)/max(0.05, 4*s.RTT), 1/max(8*s.RTT, 1e-6)), 0, false
-	} else if (s.Setting.Spread && left >= keep || s.Setting.Shared && t.Stands && left >= 1) && ahead > 0 {
+	if (s.Setting.Spread && left >= t.reserve(s.RTT) || s.Setting.Shared && t.Stands && left >= 1) && ahead > 0 {
 		return left / ahead, 0, false
-	} else if s.Setting.Shared && left >= 1 { // each of the last permits tells more
-		return 1 / (asking * s.RTT * math.Pow(4, keep-left)), 0, false
 	}
 	keep := t.readers()
 	switch {
@@ -190,11 +186,14 @@ func (t *Ceiling) paced(s *State, now throttle.Instant, left float64) (rate floa
 	if t.size() < t.Slope*s.RTT { // fewer than are in flight at that rate (Little's law): the level says nothing
 		return t.Slope, 0
 	}
-	spell := max(0.05, 4*s.RTT)
+	spell, slope := max(0.05, 4*s.RTT), t.Slope
 	if left > keep && s.Setting.Shared {
 		spell = max(0.2, spell)
 	}
-	rate = max(t.Slope/2, t.Slope+(left-keep)/spell)
+	if s.Setting.Shared && t.Blur > settled*slope && t.Blur < slope { // permits are granted ahead, before the next reading corrects it
+		slope -= t.Blur
+	}
+	rate = max(t.Slope/2, slope+(left-keep)/spell)
 	if left < 1 {
 		hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
 	}

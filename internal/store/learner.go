@@ -43,6 +43,7 @@ type FleetState struct {
 	Last        throttle.Instant // when that departure is; it may be in the future
 	Replicas    int              // processes that share the lane, this one included
 	RoundTrip   time.Duration    // how long nearly every call to the store takes at most
+	Landed      int64            // departures whose answers the store knew of
 	Canceled    []OrdinalRange   // departures that became known, since the last Propose, not to take place
 }
 
@@ -52,8 +53,20 @@ type OrdinalRange struct{ First, Count int64 }
 // An Entry is what a process adds to the log. The zero Entry adds nothing.
 type Entry struct {
 	Data      []byte
-	Uncounted int  // departures since the last Entry that took no permit of the store
-	Revoke    bool // permits that any process holds are void, and all processes are to apply the entry at once
+	Uncounted int     // departures since the last Entry that took no permit of the store
+	Landed    int     // departures since the last Entry that were answered, or never will be
+	Refused   int     // of those, the ones that the vendor refused: they spent nothing of its quota
+	Reading   Reading // of the newest departure whose answer reported what is left of a quota
+	Revoke    bool    // permits that any process holds are void, and all processes are to apply the entry at once
+}
+
+// A Reading is what the answer to a departure reports to be left of the vendor's quota. Calls
+// are granted up to number Landed + Left + 1, in whatever order they arrive, unless others
+// spend or a window ends. The store lets nothing go above that at first, see [Pacing].
+type Reading struct {
+	Ordinal int64 // of the departure; zero: there is no reading
+	Left    int64
+	Landed  int64 // departures whose answers the store knew of when this one left, as in [FleetState]
 }
 
 // A Pacing is what holds for the departures of all processes together. With the
@@ -64,6 +77,8 @@ type Pacing struct {
 	NotBefore  throttle.Instant // nothing departs before it, by the store's clock; zero: no bound
 	Probe      bool             // departures after the ordinal ProbeAfter go one by one, a second apart
 	ProbeAfter int64
+	Unbound    bool          // departures may pass the number that readings allow; otherwise they go one by one there
+	Reserve    int           // departures up to that number that go one by one, too
 	TTL        time.Duration // how long the store keeps what was learned if nobody calls
 }
 
