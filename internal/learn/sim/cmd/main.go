@@ -5,7 +5,7 @@
 //	go run ./internal/learn/sim/cmd -seeds 5
 //	go run ./internal/learn/sim/cmd -row drain -seeds 1
 //	go run ./internal/learn/sim/cmd -reporting 1000 -fresh
-//	go run ./internal/learn/sim/cmd -without trial,slack
+//	go run ./internal/learn/sim/cmd -without trial,block
 //	go run ./internal/learn/sim/cmd -ablation 400 -seeds 3 -fresh
 package main
 
