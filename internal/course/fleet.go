@@ -295,7 +295,7 @@ func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 	if set := c.setting.Configured; set > 0 {
 		rate = min(rate, set) // the configured limits hold them all the same
 	}
-	return p.Hold <= c.clock(now) && rate*ahead.Seconds() > 2*float64(held)
+	return p.Sure <= c.clock(now) && rate*ahead.Seconds() > 2*float64(held)
 }
 
 // flying returns how many calls of all processes had left, when one of this process
