@@ -271,7 +271,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	}
 	t.C = max(t.C, here.Low)
 	t.V = max(t.V, t.C)
-	if f.Refused && left < 1 && t.Slope == 0 && t.size() >= leastReaders && !s.Setting.Shared && t.timed() && t.Reset > f.Landed { // a single call that looked whether it rises
+	if f.Refused && left < 1 && t.Blur == 0 && t.size() >= leastReaders && !s.Setting.Shared && t.timed() && t.Reset > f.Landed { // a single call that looked whether it rises
 		t.Stands = true
 	}
 	t.Risen = max(t.Risen, here.Low-t.Stood.High)

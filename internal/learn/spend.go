@@ -56,7 +56,9 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	since, from, late := t.At.Add(-seconds(t.Gap)), t.At, seconds(0.020+s.RTT/2)
 	if t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
-		from = max(from, t.Jump.At.Add(seconds(t.Least)))
+		if least := t.Jump.At.Add(seconds(t.Least)); !t.timed() || least < t.Reset {
+			from = max(from, least)
+		}
 	}
 	gap, horizon, least := from.Sub(since).Seconds(), float64(farthest), leastGrow
 	if ahead := t.end().Sub(since).Seconds(); ahead > 0 {

@@ -26,8 +26,8 @@ const (
 	early = 0.98
 	// shortest is the least length of a window in seconds: vendors count seconds or more.
 	shortest = 0.9
-	// mostTurns is how many windows must end when they were looked for, so that one call looks.
-	mostTurns = 3
+	// mostTurns is after how many windows that ended when they were looked for others are looked for.
+	mostTurns = 8
 	// refuted is how many windows in a row end earlier than reported if that is no rounding.
 	refuted = 2
 	// soonEnough is the share of a window's length by which a reported end may be late.
@@ -100,6 +100,11 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	if !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
 		return
 	}
+	if served := float64(f.Ordinal - t.Jump.Ordinal); t.Stands && served > t.size()+max(few, t.size()/8) { // a window has no more: it is a bucket that was full again
+		t.Stands, t.Whole, t.Turns, t.Least = false, false, 0, 0
+		t.Jump = Mark{f.Ordinal, f.Departed}
+		return
+	}
 	t.lasted(f)
 	t.Stands, t.Whole = true, left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
 	t.Jump, t.Slope, t.Risen, t.Stood, t.From, t.Mid = Mark{f.Ordinal, f.Departed}, 0, 0, here, here, here
@@ -117,7 +122,9 @@ func (t *Ceiling) lasted(f *Fact) {
 		}
 	}
 	if t.Period > 0 && least < t.Period && t.Period <= length {
-		t.Turns = min(t.Turns+1, mostTurns)
+		if t.Turns = min(t.Turns+1, mostTurns); t.Turns == mostTurns && !t.timed() { // each may have been two
+			t.Turns, t.Least = 0, 0
+		}
 		return
 	}
 	t.Turns, t.Period, t.Least = 0, 0, least
