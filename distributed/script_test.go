@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "6c3923cf3fdc46847c0297058bd953f8e2681c2b8eeef0416e5a32b2a9bc4e72"
+const scriptSum = "ff12767f356bb0bc516f6200cf4df3972559464ed3b3ef062858f6a2d0a9e816"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -170,8 +170,9 @@ local function hold()
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
   local heard = known.landed == known.ordinal and known.heard >= known.to -- what holds takes all answers into account
   if room() > 0 or known.alone == 1 or heard then return known.hold end
-  local since = now - (known.lease - 1000000) -- the last grant: callers ask half as often each time
-  return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2)))))
+  -- Callers take turns to ask, and half as often each time, since the last grant.
+  local since, callers = now - (known.lease - 1000000), max(lane.this, lane.before)
+  return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2))) * callers))
 end
 
 -- count takes in that so many were let go at an instant.
