@@ -92,7 +92,7 @@ local function learn(i, text, counts)
   known = readKnown(text, counts)
   local place, ordinal, free, rouse = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
   local told, mind = ARGV[i + 10], ARGV[i + 11]
-  known.ordinal = max(known.ordinal, ordinal) + free
+  known.ordinal, known.landed = max(known.ordinal, ordinal) + free, max(known.landed, ARGV[i + 20] + 0)
   if place < known.to or told ~= "" or mind ~= "" then
     known.told = held("told")
     if #known.told ~= known.to - known.from then known.from, known.to, known.told, known.writes = 0, 0, "", true end
