@@ -158,7 +158,7 @@ func (l *limiter) confer() *lesson {
 	}
 	s.word.Revoke = s.word.Revoke || w.Revoke
 	s.revokes = s.word.Revoke
-	t.place, t.ordinal, t.word, t.seen, t.lively = s.place, s.ordinal, s.word, s.field, s.lively > 0
+	t.place, t.ordinal, t.landed, t.word, t.seen, t.lively = s.place, s.ordinal, s.landed, s.word, s.field, s.lively > 0
 	return t
 }
 

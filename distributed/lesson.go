@@ -21,6 +21,7 @@ const (
 // times in µs.
 type lesson struct {
 	place, ordinal int64
+	landed         int64 // departures whose answers the store knew of, if it has lost them
 	word           store.Entry
 	pacing
 	mind   []byte
@@ -80,7 +81,7 @@ func (t *lesson) quiet() bool {
 func (t *lesson) args(buf []any) []any {
 	return append(buf, t.place, t.ordinal, t.word.Uncounted, asFlag(t.word.Revoke), t.unit, t.den,
 		t.hold, t.alone, t.since, t.keep, t.word.Data, t.mind, t.lapsed, t.word.Landed, t.word.Refused,
-		t.word.Reading.Ordinal, t.word.Reading.Left, t.word.Reading.Landed, t.unbound, t.reserve)
+		t.word.Reading.Ordinal, t.word.Reading.Left, t.word.Reading.Landed, t.unbound, t.reserve, t.landed)
 }
 
 // claim returns the claim of the pace as it stands in the store.

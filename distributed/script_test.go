@@ -18,7 +18,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "6c3923cf3fdc46847c0297058bd953f8e2681c2b8eeef0416e5a32b2a9bc4e72"
+const scriptSum = "f59d27f959acf070acb811a4eeacbc3427a3efcc8982fe88480d9150056e7c7b"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -92,7 +92,7 @@ local function learn(i, text, counts)
   known = readKnown(text, counts)
   local place, ordinal, free, rouse = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
   local told, mind = ARGV[i + 10], ARGV[i + 11]
-  known.ordinal = max(known.ordinal, ordinal) + free
+  known.ordinal, known.landed = max(known.ordinal, ordinal) + free, max(known.landed, ARGV[i + 20] + 0)
   if place < known.to or told ~= "" or mind ~= "" then
     known.told = held("told")
     if #known.told ~= known.to - known.from then known.from, known.to, known.told, known.writes = 0, 0, "", true end
@@ -170,8 +170,9 @@ local function hold()
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
   local heard = known.landed == known.ordinal and known.heard >= known.to -- what holds takes all answers into account
   if room() > 0 or known.alone == 1 or heard then return known.hold end
-  local since = now - (known.lease - 1000000) -- the last grant: callers ask half as often each time
-  return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2)))))
+  -- Callers take turns to ask, and half as often each time, since the last grant.
+  local since, callers = now - (known.lease - 1000000), max(lane.this, lane.before)
+  return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2))) * callers))
 end
 
 -- count takes in that so many were let go at an instant.

@@ -34,7 +34,8 @@
 --      for how long to keep it all, what it tells, what it knows at its place, how
 --      many departures that it was granted will not take place, how many have landed,
 --      how many were refused, a reading: its departure, how many were left, how many had
---      landed then; "1" if readings hold nobody, and the reserve
+--      landed then; "1" if readings hold nobody, the reserve, and how many the caller
+--      knows to have landed
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, flags, first, the number of pairs, the pairs of instant

@@ -305,6 +305,6 @@ if #ARGV < 9 then
     ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11] = place, ordinal, free, "", unit, den
     ARGV[i + 12], ARGV[i + 13], ARGV[i + 14], ARGV[i + 15] = hold, 0, since, keep
     ARGV[i + 16], ARGV[i + 17], ARGV[i + 18], ARGV[i + 19], ARGV[i + 20] = learned, "", 0, lands, spared
-    ARGV[i + 21], ARGV[i + 22], ARGV[i + 23], ARGV[i + 24], ARGV[i + 25] = 0, 0, 0, unbound, reserve
+    ARGV[i + 21], ARGV[i + 22], ARGV[i + 23], ARGV[i + 24], ARGV[i + 25], ARGV[i + 26] = 0, 0, 0, unbound, reserve, 0
   end
 end

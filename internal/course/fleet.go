@@ -239,7 +239,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
-		if len(a.Quotas) > 0 && given > 0 {
+		if len(a.Quotas) > 0 && given > 0 && !s.unbound {
 			f.Flying = max(1, int(given-over)) // what the store bounds departures by
 		}
 		if s.paced { // each waits for the store: that is no wait for a permit
