@@ -41,6 +41,7 @@ type fleet struct {
 	refused int           // of those, refusals
 	reading store.Reading // of the newest departure, not told
 	unbound bool          // readings hold nobody in the store
+	reserve int           // departures below their bound that go one by one
 
 	local int64            // departures of this process that the store knew of at the last call
 	base  [2]int64         // ordinal and departures of this process at some call before
@@ -197,6 +198,9 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 
 // telling reports whether the service of a call is told to the others.
 func (f *fleet) telling(fact *learn.Fact) bool {
+	if left, ok := learn.Left(fact.Quotas); ok && !f.unbound && left <= float64(f.reserve+2*int(f.every)*f.view.Replicas) {
+		return true // soon calls wait until the store knows that those before them have landed
+	}
 	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
 		return fact.Ordinal%sample == 0
 	}
@@ -480,8 +484,8 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	}
 	c.replan(now)
 	reserve, bound := c.state.Bound(v.Now)
-	f.unbound = !bound
-	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: int(reserve)}
+	f.unbound, f.reserve = !bound, int(reserve)
+	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: f.reserve}
 	if f.rate > 0 {
 		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
 	}
