@@ -46,13 +46,13 @@ func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.St
 }
 
 // Called counts a call to the store. It is a span for each caller that waited for it.
-func (o *observer) Called(c store.StoreCall) {
+func (o *observer) Called(c store.Call) {
 	o.t.metrics.Called(&c)
 	o.asking.Called(&c)
 }
 
 // Strayed adds an event to the spans of those who wait for the store.
-func (o *observer) Strayed(e store.StoreEvent) { o.asking.Strayed(e) }
+func (o *observer) Strayed(e store.Event) { o.asking.Strayed(e) }
 
 // Paused counts a pause. The server asked for asked, and the lane is paused for
 // held.

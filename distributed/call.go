@@ -30,7 +30,7 @@ func (l *limiter) call() {
 	l.link.ended(l.node, o.cause, o.err)
 	l.called(l.flight.purpose, o.read.Add(-o.took), o.took, o.cause)
 	landed = true
-	var events []store.StoreEvent
+	var events []store.Event
 	l.land(func() {
 		l.stats.Calls++
 		if o.err == nil {

@@ -27,7 +27,7 @@ type flight struct {
 	limits  *encodedLimits // of the lane when it was started, in which its costs are
 	reports reports        // that it tells
 	spent   []int64        // of each limit, in an outage, that it tells; nil: of limits that were replaced
-	purpose store.StoreOperation
+	purpose store.Operation
 	voided  int         // of the limiter when it left: if that has grown, what it brings is void
 	number  int         // of waits for it so far
 	slow    *time.Timer // from which callers no longer wait for it; nil: none runs

@@ -186,7 +186,7 @@ func wait(t *testing.T, options *redis.Options, journal *diary, log *watchLog) {
 }
 
 // causes returns how the calls for an operation ended.
-func (w *watchLog) causes(of store.StoreOperation) (all []string) {
+func (w *watchLog) causes(of store.Operation) (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.calls {

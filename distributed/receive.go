@@ -9,7 +9,7 @@ import (
 )
 
 // receive takes in a reply, and returns what the operator should know of it.
-func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []store.StoreEvent) {
+func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []store.Event) {
 	now := l.clock.when(read)
 	fresh := l.trip.fresh(took, l.known.met, l.tolerance, &l.store.set)
 	l.trip.saw(took, !l.known.met || l.outage.on)

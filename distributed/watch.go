@@ -11,7 +11,7 @@ import (
 
 // A watched tells of calls to the store whoever watches a limiter, or slots.
 type watched struct {
-	by atomic.Pointer[store.StoreWatch] // nil: nobody
+	by atomic.Pointer[store.Watch] // nil: nobody
 }
 
 var (
@@ -20,18 +20,18 @@ var (
 )
 
 // Watch implements [store.Watchable].
-func (w *watched) Watch(by store.StoreWatch) { w.by.Store(&by) }
+func (w *watched) Watch(by store.Watch) { w.by.Store(&by) }
 
 // called tells of a call that has ended, of which a failure has a cause.
-func (w *watched) called(operation store.StoreOperation, began time.Time, took time.Duration, cause string) {
+func (w *watched) called(operation store.Operation, began time.Time, took time.Duration, cause string) {
 	if by := w.by.Load(); by != nil && by.Called != nil {
-		by.Called(store.StoreCall{Operation: operation, Began: began, Took: took, Cause: cause})
+		by.Called(store.Call{Operation: operation, Began: began, Took: took, Cause: cause})
 	}
 }
 
 // strayed tells the operator, and whoever watches, how replicas fell out of step. No
 // lock is held.
-func (l *limiter) strayed(events []store.StoreEvent) {
+func (l *limiter) strayed(events []store.Event) {
 	for _, event := range events {
 		level := slog.LevelWarn
 		if event == store.EventLimitsAgree {
@@ -46,7 +46,7 @@ func (l *limiter) strayed(events []store.StoreEvent) {
 }
 
 // sentences are what the operator is told of an event.
-var sentences = map[store.StoreEvent]string{
+var sentences = map[store.Event]string{
 	store.EventLimitsDiffer: "weir: other replicas claim stricter limits, and those hold",
 	store.EventLimitsAgree:  "weir: no other replica claims stricter limits any more",
 	store.EventStateLost:    "weir: the state of shared limits was lost, and begins anew",
@@ -56,7 +56,7 @@ var sentences = map[store.StoreEvent]string{
 }
 
 // operation returns what a call that leaves now is for.
-func (l *limiter) operation() store.StoreOperation {
+func (l *limiter) operation() store.Operation {
 	switch {
 	case l.outage.on:
 		return store.OperationProbe

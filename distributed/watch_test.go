@@ -17,18 +17,18 @@ import (
 // A watchLog is what a limiter tells whoever watches it.
 type watchLog struct {
 	mu     sync.Mutex
-	calls  []store.StoreCall
-	events []store.StoreEvent
+	calls  []store.Call
+	events []store.Event
 }
 
 func (w *watchLog) watch(of any) {
-	of.(store.Watchable).Watch(store.StoreWatch{
-		Called: func(c store.StoreCall) {
+	of.(store.Watchable).Watch(store.Watch{
+		Called: func(c store.Call) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.calls = append(w.calls, c)
 		},
-		Strayed: func(e store.StoreEvent) {
+		Strayed: func(e store.Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.events = append(w.events, e)
@@ -37,7 +37,7 @@ func (w *watchLog) watch(of any) {
 }
 
 // told returns the events since the last call.
-func (w *watchLog) told() []store.StoreEvent {
+func (w *watchLog) told() []store.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.events
@@ -53,7 +53,7 @@ func TestWatchIsToldHowReplicasStray(t *testing.T) {
 		log.watch(f.limiters[0])
 		var ahead atomic.Int64
 		distributed.Skew(f.stores[0], &ahead)
-		call := func(want ...store.StoreEvent) {
+		call := func(want ...store.Event) {
 			t.Helper()
 			for range 3 { // what has happened once is told once
 				time.Sleep(time.Minute)
@@ -93,11 +93,11 @@ func TestWatchIsToldOfEachCall(t *testing.T) {
 		if err := f.queues[0].Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := store.StoreCall{Operation: store.OperationReserve, Began: began, Took: trip}
+		want := store.Call{Operation: store.OperationReserve, Began: began, Took: trip}
 		if got := log.calls; len(got) != 1 || !got[0].Began.Equal(began) || got[0].Took != trip || got[0].Operation != want.Operation || got[0].Cause != "" {
 			t.Errorf("told %+v, want %+v", got, want)
 		}
-		f.limiters[0].(store.Watchable).Watch(store.StoreWatch{})
+		f.limiters[0].(store.Watchable).Watch(store.Watch{})
 		time.Sleep(time.Minute)
 		if err := f.queues[0].Wait(t.Context()); err != nil {
 			t.Fatal(err)

@@ -126,7 +126,7 @@ func (l *Lane) bound() error {
 // watch has the observer told of the calls to the store.
 func (l *Lane) watch(caller any) {
 	if w, ok := caller.(store.Watchable); ok {
-		w.Watch(store.StoreWatch{Called: l.observer.Called, Strayed: l.observer.Strayed})
+		w.Watch(store.Watch{Called: l.observer.Called, Strayed: l.observer.Strayed})
 	}
 }
 

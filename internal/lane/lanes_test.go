@@ -40,6 +40,6 @@ func (deaf) Learned(context.Context, learn.Known) {}
 
 func (deaf) Closed(*throttle.StoreState) {}
 
-func (deaf) Called(store.StoreCall) {}
+func (deaf) Called(store.Call) {}
 
-func (deaf) Strayed(store.StoreEvent) {}
+func (deaf) Strayed(store.Event) {}

@@ -31,9 +31,9 @@ type Observer interface {
 	// Learned is told what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
 	// Called is told of a call to the store, and Strayed of processes that fell out of
-	// step there: as a store.StoreWatch.
-	Called(c store.StoreCall)
-	Strayed(e store.StoreEvent)
+	// step there: as a store.Watch.
+	Called(c store.Call)
+	Strayed(e store.Event)
 	// Closed is told that the lane ends, and the last state of its store; nil: it
 	// had none.
 	Closed(store *throttle.StoreState)

@@ -110,7 +110,7 @@ func (s *Asking) all() []*asks {
 
 // Called makes a call that has ended a span of each caller that waited for it. Nobody
 // waits for a subscription.
-func (s *Asking) Called(c *store.StoreCall) {
+func (s *Asking) Called(c *store.Call) {
 	if c.Operation == store.OperationReserve && c.Cause == "" && s.answer.Load() != nil {
 		if a := s.answer.Swap(nil); a != nil {
 			now := time.Now()
@@ -128,7 +128,7 @@ func (s *Asking) Called(c *store.StoreCall) {
 }
 
 // call makes the span of a call. The call may have begun before the wait.
-func (w *asks) call(c *store.StoreCall) {
+func (w *asks) call(c *store.Call) {
 	_, span := w.tracer.Start(w.ctx, "weir.store", trace.WithTimestamp(c.Began), trace.WithAttributes(callAttributes(c)...))
 	if c.Cause != "" {
 		span.SetStatus(codes.Error, label(c.Cause))
@@ -137,7 +137,7 @@ func (w *asks) call(c *store.StoreCall) {
 }
 
 // Strayed adds an event to the spans of the waits.
-func (s *Asking) Strayed(e store.StoreEvent) {
+func (s *Asking) Strayed(e store.Event) {
 	for _, w := range s.all() {
 		trace.SpanFromContext(w.ctx).AddEvent("weir.store.strayed", trace.WithAttributes(attribute.String("weir.store.event", label(string(e)))))
 	}

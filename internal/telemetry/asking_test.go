@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-var reserved = store.StoreCall{Operation: store.OperationReserve, Began: time.Now(), Took: time.Millisecond}
+var reserved = store.Call{Operation: store.OperationReserve, Began: time.Now(), Took: time.Millisecond}
 
 // A wait has the spans of what its caller waited for, and not of all calls of an hour.
 func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
@@ -63,7 +63,7 @@ func TestReasonIsWhatHeldTheLongest(t *testing.T) {
 	lost.Cause = "timeout"
 	for _, c := range []struct {
 		began, want throttle.Reason
-		call        *store.StoreCall
+		call        *store.Call
 		after, rest time.Duration
 	}{
 		{throttle.ReasonStore, throttle.ReasonRate, &reserved, 40 * time.Millisecond, 8500 * time.Millisecond},
@@ -128,7 +128,7 @@ func BenchmarkStoreCallOfNobody(b *testing.B) {
 func TestKindsOfStoreCallsAreBounded(t *testing.T) {
 	var s calls
 	for i := range 10 * maxCalls {
-		s.of(store.StoreCall{Operation: store.OperationTell, Cause: fmt.Sprint(i)})
+		s.of(store.Call{Operation: store.OperationTell, Cause: fmt.Sprint(i)})
 	}
 	if len(s.known) != maxCalls {
 		t.Errorf("%d kinds of calls are known, want %d", len(s.known), maxCalls)

@@ -190,7 +190,7 @@ func TestMetricsOfNobodyAreNil(t *testing.T) {
 	meter.Pause(time.Second, time.Second)
 	meter.Retry(t.Context(), backoff.Decision{}, nil, nil)
 	meter.Lost(t.Context(), new(throttle.StoreState))
-	m.Called(new(store.StoreCall))
+	m.Called(new(store.Call))
 	if !ended {
 		t.Error("the wait's end was not passed on")
 	}

@@ -43,7 +43,7 @@ func StoreOf(s *throttle.StoreState) Store {
 // calls are the attributes of the calls to a store, made once for each kind of call.
 type calls struct {
 	mu    sync.Mutex
-	known map[store.StoreCall]metric.MeasurementOption // Began and Took are zero
+	known map[store.Call]metric.MeasurementOption // Began and Took are zero
 }
 
 // maxCalls bounds the kinds of calls, because a store of the user's may name causes
@@ -51,14 +51,14 @@ type calls struct {
 const maxCalls = 100
 
 // Called counts a call to the store.
-func (m *Metrics) Called(c *store.StoreCall) {
+func (m *Metrics) Called(c *store.Call) {
 	if m != nil {
-		m.calls.Record(context.Background(), c.Took.Seconds(), m.called.of(store.StoreCall{Operation: c.Operation, Cause: c.Cause}))
+		m.calls.Record(context.Background(), c.Took.Seconds(), m.called.of(store.Call{Operation: c.Operation, Cause: c.Cause}))
 	}
 }
 
 // of returns the attributes of a kind of call.
-func (s *calls) of(kind store.StoreCall) metric.MeasurementOption {
+func (s *calls) of(kind store.Call) metric.MeasurementOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if with, ok := s.known[kind]; ok {
@@ -68,14 +68,14 @@ func (s *calls) of(kind store.StoreCall) metric.MeasurementOption {
 		return metric.WithAttributeSet(attribute.NewSet(attribute.String("weir.store.operation", rest)))
 	}
 	if s.known == nil {
-		s.known = make(map[store.StoreCall]metric.MeasurementOption)
+		s.known = make(map[store.Call]metric.MeasurementOption)
 	}
 	s.known[kind] = metric.WithAttributeSet(attribute.NewSet(callAttributes(&kind)...))
 	return s.known[kind]
 }
 
 // callAttributes returns what a call was for and, if it failed, why.
-func callAttributes(c *store.StoreCall) []attribute.KeyValue {
+func callAttributes(c *store.Call) []attribute.KeyValue {
 	with := []attribute.KeyValue{attribute.String("weir.store.operation", label(string(c.Operation)))}
 	if c.Cause != "" {
 		with = append(with, attribute.String("error.type", label(c.Cause)))
