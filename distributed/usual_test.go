@@ -41,7 +41,7 @@ func TestUsualCallDecidesAsAnyOther(t *testing.T) {
 		usual, spelled, talking = usual+h.usual, spelled+h.spelled, talking+h.talking
 	}
 	t.Logf("%d usual calls, %d of which the rest decided, and %d in which callers talked", usual, spelled, talking)
-	if spelled == 0 || spelled*3 > usual*2 || talking < usual/10 {
+	if spelled == 0 || spelled*3 > usual*2 || talking < usual/15 {
 		t.Errorf("of %d usual calls the rest decided %d, and callers talked in %d", usual, spelled, talking)
 	}
 }
