@@ -213,3 +213,56 @@ func TestSlopeIsTheVendorsRate(t *testing.T) {
 		}
 	}
 }
+
+// reports returns the fact of a call that is alone in flight and reports so many left.
+func reports(ordinal int64, at time.Duration, limit, left float64) *Fact {
+	return &Fact{
+		Departed: begun.Add(at), Landed: begun.Add(at + time.Millisecond), Ordinal: ordinal, Granted: ordinal, Flying: 1, Waited: true,
+		Quotas: []Quota{{Limit: limit, HasLimit: true, Remaining: left, HasRemaining: true}},
+	}
+}
+
+// A log of 20 in a second gives back what was spent a second before: its level rises as
+// fast as calls were sent, once, and is no bucket's. A bucket of 20 that gains 10/s is one.
+func TestALogIsNoBucket(t *testing.T) {
+	for name, test := range map[string]struct {
+		left func(sent []time.Duration, at time.Duration) float64
+		last time.Duration
+		want bool
+	}{
+		"log": {func(sent []time.Duration, at time.Duration) float64 {
+			n := 0
+			for _, s := range sent {
+				if at-s < time.Second {
+					n++
+				}
+			}
+			return float64(20 - n)
+		}, 1900 * time.Millisecond, false},
+		"bucket": {func(sent []time.Duration, at time.Duration) float64 {
+			level, last := 20.0, time.Duration(0)
+			for _, s := range sent {
+				level, last = min(20, level+10*(s-last).Seconds())-1, s
+			}
+			return float64(int(level))
+		}, 6 * time.Second, true},
+	} {
+		s, sent := New(Setting{}), []time.Duration(nil)
+		call := func(at time.Duration) {
+			sent = append(sent, at)
+			f := reports(int64(len(sent)), at, 20, test.left(sent, at))
+			s = Observe(s, f, f.Landed)
+		}
+		for i := range 16 { // spends nearly all at once
+			call(time.Duration(i) * 5 * time.Millisecond)
+		}
+		rising := false
+		for at := 200 * time.Millisecond; at < test.last; at += 200 * time.Millisecond {
+			call(at)
+			rising = rising || s.Ceilings[0].fills()
+		}
+		if rising != test.want {
+			t.Errorf("the level of a %s is a bucket's: %v, want %v: %v", name, rising, test.want, &s)
+		}
+	}
+}
