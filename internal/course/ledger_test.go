@@ -154,3 +154,27 @@ func TestBurstBoundsCallsBeforeTheFirstAnswer(t *testing.T) {
 		t.Error("a lane without priced calls that waits for no reset has ledgers")
 	}
 }
+
+// Two routes of a lane report quotas of their own in the same unit, which their keys tell
+// apart. Calls of one route do not use up the next window of the other, which no answer has
+// reported: that would hold the lane for good, since nothing is in flight whose answer ends it.
+func TestLedgerGoesOnWhenAnotherQuotaIsReported(t *testing.T) {
+	minute := func(unit string, limit float64) learn.Quota {
+		return learn.Quota{Unit: unit, Limit: limit, Remaining: limit / 2, Reset: time.Minute, HasLimit: true, HasRemaining: true, HasReset: true}
+	}
+	for unit, cost := range map[string]int{"tokens": 1000, "requests": 1} {
+		b, n := bankOf(tokens(), true, true), float64(cost)
+		b.land(dawn, b.depart(dawn, cost), minute(unit, 10*n))
+		for i := range 40 { // its window has ended
+			now := dawn.Add(2*time.Minute + time.Duration(i)*time.Second)
+			if got := b.free(now, cost); i > 0 && got != 10 {
+				t.Fatalf("round %d, %s: %d calls depart with none in flight, want 10", i, unit, got)
+			}
+			for id := b.ids; id > 0; id-- { // the last one is answered first
+				if b.flights.Find(id) != nil {
+					b.land(now, id, minute(unit, 1000*n))
+				}
+			}
+		}
+	}
+}
