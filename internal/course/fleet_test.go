@@ -178,3 +178,27 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 		t.Errorf("the fleet proposes %+v and %d that landed a second time", again.Reading, again.Landed)
 	}
 }
+
+// Before the first refusal a configured limit is believed, whatever answers report: in a fleet,
+// too, readings hold nobody.
+func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
+	r.Share(new(counter), true)
+	for i := range int64(40) {
+		now := dawn.Add(time.Duration(i) * 10 * time.Millisecond)
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", i)
+		}
+		a.Quotas = []learn.Quota{{Limit: 100, Remaining: 1, HasLimit: true, HasRemaining: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view := store.FleetState{Now: now + 5_000_000, Ordinal: i + 1, Landed: i, Replicas: 2}
+		told := r.Propose(view)
+		if len(told.Data) > 0 {
+			r.Apply(told.Data, view.Ordinal, view.Now)
+		}
+		if p := r.Pacing(view); p.Counted && !p.Unbound {
+			t.Fatalf("after %d answers the pace is %+v, want one that readings do not bind", i+1, p)
+		}
+	}
+}
