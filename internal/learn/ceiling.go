@@ -250,6 +250,9 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	case t.V > here.High+1: // others spent
 		if t.V-here.High > max(3, t.size()/2) {
 			s.contradict()
+			if t.Peaks <= 1 { // it was never reported again, so it may be garbage, of which no part is kept
+				t.Top, t.Peaks = left, 1
+			}
 		}
 		if t.V-here.High > max(1, t.size()/8) { // more than calls that overtook each other show
 			t.C = here.Low
