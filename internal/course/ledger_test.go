@@ -1,6 +1,7 @@
 package course_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -176,5 +177,16 @@ func TestLedgerGoesOnWhenAnotherQuotaIsReported(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A settled cost that no limit allows does not overflow the estimates: that would free calls
+// from what is left.
+func TestHugeSettledCostFreesNoCall(t *testing.T) {
+	b := bankOf(tokens(), false, true)
+	b.land(dawn, b.depart(dawn, 2000), left(8000))
+	b.Settle("tokens", throttle.Request{N: 500}, throttle.Request{N: math.MaxInt})
+	if got := b.free(dawn.Add(time.Millisecond), 500); got > 1 {
+		t.Errorf("after a settled cost of %d, %d calls of 500 may depart of 8,000 left, want 1 at most", math.MaxInt, got)
 	}
 }
