@@ -234,6 +234,9 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	switch {
 	case !a.Served && !a.Refused:
 		if unheard && s.begun && given > 0 {
+			if len(s.words) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
+				s.linger(false, c.hold() > now)
+			}
 			s.words = learn.AppendUntold(s.words, given)
 		}
 	case s.obeys && !s.begun:

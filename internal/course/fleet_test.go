@@ -2,6 +2,7 @@ package course_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
@@ -176,5 +177,70 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 	}
 	if again := r.Propose(view); again.Reading != (store.Reading{}) || again.Landed != 0 {
 		t.Errorf("the fleet proposes %+v and %d that landed a second time", again.Reading, again.Landed)
+	}
+}
+
+// Before the first refusal a configured limit is believed, whatever answers report: in a fleet,
+// too, readings hold nobody.
+func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
+	r.Share(new(counter), true)
+	for i := range int64(40) {
+		now := dawn.Add(time.Duration(i) * 10 * time.Millisecond)
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", i)
+		}
+		a.Quotas = []learn.Quota{{Limit: 100, Remaining: 1, HasLimit: true, HasRemaining: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view := store.FleetState{Now: now + 5_000_000, Ordinal: i + 1, Landed: i, Replicas: 2}
+		told := r.Propose(view)
+		if len(told.Data) > 0 {
+			r.Apply(told.Data, view.Ordinal, view.Now)
+		}
+		if p := r.Pacing(view); p.Counted && !p.Unbound {
+			t.Fatalf("after %d answers the pace is %+v, want one that readings do not bind", i+1, p)
+		}
+	}
+}
+
+// A flushed is a counter that counts how often the store is to be called at once.
+type flushed struct {
+	counter
+	times int
+}
+
+func (f *flushed) Flush() { f.times++ }
+
+// A call that failed reports nothing, but calls of other processes may wait until the store
+// knows that it has landed: it is told at once while readings bind, and otherwise with the next call.
+func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
+	for limit, want := range map[float64]int{20: 1, 0: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			r, store1 := rideOf(t, learn.Setting{}), new(flushed)
+			r.Share(store1, true)
+			land := func(served bool) {
+				now := throttle.InstantOf(time.Now())
+				a, ok := r.depart(now)
+				if !ok {
+					t.Fatal("a call is held")
+				}
+				if a.Served = served; served {
+					a.Quotas = []learn.Quota{{Limit: 20, Remaining: limit / 2, HasLimit: true, HasRemaining: true}}
+				}
+				r.Landed(t.Context(), now, &a)
+			}
+			land(true)
+			view := store.FleetState{Now: throttle.InstantOf(time.Now()), Ordinal: 1, Replicas: 2}
+			r.Apply(r.Propose(view).Data, 1, view.Now)
+			r.Pacing(view)
+			before := store1.times
+			land(false)
+			time.Sleep(10 * time.Millisecond)
+			if got := store1.times - before; got != want {
+				t.Errorf("with %v of 20 left, the store is called %d times for a call that failed, want %d", limit/2, got, want)
+			}
+			land(true)
+		})
 	}
 }

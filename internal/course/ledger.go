@@ -128,7 +128,7 @@ func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
 			continue
 		}
 		l.estimated += (float64(r.Of(l.limit)) - l.estimated) / 8 // as round trips are smoothed: RFC 6298, section 2
-		l.settled += (float64(actual.Of(l.limit)) - l.settled) / 8
+		l.settled += (min(float64(actual.Of(l.limit)), float64(l.burst)) - l.settled) / 8
 		l.ratio = l.settled / l.estimated
 	}
 }

@@ -1,6 +1,7 @@
 package course_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -152,5 +153,40 @@ func TestBurstBoundsCallsBeforeTheFirstAnswer(t *testing.T) {
 	}
 	if bankOf(tokens(), false, false) != nil && bankOf(nil, false, true).Ledgers != nil {
 		t.Error("a lane without priced calls that waits for no reset has ledgers")
+	}
+}
+
+// Two routes of a lane report quotas of their own in the same unit, which their keys tell
+// apart. Calls of one route do not use up the next window of the other, which no answer has
+// reported: that would hold the lane for good, since nothing is in flight whose answer ends it.
+func TestLedgerGoesOnWhenAnotherQuotaIsReported(t *testing.T) {
+	minute := func(unit string, limit float64) learn.Quota {
+		return learn.Quota{Unit: unit, Limit: limit, Remaining: limit / 2, Reset: time.Minute, HasLimit: true, HasRemaining: true, HasReset: true}
+	}
+	for unit, cost := range map[string]int{"tokens": 1000, "requests": 1} {
+		b, n := bankOf(tokens(), true, true), float64(cost)
+		b.land(dawn, b.depart(dawn, cost), minute(unit, 10*n))
+		for i := range 40 { // its window has ended
+			now := dawn.Add(2*time.Minute + time.Duration(i)*time.Second)
+			if got := b.free(now, cost); i > 0 && got != 10 {
+				t.Fatalf("round %d, %s: %d calls depart with none in flight, want 10", i, unit, got)
+			}
+			for id := b.ids; id > 0; id-- { // the last one is answered first
+				if b.flights.Find(id) != nil {
+					b.land(now, id, minute(unit, 1000*n))
+				}
+			}
+		}
+	}
+}
+
+// A settled cost that no limit allows does not overflow the estimates: that would free calls
+// from what is left.
+func TestHugeSettledCostFreesNoCall(t *testing.T) {
+	b := bankOf(tokens(), false, true)
+	b.land(dawn, b.depart(dawn, 2000), left(8000))
+	b.Settle("tokens", throttle.Request{N: 500}, throttle.Request{N: math.MaxInt})
+	if got := b.free(dawn.Add(time.Millisecond), 500); got > 1 {
+		t.Errorf("after a settled cost of %d, %d calls of 500 may depart of 8,000 left, want 1 at most", math.MaxInt, got)
 	}
 }

@@ -131,8 +131,8 @@ func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float
 		if t.Limit == 0 {
 			most = math.Inf(1)
 		}
-		if t.Term.over(now) { // the quota is whole, less what has departed since the last answer
-			room, end = most-float64(max(granted-t.Base, flying)), throttle.Never
+		if t.Term.over(now) { // the quota is whole, less what is in flight
+			room, end = most-float64(flying), throttle.Never
 		}
 		if n = min(n, max(0, room)); room < min(float64(cost), most) {
 			until = max(until, end)

@@ -29,7 +29,6 @@ type Ceiling struct {
 	Last  Mark             // that call
 	Heard int64            // newest call that was answered, with a reading or without
 	Call  float64          // permits that a call usually takes
-	Base  int64            // the lane's latest ordinal when the newest reading came
 
 	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
 	Stood Level   // the newest reading before V began to rise
@@ -139,9 +138,6 @@ func (s *State) Untold(ordinal int64) {
 			t.Heard = ordinal
 			t.V++
 			t.Prev.High++
-			if ordinal > t.Base {
-				t.Base++
-			}
 		}
 	}
 }
@@ -167,7 +163,6 @@ func (s *State) spare(first, count int64) {
 		if first > t.Last.Ordinal {
 			t.V += n
 			t.Heard = max(t.Heard, first+count-1)
-			t.Base = max(t.Base, min(t.Base+count, first+count-1))
 		}
 	}
 }
@@ -188,7 +183,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.Held, t.Flight = q.Held, q.inFlight()
 	t.top(q.Remaining)
 	t.match(f, q.Remaining)
-	t.Heard, t.Base = max(t.Heard, f.Ordinal), max(t.Base, f.Granted)
+	t.Heard = max(t.Heard, f.Ordinal)
 	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
 		return
 	}
@@ -255,6 +250,9 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	case t.V > here.High+1: // others spent
 		if t.V-here.High > max(3, t.size()/2) {
 			s.contradict()
+			if t.Peaks <= 1 { // it was never reported again, so it may be garbage, of which no part is kept
+				t.Top, t.Peaks = left, 1
+			}
 		}
 		if t.V-here.High > max(1, t.size()/8) { // more than calls that overtook each other show
 			t.C = here.Low

@@ -98,6 +98,20 @@ func TestCeilingFallsIfOthersSpend(t *testing.T) {
 	}
 }
 
+// One answer that reports a billion permits does not keep a share of them for single calls: the
+// lane would crawl for good, though nearly all of its quota is left.
+func TestAHugeReadingIsForgotten(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	s.answer(false, told(100, 90))
+	want, _ := s.Bound(s.now)
+	s.answer(false, told(100, 1e9))
+	s.answer(false, told(100, 88))
+	if kept, _ := s.Bound(s.now); kept > want {
+		t.Errorf("after a billion were reported once, %.0f of 88 permits are kept, want %.0f at most", kept, want)
+	}
+}
+
 // An older answer that comes late, a stale one among them, does not lower what a newer one
 // has said.
 func TestOlderAnswersLowerNoCeiling(t *testing.T) {

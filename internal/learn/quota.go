@@ -74,6 +74,9 @@ func Left(quotas []Quota) (left float64, ok bool) {
 // Bound reports whether readings bound what leaves, because nobody knows yet how fast a level
 // rises, and how many of the permits that are left are kept for single calls that read it.
 func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
+	if s.believes() {
+		return 0, false
+	}
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !t.fills() {
 			reserve, ok = max(reserve, t.readers()), true
