@@ -50,15 +50,21 @@ func (t *Transport) ImportLearned(learned map[string]json.RawMessage) error {
 		}
 		read[key] = m
 	}
+	t.changeMemories(func(all map[string]learn.Memory) { maps.Copy(all, read) })
+	return errors.Join(errs...)
+}
+
+// changeMemories changes what ImportLearned brought.
+func (t *Transport) changeMemories(change func(map[string]learn.Memory)) {
 	for {
 		old := t.memories.Load()
-		all := read
+		all := make(map[string]learn.Memory)
 		if old != nil {
 			all = maps.Clone(*old)
-			maps.Copy(all, read)
 		}
+		change(all)
 		if t.memories.CompareAndSwap(old, &all) {
-			return errors.Join(errs...)
+			return
 		}
 	}
 }

@@ -160,6 +160,28 @@ func TestRestartIsToldByTheSnapshot(t *testing.T) {
 	})
 }
 
+// A lane that was forgotten, went unused and is made anew does not get back what was
+// imported before.
+func TestForgottenLaneStaysForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pipeRig(t, &testserver.Vendor{}, new(weir.Transport))
+		if err := r.transport.ImportLearned(map[string]json.RawMessage{"a.test": json.RawMessage(`{"version":1,"rate":50,"width":0.02}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.transport.Forget("a.test"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		r.want("GET", r.to("b.test"), 200) // the idle lane goes
+		r.want("GET", r.to("a.test"), 200)
+		for _, lane := range r.transport.Snapshot() {
+			if lane.Learned != (weir.Learned{}) {
+				t.Errorf("lane %s was made anew after Forget and knows %+v, want nothing", lane.Key, lane.Learned)
+			}
+		}
+	})
+}
+
 // What ExportLearned did not make is refused by name, the rest is taken, and the lanes learn anew.
 func TestGarbageIsNotImported(t *testing.T) {
 	for _, text := range []string{`{"version":99,"rate":1}`, `{"version":1,"rate":-3}`, `[]`, `{`, ``} {

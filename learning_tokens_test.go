@@ -107,6 +107,22 @@ func TestTokensThatAreLeftBoundCalls(t *testing.T) {
 	}
 }
 
+// The same holds for a limit of tokens that a lane gets when it has been used already.
+func TestTokensThatAreLeftBoundCallsAfterReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := pricedRig(t, testserver.Pipe, modelVendor(testserver.TokenBucket(200_000, time.Second, 40_000)), 1)
+		limits := r.transport.Limits
+		r.transport.Limits = nil
+		r.want("GET", r.get(t.Context(), ""), http.StatusOK)
+		if err := r.transport.SetLimits(limits...); err != nil {
+			t.Fatal(err)
+		}
+		if wall, refused := r.drainTokens(1000); wall > 1.1 || refused > 1 {
+			t.Errorf("%.2f of the ideal time, %d refused, want 1.1 and 1 at most", wall, refused)
+		}
+	})
+}
+
 // The same over real sockets in real time: 2.3 s, on a machine with nothing else to do.
 func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 	for name, limits := range map[string][]testserver.Limit{

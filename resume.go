@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
 )
 
 // Resume opens the lane of a key, for an operator who knows that the pause no
@@ -33,6 +34,8 @@ func (t *Transport) Resume(key string) error {
 // error says why there can be no lane of that key: limits that do not validate,
 // or shaping.ErrClosed. Forget is safe for concurrent use.
 func (t *Transport) Forget(key string) error {
+	// First, because a lane that is made from now on would go on with it.
+	t.changeMemories(func(all map[string]learn.Memory) { delete(all, key) })
 	if err := t.relieve(key, (*lane.Lanes).Forget); err != nil {
 		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
 	}

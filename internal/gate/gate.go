@@ -26,7 +26,7 @@ type Gate struct {
 	bound   bound
 	ledgers *course.Ledgers // nil: there are none
 	course  *course.Course  // nil: the lane does not learn
-	asks    bool            // the bound or the ledgers are asked for each call
+	asks    atomic.Bool     // the bound or the ledgers are asked for each call
 
 	wake func() // under the lock of the flights
 }
@@ -80,7 +80,15 @@ func (g *Gate) list() {
 	if g.course != nil {
 		g.vetoes = append(g.vetoes, g.course)
 	}
-	g.asks = g.bound.holds() || g.ledgers != nil
+	g.asks.Store(g.bound.holds() || g.ledgers != nil)
+}
+
+// Hold puts ledgers into a gate that has none, for limits that count another unit from now on.
+func (g *Gate) Hold(s *course.Ledgers) {
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	g.ledgers = s
+	g.list()
 }
 
 // now returns the present instant by the gate's clock.
@@ -90,7 +98,7 @@ func (g *Gate) now() throttle.Instant {
 
 // calm reports whether nothing holds a call: calls are only counted.
 func (g *Gate) calm() bool {
-	return !g.asks && !g.pause.shut.Load() && g.course.Calm()
+	return !g.asks.Load() && !g.pause.shut.Load() && g.course.Calm()
 }
 
 // keeps reports whether more is known of a call in flight than that it is.

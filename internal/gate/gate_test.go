@@ -163,7 +163,8 @@ func gateOfFakes(log *[]string) (*Gate, *fakeLimiter, [3]*fake) {
 	limiter := &fakeLimiter{log: log, at: dawn}
 	vetoes := [3]*fake{{name: "a", log: log}, {name: "b", log: log}, {name: "c", log: log}}
 	g := NewGate(limiter, nil, nil, time.Minute)
-	g.asks, g.vetoes = true, []veto{vetoes[0], vetoes[1], vetoes[2]}
+	g.vetoes = []veto{vetoes[0], vetoes[1], vetoes[2]}
+	g.asks.Store(true)
 	return g, limiter, vetoes
 }
 

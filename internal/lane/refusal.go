@@ -23,7 +23,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	moved := l.closes(now, told)
 	a.Refused, a.Until = true, fact.Until
 	if !l.shared {
-		l.ledgers.Read(now, a)
+		l.ledgers.Load().Read(now, a)
 	}
 	l.course.Observe(ctx, now, a)
 	l.queue.Reconcile(fact)
@@ -41,7 +41,7 @@ func (l *Lane) spent(a *Answer) {
 		return
 	}
 	now := l.queue.Now()
-	told := l.ledgers.Read(now, a)
+	told := l.ledgers.Load().Read(now, a)
 	if told == 0 {
 		return
 	}
