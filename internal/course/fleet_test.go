@@ -217,8 +217,8 @@ func (f *flushed) Flush() { f.times++ }
 func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 	for limit, want := range map[float64]int{20: 1, 0: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			r, store1 := rideOf(t, learn.Setting{}), new(flushed)
-			r.Share(store1, true)
+			r, calls := rideOf(t, learn.Setting{}), new(flushed)
+			r.Share(calls, true)
 			land := func(served bool) {
 				now := throttle.InstantOf(time.Now())
 				a, ok := r.depart(now)
@@ -234,10 +234,11 @@ func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 			view := store.FleetState{Now: throttle.InstantOf(time.Now()), Ordinal: 1, Replicas: 2}
 			r.Apply(r.Propose(view).Data, 1, view.Now)
 			r.Pacing(view)
-			before := store1.times
+			before := calls.times
 			land(false)
 			time.Sleep(10 * time.Millisecond)
-			if got := store1.times - before; got != want {
+			synctest.Wait()
+			if got := calls.times - before; got != want {
 				t.Errorf("with %v of 20 left, the store is called %d times for a call that failed, want %d", limit/2, got, want)
 			}
 			land(true)
