@@ -24,7 +24,7 @@ func (c *call) hear(resp *http.Response, err error, signal *headers.Signal) {
 	if signal.Throttled {
 		c.observer.meter.Refusal(c.ctx, resp, signal)
 		// The refusal comes first, because a call that lands lets the next one go. If
-		// waiting does not help this request, a told time still holds for the lane.
+		// waiting does not help this request, a reported time still holds for the lane.
 		if _, told := signal.Wait(); !acted && (told || !signal.Permanent) {
 			c.refused(resp.StatusCode, signal)
 		}

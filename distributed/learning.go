@@ -24,16 +24,16 @@ type learning struct {
 	ordinal int64                // the latest that is known
 	landed  int64                // departures whose answers the store knew of
 	lapsed  []store.OrdinalRange // departures that were granted here and will not take place
-	word    store.Entry          // to be told, or under way
+	word    store.Entry          // to send, or under way
 	pace    store.Pacing         // in force here
 	counted bool                 // the pace is the last of the limiter's limits
-	begun   bool                 // the store has told what others have learned
-	wanted  bool                 // the store has less than was heard here
-	hurry   bool                 // there is something to tell at once
+	begun   bool                 // the store has returned what others have learned
+	wanted  bool                 // the store has less than was applied here
+	hurry   bool                 // there is something to send at once
 	revokes bool                 // the call under way revokes permits
-	spent   int64                // ordinal of the permit that Take spent last; zero: none of the store's
-	field   learnedField         // as it was seen last
-	lively  int                  // one of so many last replies brought what others told; zero: none did
+	spent   int64                // ordinal of the permit that Take spent last; zero: it was not one from the store
+	field   learnedField         // as last returned
+	lively  int                  // one of so many last replies carried messages of others; zero: no reply did
 }
 
 const (

@@ -109,7 +109,7 @@ func TestProcessesLearnTogether(t *testing.T) {
 		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.05, 4},
 		{"coarse", []testserver.Style{testserver.Coarse}, 1.05, 4},
-		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three told pauses, and the searches after them
+		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three reported pauses, and the searches after them
 		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.05, 2},
 	} {
 		for _, work := range []struct {
