@@ -49,6 +49,7 @@ func (r *Refusals) forbidden(f *Fact) float64 { return min(r.Told, f.Departed).S
 func (s *State) sample(f *Fact) *sample {
 	m := &sample{
 		began: s.End, refused: s.Ref, rate: s.RefR, told: s.told(), rtt: s.RTT, idle: s.W > 0 && s.Slack > slack,
+		rough:   s.Setting.Shared && s.Measured,
 		n:       max(1, s.count(f)),
 		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
 		silence: f.Departed.Sub(s.Ref.At).Seconds(),

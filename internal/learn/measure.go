@@ -15,6 +15,7 @@ type sample struct {
 	covered float64 // seconds of the silence in which calls were refused, or would have been because a time was reported
 	told    bool    // the vendor reported a time with the refusal
 	rtt     float64 // seconds
+	rough   bool    // the burst may be counted too high: processes share the lane, and calls that left before ordinals were given are in it
 	idle    bool    // one call in ten left without anybody waiting
 }
 
@@ -98,6 +99,9 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 		if v := (float64(m.refused.Ordinal-mark.Ordinal) - r.Burst) / d; v > lo {
 			lo, most = v, margin*(v+r.Burst/d)
 		}
+	}
+	if m.rough && !r.windows(m.told) && r.X < shown { // with a smaller burst the bucket was never full: it was served as fast as it fills
+		most = min(most, margin*lo)
 	}
 	if r.Burst >= leastBurst && !m.idle {
 		hi = min(hi, most)

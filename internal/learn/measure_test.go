@@ -90,3 +90,18 @@ func TestRoundedSilencesShowNoWindow(t *testing.T) {
 		t.Errorf("learned %v, want 500/s at most", &s)
 	}
 }
+
+// Processes share a bucket of 200/s burst 20, whose burst was counted as 41. A search that
+// rose from 188 to 450/s within half a second was served 110 calls: 200/s, not 300.
+func TestBurstOfManyProcessesThatWasCountedTooHigh(t *testing.T) {
+	began := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	refused := Mark{Ordinal: 110, At: began.Add(530 * time.Millisecond)}
+	r := Search{W: 280, U: 0.32, X: 2.6, R: 450, B: 41, Burst: 41, Measured: true}
+	for i, ordinal := range []int64{20, 45, 70, 95} {
+		r.Marks[i], r.Rates[i] = Mark{ordinal, began.Add(time.Duration(ordinal) * 5 * time.Millisecond)}, 280
+	}
+	m := sample{began: Mark{0, began}, refused: refused, rate: 420, before: 108, n: 110, t: 0.55, silence: 0.02, rtt: 0.06, rough: true}
+	if r.measure(&m); r.W < 195 || r.W > 215 || r.U > 0.05 {
+		t.Errorf("estimate %.0f/s, give or take %.3f of it, want 200/s and narrow", r.W, r.U)
+	}
+}
