@@ -28,6 +28,7 @@ type fleet struct {
 	words    []byte           // to tell, beside facts
 	facts    []learn.Fact     // to tell, by the lane's clock
 	timer    *time.Timer      // for those
+	lingers  time.Duration    // that timer's; zero: it does not run
 	met      bool             // what was known before was told
 	braked   throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
 	revoke   bool             // the others are to hear of it at once
@@ -67,9 +68,9 @@ const (
 	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
-	farthest  = 250 * time.Millisecond // plans are for no later, but in a window that lasts longer
-	later     = 100 * time.Millisecond
-	late      = 50 * time.Millisecond // permits for no later are not worth a revocation
+	farthest  = 250 * time.Millisecond // plans are for no later, unless reported quotas foresee it
+	later     = 100 * time.Millisecond // or two turns of this process, if that is longer
+	late      = 50 * time.Millisecond  // permits for no later are not worth a revocation
 )
 
 var _ store.Learner = (*Course)(nil)
@@ -182,7 +183,8 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 		f.said = at
 		f.revoke = f.revoke || fact.Refused != s.Episode // an episode begins, or ends
 	}
-	if !fact.Refused && !urgent && !f.telling(&fact) {
+	near := f.near(&fact)
+	if !fact.Refused && !urgent && !near && !f.telling(&fact) {
 		return false
 	}
 	fact.Quotas = slices.Clone(fact.Quotas)
@@ -190,17 +192,21 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 		f.facts = slices.Delete(f.facts, 0, 1)
 	}
 	f.facts = append(f.facts, fact)
-	if !urgent && (len(f.facts) == 1 || fact.Refused) {
-		f.linger(fact.Refused, held)
+	if !urgent {
+		f.linger(fact.Refused, held || near)
 	}
 	return urgent
 }
 
+// near reports whether so few permits were left that calls may soon wait until the store
+// knows that those before them have landed.
+func (f *fleet) near(fact *learn.Fact) bool {
+	left, ok := learn.Left(fact.Quotas)
+	return ok && !f.unbound && left <= float64(f.reserve+2*int(f.every)*f.view.Replicas)
+}
+
 // telling reports whether the service of a call is told to the others.
 func (f *fleet) telling(fact *learn.Fact) bool {
-	if left, ok := learn.Left(fact.Quotas); ok && !f.unbound && left <= float64(f.reserve+2*int(f.every)*f.view.Replicas) {
-		return true // soon calls wait until the store knows that those before them have landed
-	}
 	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
 		return fact.Ordinal%sample == 0
 	}
@@ -216,13 +222,18 @@ func (f *fleet) linger(refused, held bool) {
 	case refused: // what was served is counted without it
 		d = atOnce
 	case f.paced && !held:
-		d = later
+		turn := time.Duration(float64(f.view.Replicas) / max(f.rate, 1) * 1e9) // between two calls of this process
+		d = max(later, min(2*turn, stale/2))
 	}
-	if f.timer == nil {
+	switch {
+	case f.lingers > 0 && f.lingers <= d: // what is to be sent goes sooner already
+		return
+	case f.timer == nil:
 		f.timer = time.AfterFunc(d, f.replicator.Flush)
-	} else {
+	default:
 		f.timer.Reset(d)
 	}
+	f.lingers = d
 }
 
 // observeShared is observe in a fleet.
@@ -367,7 +378,7 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	}
 	w.Uncounted, w.Landed, w.Refused, w.Reading, w.Revoke = f.free, f.landed, f.refused, f.reading, f.revoke
 	f.facts, f.free, f.landed, f.refused, f.reading, f.revoke = f.facts[:0], 0, 0, 0, store.Reading{}, false
-	if f.timer != nil {
+	if f.lingers = 0; f.timer != nil {
 		f.timer.Stop()
 	}
 	return w
@@ -456,9 +467,9 @@ func (c *Course) planNext(v store.FleetState) learn.Plan {
 	for _, back := range v.Canceled { // the call that this plan is for gives them back
 		granted -= back.Count
 	}
-	at := min(v.Last, v.Now.Add(farthest))
-	if v.Last < c.state.Ends(v.Now) {
-		at = v.Last
+	at := v.Last
+	if !c.state.Foresees(v.Now, at) {
+		at = min(at, v.Now.Add(farthest))
 	}
 	return c.state.Plan(max(v.Now, at), granted)
 }

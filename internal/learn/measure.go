@@ -100,8 +100,8 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 			lo, most = v, margin*(v+r.Burst/d)
 		}
 	}
-	if m.rough && !r.windows(m.told) && r.X < shown { // with a smaller burst the bucket was never full: it was served as fast as it fills
-		most = min(most, margin*lo)
+	if m.rough && r.U >= narrow && !m.told && !r.windows(false) && r.X < shown {
+		most = min(most, margin*lo) // the burst is smaller, so the bucket was never full: it was served as fast as it fills
 	}
 	if r.Burst >= leastBurst && !m.idle {
 		hi = min(hi, most)

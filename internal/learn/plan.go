@@ -58,17 +58,19 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	return p
 }
 
-// Ends returns the end of the first window over which a plan spreads its quota, or zero if
-// there is no such window.
-func (s *State) Ends(now throttle.Instant) (end throttle.Instant) {
+// Foresees reports whether quotas that answers report set the plan of a later instant, too: a
+// level that rises goes on to, and a window over which a quota is spread does not end before.
+func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 	for i := range s.Ceilings {
-		t := &s.Ceilings[i]
-		spreads := t.binds(s) && !t.flying() && t.Slope == 0 && t.Reset > now
-		if spreads && (end == 0 || t.Reset < end) {
-			end = t.Reset
+		switch t := &s.Ceilings[i]; {
+		case !t.binds(s) || t.flying():
+		case t.fills(), t.Slope == 0 && t.Reset > later:
+			ok = true
+		case t.Slope == 0 && t.Reset > now:
+			return false
 		}
 	}
-	return end
+	return ok
 }
 
 // seconds returns s seconds.

@@ -20,6 +20,7 @@ const (
 	unread       = 8    // answers without a reading, after which a quota sets no pace
 	leastGap     = 1e-4 // seconds between single calls
 	answers      = 1    // seconds for which the next call waits for an answer
+	unhurried    = 1.5  // times as long as permits were granted after the newest reading: a faster answer to it swings. Test "SlowBucketIsSharedEvenly"
 	asking       = 8    // round trips for which it does if processes share the lane
 )
 
@@ -150,7 +151,7 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
 	left, unheard := t.left(now, granted), granted-s.ahead(t) > t.Heard
 	if t.fills() {
-		rate, hold = t.paced(s, now, left)
+		rate, hold = t.paced(s, now, left, granted)
 		if over := t.end(); t.Ends > 0 && t.timed() && over > t.At && hold > over { // one asks whether it rose at once
 			rate, hold = 0, over
 		}
@@ -183,14 +184,14 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 
 // paced is pace for a level that rises: at its slope, and what brings the level to its
 // reserve.
-func (t *Ceiling) paced(s *State, now throttle.Instant, left float64) (rate float64, hold throttle.Instant) {
+func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted int64) (rate float64, hold throttle.Instant) {
 	keep := t.reserve(s.RTT)
 	if t.size() < t.Slope*s.RTT { // fewer than are in flight at that rate (Little's law): the level says nothing
 		return t.Slope, 0
 	}
 	spell, slope := max(0.05, 4*s.RTT), t.Slope
-	if left > keep && s.Setting.Shared {
-		spell = max(0.2, spell)
+	if s.Setting.Shared {
+		spell = max(0.2, spell, unhurried*float64(granted-t.Last.Ordinal)/t.Slope)
 	}
 	if s.Setting.Shared && t.Blur > settled*slope && t.Blur < slope { // permits are granted ahead, before the next reading corrects it
 		slope -= t.Blur
