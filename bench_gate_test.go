@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -17,7 +18,7 @@ import (
 type answering http.Header
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header(a), Body: stubBody{}}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header(a), Body: harness.StubBody{}}, nil
 }
 
 var reporting = answering{"Ratelimit-Limit": {"200"}, "Ratelimit-Remaining": {"17"}, "Ratelimit-Reset": {"60"}}
@@ -32,9 +33,9 @@ func BenchmarkGate(b *testing.B) {
 		name      string
 		transport *weir.Transport
 	}{
-		{"counts", &weir.Transport{Base: stub{}, Limits: limits}},
-		{"unlimited", &weir.Transport{Base: stub{}}},
-		{"bounded", &weir.Transport{Base: stub{}, Limits: limits, InFlight: weir.InFlight{Max: 100}}},
+		{"counts", &weir.Transport{Base: harness.Stub{}, Limits: limits}},
+		{"unlimited", &weir.Transport{Base: harness.Stub{}}},
+		{"bounded", &weir.Transport{Base: harness.Stub{}, Limits: limits, InFlight: weir.InFlight{Max: 100}}},
 		{"learned", &weir.Transport{Base: reporting, Limits: limits}},
 		{"waits-for-reset", &weir.Transport{Base: reporting, Limits: limits, WaitForReset: true, Learn: weir.LearnOff}},
 	} {

@@ -1,10 +1,7 @@
 package weir_test
 
 import (
-	"flag"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -14,69 +11,17 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
-	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/throttle"
 )
 
-// The benchmarks of the lane table. Their default is small enough for CI; the
-// figures that the documents give come from
-//
-//	go test -run '^$' -bench Lanes -lanes 1000000
-var manyLanes = flag.Int("lanes", 10_000, "most lanes of BenchmarkLanes")
-
-// A crowd is a transport with many lanes, and a request to send through them.
-type crowd struct {
-	transport *weir.Transport
-	req       *http.Request
-	keys      []string
-}
-
-func newCrowd(lanes, maxLanes int, limits ...throttle.Limit) *crowd {
-	f := &crowd{
-		transport: &weir.Transport{
-			Base: stub{}, Limits: limits, MaxLanes: maxLanes, Retry: backoff.None, UnguardedResends: true,
-			Key:    func(req *http.Request) string { return req.URL.Host },
-			Logger: slog.New(slog.DiscardHandler),
-		},
-		req: &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http"}, Header: http.Header{}},
-	}
-	for i := range lanes {
-		f.keys = append(f.keys, "account-"+strconv.Itoa(i))
-	}
-	return f
-}
-
-func (f *crowd) call(b *testing.B, key string) {
-	f.req.URL.Host = key
-	resp, err := f.transport.RoundTrip(f.req)
-	if err != nil {
-		b.Fatal(err)
-	}
-	resp.Body.Close()
-}
-
-func (f *crowd) open(b *testing.B) {
-	for _, key := range f.keys {
-		f.call(b, key)
-	}
-}
-
-func heap() int {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
-}
-
 func sizes() []int {
 	sizes := []int{1}
-	for n := 10_000; n < *manyLanes; n *= 10 {
+	for n := 10_000; n < *harness.ManyLanes; n *= 10 {
 		sizes = append(sizes, n)
 	}
-	return append(sizes, *manyLanes)
+	return append(sizes, *harness.ManyLanes)
 }
-
-var wide = throttle.TokenBucket(1e9, time.Second, 1e9)
 
 // The cost of a call does not grow with the number of lanes: one lane among
 // many, and many in turn, which costs what the memory takes to be read.
@@ -84,12 +29,12 @@ func BenchmarkLanesCall(b *testing.B) {
 	for _, lanes := range sizes() {
 		for _, busy := range slices.Compact([]int{1, max(lanes/50, 1)}) {
 			b.Run(fmt.Sprintf("lanes=%d/busy=%d", lanes, busy), func(b *testing.B) {
-				f := newCrowd(lanes, lanes, wide)
-				defer f.transport.Close()
-				f.open(b)
+				f := harness.NewCrowd(lanes, lanes, harness.Wide)
+				defer f.Transport.Close()
+				f.Open(b)
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					f.call(b, f.keys[i%busy*(lanes/busy)])
+					f.Call(b, f.Keys[i%busy*(lanes/busy)])
 				}
 			})
 		}
@@ -104,16 +49,16 @@ func BenchmarkLanesMemory(b *testing.B) {
 		limits []throttle.Limit
 	}{
 		{"none", nil},
-		{"bucket", []throttle.Limit{wide}},
+		{"bucket", []throttle.Limit{harness.Wide}},
 		{"three", []throttle.Limit{throttle.TokenBucket(10, time.Second, 10), throttle.SlidingWindow(500, time.Minute), day}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			for b.Loop() {
-				f := newCrowd(*manyLanes, *manyLanes, tt.limits...)
-				before := heap()
-				f.open(b)
-				b.ReportMetric(float64(heap()-before)/float64(*manyLanes), "B/lane")
-				f.transport.Close()
+				f := harness.NewCrowd(*harness.ManyLanes, *harness.ManyLanes, tt.limits...)
+				before := harness.Heap()
+				f.Open(b)
+				b.ReportMetric(float64(harness.Heap()-before)/float64(*harness.ManyLanes), "B/lane")
+				f.Transport.Close()
 			}
 		})
 	}
@@ -121,23 +66,23 @@ func BenchmarkLanesMemory(b *testing.B) {
 
 // Memory of a busy lane: one caller waits in it, with a goroutine of its own.
 func BenchmarkLanesBusy(b *testing.B) {
-	n := max(*manyLanes/50, 1)
+	n := max(*harness.ManyLanes/50, 1)
 	for b.Loop() {
-		f := newCrowd(n, n, throttle.TokenBucket(1, time.Hour, 1))
-		f.open(b)
+		f := harness.NewCrowd(n, n, throttle.TokenBucket(1, time.Hour, 1))
+		f.Open(b)
 		before := inUse()
 		var waiting sync.WaitGroup
-		for _, key := range f.keys {
+		for _, key := range f.Keys {
 			waiting.Go(func() {
-				req := *f.req
+				req := *f.Req
 				req.URL = &url.URL{Scheme: "http", Host: key}
-				f.transport.RoundTrip(&req)
+				f.Transport.RoundTrip(&req)
 			})
 		}
-		for runtime.Gosched(); inLine(f.transport) < n; time.Sleep(time.Millisecond) {
+		for runtime.Gosched(); inLine(f.Transport) < n; time.Sleep(time.Millisecond) {
 		}
 		b.ReportMetric(float64(inUse()-before)/float64(n), "B/waiter")
-		f.transport.Close()
+		f.Transport.Close()
 		waiting.Wait()
 	}
 }
@@ -151,7 +96,7 @@ func inLine(t *weir.Transport) (n int) {
 
 // inUse is the heap and the stacks.
 func inUse() int {
-	h := heap()
+	h := harness.Heap()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return h + int(m.StackInuse)
@@ -161,22 +106,22 @@ func inUse() int {
 // where one may go for it, and where none may and it shares one.
 func BenchmarkLanesNewKey(b *testing.B) {
 	for _, lanes := range sizes() {
-		for name, limit := range map[string]throttle.Limit{"evicts": wide, "shares": throttle.TokenBucket(1e6, 1000*time.Hour, 1e6)} {
+		for name, limit := range map[string]throttle.Limit{"evicts": harness.Wide, "shares": throttle.TokenBucket(1e6, 1000*time.Hour, 1e6)} {
 			b.Run(fmt.Sprintf("lanes=%d/%s", lanes, name), func(b *testing.B) {
-				f := newCrowd(lanes, lanes, limit)
-				defer f.transport.Close()
-				f.open(b)
+				f := harness.NewCrowd(lanes, lanes, limit)
+				defer f.Transport.Close()
+				f.Open(b)
 				if name == "shares" {
-					f.transport.LimitsFor = func(key string) []throttle.Limit {
+					f.Transport.LimitsFor = func(key string) []throttle.Limit {
 						if key == "" {
-							return []throttle.Limit{wide}
+							return []throttle.Limit{harness.Wide}
 						}
 						return nil
 					}
 				}
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					f.call(b, "new-"+strconv.Itoa(i))
+					f.Call(b, "new-"+strconv.Itoa(i))
 				}
 			})
 		}
@@ -185,21 +130,21 @@ func BenchmarkLanesNewKey(b *testing.B) {
 
 // What walks through all lanes: a state of each, and new limits for each.
 func BenchmarkLanesAll(b *testing.B) {
-	f := newCrowd(*manyLanes, *manyLanes, wide)
-	defer f.transport.Close()
-	f.open(b)
+	f := harness.NewCrowd(*harness.ManyLanes, *harness.ManyLanes, harness.Wide)
+	defer f.Transport.Close()
+	f.Open(b)
 	b.Run("Snapshot", func(b *testing.B) {
 		for b.Loop() {
-			f.transport.Snapshot()
+			f.Transport.Snapshot()
 		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*manyLanes), "ns/lane")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*harness.ManyLanes), "ns/lane")
 	})
 	b.Run("SetLimits", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			if err := f.transport.SetLimits(throttle.TokenBucket(1e9, time.Second, 1e9-1-i%2)); err != nil {
+			if err := f.Transport.SetLimits(throttle.TokenBucket(1e9, time.Second, 1e9-1-i%2)); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*manyLanes), "ns/lane")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*harness.ManyLanes), "ns/lane")
 	})
 }

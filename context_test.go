@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -21,36 +22,36 @@ import (
 
 func TestWithCostIsChargedToEveryLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{
 			throttle.TokenBucket(10, time.Second, 5),
 			throttle.TokenBucket(1, time.Second, 5),
 		}})
 		ctx := weir.WithCost(t.Context(), 3)
 		for range 3 {
-			r.want("GET", r.get(ctx, "a"), 200)
+			r.Want("GET", r.Get(ctx, "a"), 200)
 		}
 		// Five at hand: three now, three when the slower has earned one, and
 		// then three more.
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, time.Second, 4 * time.Second})
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), []time.Duration{0, time.Second, 4 * time.Second})
 	})
 }
 
 func TestWithCostBeyondBurstIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
-		got := r.get(weir.WithCost(t.Context(), 6), "a")
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 5)}})
+		got := r.Get(weir.WithCost(t.Context(), 6), "a")
 		var ours *weir.Error
-		if !errors.Is(got.err, throttle.ErrExceedsBurst) || !errors.As(got.err, &ours) || ours.Timeout() || got.at != 0 {
-			t.Errorf("GET = %d, %v at %v, want ErrExceedsBurst at once", got.status, got.err, got.at)
+		if !errors.Is(got.Err, throttle.ErrExceedsBurst) || !errors.As(got.Err, &ours) || ours.Timeout() || got.At != 0 {
+			t.Errorf("GET = %d, %v at %v, want ErrExceedsBurst at once", got.Status, got.Err, got.At)
 		}
-		r.want("GET after it", r.get(weir.WithCost(t.Context(), 5), "b"), 200)
+		r.Want("GET after it", r.Get(weir.WithCost(t.Context(), 5), "b"), 200)
 	})
 }
 
 func TestCostIsAskedForEachLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := throttle.TokenBucket(100, time.Second, 100).Of("tokens")
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: []throttle.Limit{throttle.TokenBucket(1000, time.Second, 1000), tokens},
 			Cost: func(req *http.Request, l throttle.Limit) int {
 				if l.Unit != "tokens" {
@@ -61,60 +62,60 @@ func TestCostIsAskedForEachLimit(t *testing.T) {
 			},
 		})
 		for _, n := range []string{"60", "60", "0", "100"} {
-			req := r.request(t.Context(), n)
+			req := r.Request(t.Context(), n)
 			req.Header.Set("X-Tokens", n)
-			r.want("GET", r.do(req), 200)
+			r.Want("GET", r.Do(req), 200)
 		}
 		// 60 leave 40; 20 more come in 0.2 s; 0 cost nothing; 100 take a second.
 		want := []time.Duration{0, 200 * time.Millisecond, 200 * time.Millisecond, 1200 * time.Millisecond}
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), want)
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 	})
 }
 
 func TestWithCostGoesBeforeCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: []throttle.Limit{throttle.TokenBucket(1, time.Second, 5)},
 			Cost:   func(*http.Request, throttle.Limit) int { return 5 },
 		})
 		for range 3 {
-			r.want("GET", r.get(weir.WithCost(t.Context(), 2), "a"), 200)
+			r.Want("GET", r.Get(weir.WithCost(t.Context(), 2), "a"), 200)
 		}
-		wantEqual(t, "arrivals", instants(r.vendor.Arrivals()), []time.Duration{0, 0, time.Second})
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), []time.Duration{0, 0, time.Second})
 	})
 }
 
 func TestWithMaxWaitRefusesLongerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(10 * time.Second)})
-		r.spend()
-		got := r.get(weir.WithMaxWait(t.Context(), 10*time.Second-1), "a")
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(10 * time.Second)})
+		r.Spend()
+		got := r.Get(weir.WithMaxWait(t.Context(), 10*time.Second-1), "a")
 		var ours *weir.Error
-		if !errors.Is(got.err, shaping.ErrDeadline) || !errors.As(got.err, &ours) || ours.Wait != 10*time.Second || got.at != 0 {
-			t.Errorf("GET = %d, %v at %v, want ErrDeadline of 10s at once", got.status, got.err, got.at)
+		if !errors.Is(got.Err, shaping.ErrDeadline) || !errors.As(got.Err, &ours) || ours.Wait != 10*time.Second || got.At != 0 {
+			t.Errorf("GET = %d, %v at %v, want ErrDeadline of 10s at once", got.Status, got.Err, got.At)
 		}
-		r.want("GET that waits as long", r.get(weir.WithMaxWait(t.Context(), 10*time.Second), "b"), 200)
+		r.Want("GET that waits as long", r.Get(weir.WithMaxWait(t.Context(), 10*time.Second), "b"), 200)
 	})
 }
 
 func TestWithMaxWaitReplacesTransports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(10 * time.Second), Line: weir.Line{MaxWait: time.Second}})
-		r.spend()
-		if got := r.get(t.Context(), "a"); !errors.Is(got.err, shaping.ErrDeadline) {
-			t.Errorf("GET = %d, %v, want ErrDeadline by Transport.Line.MaxWait", got.status, got.err)
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(10 * time.Second), Line: weir.Line{MaxWait: time.Second}})
+		r.Spend()
+		if got := r.Get(t.Context(), "a"); !errors.Is(got.Err, shaping.ErrDeadline) {
+			t.Errorf("GET = %d, %v, want ErrDeadline by Transport.Line.MaxWait", got.Status, got.Err)
 		}
-		r.want("GET", r.get(weir.WithMaxWait(t.Context(), time.Minute), "b"), 200)
+		r.Want("GET", r.Get(weir.WithMaxWait(t.Context(), time.Minute), "b"), 200)
 	})
 }
 
 func TestOptionsOfContextCombine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(1, time.Second, 5)}})
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(1, time.Second, 5)}})
 		ctx := weir.WithMaxWait(weir.WithCost(t.Context(), 5), time.Second)
-		r.want("GET", r.get(ctx, "a"), 200)
-		if got := r.get(ctx, "b"); !errors.Is(got.err, shaping.ErrDeadline) {
-			t.Errorf("second GET = %d, %v, want ErrDeadline", got.status, got.err)
+		r.Want("GET", r.Get(ctx, "a"), 200)
+		if got := r.Get(ctx, "b"); !errors.Is(got.Err, shaping.ErrDeadline) {
+			t.Errorf("second GET = %d, %v, want ErrDeadline", got.Status, got.Err)
 		}
 	})
 }
@@ -139,15 +140,15 @@ func TestOptionsPanicOnNonsense(t *testing.T) {
 
 func TestMaxWaitingRefusesNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: every(time.Second), Line: weir.Line{MaxWaiting: 2}})
-		answers := r.callers(t.Context(), 5).wait()
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Second), Line: weir.Line{MaxWaiting: 2}})
+		answers := r.Callers(t.Context(), 5).Wait()
 		for _, got := range answers[:3] {
-			r.want("GET", got, 200)
+			r.Want("GET", got, 200)
 		}
 		for _, got := range answers[3:] {
 			var ours *weir.Error
-			if !errors.Is(got.err, shaping.ErrQueueFull) || !errors.As(got.err, &ours) || ours.Timeout() || got.at != 0 {
-				t.Errorf("GET = %d, %v at %v, want ErrQueueFull at once", got.status, got.err, got.at)
+			if !errors.Is(got.Err, shaping.ErrQueueFull) || !errors.As(got.Err, &ours) || ours.Timeout() || got.At != 0 {
+				t.Errorf("GET = %d, %v at %v, want ErrQueueFull at once", got.Status, got.Err, got.At)
 			}
 		}
 	})
@@ -156,11 +157,11 @@ func TestMaxWaitingRefusesNewcomers(t *testing.T) {
 // A full line does not refuse who comes back to it.
 func TestMaxWaitingAdmitsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t,
+		r := harness.PipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 500}}},
-			&weir.Transport{Limits: every(time.Second), Line: weir.Line{MaxWaiting: 2}, Retry: after(time.Millisecond)})
-		for _, got := range r.callers(t.Context(), 3).wait() {
-			r.want("GET", got, 200)
+			&weir.Transport{Limits: harness.Every(time.Second), Line: weir.Line{MaxWaiting: 2}, Retry: harness.After(time.Millisecond)})
+		for _, got := range r.Callers(t.Context(), 3).Wait() {
+			r.Want("GET", got, 200)
 		}
 	})
 }
@@ -171,15 +172,15 @@ func orderOf(t *testing.T, transport *weir.Transport, come func(ctx context.Cont
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		transport.Limits = []throttle.Limit{throttle.LeakyBucket(1, time.Second)}
-		r := pipeRig(t, &testserver.Vendor{}, transport)
-		r.want("GET", r.get(t.Context(), "at once"), 200)
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		r.Want("GET", r.Get(t.Context(), "at once"), 200)
 		var line sync.WaitGroup
 		come(t.Context(), func(ctx context.Context, id string) {
-			line.Go(func() { r.want("GET "+id, r.get(ctx, id), 200) })
+			line.Go(func() { r.Want("GET "+id, r.Get(ctx, id), 200) })
 			synctest.Wait()
 		})
 		line.Wait()
-		order = ids(r.vendor.Arrivals())[1:]
+		order = harness.IDs(r.Vendor.Arrivals())[1:]
 	})
 	return order
 }
@@ -239,50 +240,50 @@ func TestTenantsShareALane(t *testing.T) {
 
 func TestOverflowShedsTheLeastUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
 			Line:   weir.Line{MaxWaiting: 2, Overflow: shaping.OverflowShedLeastUrgent},
 		})
-		r.want("GET", r.get(t.Context(), "at once"), 200)
+		r.Want("GET", r.Get(t.Context(), "at once"), 200)
 		var line sync.WaitGroup
 		shed := make(chan error, 1)
 		for i := range 2 {
 			line.Go(func() {
-				if got := r.get(weir.WithPriority(t.Context(), weir.PriorityLow), strconv.Itoa(i)); got.err != nil {
-					shed <- got.err
+				if got := r.Get(weir.WithPriority(t.Context(), weir.PriorityLow), strconv.Itoa(i)); got.Err != nil {
+					shed <- got.Err
 				}
 			})
 			synctest.Wait()
 		}
-		r.want("the urgent GET", r.get(t.Context(), "urgent"), 200)
+		r.Want("the urgent GET", r.Get(t.Context(), "urgent"), 200)
 		line.Wait()
 		const text = `weir: lane "vendor.test": held back by this client's own limiter, not by the server: wait of 1s or more for rate: limit "leaky 1/s": 2 before it in line, about 3s: queue is full`
 		if err := <-shed; err.Error() != text {
 			t.Errorf("the error is\n%v, want\n%v", err, text)
 		}
-		wantEqual(t, "ids", ids(r.vendor.Arrivals()), []string{"at once", "urgent", "0"})
+		harness.WantEqual(t, "ids", harness.IDs(r.Vendor.Arrivals()), []string{"at once", "urgent", "0"})
 	})
 }
 
 func TestWaitingBytesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := pipeRig(t, &testserver.Vendor{}, &weir.Transport{
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			Limits: []throttle.Limit{throttle.LeakyBucket(1, time.Second)},
 			Line:   weir.Line{MaxWaitingBytes: 100},
 		})
-		post := func(bytes int) answer {
-			req := r.request(t.Context(), strconv.Itoa(bytes))
+		post := func(bytes int) harness.Answer {
+			req := r.Request(t.Context(), strconv.Itoa(bytes))
 			req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader(strings.Repeat("x", bytes))), int64(bytes)
-			return r.do(req)
+			return r.Do(req)
 		}
-		r.want("POST", post(500), 200)
+		r.Want("POST", post(500), 200)
 		var line sync.WaitGroup
-		line.Go(func() { r.want("POST in line", post(60), 200) })
+		line.Go(func() { r.Want("POST in line", post(60), 200) })
 		synctest.Wait()
-		if got := post(41); !errors.Is(got.err, shaping.ErrQueueFull) {
-			t.Errorf("POST of 41 bytes behind 60 = %d, %v, want ErrQueueFull", got.status, got.err)
+		if got := post(41); !errors.Is(got.Err, shaping.ErrQueueFull) {
+			t.Errorf("POST of 41 bytes behind 60 = %d, %v, want ErrQueueFull", got.Status, got.Err)
 		}
-		r.want("POST of 40 bytes behind 60", post(40), 200)
+		r.Want("POST of 40 bytes behind 60", post(40), 200)
 		line.Wait()
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
 )
@@ -39,18 +40,18 @@ func TestErrorKeepsChainWithoutURLs(t *testing.T) {
 		err  error
 		text string
 	}{
-		{"bare", errAny, ": any error"},
-		{"of a client", at(errAny), ": any error"},
-		{"of a client behind a client", at(at(errAny)), ": any error"},
-		{"of a type of its own", &loginError{at(errAny)}, ": login: any error"},
-		{"of its own, behind a client", at(&loginError{at(errAny)}), ": login: any error"},
-		{"wrapped", fmt.Errorf("proxy: %w", at(errAny)), ": proxy: any error"},
-		{"joined", errors.Join(&loginError{at(errAny)}, at(errAny)), ": login: any error\nany error"},
-		{"in words of its own", quotedError{at(errAny)}, ": no way to URL today"},
+		{"bare", harness.ErrAny, ": any error"},
+		{"of a client", at(harness.ErrAny), ": any error"},
+		{"of a client behind a client", at(at(harness.ErrAny)), ": any error"},
+		{"of a type of its own", &loginError{at(harness.ErrAny)}, ": login: any error"},
+		{"of its own, behind a client", at(&loginError{at(harness.ErrAny)}), ": login: any error"},
+		{"wrapped", fmt.Errorf("proxy: %w", at(harness.ErrAny)), ": proxy: any error"},
+		{"joined", errors.Join(&loginError{at(harness.ErrAny)}, at(harness.ErrAny)), ": login: any error\nany error"},
+		{"in words of its own", quotedError{at(harness.ErrAny)}, ": no way to URL today"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tr := &weir.Transport{Retry: after(0), Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, tt.err })}
+			tr := &weir.Transport{Retry: harness.After(0), Base: harness.BaseFunc(func(*http.Request) (*http.Response, error) { return nil, tt.err })}
 			defer tr.Close()
 			_, err := tr.RoundTrip(httptest.NewRequest(http.MethodPost, "http://vendor.test/", nil))
 			if err == nil || !strings.HasSuffix(err.Error(), tt.text) || strings.Contains(err.Error(), "secret") {
@@ -60,7 +61,7 @@ func TestErrorKeepsChainWithoutURLs(t *testing.T) {
 			if !errors.As(err, &ours) || strings.Contains(ours.Err.Error(), "secret") {
 				t.Errorf("cause = %v, want none with a URL", ours)
 			}
-			if !errors.Is(err, tt.err) || !errors.Is(err, errAny) {
+			if !errors.Is(err, tt.err) || !errors.Is(err, harness.ErrAny) {
 				t.Errorf("RoundTrip = %v, want %v in its chain", err, tt.err)
 			}
 			var own, wrapped *loginError
@@ -86,9 +87,9 @@ func TestErrorSaysWhoHeldTheRequest(t *testing.T) {
 		{"limit", throttle.TokenBucket(7, time.Hour, 1), nil, throttle.ReasonRate, "7/h",
 			`held back by this client's own limiter, not by the server: wait of 8m34s or more for rate: limit "7/h"`},
 		{"named limit", gold, nil, throttle.ReasonRate, "gold", `limit "gold"`},
-		{"pause", throttle.TokenBucket(7, time.Second, 100), hints("58"), throttle.ReasonPause, "",
+		{"pause", throttle.TokenBucket(7, time.Second, 100), harness.Hints("58"), throttle.ReasonPause, "",
 			"held back by this client, because the server asked for a pause: wait of 57.9s or more for pause"},
-		{"long pause", throttle.TokenBucket(7, time.Second, 100), hints("600"), throttle.ReasonPause, "",
+		{"long pause", throttle.TokenBucket(7, time.Second, 100), harness.Hints("600"), throttle.ReasonPause, "",
 			"held back by this client, because the server asked for a pause: wait of 9m59s or more for pause"},
 	}
 	for _, tt := range tests {
@@ -98,15 +99,15 @@ func TestErrorSaysWhoHeldTheRequest(t *testing.T) {
 				if tt.header != nil {
 					vendor.Faults = []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: tt.header}}
 				}
-				r := pipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{tt.limit}, Retry: backoff.None})
-				r.get(t.Context(), "a")
+				r := harness.PipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{tt.limit}, Retry: backoff.None})
+				r.Get(t.Context(), "a")
 				time.Sleep(12_345_678)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				got := r.get(ctx, "b")
+				got := r.Get(ctx, "b")
 				var ours *weir.Error
-				if !errors.As(got.err, &ours) || ours.Reason != tt.reason || ours.Limit != tt.held || !strings.Contains(got.err.Error(), tt.says) {
-					t.Errorf("GET = %+v, %v, want reason %q, limit %q and in the text: %s", ours, got.err, tt.reason, tt.held, tt.says)
+				if !errors.As(got.Err, &ours) || ours.Reason != tt.reason || ours.Limit != tt.held || !strings.Contains(got.Err.Error(), tt.says) {
+					t.Errorf("GET = %+v, %v, want reason %q, limit %q and in the text: %s", ours, got.Err, tt.reason, tt.held, tt.says)
 				}
 			})
 		})

@@ -70,7 +70,7 @@ func TestImportsGoOneWay(t *testing.T) {
 			if !strings.HasPrefix(p.ImportPath, module+"/internal/") {
 				t.Errorf("package %s has no place in the house", p.ImportPath)
 			}
-			if slices.Contains(p.Imports, module) {
+			if slices.Contains(p.Imports, module) && p.ImportPath != module+"/internal/acceptance/harness" {
 				t.Errorf("%s imports the root", p.ImportPath)
 			}
 			continue
@@ -112,12 +112,13 @@ func TestHouseNamesEveryPackage(t *testing.T) {
 // library that is listed here.
 func TestDirectDependenciesAreListed(t *testing.T) {
 	run := map[string][]string{
-		"":                    {"go.opentelemetry.io/otel"},
-		"/internal/telemetry": {"go.opentelemetry.io/otel"},
-		"/backoff":            {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
-		"/headers":            {"github.com/dunglas/httpsfv"},
-		"/distributed":        {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
-		"/internal/redispipe": {"github.com/redis/go-redis/v9"},
+		"":                     {"go.opentelemetry.io/otel"},
+		"/internal/telemetry":  {"go.opentelemetry.io/otel"},
+		"/backoff":             {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
+		"/headers":             {"github.com/dunglas/httpsfv"},
+		"/distributed":         {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
+		"/internal/redispipe":  {"github.com/redis/go-redis/v9"},
+		"/internal/acceptance": {"go.opentelemetry.io/otel"},
 	}
 	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
 	foreign := func(path string) bool {
@@ -129,6 +130,9 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 	}
 	for _, p := range list(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "/internal/acceptance/") {
+			name = "/internal/acceptance"
+		}
 		testing := strings.HasPrefix(name, "/internal/") || name == "/throttle/limitertest"
 		for _, imported := range p.Imports {
 			may := under(imported, run[name]) && !under(imported, tests) || testing && under(imported, tests)
@@ -153,9 +157,14 @@ func TestTestFilesAreNamedForTheirSources(t *testing.T) {
 	}
 	// In distributed a fleet is replicas over a real Redis, in real time, but for that of
 	// fleet_bubble_test.go.
-	fleets := module + "/distributed"
-	for _, p := range list(t) {
+	fleets, acceptance := module+"/distributed", module+"/internal/acceptance/"
+	all := list(t)
+	root := all[slices.IndexFunc(all, func(p listed) bool { return p.ImportPath == module })]
+	for _, p := range all {
 		sources := slices.Concat(p.GoFiles, p.IgnoredGoFiles)
+		if strings.HasPrefix(p.ImportPath, acceptance) { // a folder of tests of the root
+			sources = root.GoFiles
+		}
 		for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 			name := strings.TrimSuffix(file, "_test.go")
 			first, _, _ := strings.Cut(name, "_")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 )
 
 func TestByHostIsCanonical(t *testing.T) {
@@ -15,24 +16,24 @@ func TestByHostIsCanonical(t *testing.T) {
 		url  *url.URL
 		want string
 	}{
-		{"plain", mustParse("https://api.example.com/v1?key=secret"), "api.example.com"},
-		{"upper case", mustParse("https://API.Example.COM/"), "api.example.com"},
-		{"port of https", mustParse("https://api.example.com:443/"), "api.example.com"},
-		{"port of http", mustParse("http://api.example.com:80/"), "api.example.com"},
-		{"port of the other scheme", mustParse("http://api.example.com:443/"), "api.example.com:443"},
-		{"the other port of the other scheme", mustParse("https://api.example.com:80/"), "api.example.com:80"},
-		{"another port", mustParse("https://api.example.com:8443/"), "api.example.com:8443"},
-		{"empty port", mustParse("https://api.example.com:/"), "api.example.com"},
-		{"user", mustParse("https://user:password@api.example.com/"), "api.example.com"},
-		{"IPv4", mustParse("http://127.0.0.1:8080/"), "127.0.0.1:8080"},
-		{"IPv6", mustParse("http://[2001:DB8::1]:80/"), "[2001:db8::1]"},
-		{"IPv6 without port", mustParse("http://[2001:db8::1]/"), "[2001:db8::1]"},
-		{"IPv6 with a port", mustParse("http://[2001:db8::1]:8080/"), "[2001:db8::1]:8080"},
-		{"IDN", mustParse("https://BÜCHER.example/"), "bücher.example"},
-		{"punycode", mustParse("https://XN--BCHER-KVA.example/"), "xn--bcher-kva.example"},
+		{"plain", harness.MustParse("https://api.example.com/v1?key=secret"), "api.example.com"},
+		{"upper case", harness.MustParse("https://API.Example.COM/"), "api.example.com"},
+		{"port of https", harness.MustParse("https://api.example.com:443/"), "api.example.com"},
+		{"port of http", harness.MustParse("http://api.example.com:80/"), "api.example.com"},
+		{"port of the other scheme", harness.MustParse("http://api.example.com:443/"), "api.example.com:443"},
+		{"the other port of the other scheme", harness.MustParse("https://api.example.com:80/"), "api.example.com:80"},
+		{"another port", harness.MustParse("https://api.example.com:8443/"), "api.example.com:8443"},
+		{"empty port", harness.MustParse("https://api.example.com:/"), "api.example.com"},
+		{"user", harness.MustParse("https://user:password@api.example.com/"), "api.example.com"},
+		{"IPv4", harness.MustParse("http://127.0.0.1:8080/"), "127.0.0.1:8080"},
+		{"IPv6", harness.MustParse("http://[2001:DB8::1]:80/"), "[2001:db8::1]"},
+		{"IPv6 without port", harness.MustParse("http://[2001:db8::1]/"), "[2001:db8::1]"},
+		{"IPv6 with a port", harness.MustParse("http://[2001:db8::1]:8080/"), "[2001:db8::1]:8080"},
+		{"IDN", harness.MustParse("https://BÜCHER.example/"), "bücher.example"},
+		{"punycode", harness.MustParse("https://XN--BCHER-KVA.example/"), "xn--bcher-kva.example"},
 		{"opaque", &url.URL{Scheme: "https", Host: "api.example.com", Opaque: "//other.example/path"}, "api.example.com"},
-		{"no host", mustParse("/path"), ""},
-		{"mail", mustParse("mailto:a@example.com"), ""},
+		{"no host", harness.MustParse("/path"), ""},
+		{"mail", harness.MustParse("mailto:a@example.com"), ""},
 		{"nil", nil, ""},
 		{"colon only", &url.URL{Scheme: "http", Host: ":"}, ""},
 		{"port only", &url.URL{Scheme: "http", Host: ":80"}, ""},
@@ -45,14 +46,6 @@ func TestByHostIsCanonical(t *testing.T) {
 			}
 		})
 	}
-}
-
-func mustParse(s string) *url.URL {
-	u, err := url.Parse(s)
-	if err != nil {
-		panic(err)
-	}
-	return u
 }
 
 func FuzzByHost(f *testing.F) {
@@ -86,7 +79,7 @@ func TestByRouteKeysByHostAndPattern(t *testing.T) {
 		{"GET", "https://api.example.com/users/17/../secret", "api.example.com GET /users/{id}"},
 	}
 	for _, tt := range tests {
-		req := &http.Request{Method: tt.method, URL: mustParse(tt.url), Header: http.Header{}}
+		req := &http.Request{Method: tt.method, URL: harness.MustParse(tt.url), Header: http.Header{}}
 		req.Host = req.URL.Host
 		if got := key(req); got != tt.want {
 			t.Errorf("ByRoute of %s %s = %q, want %q", tt.method, tt.url, got, tt.want)
@@ -100,7 +93,7 @@ func TestByRouteKeysByHostAndPattern(t *testing.T) {
 // A client's request has no Host where the URL's is meant.
 func TestByRouteNeedsNoHostField(t *testing.T) {
 	key := weir.ByRoute("api.example.com/orders/{id}")
-	req := &http.Request{Method: "GET", URL: mustParse("https://api.example.com/orders/1")}
+	req := &http.Request{Method: "GET", URL: harness.MustParse("https://api.example.com/orders/1")}
 	if got, want := key(req), "api.example.com api.example.com/orders/{id}"; got != want {
 		t.Errorf("ByRoute of a request without Host = %q, want %q", got, want)
 	}
@@ -119,7 +112,7 @@ func TestByHeaderHidesValues(t *testing.T) {
 	names := []string{"x-api-key", "X-Account"}
 	key := weir.ByHeader(names...)
 	request := func(header http.Header) *http.Request {
-		return &http.Request{URL: mustParse("https://api.example.com/"), Header: header}
+		return &http.Request{URL: harness.MustParse("https://api.example.com/"), Header: header}
 	}
 	a := key(request(http.Header{"X-Api-Key": {"canary-a"}}))
 	if !strings.HasPrefix(a, "api.example.com ") || strings.Contains(a, "canary") {

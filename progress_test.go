@@ -17,6 +17,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
 )
@@ -40,11 +41,11 @@ type recovery struct {
 // recoveries returns one refusal of each kind, in each kind of lane.
 func recoveries() (all []recovery) {
 	kinds := []recovery{
-		{name: "seconds", status: 429, header: hints("1"), refusals: 1, paused: time.Second},
+		{name: "seconds", status: 429, header: harness.Hints("1"), refusals: 1, paused: time.Second},
 		{name: "milliseconds", status: 429, header: http.Header{"Retry-After-Ms": {"200"}}, refusals: 2, paused: 400 * time.Millisecond},
 		{name: "bare", status: 429, refusals: 1},
-		{name: "503", status: 503, header: hints("1"), refusals: 1, paused: time.Second},
-		{name: "longer than MaxPause", status: 429, header: hints("1"), refusals: 1, paused: time.Second, maxPause: 500 * time.Millisecond},
+		{name: "503", status: 503, header: harness.Hints("1"), refusals: 1, paused: time.Second},
+		{name: "longer than MaxPause", status: 429, header: harness.Hints("1"), refusals: 1, paused: time.Second, maxPause: 500 * time.Millisecond},
 	}
 	limits := []throttle.Limit{throttle.TokenBucket(50, time.Second, 10)}
 	for _, kind := range kinds {
@@ -55,8 +56,8 @@ func recoveries() (all []recovery) {
 		}{
 			{"lane without limits", nil, nil},
 			{"lane with limits", limits, nil},
-			{"route of a lane without limits", nil, scopedBy(headers.ScopeRoute)},
-			{"route of a lane with limits", limits, scopedBy(headers.ScopeRoute)},
+			{"route of a lane without limits", nil, harness.ScopedBy(headers.ScopeRoute)},
+			{"route of a lane with limits", limits, harness.ScopedBy(headers.ScopeRoute)},
 		} {
 			r := kind
 			r.name, r.limits, r.dialect = kind.name+", "+c.of, c.limits, c.dialect
@@ -132,7 +133,7 @@ func (r *recovering) run(t *testing.T, base http.RoundTripper, url string, withi
 
 // send sends one request. A worker who is refused comes back a little later.
 func send(ctx context.Context, transport *weir.Transport, url string) {
-	if !sent(ctx, transport, url) {
+	if !harness.Sent(ctx, transport, url) {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
@@ -165,7 +166,7 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 	for _, c := range recoveries() {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recovering{recovery: c}
-			r.run(t, baseFunc(func(req *http.Request) (*http.Response, error) {
+			r.run(t, harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
 				w := httptest.NewRecorder()
 				r.ServeHTTP(w, req)
 				return w.Result(), nil
@@ -205,7 +206,7 @@ func TestLearnedLaneServesWhoRests(t *testing.T) {
 				for range 8 {
 					wg.Go(func() {
 						for ctx.Err() == nil {
-							if sent(ctx, transport, server.URL) {
+							if harness.Sent(ctx, transport, server.URL) {
 								served.Add(1)
 							} else {
 								rest(ctx, c.rest)
@@ -231,21 +232,6 @@ func TestLearnedLaneServesWhoRests(t *testing.T) {
 	}
 }
 
-// sent reports whether a request was answered well.
-func sent(ctx context.Context, transport *weir.Transport, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		panic(err)
-	}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return false
-	}
-	_, _ = io.Copy(io.Discard, resp.Body)
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
-}
-
 // rest waits, or until the context ends.
 func rest(ctx context.Context, d time.Duration) {
 	select {
@@ -258,7 +244,7 @@ func rest(ctx context.Context, d time.Duration) {
 // makes none of them late.
 func TestRefusalFailsNoPatientCall(t *testing.T) {
 	t.Parallel()
-	r := &recovering{recovery: recovery{status: 429, header: hints("1")}}
+	r := &recovering{recovery: recovery{status: 429, header: harness.Hints("1")}}
 	server := testserver.Run(t, testserver.Listen, r)
 	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
 	defer transport.Close()
@@ -289,7 +275,7 @@ func TestRefusalFailsNoPatientCall(t *testing.T) {
 func TestResumedLaneServesAgain(t *testing.T) {
 	t.Parallel()
 	for _, limits := range [][]throttle.Limit{nil, {throttle.TokenBucket(100, time.Second, 10)}} {
-		r := &recovering{recovery: recovery{status: 429, header: hints("86400")}}
+		r := &recovering{recovery: recovery{status: 429, header: harness.Hints("86400")}}
 		server := testserver.Run(t, testserver.Listen, r)
 		transport := &weir.Transport{Base: server.Transport(), Limits: limits, Logger: slog.New(slog.DiscardHandler)}
 		defer transport.Close()
@@ -332,7 +318,7 @@ func TestResumedLaneServesAgain(t *testing.T) {
 // none is refused: over real sockets, in real time.
 func TestBoundedFlightsServeEverybody(t *testing.T) {
 	const calls, workers, most = 600, 64, 8
-	r := socketRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(most)}, Service: 5 * time.Millisecond},
+	r := harness.SocketRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(most)}, Service: 5 * time.Millisecond},
 		&weir.Transport{InFlight: weir.InFlight{Max: most}})
 	var next atomic.Int64
 	var line sync.WaitGroup
@@ -340,12 +326,12 @@ func TestBoundedFlightsServeEverybody(t *testing.T) {
 	for range workers {
 		line.Go(func() {
 			for next.Add(1) <= calls {
-				r.want("GET", r.get(t.Context(), ""), 200)
+				r.Want("GET", r.Get(t.Context(), ""), 200)
 			}
 		})
 	}
 	line.Wait()
-	arrivals := r.vendor.Arrivals()
+	arrivals := r.Vendor.Arrivals()
 	if took := time.Since(began); took > 20*time.Second || len(arrivals.Granted()) != calls || len(arrivals) != calls {
 		t.Errorf("%d of %d arrivals were served in %v, want %d of %d, within 20 s; the ideal is 0.4 s", len(arrivals.Granted()), len(arrivals), took, calls, calls)
 	}
@@ -365,7 +351,7 @@ func TestPlacesInFlightThatOthersLeaveAreUsedAgain(t *testing.T) {
 	for range 6 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if sent(ctx, transport, server.URL) {
+				if harness.Sent(ctx, transport, server.URL) {
 					served.Add(1)
 				}
 			}
@@ -419,23 +405,23 @@ func TestResetIsWaitedForAndServedAfter(t *testing.T) {
 	if left := window - time.Duration(time.Now().UnixNano())%window; left < 4*time.Second {
 		time.Sleep(left)
 	}
-	r := socketRig(t, &testserver.Vendor{
+	r := harness.SocketRig(t, &testserver.Vendor{
 		Limits: []testserver.Limit{testserver.FixedWindow(30, window)},
 		Styles: []testserver.Style{testserver.XRateLimitEpoch},
 	}, &weir.Transport{WaitForReset: true})
-	r.transport.Learn = weir.LearnOn
+	r.Transport.Learn = weir.LearnOn
 	var next atomic.Int64
 	var line sync.WaitGroup
 	began := time.Now()
 	for range workers {
 		line.Go(func() {
 			for next.Add(1) <= calls {
-				r.want("GET", r.get(t.Context(), ""), 200)
+				r.Want("GET", r.Get(t.Context(), ""), 200)
 			}
 		})
 	}
 	line.Wait()
-	if took, refused := time.Since(began), r.vendor.Arrivals().Count(http.StatusTooManyRequests); took > 40*time.Second || refused > 0 {
+	if took, refused := time.Since(began), r.Vendor.Arrivals().Count(http.StatusTooManyRequests); took > 40*time.Second || refused > 0 {
 		t.Errorf("%d calls at 30 in %v took %v, %d were refused, want 40s at most, 0", calls, window, took, refused)
 	}
 }
@@ -445,31 +431,31 @@ func TestResetIsWaitedForAndServedAfter(t *testing.T) {
 func TestUrgentCallGoesNextAndShutdownServesTheRest(t *testing.T) {
 	t.Parallel()
 	const bulk = 60
-	r := socketRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.LeakyBucket(30, time.Second)}, InFlight: weir.InFlight{Max: 4}})
+	r := harness.SocketRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.LeakyBucket(30, time.Second)}, InFlight: weir.InFlight{Max: 4}})
 	var line sync.WaitGroup
 	var answered atomic.Int64
 	for range bulk {
 		line.Go(func() {
-			r.want("bulk", r.get(t.Context(), "bulk"), 200)
+			r.Want("bulk", r.Get(t.Context(), "bulk"), 200)
 			answered.Add(1)
 		})
 	}
 	for entered := 0; entered < bulk; time.Sleep(time.Millisecond) {
-		for _, lane := range r.transport.Snapshot() {
+		for _, lane := range r.Transport.Snapshot() {
 			entered = lane.Requests + int(answered.Load())
 		}
 	}
-	r.want("urgent", r.get(weir.WithPriority(t.Context(), weir.PriorityHigh), "urgent"), 200)
-	if n := len(r.vendor.Arrivals()); n > bulk*3/4 {
+	r.Want("urgent", r.Get(weir.WithPriority(t.Context(), weir.PriorityHigh), "urgent"), 200)
+	if n := len(r.Vendor.Arrivals()); n > bulk*3/4 {
 		t.Errorf("the urgent call was answered after %d of %d arrivals", n, bulk+1)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := r.transport.Shutdown(ctx); err != nil {
+	if err := r.Transport.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown = %v", err)
 	}
 	line.Wait()
-	if n := len(r.vendor.Arrivals().Granted()); n != bulk+1 {
+	if n := len(r.Vendor.Arrivals().Granted()); n != bulk+1 {
 		t.Errorf("%d calls were served, want %d", n, bulk+1)
 	}
 }

@@ -2,7 +2,6 @@ package weir_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"testing"
@@ -10,22 +9,9 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/throttle"
 )
-
-// A stub answers at once, with nothing.
-type stub struct{}
-
-func (stub) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, ProtoMajor: 1, Header: stubHeader, Body: stubBody{}, Request: req}, nil
-}
-
-var stubHeader = http.Header{"Content-Type": {"application/json"}, "Date": {"Fri, 20 Nov 2026 12:00:00 GMT"}, "Server": {"x"}, "Content-Length": {"0"}}
-
-type stubBody struct{}
-
-func (stubBody) Read([]byte) (int, error) { return 0, io.EOF }
-func (stubBody) Close() error             { return nil }
 
 // A looking is a base that looks at the context of a request as net/http does.
 type looking struct{}
@@ -41,7 +27,7 @@ func (looking) RoundTrip(req *http.Request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return stub{}.RoundTrip(req)
+	return harness.Stub{}.RoundTrip(req)
 }
 
 func BenchmarkRoundTrip(b *testing.B) {
@@ -52,10 +38,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 		name      string
 		transport http.RoundTripper
 	}{
-		{"stub", stub{}},
-		{"bare", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true}},
-		{"metrics", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true, MeterProvider: newMeterLog()}},
-		{"whole", &weir.Transport{Base: stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
+		{"stub", harness.Stub{}},
+		{"bare", &weir.Transport{Base: harness.Stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true}},
+		{"metrics", &weir.Transport{Base: harness.Stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true, MeterProvider: harness.NewMeterLog()}},
+		{"whole", &weir.Transport{Base: harness.Stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
 		{"looking", looking{}},
 		{"whole/looking", &weir.Transport{Base: looking{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -64,10 +65,10 @@ func TestUnitWithoutACostIsLoggedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			tt.transport.Base, tt.transport.Logger = stub{}, slog.New(slog.NewTextHandler(&log, nil))
+			tt.transport.Base, tt.transport.Logger = harness.Stub{}, slog.New(slog.NewTextHandler(&log, nil))
 			defer tt.transport.Close()
 			for _, host := range []string{"a", "b", "a"} {
-				resp, err := tt.transport.RoundTrip(getOf(host))
+				resp, err := tt.transport.RoundTrip(harness.GetOf(host))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,145 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Several transports, each as of its own process, share limits through a remote
+// store.
+
+func TestFleetSharesOneLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{}
+		f := harness.NewFleet(t, 4, vendor, throttle.TokenBucket(50, time.Second, 2))
+		f.WantAll(f.Callers(t.Context(), 25))
+		arrivals := vendor.Arrivals()
+		if got := arrivals.BurstAt(50, time.Second); got > 2+2+1 { // the tolerance, and the spread of the way
+			t.Errorf("burst of four replicas = %d, want 5 at most", got)
+		}
+		if span := arrivals.Span(); len(arrivals) != 100 || span > 2200*time.Millisecond {
+			t.Errorf("%d arrivals in %v, want 100 in little more than 1.96s", len(arrivals), span)
+		}
+	})
+}
+
+// A refusal seen by one replica pauses all within two round trips.
+func TestRefusalPausesFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Answered(10, testserver.Fault{Header: harness.Hints("2")})}}
+		f := harness.NewFleet(t, 3, vendor, throttle.TokenBucket(50, time.Second, 1))
+		f.WantAll(f.Callers(t.Context(), 10))
+		arrivals := vendor.Arrivals()
+		refused := arrivals.Filter(func(a testserver.Arrival) bool { return a.Status == 429 })
+		if len(refused) != 1 || len(arrivals) != 31 {
+			t.Fatalf("refusals, arrivals = %d, %d, want 1, 31", len(refused), len(arrivals))
+		}
+		at := refused[0].At
+		late := arrivals.Filter(func(a testserver.Arrival) bool { return a.At > at+2*harness.RoundTrip && a.At < at+2*time.Second })
+		if len(late) > 0 {
+			t.Errorf("arrivals in the pause = %v, want none from %v to %v", harness.Instants(late), at+2*harness.RoundTrip, at+2*time.Second)
+		}
+		after := arrivals.Filter(func(a testserver.Arrival) bool { return a.At >= at+2*time.Second })
+		if got := after.BurstAt(50, time.Second); got > 1+2+1 {
+			t.Errorf("burst after the pause = %d, want 4 at most", got)
+		}
+	})
+}
+
+func TestSilentStoreHoldsNobodyBeyondContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := harness.NewFleet(t, 1, &testserver.Vendor{}, harness.Every(time.Second)...)
+		f.Redis.Break(redispipe.Silent)
+		r := f.Replicas[0]
+		// The share of one replica of a hundred lets the first go once Redis has not
+		// answered in time, and the next 200 s later.
+		if got := r.Get(t.Context(), "first"); got.Status != 200 || got.At != distributed.DefaultDeadline {
+			t.Errorf("GET = %d, %v at %v, want 200 at 50ms", got.Status, got.Err, got.At)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if got := r.Get(ctx, "cancelled"); !errors.Is(got.Err, context.Canceled) || got.At != 1050*time.Millisecond {
+			t.Errorf("GET = %d, %v at %v, want canceled at 1.05s", got.Status, got.Err, got.At)
+		}
+		if got := r.Get(weir.WithMaxWait(t.Context(), time.Second), "patient"); !errors.Is(got.Err, shaping.ErrDeadline) || got.At != 2050*time.Millisecond {
+			t.Errorf("GET = %d, %v at %v, want ErrDeadline at 2.05s", got.Status, got.Err, got.At)
+		}
+	})
+}
+
+func TestFleetGoesOnWhenStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{}
+		f := harness.NewFleet(t, 2, vendor, throttle.TokenBucket(50, time.Second, 1))
+		f.Redis.Break(redispipe.Loading)
+		all := f.Callers(t.Context(), 20)
+		time.Sleep(time.Second)
+		if got := len(vendor.Arrivals()); got != 2 {
+			t.Errorf("arrivals without a store = %d, want the first of each replica's share", got)
+		}
+		f.Redis.Break(redispipe.Healthy)
+		f.WantAll(all)
+		if got := vendor.Arrivals().BurstAt(50, time.Second); got > 1+2+1 {
+			t.Errorf("burst when the store is back = %d, want 4 at most", got)
+		}
+	})
+}
+
+func TestFleetRefusesOversizedCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := harness.NewFleet(t, 1, &testserver.Vendor{}, throttle.TokenBucket(10, time.Second, 5))
+		got := f.Replicas[0].Get(weir.WithCost(t.Context(), 6), "a")
+		if !errors.Is(got.Err, throttle.ErrExceedsBurst) || got.At != 0 {
+			t.Errorf("GET = %d, %v at %v, want ErrExceedsBurst at once", got.Status, got.Err, got.At)
+		}
+		f.Replicas[0].Want("GET", f.Replicas[0].Get(weir.WithCost(t.Context(), 5), "b"), 200)
+	})
+}
+
+func TestCloseWithStoreCallUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := harness.NewFleet(t, 2, &testserver.Vendor{}, harness.Every(time.Second)...)
+		f.Redis.Break(redispipe.Silent)
+		all := f.Callers(t.Context(), 3)
+		for _, r := range f.Replicas {
+			r.Transport.Close()
+		}
+		for _, c := range all {
+			for _, got := range c.Wait() {
+				harness.WantClosed(t, "GET", got, 0)
+			}
+		}
+	})
+}
+
+// One replica's limits, changed, are everybody's.
+func TestSetLimitsReachesFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{}
+		f := harness.NewFleet(t, 2, vendor, harness.Every(time.Hour)...)
+		all := f.Callers(t.Context(), 5)
+		time.Sleep(time.Second)
+		for _, r := range f.Replicas {
+			if err := r.Transport.SetLimits(throttle.TokenBucket(10, time.Second, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.WantAll(all)
+		// The claim of one call an hour is forgotten after 5.5 s, the replicas ask
+		// each second, and ten calls at 10/s take 0.9 s.
+		if span, most := vendor.Arrivals().Span(), time.Second+5500*time.Millisecond+time.Second+900*time.Millisecond; span > most {
+			t.Errorf("ten calls, whose limit was told after a second, took %v, want at most %v", span, most)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package learning_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sort"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A limit that was configured is never exceeded, whatever the server tells, refuses and
+// serves, and however much it lets through afterwards.
+func TestConfiguredLimitIsNeverExceeded(t *testing.T) {
+	const troubled, recovery = 10 * time.Second, 120 * time.Second
+	const whole = troubled + recovery + 10*time.Second
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var sent testserver.Arrivals
+		began := time.Now()
+		client := harness.LearningFrom(t, func(*http.Request) (http.Header, int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			sent = append(sent, testserver.Arrival{At: time.Since(began)})
+			header := harness.Reported(1_000_000, 1_000_000-len(sent), time.Hour)
+			if at := time.Since(began); at < troubled && rand.N(20) == 0 {
+				if rand.N(2) == 0 {
+					header.Set("Retry-After-Ms", strconv.Itoa(rand.N(300)))
+				}
+				return header, 429, nil
+			}
+			return header, 200, nil
+		})
+		client.Transport.(*weir.Transport).Limits = []throttle.Limit{throttle.TokenBucket(40, time.Second, 10)}
+		ctx, cancel := context.WithTimeout(t.Context(), whole)
+		defer cancel()
+		var line sync.WaitGroup
+		for range 32 {
+			line.Go(func() {
+				for ctx.Err() == nil {
+					harness.Call(client, "http://vendor.example/", time.Hour)
+				}
+			})
+		}
+		line.Wait()
+		const tolerance = 2 // permits that may leave late, and the next ones in time
+		if got := sent.BurstAt(40, time.Second); got > 10+tolerance {
+			t.Errorf("burst above 40/s = %d, want 10, and %d for late ones, at most", got, tolerance)
+		}
+		if last := len(sent) - sort.Search(len(sent), func(i int) bool { return sent[i].At >= troubled+recovery }); last < 380 {
+			t.Errorf("%d calls in the last 10 s of %v, want 380 of the configured 400 at least", last, whole)
+		}
+	})
+}
+
+// What a vendor's limit was lowered to below the configured one is learned, and so is
+// that it was raised again: the lane is at its configured rate again by itself. At 5/s,
+// with nothing but 429, that takes some 400 calls.
+func TestConfiguredRateIsBackByItself(t *testing.T) {
+	for name, styles := range map[string][]testserver.Style{
+		"bare": nil, "Retry-After": {testserver.RetryAfterMillis}, "quotas": {testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			vendor := &testserver.Vendor{
+				Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, Styles: styles, Service: 5 * time.Millisecond,
+			}
+			r := harness.PipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(20, time.Second, 5)}})
+			ctx, cancel := context.WithCancel(t.Context())
+			var line sync.WaitGroup
+			for range 16 {
+				line.Go(func() {
+					for ctx.Err() == nil {
+						r.Want(name+" GET", r.Get(context.Background(), ""), 200)
+					}
+				})
+			}
+			rate := func(after, over time.Duration) float64 {
+				time.Sleep(after)
+				before := len(r.Vendor.Arrivals().Granted())
+				time.Sleep(over)
+				return float64(len(r.Vendor.Arrivals().Granted())-before) / over.Seconds()
+			}
+			if got := rate(time.Second, 5*time.Second); got < 19.5 {
+				t.Errorf("%s: %.1f/s before the first refusal, want the configured 20/s", name, got)
+			}
+			vendor.SetLimits(testserver.TokenBucket(5, time.Second, 2))
+			if got := rate(10*time.Second, 20*time.Second); got < 4.5 {
+				t.Errorf("%s: %.1f/s of the vendor's 5/s", name, got)
+			}
+			vendor.SetLimits(testserver.TokenBucket(200, time.Second, 20))
+			got := 0.0
+			for range 40 {
+				if got = rate(0, 10*time.Second); got >= 19.5 {
+					break
+				}
+			}
+			if got < 19.5 {
+				t.Errorf("%s: %.1f/s 400 s after the vendor was back at 200/s, want the configured 20/s", name, got)
+			}
+			if got := r.Learned(); got.Rate > 0 && got.Rate < 18 {
+				t.Errorf("%s: the snapshot says %+v of a lane that is served 20/s", name, got)
+			}
+			cancel()
+			line.Wait()
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package learning_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// A reportingVendor is a vendor that reports on every answer what is left.
+type reportingVendor struct {
+	name     string
+	host     string // from which the transport knows the dialect
+	limit    testserver.Limit
+	style    testserver.Style
+	slowest  time.Duration // answers take up to this; zero: they come at once
+	workers  int
+	calls    int
+	eachCall bool // no call may leave above the ceiling; false: the link holds too much of the burst, or a window ends
+}
+
+// reportings are vendors in their documented dialects. The first three are all
+// that -short takes.
+func reportings() []reportingVendor {
+	bucket := testserver.TokenBucket(200, time.Second, 20)
+	return []reportingVendor{
+		{"RateLimit with r and t, at once", "draft.vendor.example", bucket,
+			testserver.Seen(testserver.RateLimit, testserver.UntilFree), 0, 64, 600, true},
+		{"epoch of the next permit rounded down, as Auth0's", "api.vendor.example", bucket,
+			testserver.Seen(testserver.Auth0, testserver.UntilNext), 5 * time.Millisecond, 64, 600, true},
+		{"Shopify", "weir.myshopify.com", bucket, testserver.Shopify, 5 * time.Millisecond, 64, 600, true},
+		{"OpenAI", "api.openai.com", bucket, testserver.OpenAI, 5 * time.Millisecond, 64, 600, true},
+		{"Anthropic, at once", "api.anthropic.com", bucket, testserver.Anthropic, 0, 64, 600, true},
+		{"Heroku, a slow link", "api.heroku.com", testserver.TokenBucket(200, time.Second, 50),
+			testserver.Heroku, 80 * time.Millisecond, 64, 600, false},
+		{"Printful, a slow bucket", "api.printful.com", testserver.TokenBucket(20, time.Second, 10),
+			testserver.Printful, 5 * time.Millisecond, 16, 80, true},
+		{"GitHub, a window", "api.github.com", testserver.FixedWindow(200, 2*time.Second),
+			testserver.XRateLimitEpoch, 5 * time.Millisecond, 64, 500, false},
+	}
+}
+
+// A drained is what became of a reporting's calls.
+type drained struct {
+	wall, ideal   time.Duration
+	failed        int64
+	refused, over int
+}
+
+// drain has the workers make the calls through a transport of which nothing is
+// configured.
+func (r reportingVendor) drain(t *testing.T) (d drained) {
+	vendor := &testserver.Vendor{
+		Limits: []testserver.Limit{r.limit}, Styles: []testserver.Style{r.style, testserver.RetryAfterSeconds},
+		Service: r.slowest / 2, Spread: r.slowest / 2,
+	}
+	server := testserver.Run(t, testserver.Listen, vendor)
+	tap := &testserver.Tap{Base: server.Transport()}
+	transport := &weir.Transport{Base: tap, Logger: slog.New(slog.DiscardHandler)}
+	defer transport.Close()
+	client := &http.Client{Transport: transport}
+	var made, failed atomic.Int64
+	var wg sync.WaitGroup
+	d.ideal = vendor.Fastest(r.calls)
+	began := time.Now()
+	for range r.workers {
+		wg.Go(func() {
+			for made.Add(1) <= int64(r.calls) {
+				resp, err := client.Get("http://" + r.host + "/things")
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	d.wall, d.failed = time.Since(began), failed.Load()
+	d.refused = vendor.Arrivals().Count(http.StatusTooManyRequests)
+	d.over = len(testserver.Ceiling{Limit: r.limit}.Over(tap.Trips()))
+	return d
+}
+
+// A client that keeps no more in flight than what is left is not refused, whatever the
+// reset means and whether there is one. The time allowed is wide, because the
+// machine may be busy; the 429s are not, because time has no part in them. Two
+// vendors at a time take 20 s, and the first three 6 s.
+func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
+	const (
+		mostRefused = 2 // before the first reading, or at the end of a window
+		mostWall    = 2 // times what a client needs that knows the limit: the simulator has exact bounds
+		together    = 2
+	)
+	all := reportings()
+	if testing.Short() {
+		all = all[:3]
+	}
+	room := make(chan struct{}, together)
+	var wg sync.WaitGroup
+	for _, r := range all {
+		wg.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			d := r.drain(t)
+			t.Logf("%s: %v of %v, %d refused, %d above the ceiling", r.name, d.wall.Round(time.Millisecond), d.ideal, d.refused, d.over)
+			if d.failed > 0 {
+				t.Errorf("%s: %d calls of %d failed", r.name, d.failed, r.calls)
+			}
+			if d.refused > mostRefused {
+				t.Errorf("%s: %d calls were refused, want %d at most", r.name, d.refused, mostRefused)
+			}
+			if most := time.Duration(mostWall * float64(d.ideal)); d.wall > most {
+				t.Errorf("%s: took %v, want %v at most", r.name, d.wall, most)
+			}
+			if r.eachCall && d.over > 0 {
+				t.Errorf("%s: %d calls left above the ceiling that answers reported, want none", r.name, d.over)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,175 @@
+package learning_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// 2,000 calls at a hidden 200/s burst 20 take 9.9 s. Goroutines run in another order
+// each time, so the bounds leave room above what the simulator's medians are held to:
+// a told pause of a second is a tenth of it, and of 150 runs one took 1.43.
+func TestHiddenLimitIsFound(t *testing.T) {
+	const ideal = 9900 * time.Millisecond
+	told := []throttle.Limit{throttle.TokenBucket(250, time.Second, 20)}
+	tests := []struct {
+		name   string
+		styles []testserver.Style
+		limits []throttle.Limit
+		wall   float64 // of the ideal, at most
+		most   int     // refusals
+	}{
+		{"nothing but 429", nil, nil, 1.10, 60},
+		{"Retry-After in seconds", []testserver.Style{testserver.RetryAfterSeconds}, nil, 1.60, 30},
+		{"Retry-After in milliseconds", []testserver.Style{testserver.RetryAfterMillis}, nil, 1.10, 60},
+		{"X-RateLimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, nil, 1.35, 12},
+		{"the IETF's fields", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, nil, 1.25, 12},
+		{"coarse fields", []testserver.Style{testserver.Coarse}, nil, 1.35, 30},
+		{"told too much, nothing but 429", nil, told, 1.10, 60},
+		{"told too much, Retry-After in seconds", []testserver.Style{testserver.RetryAfterSeconds}, told, 1.45, 30},
+	}
+	for _, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			vendor := &testserver.Vendor{
+				Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
+				Styles: test.styles, Service: 5 * time.Millisecond,
+			}
+			got := harness.DrainBy(harness.PipeRig(t, vendor, &weir.Transport{Limits: test.limits}), 2000)
+			wall := got.Wall.Seconds() / ideal.Seconds()
+			if wall > test.wall || got.Refused > test.most || got.Failed > 0 {
+				t.Errorf("%s: %.2f of the ideal time, %d refused, %d failed, want at most %.2f, %d, 0",
+					test.name, wall, got.Refused, got.Failed, test.wall, test.most)
+			}
+		})
+	}
+}
+
+// The same over real sockets in real time: 2.9 s, on a machine with nothing else to
+// do. A lane that does not find the limit takes a minute.
+func TestHiddenLimitIsFoundInRealTime(t *testing.T) {
+	vendor := &testserver.Vendor{
+		Limits:  []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
+		Service: 5 * time.Millisecond,
+	}
+	got := harness.DrainBy(harness.SocketRig(t, vendor, new(weir.Transport)), 600)
+	if got.Wall > 12*time.Second || got.Refused > 100 || got.Failed > 0 {
+		t.Errorf("600 calls took %v, %d were refused, %d failed, want 12s, 100, 0 at most", got.Wall, got.Refused, got.Failed)
+	}
+}
+
+// A limit that is right stays in force to the permit, whatever the vendor tells on
+// its successes.
+func TestRightLimitIsNotLowered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
+			Styles: []testserver.Style{testserver.Coarse}, Service: 5 * time.Millisecond,
+		}
+		r := harness.PipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(200, time.Second, 18)}})
+		got := harness.DrainBy(r, 1000)
+		if got.Wall > 4950*time.Millisecond || got.Refused > 0 || got.Failed > 0 {
+			t.Errorf("1000 calls took %v, %d were refused, %d failed, want 4.95s, 0, 0 at most", got.Wall, got.Refused, got.Failed)
+		}
+	})
+}
+
+// A vendor without a limit is not held up because it is slow.
+func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.PipeRig(t, &testserver.Vendor{Service: 30 * time.Second}, new(weir.Transport))
+		r.Callers(t.Context(), 64).Wait()
+		got := harness.Instants(r.Vendor.Arrivals())
+		if len(got) != 64 || got[63] > time.Second {
+			t.Errorf("64 calls of 30 s each: the last arrived at %v, want within a second", got[len(got)-1])
+		}
+	})
+}
+
+// A call that fails, is cancelled or panics is no longer in the next one's way.
+func TestCallWithoutAnswerLetsNextGo(t *testing.T) {
+	broken := errors.New("broken")
+	ways := map[string]func(ctx context.Context) (*http.Response, error){
+		"fails":        func(context.Context) (*http.Response, error) { return nil, broken },
+		"is cancelled": func(ctx context.Context) (*http.Response, error) { <-ctx.Done(); return nil, ctx.Err() },
+		"panics":       func(context.Context) (*http.Response, error) { panic(broken) },
+	}
+	for name, way := range ways {
+		synctest.Test(t, func(t *testing.T) {
+			sent := 0
+			transport := &weir.Transport{Base: harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
+				if sent++; sent == 1 {
+					time.Sleep(10 * time.Millisecond)
+					return way(req.Context())
+				}
+				return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(""))}, nil
+			})}
+			defer transport.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			first, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://vendor.example/", nil)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				defer func() { _ = recover() }()
+				_, _ = transport.RoundTrip(first)
+			})
+			synctest.Wait()
+			began := time.Now()
+			second, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.example/", nil)
+			if _, err := transport.RoundTrip(second); err != nil || time.Since(began) > 30*time.Millisecond {
+				t.Errorf("after a call that %s the next took %v, %v", name, time.Since(began), err)
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// What was learned delays and never refuses: a deadline that it cannot meet is
+// waited for, and a cost beyond it passes.
+func TestLearnedLimitRefusesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(1, time.Second, 1)}}
+		r := harness.PipeRig(t, vendor, new(weir.Transport))
+		harness.DrainBy(r, 40)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		began := r.Now()
+		for _, a := range r.Callers(ctx, 3).Wait() {
+			if waited := a.At - began; a.Err != nil && waited < 190*time.Millisecond {
+				t.Errorf("a call that a second's permit cannot serve was refused after %v: %v", waited, a.Err)
+			}
+		}
+		r.Want("GET of cost 50", r.Get(weir.WithCost(t.Context(), 50), ""), 200)
+	})
+}
+
+// Nothing leaves before a told time.
+func TestLearnedLaneObeysToldTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.TokenBucket(50, time.Second, 5)}, Service: 5 * time.Millisecond,
+			Styles: []testserver.Style{testserver.RetryAfterSeconds},
+		}
+		r := harness.PipeRig(t, vendor, new(weir.Transport))
+		harness.DrainBy(r, 300)
+		var refused, until time.Duration
+		for _, a := range r.Vendor.Arrivals() {
+			if a.At < until && a.At > refused { // others may arrive in that very instant
+				t.Errorf("a call arrived at %v, before the told %v", a.At, until)
+			}
+			if a.Status == http.StatusTooManyRequests {
+				refused, until = a.At, max(until, a.At+time.Second)
+			}
+		}
+	})
+}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package weir_test
-
-// fewer divides the calls of a test under the race detector, not here.
-const fewer = 1

@@ -1,7 +1,0 @@
-//go:build race
-
-package weir_test
-
-// fewer divides the calls of a test under the race detector, which makes them
-// ten times as dear.
-const fewer = 5
