@@ -128,8 +128,6 @@ func (c *clock) inForce() throttle.Instant {
 	return c.ahead[c.tag] - throttle.Instant(c.tag)
 }
 
-func instantOf(micros int64) throttle.Instant { return throttle.Instant(micros) * 1000 }
-
 // here returns an instant of Redis by the queue's clock.
 func (c *clock) here(micros int64) throttle.Instant {
 	if len(c.ahead) == 0 {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // errReply is matched by the error for a reply that is none of the script's.
@@ -52,6 +55,23 @@ type limitReply struct {
 	hand       int64 // permits that may go at once; negative: debt
 	used       int64
 	permits    int64 // in a window
+}
+
+// owed returns the intervals of a bucket that were owed, some time after it was
+// told.
+func (t limitReply) owed(since time.Duration) float64 {
+	if t.unit == 0 {
+		return 0
+	}
+	return t.intervals(time.Duration(t.owedMicros)*time.Microsecond-since) + float64(t.owedFrac)/float64(t.unit)
+}
+
+// intervals returns how many intervals of a bucket a time is.
+func (t limitReply) intervals(d time.Duration) float64 {
+	if t.unit == 0 {
+		return 0
+	}
+	return float64(d) / 1000 * float64(t.den) / float64(t.unit)
 }
 
 // The layout of a reply, a flat array of integers.
@@ -181,3 +201,6 @@ func decodeStates(words []int64, limits int) ([]limitReply, error) {
 	}
 	return states, nil
 }
+
+// instantOf returns an instant of Redis, given in µs.
+func instantOf(micros int64) throttle.Instant { return throttle.Instant(micros) * 1000 }

@@ -37,20 +37,12 @@ type learning struct {
 }
 
 const (
-	// condense is how many bytes of what was told the store holds until the next
-	// caller puts all that it has learned in their place: some fifty calls.
-	condense = 4 << 10
-
-	// mostTold bounds what waits to be told, in bytes, and mostMind what is read of
-	// what another knew.
+	// mostTold bounds what waits to be sent, in bytes.
 	mostTold = 16 << 10
-	mostMind = 64 << 10
 
 	// lively is how many replies in a row bring nothing of others until they are taken to
 	// have nothing to tell.
 	lively = 4
-
-	learnedName = "learned"
 )
 
 var _ store.Replicator = (*limiter)(nil)
@@ -230,12 +222,6 @@ func (l *limiter) obey(p store.Pacing) {
 	}
 }
 
-// learnedLimit returns the limit of an interval.
-func learnedLimit(d time.Duration) throttle.Limit {
-	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1).Named(learnedName)
-	return limit
-}
-
 // reinstall puts the limits in force here once more, with or without what was
 // learned.
 func (l *limiter) reinstall() {
@@ -265,14 +251,6 @@ func (s *limitSet) repace(interval time.Duration) {
 	last, limit := len(s.limits)-1, learnedLimit(interval)
 	s.limits[last], s.rates[last] = limit, limit.PerSecond()
 	s.tolerance = toleranceOf(s.limits)
-}
-
-// learning returns the limits with what was learned as the last. Its interval stands
-// in lessons, so that the limits stay as they are when it changes.
-func (e *encodedLimits) learning() *encodedLimits {
-	learned := encodedLimit{limit: learnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
-	usual := len(e.limits) < mostUsual && (e.usual || len(e.limits) == 0)
-	return &encodedLimits{limits: append(slices.Clip(e.limits), learned), logs: e.logs, learned: true, usual: usual}
 }
 
 // toleranceOf returns the permit tolerance of limits; a learned one that lets

@@ -55,15 +55,6 @@ func (l *lease) keep(slots int) {
 	}
 }
 
-// A leaseReply is what the script says.
-type leaseReply struct {
-	has, sure, extra int
-	contended        bool
-	fleet            int // slots of all replicas
-	replicas         int
-	ends             time.Duration // until the next lease of another may end; zero: there is none
-}
-
 // renew takes in a reply, read now, to a call that left at an instant.
 func (l *lease) renew(got *leaseReply, now, left time.Time, lasts time.Duration) {
 	l.has, l.sure, l.extra, l.contended = got.has, got.sure, got.extra, got.contended

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,6 +17,16 @@ const (
 	paceField = "~"
 	paceClaim = "b 1 1 1 1 1 -"
 )
+
+// learnedName is the name of the limit that was learned.
+const learnedName = "learned"
+
+// mostMind bounds a snapshot that another replica wrote, in bytes.
+const mostMind = 64 << 10
+
+// condense is how many bytes of messages the store holds until the next caller replaces
+// them by a snapshot of all that it has learned: some fifty calls.
+const condense = 4 << 10
 
 // A lesson is what a call tells of what is learned together, as the script reads it: with
 // times in µs.
@@ -168,4 +179,18 @@ func frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64
 		told = rest
 	}
 	return read
+}
+
+// learning returns the limits with what was learned as the last. Its interval stands
+// in lessons, so that the limits stay as they are when it changes.
+func (e *encodedLimits) learning() *encodedLimits {
+	learned := encodedLimit{limit: learnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
+	usual := len(e.limits) < mostUsual && (e.usual || len(e.limits) == 0)
+	return &encodedLimits{limits: append(slices.Clip(e.limits), learned), logs: e.logs, learned: true, usual: usual}
+}
+
+// learnedLimit returns the limit of an interval.
+func learnedLimit(d time.Duration) throttle.Limit {
+	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1).Named(learnedName)
+	return limit
 }

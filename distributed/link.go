@@ -64,15 +64,6 @@ func (k *link) close() {
 	}
 }
 
-// A program is a script in the words of the commands that run it. They are in interfaces
-// already: to put a string in one takes memory, with each call.
-type program struct{ hash, source any }
-
-var (
-	decides = program{script.Hash(), scriptSource}
-	leases  = program{slotsScript.Hash(), slotsSource}
-)
-
 // command begins the words of a command that runs a script. The first two, which run
 // fills in, are its name and the script.
 func command(words, keys []any) []any {

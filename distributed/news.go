@@ -135,9 +135,6 @@ func (k *link) deliver(news string) {
 	}
 }
 
-// longestPause is the longest that anything may be held for on another's word.
-const longestPause = time.Hour
-
 // hearsay is how long a pause is believed that only news have told. Whoever may publish
 // can forge them; the store's own word comes well within that time.
 const hearsay = time.Second

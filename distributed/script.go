@@ -21,6 +21,15 @@ var slotsScript = redis.NewScript(slotsSource)
 
 var slotsSource = slotsText()
 
+// A program is a script in the words of the commands that run it. They are in interfaces
+// already: to put a string in one takes memory, with each call.
+type program struct{ hash, source any }
+
+var (
+	decides = program{script.Hash(), scriptSource}
+	leases  = program{slotsScript.Hash(), slotsSource}
+)
+
 func slotsText() string {
 	var b strings.Builder
 	writeLean(&b, "slots")

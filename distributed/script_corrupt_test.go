@@ -68,7 +68,7 @@ func TestNoWrongNumberStopsALane(t *testing.T) {
 		limit := c.limit
 		s := b.stepping(limit, 2, dawn)
 		for _, caller := range s.callers {
-			caller.latest = askAgain
+			caller.latest = time.Second
 			if c.learns != nil {
 				caller.limits, caller.lesson = caller.limits.learning(), &lesson{pacing: *c.learns}
 			}

@@ -31,7 +31,7 @@ func (b *bench) stepping(limit throttle.Limit, callers int, now int64) *stepping
 		c := &holder{caller: b.caller(lane, limit)}
 		c.horizon, c.most = 100*time.Millisecond, 1
 		if !bucket(limit) {
-			c.latest = askAgain
+			c.latest = time.Second
 		}
 		s.callers = append(s.callers, c)
 	}

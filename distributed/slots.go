@@ -87,9 +87,6 @@ func (s *Store) Flights(key string, most int) (store.Flights, error) {
 	return f, nil
 }
 
-// mostSlots keeps the script's sums of all replicas' slots exact.
-const mostSlots = 1 << 30
-
 // wants returns how many slots would be used. Nobody waits for a slot while one is
 // free: those in line then wait for something else.
 func (f *slots) wants(now time.Time) int {

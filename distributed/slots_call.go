@@ -232,26 +232,6 @@ func (f *slots) land(take func(now time.Time)) {
 	f.consider(now)
 }
 
-// decodeLease reads a reply.
-func decodeLease(v any) (got leaseReply, err error) {
-	words, err := integers(v)
-	if err != nil {
-		return got, err
-	}
-	if len(words) != 7 {
-		return got, senseless("%d numbers", len(words))
-	}
-	for i, n := range words {
-		if n < 0 || i < 6 && n > mostSlots || n > micros(longestPause) {
-			return got, senseless("a lease of %d", words)
-		}
-	}
-	return leaseReply{
-		has: int(words[0]), sure: int(words[1]), extra: int(words[2]),
-		contended: words[3] != 0, fleet: int(words[4]), replicas: int(words[5]), ends: time.Duration(words[6]) * time.Microsecond,
-	}, nil
-}
-
 // summon calls the replicas of a lane whose names stand in the news.
 func (k *link) summon(news string) {
 	lane, names, _ := strings.Cut(news, " ")
