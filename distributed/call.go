@@ -5,49 +5,60 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/conn"
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 )
 
-// call is one call to the store.
-func (l *limiter) call() {
-	landed := false
+// Call implements [conn.Caller].
+func (l *limiter) Call() {
+	finished := false
 	defer func() {
-		if !landed {
+		if !finished {
 			l.abandon()
 		}
 	}()
-	l.link.subscribe()
-	began, deadline := time.Now(), l.longestCall()
-	done := l.approach().allow()
+	began, deadline, done := l.depart(l)
 	if done == nil {
-		landed = true
-		l.land(func() { l.failed("open") }, l.logShare)
+		finished = true
+		l.land(func() { l.outlast("open") }, l.logShare)
 		return
 	}
-	lesson := l.confer()
-	req := l.prepare(lesson)
-	o := l.exchange(req, began, deadline, done)
-	l.link.ended(l.node, o.cause, o.err)
-	l.called(l.flight.purpose, o.read.Add(-o.took), o.took, o.cause)
-	landed = true
+	defer func() {
+		if !finished {
+			done(conn.ErrStalled)
+		}
+	}()
+	update := l.confer()
+	req := l.prepare(update)
+	f := &l.flight
+	f.words = req.Args(conn.Command(f.words[:0], f.keys))
+	v, o := l.run(script.Decide, f.words, began, deadline)
+	var got script.Reply
+	var senseless error
+	if o.err == nil {
+		got, senseless = req.Decode(v)
+	}
+	l.ended(&o, senseless, f.purpose, done)
+	finished = true
 	var events []store.Event
 	l.land(func() {
 		l.stats.Calls++
 		if o.err == nil {
-			events = l.receive(req, o.reply, o.took, o.read)
+			events = l.receive(req, got, o.took, o.read)
 			return
 		}
 		l.missed(req, o.cause)
-		if !l.trip.excuses(o.stalled, o.read.Sub(began), deadline, &l.store.set) || l.outage.on {
-			l.failed(o.cause)
+		if l.failed(&o) {
+			l.outlast(o.cause)
 		}
 	}, func() {
 		l.strayed(events)
 		switch {
 		case o.err != nil:
 			l.logShare()
-		case lesson != nil:
-			l.heed(&o.reply)
+		case update != nil:
+			l.heed(&got)
 		}
 	})
 }
@@ -57,49 +68,22 @@ func (l *limiter) call() {
 // that the queue asks again, for the others.
 func (l *limiter) abandon() {
 	l.take(func() { l.missed(&l.flight.request, "panic") })
-	l.landed(false)
-}
-
-// longestCall returns how long a call may take that begins now.
-func (l *limiter) longestCall() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	set := &l.store.set
-	deadline := l.trip.deadline(set)
-	if l.known.met && !l.outage.on && l.link.own {
-		return deadline
-	}
-	// It dials, or knows no deadline: callers wait no longer than for any other.
-	l.waitAtMost(deadline)
-	return set.firstDeadline
-}
-
-// approach returns the node that holds the lane's keys.
-func (l *limiter) approach() *node {
-	before := l.node // no other call writes it
-	n := l.link.nodeOf(l.key, before)
-	if n != before {
-		l.mu.Lock()
-		l.node = n
-		l.mu.Unlock()
-		before.left(l)
-	}
-	return n
+	l.finish(false)
 }
 
 // missed takes in that a call was not answered. If the script may have run all the
 // same, the permits it was to bring are lost.
-func (l *limiter) missed(req *request, cause string) {
-	ran := executed(cause)
+func (l *limiter) missed(req *script.Request, cause string) {
+	ran := conn.Executed(cause)
 	l.stats.Failures++
 	l.learning.missed(ran)
 	if ran {
-		for _, g := range req.groups {
-			l.stats.Unknown += uint64(g.count)
+		for _, g := range req.Groups {
+			l.stats.Unknown += uint64(g.Count)
 		}
 	}
 	again := l.flight.failed(ran)
-	if req.limits != l.encoded {
+	if req.Limits != l.encoded {
 		again = again.timed()
 	}
 	l.reports = append(again, l.reports...)
@@ -107,7 +91,7 @@ func (l *limiter) missed(req *request, cause string) {
 }
 
 // prepare makes the request of a call that leaves now.
-func (l *limiter) prepare(lesson *lesson) *request {
+func (l *limiter) prepare(lesson *script.Update) *script.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, set, f := l.clock.now(), &l.store.set, &l.flight
@@ -116,19 +100,19 @@ func (l *limiter) prepare(lesson *lesson) *request {
 		f.groups = nil // they were replaced before it left
 	}
 	req := &f.request
-	req.limits, req.groups, req.lesson = l.encoded, f.groups, lesson
+	req.Limits, req.Groups, req.Update = l.encoded, f.groups, lesson
 	// Credit for time in line must not be void when it arrives.
-	req.tolerance = max(l.tolerance/2-l.trip.usual(), 0)
-	req.horizon, req.bounded = max(set.horizon, l.trip.lead()), true
-	req.seen, req.period, req.alive, req.state = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
-	req.field = l.known.field
-	req.channel, req.lane = l.store.channel, l.lane
-	req.reports = l.reports.encode(now, req.reports[:0])
+	req.Tolerance = max(l.tolerance/2-l.trip.usual(), 0)
+	req.Horizon, req.Bounded = max(set.horizon, l.trip.lead()), true
+	req.Seen, req.Period, req.Alive, req.State = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
+	req.Field = l.known.field
+	req.Channel, req.Lane = l.store.channel, l.lane
+	req.Reports = l.reports.encode(now, req.Reports[:0])
 	if l.outage.owes() {
-		req.reports = append(req.reports, report{kind: reportLocal, costs: slices.Clone(l.outage.spent)})
+		req.Reports = append(req.Reports, script.Report{Kind: script.ReportLocal, Costs: slices.Clone(l.outage.spent)})
 	}
-	if f.keys = l.keys; l.reports.tell(reportTune) {
-		f.keys = boxed(req.keys(l.key))
+	if f.keys = l.keys; l.reports.tell(script.ReportTune) {
+		f.keys = boxed(req.Keys(l.key))
 	}
 	f.purpose = l.operation()
 	f.leave(l.reports, l.outage.spent, l.voided)
@@ -136,61 +120,10 @@ func (l *limiter) prepare(lesson *lesson) *request {
 	return req
 }
 
-// waitAtMost begins an outage if the call in progress takes longer, though it may
-// still be answered: callers then go by the policy for it.
-func (l *limiter) waitAtMost(d time.Duration) {
-	l.flight.landed()
-	if l.outage.on {
-		return
-	}
-	this := l.flight.number
-	l.flight.slow = time.AfterFunc(d, func() {
-		l.mu.Lock()
-		if l.flight.underway && this == l.flight.number && !l.closed {
-			l.beginOutage("slow")
-		}
-		l.mu.Unlock()
-		l.wakeQueue()
-	})
-}
-
-// An outcome is what came of one run of the script.
-type outcome struct {
-	reply   reply
-	took    time.Duration
-	read    time.Time // when the reply was read
-	err     error
-	cause   string // of the error, in a word; "": there is none
-	stalled bool   // this process stood still meanwhile
-}
-
-// exchange runs the script once, in what is left of a call, and tells the node's breaker
-// how that ended.
-func (l *limiter) exchange(req *request, began time.Time, deadline time.Duration, done func(error)) (o outcome) {
-	verdict := errStalled
-	defer func() { done(verdict) }()
-	f := &l.flight
-	f.words = req.args(command(f.words[:0], f.keys))
-	sent := time.Now()
-	ctx := l.node.deadline(began.Add(deadline), deadline-sent.Sub(began))
-	v, err := l.link.run(ctx, decides, f.words)
-	o.read = time.Now()
-	l.node.done(ctx, err)
-	o.took = o.read.Sub(sent)
-	if err == nil {
-		o.reply, err = req.decode(v)
-	}
-	o.err, o.cause = err, causeOf(err)
-	if o.stalled = stoodStill(o.cause, o.read.Sub(began), deadline); !o.stalled {
-		verdict = err
-	}
-	return o
-}
-
 // land ends a call: it takes in what came of it, and then, with no lock held, what
 // was learned; it wakes the queue, and calls again if there is something to tell.
 func (l *limiter) land(take, heed func()) {
-	defer l.landed(true)
+	defer l.finish(true)
 	l.take(take)
 	heed()
 }
@@ -199,7 +132,7 @@ func (l *limiter) land(take, heed func()) {
 func (l *limiter) take(in func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.flight.landed()
+	l.landed()
 	in()
 }
 
@@ -231,12 +164,12 @@ const (
 	yieldsOneIn = 10
 )
 
-// landed has no call be in progress any more, and does what had to wait for that.
-func (l *limiter) landed(wakes bool) {
+// finish has no call be in progress any more, and does what had to wait for that.
+func (l *limiter) finish(wakes bool) {
 	l.release(wakes)
 	l.mu.Lock()
-	l.flight.underway = false
-	if l.outage.on && !l.closed {
+	l.underway = false
+	if l.lost && !l.closed {
 		l.askLater()
 	}
 	if !l.demand.waiting {
@@ -252,7 +185,7 @@ func (l *limiter) landed(wakes bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if (len(l.reports) > 0 || l.hurries()) && !l.outage.on && !l.closed {
+	if (len(l.reports) > 0 || l.hurries()) && !l.lost && !l.closed {
 		l.start(nil)
 	}
 }

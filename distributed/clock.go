@@ -1,8 +1,10 @@
 package distributed
 
 import (
+	"sync"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -67,7 +69,7 @@ func (c *clock) when(t time.Time) throttle.Instant {
 // of a call that took so long. Permits are void once they are older than the
 // tolerance.
 func (c *clock) learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
-	sample := read - instantOf(now)
+	sample := read - script.InstantOf(now)
 	if sample < 0 {
 		sample -= coarse - 1
 	}
@@ -131,9 +133,9 @@ func (c *clock) inForce() throttle.Instant {
 // here returns an instant of Redis by the queue's clock.
 func (c *clock) here(micros int64) throttle.Instant {
 	if len(c.ahead) == 0 {
-		return instantOf(micros)
+		return script.InstantOf(micros)
 	}
-	return instantOf(micros) + c.ahead[c.tag]
+	return script.InstantOf(micros) + c.ahead[c.tag]
 }
 
 // there is the inverse of here. It reports false for instants that here did not make.
@@ -152,3 +154,37 @@ func local(at throttle.Instant) throttle.Instant {
 }
 
 func isLocal(at throttle.Instant) bool { return at%1000 == tagHere }
+
+// A stepper notices that the clock of a server, or of this process, was set. The lanes of
+// the server share it, so that a step is reported once. It is safe for concurrent use.
+type stepper struct {
+	longest time.Duration // that a call takes
+
+	mu    sync.Mutex
+	clock clock
+	at    time.Time // when a step was noticed last; zero: never
+}
+
+// steps takes in the server's clock as a reply has it, and reports whether a clock was
+// set. No call takes longer than its deadline, so that no way explains a difference that
+// changed by more. The reply to a call that was under way when a step was noticed may be
+// older than the step.
+func (s *stepper) steps(there int64, read time.Time, took, tolerance time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.clock
+	if c.at.IsZero() {
+		c.asked, c.at = throttle.InstantOf(read), read
+	}
+	if read.Add(-took).Before(s.at) {
+		return false
+	}
+	known, before := len(c.ahead) > 0, c.inForce()
+	c.learn(there, c.when(read), took, tolerance)
+	moved := c.inForce().Sub(before)
+	if !known || max(moved, -moved) <= s.longest {
+		return false
+	}
+	s.at = read
+	return true
+}

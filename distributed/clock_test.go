@@ -7,16 +7,20 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
 // The clocks of a process and of Redis, which are what they are.
 const skew = 1234567 * throttle.Instant(time.Millisecond)
 
+// asTolerance is the permit tolerance of the tests.
+const asTolerance = 10 * time.Millisecond
+
 // replied has the clock learn from a reply written at the time t of Redis, read so
 // much later, of a call that took so long.
 func replied(c *clock, t int64, way, took time.Duration) throttle.Instant {
-	read := instantOf(t) + skew + throttle.Instant(way)
+	read := script.InstantOf(t) + skew + throttle.Instant(way)
 	c.learn(t, read, took, asTolerance)
 	return read
 }
@@ -27,7 +31,7 @@ func TestClockDatesNothingEarlyAndNoLaterThanTheFastestReply(t *testing.T) {
 	replied(&c, 2_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	replied(&c, 3_000_000, 9*time.Millisecond, 10*time.Millisecond)
 	due := c.here(3_500_000)
-	if late := due - instantOf(3_500_000) - skew; late < 0 || late > throttle.Instant(50*time.Microsecond) {
+	if late := due - script.InstantOf(3_500_000) - skew; late < 0 || late > throttle.Instant(50*time.Microsecond) {
 		t.Errorf("dated %v late, want between 0 and 50µs", time.Duration(late))
 	}
 }
@@ -38,7 +42,7 @@ func TestClockFollowsOneThatMovedBack(t *testing.T) {
 	read := replied(&c, 11_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	// A failover to a node whose clock is a second behind.
 	c.learn(11_000_000, read.Add(time.Second), 90*time.Microsecond, asTolerance)
-	if early := instantOf(11_000_000) + skew + throttle.Instant(time.Second) - c.here(11_000_000); early > 0 {
+	if early := script.InstantOf(11_000_000) + skew + throttle.Instant(time.Second) - c.here(11_000_000); early > 0 {
 		t.Errorf("dated %v early", time.Duration(early))
 	}
 }
@@ -49,7 +53,7 @@ func TestClockFollowsALongerWay(t *testing.T) {
 	const fast, slow = 40 * time.Microsecond, 100 * time.Millisecond
 	var c clock
 	late := func(at int64) time.Duration {
-		return (c.here(at) - instantOf(at) - skew).Sub(0)
+		return (c.here(at) - script.InstantOf(at) - skew).Sub(0)
 	}
 	at := int64(1_000_000)
 	for _, step := range []struct{ way, want time.Duration }{
@@ -68,11 +72,11 @@ func TestClockFollowsADrift(t *testing.T) {
 	var c clock
 	at := int64(1_000_000)
 	for i := range 600 { // a minute at 100 parts in a million
-		read := instantOf(at) + skew + throttle.Instant(i)*10_000 + 40_000
+		read := script.InstantOf(at) + skew + throttle.Instant(i)*10_000 + 40_000
 		c.learn(at, read, 90*time.Microsecond, asTolerance)
 		at += 100_000
 	}
-	if early := skew + 599*10_000 - (c.here(at) - instantOf(at)); early > throttle.Instant(2*time.Millisecond) {
+	if early := skew + 599*10_000 - (c.here(at) - script.InstantOf(at)); early > throttle.Instant(2*time.Millisecond) {
 		t.Errorf("dated %v early after a minute", time.Duration(early))
 	}
 }
@@ -134,9 +138,7 @@ func TestClockKeepsTheBestAnchor(t *testing.T) {
 // A reply that was on its way when another one told of a step is older than the step: it
 // does not tell of another one.
 func TestAStepIsNotToldByRepliesOlderThanIt(t *testing.T) {
-	store := new(Store)
-	store.set, _ = store.settings()
-	n := newNode(store, 1)
+	n := stepper{longest: DefaultFirstDeadline}
 	const way, hour = time.Millisecond, int64(time.Hour / time.Microsecond)
 	start := time.Now()
 	for i, reply := range []struct {

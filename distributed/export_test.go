@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -23,7 +24,7 @@ func Promised(of throttle.Limiter, charged throttle.Instant) (at throttle.Instan
 		return charged, true
 	}
 	micros, _ := l.clock.there(charged)
-	return instantOf(micros), false
+	return script.InstantOf(micros), false
 }
 
 // Reports returns how many reports wait to be told.
@@ -39,7 +40,7 @@ func Reports(of throttle.Limiter) int {
 func Dawdle(s *Store, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.link.client.AddHook(dawdling{by: by})
+	s.link.client.Redis.AddHook(dawdling{by: by})
 }
 
 type dawdling struct {
@@ -71,7 +72,7 @@ func (passing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 func Skew(s *Store, by *atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.link.client.AddHook(skewed{by: by})
+	s.link.client.Redis.AddHook(skewed{by: by})
 }
 
 // A skewed hook fills in the instant: the first argument of the script, or of a usual
@@ -112,7 +113,7 @@ func Alone(of throttle.Limiter) bool {
 	defer l.mu.Unlock()
 	last := len(l.hand) - 1
 	spent := last < 0 || l.hand[last].at < l.clock.now().Add(-l.tolerance)
-	return l.outage.on && l.outage.cause != "slow" && spent
+	return l.lost && l.cause != "slow" && spent
 }
 
 // SetPrefetch sets Store.Prefetch of a store that has limiters.
@@ -120,7 +121,7 @@ func SetPrefetch(s *Store, d time.Duration) { s.set.prefetch = d }
 
 // SetLayout has a store write another layout, as another version may.
 func SetLayout(s *Store, layout string) {
-	s.layout, s.channel = layout, "weir:"+layout+":news:"+word(s.namespace)
+	s.layout, s.channel = layout, "weir:"+layout+":news:"+script.Escape(s.namespace)
 }
 
 // Crowd has a limiter believe that the process has too much to do.

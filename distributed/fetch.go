@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -28,10 +29,10 @@ func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 	defer l.mu.Unlock()
 	longest := l.trip.deadline(&l.store.set)
 	l.flight.lends = l.demand.peak <= 1 && l.near() && longest <= longestLoan && now.Add(longest) < until
-	idle := !l.flight.underway
+	idle := !l.underway
 	l.ask(now, 1, line)
 	l.flight.lends = false
-	if idle && l.flight.underway && l.flight.lent {
+	if idle && l.underway && l.flight.lent {
 		call = l.borrow
 	}
 	return call
@@ -44,15 +45,15 @@ const longestLoan = 100 * time.Millisecond
 // near reports whether the next answer is expected within a millisecond: nothing is
 // lost, nothing dials, and the store is not far away.
 func (l *limiter) near() bool {
-	return l.known.met && !l.outage.on && l.link.own && l.trip.usual() < time.Millisecond
+	return l.met && !l.lost && l.link.client.Own && l.trip.usual() < time.Millisecond
 }
 
 // borrowed runs the call that was lent, on the goroutine of the caller it is for.
-func (l *limiter) borrowed() { l.node.run(l) }
+func (l *limiter) borrowed() { l.node.Run(l) }
 
 // ask is told of the n requests in line, and calls for them.
 func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	if n > 0 && !l.flight.underway { // most callers come while it is
+	if n > 0 && !l.underway { // most callers come while it is
 		l.clock.anchor(now)
 	}
 	l.demand.others = n > 1
@@ -66,10 +67,10 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	// counts as long as it was at its longest since the last run.
 	l.demand.peak = max(l.demand.peak, n)
 	switch {
-	case l.closed || l.outage.on:
-	case l.flight.underway:
-		if l.flight.lined && l.flight.slow == nil { // nobody waited when it came in line
-			l.waitAtMost(l.trip.deadline(&l.store.set))
+	case l.closed || l.lost:
+	case l.underway:
+		if l.flight.lined && l.wait == nil { // nobody waited when it came in line
+			l.waitAtMost(l, l.trip.deadline(&l.store.set))
 		}
 	case len(l.limits) == 0:
 		if l.unborn() {
@@ -91,16 +92,16 @@ func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	}
 	s, req := &l.survey, &l.flight.request
 	s.begin(now, n)
-	req.groups = req.groups[:0]
+	req.Groups = req.Groups[:0]
 	line(l.look)
 	if s.due > now {
 		l.wakeAt(&l.ahead, s.due.Sub(now))
 		return
 	}
-	if len(req.groups) > 0 {
-		req.latest = min(l.reach(req.groups), max(s.until.Sub(now), 0))
+	if len(req.Groups) > 0 {
+		req.Latest = min(l.reach(req.Groups), max(s.until.Sub(now), 0))
 		l.demand.peak = n
-		l.start(req.groups)
+		l.start(req.Groups)
 	}
 }
 
@@ -140,7 +141,7 @@ func (l *limiter) looked(r throttle.Request) bool {
 		}
 		l.setOut(s)
 	}
-	if c.nothing() {
+	if c.Nothing() {
 		return true
 	}
 	if i := s.hand.own(c, s.n == 1); i >= 0 {
@@ -148,13 +149,13 @@ func (l *limiter) looked(r throttle.Request) bool {
 		return true
 	}
 	req := &l.flight.request
-	req.groups = l.flight.appendGroup(req.groups, c, age(s.now, &r))
+	req.Groups = l.flight.appendGroup(req.Groups, c, age(s.now, &r))
 	if s.until = max(s.until, r.Until); r.Until == 0 {
 		s.until = throttle.Never
 	}
 	if s.asked++; s.asked == 1 {
-		req.most = min(turn(l.allotment(req.groups[0].costs), l.demand.peak), s.left)
-		s.most = min(s.left, max(req.most, atHand))
+		req.Most = min(turn(l.allotment(req.Groups[0].Costs), l.demand.peak), s.left)
+		s.most = min(s.left, max(req.Most, atHand))
 	}
 	return s.asked < s.most
 }
@@ -172,7 +173,7 @@ func (l *limiter) setOut(s *survey) {
 // covered returns until when those in hand are enough if the first in line, of the costs,
 // has a permit there: a lead before the last of them, which ends the turn. It is zero if
 // the first in line has none, or if a call would bring others sooner.
-func (l *limiter) covered(now throttle.Instant, n int, c costs) throttle.Instant {
+func (l *limiter) covered(now throttle.Instant, n int, c script.Costs) throttle.Instant {
 	if l.hand.own(c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
@@ -193,16 +194,16 @@ func age(now throttle.Instant, r *throttle.Request) time.Duration {
 
 // appendGroup appends a request to groups: to the last of them if its costs are equal.
 // A group is as old as the youngest in it.
-func (f *flight) appendGroup(groups []group, c costs, age time.Duration) []group {
-	if last := len(groups) - 1; last >= 0 && c.equal(groups[last].costs) {
-		groups[last].count++
-		groups[last].age = min(groups[last].age, age)
+func (f *flight) appendGroup(groups []script.Group, c script.Costs, age time.Duration) []script.Group {
+	if last := len(groups) - 1; last >= 0 && c.Equal(groups[last].Costs) {
+		groups[last].Count++
+		groups[last].Age = min(groups[last].Age, age)
 		return groups
 	}
-	if c.limits != len(f.costs) || !c.equal(f.costs) {
-		f.costs = c.list()
+	if !c.Equal(f.costs) {
+		f.costs = c.List()
 	}
-	return append(groups, group{count: 1, age: age, costs: f.costs})
+	return append(groups, script.Group{Count: 1, Age: age, Costs: f.costs})
 }
 
 // allotment returns how many permits of the costs the rates earn within the horizon
@@ -238,37 +239,23 @@ func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
 	}
 }
 
-// wakeQueue wakes the queue, if there is one.
-func (l *limiter) wakeQueue() {
-	l.mu.Lock()
-	wake := l.wake
-	l.mu.Unlock()
-	if wake != nil {
-		wake()
-	}
-}
-
-// start begins a call in the background that asks for the groups and tells the
-// reports, once there is a connection for it. It reports whether a call is in progress, be it that or another.
-func (l *limiter) start(groups []group) bool {
-	if l.flight.underway {
+// start begins a call in the background that asks for the groups and sends the reports,
+// once there is a connection for it. It reports whether a call is in progress, be it that or another.
+func (l *limiter) start(groups []script.Group) bool {
+	if l.underway {
 		return true
 	}
-	s := l.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed && !l.closed {
-		return false
-	}
-	l.flight.begin(l.encoded, groups)
-	if l.flight.lends && l.node.lend() {
-		l.flight.lent = true
+	f := &l.flight
+	f.begin(l.encoded, groups)
+	if f.lends && !l.closed && l.node.Lend() {
+		l.underway, f.lent = true, true
 		return true
 	}
-	if l.flight.lined = !l.node.enter(l); l.flight.lined && l.demand.waiting {
-		l.waitAtMost(l.trip.deadline(&s.set))
+	lined, ok := l.caller.start(l)
+	if f.lined = lined; lined && l.demand.waiting {
+		l.waitAtMost(l, l.trip.deadline(&l.store.set))
 	}
-	return true
+	return ok
 }
 
 // askAgain is how long the store's word on permits to come is believed. After that
@@ -324,12 +311,12 @@ func (l *limiter) paced(now throttle.Instant) throttle.Instant {
 // give back to it: so a far permit of a window is asked for only once it is near. A
 // bucket gives back whatever was promised, so that each replica alive may hold one
 // permit of it, however far, and they take turns.
-func (l *limiter) reach(groups []group) time.Duration {
+func (l *limiter) reach(groups []script.Group) time.Duration {
 	reach := max(askAgain, l.store.set.horizon+2*l.trip.lead())
 	for i := range groups {
 		for k, rate := range l.rates {
 			if !l.counting(k) {
-				turns := float64(groups[i].costs[k]*int64(l.known.alive+1)) / rate
+				turns := float64(groups[i].Costs[k]*int64(l.known.alive+1)) / rate
 				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
 			}
 		}

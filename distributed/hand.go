@@ -3,6 +3,7 @@ package distributed
 import (
 	"slices"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -31,17 +32,17 @@ func (h *hand) hold(p permit) {
 }
 
 // find returns the place of the first permit that covers the costs; -1 if none does.
-func (h hand) find(costs costs) int {
-	return slices.IndexFunc(h, func(p permit) bool { return costs.within(p.costs) })
+func (h hand) find(costs script.Costs) int {
+	return slices.IndexFunc(h, func(p permit) bool { return costs.Within(p.costs) })
 }
 
 // own returns the place of the first permit for a caller of the costs; -1 if there is
 // none. Permits are anonymous, so it need not have been fetched for this caller. But one
 // for other costs is for others, unless the caller is alone: if a call of 1 takes a permit
 // for 10, the other 9 are lost.
-func (h hand) own(costs costs, alone bool) int {
+func (h hand) own(costs script.Costs, alone bool) int {
 	return slices.IndexFunc(h, func(p permit) bool {
-		return costs.equal(p.costs) || (alone || p.free) && costs.within(p.costs)
+		return costs.Equal(p.costs) || (alone || p.free) && costs.Within(p.costs)
 	})
 }
 

@@ -3,6 +3,7 @@ package distributed
 import (
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -12,19 +13,18 @@ const stateEvery = time.Second
 // A known is what the store told this replica last. Its instants are by the
 // queue's clock.
 type known struct {
-	met      bool             // a call was answered
-	seen     echo             // how far it has seen the lane's state
+	seen     script.Echo      // how far it has seen the lane's state
 	begun    throttle.Instant // when that generation was seen first
 	alive    int              // replicas that Redis returned last; zero: it has not answered
 	most     int              // the largest count of replicas since mostAt, which holds for sinkAfter
 	mostAt   time.Time
-	period   int64              // in which this replica was counted last
-	field    laneField          // that the script need not read again
-	differs  bool               // other replicas claim stricter limits
-	next     []throttle.Instant // of each limit: no permit before it but those in hand
-	at       throttle.Instant   // when that was told
-	asked    throttle.Instant   // when the states were last asked for
-	states   []limitReply       // of each limit; nil: never told
+	period   int64               // in which this replica was counted last
+	field    script.LaneField    // that the script need not read again
+	differs  bool                // other replicas claim stricter limits
+	next     []throttle.Instant  // of each limit: no permit before it but those in hand
+	at       throttle.Instant    // when that was told
+	asked    throttle.Instant    // when the states were last asked for
+	states   []script.LimitReply // of each limit; nil: never told
 	statesAt throttle.Instant
 }
 
@@ -45,30 +45,30 @@ func (k *known) asks(now throttle.Instant) bool {
 
 // counted takes in the head of a reply, and reports whether it is the first that
 // tells of stricter limits, or the first that tells of none any more.
-func (k *known) counted(got *reply) (changed bool) {
-	changed = got.differs != k.differs
-	k.alive, k.period, k.differs = got.alive, got.period, got.differs
-	if now := time.Now(); got.alive >= k.most || now.Sub(k.mostAt) > sinkAfter {
-		k.most, k.mostAt = got.alive, now
+func (k *known) counted(got *script.Reply) (changed bool) {
+	changed = got.Differs != k.differs
+	k.alive, k.period, k.differs = got.Alive, got.Period, got.Differs
+	if now := time.Now(); got.Alive >= k.most || now.Sub(k.mostAt) > sinkAfter {
+		k.most, k.mostAt = got.Alive, now
 	}
-	if got.field.text != "" {
-		k.field = got.field
+	if got.Field.Text != "" {
+		k.field = got.Field
 	}
 	return changed
 }
 
 // voids reports whether what is in hand is of an older epoch than that of a reply, and
 // so void. A new generation voids nothing.
-func (k *known) voids(seen echo) bool {
-	return seen.generation == k.seen.generation && seen.epoch > k.seen.epoch
+func (k *known) voids(seen script.Echo) bool {
+	return seen.Generation == k.seen.Generation && seen.Epoch > k.seen.Epoch
 }
 
 // enter takes in the epoch of a reply.
-func (k *known) enter(seen echo, c *clock) {
+func (k *known) enter(seen script.Echo, c *clock) {
 	switch {
-	case seen.generation != k.seen.generation:
+	case seen.Generation != k.seen.Generation:
 		k.begun = c.now()
-	case seen.epoch < k.seen.epoch:
+	case seen.Epoch < k.seen.Epoch:
 		return
 	}
 	k.seen = seen
@@ -76,21 +76,21 @@ func (k *known) enter(seen echo, c *clock) {
 
 // resumed reports whether a reply tells that the pause known here was ended: no
 // pause holds, and the epoch is a later one of the same generation.
-func (k *known) resumed(got *reply) bool {
-	return got.paused == 0 && got.seen.generation == k.seen.generation && got.seen.epoch > k.seen.epoch
+func (k *known) resumed(got *script.Reply) bool {
+	return got.Paused == 0 && got.Seen.Generation == k.seen.Generation && got.Seen.Epoch > k.seen.Epoch
 }
 
 // limits takes in what a reply read at an instant tells of each limit.
-func (k *known) limits(got *reply, asked bool, c *clock, read throttle.Instant) {
+func (k *known) limits(got *script.Reply, asked bool, c *clock, read throttle.Instant) {
 	k.at = read
-	for i, next := range got.next {
+	for i, next := range got.Next {
 		k.next[i] = 0
-		if next > got.now {
+		if next > got.Now {
 			k.next[i] = c.here(next)
 		}
 	}
 	if asked {
-		k.states, k.statesAt = got.limits, c.here(got.now)
+		k.states, k.statesAt = got.Limits, c.here(got.Now)
 	}
 }
 
@@ -124,19 +124,19 @@ func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
 // with each reply when there is a permit: of a saturated bucket that is the newer word.
 func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {
 	limit := s.limits[i]
-	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(burstOf(limit))}
+	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(script.BurstOf(limit))}
 	if k.states == nil {
 		return out
 	}
 	told := k.states[i]
 	if s.counting(i) {
-		out.Headroom, out.Utilization = float64(told.hand), float64(told.used)/float64(max(told.permits, 1))
+		out.Headroom, out.Utilization = float64(told.Hand), float64(told.Used)/float64(max(told.Permits, 1))
 		return out
 	}
-	owed := max(told.owed(max(now.Sub(k.statesAt), 0)), 0)
+	owed := max(told.Owed(max(now.Sub(k.statesAt), 0)), 0)
 	if k.next[i] > k.statesAt { // one permit is there then
-		owed = max(owed, float64(told.burst)-1+told.intervals(k.next[i].Sub(now)))
+		owed = max(owed, float64(told.Burst)-1+told.Intervals(k.next[i].Sub(now)))
 	}
-	out.Headroom, out.Utilization = float64(told.burst)-owed, owed/float64(max(told.burst, 1))
+	out.Headroom, out.Utilization = float64(told.Burst)-owed, owed/float64(max(told.Burst, 1))
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/throttle"
@@ -32,7 +33,7 @@ type learning struct {
 	hurry   bool                 // there is something to send at once
 	revokes bool                 // the call under way revokes permits
 	spent   int64                // ordinal of the permit that Take spent last; zero: it was not one from the store
-	field   learnedField         // as last returned
+	field   script.LearnedField  // as last returned
 	lively  int                  // one of so many last replies carried messages of others; zero: no reply did
 }
 
@@ -62,7 +63,7 @@ func (l *limiter) Flush() {
 		return
 	}
 	l.learning.hurry = true
-	if !l.outage.on {
+	if !l.lost {
 		l.start(nil)
 	}
 }
@@ -78,7 +79,7 @@ func (l *limiter) Ordinal() int64 {
 }
 
 // unborn reports whether the store has not yet told what others have learned.
-func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.outage.on }
+func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.lost }
 
 // lapse takes in that departures will not take place. Who goes alone is waited for.
 func (s *learning) lapse(p permit) {
@@ -111,7 +112,7 @@ func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry 
 func (l *limiter) view() store.FleetState {
 	ahead := -time.Duration(l.clock.inForce())
 	return store.FleetState{
-		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: instantOf(l.known.seen.furthest),
+		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: script.InstantOf(l.known.seen.Furthest),
 		Replicas:  max(l.known.alive, 1), // no guess: it would multiply the calls in flight
 		RoundTrip: l.trip.usual(),
 	}
@@ -119,23 +120,23 @@ func (l *limiter) view() store.FleetState {
 
 // confer returns what a call that leaves now tells; nil if the lane learns nothing.
 // No lock is held.
-func (l *limiter) confer() *lesson {
+func (l *limiter) confer() *script.Update {
 	l.mu.Lock()
 	s := l.learning
 	if s == nil {
 		l.mu.Unlock()
 		return nil
 	}
-	v, wanted := l.view(), s.wanted || s.place-s.field.from > condense
+	v, wanted := l.view(), s.wanted || s.place-s.field.From > script.Condense
 	v.Canceled, s.lapsed, s.hurry = s.lapsed, nil, false
 	l.mu.Unlock()
 	w := s.learner.Propose(v)
-	t := newLesson(s.learner.Pacing(v))
+	t := script.NewUpdate(s.learner.Pacing(v))
 	for _, lapsed := range v.Canceled {
-		t.lapsed += lapsed.Count
+		t.Lapsed += lapsed.Count
 	}
 	if wanted && s.place > 0 {
-		t.mind = s.learner.Snapshot()
+		t.Snapshot = s.learner.Snapshot()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,35 +151,35 @@ func (l *limiter) confer() *lesson {
 	}
 	s.word.Revoke = s.word.Revoke || w.Revoke
 	s.revokes = s.word.Revoke
-	t.place, t.ordinal, t.landed, t.word, t.seen, t.lively = s.place, s.ordinal, s.landed, s.word, s.field, s.lively > 0
+	t.Place, t.Ordinal, t.Landed, t.Entry, t.Seen, t.Lively = s.place, s.ordinal, s.landed, s.word, s.field, s.lively > 0
 	return t
 }
 
 // heed has the learner take in a reply. No lock is held.
-func (l *limiter) heed(got *reply) {
+func (l *limiter) heed(got *script.Reply) {
 	l.mu.Lock()
-	s, h := l.learning, &got.heard
+	s, h := l.learning, &got.Learned
 	place := s.place
-	s.field = h.field
-	if h.took || len(s.word.Data) == 0 {
+	s.field = h.Field
+	if h.Took || len(s.word.Data) == 0 {
 		s.word = store.Entry{}
 	}
 	s.word = store.Entry{Data: s.word.Data, Revoke: s.word.Revoke && len(s.word.Data) > 0}
 	s.revokes = false
-	s.wanted = h.field.to < place
+	s.wanted = h.Field.To < place
 	l.mu.Unlock()
 	words := 0 // of others
-	if h.took {
+	if h.Took {
 		words--
 	}
 	switch {
-	case h.field.to < place: // it was lost there, and is told again
-	case h.field.from > place:
-		s.learner.Restore([]byte(h.mind))
-		place = h.field.from
+	case h.Field.To < place: // it was lost there, and is told again
+	case h.Field.From > place:
+		s.learner.Restore([]byte(h.Snapshot))
+		place = h.Field.From
 		fallthrough
 	default:
-		place += frames([]byte(h.told), func(told []byte, ordinal int64, at throttle.Instant) {
+		place += script.Frames([]byte(h.Entries), func(told []byte, ordinal int64, at throttle.Instant) {
 			words++
 			s.learner.Apply(told, ordinal, at)
 		})
@@ -189,7 +190,7 @@ func (l *limiter) heed(got *reply) {
 	}
 	s.place, s.begun = max(s.place, place), true
 	s.hurry = s.hurry || s.wanted
-	s.ordinal, s.landed = max(s.ordinal, h.first+got.count()), max(s.landed, h.landed)
+	s.ordinal, s.landed = max(s.ordinal, h.First+got.Count()), max(s.landed, h.Landed)
 	v := l.view()
 	l.mu.Unlock()
 	p := s.learner.Pacing(v)
@@ -216,7 +217,7 @@ func (l *limiter) obey(p store.Pacing) {
 	}
 	if p.Interval != old.Interval {
 		l.repace(p.Interval)
-		if l.outage.stale = true; l.outage.on {
+		if l.outage.stale = true; l.lost {
 			l.enforce()
 		}
 	}
@@ -232,7 +233,7 @@ func (l *limiter) reinstall() {
 
 // configured returns the limits without the one that was learned.
 func (s *limitSet) configured() []throttle.Limit {
-	if n := len(s.limits); s.encoded != nil && s.encoded.learned {
+	if n := len(s.limits); s.encoded != nil && s.encoded.Learned {
 		return slices.Clone(s.limits[:n-1])
 	}
 	return s.limits
@@ -240,15 +241,15 @@ func (s *limitSet) configured() []throttle.Limit {
 
 // learn appends the limit of an interval.
 func (s *limitSet) learn(interval time.Duration) {
-	limit := learnedLimit(interval)
+	limit := script.LearnedLimit(interval)
 	s.limits, s.rates = append(slices.Clip(s.limits), limit), append(s.rates, limit.PerSecond())
-	s.encoded = s.encoded.learning()
+	s.encoded = s.encoded.Learning()
 	s.tolerance = toleranceOf(s.limits)
 }
 
 // repace gives the learned limit another interval.
 func (s *limitSet) repace(interval time.Duration) {
-	last, limit := len(s.limits)-1, learnedLimit(interval)
+	last, limit := len(s.limits)-1, script.LearnedLimit(interval)
 	s.limits[last], s.rates[last] = limit, limit.PerSecond()
 	s.tolerance = toleranceOf(s.limits)
 }
@@ -256,7 +257,7 @@ func (s *limitSet) repace(interval time.Duration) {
 // toleranceOf returns the permit tolerance of limits; a learned one that lets
 // everything go has none.
 func toleranceOf(limits []throttle.Limit) time.Duration {
-	if n := len(limits) - 1; n >= 0 && limits[n].Name == learnedName && limits[n].Per <= time.Microsecond {
+	if n := len(limits) - 1; n >= 0 && limits[n].Name == script.LearnedName && limits[n].Per <= time.Microsecond {
 		limits = limits[:n]
 	}
 	return throttle.Tolerance(limits...)

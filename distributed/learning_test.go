@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/redis/go-redis/v9"
@@ -191,8 +192,8 @@ func TestWhatWasToldIsCondensed(t *testing.T) {
 		a.tell(word)
 		eventually(t, "it is heard", func() bool { return len(a.knows()) > i })
 	}
-	size, err := c.server.Do("HSTRLEN", laneKey(c.space, "lane"), "told")
-	if err != nil || size.(int64) > 2*condense {
+	size, err := c.server.Do("HSTRLEN", script.LaneKey(c.space, "lane"), "told")
+	if err != nil || size.(int64) > 2*script.Condense {
 		t.Errorf("Redis holds %v bytes of what was told (%v)", size, err)
 	}
 	if b.call(t); !slices.Equal(a.knows(), b.knows()) {

@@ -1,6 +1,10 @@
 package distributed
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirgo/weir/distributed/internal/script"
+)
 
 // A lease is what a replica was told of its slots of a lane, each of which is the
 // right to have one call in flight. Its arithmetic takes the instant. The zero lease
@@ -56,11 +60,11 @@ func (l *lease) keep(slots int) {
 }
 
 // renew takes in a reply, read now, to a call that left at an instant.
-func (l *lease) renew(got *leaseReply, now, left time.Time, lasts time.Duration) {
-	l.has, l.sure, l.extra, l.contended = got.has, got.sure, got.extra, got.contended
+func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration) {
+	l.has, l.sure, l.extra, l.contended = got.Has, got.Sure, got.Extra, got.Contended
 	l.until = left.Add(lasts) // the store counts from later
-	if l.news = (time.Time{}); got.ends > 0 {
-		l.news = now.Add(got.ends)
+	if l.news = (time.Time{}); got.Ends > 0 {
+		l.news = now.Add(got.Ends)
 	}
 	switch {
 	case !l.contended || l.has <= l.sure:

@@ -3,9 +3,9 @@ package distributed
 import (
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/throttle"
@@ -22,21 +22,11 @@ import (
 // timer begins with: call, prepare, longestCall, take, release, landed, confer, heed, tell, hush, probe, restore,
 // settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
-	store *Store
-	link  *link
-	name  string // of the lane, as it was given
-	lane  string // and its word in keys and news
-	key   string // of the lane's hash
-	watched
-
-	mu   sync.Mutex
-	node *node // that holds the lane's keys, as far as that is known
+	name string // of the lane, as it was given
+	caller
 	limitSet
-	wake   func()
-	closed bool
 
 	clock    clock
-	trip     trip
 	hand     hand
 	demand   demand
 	known    known
@@ -63,7 +53,7 @@ var (
 )
 
 func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
-	l := &limiter{store: s, name: name, lane: word(name), key: keyOf(s.layout, s.namespace, name)}
+	l := &limiter{name: name, caller: caller{store: s, lane: script.Escape(name), key: script.KeyOf(s.layout, s.namespace, name)}}
 	l.borrow, l.look = l.borrowed, l.looked
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
@@ -114,7 +104,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	if l.learning != nil {
 		l.learning.spent = 0
 	}
-	if c.nothing() {
+	if c.Nothing() {
 		return now, nil
 	}
 	l.expire(now)
@@ -122,7 +112,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 		return l.spend(now, i, c), nil
 	}
 	next := l.hand.next(now) // then its caller may go, if this one may not
-	if l.outage.on && (l.store.set.onLoss != FailClosed || l.hand.find(c) < 0) {
+	if l.lost && (l.store.set.onLoss != FailClosed || l.hand.find(c) < 0) {
 		at, err := l.takeLocal(now, r)
 		return min(at, next), err
 	}
@@ -172,7 +162,7 @@ func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 // spend takes a permit in hand for c. What it holds beyond c stays in hand if a
 // later permit there is for no more, so that the caller it is for can go now. If none
 // is, the store has it back.
-func (l *limiter) spend(now throttle.Instant, i int, c costs) throttle.Instant {
+func (l *limiter) spend(now throttle.Instant, i int, c script.Costs) throttle.Instant {
 	p := l.hand.take(i)
 	if l.store.set.prefetch > 0 {
 		l.demand.pace.saw(now, p.costs)
@@ -181,10 +171,10 @@ func (l *limiter) spend(now throttle.Instant, i int, c costs) throttle.Instant {
 	if l.learning != nil {
 		l.learning.spent = p.first
 	}
-	if c.equal(p.costs) {
+	if c.Equal(p.costs) {
 		return p.at
 	}
-	rest := permit{at: p.at, count: 1, costs: c.rest(p.costs), of: p.of}
+	rest := permit{at: p.at, count: 1, costs: c.Rest(p.costs), of: p.of}
 	if l.hand.within(rest.costs) {
 		l.hand.hold(rest)
 	} else {
@@ -216,7 +206,7 @@ func (l *limiter) discard(permits []permit) {
 		l.learning.lapse(p)
 		l.credit(p)
 	}
-	if l.hurries() && !l.outage.on && !l.closed {
+	if l.hurries() && !l.lost && !l.closed {
 		l.start(nil)
 	}
 }
@@ -231,32 +221,32 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 		return throttle.Forecast{At: throttle.Never}
 	}
 	if now < l.paused {
-		if !l.outage.on && now.Sub(l.known.at) >= askOfPauses {
+		if !l.lost && now.Sub(l.known.at) >= askOfPauses {
 			l.start(nil) // who has no time for the pause does not stand in line and ask
 		}
 		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
 	}
 	c := l.costs(&r)
-	if c.nothing() {
+	if c.Nothing() {
 		return throttle.Forecast{At: now}
 	}
 	i := l.hand.find(c)
 	if i >= 0 && l.hand[i].at <= now {
 		return throttle.Forecast{At: now}
 	}
-	if l.outage.on {
+	if l.lost {
 		return l.outage.forecast(now, r)
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
 	for k, next := range l.known.next {
-		if now.Sub(l.known.at) < askAgain && c.of(k) > 0 && next > f.At {
+		if now.Sub(l.known.at) < askAgain && c.Of(k) > 0 && next > f.At {
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
 	}
 	if i >= 0 && l.hand[i].at < f.At || i >= 0 && f.At <= now && !l.hand[i].ahead {
 		f = throttle.Forecast{At: l.hand[i].at, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
 	}
-	if l.encoded.learned && f.Limit == learnedName {
+	if l.encoded.Learned && f.Limit == script.LearnedName {
 		f.At = now // it may be wrong: nobody is refused for it
 	}
 	return f
@@ -267,14 +257,14 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.costs(&r)
-	if c.nothing() || at > now || l.closed || l.check(&r) != nil {
+	if c.Nothing() || at > now || l.closed || l.check(&r) != nil {
 		return
 	}
 	if isLocal(at) {
 		l.outage.refund(now, at, r, c)
 		return
 	}
-	p := permit{at: at, count: 1, costs: c.list(), of: l.known.seen.generation}
+	p := permit{at: at, count: 1, costs: c.List(), of: l.known.seen.Generation}
 	if at <= l.known.begun {
 		p.of = 0
 	}
@@ -294,11 +284,11 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 		return
 	}
 	estimated, real := l.costs(&r), l.costs(&actual)
-	if l.outage.on && l.outage.local != nil {
+	if l.lost && l.outage.local != nil {
 		l.outage.local.Settle(now, at, r, actual)
 	}
 	then, _ := l.clock.there(at) // zero: too long ago to give anything back
-	l.report(pending{report: report{kind: reportSettle, at: then, costs: l.encoded.clamp(estimated.list()), actual: l.encoded.clamp(real.list())}})
+	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: then, Costs: l.encoded.Clamp(estimated.List()), Actual: l.encoded.Clamp(real.List())}})
 }
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and
@@ -314,10 +304,10 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	switch {
 	case f.Resumed:
 		l.resume(now)
-		l.report(pending{report: report{kind: reportResume}})
+		l.report(pending{Report: script.Report{Kind: script.ReportResume}})
 	case f.Until > l.paused:
 		l.pause(f.Until)
-		l.report(pending{report: report{kind: reportPause}, when: f.Until})
+		l.report(pending{Report: script.Report{Kind: script.ReportPause}, when: f.Until})
 	}
 }
 
@@ -337,7 +327,7 @@ func (l *limiter) resume(now throttle.Instant) {
 
 // pausing reports whether a pause was told here that the store does not know yet.
 func (l *limiter) pausing() bool {
-	return l.reports.tell(reportPause) || l.flight.reports.tell(reportPause)
+	return l.reports.tell(script.ReportPause) || l.flight.reports.tell(script.ReportPause)
 }
 
 // Tune implements [throttle.Limiter]. Limits that are looser than those that
@@ -361,15 +351,8 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 			heirs[i] = old[j].Name
 		}
 	}
-	l.report(pending{report: report{kind: reportTune, heirs: heirs}})
+	l.report(pending{Report: script.Report{Kind: script.ReportTune, Heirs: heirs}})
 	return nil
-}
-
-// Notify implements [throttle.Remote].
-func (l *limiter) Notify(wake func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wake = wake
 }
 
 // Tolerance implements [throttle.Limiter].
@@ -388,13 +371,13 @@ func (l *limiter) Close() error {
 	}
 	l.surrender()
 	l.closed, l.wake = true, nil
-	l.node.forget(l)
+	l.node.Forget(l)
 	for _, t := range []*time.Timer{l.ahead, l.quiet, l.outage.probe, l.linger} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	if !l.flight.underway && !l.sayGoodbye() {
+	if !l.underway && !l.sayGoodbye() {
 		l.store.detach(l)
 	}
 	return nil
@@ -403,5 +386,5 @@ func (l *limiter) Close() error {
 // sayGoodbye begins a call for what a closed limiter still has to tell, and reports
 // whether there is one.
 func (l *limiter) sayGoodbye() bool {
-	return (len(l.reports) > 0 || l.outage.owes()) && !l.outage.on && l.start(nil)
+	return (len(l.reports) > 0 || l.outage.owes()) && !l.lost && l.start(nil)
 }

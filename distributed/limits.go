@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -13,11 +14,11 @@ const mostLimits = 100
 // A limitSet is the limits of a lane and what follows from them.
 type limitSet struct {
 	limits    []throttle.Limit
-	encoded   *encodedLimits // never written: a call holds it
-	keys      []any          // as words of a command
-	rates     []float64      // permits per second of each limit
-	windows   bool           // at least one limit counts in windows
-	slow      bool           // at least one is a slow bucket
+	encoded   *script.EncodedLimits // never written: a call holds it
+	keys      []any                 // as words of a command
+	rates     []float64             // permits per second of each limit
+	windows   bool                  // at least one limit counts in windows
+	slow      bool                  // at least one is a slow bucket
 	tolerance time.Duration
 }
 
@@ -30,15 +31,15 @@ func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 	if err != nil {
 		return limitSet{}, err
 	}
-	encoded, err := encodeLimits(resolved)
+	encoded, err := script.EncodeLimits(resolved)
 	if err != nil {
 		return limitSet{}, err
 	}
-	s := limitSet{limits: resolved, encoded: encoded, keys: boxed(encoded.keys(key)), tolerance: throttle.Tolerance(resolved...)}
+	s := limitSet{limits: resolved, encoded: encoded, keys: boxed(encoded.Keys(key)), tolerance: throttle.Tolerance(resolved...)}
 	for i, limit := range resolved {
 		s.rates = append(s.rates, limit.PerSecond())
 		s.windows = s.windows || s.counting(i)
-		s.slow = s.slow || encoded.limits[i].slow()
+		s.slow = s.slow || encoded.Limits[i].Slow()
 	}
 	return s, nil
 }
@@ -54,8 +55,8 @@ func (s *limitSet) counting(i int) bool {
 }
 
 // costs returns what a request asks of each limit.
-func (s *limitSet) costs(r *throttle.Request) costs {
-	return costs{r, len(s.limits), s.encoded.learned}
+func (s *limitSet) costs(r *throttle.Request) script.Costs {
+	return script.CostsOf(r, len(s.limits), s.encoded.Learned)
 }
 
 // check returns an error for a request that can never be granted, or that the
@@ -66,20 +67,29 @@ func (s *limitSet) check(r *throttle.Request) error {
 	}
 	c := s.costs(r)
 	for i := range s.limits {
-		if err := s.limits[i].Check(int(c.of(i))); err != nil {
+		if err := s.limits[i].Check(int(c.Of(i))); err != nil {
 			return err
 		}
 	}
-	return s.encoded.check(c)
+	return s.encoded.Check(c)
 }
 
 // slowest returns the name of the limit that such a request takes longest to earn.
-func (s *limitSet) slowest(c costs) string {
+func (s *limitSet) slowest(c script.Costs) string {
 	name, longest := "", 0.0
 	for i, rate := range s.rates {
-		if t := float64(c.of(i)) / rate; t > longest {
+		if t := float64(c.Of(i)) / rate; t > longest {
 			name, longest = s.limits[i].Name, t
 		}
 	}
 	return name
+}
+
+// boxed returns keys as words of a command.
+func boxed(keys []string) []any {
+	words := make([]any, len(keys))
+	for i, key := range keys {
+		words[i] = key
+	}
+	return words
 }

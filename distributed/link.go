@@ -1,16 +1,15 @@
 package distributed
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/conn"
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/redis/go-redis/v9"
@@ -19,8 +18,7 @@ import (
 // A link is a store's connection to Redis, from its first limiter to its last.
 type link struct {
 	store  *Store
-	client redis.UniversalClient
-	own    bool // the client is the store's, which closes it
+	client *conn.Client
 
 	mu    sync.Mutex
 	nodes map[string]*node // by address, of a Cluster or a Ring; "": the only one, or one that is not known yet
@@ -42,12 +40,12 @@ type link struct {
 
 func newLink(s *Store) *link {
 	k := &link{store: s, nodes: make(map[string]*node)}
-	k.client, k.own = ownClient(s.given, &s.set)
+	k.client = conn.New(s.given, s.set.firstDeadline)
 	k.stopped, k.stop = context.WithCancel(context.Background())
-	if !k.own {
+	if !k.client.Own {
 		s.logger().Warn("weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not", "namespace", s.namespace)
 	}
-	if addr := plainAddress(s.given); addr != "" {
+	if addr := conn.PlainAddress(s.given); addr != "" {
 		s.logger().Warn("weir: shared limits travel without TLS beyond private networks", "address", addr)
 	}
 	return k
@@ -57,60 +55,9 @@ func (k *link) close() {
 	k.stop()
 	k.hearing.Wait()
 	for _, n := range k.nodes {
-		n.close()
+		n.Close()
 	}
-	if k.own {
-		_ = k.client.Close() // its connections are gone either way
-	}
-}
-
-// command begins the words of a command that runs a script. The first two, which run
-// fills in, are its name and the script.
-func command(words, keys []any) []any {
-	return append(append(words, nil, nil, len(keys)), keys...)
-}
-
-// boxed returns keys as words.
-func boxed(keys []string) []any {
-	words := make([]any, len(keys))
-	for i, key := range keys {
-		words[i] = key
-	}
-	return words
-}
-
-// run runs a script once, by a command of such words.
-func (k *link) run(ctx context.Context, p program, words []any) (any, error) {
-	words[0], words[1] = "evalsha", p.hash
-	v, err := k.eval(ctx, words)
-	if err == nil {
-		return v, nil
-	}
-	if redis.HasErrorPrefix(plain(err), "NOSCRIPT") {
-		words[0], words[1] = "eval", p.source
-		v, err = k.eval(ctx, words)
-	}
-	if err = plain(err); err == nil {
-		return v, nil
-	}
-	if c, ok := k.client.(*redis.ClusterClient); ok && k.own {
-		c.ReloadState(ctx) // in the background: another node may be the master by now
-	}
-	if ctx.Err() != nil {
-		return nil, context.DeadlineExceeded // whatever the socket says of it
-	}
-	return nil, err
-}
-
-// eval sends a command that runs a script. It says all that a Cluster's client asks the
-// nodes for otherwise, before each call, by a command for which the user may have no
-// grant.
-func (k *link) eval(ctx context.Context, words []any) (any, error) {
-	cmd := redis.NewCmd(ctx, words...)
-	cmd.SetFirstKeyPos(3)
-	cmd.SetStepCount(1)
-	_ = k.client.Process(ctx, cmd) // the result has the error
-	return cmd.Result()
+	k.client.Close()
 }
 
 // ended notes how a call to a node ended, and logs it when that changes.
@@ -122,8 +69,8 @@ func (k *link) ended(n *node, cause string, err error) {
 	log := k.store.logger().With("namespace", k.store.namespace)
 	if lost {
 		log.LogAttrs(context.Background(), slog.LevelWarn,
-			"weir: shared limits lost: "+cmp.Or(explanations[cause], "Redis does not answer"),
-			slog.String("cause", cause), slog.String("address", addressOf(k.client, n.addr)), slog.String("error", textOf(err, passwordOf(k.client))),
+			"weir: shared limits lost: "+conn.Explain(cause),
+			slog.String("cause", cause), slog.String("address", conn.AddressOf(k.client.Redis, n.Addr)), slog.String("error", k.client.Text(err)),
 			slog.String("policy", k.store.set.onLoss.String()))
 	}
 	if back {
@@ -144,7 +91,7 @@ func (k *link) loss(cause string) (lost, back bool) {
 		return false, back
 	}
 	now := time.Now()
-	if now.Sub(k.logged) > time.Second && (began || lasting(cause) && !lasting(k.warned)) {
+	if now.Sub(k.logged) > time.Second && (began || conn.Lasting(cause) && !conn.Lasting(k.warned)) {
 		k.logged, k.warned = now, cause
 		return true, false
 	}
@@ -162,8 +109,8 @@ func (k *link) lacksGrant(client redis.UniversalClient, began time.Time, err err
 	}
 	k.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
 		"weir: the store's user of Redis lacks a grant for the channel: a refusal at one replica does not stop the others, "+
-			"and each learns of it with its next call; grant it by ACL SETUSER <user> &weir:"+layout+":* +subscribe +publish",
-		slog.String("namespace", k.store.namespace), slog.String("cause", "channel"), slog.String("address", addressOf(client, "")), slog.String("error", textOf(err, passwordOf(k.client))))
+			"and each learns of it with its next call; grant it by ACL SETUSER <user> &weir:"+script.Layout+":* +subscribe +publish",
+		slog.String("namespace", k.store.namespace), slog.String("cause", "channel"), slog.String("address", conn.AddressOf(client, "")), slog.String("error", k.client.Text(err)))
 }
 
 // compare takes in the layout that another store of the namespace writes. If it differs, it
@@ -188,29 +135,10 @@ func (k *link) compare(client redis.UniversalClient, other string) {
 	k.announce(client)
 }
 
-// addressOf returns the address of a node, or that of a client that has one node. For one
-// that Sentinel finds, go-redis says so.
-func addressOf(client redis.UniversalClient, node string) string {
-	switch c := client.(type) {
-	case *redis.Client:
-		return c.Options().Addr
-	case *redis.ClusterClient:
-		return cmp.Or(node, strings.Join(c.Options().Addrs, ","))
-	}
-	return node
-}
-
-// passwordOf returns the password that a client was given; "": none, or a function.
-func passwordOf(client redis.UniversalClient) string {
-	switch c := client.(type) {
-	case *redis.Client:
-		return c.Options().Password
-	case *redis.ClusterClient:
-		return c.Options().Password
-	case *redis.Ring:
-		return c.Options().Password
-	}
-	return ""
+// A node is a server of Redis, and its clock.
+type node struct {
+	*conn.Node
+	stepper
 }
 
 // node returns the node of an address.
@@ -219,47 +147,32 @@ func (k *link) node(addr string) *node {
 	defer k.mu.Unlock()
 	n := k.nodes[addr]
 	if n == nil {
-		n = newNode(k.store, connections(k.client))
-		n.addr = addr
+		n = newNode(k.store, addr, k.client.Connections())
 		k.nodes[addr] = n
 	}
 	return n
 }
 
-// nodeOf returns the node that holds a key: that of before if the Cluster does not tell.
-// The nodes of a Cluster, and of a Ring, fail one by one.
-func (k *link) nodeOf(key string, before *node) *node {
-	c, cluster := k.client.(*redis.ClusterClient)
-	if ring, ok := k.client.(*redis.Ring); ok {
-		if shard, err := ring.GetShardClientForKey(key); err == nil {
-			return k.node(shard.Options().Addr)
-		}
+// newNode returns a node to which so many calls may run at once.
+func newNode(s *Store, addr string, room int) *node {
+	set := &s.set
+	return &node{
+		Node:    conn.NewNode(addr, room, set.breakAfter, set.breakFor, &s.calling),
+		stepper: stepper{longest: max(set.maxDeadline, set.firstDeadline)},
 	}
-	if !cluster {
-		return before
-	}
-	ctx, cancel := context.WithTimeout(k.stopped, k.store.set.deadline)
-	defer cancel()
-	master, err := c.MasterForKey(ctx, key)
-	if err != nil {
-		return before
-	}
-	return k.node(master.Options().Addr)
 }
 
-// connections returns how many a client has to each node, at most.
-func connections(client redis.UniversalClient) int {
-	most, active := 10*runtime.GOMAXPROCS(0), 0 // as go-redis has it
-	switch c := client.(type) {
-	case *redis.Client:
-		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
-	case *redis.ClusterClient:
-		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
-	case *redis.Ring:
-		most, active = cmp.Or(c.Options().PoolSize, most), c.Options().MaxActiveConns
+// nodeOf returns the node that holds a key: that of before if the Cluster does not return
+// it. The nodes of a Cluster, and of a Ring, fail one by one.
+func (k *link) nodeOf(key string, before *node) *node {
+	ctx := k.stopped
+	if k.client.Clustered() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, k.store.set.deadline)
+		defer cancel()
 	}
-	if active > 0 {
-		most = min(most, active)
+	if addr, ok := k.client.Home(ctx, key); ok {
+		return k.node(addr)
 	}
-	return max(most, 1)
+	return before
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/distributed/internal/conn"
+	"github.com/weirgo/weir/distributed/internal/script"
 )
 
 // The news of a namespace say which lane another replica has paused, and for how
@@ -17,7 +19,7 @@ import (
 // subscribe begins to hear the news, once.
 func (k *link) subscribe() {
 	k.subscription.Do(func() {
-		for _, client := range publishers(k.client) {
+		for _, client := range k.client.Publishers() {
 			k.hearing.Go(func() {
 				for k.stopped.Err() == nil {
 					k.listen(client)
@@ -37,9 +39,9 @@ func (k *link) listen(client redis.UniversalClient) {
 	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()
 	began := time.Now()
-	layouts := layoutChannel(k.store.namespace)
+	layouts := script.LayoutChannel(k.store.namespace)
 	if err := sub.Subscribe(k.stopped, k.store.channel, layouts); err != nil {
-		k.retreat(causeOf(err))
+		k.retreat(conn.CauseOf(err))
 		return
 	}
 	// Close waits while a connection is made, which by now it is: closing it from
@@ -48,7 +50,7 @@ func (k *link) listen(client redis.UniversalClient) {
 	for ; ; began = time.Now() {
 		got, err := sub.ReceiveTimeout(k.stopped, silence)
 		if err != nil {
-			cause := causeOf(err)
+			cause := conn.CauseOf(err)
 			if cause == "noperm" {
 				k.lacksGrant(client, began, err)
 			}
@@ -76,27 +78,25 @@ func (k *link) listen(client redis.UniversalClient) {
 // publish, because the script ignores that error. It takes a connection of the node as a call for a lane does.
 func (k *link) announce(client redis.UniversalClient) {
 	n := k.node("")
-	if shard, ok := client.(*redis.Client); ok && client != k.client {
+	if shard, ok := client.(*redis.Client); ok && client != k.client.Redis {
 		n = k.node(shard.Options().Addr)
 	}
-	n.enter(announcement{link: k, client: client})
+	n.Enter(announcement{link: k, client: client})
 }
 
 // An announcement is a call that publishes the layout. It is for no lane, so it loses no node.
 type announcement struct {
-	asker
+	conn.Caller
 	link   *link
 	client redis.UniversalClient
 }
 
-func (a announcement) call() {
+func (a announcement) Call() {
 	k, began := a.link, time.Now()
 	ctx, cancel := context.WithTimeout(k.stopped, k.store.set.firstDeadline)
 	defer cancel()
-	cmd := redis.NewIntCmd(ctx, "publish", layoutChannel(k.store.namespace), k.store.layout)
-	cmd.SetFirstKeyPos(1)
-	cmd.SetStepCount(1)
-	if err := plain(a.client.Process(ctx, cmd)); causeOf(err) == "noperm" {
+	err := conn.Publish(ctx, a.client, script.LayoutChannel(k.store.namespace), k.store.layout)
+	if conn.CauseOf(err) == "noperm" {
 		k.lacksGrant(a.client, began, err)
 	}
 }
@@ -105,7 +105,7 @@ func (a announcement) call() {
 // for an operator must act.
 func (k *link) retreat(cause string) {
 	d := respite
-	if lasting(cause) {
+	if conn.Lasting(cause) {
 		d = time.Minute
 	}
 	select {
@@ -127,7 +127,7 @@ func (k *link) deliver(news string) {
 		return
 	}
 	micros, err := strconv.ParseInt(second, 10, 64)
-	if err != nil || micros < 0 || micros > int64(longestPause/time.Microsecond) {
+	if err != nil || micros < 0 || micros > int64(script.LongestPause/time.Microsecond) {
 		return
 	}
 	for _, l := range k.store.limiters(lane) {
@@ -142,7 +142,7 @@ const hearsay = time.Second
 // hear takes in news: that the lane is paused from now on, or that a pause was ended.
 func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	l.mu.Lock()
-	if epoch <= l.known.seen.epoch && l.known.met || l.closed || l.learning != nil && l.learning.revokes {
+	if epoch <= l.known.seen.Epoch && l.met || l.closed || l.learning != nil && l.learning.revokes {
 		l.mu.Unlock()
 		return
 	}
@@ -150,7 +150,7 @@ func (l *limiter) hear(epoch int64, remaining time.Duration) {
 	// unless the learned limit holds them.
 	s := l.learning
 	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
-	if (asks || remaining > hearsay) && !l.outage.on {
+	if (asks || remaining > hearsay) && !l.lost {
 		l.start(nil)
 	}
 	now := l.clock.now()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/conn"
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -20,8 +22,6 @@ var ErrUnavailable = errors.New("shared store is unavailable")
 // this process enforces the limits: all of them, or a share, as the store's OnLoss
 // says.
 type outage struct {
-	on       bool
-	cause    string
 	failures int              // of calls, in a row
 	local    throttle.Limiter // nil: there was no outage yet. It stays, so that the next outage is no new start.
 	replicas int              // that local divides the limits by
@@ -31,8 +31,8 @@ type outage struct {
 	probe    *time.Timer      // of a failure that is not the node's; nil: none was needed yet
 }
 
-// end ends the outage. What was spent in it is still to be told.
-func (o *outage) end() { o.on, o.cause, o.failures = false, "", 0 }
+// recover ends the outage. What was spent in it is still to be reported.
+func (l *limiter) recover() { l.lost, l.cause, l.outage.failures = false, "", 0 }
 
 // enforce has the limits enforced here under the policy for a loss.
 func (l *limiter) enforce() {
@@ -102,7 +102,7 @@ func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 func (l *limiter) logShare() {
 	l.mu.Lock()
 	set, limits := &l.store.set, l.configured()
-	guesses := l.outage.on && set.onLoss == FailLocal && max(l.known.most, set.replicas) == 0
+	guesses := l.lost && set.onLoss == FailLocal && max(l.known.most, set.replicas) == 0
 	l.mu.Unlock()
 	if !guesses || len(limits) == 0 || l.link.guessed.Swap(true) {
 		return
@@ -132,7 +132,7 @@ func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (th
 	}
 	c := s.costs(&r)
 	for i := range o.spent {
-		o.spent[i] += c.of(i)
+		o.spent[i] += c.Of(i)
 	}
 	return local(at), nil
 }
@@ -151,12 +151,12 @@ func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.For
 }
 
 // refund takes back a permit of local that was not used.
-func (o *outage) refund(now, at throttle.Instant, r throttle.Request, c costs) {
+func (o *outage) refund(now, at throttle.Instant, r throttle.Request, c script.Costs) {
 	if o.local != nil {
 		o.local.Refund(now, at, r)
 	}
 	for i := range o.spent {
-		o.spent[i] = max(o.spent[i]-c.of(i), 0)
+		o.spent[i] = max(o.spent[i]-c.Of(i), 0)
 	}
 }
 
@@ -184,21 +184,21 @@ func (o *outage) told(spent []int64) {
 const firstProbe = 10 * time.Millisecond
 
 // rest returns how long to wait after a failure before the next probe.
-func (o *outage) rest(set *settings) time.Duration {
+func (o *outage) rest(cause string, set *settings) time.Duration {
 	wait := firstProbe << min(max(o.failures-1, 0), 6)
-	if lasting(o.cause) {
+	if conn.Lasting(cause) {
 		wait = max(wait, set.breakFor)
 	}
 	return wait
 }
 
-// beginOutage begins an outage, or takes in the latest cause of the one that runs.
-func (l *limiter) beginOutage(cause string) {
-	l.outage.cause = cause
-	if l.outage.on {
+// lose begins an outage, or takes in the latest cause of the one that runs.
+func (l *limiter) lose(cause string) {
+	l.cause = cause
+	if l.lost {
 		return
 	}
-	l.outage.on = true
+	l.lost = true
 	now := l.clock.now()
 	if l.store.set.onLoss != FailClosed {
 		l.enforce()
@@ -211,7 +211,7 @@ func (l *limiter) beginOutage(cause string) {
 // takeLocal is Take in an outage.
 func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	if l.store.set.onLoss == FailClosed || l.outage.local == nil {
-		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.lane, ErrUnavailable, l.outage.cause)
+		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.lane, ErrUnavailable, l.cause)
 	}
 	at, err := l.outage.take(now, r, &l.limitSet)
 	if err == nil && at <= now {
@@ -220,10 +220,10 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	return at, err
 }
 
-// failed begins an outage, or goes on with it.
-func (l *limiter) failed(cause string) {
-	if cause != "open" || !l.outage.on { // the breaker is open for the cause that is known
-		l.beginOutage(cause)
+// outlast begins an outage, or goes on with it.
+func (l *limiter) outlast(cause string) {
+	if cause != "open" || !l.lost { // the breaker is open for the cause that is known
+		l.lose(cause)
 	}
 	l.outage.failures++
 }
@@ -232,40 +232,40 @@ func (l *limiter) failed(cause string) {
 // woke the queue would have it ask again at once. Once the node is lost it is the node
 // that asks. No call is in progress, or a node that is back would not find the lane.
 func (l *limiter) askLater() {
-	wait := l.outage.rest(&l.store.set)
-	if l.node.await(l) {
+	wait := l.outage.rest(l.cause, &l.store.set)
+	if l.node.Await(l) {
 		return
 	}
 	if l.outage.probe == nil {
-		l.outage.probe = time.AfterFunc(wait, l.probe)
+		l.outage.probe = time.AfterFunc(wait, l.Probe)
 	} else {
 		l.outage.probe.Reset(wait)
 	}
 }
 
-// probe asks a store that did not answer whether it does now.
-func (l *limiter) probe() {
+// Probe asks a store that did not answer whether it does now.
+func (l *limiter) Probe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed && l.outage.on {
+	if !l.closed && l.lost {
 		l.start(nil)
 	}
 }
 
-// restore takes in that the node answers again, and returns the call that tells what the
+// Restore takes in that the node answers again, and returns the call that tells what the
 // lane spent meanwhile. A lane in which nobody waits is back at once; in the others
 // callers go on here until the lane's own call is answered.
-func (l *limiter) restore() (debt asker) {
+func (l *limiter) Restore() (debt conn.Caller) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || !l.outage.on || l.flight.underway {
+	if l.closed || !l.lost || l.underway {
 		return nil
 	}
 	if l.demand.waiting || l.hurries() || l.reports.urgent() {
 		l.start(nil)
 		return nil
 	}
-	l.outage.end()
+	l.recover()
 	if len(l.reports) == 0 && !l.outage.owes() {
 		return nil
 	}
@@ -277,9 +277,10 @@ func (l *limiter) restore() (debt asker) {
 func (l *limiter) settleUp() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.outage.on || l.flight.underway || len(l.reports) == 0 && !l.outage.owes() {
+	if l.closed || l.lost || l.underway || len(l.reports) == 0 && !l.outage.owes() {
 		return false
 	}
+	l.underway = true
 	l.flight.begin(l.encoded, nil)
 	return true
 }
@@ -287,4 +288,14 @@ func (l *limiter) settleUp() bool {
 // owes reports whether something was spent that the store was not told.
 func (o *outage) owes() bool {
 	return slices.ContainsFunc(o.spent, func(n int64) bool { return n > 0 })
+}
+
+// A debtor is a limiter whose call only reports what it spent while the node was lost.
+type debtor struct{ *limiter }
+
+// Call implements [conn.Caller].
+func (d debtor) Call() {
+	if d.settleUp() {
+		d.limiter.Call()
+	}
 }

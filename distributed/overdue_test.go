@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -65,14 +66,14 @@ func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.link, l.node = new(link), newNode(store, 1)
+	l.link, l.node = new(link), newNode(store, "", 1)
 	told := 0
 	for i := range 60 {
 		read := time.Unix(1_767_225_600+int64(i), 0)
 		way := time.Duration(i%2) * 100 * time.Millisecond
-		got := reply{now: read.Add(-way).UnixMicro(), alive: 1, next: []int64{0}}
-		got.permits = []granted{{got.now, 1 + i%2}}
-		l.flight.request = request{limits: l.encoded, groups: []group{{count: 2, costs: []int64{1}}}}
+		got := script.Reply{Now: read.Add(-way).UnixMicro(), Alive: 1, Next: []int64{0}}
+		got.Permits = []script.Granted{{At: got.Now, Count: 1 + i%2}}
+		l.flight.request = script.Request{Limits: l.encoded, Groups: []script.Group{{Count: 2, Costs: []int64{1}}}}
 		told += len(l.receive(&l.flight.request, got, way, read))
 		if _, err := l.Take(throttle.InstantOf(read), throttle.Request{N: 1}); err != nil {
 			t.Fatal(err)

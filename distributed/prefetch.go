@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -69,12 +70,12 @@ const (
 // not.
 func (l *limiter) foresight(now throttle.Instant) time.Duration {
 	p, set := &l.demand.pace, &l.store.set
-	if set.prefetch == 0 || !l.encoded.usual || !p.steady(now) || len(p.costs) != len(l.limits) {
+	if set.prefetch == 0 || !l.encoded.Usual || !p.steady(now) || len(p.costs) != len(l.limits) {
 		return 0
 	}
 	ahead := min(set.prefetch, set.horizon, atHand*p.gap)
 	for i, limit := range l.limits {
-		spare := float64(burstOf(limit)-int(p.costs[i])) / l.rates[i] / aheadShare
+		spare := float64(script.BurstOf(limit)-int(p.costs[i])) / l.rates[i] / aheadShare
 		ahead = min(ahead, time.Duration(spare*float64(time.Second)))
 	}
 	if ahead < aheadLeast*p.gap || l.tolerance < p.gap {
@@ -86,7 +87,7 @@ func (l *limiter) foresight(now throttle.Instant) time.Duration {
 // prefetch calls for permits for callers who are still to come, if the demand here is
 // steady and those in hand end within a round trip and two callers.
 func (l *limiter) prefetch(now throttle.Instant) {
-	if l.demand.waiting || l.flight.underway || l.outage.on || l.closed || now < max(l.paused, l.demand.spent) {
+	if l.demand.waiting || l.underway || l.lost || l.closed || now < max(l.paused, l.demand.spent) {
 		return
 	}
 	ahead := l.foresight(now)
@@ -117,7 +118,7 @@ func (l *limiter) scarce(now throttle.Instant) bool {
 // that will be left then:
 //
 //	3 at once, and one after 1.4 ms, 2.9 ms, ... 20 ms
-func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []group {
+func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []script.Group {
 	gap, costs := l.demand.pace.gap, l.demand.pace.costs
 	stock, run := int(min(l.tolerance*3/4, ahead)/gap), int(ahead/gap) // the rest of the tolerance is for what comes late
 	left := max(l.hand.count()-int(from.Sub(now)/gap), 0)
@@ -127,19 +128,19 @@ func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []gr
 		return nil
 	}
 	req := &l.flight.request
-	req.groups = req.groups[:0]
-	req.latest, req.most = from.Sub(now)+ahead+gap, lack+more
+	req.Groups = req.Groups[:0]
+	req.Latest, req.Most = from.Sub(now)+ahead+gap, lack+more
 	age := min(now.Sub(from), -time.Microsecond)
 	if lack > 0 {
-		req.groups = append(req.groups, group{count: lack, age: age, costs: costs})
+		req.Groups = append(req.Groups, script.Group{Count: lack, Age: age, Costs: costs})
 	}
 	instants := min(more, aheadInstants)
 	for i := range instants {
 		n := (i+1)*more/instants - i*more/instants
 		wait := ahead * time.Duration(i+1) / time.Duration(instants)
-		req.groups = append(req.groups, group{count: n, age: age - wait, costs: costs})
+		req.Groups = append(req.Groups, script.Group{Count: n, Age: age - wait, Costs: costs})
 	}
-	return req.groups
+	return req.Groups
 }
 
 // keep keeps what is in hand for callers who are expected, until they are not. If none
@@ -175,7 +176,7 @@ func (l *limiter) hush() {
 	}
 	l.expire(l.clock.now())
 	l.keep(l.clock.now())
-	if len(l.hand) == 0 && len(l.reports) > 0 && !l.outage.on {
+	if len(l.hand) == 0 && len(l.reports) > 0 && !l.lost {
 		l.start(nil)
 	}
 }

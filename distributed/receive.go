@@ -3,27 +3,28 @@ package distributed
 import (
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/throttle"
 )
 
 // receive takes in a reply, and returns what the operator should know of it.
-func (l *limiter) receive(req *request, got reply, took time.Duration, read time.Time) (events []store.Event) {
+func (l *limiter) receive(req *script.Request, got script.Reply, took time.Duration, read time.Time) (events []store.Event) {
 	now := l.clock.when(read)
-	fresh := l.trip.fresh(took, l.known.met, l.tolerance, &l.store.set)
-	l.trip.saw(took, !l.known.met || l.outage.on)
-	l.known.met = true
-	l.outage.end()
+	fresh := l.trip.fresh(took, l.met, l.tolerance, &l.store.set)
+	l.trip.saw(took, !l.met || l.lost)
+	l.met = true
+	l.recover()
 	l.flight.reports = nil
-	l.synchronize(got.now, now, took)
-	if l.node.steps(got.now, read, took, l.tolerance) {
+	l.synchronize(got.Now, now, took)
+	if l.node.steps(got.Now, read, took, l.tolerance) {
 		events = append(events, store.EventClockStepped)
 	}
-	if got.lost {
+	if got.Lost {
 		events = append(events, store.EventStateLost)
 	}
-	if got.healed {
+	if got.Healed {
 		events = append(events, store.EventStateForeign)
 	}
 	if l.known.counted(&got) {
@@ -34,19 +35,19 @@ func (l *limiter) receive(req *request, got reply, took time.Duration, read time
 		}
 	}
 	l.followPause(&got, now)
-	if req.limits != l.encoded {
+	if req.Limits != l.encoded {
 		return events // the limits were replaced meanwhile
 	}
 	l.outage.told(l.flight.spent)
 	if l.takeHand(&got, fresh, now) && l.link.mayTell(read) {
 		events = append(events, store.EventPermitsVoid)
 	}
-	l.known.limits(&got, req.state, &l.clock, now)
+	l.known.limits(&got, req.State, &l.clock, now)
 	l.demand.again = 0
-	if l.flight.ahead && got.first > 0 { // there is less than was asked for
+	if l.flight.ahead && got.First > 0 { // there is less than was asked for
 		l.demand.spent = now.Add(l.store.set.horizon)
-	} else if len(req.groups) > 0 && len(got.permits) == 0 && got.first > 0 {
-		l.refrain(now, got.first)
+	} else if len(req.Groups) > 0 && len(got.Permits) == 0 && got.First > 0 {
+		l.refrain(now, got.First)
 	}
 	return events
 }
@@ -62,26 +63,26 @@ func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Dura
 
 // followPause takes in the epoch of a reply, the pause that holds, and the end of one
 // that was known here.
-func (l *limiter) followPause(got *reply, now throttle.Instant) {
+func (l *limiter) followPause(got *script.Reply, now throttle.Instant) {
 	if l.known.resumed(got) && l.flight.voided == l.voided && !l.pausing() {
 		l.resume(now)
 	}
-	if l.known.voids(got.seen) {
+	if l.known.voids(got.Seen) {
 		l.discard(l.hand.all()) // under the epoch that it is of: the store has taken back what was promised
 	}
-	l.known.enter(got.seen, &l.clock)
-	if got.paused > got.now {
-		l.paused = max(l.paused, l.clock.here(min(got.paused, got.now+micros(longestPause))))
+	l.known.enter(got.Seen, &l.clock)
+	if got.Paused > got.Now {
+		l.paused = max(l.paused, l.clock.here(min(got.Paused, got.Now+script.Micros(script.LongestPause))))
 	}
 }
 
 // takeHand puts the permits of a reply in hand, or discards those that are void. It
 // reports whether most permits have come void for a while.
-func (l *limiter) takeHand(got *reply, fresh bool, now throttle.Instant) (overdue bool) {
+func (l *limiter) takeHand(got *script.Reply, fresh bool, now throttle.Instant) (overdue bool) {
 	granted := l.flight.granted(*got, &l.clock)
 	l.late.count(granted, fresh)
 	overdue = l.late.judge(now)
-	if !fresh || l.closed || l.flight.voided != l.voided || got.seen.epoch < l.known.seen.epoch {
+	if !fresh || l.closed || l.flight.voided != l.voided || got.Seen.Epoch < l.known.seen.Epoch {
 		l.discard(granted)
 		return overdue
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -12,25 +13,25 @@ type reports []pending
 
 // A pending report is one of them. Its span is counted when the call leaves.
 type pending struct {
-	report
+	script.Report
 	when throttle.Instant // of a pause: its end
 }
 
 // urgent reports whether others must hear of it at once.
 func (p *pending) urgent() bool {
-	return p.kind == reportPause || p.kind == reportResume || p.kind == reportTune
+	return p.Kind == script.ReportPause || p.Kind == script.ReportResume || p.Kind == script.ReportTune
 }
 
 // overspend returns the part of a settlement that charges more, which counts when it is
 // told: at whatever instant its permits were. It reports whether there is one.
 func (p *pending) overspend() (more pending, ok bool) {
-	if p.kind != reportSettle {
+	if p.Kind != script.ReportSettle {
 		return pending{}, false
 	}
-	more = pending{report: report{kind: reportSettle, costs: make([]int64, len(p.costs)), actual: make([]int64, len(p.costs))}}
-	for i, n := range p.costs {
-		more.actual[i] = max(p.actual[i]-n, 0)
-		ok = ok || more.actual[i] > 0
+	more = pending{Report: script.Report{Kind: script.ReportSettle, Costs: make([]int64, len(p.Costs)), Actual: make([]int64, len(p.Costs))}}
+	for i, n := range p.Costs {
+		more.Actual[i] = max(p.Actual[i]-n, 0)
+		ok = ok || more.Actual[i] > 0
 	}
 	return more, ok
 }
@@ -40,12 +41,14 @@ func (p *pending) overspend() (more pending, ok bool) {
 const maxReports = 256
 
 // add appends a report, of costs in so many permits as the limits can count.
-func (r *reports) add(p pending, limits *encodedLimits) {
-	switch p.kind {
-	case reportPause: // it ends later than those that wait to be told
-		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.kind == reportPause })
-	case reportResume: // it ends them
-		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.kind == reportPause || before.kind == reportResume })
+func (r *reports) add(p pending, limits *script.EncodedLimits) {
+	switch p.Kind {
+	case script.ReportPause: // it ends later than those that wait to be told
+		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.Kind == script.ReportPause })
+	case script.ReportResume: // it ends them
+		*r = slices.DeleteFunc(*r, func(before pending) bool {
+			return before.Kind == script.ReportPause || before.Kind == script.ReportResume
+		})
 	}
 	*r = append(*r, p)
 	r.bound(limits)
@@ -53,7 +56,7 @@ func (r *reports) add(p pending, limits *encodedLimits) {
 
 // bound condenses the reports until there are no more than may wait: all but a few are
 // corrections.
-func (r *reports) bound(limits *encodedLimits) {
+func (r *reports) bound(limits *script.EncodedLimits) {
 	for before := 0; len(*r) > maxReports && len(*r) != before; {
 		before = len(*r)
 		r.condense(limits)
@@ -62,11 +65,11 @@ func (r *reports) bound(limits *encodedLimits) {
 
 // condense puts one settlement that charges what they charge in the place of half of
 // the corrections, the oldest.
-func (r *reports) condense(limits *encodedLimits) {
+func (r *reports) condense(limits *script.EncodedLimits) {
 	var charge pending
 	left, kept := maxReports/2, (*r)[:0]
 	for _, p := range *r {
-		if p.kind != reportRefund && p.kind != reportStale && p.kind != reportSettle || left == 0 {
+		if p.Kind != script.ReportRefund && p.Kind != script.ReportStale && p.Kind != script.ReportSettle || left == 0 {
 			kept = append(kept, p)
 			continue
 		}
@@ -75,22 +78,22 @@ func (r *reports) condense(limits *encodedLimits) {
 		if !ok {
 			continue
 		}
-		for i := range charge.actual {
-			more.actual[i] += charge.actual[i]
+		for i := range charge.Actual {
+			more.Actual[i] += charge.Actual[i]
 		}
 		charge = more
-		limits.clamp(charge.actual)
+		limits.Clamp(charge.Actual)
 	}
 	clear((*r)[len(kept):])
-	if charge.actual != nil {
+	if charge.Actual != nil {
 		kept = slices.Insert(kept, 0, charge)
 	}
 	*r = kept
 }
 
 // tell reports whether one of them is of a kind.
-func (r reports) tell(kind reportKind) bool {
-	return slices.ContainsFunc(r, func(p pending) bool { return p.kind == kind })
+func (r reports) tell(kind script.ReportKind) bool {
+	return slices.ContainsFunc(r, func(p pending) bool { return p.Kind == kind })
 }
 
 // urgent reports whether others must hear of one of them at once.
@@ -100,18 +103,18 @@ func (r reports) urgent() bool {
 
 // timed returns those that do not name costs by the place of limits.
 func (r reports) timed() reports {
-	return slices.DeleteFunc(r, func(p pending) bool { return p.costs != nil || p.heirs != nil })
+	return slices.DeleteFunc(r, func(p pending) bool { return p.Costs != nil || p.Heirs != nil })
 }
 
 // encode appends them as a call that leaves now tells them.
-func (r reports) encode(now throttle.Instant, into []report) []report {
+func (r reports) encode(now throttle.Instant, into []script.Report) []script.Report {
 	for _, p := range r {
-		if p.kind == reportPause {
-			if p.span = micros(p.when.Sub(now)); p.span <= 0 {
+		if p.Kind == script.ReportPause {
+			if p.Span = script.Micros(p.when.Sub(now)); p.Span <= 0 {
 				continue // it is over
 			}
 		}
-		into = append(into, p.report)
+		into = append(into, p.Report)
 	}
 	return into
 }
@@ -122,7 +125,7 @@ func (r reports) encode(now throttle.Instant, into []report) []report {
 func (l *limiter) report(p pending) {
 	l.reports.add(p, l.encoded)
 	switch {
-	case l.outage.on || l.flight.underway:
+	case l.lost || l.underway:
 	case p.urgent():
 		l.start(nil)
 	case l.linger == nil:
@@ -139,7 +142,7 @@ const lingerFor = 20 * time.Millisecond
 func (l *limiter) tell() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.reports) > 0 && !l.outage.on && !l.closed {
+	if len(l.reports) > 0 && !l.lost && !l.closed {
 		l.start(nil)
 	}
 }
@@ -153,18 +156,18 @@ func (l *limiter) tell() {
 func (l *limiter) credit(p permit) {
 	then, ok := l.clock.there(p.at)
 	old := p.at < l.clock.now().Add(-l.tolerance)
-	if !ok || old && !l.windows && !l.slow || p.of != l.known.seen.generation {
+	if !ok || old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
 		return
 	}
 	costs := slices.Clone(p.costs)
 	for i := range costs {
 		costs[i] *= int64(p.count)
 	}
-	kind := reportRefund
+	kind := script.ReportRefund
 	if old && l.slow {
-		kind = reportStale
+		kind = script.ReportStale
 	}
-	l.report(pending{report: report{kind: kind, at: then, epoch: l.known.seen.epoch, costs: costs}})
+	l.report(pending{Report: script.Report{Kind: kind, At: then, Epoch: l.known.seen.Epoch, Costs: costs}})
 }
 
 // surrender gives back all that is in hand, the last first: a bucket's state moves

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/weirgo/weir/distributed/internal/script"
 )
 
 // A Loss says what holds while the store does not answer.
@@ -105,8 +107,8 @@ func (s *Store) settings() (settings, error) {
 		return set, fmt.Errorf("distributed: Replicas %d is negative", s.Replicas)
 	case !(set.share > 0 && set.share <= 1):
 		return set, fmt.Errorf("distributed: Share %v is not above 0 and at most 1", s.Share)
-	case s.Lease > longestPause:
-		return set, fmt.Errorf("distributed: Lease %v is above %v", s.Lease, longestPause)
+	case s.Lease > script.LongestPause:
+		return set, fmt.Errorf("distributed: Lease %v is above %v", s.Lease, script.LongestPause)
 	case s.BreakAfter < 0:
 		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/throttle"
@@ -27,24 +27,14 @@ import (
 // [store.Flights] lock mu, as do call, longestCall, approach, prepare, land, probe, restore, tick
 // and summoned. All other methods want it locked.
 type slots struct {
-	store *Store
-	link  *link
-	lane  string
-	key   string
-	id    string // of this replica in the lane's hash
-	most  int    // of all replicas
-	watched
+	id   string // of this replica in the lane's hash
+	most int    // of all replicas
+	caller
 
-	mu      sync.Mutex
-	node    *node // that holds the key, as far as that is known
-	wake    func()
-	closed  bool
 	flying  int
 	waiting int // callers in line
 	lease   lease
 	told    told
-	trip    trip
-	lost    bool
 	away    bool      // the node is lost, and brings this back
 	retry   time.Time // no call before it; zero: at once
 	timer   *time.Timer
@@ -71,12 +61,12 @@ func (s *Store) Flights(key string, most int) (store.Flights, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	if most <= 0 || most > mostSlots {
-		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, mostSlots)
+	if most <= 0 || most > script.MostSlots {
+		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, script.MostSlots)
 	}
 	f := &slots{
-		store: s, lane: word(key), key: keyOf(s.layout, s.namespace, key) + ":flights",
-		id: strconv.FormatUint(rand.Uint64(), 36), most: most,
+		caller: caller{store: s, lane: script.Escape(key), key: script.KeyOf(s.layout, s.namespace, key) + ":flights"},
+		id:     strconv.FormatUint(rand.Uint64(), 36), most: most,
 	}
 	if err := s.attach(key, func(k *link) {
 		f.link, f.node = k, k.node("")
@@ -129,7 +119,7 @@ func (f *slots) Room() (n int, err error) {
 	defer f.mu.Unlock()
 	allowed := f.allowed(time.Now())
 	if allowed == 0 && f.lost && !f.closed {
-		return 0, fmt.Errorf("distributed: calls in flight of lane %q: %w: %s", f.lane, ErrUnavailable, f.stats.Cause)
+		return 0, fmt.Errorf("distributed: calls in flight of lane %q: %w: %s", f.lane, ErrUnavailable, f.cause)
 	}
 	return max(0, allowed-f.flying), nil
 }
@@ -167,19 +157,12 @@ func (f *slots) Await(n int) {
 	f.consider(now)
 }
 
-// Notify implements [store.Flights].
-func (f *slots) Notify(wake func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.wake = wake
-}
-
 // State implements [store.Flights].
 func (f *slots) State() throttle.FlightState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.stats
-	s.Slots, s.Lost = f.allowed(time.Now()), f.lost
+	s.Slots, s.Cause, s.Lost = f.allowed(time.Now()), f.cause, f.lost
 	return s
 }
 
@@ -192,11 +175,11 @@ func (f *slots) Close() error {
 		return nil
 	}
 	f.closed, f.wake, f.waiting = true, nil, 0
-	f.node.forget(f)
+	f.node.Forget(f)
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	if !f.told.underway && !f.sayGoodbye() {
+	if !f.underway && !f.sayGoodbye() {
 		f.store.leave(f)
 	}
 	return nil
@@ -205,5 +188,5 @@ func (f *slots) Close() error {
 // sayGoodbye begins a call that gives back what is not in flight, and reports whether
 // there is anything.
 func (f *slots) sayGoodbye() bool {
-	return f.lease.holds(time.Now()) > f.flying && !f.lost && f.start()
+	return f.lease.holds(time.Now()) > f.flying && !f.lost && f.begin()
 }

@@ -1,97 +1,51 @@
 package distributed
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/conn"
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 )
 
-// start begins a call in the background, once there is a connection for it, and reports
+// begin begins a call in the background, once there is a connection for it, and reports
 // whether one is in progress.
-func (f *slots) start() bool {
-	s := f.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed && !f.closed {
-		return false
+func (f *slots) begin() bool {
+	lined, ok := f.start(f)
+	if lined && f.waiting > 0 {
+		f.waitAtMost(f, f.trip.deadline(&f.store.set))
 	}
-	f.told.underway = true
-	if !f.node.enter(f) && f.waiting > 0 {
-		f.waitAtMost(f.trip.deadline(&s.set))
-	}
-	return true
+	return ok
 }
 
-// call is one call to the store.
-func (f *slots) call() {
-	f.link.subscribe()
-	began, deadline := time.Now(), f.longestCall()
-	done := f.approach().allow()
+// Call implements [conn.Caller].
+func (f *slots) Call() {
+	began, deadline, done := f.depart(f)
 	if done == nil {
-		f.land(func(time.Time) { f.failed("open") })
+		f.land(func(time.Time) { f.outlast("open") })
 		return
 	}
-	args := f.prepare()
-	ctx, cancel := context.WithDeadline(context.Background(), began.Add(deadline))
-	left := time.Now()
-	v, err := f.link.run(ctx, leases, append(command(nil, []any{f.key}), args...))
-	cancel()
-	var got leaseReply
-	if err == nil {
-		got, err = decodeLease(v)
+	v, o := f.run(script.Slots, append(conn.Command(nil, []any{f.key}), f.prepare()...), began, deadline)
+	var got script.LeaseReply
+	var senseless error
+	if o.err == nil {
+		got, senseless = script.DecodeLease(v)
 	}
-	took, cause := time.Since(left), causeOf(err)
-	after := time.Since(began)
-	stalled := stoodStill(cause, after, deadline)
-	if stalled {
-		done(errStalled)
-	} else {
-		done(err)
-	}
-	f.link.ended(f.node, cause, err)
-	f.called(store.OperationLease, left, took, cause)
+	f.ended(&o, senseless, store.OperationLease, done)
 	f.land(func(now time.Time) {
 		f.stats.Calls++
-		if err == nil {
-			f.receive(&got, now, left, took)
+		if o.err == nil {
+			f.receive(&got, now, o.read.Add(-o.took), o.took)
 			return
 		}
 		f.stats.Failures++
-		if !f.trip.excuses(stalled, after, deadline, &f.store.set) || f.lost {
-			f.failed(cause)
+		if f.failed(&o) {
+			f.outlast(o.cause)
 		}
 	})
-}
-
-// longestCall returns how long a call may take that begins now.
-func (f *slots) longestCall() time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	set := &f.store.set
-	deadline := f.trip.deadline(set)
-	if f.told.met && !f.lost && f.link.own {
-		return deadline
-	}
-	// It dials, or knows no deadline: those in line wait no longer than for any other.
-	f.waitAtMost(deadline)
-	return set.firstDeadline
-}
-
-// approach returns the node that holds the key.
-func (f *slots) approach() *node {
-	before := f.node // no other call writes it
-	n := f.link.nodeOf(f.key, before)
-	if n != before {
-		f.mu.Lock()
-		f.node = n
-		f.mu.Unlock()
-		before.left(f)
-	}
-	return n
 }
 
 // callTime is how long a replica that was called for may take to come. Then what was
@@ -112,46 +66,16 @@ func (f *slots) prepare() []any {
 	t.number, t.at, t.wants, t.summoned = t.number+1, now, wants, false
 	t.since, t.peak = now, wants
 	return []any{
-		f.id, t.number, f.most, micros(set.lease), f.lease.has, max(wants, f.flying), micros(callTime),
+		f.id, t.number, f.most, script.Micros(set.lease), f.lease.has, max(wants, f.flying), script.Micros(callTime),
 		f.store.channel, slotsNews + " " + f.lane,
 	}
 }
 
-// waitAtMost has those in line go by the policy for a loss if the call in progress takes
-// longer, though it may still be answered.
-func (f *slots) waitAtMost(d time.Duration) {
-	f.told.landed()
-	if f.lost {
-		return
-	}
-	this := f.told.waits
-	f.told.slow = time.AfterFunc(d, func() {
-		f.mu.Lock()
-		wake := f.wake
-		if f.told.underway && f.told.waits == this && !f.closed {
-			f.lose("slow")
-		}
-		f.mu.Unlock()
-		if wake != nil {
-			wake()
-		}
-	})
-}
-
-// landed ends the wait for a call, also one whose timer has just rung.
-func (t *told) landed() {
-	t.waits++
-	if t.slow != nil {
-		t.slow.Stop()
-		t.slow = nil
-	}
-}
-
 // lose has the policy for a loss hold.
-func (f *slots) lose(cause string) { f.lost, f.stats.Cause = true, cause }
+func (f *slots) lose(cause string) { f.lost, f.cause = true, cause }
 
-// failed takes in that a call was not answered.
-func (f *slots) failed(cause string) {
+// outlast takes in that a call was not answered.
+func (f *slots) outlast(cause string) {
 	if cause != "open" || !f.lost { // the breaker is open for the cause that is known
 		f.lose(cause)
 	}
@@ -160,56 +84,56 @@ func (f *slots) failed(cause string) {
 // askLater puts the next call of a loss off. Once the node is lost it is the node that
 // asks. No call is in progress, or a node that is back would not find the lane.
 func (f *slots) askLater(now time.Time) {
-	if f.away = f.node.await(f); f.away {
+	if f.away = f.node.Await(f); f.away {
 		return
 	}
 	again := f.store.set.breakFor
-	if lasting(f.stats.Cause) {
+	if conn.Lasting(f.cause) {
 		again *= 10
 	}
 	f.retry = now.Add(again + rand.N(again/2))
 }
 
-// probe asks a store that did not answer whether it does now.
-func (f *slots) probe() {
+// Probe asks a store that did not answer whether it does now.
+func (f *slots) Probe() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.away && !f.closed && !f.told.underway {
-		f.start()
+	if f.away && !f.closed && !f.underway {
+		f.begin()
 	}
 }
 
-// restore takes in that the node answers again. If nobody is in line or in flight the
+// Restore takes in that the node answers again. If nobody is in line or in flight the
 // store need not know of this replica.
-func (f *slots) restore() (debt asker) {
+func (f *slots) Restore() (debt conn.Caller) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || !f.away || f.told.underway {
+	if f.closed || !f.away || f.underway {
 		return nil
 	}
 	f.away, f.retry = false, time.Time{}
 	if f.flying+f.waiting > 0 {
-		f.start()
+		f.begin()
 	} else {
-		f.lost, f.stats.Cause = false, ""
+		f.lost, f.cause = false, ""
 		f.consider(time.Now())
 	}
 	return nil
 }
 
 // receive takes in the reply to a call that left at an instant.
-func (f *slots) receive(got *leaseReply, now, left time.Time, took time.Duration) {
-	f.trip.saw(took, !f.told.met || f.lost)
-	f.told.met, f.lost, f.retry, f.stats.Cause = true, false, time.Time{}, ""
+func (f *slots) receive(got *script.LeaseReply, now, left time.Time, took time.Duration) {
+	f.trip.saw(took, !f.met || f.lost)
+	f.met, f.lost, f.retry, f.cause = true, false, time.Time{}, ""
 	f.lease.renew(got, now, left, f.store.set.lease)
-	f.stats.Fleet, f.stats.Processes = got.fleet, got.replicas
+	f.stats.Fleet, f.stats.Processes = got.Fleet, got.Replicas
 }
 
 // land ends a call: it takes in what came of it, wakes the queue, and calls again if
 // that is due.
 func (f *slots) land(take func(now time.Time)) {
 	f.mu.Lock()
-	f.told.landed()
+	f.landed()
 	take(time.Now())
 	wake := f.wake
 	f.mu.Unlock()
@@ -218,7 +142,7 @@ func (f *slots) land(take func(now time.Time)) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told.underway = false
+	f.underway = false
 	if f.closed {
 		if !f.sayGoodbye() {
 			f.store.leave(f)

@@ -4,14 +4,10 @@ import "time"
 
 // A told is what the store was told last.
 type told struct {
-	underway bool        // a call is in line, or in progress
-	slow     *time.Timer // from which those in line no longer wait for it; nil: none runs
-	waits    int         // for it so far
-	met      bool        // a call was answered
-	number   int64       // of calls
-	at       time.Time   // when the last call left; zero: there was none
-	wants    int         // slots that were wanted
-	summoned bool        // the store has called for this replica since
+	number   int64     // of calls
+	at       time.Time // when the last call left; zero: there was none
+	wants    int       // slots that were wanted
+	summoned bool      // the store has called for this replica since
 
 	since time.Time // from here on counts
 	peak  int       // the most slots that were wanted
@@ -23,7 +19,7 @@ const poll = time.Second
 
 // consider begins a call if one is due, or sets the timer for it.
 func (f *slots) consider(now time.Time) {
-	if f.closed || f.told.underway {
+	if f.closed || f.underway {
 		return
 	}
 	if f.idled(now) && f.told.peak >= f.lease.holds(now) {
@@ -35,7 +31,7 @@ func (f *slots) consider(now time.Time) {
 		f.ring(now, f.lease.until)
 	case due.IsZero():
 	case !due.After(now):
-		f.start()
+		f.begin()
 	default:
 		f.ring(now, due)
 	}

@@ -10,11 +10,11 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	store := l.stats
-	store.Lost, store.Cause = l.outage.on, l.outage.cause
+	store.Lost, store.Cause = l.lost, l.cause
 	store.Replicas, store.Differs = l.known.alive, l.known.differs
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
-		Whole:  now >= l.paused && l.hand.count() == 0 && !l.flight.underway && !l.outage.on && len(l.reports) == 0 && !l.outage.owes(),
+		Whole:  now >= l.paused && l.hand.count() == 0 && !l.underway && !l.lost && len(l.reports) == 0 && !l.outage.owes(),
 		Limits: make([]throttle.LimitState, len(l.configured())),
 		Store:  &store,
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -112,7 +113,7 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	if rdb == nil {
 		panic("distributed: New with a nil client")
 	}
-	return &Store{given: rdb, namespace: namespace, layout: layout, channel: channelName(namespace), open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
+	return &Store{given: rdb, namespace: namespace, layout: script.Layout, channel: script.ChannelName(namespace), open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
 }
 
 // ErrClosed is matched by errors of a store that was closed.

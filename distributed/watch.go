@@ -58,7 +58,7 @@ var sentences = map[store.Event]string{
 // operation returns what a call that leaves now is for.
 func (l *limiter) operation() store.Operation {
 	switch {
-	case l.outage.on:
+	case l.lost:
 		return store.OperationProbe
 	case len(l.flight.groups) > 0:
 		return store.OperationReserve

@@ -1,0 +1,292 @@
+package conn
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// A Client is the client of Redis that a store uses.
+type Client struct {
+	Redis redis.UniversalClient
+	Own   bool // it was made by New, keeps its deadlines, and is closed by Close
+}
+
+// New returns a client like the given one that sends each command once, in the time it
+// is given: go-redis would run a script whose reply was lost up to four times, and dial
+// five. A client of a kind whose options cannot be read is used as it is. Dials, reads
+// and writes end after the timeout.
+//
+// On a Ring a key stays on its shard also while that is down. A Ring that moves keys to
+// other shards does so at each replica at another time, so that for seconds the vendor
+// would see the limits twice.
+func New(given redis.UniversalClient, timeout time.Duration) *Client {
+	switch c := given.(type) {
+	case *redis.Client:
+		opt := *c.Options()
+		once(&opt, timeout)
+		return &Client{redis.NewClient(&opt), true}
+	case *redis.ClusterClient:
+		opt := *c.Options()
+		opt.ContextTimeoutEnabled = true
+		opt.MaintNotificationsConfig = quiet()
+		// The master decides; a replica's state is of the past.
+		opt.ReadOnly, opt.RouteByLatency, opt.RouteRandomly = false, false, false
+		newNode := opt.NewClient
+		if newNode == nil {
+			newNode = redis.NewClient
+		}
+		opt.NewClient = func(opt *redis.Options) *redis.Client {
+			once(opt, timeout)
+			node := newNode(opt)
+			node.AddHook(onceOnly{})
+			return node
+		}
+		return &Client{redis.NewClusterClient(&opt), true}
+	case *redis.Ring:
+		opt := *c.Options()
+		opt.MaxRetries = -1
+		opt.HeartbeatFrequency = time.Hour
+		opt.HeartbeatFn = func(context.Context, *redis.Client) bool { return true }
+		newShard := opt.NewClient
+		opt.NewClient = func(opt *redis.Options) *redis.Client {
+			once(opt, timeout)
+			return newShard(opt)
+		}
+		return &Client{redis.NewRing(&opt), true}
+	default:
+		return &Client{given, false}
+	}
+}
+
+// once changes the options of a client of one server: it sends each command once.
+func once(opt *redis.Options, timeout time.Duration) {
+	opt.MaxRetries = -1
+	opt.DialerRetries = 1
+	opt.DialTimeout, opt.PoolTimeout = timeout, timeout
+	opt.ReadTimeout, opt.WriteTimeout = timeout, timeout
+	opt.ContextTimeoutEnabled = true
+	opt.MinIdleConns = 0
+	opt.PipelinePoolSize = -1
+	opt.DisableIdentity, opt.ClientName = true, "" // CLIENT needs a grant that nothing else does
+	opt.MaintNotificationsConfig = quiet()
+	opt.Dialer = failingLater(opt)
+}
+
+func quiet() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// Close closes a client that New made.
+func (c *Client) Close() {
+	if c.Own {
+		_ = c.Redis.Close() // its connections are gone either way
+	}
+}
+
+// Command begins the words of a command that runs a script. The first two, which Run
+// fills in, are its name and the script.
+func Command(words, keys []any) []any {
+	return append(append(words, nil, nil, len(keys)), keys...)
+}
+
+// Run runs a script once, by a command of such words. Hash and source are strings, and in
+// interfaces already: to put one in takes memory, with each call.
+func (c *Client) Run(ctx context.Context, hash, source any, words []any) (any, error) {
+	words[0], words[1] = "evalsha", hash
+	v, err := c.eval(ctx, words)
+	if err == nil {
+		return v, nil
+	}
+	if redis.HasErrorPrefix(plain(err), "NOSCRIPT") {
+		words[0], words[1] = "eval", source
+		v, err = c.eval(ctx, words)
+	}
+	if err = plain(err); err == nil {
+		return v, nil
+	}
+	if cluster, ok := c.Redis.(*redis.ClusterClient); ok && c.Own {
+		cluster.ReloadState(ctx) // in the background: another node may be the master by now
+	}
+	if ctx.Err() != nil {
+		return nil, context.DeadlineExceeded // whatever the socket says of it
+	}
+	return nil, err
+}
+
+// eval sends a command that runs a script. It says all that a Cluster's client asks the
+// nodes for otherwise, before each call, by a command for which the user may have no
+// grant.
+func (c *Client) eval(ctx context.Context, words []any) (any, error) {
+	cmd := redis.NewCmd(ctx, words...)
+	cmd.SetFirstKeyPos(3)
+	cmd.SetStepCount(1)
+	_ = c.Redis.Process(ctx, cmd) // the result has the error
+	return cmd.Result()
+}
+
+// Publish publishes a message by one of the Publishers.
+func Publish(ctx context.Context, by redis.UniversalClient, channel, message string) error {
+	cmd := redis.NewIntCmd(ctx, "publish", channel, message)
+	cmd.SetFirstKeyPos(1)
+	cmd.SetStepCount(1)
+	return plain(by.Process(ctx, cmd))
+}
+
+// Publishers returns the clients that messages come from: that of each shard of a Ring,
+// for a shard publishes what concerns its keys.
+func (c *Client) Publishers() []redis.UniversalClient {
+	ring, ok := c.Redis.(*redis.Ring)
+	if !ok {
+		return []redis.UniversalClient{c.Redis}
+	}
+	var shards []redis.UniversalClient
+	for _, shard := range ring.GetShardClients() {
+		shards = append(shards, shard)
+	}
+	return slices.Clip(shards)
+}
+
+// Home returns the address of the server that holds a key of a Cluster or a Ring. It
+// reports false if there is only one server, or if the Cluster does not return it.
+func (c *Client) Home(ctx context.Context, key string) (addr string, ok bool) {
+	switch c := c.Redis.(type) {
+	case *redis.Ring:
+		if shard, err := c.GetShardClientForKey(key); err == nil {
+			return shard.Options().Addr, true
+		}
+	case *redis.ClusterClient:
+		if master, err := c.MasterForKey(ctx, key); err == nil {
+			return master.Options().Addr, true
+		}
+	}
+	return "", false
+}
+
+// Clustered reports whether Home asks the network.
+func (c *Client) Clustered() bool {
+	_, ok := c.Redis.(*redis.ClusterClient)
+	return ok
+}
+
+// AddressOf returns the address of a client that has one server, or else that of a server
+// of the client. For one that Sentinel finds, go-redis says so.
+func AddressOf(client redis.UniversalClient, server string) string {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().Addr
+	case *redis.ClusterClient:
+		return cmp.Or(server, strings.Join(c.Options().Addrs, ","))
+	}
+	return server
+}
+
+// password returns the password that the client was given; "": none, or a function.
+func (c *Client) password() string {
+	switch c := c.Redis.(type) {
+	case *redis.Client:
+		return c.Options().Password
+	case *redis.ClusterClient:
+		return c.Options().Password
+	case *redis.Ring:
+		return c.Options().Password
+	}
+	return ""
+}
+
+// Connections returns how many the client has to each server, at most.
+func (c *Client) Connections() int {
+	most, active := 10*runtime.GOMAXPROCS(0), 0 // as go-redis has it
+	switch c := c.Redis.(type) {
+	case *redis.Client:
+		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
+	case *redis.ClusterClient:
+		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
+	case *redis.Ring:
+		most, active = cmp.Or(c.Options().PoolSize, most), c.Options().MaxActiveConns
+	}
+	if active > 0 {
+		most = min(most, active)
+	}
+	return max(most, 1)
+}
+
+// PlainAddress returns the address of a Redis beyond this machine and private
+// networks that is spoken to without TLS; "" if there is none.
+func PlainAddress(given redis.UniversalClient) string {
+	var addrs []string
+	var secure *tls.Config
+	switch c := given.(type) {
+	case *redis.Client:
+		if opt := c.Options(); opt.Network != "unix" {
+			addrs, secure = []string{opt.Addr}, opt.TLSConfig
+		}
+	case *redis.ClusterClient:
+		addrs, secure = c.Options().Addrs, c.Options().TLSConfig
+	case *redis.Ring:
+		addrs, secure = slices.Sorted(maps.Values(c.Options().Addrs)), c.Options().TLSConfig
+	}
+	if secure != nil {
+		return ""
+	}
+	for _, addr := range addrs {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			continue
+		}
+		if ip, err := netip.ParseAddr(host); err == nil && !ip.IsLoopback() && !ip.IsPrivate() && !ip.IsLinkLocalUnicast() {
+			return fmt.Sprint(ip)
+		}
+	}
+	return ""
+}
+
+// onceOnly hides from a Cluster client what it would answer by running the
+// command again, on this node or another: a lost reply may be of a script that
+// has run. Redirections pass, for they say that it has not.
+type onceOnly struct{}
+
+func (onceOnly) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (onceOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (onceOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		_, moved := redis.IsMovedError(err)
+		_, ask := redis.IsAskError(err)
+		if err == nil || moved || ask || redis.IsTryAgainError(err) {
+			return err
+		}
+		return hidden{err}
+	}
+}
+
+// A hidden error does not unwrap for go-redis.
+type hidden struct{ err error }
+
+func (h hidden) Error() string { return h.err.Error() }
+
+// plain returns the error as the node answered it. One of making a connection is hidden
+// twice.
+func plain(err error) error {
+	var h hidden
+	for errors.As(err, &h) {
+		err = h.err
+	}
+	return err
+}

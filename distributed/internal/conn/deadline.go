@@ -1,0 +1,56 @@
+package conn
+
+import (
+	"context"
+	"time"
+)
+
+// A Deadline is the context of a call. It ends then, and no sooner. Most are not reached:
+// so that one costs no more than to set a timer, the calls to a node share them.
+type Deadline struct {
+	at    time.Time
+	over  chan struct{}
+	timer *time.Timer
+}
+
+var _ context.Context = (*Deadline)(nil)
+
+// Deadline returns the context of a call that has so much time left of its deadline.
+func (n *Node) Deadline(at time.Time, left time.Duration) *Deadline {
+	d, ok := n.deadlines.Get().(*Deadline)
+	if !ok {
+		d = &Deadline{at: at, over: make(chan struct{})}
+		d.timer = time.AfterFunc(left, func() { close(d.over) })
+		return d
+	}
+	d.at = at
+	d.timer.Reset(left)
+	return d
+}
+
+// Done ends a call's use of its context. One that was not answered may have left
+// something behind that still looks at it.
+func (n *Node) Done(d *Deadline, err error) {
+	if d.timer.Stop() && err == nil {
+		n.deadlines.Put(d)
+	}
+}
+
+// Deadline implements [context.Context].
+func (d *Deadline) Deadline() (at time.Time, ok bool) { return d.at, true }
+
+// Done implements [context.Context].
+func (d *Deadline) Done() <-chan struct{} { return d.over }
+
+// Err implements [context.Context].
+func (d *Deadline) Err() error {
+	select {
+	case <-d.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// Value implements [context.Context].
+func (*Deadline) Value(any) any { return nil }

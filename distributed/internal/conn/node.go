@@ -1,0 +1,277 @@
+package conn
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// A Node is a server of Redis as the callers of a store meet it. While it does not answer
+// a breaker stops the calls to it, and one caller at a time asks whether it is back. No
+// other has a timer or a goroutine then, so that an outage costs the same however many
+// there are. Of the calls to it as many run at once as there are connections: the others
+// wait in line, for their time begins when they leave. It is safe for concurrent use.
+type Node struct {
+	Addr string // "": the only one, or one that is not known yet
+
+	breakFor  time.Duration
+	calling   *sync.WaitGroup // of all calls of the store
+	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
+	deadlines sync.Pool // of calls that were answered
+
+	mu      sync.Mutex // the innermost: nothing else is locked while it is held
+	room    int        // calls that may begin
+	line    []Caller   // whose calls wait for room
+	owing   []Caller   // whose calls only report what was spent while the node was lost
+	telling bool       // one of them does
+
+	lost    bool                // the breaker was opened, and not closed since
+	callers map[Caller]struct{} // that lost it, and wait for it to be back
+	probe   *time.Timer         // nil: none was needed yet
+}
+
+// A Caller is what calls a node: for the permits of a lane, or for its slots. It has one
+// call in line or in progress at most. Its methods are called with no lock held.
+type Caller interface {
+	Call()                  // makes the call that stood in line
+	Probe()                 // calls a node that was lost, to see whether it is back
+	Restore() (debt Caller) // the node is back; debt: whose call reports what can wait, or nil
+}
+
+// ErrStalled ends a call whose deadline fired late because this process stood still.
+// It says nothing about the node.
+var ErrStalled = errors.New("this process stood still")
+
+// NewNode returns a node to which so many calls may run at once. Once so many calls in a
+// row failed there is none for a while, breakFor. Its calls are counted in calling.
+func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, calling *sync.WaitGroup) *Node {
+	n := &Node{Addr: addr, room: room, breakFor: breakFor, calling: calling, callers: make(map[Caller]struct{})}
+	n.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:     breakFor,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakAfter },
+		IsExcluded:  func(err error) bool { return errors.Is(err, ErrStalled) },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			switch to {
+			case gobreaker.StateOpen:
+				n.lose()
+			case gobreaker.StateClosed:
+				n.mu.Lock()
+				n.lost = false
+				n.mu.Unlock()
+				n.release()
+			}
+		},
+	})
+	return n
+}
+
+// Allow returns a function that must be told how the call ended; nil if none may run.
+func (n *Node) Allow() (done func(error)) {
+	done, err := n.breaker.Allow()
+	if err != nil {
+		return nil
+	}
+	return done
+}
+
+// Enter begins a call, or puts it in line, and reports which: the calls in progress run
+// those in line after their own.
+func (n *Node) Enter(c Caller) (begun bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.room == 0 {
+		n.line = append(n.line, c)
+		return false
+	}
+	n.begin(c, false)
+	return true
+}
+
+// Owe runs calls that only tell something, one after another, and only while no other is
+// in line.
+func (n *Node) Owe(debts []Caller) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.owing = append(n.owing, debts...)
+	if n.room > 0 && !n.telling && len(n.owing) > 0 {
+		n.telling = true
+		n.begin(pop(&n.owing), true)
+	}
+}
+
+func (n *Node) begin(c Caller, tells bool) {
+	n.room--
+	n.carryOn(c, tells)
+}
+
+// carryOn runs a call that has room, and those that follow it.
+func (n *Node) carryOn(c Caller, tells bool) {
+	n.calling.Go(func() {
+		growStack()
+		for c != nil {
+			c.Call()
+			c, tells = n.next(tells)
+		}
+	})
+}
+
+// Lend takes room for a call that its caller will run, if there is any.
+func (n *Node) Lend() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.room == 0 {
+		return false
+	}
+	n.room--
+	n.calling.Add(1)
+	return true
+}
+
+// Run runs a call that was lent. The caller does not run what follows it. If the call
+// panics, so does the caller, and others have its room.
+func (n *Node) Run(c Caller) {
+	defer n.calling.Done()
+	defer func() {
+		if next, tells := n.next(false); next != nil {
+			n.carryOn(next, tells)
+		}
+	}()
+	c.Call()
+}
+
+// growStack has the stack of a goroutine grow to what a call uses, while there is nothing
+// on it. Otherwise it grows twice on the way to the socket, and all frames are copied:
+// a fifth of what the goroutine of a call cost.
+//
+//go:noinline
+func growStack() {
+	var room [callStack]byte
+	runtime.KeepAlive(&room)
+}
+
+// callStack is more than what the frames of a call take, in bytes.
+const callStack = 6 << 10
+
+// next returns whose call follows one that has ended, and whether it only tells. If
+// there is none the call leaves its room.
+func (n *Node) next(told bool) (c Caller, tells bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.telling = n.telling && !told
+	switch {
+	case len(n.line) > 0:
+		return pop(&n.line), false
+	case len(n.owing) > 0 && !n.telling:
+		n.telling = true
+		return pop(&n.owing), true
+	default:
+		n.room++
+		return nil, false
+	}
+}
+
+func pop(line *[]Caller) Caller {
+	c := (*line)[0]
+	(*line)[0], *line = nil, (*line)[1:]
+	return c
+}
+
+// lose begins a loss, or goes on with it: it has a lane ask once the breaker lets a call
+// through, which is after breakFor.
+func (n *Node) lose() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lost = true
+	n.askSoon()
+}
+
+// askSoon sets the timer of the next probe.
+func (n *Node) askSoon() {
+	wait := n.breakFor + time.Millisecond
+	if n.probe == nil {
+		n.probe = time.AfterFunc(wait, n.ask)
+	} else {
+		n.probe.Reset(wait)
+	}
+}
+
+// ask has one of those that lost the node ask whether it is back. It is another one
+// each time, for what fails may be the lane's: maps are ranged over in random order.
+func (n *Node) ask() {
+	n.mu.Lock()
+	var asks Caller
+	for c := range n.callers {
+		asks = c
+		break
+	}
+	if asks != nil && n.lost {
+		n.askSoon() // unless an answer comes before
+	}
+	n.mu.Unlock()
+	if asks != nil {
+		asks.Probe()
+	}
+}
+
+// Await has an Caller that lost the node wait for it to be back, and reports whether it
+// is lost at all.
+func (n *Node) Await(c Caller) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.lost {
+		if len(n.callers) == 0 {
+			n.askSoon()
+		}
+		n.callers[c] = struct{}{}
+	}
+	return n.lost
+}
+
+// Left is told that the keys of an Caller have moved to another node: those of others that
+// wait for this one may have, too.
+func (n *Node) Left(c Caller) {
+	n.Forget(c)
+	n.release()
+}
+
+// Forget has an Caller wait no more.
+func (n *Node) Forget(c Caller) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.callers, c)
+}
+
+// release tells those that wait for the node that they need not any more.
+func (n *Node) release() {
+	n.mu.Lock()
+	callers := n.callers
+	n.callers = make(map[Caller]struct{})
+	if n.probe != nil {
+		n.probe.Stop()
+	}
+	n.mu.Unlock()
+	if len(callers) == 0 {
+		return
+	}
+	n.calling.Go(func() {
+		var debts []Caller
+		for c := range callers {
+			if debt := c.Restore(); debt != nil {
+				debts = append(debts, debt)
+			}
+		}
+		n.Owe(debts)
+	})
+}
+
+// Close ends the probes.
+func (n *Node) Close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.probe != nil {
+		n.probe.Stop()
+	}
+}

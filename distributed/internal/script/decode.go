@@ -1,0 +1,206 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// ErrReply is matched by the error for a reply that is none of the script's.
+var ErrReply = errors.New("reply makes no sense")
+
+// A Reply is what the script answers. Instants are of Redis' clock, in µs.
+type Reply struct {
+	Now     int64
+	Seen    Echo  // to be sent back with the next call
+	Paused  int64 // nothing departs before it; zero: not paused
+	Alive   int   // callers counted lately, at least 1
+	Period  int64 // in which this caller is counted now
+	Lost    bool  // the store had less than this caller had seen
+	Differs bool  // other limits than the caller's are in force
+	Healed  bool  // something in the keys made no sense, and is as new
+	First   int64 // a lower bound for the first that was not granted; zero: all were
+	Permits []Granted
+	Next    []int64      // of each limit: when one permit could be spent; zero: now
+	Limits  []LimitReply // nil: the state was not asked for
+	Field   LaneField    // the zero value: it was not told
+	Learned heard        // of what is learned together; the zero value: nothing is
+}
+
+// Granted are neighbours in line that may depart at one instant.
+type Granted struct {
+	At    int64
+	Count int
+}
+
+// Count returns how many permits were granted.
+func (r *Reply) Count() (n int64) {
+	for _, p := range r.Permits {
+		n += int64(p.Count)
+	}
+	return n
+}
+
+// A LimitReply is the state of a limit in force. Of a bucket owed, unit, den and
+// burst hold, of the others hand, used and permits.
+type LimitReply struct {
+	whole      bool
+	owedMicros int64 // until the bucket is whole, and
+	owedFrac   int64 // the fraction of a µs, in 1/den
+	unit, den  int64 // unit/den µs from permit to permit
+	Burst      int64
+	Hand       int64 // permits that may go at once; negative: debt
+	Used       int64
+	Permits    int64 // in a window
+}
+
+// Owed returns the intervals of a bucket that were owed, some time after it was
+// told.
+func (t LimitReply) Owed(since time.Duration) float64 {
+	if t.unit == 0 {
+		return 0
+	}
+	return t.Intervals(time.Duration(t.owedMicros)*time.Microsecond-since) + float64(t.owedFrac)/float64(t.unit)
+}
+
+// Intervals returns how many intervals of a bucket a time is.
+func (t LimitReply) Intervals(d time.Duration) float64 {
+	if t.unit == 0 {
+		return 0
+	}
+	return float64(d) / 1000 * float64(t.den) / float64(t.unit)
+}
+
+// The layout of a reply, a flat array of integers.
+const (
+	replyHeader = 10
+	permitWords = 2
+	stateWords  = 6
+
+	mostCallers = 100_000 // CALLERS of lane.lua
+
+	mostGroups = 128 // permits of more instants than these are never granted at once
+
+	flagLost    = 1
+	flagDiffers = 2
+	flagHealed  = 4
+)
+
+// decode reads the reply to a request of so many limits. The reply may be anything:
+// what decode returns without an error is within bounds, and no larger than v.
+func decode(v any, limits int, state bool) (Reply, error) {
+	words, err := integers(v)
+	if err != nil {
+		return Reply{}, err
+	}
+	if len(words) < replyHeader {
+		return Reply{}, senseless("%d numbers", len(words))
+	}
+	groups, flags := words[9], words[7]
+	want := int64(limits)
+	if state {
+		want += int64(limits) * stateWords
+	}
+	if groups < 0 || groups > mostGroups || int64(len(words)-replyHeader) != groups*permitWords+want {
+		return Reply{}, senseless("%d numbers to %d limits, with %d instants", len(words), limits, groups)
+	}
+	if words[5] < 1 || words[5] > mostCallers || flags > flagLost|flagDiffers|flagHealed {
+		return Reply{}, senseless("%d callers, with flags %d", words[5], flags)
+	}
+	r := Reply{
+		Now:    words[0],
+		Seen:   Echo{words[1], words[2], words[3]},
+		Paused: words[4], Alive: int(words[5]), Period: words[6],
+		Lost: flags&flagLost != 0, Differs: flags&flagDiffers != 0, Healed: flags&flagHealed != 0,
+		First: words[8],
+	}
+	words = words[replyHeader:]
+	if r.Permits, err = decodePermits(words[:groups*permitWords]); err != nil {
+		return Reply{}, err
+	}
+	words = words[groups*permitWords:]
+	r.Next = words[:limits:limits]
+	for _, next := range r.Next {
+		if next < 0 {
+			return Reply{}, senseless("a limit that has a permit at %d", next)
+		}
+	}
+	if state {
+		if r.Limits, err = decodeStates(words[limits:], limits); err != nil {
+			return Reply{}, err
+		}
+	}
+	return r, nil
+}
+
+func senseless(format string, args ...any) error {
+	return fmt.Errorf("distributed: %w: %w", ErrReply, fmt.Errorf(format, args...))
+}
+
+// largest is the largest number that a double of Lua holds for certain.
+const largest = 1<<53 - 1
+
+// integers returns v, an array of numbers. Those of the header are not negative.
+func integers(v any) ([]int64, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, senseless("a %T", v)
+	}
+	words := make([]int64, len(list))
+	for i := range list {
+		n, ok := list[i].(int64)
+		if !ok || n > largest || n < -largest {
+			return nil, senseless("%T at %d", list[i], i)
+		}
+		if n < 0 && i < replyHeader {
+			return nil, senseless("%d at %d", n, i)
+		}
+		words[i] = n
+	}
+	return words, nil
+}
+
+func decodePermits(words []int64) ([]Granted, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	permits := make([]Granted, len(words)/permitWords)
+	for i := range permits {
+		at, count := words[i*permitWords], words[i*permitWords+1]
+		if at < 0 || count < 1 || count > math.MaxInt32 {
+			return nil, senseless("%d permits at %d", count, at)
+		}
+		permits[i] = Granted{at, int(count)}
+	}
+	return permits, nil
+}
+
+func decodeStates(words []int64, limits int) ([]LimitReply, error) {
+	states := make([]LimitReply, limits)
+	for i := range states {
+		w := words[i*stateWords : (i+1)*stateWords]
+		whole, unit, den, burst := w[0], w[3], w[4], w[5]
+		bucket := den > 0
+		sense := whole >= 0 && whole <= 1 && w[2] >= 0 && unit >= 0 && den >= 0
+		if bucket {
+			sense = sense && w[1] >= 0 && w[2] < den && unit > 0 && burst > 0
+		} else {
+			sense = sense && burst == 0
+		}
+		if !sense {
+			return nil, senseless("a state of %d", w)
+		}
+		if bucket {
+			states[i] = LimitReply{whole: whole == 1, owedMicros: w[1], owedFrac: w[2], unit: unit, den: den, Burst: burst}
+		} else {
+			states[i] = LimitReply{whole: whole == 1, Hand: w[1], Used: w[2], Permits: unit}
+		}
+	}
+	return states, nil
+}
+
+// InstantOf returns an instant of Redis, given in µs.
+func InstantOf(micros int64) throttle.Instant { return throttle.Instant(micros) * 1000 }

@@ -1,0 +1,369 @@
+package script
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Request is one call to the script: what the caller has seen, what it has to
+// report, and what it asks for. Times on the wire are in microseconds.
+type Request struct {
+	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
+	spelled   bool          // also a usual call is told in all words; only tests set it
+	Tolerance time.Duration // how far back credit for time in line reaches
+	Horizon   time.Duration // from the first permit of the run to its last, at most
+	Latest    time.Duration // after now: no permit is dated later
+	Bounded   bool          // latest holds
+	Most      int           // permits dated after now, at most
+	Seen      Echo          // zero: nothing was seen yet
+	Period    int64         // the last in which this caller was counted; zero: never
+	Alive     int           // callers, as this one was told last; zero: never
+	State     bool          // the caller wants the state of the limits
+	Channel   string        // of the news; "": tell nobody
+	Lane      string        // the word that names the lane in the news
+	Limits    *EncodedLimits
+	Reports   []Report
+	Groups    []Group
+	Update    *Update   // nil: the caller learns nothing
+	Field     LaneField // as the caller saw it last
+}
+
+// An Echo is how far a caller has seen the state of a lane. Sent back, it
+// restores what Redis lost.
+type Echo struct{ Generation, Epoch, Furthest int64 }
+
+// A Report is word of what happened since the last call.
+type Report struct {
+	Kind   ReportKind
+	At     int64    // of a refund or a settlement: the instant that was promised, in µs
+	Epoch  int64    // of a refund: under which it was promised
+	Span   int64    // of a pause: what remains of it, in µs
+	Costs  []int64  // of a refund, a settlement or what left locally: permits of each limit
+	Actual []int64  // of a settlement: what it really cost
+	Heirs  []string // of a tune: the name from which each limit takes over; "": from none
+	force  bool     // of a tune: the caller's limits hold at once, even if others claim stricter ones. Only tests set it.
+}
+
+// A ReportKind is the word by which the script knows a report.
+type ReportKind string
+
+// The kinds of a report.
+const (
+	ReportPause  ReportKind = "p" // refused for a told time
+	ReportResume ReportKind = "o" // an operator's word: a pause that runs ends now
+	ReportRefund ReportKind = "r" // permits that never left
+	ReportStale  ReportKind = "s" // the same, of longer ago: buckets take it back as far as the charges since allow
+	ReportSettle ReportKind = "x" // a cost that was estimated
+	ReportLocal  ReportKind = "l" // departures while the store was lost
+	ReportTune   ReportKind = "t" // other limits
+)
+
+// A Group is neighbours in line that ask for the same.
+type Group struct {
+	Count int
+	Age   time.Duration // how long they have been in line; negative: they are expected so much later
+	Costs []int64       // of one of them: permits of each limit
+}
+
+// Keys returns the keys that the request touches: those of its limits first, then
+// the logs of the limits from which they take over.
+func (r *Request) Keys(lane string) []string {
+	keys := r.Limits.Keys(lane)
+	for i := range r.Reports {
+		for _, heir := range r.Reports[i].Heirs {
+			if heir != "" {
+				keys = append(keys, logKey(lane, heir))
+			}
+		}
+	}
+	return keys
+}
+
+// Args appends the arguments of the script, in the order in which main.lua
+// lists them.
+func (r *Request) Args(buf []any) []any {
+	if r.usual() {
+		return r.usualArgs(buf)
+	}
+	buf = append(buf, r.clock(), Micros(r.Tolerance))
+	if r.Bounded {
+		buf = append(buf, Micros(r.Latest))
+	} else {
+		buf = append(buf, "")
+	}
+	buf = append(buf, Micros(r.Horizon), r.Most, r.Seen.Generation, r.Seen.Epoch, r.Seen.Furthest, r.Period,
+		asFlag(r.State), r.Channel, r.Lane)
+	buf = r.Limits.args(buf, r.now)
+	buf = append(buf, len(r.Reports))
+	for i := range r.Reports {
+		buf = r.Reports[i].args(buf)
+	}
+	buf = append(buf, len(r.Groups))
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		buf = appendNumbers(append(buf, g.Count, Micros(g.Age)), g.Costs)
+	}
+	buf = append(buf, r.Alive)
+	if r.Update != nil {
+		buf = r.Update.args(buf)
+	}
+	return buf
+}
+
+// clock returns the argument "now": nothing but in tests.
+func (r *Request) clock() any {
+	if r.now == 0 {
+		return ""
+	}
+	return r.now
+}
+
+func (p *Report) args(buf []any) []any {
+	buf = append(buf, string(p.Kind))
+	switch p.Kind {
+	case ReportPause:
+		return append(buf, p.Span)
+	case ReportRefund, ReportStale:
+		return appendNumbers(append(buf, p.At, p.Epoch), p.Costs)
+	case ReportSettle:
+		return appendNumbers(appendNumbers(append(buf, p.At), p.Costs), p.Actual)
+	case ReportLocal:
+		return appendNumbers(buf, p.Costs)
+	case ReportTune:
+		buf = append(buf, asFlag(p.force))
+		for _, heir := range p.Heirs {
+			buf = append(buf, heir)
+		}
+	}
+	return buf
+}
+
+func appendNumbers(buf []any, numbers []int64) []any {
+	for _, n := range numbers {
+		buf = append(buf, n)
+	}
+	return buf
+}
+
+func asFlag(b bool) string {
+	if b {
+		return "1"
+	}
+	return ""
+}
+
+// Micros returns a time in µs, as times are sent.
+func Micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+
+// EncodedLimits are resolved limits as the script reads them.
+type EncodedLimits struct {
+	Limits  []encodedLimit
+	logs    []string // names of the sliding logs, in order
+	Learned bool     // the last one is the pace that was learned
+	Usual   bool     // usual.lua decides for them
+}
+
+type encodedLimit struct {
+	limit     throttle.Limit
+	field     string    // of the lane's hash
+	claim     string    // all that says how it is enforced
+	unit, den int64     // unit/den µs from permit to permit, in lowest terms
+	calendar  *calendar // nil: the windows need none
+}
+
+// Slow reports whether it is a bucket that takes more than a second to earn a permit. The
+// script remembers its charges, so that one can come back late.
+func (e *encodedLimit) Slow() bool {
+	_, windows := algorithmWord(e.limit.Algorithm)
+	return !windows && e.unit/e.den > 1_000_000
+}
+
+// The script counts in the doubles of Lua, which are exact to 2^53, so that numbers
+// are kept below a quarter of that. A bucket owes at most four years, and a window
+// lasts half of that: a state with an instant beyond nine years makes no sense.
+const (
+	mostNumber = 1 << 51
+	mostOwed   = 1 << 47 // µs
+	mostWindow = 1 << 46
+)
+
+// EncodeLimits encodes limits that were resolved. The error names what the
+// script cannot count.
+func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
+	e := &EncodedLimits{Limits: make([]encodedLimit, len(limits))}
+	for i, l := range limits {
+		encoded, err := encodeLimit(l)
+		if err != nil {
+			return nil, fmt.Errorf("distributed: limit %v: %w", l, err)
+		}
+		e.Limits[i] = encoded
+		if l.Algorithm == throttle.AlgorithmSlidingLog {
+			e.logs = append(e.logs, l.Name)
+		}
+	}
+	e.Usual = e.areUsual()
+	return e, nil
+}
+
+func encodeLimit(l throttle.Limit) (encodedLimit, error) {
+	word, windows := algorithmWord(l.Algorithm)
+	per, burst := min(max(Micros(l.Per), 1), mostNumber-1), max(l.Burst, 1)
+	switch {
+	case windows && l.Per%time.Microsecond != 0:
+		return encodedLimit{}, fmt.Errorf("per %v is not of whole microseconds", l.Per)
+	case windows && per >= mostWindow:
+		return encodedLimit{}, fmt.Errorf("per %v is not below %v", l.Per, mostWindow*time.Microsecond)
+	case int64(l.Permits) >= mostNumber/1000:
+		return encodedLimit{}, fmt.Errorf("permits %d are not below %d", l.Permits, int64(mostNumber/1000))
+	case int64(burst) >= mostNumber/1000:
+		return encodedLimit{}, fmt.Errorf("burst %d is not below %d", burst, int64(mostNumber/1000))
+	}
+	unit, den := reduce(int64(l.Per), 1000*int64(l.Permits))
+	if unit >= mostNumber {
+		return encodedLimit{}, fmt.Errorf("%d permits in %v cannot be spaced exactly", l.Permits, l.Per)
+	}
+	e := encodedLimit{limit: l, field: "=" + l.Name, unit: unit, den: den}
+	if !windows && !e.fits(int64(burst)) {
+		return encodedLimit{}, fmt.Errorf("burst %d takes longer than %v to earn", burst, mostOwed*time.Microsecond)
+	}
+	align := string(l.Align)
+	if align == "" {
+		align = "-"
+	}
+	if strings.Contains(align, "@") {
+		e.calendar = &calendar{limit: l}
+	}
+	e.claim = fmt.Sprintf("%s %d %d %d %d %d %s", word, l.Permits, per, unit, den, burst, align)
+	return e, nil
+}
+
+func algorithmWord(a throttle.Algorithm) (word string, windows bool) {
+	switch a {
+	case throttle.AlgorithmLeakyBucket:
+		return "l", false
+	case throttle.AlgorithmFixedWindow:
+		return "f", true
+	case throttle.AlgorithmSlidingLog:
+		return "g", true
+	case throttle.AlgorithmSlidingWindow:
+		return "s", true
+	default:
+		return "b", false
+	}
+}
+
+func reduce(a, b int64) (int64, int64) {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x, b / x
+}
+
+// fits reports whether the script can count the intervals of n permits.
+func (e *encodedLimit) fits(n int64) bool {
+	if n >= mostNumber {
+		return false
+	}
+	high, low := bits.Mul64(uint64(n), uint64(e.unit))
+	if high >= uint64(e.den) {
+		return false
+	}
+	span, _ := bits.Div64(high, low, uint64(e.den))
+	return span < mostOwed
+}
+
+// Clamp halves costs until the script can count them. It is for costs that are
+// charged without a wait, and so without a check.
+func (e *EncodedLimits) Clamp(costs []int64) []int64 {
+	for i := range costs {
+		costs[i] = max(costs[i], 0)
+		for !e.Limits[i].fits(costs[i]) {
+			costs[i] /= 2
+		}
+	}
+	return costs
+}
+
+// Check returns an error for costs that the script cannot count.
+func (e *EncodedLimits) Check(c Costs) error {
+	for i := range e.Limits {
+		if n := c.Of(i); n < 0 || !e.Limits[i].fits(n) {
+			return fmt.Errorf("distributed: %d permits of limit %v are beyond what can be counted", n, e.Limits[i].limit)
+		}
+	}
+	return nil
+}
+
+// Keys returns the keys of a lane, all with its hash tag: that of its hash
+// first, then those of the sliding logs.
+func (e *EncodedLimits) Keys(lane string) []string {
+	keys := append(make([]string, 0, 1+len(e.logs)), lane)
+	for _, name := range e.logs {
+		keys = append(keys, logKey(lane, name))
+	}
+	return keys
+}
+
+func logKey(lane, name string) string { return lane + ":log:" + name }
+
+// args appends the limits as they are at an instant of Redis, zero for now.
+func (e *EncodedLimits) args(buf []any, now int64) []any {
+	buf = append(buf, len(e.Limits))
+	for i := range e.Limits {
+		l := &e.Limits[i]
+		buf = append(buf, l.field, l.claim)
+		if l.calendar == nil {
+			buf = append(buf, "")
+		} else {
+			buf = append(buf, l.calendar.bounds(now))
+		}
+	}
+	return buf
+}
+
+// A calendar tells the bounds of windows that follow a time zone, of which the
+// script knows nothing.
+type calendar struct {
+	limit throttle.Limit
+	last  atomic.Pointer[bounds]
+}
+
+type bounds struct {
+	start, end time.Time // of the window they are around
+	text       string
+}
+
+// boundsAhead is how many windows are told after the one that holds the instant. The
+// clock of Redis may be ahead, and a permit may be promised.
+const boundsAhead = 3
+
+// bounds returns the bounds of the windows around an instant in µs, ascending;
+// zero is now.
+func (c *calendar) bounds(now int64) string {
+	at := time.Now()
+	if now != 0 {
+		at = time.UnixMicro(now)
+	}
+	if b := c.last.Load(); b != nil && !at.Before(b.start) && at.Before(b.end) {
+		return b.text
+	}
+	start, end := c.limit.Window(at)
+	before, _ := c.limit.Window(start.Add(-1))
+	text := strconv.AppendInt(nil, before.UnixMicro(), 10)
+	text = strconv.AppendInt(append(text, ','), start.UnixMicro(), 10)
+	next := end
+	for range 1 + boundsAhead {
+		text = strconv.AppendInt(append(text, ','), next.UnixMicro(), 10)
+		_, next = c.limit.Window(next)
+	}
+	b := &bounds{start, end, string(text)}
+	c.last.Store(b)
+	return b.text
+}

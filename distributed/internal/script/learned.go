@@ -1,0 +1,196 @@
+package script
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weirgo/weir/internal/store"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// paceField is the field of a lane's hash that is the bucket of the learned pace, and
+// paceClaim what callers claim of it: its interval stands in their lessons.
+const (
+	paceField = "~"
+	paceClaim = "b 1 1 1 1 1 -"
+)
+
+// LearnedName is the name of the limit that was learned.
+const LearnedName = "learned"
+
+// mostMind bounds a snapshot that another replica wrote, in bytes.
+const mostMind = 64 << 10
+
+// Condense is how many bytes of messages the store holds until the next caller replaces
+// them by a snapshot of all that it has learned: some fifty calls.
+const Condense = 4 << 10
+
+// A Update is what a call tells of what is learned together, as the script reads it: with
+// times in µs.
+type Update struct {
+	Place, Ordinal int64
+	Landed         int64 // departures whose answers the store knew of, if it has lost them
+	Entry          store.Entry
+	pacing
+	Snapshot []byte
+	Lapsed   int64        // departures that were granted here and will not take place
+	Seen     LearnedField // as the caller saw it last
+	Lively   bool         // others told something lately, and may have again
+}
+
+// A pacing is a [store.Pacing] on the wire. From one departure to the next are
+// unit/den µs; before hold nobody departs; those after the ordinal since go one by one
+// if alone is 1; and what was learned is kept for so long. If unbound is 1, readings hold nobody.
+type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
+
+// NewUpdate returns a lesson of a pace.
+func NewUpdate(p store.Pacing) *Update {
+	unit, den := interval(p.Interval)
+	t := &Update{pacing: pacing{
+		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(Micros(p.TTL), 0), reserve: int64(max(p.Reserve, 0)),
+	}}
+	if p.Probe {
+		t.alone = 1
+	}
+	if p.Unbound {
+		t.unbound = 1
+	}
+	return t
+}
+
+// interval returns an interval as unit/den µs, at most a month.
+func interval(d time.Duration) (unit, den int64) {
+	if d <= 0 {
+		return 1, 1
+	}
+	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
+}
+
+// usual reports whether a usual call tells the lesson, as usual.lua reads it: callers do
+// not go one by one, nothing that was granted is void, and what was told since the
+// caller's place is still there. Paced tells whether the pace is one of the limits; then
+// it must not be slow. Who learns nothing, whose lesson is nil, tells nothing either.
+func (t *Update) usual(paced bool) bool {
+	if t == nil {
+		return true
+	}
+	s := &t.Seen
+	return s.text != "" && t.Place >= s.From && t.Place <= s.To && t.alone == 0 && s.alone == 0 && s.ceiling == 0 &&
+		t.Entry.Reading.Ordinal == 0 && !t.Entry.Revoke && t.Snapshot == nil && t.Lapsed == 0 && (!paced || t.unit/t.den <= 1_000_000)
+}
+
+// quiet reports whether the caller has nothing to tell and, most likely, nothing to hear,
+// and the pace that the store knows is the caller's.
+func (t *Update) quiet() bool {
+	return !t.Lively && t.Place == t.Seen.To && t.pacing == t.Seen.pacing && len(t.Entry.Data) == 0 && t.Entry.Uncounted == 0
+}
+
+// args appends the arguments of the script.
+func (t *Update) args(buf []any) []any {
+	return append(buf, t.Place, t.Ordinal, t.Entry.Uncounted, asFlag(t.Entry.Revoke), t.unit, t.den,
+		t.hold, t.alone, t.since, t.keep, t.Entry.Data, t.Snapshot, t.Lapsed, t.Entry.Landed, t.Entry.Refused,
+		t.Entry.Reading.Ordinal, t.Entry.Reading.Left, t.Entry.Reading.Landed, t.unbound, t.reserve, t.Landed)
+}
+
+// claim returns the claim of the pace as it stands in the store.
+func (t *Update) claim() string {
+	return "b 1 1 " + strconv.FormatInt(t.unit, 10) + " " + strconv.FormatInt(t.den, 10) + " 1 -"
+}
+
+// A LearnedField is the field "learned" of a lane's hash, as learned.lua has it. A usual
+// call says what the caller saw there last, so that the script need not read it. The
+// zero value is one that was not seen.
+type LearnedField struct {
+	text     string
+	From, To int64 // the places of what was told
+	ceiling  int64 // departures above it go one by one; zero: there is none
+	pacing
+}
+
+// readLearnedField returns the field of a lane.
+func readLearnedField(text string) (f LearnedField, ok bool) {
+	var n [16]int64
+	ok = readNumbers(text, n[:]) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
+	return LearnedField{
+		text: text, From: n[0], To: n[1], ceiling: n[12],
+		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9], unbound: n[10], reserve: n[11]},
+	}, ok
+}
+
+// A heard is what a reply tells of what is learned together.
+type heard struct {
+	First    int64        // the ordinal before the first permit of the reply
+	Landed   int64        // departures whose answers the store knows of; zero: it did not say
+	Took     bool         // the store took what the caller told
+	Snapshot string       // what somebody knew at field.from, for a caller that has not heard so far
+	Entries  string       // what was told since the caller's place, in frames
+	Field    LearnedField // as it is now
+}
+
+// lessonWords is how many elements of a reply tell of it, after all others.
+const lessonWords = 6
+
+// split takes what a reply tells of a lesson from it.
+func split(v any) (rest []any, h heard, err error) {
+	list, ok := v.([]any)
+	n := len(list) - lessonWords
+	if !ok || n < 0 {
+		return nil, h, senseless("a %T without what was told", v)
+	}
+	numbers, err := integers(list[n : n+3])
+	if err != nil {
+		return nil, h, err
+	}
+	var texts [3]string
+	for i, text := range list[n+3:] {
+		if texts[i], ok = text.(string); !ok {
+			return nil, h, senseless("a %T of what was told", text)
+		}
+	}
+	field, ok := readLearnedField(texts[2])
+	if !ok || len(texts[0]) > mostMind {
+		return nil, h, senseless("%d bytes of what was learned, with %q", len(texts[0]), texts[2])
+	}
+	return list[:n], heard{numbers[0], numbers[2], numbers[1] == 1, texts[0], texts[1], field}, nil
+}
+
+// Frames calls hear with what each frame holds, and returns how many bytes made sense.
+func Frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64) {
+	for len(told) > 0 {
+		var head [3]int64
+		rest := told
+		for i := range head {
+			word, after, ok := bytes.Cut(rest, []byte(" "))
+			n, err := strconv.ParseInt(string(word), 10, 64)
+			if !ok || err != nil || n < 0 || n > largest {
+				return read
+			}
+			head[i], rest = n, after
+		}
+		if head[2] > int64(len(rest)) {
+			return read
+		}
+		hear(rest[:head[2]], head[0], InstantOf(head[1]))
+		rest = rest[head[2]:]
+		read += int64(len(told) - len(rest))
+		told = rest
+	}
+	return read
+}
+
+// Learning returns the limits with what was learned as the last. Its interval stands
+// in lessons, so that the limits stay as they are when it changes.
+func (e *EncodedLimits) Learning() *EncodedLimits {
+	learned := encodedLimit{limit: LearnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
+	usual := len(e.Limits) < mostUsual && (e.Usual || len(e.Limits) == 0)
+	return &EncodedLimits{Limits: append(slices.Clip(e.Limits), learned), logs: e.logs, Learned: true, Usual: usual}
+}
+
+// LearnedLimit returns the limit of an interval.
+func LearnedLimit(d time.Duration) throttle.Limit {
+	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1).Named(LearnedName)
+	return limit
+}

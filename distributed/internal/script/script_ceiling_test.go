@@ -1,0 +1,128 @@
+package script
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/store"
+)
+
+// A counting is callers of one lane whose departures the store counts.
+type counting struct {
+	*testing.T
+	bench  *bench
+	lane   string
+	seen   Echo
+	place  int64
+	limits *EncodedLimits
+}
+
+func newCounting(t *testing.T) *counting {
+	b := newBench(t)
+	return &counting{T: t, bench: b, lane: b.lane(), limits: new(EncodedLimits).Learning()}
+}
+
+// ask asks for so many permits at an instant after dawn, and returns how many are granted
+// within a millisecond.
+func (c *counting) ask(after time.Duration, count int, w store.Entry, p store.Pacing) int64 {
+	c.Helper()
+	p.Counted, p.TTL = true, time.Minute
+	lesson := NewUpdate(p)
+	lesson.Entry, lesson.Place = w, c.place
+	r := &Request{now: dawn + Micros(after), Tolerance: asTolerance, Horizon: time.Second, Bounded: true, Latest: time.Millisecond, Most: 100, Seen: c.seen, Limits: c.limits, Update: lesson}
+	if count > 0 {
+		r.Groups = []Group{{Count: count, Costs: []int64{1}}}
+	}
+	got := c.bench.call(c.lane, r)
+	c.seen, c.place = got.Seen, got.Learned.Field.To
+	return got.Count()
+}
+
+// A reading bounds departures from the first one on, in whatever order calls arrive. Departures
+// above it go one by one, each once all answers before it are known.
+func TestReadingsBoundDepartures(t *testing.T) {
+	type step struct {
+		after time.Duration
+		count int
+		entry store.Entry
+		pace  store.Pacing
+		want  int64
+	}
+	reading := func(ordinal, left, landed int64) store.Reading {
+		return store.Reading{Ordinal: ordinal, Left: left, Landed: landed}
+	}
+	for name, steps := range map[string][]step{
+		"no reading": {{count: 20, want: 20}, {count: 5, entry: store.Entry{Landed: 20}, want: 5}},
+		"36 had landed before number 40 left, and 4 are left": {
+			{count: 40, want: 40},
+			{count: 9, entry: store.Entry{Landed: 36, Reading: reading(40, 4, 36)}, want: 1},
+			{after: time.Millisecond, count: 9},
+			{after: 2 * time.Millisecond, count: 9, entry: store.Entry{Landed: 5}, want: 1},
+		},
+		"an answer is missing for a second": {
+			{count: 8, want: 8},
+			{entry: store.Entry{Landed: 7, Reading: reading(8, 0, 7)}},
+			{after: time.Millisecond, count: 1, entry: store.Entry{Landed: 1}, want: 1},
+			{after: time.Second, count: 1},
+			{after: 1001 * time.Millisecond, count: 1, want: 1},
+		},
+		"refused calls spend nothing": {
+			{count: 8, want: 8},
+			{count: 9, entry: store.Entry{Landed: 4, Reading: reading(8, 4, 3)}},
+			{count: 9, entry: store.Entry{Landed: 3, Refused: 3}, want: 3},
+		},
+		"an older departure says less": {
+			{count: 8, want: 8},
+			{entry: store.Entry{Reading: reading(8, 6, 3)}},
+			{entry: store.Entry{Reading: reading(7, 0, 3)}},
+			{count: 9, want: 2},
+		},
+		"all are in flight": {
+			{count: 8, want: 8},
+			{after: time.Millisecond, count: 1, entry: store.Entry{Landed: 1, Reading: reading(1, 2, 0)}},
+		},
+		"somebody else spends": {
+			{count: 8, want: 8},
+			{entry: store.Entry{Reading: reading(7, 20, 7)}},
+			{entry: store.Entry{Reading: reading(8, 3, 7)}},
+			{count: 9, want: 3},
+		},
+		"a reserve": {
+			{count: 8, want: 8},
+			{count: 9, entry: store.Entry{Landed: 8, Reading: reading(8, 6, 7)}, pace: store.Pacing{Reserve: 4}, want: 2},
+		},
+		"unbound": {
+			{count: 8, want: 8},
+			{count: 9, entry: store.Entry{Landed: 8, Reading: reading(8, 0, 7)}, pace: store.Pacing{Unbound: true}, want: 9},
+		},
+		"a process died with eight calls": {
+			{count: 16, want: 16},
+			{entry: store.Entry{Landed: 8, Reading: reading(16, 0, 8)}},
+			{after: 2100 * time.Millisecond},
+			{after: 2100 * time.Millisecond, count: 1, want: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounting(t)
+			for i, s := range steps {
+				if got := c.ask(s.after, s.count, s.entry, s.pace); got != s.want {
+					t.Fatalf("call %d is granted %d of %d, want %d", i, got, s.count, s.want)
+				}
+			}
+		})
+	}
+}
+
+// An answer whose fact nobody has applied yet holds the next single call: what holds for it
+// is still to be said.
+func TestASingleCallWaitsForThePlan(t *testing.T) {
+	c := newCounting(t)
+	c.ask(0, 8, store.Entry{}, store.Pacing{})
+	c.ask(0, 0, store.Entry{Landed: 7, Reading: store.Reading{Ordinal: 8, Landed: 7}}, store.Pacing{})
+	if got := c.ask(time.Millisecond, 1, store.Entry{Landed: 1, Data: []byte("fact")}, store.Pacing{}); got != 0 {
+		t.Errorf("with the fact %d are granted, want none", got)
+	}
+	if got := c.ask(2*time.Millisecond, 1, store.Entry{}, store.Pacing{}); got != 1 {
+		t.Errorf("once it is applied %d are granted, want 1", got)
+	}
+}

@@ -1,0 +1,267 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// The scripts, as a client of Redis runs them.
+var (
+	script      = redis.NewScript(scriptSource)
+	slotsScript = redis.NewScript(slotsSource)
+)
+
+// A bench runs the script on a server, and nothing else of this package.
+type bench struct {
+	testing.TB
+	client  *redis.Client
+	lanes   atomic.Int64
+	spelled bool // also usual calls are told in all words
+}
+
+// newBench starts a server.
+func newBench(tb testing.TB) *bench {
+	tb.Helper()
+	return newBenchAt(tb, redistest.Start(tb).Addr())
+}
+
+func newBenchAt(tb testing.TB, addr string) *bench {
+	b := &bench{TB: tb, client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})}
+	tb.Cleanup(func() { b.client.Close() })
+	return b
+}
+
+// persist has the server keep all lanes until the test ends. Their lives are in real
+// time, and a test that tells the instants itself may be slower than that.
+func (b *bench) persist() {
+	const all = "for _, key in ipairs(redis.call('keys', '*')) do redis.call('persist', key) end"
+	ctx, cancel := context.WithCancel(context.Background())
+	var persisting sync.WaitGroup
+	b.Cleanup(persisting.Wait)
+	b.Cleanup(cancel)
+	persisting.Go(func() {
+		for ctx.Err() == nil {
+			_ = b.client.Eval(ctx, all, nil).Err()
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	})
+}
+
+// lane returns the key of a lane that nobody has used.
+func (b *bench) lane() string { return LaneKey("test", fmt.Sprint(b.lanes.Add(1))) }
+
+// call runs the script once.
+func (b *bench) call(lane string, r *Request) Reply {
+	b.Helper()
+	r.spelled = r.spelled || b.spelled
+	v, err := script.Run(context.Background(), b.client, r.Keys(lane), r.Args(nil)...).Result()
+	if err != nil {
+		b.Errorf("the script: %v\nof %v", err, r.Args(nil))
+		return Reply{}
+	}
+	got, err := r.Decode(v)
+	if err != nil {
+		b.Errorf("%v\nof %v", err, r.Args(nil))
+		return Reply{Next: make([]int64, len(r.Limits.Limits)), Limits: make([]LimitReply, len(r.Limits.Limits))}
+	}
+	return got
+}
+
+// do sends a command.
+func (b *bench) do(args ...any) any {
+	b.Helper()
+	v, err := b.client.Do(context.Background(), args...).Result()
+	if err != nil && err != redis.Nil {
+		b.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+func mustEncode(tb testing.TB, limits ...throttle.Limit) *EncodedLimits {
+	tb.Helper()
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	encoded, err := EncodeLimits(resolved)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded
+}
+
+// A scripted is a limiter that asks the script for each decision: one caller,
+// who tells the instants, and to whom nothing is promised.
+type scripted struct {
+	bench     *bench
+	lane      string
+	limits    []throttle.Limit
+	encoded   *EncodedLimits
+	tolerance time.Duration
+	seen      Echo
+	period    int64
+	field     LaneField
+	epochs    map[throttle.Instant]int64 // under which permits were granted
+	last      Reply
+}
+
+// limiter makes one of a new lane.
+func (b *bench) limiter(limits ...throttle.Limit) throttle.Limiter {
+	s := &scripted{bench: b, lane: b.lane(), epochs: make(map[throttle.Instant]int64)}
+	if err := s.install(limits); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (s *scripted) install(limits []throttle.Limit) error {
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return err
+	}
+	encoded, err := EncodeLimits(resolved)
+	if err != nil {
+		return err
+	}
+	s.limits, s.encoded = resolved, encoded
+	s.tolerance = throttle.Tolerance(resolved...)
+	return nil
+}
+
+func wire(at throttle.Instant) int64   { return int64(at) / 1000 }
+func unwire(at int64) throttle.Instant { return throttle.Instant(at * 1000) }
+
+// call fills in what every request has, and takes in what every reply tells.
+func (s *scripted) call(now throttle.Instant, r Request) Reply {
+	r.now, r.Tolerance, r.Horizon = wire(now), s.tolerance, time.Second
+	r.Bounded, r.Limits, r.Seen, r.Period, r.Field = true, s.encoded, s.seen, s.period, s.field
+	got := s.bench.call(s.lane, &r)
+	if got.Healed || got.Lost || got.Differs {
+		s.bench.Errorf("the reply %+v tells of trouble", got)
+	}
+	s.seen, s.period, s.last = got.Seen, got.Period, got
+	if got.Field.Text != "" {
+		s.field = got.Field
+	}
+	return got
+}
+
+func (s *scripted) report(now throttle.Instant, p Report) { s.call(now, Request{Reports: []Report{p}}) }
+
+func (s *scripted) check(r throttle.Request) error {
+	for i, l := range s.limits {
+		if err := l.Check(int(Costs{&r, len(s.limits), false}.Of(i))); err != nil {
+			return err
+		}
+	}
+	if r.N < 0 {
+		return fmt.Errorf("%d permits are negative", r.N)
+	}
+	return s.encoded.Check(Costs{&r, len(s.limits), false})
+}
+
+func (s *scripted) group(now throttle.Instant, r throttle.Request) []Group {
+	age := time.Duration(0)
+	if r.Since != 0 {
+		age = max(now.Sub(r.Since), 0)
+	}
+	return []Group{{Count: 1, Age: age, Costs: Costs{&r, len(s.limits), false}.List()}}
+}
+
+func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	if err := s.check(r); err != nil {
+		return 0, err
+	}
+	got := s.call(now, Request{Groups: s.group(now, r)})
+	if len(got.Permits) == 0 {
+		return unwire(got.First), nil
+	}
+	at := unwire(got.Permits[0].At)
+	s.epochs[at] = got.Seen.Epoch
+	return at, nil
+}
+
+// Forecast asks for permits dated before now: none is granted.
+func (s *scripted) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	if s.check(r) != nil {
+		return throttle.Forecast{At: throttle.Never}
+	}
+	return throttle.Forecast{At: unwire(s.call(now, Request{Latest: -time.Microsecond, Groups: s.group(now, r)}).First)}
+}
+
+func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
+	kind := ReportRefund
+	if at < now.Add(-s.tolerance) {
+		kind = ReportStale
+	}
+	if s.check(r) == nil {
+		s.report(now, Report{Kind: kind, At: wire(at), Epoch: s.epochs[at], Costs: Costs{&r, len(s.limits), false}.List()})
+	}
+}
+
+func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
+	switch {
+	case f.Resumed:
+		s.report(now, Report{Kind: ReportResume})
+	case f.Until > 0:
+		s.report(now, Report{Kind: ReportPause, Span: wire(f.Until) - wire(now)})
+	}
+}
+
+func (s *scripted) Settle(now, at throttle.Instant, r, actual throttle.Request) {
+	n := len(s.limits)
+	s.report(now, Report{Kind: ReportSettle, At: wire(at), Costs: Costs{&r, n, false}.List(), Actual: Costs{&actual, n, false}.List()})
+}
+
+func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	if s.seen == (Echo{}) {
+		s.call(now, Request{}) // the store knows nothing of limits that nobody claimed
+	}
+	old := s.limits
+	if err := s.install(limits); err != nil {
+		return err
+	}
+	heirs := make([]string, len(s.limits))
+	for i, j := range throttle.Inherit(old, s.limits) {
+		if j >= 0 {
+			heirs[i] = old[j].Name
+		}
+	}
+	s.report(now, Report{Kind: ReportTune, force: true, Heirs: heirs})
+	return nil
+}
+
+func (s *scripted) Tolerance() time.Duration { return s.tolerance }
+
+func (s *scripted) State(now throttle.Instant) throttle.State {
+	got := s.call(now, Request{State: true})
+	st := throttle.State{
+		Paused: max(unwire(got.Paused).Sub(now), 0), Whole: got.Paused == 0,
+		Limits: make([]throttle.LimitState, len(s.limits)),
+	}
+	for i, l := range s.limits {
+		told := got.Limits[i]
+		st.Whole = st.Whole && told.whole
+		one := throttle.LimitState{Limit: l, Next: max(unwire(got.Next[i]).Sub(now), 0)}
+		if told.den > 0 {
+			owed := (float64(told.owedMicros)*float64(told.den) + float64(told.owedFrac)) / float64(told.unit)
+			one.Headroom, one.Utilization = float64(told.Burst)-owed, owed/float64(told.Burst)
+		} else {
+			one.Headroom, one.Utilization = float64(told.Hand), float64(told.Used)/float64(l.Permits)
+		}
+		st.Limits[i] = one
+	}
+	return st
+}
