@@ -57,7 +57,9 @@ func TestImportsGoOneWay(t *testing.T) {
 		module + "/headers":                     {},
 		module + "/backoff":                     {"headers"},
 		module + "/shaping":                     {"throttle", "internal/readable", "internal/store"},
-		module + "/distributed":                 {"throttle", "internal/store", "distributed/internal/conn", "distributed/internal/script"},
+		module + "/distributed":                 {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script", "distributed/internal/slots"},
+		module + "/distributed/internal/slots":  {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script"},
+		module + "/distributed/internal/call":   {"throttle", "internal/store", "distributed/internal/conn", "distributed/internal/script"},
 		module + "/distributed/internal/conn":   {},
 		module + "/distributed/internal/script": {"throttle", "internal/store"},
 		module + "/internal/readable":           {},
@@ -119,6 +121,7 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 		"/backoff":                     {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
 		"/headers":                     {"github.com/dunglas/httpsfv"},
 		"/distributed":                 {"github.com/redis/go-redis/v9"},
+		"/distributed/internal/call":   {"github.com/redis/go-redis/v9"},
 		"/distributed/internal/conn":   {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
 		"/distributed/internal/script": {"github.com/redis/go-redis/v9"}, // its tests
 		"/internal/redispipe":          {"github.com/redis/go-redis/v9"},
@@ -168,6 +171,13 @@ func TestTestFilesAreNamedForTheirSources(t *testing.T) {
 		sources := slices.Concat(p.GoFiles, p.IgnoredGoFiles)
 		if strings.HasPrefix(p.ImportPath, acceptance) { // a folder of tests of the root
 			sources = root.GoFiles
+		}
+		if p.ImportPath == fleets { // its tests go through its rooms
+			for _, room := range all {
+				if strings.HasPrefix(room.ImportPath, fleets+"/internal/") {
+					sources = append(sources, room.GoFiles...)
+				}
+			}
 		}
 		for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 			name := strings.TrimSuffix(file, "_test.go")

@@ -32,7 +32,7 @@ func BenchmarkSharedDecision(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	store.link.client.Redis.AddHook(&answering{})
+	store.hub.Link.Client.Redis.AddHook(&answering{})
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := queue.Wait(ctx); err != nil {

@@ -18,7 +18,7 @@ func (l *limiter) Call() {
 			l.abandon()
 		}
 	}()
-	began, deadline, done := l.depart(l)
+	began, deadline, done := l.Depart(l)
 	if done == nil {
 		finished = true
 		l.land(func() { l.outlast("open") }, l.logShare)
@@ -33,29 +33,29 @@ func (l *limiter) Call() {
 	req := l.prepare(update)
 	f := &l.flight
 	f.words = req.Args(conn.Command(f.words[:0], f.keys))
-	v, o := l.run(script.Decide, f.words, began, deadline)
+	v, o := l.Run(script.Decide, f.words, began, deadline)
 	var got script.Reply
 	var senseless error
-	if o.err == nil {
+	if o.Err == nil {
 		got, senseless = req.Decode(v)
 	}
-	l.ended(&o, senseless, f.purpose, done)
+	l.Ended(&o, senseless, f.purpose, done)
 	finished = true
 	var events []store.Event
 	l.land(func() {
 		l.stats.Calls++
-		if o.err == nil {
-			events = l.receive(req, got, o.took, o.read)
+		if o.Err == nil {
+			events = l.receive(req, got, o.Took, o.Read)
 			return
 		}
-		l.missed(req, o.cause)
-		if l.failed(&o) {
-			l.outlast(o.cause)
+		l.missed(req, o.Cause)
+		if l.Failed(&o) {
+			l.outlast(o.Cause)
 		}
 	}, func() {
 		l.strayed(events)
 		switch {
-		case o.err != nil:
+		case o.Err != nil:
 			l.logShare()
 		case update != nil:
 			l.heed(&got)
@@ -92,9 +92,9 @@ func (l *limiter) missed(req *script.Request, cause string) {
 
 // prepare makes the request of a call that leaves now.
 func (l *limiter) prepare(lesson *script.Update) *script.Request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now, set, f := l.clock.now(), &l.store.set, &l.flight
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	now, set, f := l.clock.Now(), &l.Hub.Set, &l.flight
 	f.lined = false
 	if f.limits != l.encoded {
 		f.groups = nil // they were replaced before it left
@@ -102,17 +102,17 @@ func (l *limiter) prepare(lesson *script.Update) *script.Request {
 	req := &f.request
 	req.Limits, req.Groups, req.Update = l.encoded, f.groups, lesson
 	// Credit for time in line must not be void when it arrives.
-	req.Tolerance = max(l.tolerance/2-l.trip.usual(), 0)
-	req.Horizon, req.Bounded = max(set.horizon, l.trip.lead()), true
+	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
+	req.Horizon, req.Bounded = max(set.Horizon, l.Trip.Lead()), true
 	req.Seen, req.Period, req.Alive, req.State = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
 	req.Field = l.known.field
-	req.Channel, req.Lane = l.store.channel, l.lane
+	req.Channel, req.Lane = l.Hub.Channel, l.Lane
 	req.Reports = l.reports.encode(now, req.Reports[:0])
 	if l.outage.owes() {
 		req.Reports = append(req.Reports, script.Report{Kind: script.ReportLocal, Costs: slices.Clone(l.outage.spent)})
 	}
 	if f.keys = l.keys; l.reports.tell(script.ReportTune) {
-		f.keys = boxed(req.Keys(l.key))
+		f.keys = boxed(req.Keys(l.Key))
 	}
 	f.purpose = l.operation()
 	f.leave(l.reports, l.outage.spent, l.voided)
@@ -130,9 +130,9 @@ func (l *limiter) land(take, heed func()) {
 
 // take takes in what came of a call.
 func (l *limiter) take(in func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.landed()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.Landed()
 	in()
 }
 
@@ -140,10 +140,10 @@ func (l *limiter) take(in func()) {
 // workers in a loop do, and stand in line for it then: without that two halves of them
 // would take turns, with twice the calls. Nobody is held up by it who made the call itself.
 func (l *limiter) release(wakes bool) {
-	l.mu.Lock()
-	now := l.clock.now()
-	wake, yields := l.wake, wakes && l.demand.peak > 1 && !l.flight.lent && now >= l.demand.crowded
-	l.mu.Unlock()
+	l.Mu.Lock()
+	now := l.clock.Now()
+	wake, yields := l.Wake, wakes && l.demand.peak > 1 && !l.flight.lent && now >= l.demand.crowded
+	l.Mu.Unlock()
 	if !yields || wake == nil {
 		return
 	}
@@ -151,9 +151,9 @@ func (l *limiter) release(wakes bool) {
 	left := time.Now()
 	runtime.Gosched()
 	if took := time.Since(left); took > shortYield {
-		l.mu.Lock()
+		l.Mu.Lock()
 		l.demand.crowded = now.Add(yieldsOneIn * took)
-		l.mu.Unlock()
+		l.Mu.Unlock()
 	}
 }
 
@@ -167,25 +167,25 @@ const (
 // finish has no call be in progress any more, and does what had to wait for that.
 func (l *limiter) finish(wakes bool) {
 	l.release(wakes)
-	l.mu.Lock()
-	l.underway = false
-	if l.lost && !l.closed {
+	l.Mu.Lock()
+	l.Underway = false
+	if l.Lost && !l.Closed {
 		l.askLater()
 	}
 	if !l.demand.waiting {
-		l.keep(l.clock.now()) // those it was for may have gone
+		l.keep(l.clock.Now()) // those it was for may have gone
 	}
-	wake, done := l.wake, l.closed && !l.sayGoodbye()
-	l.mu.Unlock()
+	wake, done := l.Wake, l.Closed && !l.sayGoodbye()
+	l.Mu.Unlock()
 	if done {
-		l.store.detach(l)
+		l.Hub.Detach(l.Lane, l)
 	}
 	if wake != nil && wakes {
 		wake()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if (len(l.reports) > 0 || l.hurries()) && !l.lost && !l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if (len(l.reports) > 0 || l.hurries()) && !l.Lost && !l.Closed {
 		l.start(nil)
 	}
 }

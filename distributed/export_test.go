@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -18,29 +19,29 @@ import (
 // was granted here instead, under the policy for a loss.
 func Promised(of throttle.Limiter, charged throttle.Instant) (at throttle.Instant, local bool) {
 	l := of.(*limiter)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if isLocal(charged) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if call.IsLocal(charged) {
 		return charged, true
 	}
-	micros, _ := l.clock.there(charged)
+	micros, _ := l.clock.There(charged)
 	return script.InstantOf(micros), false
 }
 
 // Reports returns how many reports wait to be told.
 func Reports(of throttle.Limiter) int {
 	l := of.(*limiter)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	return len(l.reports) + len(l.flight.reports)
 }
 
 // Dawdle has each script of the store that fails take so much longer, as in a process that
 // is late to run.
 func Dawdle(s *Store, by time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.link.client.Redis.AddHook(dawdling{by: by})
+	s.hub.Mu.Lock()
+	defer s.hub.Mu.Unlock()
+	s.hub.Link.Client.Redis.AddHook(dawdling{by: by})
 }
 
 type dawdling struct {
@@ -70,9 +71,9 @@ func (passing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // Skew has the clock of Redis differ for all calls of the store: the script is told
 // the instant, as tests may.
 func Skew(s *Store, by *atomic.Int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.link.client.Redis.AddHook(skewed{by: by})
+	s.hub.Mu.Lock()
+	defer s.hub.Mu.Unlock()
+	s.hub.Link.Client.Redis.AddHook(skewed{by: by})
 }
 
 // A skewed hook fills in the instant: the first argument of the script, or of a usual
@@ -100,8 +101,8 @@ func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // InHand returns how many permits are in hand.
 func InHand(of throttle.Limiter) int {
 	l := of.(*limiter)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	return l.hand.count()
 }
 
@@ -109,25 +110,25 @@ func InHand(of throttle.Limiter) int {
 // that may still be spent.
 func Alone(of throttle.Limiter) bool {
 	l := of.(*limiter)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	last := len(l.hand) - 1
-	spent := last < 0 || l.hand[last].at < l.clock.now().Add(-l.tolerance)
-	return l.lost && l.cause != "slow" && spent
+	spent := last < 0 || l.hand[last].at < l.clock.Now().Add(-l.tolerance)
+	return l.Lost && l.Cause != "slow" && spent
 }
 
 // SetPrefetch sets Store.Prefetch of a store that has limiters.
-func SetPrefetch(s *Store, d time.Duration) { s.set.prefetch = d }
+func SetPrefetch(s *Store, d time.Duration) { s.hub.Set.Prefetch = d }
 
 // SetLayout has a store write another layout, as another version may.
 func SetLayout(s *Store, layout string) {
-	s.layout, s.channel = layout, "weir:"+layout+":news:"+script.Escape(s.namespace)
+	s.hub.Layout, s.hub.Channel = layout, "weir:"+layout+":news:"+script.Escape(s.hub.Namespace)
 }
 
 // Crowd has a limiter believe that the process has too much to do.
 func Crowd(of throttle.Limiter) {
 	l := of.(*limiter)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	l.demand.crowded = throttle.Never
 }

@@ -17,22 +17,22 @@ const atHand = 256
 // Fetch implements [throttle.Remote]. It calls for more permits once those in hand
 // are about to run out.
 func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	l.ask(now, n, line)
 }
 
 // Lend implements [store.Lender]. If others stood in line since the last run, they may
 // be back in a moment: nothing is lent then.
 func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	longest := l.trip.deadline(&l.store.set)
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	longest := l.Trip.Deadline(&l.Hub.Set)
 	l.flight.lends = l.demand.peak <= 1 && l.near() && longest <= longestLoan && now.Add(longest) < until
-	idle := !l.underway
+	idle := !l.Underway
 	l.ask(now, 1, line)
 	l.flight.lends = false
-	if idle && l.underway && l.flight.lent {
+	if idle && l.Underway && l.flight.lent {
 		call = l.borrow
 	}
 	return call
@@ -45,16 +45,16 @@ const longestLoan = 100 * time.Millisecond
 // near reports whether the next answer is expected within a millisecond: nothing is
 // lost, nothing dials, and the store is not far away.
 func (l *limiter) near() bool {
-	return l.met && !l.lost && l.link.client.Own && l.trip.usual() < time.Millisecond
+	return l.Met && !l.Lost && l.Link.Client.Own && l.Trip.Usual() < time.Millisecond
 }
 
 // borrowed runs the call that was lent, on the goroutine of the caller it is for.
-func (l *limiter) borrowed() { l.node.Run(l) }
+func (l *limiter) borrowed() { l.Node.Run(l) }
 
 // ask is told of the n requests in line, and calls for them.
 func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	if n > 0 && !l.underway { // most callers come while it is
-		l.clock.anchor(now)
+	if n > 0 && !l.Underway { // most callers come while it is
+		l.clock.Anchor(now)
 	}
 	l.demand.others = n > 1
 	if l.demand.waiting = n > 0; !l.demand.waiting {
@@ -67,10 +67,10 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	// counts as long as it was at its longest since the last run.
 	l.demand.peak = max(l.demand.peak, n)
 	switch {
-	case l.closed || l.lost:
-	case l.underway:
-		if l.flight.lined && l.wait == nil { // nobody waited when it came in line
-			l.waitAtMost(l, l.trip.deadline(&l.store.set))
+	case l.Closed || l.Lost:
+	case l.Underway:
+		if l.flight.lined && l.Wait == nil { // nobody waited when it came in line
+			l.WaitAtMost(l, l.Trip.Deadline(&l.Hub.Set))
 		}
 	case len(l.limits) == 0:
 		if l.unborn() {
@@ -177,7 +177,7 @@ func (l *limiter) covered(now throttle.Instant, n int, c script.Costs) throttle.
 	if l.hand.own(c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
-	due := l.hand[len(l.hand)-1].at.Add(-l.trip.lead())
+	due := l.hand[len(l.hand)-1].at.Add(-l.Trip.Lead())
 	if l.hand.after(now.Add(askAgain)) {
 		due = min(due, l.known.at.Add(askAgain))
 	}
@@ -209,7 +209,7 @@ func (f *flight) appendGroup(groups []script.Group, c script.Costs, age time.Dur
 // allotment returns how many permits of the costs the rates earn within the horizon
 // for each replica alive.
 func (l *limiter) allotment(costs []int64) float64 {
-	horizon, least := max(l.store.set.horizon, l.trip.lead()).Seconds(), math.Inf(1)
+	horizon, least := max(l.Hub.Set.Horizon, l.Trip.Lead()).Seconds(), math.Inf(1)
 	for i, rate := range l.rates {
 		if costs[i] > 0 {
 			least = min(least, rate*horizon/float64(max(l.known.alive, 1))/float64(costs[i]))
@@ -233,7 +233,7 @@ func turn(allotment float64, n int) int {
 // wakeAt has a timer wake the queue after a time, so that it asks again.
 func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
 	if *t == nil {
-		*t = time.AfterFunc(d, l.wakeQueue)
+		*t = time.AfterFunc(d, l.WakeQueue)
 	} else {
 		(*t).Reset(d)
 	}
@@ -242,18 +242,18 @@ func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
 // start begins a call in the background that asks for the groups and sends the reports,
 // once there is a connection for it. It reports whether a call is in progress, be it that or another.
 func (l *limiter) start(groups []script.Group) bool {
-	if l.underway {
+	if l.Underway {
 		return true
 	}
 	f := &l.flight
 	f.begin(l.encoded, groups)
-	if f.lends && !l.closed && l.node.Lend() {
-		l.underway, f.lent = true, true
+	if f.lends && !l.Closed && l.Node.Lend() {
+		l.Underway, f.lent = true, true
 		return true
 	}
-	lined, ok := l.caller.start(l)
+	lined, ok := l.Start(l)
 	if f.lined = lined; lined && l.demand.waiting {
-		l.waitAtMost(l, l.trip.deadline(&l.store.set))
+		l.WaitAtMost(l, l.Trip.Deadline(&l.Hub.Set))
 	}
 	return ok
 }
@@ -303,7 +303,7 @@ func (l *limiter) returnFar(now throttle.Instant) (asks bool) {
 func (l *limiter) paced(now throttle.Instant) throttle.Instant {
 	pace := &l.learning.pace
 	turns := min(float64(l.known.alive+1)*pace.Interval.Seconds(), mostReach.Seconds())
-	return max(l.clock.here(int64(pace.NotBefore)/1000), now.Add(time.Duration(turns*float64(time.Second))))
+	return max(l.clock.Here(int64(pace.NotBefore)/1000), now.Add(time.Duration(turns*float64(time.Second))))
 }
 
 // reach returns how far ahead a permit for the groups may be dated. A window is
@@ -312,7 +312,7 @@ func (l *limiter) paced(now throttle.Instant) throttle.Instant {
 // bucket gives back whatever was promised, so that each replica alive may hold one
 // permit of it, however far, and they take turns.
 func (l *limiter) reach(groups []script.Group) time.Duration {
-	reach := max(askAgain, l.store.set.horizon+2*l.trip.lead())
+	reach := max(askAgain, l.Hub.Set.Horizon+2*l.Trip.Lead())
 	for i := range groups {
 		for k, rate := range l.rates {
 			if !l.counting(k) {
@@ -331,6 +331,6 @@ const mostReach = 30 * 24 * time.Hour
 // once the first permit is near, or after askAgain, for that permit may be nearer
 // than the store told.
 func (l *limiter) refrain(now throttle.Instant, first int64) {
-	near := l.clock.here(first).Add(-l.trip.lead())
-	l.demand.again = min(max(near, now.Add(l.trip.lead())), now.Add(askAgain))
+	near := l.clock.Here(first).Add(-l.Trip.Lead())
+	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
 }

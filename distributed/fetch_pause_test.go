@@ -33,7 +33,7 @@ func TestWhoRejectsAllAsksWhetherThePauseHolds(t *testing.T) {
 		}
 		queues[0].Pause(10 * time.Minute)
 		time.Sleep(2 * time.Second)
-		limiters[1].link.stop()
+		limiters[1].Link.Stop()
 		time.Sleep(10 * time.Millisecond)
 		queues[0].Reconcile(throttle.Fact{Resumed: true})
 		resumed, calls := time.Now(), server.Calls()

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
@@ -68,7 +69,7 @@ func (f *flight) failed(executed bool) reports {
 //	asked:    2 of cost 1, 1 of cost 5
 //	replied:  3 at 10:00:00.100
 //	granted:  2 of cost 1 and 1 of cost 5, both at 10:00:00.100
-func (f *flight) granted(got script.Reply, c *clock) []permit {
+func (f *flight) granted(got script.Reply, c *call.Clock) []permit {
 	out := f.permits[:0]
 	req, g, left, ordinal := &f.request, 0, 0, got.Learned.First
 	for _, p := range got.Permits {
@@ -82,7 +83,7 @@ func (f *flight) granted(got script.Reply, c *clock) []permit {
 				g++
 			}
 			n := min(count, left)
-			granted := permit{at: c.here(p.At), count: n, costs: req.Groups[g-1].Costs, of: got.Seen.Generation, ahead: f.ahead}
+			granted := permit{at: c.Here(p.At), count: n, costs: req.Groups[g-1].Costs, of: got.Seen.Generation, ahead: f.ahead}
 			if req.Update != nil {
 				granted.first = ordinal + 1
 				ordinal += int64(n)

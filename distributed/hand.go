@@ -3,6 +3,7 @@ package distributed
 import (
 	"slices"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -85,10 +86,10 @@ func (h *hand) take(i int) permit {
 
 // redate dates what is in hand by the difference of the clocks in force. It was
 // dated later than what comes now: both together would depart at more than the rate.
-func (h hand) redate(c *clock) {
+func (h hand) redate(c *call.Clock) {
 	for i := range h {
-		if micros, ok := c.there(h[i].at); ok {
-			h[i].at = c.here(micros)
+		if micros, ok := c.There(h[i].at); ok {
+			h[i].at = c.Here(micros)
 		}
 	}
 }

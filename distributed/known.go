@@ -3,6 +3,7 @@ package distributed
 import (
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -64,10 +65,10 @@ func (k *known) voids(seen script.Echo) bool {
 }
 
 // enter takes in the epoch of a reply.
-func (k *known) enter(seen script.Echo, c *clock) {
+func (k *known) enter(seen script.Echo, c *call.Clock) {
 	switch {
 	case seen.Generation != k.seen.Generation:
-		k.begun = c.now()
+		k.begun = c.Now()
 	case seen.Epoch < k.seen.Epoch:
 		return
 	}
@@ -81,23 +82,23 @@ func (k *known) resumed(got *script.Reply) bool {
 }
 
 // limits takes in what a reply read at an instant tells of each limit.
-func (k *known) limits(got *script.Reply, asked bool, c *clock, read throttle.Instant) {
+func (k *known) limits(got *script.Reply, asked bool, c *call.Clock, read throttle.Instant) {
 	k.at = read
 	for i, next := range got.Next {
 		k.next[i] = 0
 		if next > got.Now {
-			k.next[i] = c.here(next)
+			k.next[i] = c.Here(next)
 		}
 	}
 	if asked {
-		k.states, k.statesAt = got.Limits, c.here(got.Now)
+		k.states, k.statesAt = got.Limits, c.Here(got.Now)
 	}
 }
 
 // replicas returns the number by which an outage divides: the larger of the count that Redis
 // returned lately and the configured one, because quiet replicas are not counted.
-func (k *known) replicas(set *settings) int {
-	if n := max(k.most, set.replicas); n > 0 {
+func (k *known) replicas(set *call.Settings) int {
+	if n := max(k.most, set.Replicas); n > 0 {
 		return n
 	}
 	return DefaultReplicas

@@ -50,28 +50,28 @@ var _ store.Replicator = (*limiter)(nil)
 
 // Replicate implements [store.Replicator].
 func (l *limiter) Replicate(learner store.Learner) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	l.learning = &learning{learner: learner}
 }
 
 // Flush implements [store.Replicator].
 func (l *limiter) Flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.learning == nil || l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.learning == nil || l.Closed {
 		return
 	}
 	l.learning.hurry = true
-	if !l.lost {
+	if !l.Lost {
 		l.start(nil)
 	}
 }
 
 // Ordinal implements [store.Replicator].
 func (l *limiter) Ordinal() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if l.learning == nil {
 		return 0
 	}
@@ -79,7 +79,7 @@ func (l *limiter) Ordinal() int64 {
 }
 
 // unborn reports whether the store has not yet told what others have learned.
-func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.lost }
+func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.Lost }
 
 // lapse takes in that departures will not take place. Who goes alone is waited for.
 func (s *learning) lapse(p permit) {
@@ -110,26 +110,26 @@ func (s *learning) missed(executed bool) {
 func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
 
 func (l *limiter) view() store.FleetState {
-	ahead := -time.Duration(l.clock.inForce())
+	ahead := -time.Duration(l.clock.InForce())
 	return store.FleetState{
-		Now: l.clock.now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: script.InstantOf(l.known.seen.Furthest),
+		Now: l.clock.Now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: script.InstantOf(l.known.seen.Furthest),
 		Replicas:  max(l.known.alive, 1), // no guess: it would multiply the calls in flight
-		RoundTrip: l.trip.usual(),
+		RoundTrip: l.Trip.Usual(),
 	}
 }
 
 // confer returns what a call that leaves now tells; nil if the lane learns nothing.
 // No lock is held.
 func (l *limiter) confer() *script.Update {
-	l.mu.Lock()
+	l.Mu.Lock()
 	s := l.learning
 	if s == nil {
-		l.mu.Unlock()
+		l.Mu.Unlock()
 		return nil
 	}
 	v, wanted := l.view(), s.wanted || s.place-s.field.From > script.Condense
 	v.Canceled, s.lapsed, s.hurry = s.lapsed, nil, false
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	w := s.learner.Propose(v)
 	t := script.NewUpdate(s.learner.Pacing(v))
 	for _, lapsed := range v.Canceled {
@@ -138,8 +138,8 @@ func (l *limiter) confer() *script.Update {
 	if wanted && s.place > 0 {
 		t.Snapshot = s.learner.Snapshot()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if len(s.word.Data)+len(w.Data) <= mostTold {
 		s.word.Data = append(s.word.Data, w.Data...)
 	}
@@ -157,7 +157,7 @@ func (l *limiter) confer() *script.Update {
 
 // heed has the learner take in a reply. No lock is held.
 func (l *limiter) heed(got *script.Reply) {
-	l.mu.Lock()
+	l.Mu.Lock()
 	s, h := l.learning, &got.Learned
 	place := s.place
 	s.field = h.Field
@@ -167,7 +167,7 @@ func (l *limiter) heed(got *script.Reply) {
 	s.word = store.Entry{Data: s.word.Data, Revoke: s.word.Revoke && len(s.word.Data) > 0}
 	s.revokes = false
 	s.wanted = h.Field.To < place
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	words := 0 // of others
 	if h.Took {
 		words--
@@ -184,7 +184,7 @@ func (l *limiter) heed(got *script.Reply) {
 			s.learner.Apply(told, ordinal, at)
 		})
 	}
-	l.mu.Lock()
+	l.Mu.Lock()
 	if s.lively = max(s.lively-1, 0); words > 0 {
 		s.lively = lively
 	}
@@ -192,11 +192,11 @@ func (l *limiter) heed(got *script.Reply) {
 	s.hurry = s.hurry || s.wanted
 	s.ordinal, s.landed = max(s.ordinal, h.First+got.Count()), max(s.landed, h.Landed)
 	v := l.view()
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	p := s.learner.Pacing(v)
-	l.mu.Lock()
+	l.Mu.Lock()
 	l.obey(p)
-	l.mu.Unlock()
+	l.Mu.Unlock()
 }
 
 // obey puts a pace in force here.
@@ -217,7 +217,7 @@ func (l *limiter) obey(p store.Pacing) {
 	}
 	if p.Interval != old.Interval {
 		l.repace(p.Interval)
-		if l.outage.stale = true; l.lost {
+		if l.outage.stale = true; l.Lost {
 			l.enforce()
 		}
 	}

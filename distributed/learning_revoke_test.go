@@ -139,7 +139,7 @@ func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		all[1].limiter.link.stop() // it hears no news any more
+		all[1].limiter.Link.Stop() // it hears no news any more
 		for i := 0; InHand(all[1].limiter) < 4; i++ {
 			if time.Sleep(time.Millisecond); i == 1000 {
 				t.Fatal("no run of four in a second")

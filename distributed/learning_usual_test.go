@@ -33,7 +33,7 @@ func TestWhoLearnsCallsInFewWords(t *testing.T) {
 			all := newClass(t)
 			other, s := all.seat(c.pace, c.limits...), all.seat(c.pace, c.limits...)
 			var words wordCount
-			s.limiter.link.client.Redis.AddHook(&words)
+			s.limiter.Link.Client.Redis.AddHook(&words)
 			const calls, told = 200, 5
 			for i := range calls {
 				if i%(calls/told) == 0 {

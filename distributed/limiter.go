@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
@@ -23,10 +24,10 @@ import (
 // settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
 type limiter struct {
 	name string // of the lane, as it was given
-	caller
+	call.Caller
 	limitSet
 
-	clock    clock
+	clock    call.Clock
 	hand     hand
 	demand   demand
 	known    known
@@ -52,8 +53,8 @@ var (
 	_ store.Lender     = (*limiter)(nil)
 )
 
-func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error) {
-	l := &limiter{name: name, caller: caller{store: s, lane: script.Escape(name), key: script.KeyOf(s.layout, s.namespace, name)}}
+func newLimiter(h *call.Hub, name string, limits []throttle.Limit) (*limiter, error) {
+	l := &limiter{name: name, Caller: call.Caller{Hub: h, Lane: script.Escape(name), Key: script.KeyOf(h.Layout, h.Namespace, name)}}
 	l.borrow, l.look = l.borrowed, l.looked
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
@@ -63,7 +64,7 @@ func newLimiter(s *Store, name string, limits []throttle.Limit) (*limiter, error
 
 // install puts limits in force here. If the error is not nil nothing has changed.
 func (l *limiter) install(limits []throttle.Limit) error {
-	set, err := newLimitSet(l.key, limits)
+	set, err := newLimitSet(l.Key, limits)
 	if err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func (l *limiter) replaced() {
 
 // Take implements [throttle.Limiter].
 func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if err := l.check(&r); err != nil {
 		return 0, err
 	}
@@ -112,7 +113,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 		return l.spend(now, i, c), nil
 	}
 	next := l.hand.next(now) // then its caller may go, if this one may not
-	if l.lost && (l.store.set.onLoss != FailClosed || l.hand.find(c) < 0) {
+	if l.Lost && (!l.Hub.Set.FailClosed || l.hand.find(c) < 0) {
 		at, err := l.takeLocal(now, r)
 		return min(at, next), err
 	}
@@ -129,8 +130,8 @@ const mostLooked = 1024
 // if its head has no permit of its own that is due: urgent callers may have come since
 // permits for the others were fetched.
 func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	due := 0
 	for due < len(l.hand) && l.hand[due].at <= now {
 		due++
@@ -164,7 +165,7 @@ func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 // is, the store has it back.
 func (l *limiter) spend(now throttle.Instant, i int, c script.Costs) throttle.Instant {
 	p := l.hand.take(i)
-	if l.store.set.prefetch > 0 {
+	if l.Hub.Set.Prefetch > 0 {
 		l.demand.pace.saw(now, p.costs)
 		l.prefetch(now)
 	}
@@ -185,8 +186,8 @@ func (l *limiter) spend(now throttle.Instant, i int, c script.Costs) throttle.In
 
 // check returns an error for a request that is refused for good.
 func (l *limiter) check(r *throttle.Request) error {
-	if l.closed {
-		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
+	if l.Closed {
+		return fmt.Errorf("distributed: lane %q: %w", l.name, call.ErrClosed)
 	}
 	return l.limitSet.check(r)
 }
@@ -206,7 +207,7 @@ func (l *limiter) discard(permits []permit) {
 		l.learning.lapse(p)
 		l.credit(p)
 	}
-	if l.hurries() && !l.lost && !l.closed {
+	if l.hurries() && !l.Lost && !l.Closed {
 		l.start(nil)
 	}
 }
@@ -215,13 +216,13 @@ func (l *limiter) discard(permits []permit) {
 // askAgain. Before that and after it nothing is certain: a caller is then not
 // refused, but has the store asked.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if l.check(&r) != nil {
 		return throttle.Forecast{At: throttle.Never}
 	}
 	if now < l.paused {
-		if !l.lost && now.Sub(l.known.at) >= askOfPauses {
+		if !l.Lost && now.Sub(l.known.at) >= askOfPauses {
 			l.start(nil) // who has no time for the pause does not stand in line and ask
 		}
 		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
@@ -234,7 +235,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	if i >= 0 && l.hand[i].at <= now {
 		return throttle.Forecast{At: now}
 	}
-	if l.lost {
+	if l.Lost {
 		return l.outage.forecast(now, r)
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
@@ -254,13 +255,13 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 
 // Refund implements [throttle.Limiter]. The permit is in hand again, with its instant.
 func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	c := l.costs(&r)
-	if c.Nothing() || at > now || l.closed || l.check(&r) != nil {
+	if c.Nothing() || at > now || l.Closed || l.check(&r) != nil {
 		return
 	}
-	if isLocal(at) {
+	if call.IsLocal(at) {
 		l.outage.refund(now, at, r, c)
 		return
 	}
@@ -277,27 +278,27 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 
 // Settle implements [throttle.Limiter]. The store learns of it with a later call.
 func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.clock.anchor(now)
-	if len(l.limits) == 0 || l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.clock.Anchor(now)
+	if len(l.limits) == 0 || l.Closed {
 		return
 	}
 	estimated, real := l.costs(&r), l.costs(&actual)
-	if l.lost && l.outage.local != nil {
+	if l.Lost && l.outage.local != nil {
 		l.outage.local.Settle(now, at, r, actual)
 	}
-	then, _ := l.clock.there(at) // zero: too long ago to give anything back
+	then, _ := l.clock.There(at) // zero: too long ago to give anything back
 	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: then, Costs: l.encoded.Clamp(estimated.List()), Actual: l.encoded.Clamp(real.List())}})
 }
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and
 // elsewhere when the news has come.
 func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.clock.anchor(now)
-	if l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.clock.Anchor(now)
+	if l.Closed {
 		return
 	}
 	l.outage.reconcile(now, f)
@@ -334,12 +335,12 @@ func (l *limiter) pausing() bool {
 // another replica claims hold once nobody has claimed the stricter ones for
 // five seconds.
 func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("distributed: lane %q: %w", l.name, ErrClosed)
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Closed {
+		return fmt.Errorf("distributed: lane %q: %w", l.name, call.ErrClosed)
 	}
-	l.clock.anchor(now)
+	l.clock.Anchor(now)
 	old := l.configured()
 	if err := l.install(limits); err != nil {
 		return err
@@ -357,28 +358,28 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 
 // Tolerance implements [throttle.Limiter].
 func (l *limiter) Tolerance() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	return l.tolerance
 }
 
 // Close gives back what is in hand. It does not wait for the call that does.
 func (l *limiter) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Closed {
 		return nil
 	}
 	l.surrender()
-	l.closed, l.wake = true, nil
-	l.node.Forget(l)
+	l.Closed, l.Wake = true, nil
+	l.Node.Forget(l)
 	for _, t := range []*time.Timer{l.ahead, l.quiet, l.outage.probe, l.linger} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	if !l.underway && !l.sayGoodbye() {
-		l.store.detach(l)
+	if !l.Underway && !l.sayGoodbye() {
+		l.Hub.Detach(l.Lane, l)
 	}
 	return nil
 }
@@ -386,5 +387,5 @@ func (l *limiter) Close() error {
 // sayGoodbye begins a call for what a closed limiter still has to tell, and reports
 // whether there is one.
 func (l *limiter) sayGoodbye() bool {
-	return (len(l.reports) > 0 || l.outage.owes()) && !l.lost && l.start(nil)
+	return (len(l.reports) > 0 || l.outage.owes()) && !l.Lost && l.start(nil)
 }

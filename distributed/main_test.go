@@ -28,9 +28,6 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	unlessGiven("test.parallel", together)
-	if os.Getenv("CI") == "" {
-		unlessGiven("rapid.checks", "20")
-	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(needs.Exit))
 }
 

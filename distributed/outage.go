@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/conn"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
 // ErrUnavailable is matched by the error with which [FailClosed] refuses.
-var ErrUnavailable = errors.New("shared store is unavailable")
+var ErrUnavailable = call.ErrUnavailable
 
 // An outage is a time in which the store does not answer. Meanwhile a limiter of
 // this process enforces the limits: all of them, or a share, as the store's OnLoss
@@ -32,20 +33,20 @@ type outage struct {
 }
 
 // recover ends the outage. What was spent in it is still to be reported.
-func (l *limiter) recover() { l.lost, l.cause, l.outage.failures = false, "", 0 }
+func (l *limiter) recover() { l.Lost, l.Cause, l.outage.failures = false, "", 0 }
 
 // enforce has the limits enforced here under the policy for a loss.
 func (l *limiter) enforce() {
-	now, set, limits := l.clock.now(), &l.store.set, l.limits
+	now, set, limits := l.clock.Now(), &l.Hub.Set, l.limits
 	replicas := l.known.replicas(set)
-	if set.onLoss == FailLocal {
-		limits = divided(limits, set.share, replicas)
+	if set.Local() {
+		limits = divided(limits, set.Share, replicas)
 		l.outage.spaced = slices.Clone(limits)
 		for i := range limits {
 			if l.limits[i].Per > longPer {
 				// It is spent once: what was used here stays used from outage to outage.
 				limits[i].Algorithm = throttle.AlgorithmTokenBucket
-				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*set.share/float64(replicas)), 1)
+				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*set.Share/float64(replicas)), 1)
 				l.outage.stale = true
 			}
 		}
@@ -59,7 +60,7 @@ func (l *limiter) enforce() {
 const longPer = time.Minute
 
 // enforce has local enforce limits that are for one of so many replicas.
-func (o *outage) enforce(now throttle.Instant, set *settings, limits []throttle.Limit, replicas int) {
+func (o *outage) enforce(now throttle.Instant, set *call.Settings, limits []throttle.Limit, replicas int) {
 	switch {
 	case o.local == nil:
 		local, err := throttle.Local{}.Limiter("", limits...)
@@ -67,7 +68,7 @@ func (o *outage) enforce(now throttle.Instant, set *settings, limits []throttle.
 			return // they were resolved before
 		}
 		o.local = local
-		if set.onLoss == FailOpen {
+		if set.FailOpen {
 			o.pause(now, now) // what was saved, the fleet has spent
 		}
 	case o.replicas != replicas || o.stale:
@@ -100,21 +101,21 @@ func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 // answered for the lane, and Store.Replicas is zero. One line for a store is enough.
 // No lock is held.
 func (l *limiter) logShare() {
-	l.mu.Lock()
-	set, limits := &l.store.set, l.configured()
-	guesses := l.lost && set.onLoss == FailLocal && max(l.known.most, set.replicas) == 0
-	l.mu.Unlock()
-	if !guesses || len(limits) == 0 || l.link.guessed.Swap(true) {
+	l.Mu.Lock()
+	set, limits := &l.Hub.Set, l.configured()
+	guesses := l.Lost && set.Local() && max(l.known.most, set.Replicas) == 0
+	l.Mu.Unlock()
+	if !guesses || len(limits) == 0 || l.Link.Guessed.Swap(true) {
 		return
 	}
 	rates := make([]string, len(limits))
 	for i, limit := range limits {
 		one := throttle.Limit{Permits: 1, Per: limit.Per, Unit: limit.Unit}.String() // "1/m of tokens"
-		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.share/DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
+		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.Share/DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
 	}
-	l.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
+	l.Hub.Logger().LogAttrs(context.Background(), slog.LevelWarn,
 		fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), DefaultReplicas),
-		slog.String("lane", l.name), slog.String("namespace", l.store.namespace))
+		slog.String("lane", l.name), slog.String("namespace", l.Hub.Namespace))
 }
 
 // take is Take of local. Its limits are slower than the lane's, so that it would
@@ -134,7 +135,7 @@ func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (th
 	for i := range o.spent {
 		o.spent[i] += c.Of(i)
 	}
-	return local(at), nil
+	return call.Local(at), nil
 }
 
 // forecast is Forecast of local. It holds nobody to it: the store may be back
@@ -184,23 +185,23 @@ func (o *outage) told(spent []int64) {
 const firstProbe = 10 * time.Millisecond
 
 // rest returns how long to wait after a failure before the next probe.
-func (o *outage) rest(cause string, set *settings) time.Duration {
+func (o *outage) rest(cause string, set *call.Settings) time.Duration {
 	wait := firstProbe << min(max(o.failures-1, 0), 6)
 	if conn.Lasting(cause) {
-		wait = max(wait, set.breakFor)
+		wait = max(wait, set.BreakFor)
 	}
 	return wait
 }
 
-// lose begins an outage, or takes in the latest cause of the one that runs.
-func (l *limiter) lose(cause string) {
-	l.cause = cause
-	if l.lost {
+// Lose begins an outage, or takes in the latest cause of the one that runs.
+func (l *limiter) Lose(cause string) {
+	l.Cause = cause
+	if l.Lost {
 		return
 	}
-	l.lost = true
-	now := l.clock.now()
-	if l.store.set.onLoss != FailClosed {
+	l.Lost = true
+	now := l.clock.Now()
+	if !l.Hub.Set.FailClosed {
 		l.enforce()
 	}
 	if l.paused > 0 {
@@ -210,8 +211,8 @@ func (l *limiter) lose(cause string) {
 
 // takeLocal is Take in an outage.
 func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	if l.store.set.onLoss == FailClosed || l.outage.local == nil {
-		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.lane, ErrUnavailable, l.cause)
+	if l.Hub.Set.FailClosed || l.outage.local == nil {
+		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.Lane, call.ErrUnavailable, l.Cause)
 	}
 	at, err := l.outage.take(now, r, &l.limitSet)
 	if err == nil && at <= now {
@@ -222,8 +223,8 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 
 // outlast begins an outage, or goes on with it.
 func (l *limiter) outlast(cause string) {
-	if cause != "open" || !l.lost { // the breaker is open for the cause that is known
-		l.lose(cause)
+	if cause != "open" || !l.Lost { // the breaker is open for the cause that is known
+		l.Lose(cause)
 	}
 	l.outage.failures++
 }
@@ -232,8 +233,8 @@ func (l *limiter) outlast(cause string) {
 // woke the queue would have it ask again at once. Once the node is lost it is the node
 // that asks. No call is in progress, or a node that is back would not find the lane.
 func (l *limiter) askLater() {
-	wait := l.outage.rest(l.cause, &l.store.set)
-	if l.node.Await(l) {
+	wait := l.outage.rest(l.Cause, &l.Hub.Set)
+	if l.Node.Await(l) {
 		return
 	}
 	if l.outage.probe == nil {
@@ -245,9 +246,9 @@ func (l *limiter) askLater() {
 
 // Probe asks a store that did not answer whether it does now.
 func (l *limiter) Probe() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed && l.lost {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if !l.Closed && l.Lost {
 		l.start(nil)
 	}
 }
@@ -256,9 +257,9 @@ func (l *limiter) Probe() {
 // lane spent meanwhile. A lane in which nobody waits is back at once; in the others
 // callers go on here until the lane's own call is answered.
 func (l *limiter) Restore() (debt conn.Caller) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || !l.lost || l.underway {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Closed || !l.Lost || l.Underway {
 		return nil
 	}
 	if l.demand.waiting || l.hurries() || l.reports.urgent() {
@@ -275,12 +276,12 @@ func (l *limiter) Restore() (debt conn.Caller) {
 // settleUp makes ready a call that tells what was spent in an outage, and reports
 // whether it is needed: another call may have told meanwhile.
 func (l *limiter) settleUp() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.lost || l.underway || len(l.reports) == 0 && !l.outage.owes() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Closed || l.Lost || l.Underway || len(l.reports) == 0 && !l.outage.owes() {
 		return false
 	}
-	l.underway = true
+	l.Underway = true
 	l.flight.begin(l.encoded, nil)
 	return true
 }

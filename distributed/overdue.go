@@ -53,12 +53,3 @@ func (o *overdue) judge(now throttle.Instant) bool {
 	*o = overdue{since: now}
 	return most
 }
-
-// overdueSilence is how long a namespace says nothing more of void permits.
-const overdueSilence = time.Minute
-
-// mayTell reports whether the operator may be told of void permits once more.
-func (k *link) mayTell(now time.Time) bool {
-	last := k.overdue.Load()
-	return now.UnixNano()-last >= int64(overdueSilence) && k.overdue.CompareAndSwap(last, now.UnixNano())
-}

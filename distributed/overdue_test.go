@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -42,10 +43,10 @@ func TestOverdueIsToldOfWhereMostIsVoid(t *testing.T) {
 }
 
 func TestVoidPermitsAreToldOfOnceAMinute(t *testing.T) {
-	var k link
+	var k call.Link
 	told := 0
 	for i := range 600 {
-		if k.mayTell(time.Unix(1_767_225_600+int64(i), 0)) {
+		if k.MayTell(time.Unix(1_767_225_600+int64(i), 0)) {
 			told++
 		}
 	}
@@ -62,11 +63,11 @@ func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
 	if err := store.ready(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLimiter(store, "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
+	l, err := newLimiter(store.hub, "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.link, l.node = new(link), newNode(store, "", 1)
+	l.Link, l.Node = new(call.Link), call.NewNode(store.hub, "", 1)
 	told := 0
 	for i := range 60 {
 		read := time.Unix(1_767_225_600+int64(i), 0)

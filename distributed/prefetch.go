@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -69,11 +70,11 @@ const (
 // foresight returns for how long permits are asked for ahead of callers; zero: they are
 // not.
 func (l *limiter) foresight(now throttle.Instant) time.Duration {
-	p, set := &l.demand.pace, &l.store.set
-	if set.prefetch == 0 || !l.encoded.Usual || !p.steady(now) || len(p.costs) != len(l.limits) {
+	p, set := &l.demand.pace, &l.Hub.Set
+	if set.Prefetch == 0 || !l.encoded.Usual || !p.steady(now) || len(p.costs) != len(l.limits) {
 		return 0
 	}
-	ahead := min(set.prefetch, set.horizon, atHand*p.gap)
+	ahead := min(set.Prefetch, set.Horizon, atHand*p.gap)
 	for i, limit := range l.limits {
 		spare := float64(script.BurstOf(limit)-int(p.costs[i])) / l.rates[i] / aheadShare
 		ahead = min(ahead, time.Duration(spare*float64(time.Second)))
@@ -87,7 +88,7 @@ func (l *limiter) foresight(now throttle.Instant) time.Duration {
 // prefetch calls for permits for callers who are still to come, if the demand here is
 // steady and those in hand end within a round trip and two callers.
 func (l *limiter) prefetch(now throttle.Instant) {
-	if l.demand.waiting || l.underway || l.lost || l.closed || now < max(l.paused, l.demand.spent) {
+	if l.demand.waiting || l.Underway || l.Lost || l.Closed || now < max(l.paused, l.demand.spent) {
 		return
 	}
 	ahead := l.foresight(now)
@@ -98,7 +99,7 @@ func (l *limiter) prefetch(now throttle.Instant) {
 	if n := len(l.hand); n > 0 {
 		from = max(now, l.hand[n-1].at)
 	}
-	if from.Sub(now) > l.trip.usual()+2*gap || l.scarce(now) {
+	if from.Sub(now) > l.Trip.Usual()+2*gap || l.scarce(now) {
 		return
 	}
 	if groups := l.expected(now, from, ahead); len(groups) > 0 {
@@ -150,7 +151,7 @@ func (l *limiter) keep(now throttle.Instant) {
 		return
 	}
 	ahead := l.foresight(now)
-	if ahead == 0 || l.closed || l.hand.after(now.Add(ahead)) {
+	if ahead == 0 || l.Closed || l.hand.after(now.Add(ahead)) {
 		l.surrender()
 		return
 	}
@@ -169,14 +170,14 @@ func (l *limiter) patience(now throttle.Instant) time.Duration {
 
 // hush gives back what is in hand at once if no caller is expected any more.
 func (l *limiter) hush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.demand.waiting || l.closed || len(l.hand) == 0 {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.demand.waiting || l.Closed || len(l.hand) == 0 {
 		return
 	}
-	l.expire(l.clock.now())
-	l.keep(l.clock.now())
-	if len(l.hand) == 0 && len(l.reports) > 0 && !l.lost {
+	l.expire(l.clock.Now())
+	l.keep(l.clock.Now())
+	if len(l.hand) == 0 && len(l.reports) > 0 && !l.Lost {
 		l.start(nil)
 	}
 }
@@ -184,7 +185,7 @@ func (l *limiter) hush() {
 // far reports whether a permit in hand was asked for ahead and is farther off than a call
 // would take, while the store has some at hand. It is a timer that waits for the permit.
 func (l *limiter) far(now throttle.Instant, p permit) bool {
-	return p.ahead && p.at > now.Add(max(l.trip.mean-timerSlack, 0)) && !l.scarce(now)
+	return p.ahead && p.at > now.Add(max(l.Trip.Mean-call.TimerSlack, 0)) && !l.scarce(now)
 }
 
 // short reports whether more callers are in line than was expected, so that a call brings

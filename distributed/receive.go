@@ -11,14 +11,14 @@ import (
 
 // receive takes in a reply, and returns what the operator should know of it.
 func (l *limiter) receive(req *script.Request, got script.Reply, took time.Duration, read time.Time) (events []store.Event) {
-	now := l.clock.when(read)
-	fresh := l.trip.fresh(took, l.met, l.tolerance, &l.store.set)
-	l.trip.saw(took, !l.met || l.lost)
-	l.met = true
+	now := l.clock.When(read)
+	fresh := l.Trip.Fresh(took, l.Met, l.tolerance, &l.Hub.Set)
+	l.Trip.Saw(took, !l.Met || l.Lost)
+	l.Met = true
 	l.recover()
 	l.flight.reports = nil
 	l.synchronize(got.Now, now, took)
-	if l.node.steps(got.Now, read, took, l.tolerance) {
+	if l.Node.Steps(got.Now, read, took, l.tolerance) {
 		events = append(events, store.EventClockStepped)
 	}
 	if got.Lost {
@@ -39,13 +39,13 @@ func (l *limiter) receive(req *script.Request, got script.Reply, took time.Durat
 		return events // the limits were replaced meanwhile
 	}
 	l.outage.told(l.flight.spent)
-	if l.takeHand(&got, fresh, now) && l.link.mayTell(read) {
+	if l.takeHand(&got, fresh, now) && l.Link.MayTell(read) {
 		events = append(events, store.EventPermitsVoid)
 	}
 	l.known.limits(&got, req.State, &l.clock, now)
 	l.demand.again = 0
 	if l.flight.ahead && got.First > 0 { // there is less than was asked for
-		l.demand.spent = now.Add(l.store.set.horizon)
+		l.demand.spent = now.Add(l.Hub.Set.Horizon)
 	} else if len(req.Groups) > 0 && len(got.Permits) == 0 && got.First > 0 {
 		l.refrain(now, got.First)
 	}
@@ -54,9 +54,9 @@ func (l *limiter) receive(req *script.Request, got script.Reply, took time.Durat
 
 // synchronize takes in the clock of Redis as a reply told it.
 func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
-	before := l.clock.inForce()
-	l.clock.learn(there, read, took, l.tolerance)
-	if l.clock.inForce() < before {
+	before := l.clock.InForce()
+	l.clock.Learn(there, read, took, l.tolerance)
+	if l.clock.InForce() < before {
 		l.hand.redate(&l.clock)
 	}
 }
@@ -72,7 +72,7 @@ func (l *limiter) followPause(got *script.Reply, now throttle.Instant) {
 	}
 	l.known.enter(got.Seen, &l.clock)
 	if got.Paused > got.Now {
-		l.paused = max(l.paused, l.clock.here(min(got.Paused, got.Now+script.Micros(script.LongestPause))))
+		l.paused = max(l.paused, l.clock.Here(min(got.Paused, got.Now+script.Micros(script.LongestPause))))
 	}
 }
 
@@ -82,7 +82,7 @@ func (l *limiter) takeHand(got *script.Reply, fresh bool, now throttle.Instant) 
 	granted := l.flight.granted(*got, &l.clock)
 	l.late.count(granted, fresh)
 	overdue = l.late.judge(now)
-	if !fresh || l.closed || l.flight.voided != l.voided || got.Seen.Epoch < l.known.seen.Epoch {
+	if !fresh || l.Closed || l.flight.voided != l.voided || got.Seen.Epoch < l.known.seen.Epoch {
 		l.discard(granted)
 		return overdue
 	}

@@ -125,7 +125,7 @@ func (r reports) encode(now throttle.Instant, into []script.Report) []script.Rep
 func (l *limiter) report(p pending) {
 	l.reports.add(p, l.encoded)
 	switch {
-	case l.lost || l.underway:
+	case l.Lost || l.Underway:
 	case p.urgent():
 		l.start(nil)
 	case l.linger == nil:
@@ -140,9 +140,9 @@ const lingerFor = 20 * time.Millisecond
 
 // tell begins a call for reports that no run took along.
 func (l *limiter) tell() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.reports) > 0 && !l.lost && !l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if len(l.reports) > 0 && !l.Lost && !l.Closed {
 		l.start(nil)
 	}
 }
@@ -154,8 +154,8 @@ func (l *limiter) tell() {
 // void because this process stood still for a moment is not lost for hours. A state that
 // began anew has not counted what was granted before.
 func (l *limiter) credit(p permit) {
-	then, ok := l.clock.there(p.at)
-	old := p.at < l.clock.now().Add(-l.tolerance)
+	then, ok := l.clock.There(p.at)
+	old := p.at < l.clock.Now().Add(-l.tolerance)
 	if !ok || old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
 		return
 	}

@@ -1,11 +1,10 @@
 package distributed
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/weirgo/weir/distributed/internal/script"
+	"github.com/weirgo/weir/distributed/internal/call"
 )
 
 // A Loss says what holds while the store does not answer.
@@ -45,7 +44,7 @@ const (
 	DefaultShare = 0.5
 	// DefaultReplicas is what a lane for which the store never answered divides by:
 	// few fleets that share one quota are larger.
-	DefaultReplicas = 100
+	DefaultReplicas = call.DefaultReplicas
 	// DefaultHorizon is how far a run reaches: short enough that what a crash
 	// loses, and a newcomer waits for, is little.
 	DefaultHorizon = 100 * time.Millisecond
@@ -67,58 +66,3 @@ const (
 	// until the slots of a process that was killed come back.
 	DefaultLease = 10 * time.Second
 )
-
-// settings are a store's settings with their defaults filled in.
-type settings struct {
-	onLoss        Loss
-	share         float64
-	replicas      int
-	horizon       time.Duration
-	prefetch      time.Duration
-	deadline      time.Duration
-	maxDeadline   time.Duration
-	firstDeadline time.Duration
-	breakAfter    uint32
-	breakFor      time.Duration
-	lease         time.Duration
-}
-
-// settings returns an error that names the field that makes no sense.
-func (s *Store) settings() (settings, error) {
-	set := settings{
-		onLoss:        s.OnLoss,
-		share:         cmp.Or(s.Share, DefaultShare),
-		replicas:      s.Replicas,
-		horizon:       cmp.Or(s.Horizon, DefaultHorizon),
-		prefetch:      s.Prefetch,
-		deadline:      cmp.Or(s.Deadline, DefaultDeadline),
-		maxDeadline:   cmp.Or(s.MaxDeadline, DefaultMaxDeadline),
-		firstDeadline: cmp.Or(s.FirstDeadline, DefaultFirstDeadline),
-		breakAfter:    uint32(cmp.Or(s.BreakAfter, DefaultBreakAfter)),
-		breakFor:      cmp.Or(s.BreakFor, DefaultBreakFor),
-		lease:         cmp.Or(s.Lease, DefaultLease),
-	}
-	set.maxDeadline = max(set.maxDeadline, set.deadline)
-	set.firstDeadline = max(set.firstDeadline, set.deadline)
-	switch {
-	case s.OnLoss > FailClosed:
-		return set, fmt.Errorf("distributed: unknown OnLoss %v", s.OnLoss)
-	case s.Replicas < 0:
-		return set, fmt.Errorf("distributed: Replicas %d is negative", s.Replicas)
-	case !(set.share > 0 && set.share <= 1):
-		return set, fmt.Errorf("distributed: Share %v is not above 0 and at most 1", s.Share)
-	case s.Lease > script.LongestPause:
-		return set, fmt.Errorf("distributed: Lease %v is above %v", s.Lease, script.LongestPause)
-	case s.BreakAfter < 0:
-		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
-	}
-	for name, d := range map[string]time.Duration{
-		"Horizon": s.Horizon, "Prefetch": s.Prefetch, "Deadline": s.Deadline, "MaxDeadline": s.MaxDeadline,
-		"FirstDeadline": s.FirstDeadline, "BreakFor": s.BreakFor, "Lease": s.Lease,
-	} {
-		if d < 0 {
-			return set, fmt.Errorf("distributed: %s %v is negative", name, d)
-		}
-	}
-	return set, nil
-}

@@ -7,14 +7,14 @@ import (
 // State implements [throttle.Limiter], by what the store told last: at most a
 // second before the last call.
 func (l *limiter) State(now throttle.Instant) throttle.State {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	store := l.stats
-	store.Lost, store.Cause = l.lost, l.cause
+	store.Lost, store.Cause = l.Lost, l.Cause
 	store.Replicas, store.Differs = l.known.alive, l.known.differs
 	s := throttle.State{
 		// What the replicas have used is with the store, and outlives this.
-		Whole:  now >= l.paused && l.hand.count() == 0 && !l.underway && !l.lost && len(l.reports) == 0 && !l.outage.owes(),
+		Whole:  now >= l.paused && l.hand.count() == 0 && !l.Underway && !l.Lost && len(l.reports) == 0 && !l.outage.owes(),
 		Limits: make([]throttle.LimitState, len(l.configured())),
 		Store:  &store,
 	}

@@ -1,17 +1,18 @@
 package distributed
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
+	"github.com/weirgo/weir/distributed/internal/slots"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -80,24 +81,15 @@ type Store struct {
 	// password of a user. If nil, slog.Default().
 	Logger *slog.Logger
 
-	given     redis.UniversalClient
-	namespace string
-	layout    string // of its keys; only tests set another
-	channel   string // of the news
-
+	hub  *call.Hub
 	once sync.Once
-	set  settings
 	err  error // of the settings
-
-	mu      sync.Mutex
-	closed  bool
-	open    map[string][]*limiter // by the lane's word
-	flights map[string][]*slots   // likewise
-	link    *link                 // while a limiter or slots are open
-	calling sync.WaitGroup
 }
 
-var _ throttle.Store = (*Store)(nil)
+var (
+	_ throttle.Store    = (*Store)(nil)
+	_ store.FlightStore = (*Store)(nil)
+)
 
 // New returns a store that shares limits under a namespace, such as the name of
 // the vendor's account, through the Redis that rdb is a client of: a single
@@ -113,11 +105,13 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	if rdb == nil {
 		panic("distributed: New with a nil client")
 	}
-	return &Store{given: rdb, namespace: namespace, layout: script.Layout, channel: script.ChannelName(namespace), open: make(map[string][]*limiter), flights: make(map[string][]*slots)}
+	s := new(Store)
+	s.hub = call.NewHub(rdb, namespace, s.logger)
+	return s
 }
 
 // ErrClosed is matched by errors of a store that was closed.
-var ErrClosed = errors.New("store is closed")
+var ErrClosed = call.ErrClosed
 
 // Limiter implements [throttle.Store]. The error is for settings, or limits,
 // that make no sense or that are beyond what the store can count, and matches
@@ -127,109 +121,48 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	l, err := newLimiter(s, key, limits)
+	l, err := newLimiter(s.hub, key, limits)
 	if err != nil {
 		return nil, err
 	}
-	return l, s.attach(key, func(k *link) {
-		l.link, l.node = k, k.node("")
-		s.open[l.lane] = append(s.open[l.lane], l)
-	})
+	return l, s.hub.Attach(l.Lane, l, l.Attached)
+}
+
+// Flights implements [store.FlightStore]: this process has a part of the most calls
+// that all processes of the namespace may have in flight under a key. If they differ in
+// the most, the least holds. A part is leased for [Store.Lease], and renewed while it
+// is used. If Redis is lost it holds until then, and after that what [Store.OnLoss]
+// allows: with FailLocal [Store.Share] of the most divided by the processes, but one at
+// least; with FailOpen the most for each process; with FailClosed none, and callers are
+// refused with ErrUnavailable.
+//
+// The errors are those of [Store.Limiter], and one for a bound that is not positive. It
+// does not reach for Redis: that begins with the first request.
+func (s *Store) Flights(key string, most int) (store.Flights, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	f, err := slots.New(s.hub, key, most)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.hub.Attach(call.SlotsMessage+f.Lane, f, f.Attached); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // ready reads the settings, once.
 func (s *Store) ready() error {
-	s.once.Do(func() { s.set, s.err = s.settings() })
+	s.once.Do(func() { s.hub.Set, s.err = s.settings() })
 	return s.err
-}
-
-// attach has a part of a lane opened, under the lock, with the link.
-func (s *Store) attach(key string, open func(*link)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("distributed: limiter of %q: %w", key, ErrClosed)
-	}
-	if s.link == nil {
-		s.link = newLink(s)
-	}
-	open(s.link)
-	return nil
 }
 
 // Close closes every limiter of the store, ends its calls and closes its
 // connections, not those of the client it was made with. Limiters then refuse
 // with ErrClosed. Calling it again does nothing.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	open := slices.Concat(slices.Collect(maps.Values(s.open))...)
-	flights := slices.Concat(slices.Collect(maps.Values(s.flights))...)
-	s.mu.Unlock()
-	for _, f := range flights {
-		_ = f.Close() // it says nothing else
-	}
-	for _, l := range open {
-		_ = l.Close() // likewise
-	}
-	s.calling.Wait()
-	return nil
-}
-
-// detach is told by a limiter that it is closed and has no call in progress. The last
-// one closes the link.
-func (s *Store) detach(l *limiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	without(s.open, l.lane, l)
-	s.unlink()
-}
-
-// leave is detach for slots.
-func (s *Store) leave(f *slots) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	without(s.flights, f.lane, f)
-	s.unlink()
-}
-
-// without takes out one of those that are open under a lane's word.
-func without[T comparable](open map[string][]T, lane string, gone T) {
-	if rest := slices.DeleteFunc(open[lane], func(other T) bool { return other == gone }); len(rest) > 0 {
-		open[lane] = rest
-	} else {
-		delete(open, lane)
-	}
-}
-
-// unlink closes the link if nothing is open any more.
-func (s *Store) unlink() {
-	if len(s.open) == 0 && len(s.flights) == 0 && s.link != nil {
-		link := s.link
-		s.link = nil
-		s.calling.Go(link.close)
-	}
-}
-
-// limiters returns those that are open under a lane's word.
-func (s *Store) limiters(lane string) []*limiter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.open[lane])
-}
-
-// watched returns any lane that is watched, for events of the store itself; nil if no
-// lane is watched.
-func (s *Store) watched() *watched {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, lane := range s.open {
-		for _, l := range lane {
-			if l.by.Load() != nil {
-				return &l.watched
-			}
-		}
-	}
+	s.hub.Close()
 	return nil
 }
 
@@ -238,4 +171,46 @@ func (s *Store) logger() *slog.Logger {
 		return s.Logger
 	}
 	return slog.Default()
+}
+
+// settings returns an error that names the field that makes no sense.
+func (s *Store) settings() (call.Settings, error) {
+	set := call.Settings{
+		Policy:        s.OnLoss.String(),
+		FailOpen:      s.OnLoss == FailOpen,
+		FailClosed:    s.OnLoss == FailClosed,
+		Share:         cmp.Or(s.Share, DefaultShare),
+		Replicas:      s.Replicas,
+		Horizon:       cmp.Or(s.Horizon, DefaultHorizon),
+		Prefetch:      s.Prefetch,
+		Deadline:      cmp.Or(s.Deadline, DefaultDeadline),
+		MaxDeadline:   cmp.Or(s.MaxDeadline, DefaultMaxDeadline),
+		FirstDeadline: cmp.Or(s.FirstDeadline, DefaultFirstDeadline),
+		BreakAfter:    uint32(cmp.Or(s.BreakAfter, DefaultBreakAfter)),
+		BreakFor:      cmp.Or(s.BreakFor, DefaultBreakFor),
+		Lease:         cmp.Or(s.Lease, DefaultLease),
+	}
+	set.MaxDeadline = max(set.MaxDeadline, set.Deadline)
+	set.FirstDeadline = max(set.FirstDeadline, set.Deadline)
+	switch {
+	case s.OnLoss > FailClosed:
+		return set, fmt.Errorf("distributed: unknown OnLoss %v", s.OnLoss)
+	case s.Replicas < 0:
+		return set, fmt.Errorf("distributed: Replicas %d is negative", s.Replicas)
+	case !(set.Share > 0 && set.Share <= 1):
+		return set, fmt.Errorf("distributed: Share %v is not above 0 and at most 1", s.Share)
+	case s.Lease > script.LongestPause:
+		return set, fmt.Errorf("distributed: Lease %v is above %v", s.Lease, script.LongestPause)
+	case s.BreakAfter < 0:
+		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
+	}
+	for name, d := range map[string]time.Duration{
+		"Horizon": s.Horizon, "Prefetch": s.Prefetch, "Deadline": s.Deadline, "MaxDeadline": s.MaxDeadline,
+		"FirstDeadline": s.FirstDeadline, "BreakFor": s.BreakFor, "Lease": s.Lease,
+	} {
+		if d < 0 {
+			return set, fmt.Errorf("distributed: %s %v is negative", name, d)
+		}
+	}
+	return set, nil
 }

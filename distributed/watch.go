@@ -3,31 +3,11 @@ package distributed
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
-	"time"
 
 	"github.com/weirgo/weir/internal/store"
 )
 
-// A watched tells of calls to the store whoever watches a limiter, or slots.
-type watched struct {
-	by atomic.Pointer[store.Watch] // nil: nobody
-}
-
-var (
-	_ store.Watchable = (*limiter)(nil)
-	_ store.Watchable = (*slots)(nil)
-)
-
-// Watch implements [store.Watchable].
-func (w *watched) Watch(by store.Watch) { w.by.Store(&by) }
-
-// called tells of a call that has ended, of which a failure has a cause.
-func (w *watched) called(operation store.Operation, began time.Time, took time.Duration, cause string) {
-	if by := w.by.Load(); by != nil && by.Called != nil {
-		by.Called(store.Call{Operation: operation, Began: began, Took: took, Cause: cause})
-	}
-}
+var _ store.Watchable = (*limiter)(nil)
 
 // strayed tells the operator, and whoever watches, how replicas fell out of step. No
 // lock is held.
@@ -37,9 +17,9 @@ func (l *limiter) strayed(events []store.Event) {
 		if event == store.EventLimitsAgree {
 			level = slog.LevelInfo
 		}
-		l.store.logger().LogAttrs(context.Background(), level, sentences[event],
-			slog.String("lane", l.name), slog.String("namespace", l.store.namespace))
-		if by := l.by.Load(); by != nil && by.Strayed != nil {
+		l.Hub.Logger().LogAttrs(context.Background(), level, sentences[event],
+			slog.String("lane", l.name), slog.String("namespace", l.Hub.Namespace))
+		if by := l.By.Load(); by != nil && by.Strayed != nil {
 			by.Strayed(event)
 		}
 	}
@@ -58,7 +38,7 @@ var sentences = map[store.Event]string{
 // operation returns what a call that leaves now is for.
 func (l *limiter) operation() store.Operation {
 	switch {
-	case l.lost:
+	case l.Lost:
 		return store.OperationProbe
 	case len(l.flight.groups) > 0:
 		return store.OperationReserve

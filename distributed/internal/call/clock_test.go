@@ -1,4 +1,4 @@
-package distributed
+package call
 
 import (
 	"testing"
@@ -19,30 +19,30 @@ const asTolerance = 10 * time.Millisecond
 
 // replied has the clock learn from a reply written at the time t of Redis, read so
 // much later, of a call that took so long.
-func replied(c *clock, t int64, way, took time.Duration) throttle.Instant {
+func replied(c *Clock, t int64, way, took time.Duration) throttle.Instant {
 	read := script.InstantOf(t) + skew + throttle.Instant(way)
-	c.learn(t, read, took, asTolerance)
+	c.Learn(t, read, took, asTolerance)
 	return read
 }
 
 func TestClockDatesNothingEarlyAndNoLaterThanTheFastestReply(t *testing.T) {
-	var c clock
+	var c Clock
 	replied(&c, 1_000_000, 3*time.Millisecond, 4*time.Millisecond)
 	replied(&c, 2_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	replied(&c, 3_000_000, 9*time.Millisecond, 10*time.Millisecond)
-	due := c.here(3_500_000)
+	due := c.Here(3_500_000)
 	if late := due - script.InstantOf(3_500_000) - skew; late < 0 || late > throttle.Instant(50*time.Microsecond) {
 		t.Errorf("dated %v late, want between 0 and 50µs", time.Duration(late))
 	}
 }
 
 func TestClockFollowsOneThatMovedBack(t *testing.T) {
-	var c clock
+	var c Clock
 	replied(&c, 10_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	read := replied(&c, 11_000_000, 40*time.Microsecond, 90*time.Microsecond)
 	// A failover to a node whose clock is a second behind.
-	c.learn(11_000_000, read.Add(time.Second), 90*time.Microsecond, asTolerance)
-	if early := script.InstantOf(11_000_000) + skew + throttle.Instant(time.Second) - c.here(11_000_000); early > 0 {
+	c.Learn(11_000_000, read.Add(time.Second), 90*time.Microsecond, asTolerance)
+	if early := script.InstantOf(11_000_000) + skew + throttle.Instant(time.Second) - c.Here(11_000_000); early > 0 {
 		t.Errorf("dated %v early", time.Duration(early))
 	}
 }
@@ -51,9 +51,9 @@ func TestClockFollowsOneThatMovedBack(t *testing.T) {
 // row are the way as it is now, one is a process that stood still.
 func TestClockFollowsALongerWay(t *testing.T) {
 	const fast, slow = 40 * time.Microsecond, 100 * time.Millisecond
-	var c clock
+	var c Clock
 	late := func(at int64) time.Duration {
-		return (c.here(at) - script.InstantOf(at) - skew).Sub(0)
+		return (c.Here(at) - script.InstantOf(at) - skew).Sub(0)
 	}
 	at := int64(1_000_000)
 	for _, step := range []struct{ way, want time.Duration }{
@@ -69,14 +69,14 @@ func TestClockFollowsALongerWay(t *testing.T) {
 }
 
 func TestClockFollowsADrift(t *testing.T) {
-	var c clock
+	var c Clock
 	at := int64(1_000_000)
 	for i := range 600 { // a minute at 100 parts in a million
 		read := script.InstantOf(at) + skew + throttle.Instant(i)*10_000 + 40_000
-		c.learn(at, read, 90*time.Microsecond, asTolerance)
+		c.Learn(at, read, 90*time.Microsecond, asTolerance)
 		at += 100_000
 	}
-	if early := skew + 599*10_000 - (c.here(at) - script.InstantOf(at)); early > throttle.Instant(2*time.Millisecond) {
+	if early := skew + 599*10_000 - (c.Here(at) - script.InstantOf(at)); early > throttle.Instant(2*time.Millisecond) {
 		t.Errorf("dated %v early after a minute", time.Duration(early))
 	}
 }
@@ -85,7 +85,7 @@ func TestClockFollowsADrift(t *testing.T) {
 // microsecond it came of.
 func TestClockLeadsBackToTheMicrosecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c clock
+		var c Clock
 		made := map[throttle.Instant]int64{}
 		at := int64(1_700_000_000_000_000)
 		for range rapid.IntRange(1, 300).Draw(t, "replies") {
@@ -93,10 +93,10 @@ func TestClockLeadsBackToTheMicrosecond(t *testing.T) {
 			way := rapid.Int64Range(0, 5_000_000).Draw(t, "way")
 			replied(&c, at, time.Duration(way), time.Duration(way)+time.Microsecond)
 			micros := at + rapid.Int64Range(-10_000, 1_000_000).Draw(t, "ahead")
-			made[c.here(micros)] = micros
+			made[c.Here(micros)] = micros
 		}
 		for instant, micros := range made {
-			if got, ok := c.there(instant); !ok || got != micros {
+			if got, ok := c.There(instant); !ok || got != micros {
 				t.Fatalf("there(here(%d)) = %d, %v", micros, got, ok)
 			}
 		}
@@ -104,14 +104,14 @@ func TestClockLeadsBackToTheMicrosecond(t *testing.T) {
 }
 
 func TestInstantsGrantedHereAreMarked(t *testing.T) {
-	var c clock
+	var c Clock
 	replied(&c, 1_000_000, 0, time.Millisecond)
 	for _, at := range []throttle.Instant{1_700_000_000_123_456_789, 1_700_000_000_123_456_999, 1_700_000_000_123_456_000} {
-		marked := local(at)
-		if !isLocal(marked) || marked > at || at-marked > 2000 {
+		marked := Local(at)
+		if !IsLocal(marked) || marked > at || at-marked > 2000 {
 			t.Errorf("local(%d) = %d", at, marked)
 		}
-		if _, ok := c.there(marked); ok {
+		if _, ok := c.There(marked); ok {
 			t.Errorf("%d leads to Redis", marked)
 		}
 	}
@@ -120,16 +120,16 @@ func TestInstantsGrantedHereAreMarked(t *testing.T) {
 // What the queue says of its clock is read a moment earlier than it is noted.
 func TestClockKeepsTheBestAnchor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c clock
+		var c Clock
 		base := throttle.InstantOf(time.Now())
 		start := time.Now()
 		for _, lag := range []time.Duration{5 * time.Millisecond, time.Microsecond, 20 * time.Millisecond} {
 			now := base.Add(time.Since(start))
 			time.Sleep(lag)
-			c.anchor(now)
+			c.Anchor(now)
 		}
 		time.Sleep(time.Second)
-		if off := base.Add(time.Since(start)).Sub(c.now()); off != time.Microsecond {
+		if off := base.Add(time.Since(start)).Sub(c.Now()); off != time.Microsecond {
 			t.Errorf("the clock is %v behind, want 1µs", off)
 		}
 	})
@@ -138,7 +138,7 @@ func TestClockKeepsTheBestAnchor(t *testing.T) {
 // A reply that was on its way when another one told of a step is older than the step: it
 // does not tell of another one.
 func TestAStepIsNotToldByRepliesOlderThanIt(t *testing.T) {
-	n := stepper{longest: DefaultFirstDeadline}
+	n := stepper{longest: time.Second}
 	const way, hour = time.Millisecond, int64(time.Hour / time.Microsecond)
 	start := time.Now()
 	for i, reply := range []struct {
@@ -155,7 +155,7 @@ func TestAStepIsNotToldByRepliesOlderThanIt(t *testing.T) {
 		{3 * time.Second, 3*time.Second + way, 0, false},
 	} {
 		there := start.Add(reply.sent+way/2).UnixMicro() + reply.ahead
-		if got := n.steps(there, start.Add(reply.read), reply.read-reply.sent, 5*way); got != reply.want {
+		if got := n.Steps(there, start.Add(reply.read), reply.read-reply.sent, 5*way); got != reply.want {
 			t.Errorf("reply %d: a step %v, want %v", i, got, reply.want)
 		}
 	}

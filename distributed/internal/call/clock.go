@@ -1,4 +1,4 @@
-package distributed
+package call
 
 import (
 	"sync"
@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A clock converts instants between the queue's clock, in nanoseconds, and that of
+// A Clock converts instants between the queue's clock, in nanoseconds, and that of
 // Redis, in microseconds. The clocks need not agree: all it knows is that a reply
 // was written before it was read. An instant of Redis is dated by the fastest reply,
 // so that it is late by the way of that reply, and never early:
@@ -24,7 +24,7 @@ import (
 //
 // The last three digits of an instant made here are a tag: the number of the
 // difference that made it. By it the instant leads back to its very microsecond.
-type clock struct {
+type Clock struct {
 	asked throttle.Instant // by the queue's clock
 	at    time.Time        // when that was; zero: never
 
@@ -46,35 +46,36 @@ const (
 	lateReplies = 2 // one alone may have lain in the socket while this process stood still
 )
 
-// anchor notes what the queue's clock says. A caller reads it a moment before it
+// Anchor notes what the queue's clock says. A caller reads it a moment before it
 // hands it on, so that the greatest difference to our own clock is the true one.
-func (c *clock) anchor(now throttle.Instant) {
+func (c *Clock) Anchor(now throttle.Instant) {
 	at := time.Now()
 	if c.at.IsZero() || now.Sub(c.asked) > at.Sub(c.at) {
 		c.asked, c.at = now, at
 	}
 }
 
-// now returns the instant by the queue's clock, outside its calls.
-func (c *clock) now() throttle.Instant { return c.when(time.Now()) }
+// Now returns the instant by the queue's clock, outside its calls.
+func (c *Clock) Now() throttle.Instant { return c.When(time.Now()) }
 
-func (c *clock) when(t time.Time) throttle.Instant {
+// When returns the instant by the queue's clock at a time.
+func (c *Clock) When(t time.Time) throttle.Instant {
 	if c.at.IsZero() {
 		return throttle.InstantOf(t)
 	}
 	return c.asked.Add(t.Sub(c.at))
 }
 
-// learn takes in a reply that Redis dated now, which was read at an instant and came
+// Learn takes in a reply that Redis dated now, which was read at an instant and came
 // of a call that took so long. Permits are void once they are older than the
 // tolerance.
-func (c *clock) learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
+func (c *Clock) Learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
 	sample := read - script.InstantOf(now)
 	if sample < 0 {
 		sample -= coarse - 1
 	}
 	sample -= sample % coarse
-	in := c.inForce()
+	in := c.InForce()
 	switch {
 	case len(c.ahead) == 0, sample < in:
 		c.adopt(sample, read)
@@ -95,7 +96,7 @@ func (c *clock) learn(now int64, read throttle.Instant, took, tolerance time.Dur
 // weigh takes in the difference by a reply, which may have come too late for permits
 // for now. After lateReplies such replies in a row the least of their differences is
 // in force.
-func (c *clock) weigh(sample, read throttle.Instant, late bool) {
+func (c *Clock) weigh(sample, read throttle.Instant, late bool) {
 	if !late {
 		c.late = 0
 		return
@@ -110,7 +111,7 @@ func (c *clock) weigh(sample, read throttle.Instant, late bool) {
 }
 
 // adopt puts a difference in force, under the next tag.
-func (c *clock) adopt(ahead, now throttle.Instant) {
+func (c *Clock) adopt(ahead, now throttle.Instant) {
 	c.late = 0
 	c.least, c.confirms = ahead, now.Add(judgment)
 	if len(c.ahead) < tags {
@@ -122,24 +123,24 @@ func (c *clock) adopt(ahead, now throttle.Instant) {
 	c.ahead[c.tag] = ahead + throttle.Instant(c.tag)
 }
 
-// inForce returns the difference without its tag.
-func (c *clock) inForce() throttle.Instant {
+// InForce returns the difference without its tag.
+func (c *Clock) InForce() throttle.Instant {
 	if len(c.ahead) == 0 {
 		return 0
 	}
 	return c.ahead[c.tag] - throttle.Instant(c.tag)
 }
 
-// here returns an instant of Redis by the queue's clock.
-func (c *clock) here(micros int64) throttle.Instant {
+// Here returns an instant of Redis by the queue's clock.
+func (c *Clock) Here(micros int64) throttle.Instant {
 	if len(c.ahead) == 0 {
 		return script.InstantOf(micros)
 	}
 	return script.InstantOf(micros) + c.ahead[c.tag]
 }
 
-// there is the inverse of here. It reports false for instants that here did not make.
-func (c *clock) there(at throttle.Instant) (micros int64, ok bool) {
+// There is the inverse of here. It reports false for instants that here did not make.
+func (c *Clock) There(at throttle.Instant) (micros int64, ok bool) {
 	tag := int(at % 1000)
 	if at < 0 || tag >= len(c.ahead) {
 		return 0, false
@@ -147,13 +148,14 @@ func (c *clock) there(at throttle.Instant) (micros int64, ok bool) {
 	return int64((at - c.ahead[tag]) / 1000), true
 }
 
-// local marks an instant as granted here, which makes it up to two microseconds
+// Local marks an instant as granted here, which makes it up to two microseconds
 // earlier.
-func local(at throttle.Instant) throttle.Instant {
+func Local(at throttle.Instant) throttle.Instant {
 	return at - at%1000 - 1000 + tagHere
 }
 
-func isLocal(at throttle.Instant) bool { return at%1000 == tagHere }
+// IsLocal reports whether an instant was granted here.
+func IsLocal(at throttle.Instant) bool { return at%1000 == tagHere }
 
 // A stepper notices that the clock of a server, or of this process, was set. The lanes of
 // the server share it, so that a step is reported once. It is safe for concurrent use.
@@ -161,15 +163,15 @@ type stepper struct {
 	longest time.Duration // that a call takes
 
 	mu    sync.Mutex
-	clock clock
+	clock Clock
 	at    time.Time // when a step was noticed last; zero: never
 }
 
-// steps takes in the server's clock as a reply has it, and reports whether a clock was
+// Steps takes in the server's clock as a reply has it, and reports whether a clock was
 // set. No call takes longer than its deadline, so that no way explains a difference that
 // changed by more. The reply to a call that was under way when a step was noticed may be
 // older than the step.
-func (s *stepper) steps(there int64, read time.Time, took, tolerance time.Duration) bool {
+func (s *stepper) Steps(there int64, read time.Time, took, tolerance time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.clock
@@ -179,9 +181,9 @@ func (s *stepper) steps(there int64, read time.Time, took, tolerance time.Durati
 	if read.Add(-took).Before(s.at) {
 		return false
 	}
-	known, before := len(c.ahead) > 0, c.inForce()
-	c.learn(there, c.when(read), took, tolerance)
-	moved := c.inForce().Sub(before)
+	known, before := len(c.ahead) > 0, c.InForce()
+	c.Learn(there, c.When(read), took, tolerance)
+	moved := c.InForce().Sub(before)
 	if !known || max(moved, -moved) <= s.longest {
 		return false
 	}

@@ -1,6 +1,9 @@
-package distributed
+package slots
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A told is what the store was told last.
 type told struct {
@@ -18,8 +21,8 @@ type told struct {
 const poll = time.Second
 
 // consider begins a call if one is due, or sets the timer for it.
-func (f *slots) consider(now time.Time) {
-	if f.closed || f.underway {
+func (f *Lane) consider(now time.Time) {
+	if f.Closed || f.Underway {
 		return
 	}
 	if f.idled(now) && f.told.peak >= f.lease.holds(now) {
@@ -38,7 +41,7 @@ func (f *slots) consider(now time.Time) {
 }
 
 // ring has the timer ring at an instant to come, if it does not before.
-func (f *slots) ring(now, at time.Time) {
+func (f *Lane) ring(now, at time.Time) {
 	switch {
 	case f.timer == nil:
 		f.timer = time.AfterFunc(at.Sub(now), f.tick)
@@ -51,17 +54,17 @@ func (f *slots) ring(now, at time.Time) {
 }
 
 // idled reports whether the most slots wanted were counted for long enough.
-func (f *slots) idled(now time.Time) bool { return now.Sub(f.told.since) >= slotIdle }
+func (f *Lane) idled(now time.Time) bool { return now.Sub(f.told.since) >= slotIdle }
 
 // keeps returns how many slots this replica keeps. Those that are not wanted go back if
 // others are short, or if they were idle for a while.
-func (f *slots) keeps(now time.Time) int {
-	if f.closed {
+func (f *Lane) keeps(now time.Time) int {
+	if f.Closed {
 		return f.flying
 	}
 	n, wants := f.lease.holds(now), f.wants(now)
 	switch {
-	case f.lost: // nobody can have them
+	case f.Lost: // nobody can have them
 	case f.lease.contended, f.told.summoned:
 		n = min(wants, f.lease.allows(now))
 	case f.idled(now):
@@ -72,11 +75,11 @@ func (f *slots) keeps(now time.Time) int {
 
 // due returns when the next call is due; zero: the store need not know of anything, or
 // the node brings this back.
-func (f *slots) due(now time.Time) (due time.Time) {
+func (f *Lane) due(now time.Time) (due time.Time) {
 	if f.away {
 		return due
 	}
-	t, set := &f.told, &f.store.set
+	t, set := &f.told, &f.Hub.Set
 	wants, has := f.wants(now), f.lease.holds(now)
 	soonest := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {
@@ -84,7 +87,7 @@ func (f *slots) due(now time.Time) (due time.Time) {
 		}
 	}
 	if wants > 0 || has > 0 {
-		soonest(t.at.Add(set.lease / 3))
+		soonest(t.at.Add(set.Lease / 3))
 	}
 	switch {
 	case t.summoned, f.keeps(now) < has:
@@ -112,25 +115,28 @@ func (f *slots) due(now time.Time) (due time.Time) {
 
 // tick looks once more whether a call is due, and has those in line look whether a lease
 // that has ended changes what the policy for a loss allows.
-func (f *slots) tick() {
-	f.mu.Lock()
+func (f *Lane) tick() {
+	f.Mu.Lock()
 	f.rings = time.Time{}
 	f.consider(time.Now())
-	wake := f.wake
-	if !f.lost {
+	wake := f.Wake
+	if !f.Lost {
 		wake = nil
 	}
-	f.mu.Unlock()
+	f.Mu.Unlock()
 	if wake != nil {
 		wake()
 	}
 }
 
-// summoned is told by the news that the store has something for this replica, or wants
-// something back.
-func (f *slots) summoned() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// Deliver takes in a message with the names of replicas for which the store has something, or
+// from which it wants something back.
+func (f *Lane) Deliver(names string) {
+	if !strings.Contains(" "+names+" ", " "+f.id+" ") {
+		return
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	f.told.summoned = true
 	f.consider(time.Now())
 }

@@ -1,8 +1,7 @@
-package distributed
+package call
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,9 +16,9 @@ import (
 // call, so that only speed depends on them.
 
 // subscribe begins to hear the news, once.
-func (k *link) subscribe() {
+func (k *Link) subscribe() {
 	k.subscription.Do(func() {
-		for _, client := range k.client.Publishers() {
+		for _, client := range k.Client.Publishers() {
 			k.hearing.Go(func() {
 				for k.stopped.Err() == nil {
 					k.listen(client)
@@ -35,12 +34,12 @@ const (
 )
 
 // listen takes in news until the connection fails or is silent for long.
-func (k *link) listen(client redis.UniversalClient) {
+func (k *Link) listen(client redis.UniversalClient) {
 	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()
 	began := time.Now()
-	layouts := script.LayoutChannel(k.store.namespace)
-	if err := sub.Subscribe(k.stopped, k.store.channel, layouts); err != nil {
+	layouts := script.LayoutChannel(k.hub.Namespace)
+	if err := sub.Subscribe(k.stopped, k.hub.Channel, layouts); err != nil {
 		k.retreat(conn.CauseOf(err))
 		return
 	}
@@ -76,26 +75,30 @@ func (k *link) listen(client redis.UniversalClient) {
 
 // announce publishes the layout that this store writes. It also finds out whether the user may
 // publish, because the script ignores that error. It takes a connection of the node as a call for a lane does.
-func (k *link) announce(client redis.UniversalClient) {
+func (k *Link) announce(client redis.UniversalClient) {
 	n := k.node("")
-	if shard, ok := client.(*redis.Client); ok && client != k.client.Redis {
+	if shard, ok := client.(*redis.Client); ok && client != k.Client.Redis {
 		n = k.node(shard.Options().Addr)
 	}
-	n.Enter(announcement{link: k, client: client})
+	k.hub.Mu.Lock() // no call begins once the hub waits for those that have
+	defer k.hub.Mu.Unlock()
+	if !k.hub.closed {
+		n.Enter(announcement{link: k, client: client})
+	}
 }
 
 // An announcement is a call that publishes the layout. It is for no lane, so it loses no node.
 type announcement struct {
 	conn.Caller
-	link   *link
+	link   *Link
 	client redis.UniversalClient
 }
 
 func (a announcement) Call() {
 	k, began := a.link, time.Now()
-	ctx, cancel := context.WithTimeout(k.stopped, k.store.set.firstDeadline)
+	ctx, cancel := context.WithTimeout(k.stopped, k.hub.Set.FirstDeadline)
 	defer cancel()
-	err := conn.Publish(ctx, a.client, script.LayoutChannel(k.store.namespace), k.store.layout)
+	err := conn.Publish(ctx, a.client, script.LayoutChannel(k.hub.Namespace), k.hub.Layout)
 	if conn.CauseOf(err) == "noperm" {
 		k.lacksGrant(a.client, began, err)
 	}
@@ -103,7 +106,7 @@ func (a announcement) Call() {
 
 // retreat waits before the next subscription. Without the grant for it that is long,
 // for an operator must act.
-func (k *link) retreat(cause string) {
+func (k *Link) retreat(cause string) {
 	d := respite
 	if conn.Lasting(cause) {
 		d = time.Minute
@@ -114,57 +117,18 @@ func (k *link) retreat(cause string) {
 	}
 }
 
-// deliver hands news to the limiters of the lane, or to its slots. What does not read as news is none.
-func (k *link) deliver(news string) {
-	lane, rest, _ := strings.Cut(news, " ")
-	if lane == slotsNews {
-		k.summon(rest)
-		return
-	}
-	first, second, _ := strings.Cut(rest, " ")
-	epoch, err := strconv.ParseInt(first, 10, 64)
-	if err != nil {
-		return
-	}
-	micros, err := strconv.ParseInt(second, 10, 64)
-	if err != nil || micros < 0 || micros > int64(script.LongestPause/time.Microsecond) {
-		return
-	}
-	for _, l := range k.store.limiters(lane) {
-		l.hear(epoch, time.Duration(micros)*time.Microsecond)
-	}
-}
+// SlotsMessage begins the messages that call for replicas of a lane. No lane has that name.
+const SlotsMessage = "/flights"
 
-// hearsay is how long a pause is believed that only news have told. Whoever may publish
-// can forge them; the store's own word comes well within that time.
-const hearsay = time.Second
-
-// hear takes in news: that the lane is paused from now on, or that a pause was ended.
-func (l *limiter) hear(epoch int64, remaining time.Duration) {
-	l.mu.Lock()
-	if epoch <= l.known.seen.Epoch && l.met || l.closed || l.learning != nil && l.learning.revokes {
-		l.mu.Unlock()
-		return
+// deliver hands a message to what is open here for its lane. The script's messages to
+// slots begin with a word that no lane has.
+func (k *Link) deliver(message string) {
+	lane, rest, _ := strings.Cut(message, " ")
+	if lane == SlotsMessage {
+		slots, names, _ := strings.Cut(rest, " ")
+		lane, rest = lane+slots, names
 	}
-	// The next call returns what the other replicas have learned. Callers in line make one,
-	// unless the learned limit holds them.
-	s := l.learning
-	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
-	if (asks || remaining > hearsay) && !l.lost {
-		l.start(nil)
+	for _, p := range k.hub.parts(lane) {
+		p.Deliver(rest)
 	}
-	now := l.clock.now()
-	// The epoch itself is the store's to tell, with the next call.
-	if until := now.Add(min(remaining, hearsay)); until > l.paused {
-		l.pause(until)
-		l.outage.pause(now, until)
-	} else {
-		l.voided++
-		l.discard(l.hand.all())
-	}
-	if remaining == 0 && !l.pausing() {
-		l.resume(now)
-	}
-	l.mu.Unlock()
-	l.wakeQueue()
 }

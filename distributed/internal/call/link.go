@@ -1,4 +1,4 @@
-package distributed
+package call
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A link is a store's connection to Redis, from its first limiter to its last.
-type link struct {
-	store  *Store
-	client *conn.Client
+// A Link is a store's connection to Redis, from its first limiter to its last.
+type Link struct {
+	hub    *Hub
+	Client *conn.Client
 
 	mu    sync.Mutex
 	nodes map[string]*node // by address, of a Cluster or a Ring; "": the only one, or one that is not known yet
 
 	subscription sync.Once
-	stop         context.CancelFunc
+	Stop         context.CancelFunc
 	stopped      context.Context
 	hearing      sync.WaitGroup
 
@@ -32,46 +32,46 @@ type link struct {
 	warned  string      // the cause of the loss that was logged last; "": it is over
 	logged  time.Time   // when that was
 	denied  atomic.Bool // a missing grant for the channel was logged
-	guessed atomic.Bool // the share of a lane was logged that is a guess
+	Guessed atomic.Bool // the share of a lane was logged that is a guess
 	clashed time.Time   // when another layout was logged last
 
 	overdue atomic.Int64 // when the operator was told of void permits, likewise
 }
 
-func newLink(s *Store) *link {
-	k := &link{store: s, nodes: make(map[string]*node)}
-	k.client = conn.New(s.given, s.set.firstDeadline)
-	k.stopped, k.stop = context.WithCancel(context.Background())
-	if !k.client.Own {
-		s.logger().Warn("weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not", "namespace", s.namespace)
+func newLink(h *Hub) *Link {
+	k := &Link{hub: h, nodes: make(map[string]*node)}
+	k.Client = conn.New(h.given, h.Set.FirstDeadline)
+	k.stopped, k.Stop = context.WithCancel(context.Background())
+	if !k.Client.Own {
+		h.Logger().Warn("weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not", "namespace", h.Namespace)
 	}
-	if addr := conn.PlainAddress(s.given); addr != "" {
-		s.logger().Warn("weir: shared limits travel without TLS beyond private networks", "address", addr)
+	if addr := conn.PlainAddress(h.given); addr != "" {
+		h.Logger().Warn("weir: shared limits travel without TLS beyond private networks", "address", addr)
 	}
 	return k
 }
 
-func (k *link) close() {
-	k.stop()
+func (k *Link) close() {
+	k.Stop()
 	k.hearing.Wait()
 	for _, n := range k.nodes {
 		n.Close()
 	}
-	k.client.Close()
+	k.Client.Close()
 }
 
 // ended notes how a call to a node ended, and logs it when that changes.
-func (k *link) ended(n *node, cause string, err error) {
+func (k *Link) ended(n *node, cause string, err error) {
 	if cause == "" && !k.down.Load() {
 		return
 	}
 	lost, back := k.loss(cause)
-	log := k.store.logger().With("namespace", k.store.namespace)
+	log := k.hub.Logger().With("namespace", k.hub.Namespace)
 	if lost {
 		log.LogAttrs(context.Background(), slog.LevelWarn,
 			"weir: shared limits lost: "+conn.Explain(cause),
-			slog.String("cause", cause), slog.String("address", conn.AddressOf(k.client.Redis, n.Addr)), slog.String("error", k.client.Text(err)),
-			slog.String("policy", k.store.set.onLoss.String()))
+			slog.String("cause", cause), slog.String("address", conn.AddressOf(k.Client.Redis, n.Addr)), slog.String("error", k.Client.Text(err)),
+			slog.String("policy", k.hub.Set.Policy))
 	}
 	if back {
 		log.Info("weir: shared limits are back")
@@ -81,7 +81,7 @@ func (k *link) ended(n *node, cause string, err error) {
 // loss takes in the cause with which a call ended, and reports whether to log a loss, or
 // its end. A loss may come and go: it is logged once a second at most. A cause that only an
 // operator can end is logged also if it comes later in the loss.
-func (k *link) loss(cause string) (lost, back bool) {
+func (k *Link) loss(cause string) (lost, back bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	lost = cause != ""
@@ -100,23 +100,23 @@ func (k *link) loss(cause string) (lost, back bool) {
 
 // lacksGrant logs, once, that the grant for the channel is missing. Each time it reports
 // that to the watch of a limiter.
-func (k *link) lacksGrant(client redis.UniversalClient, began time.Time, err error) {
-	if w := k.store.watched(); w != nil {
+func (k *Link) lacksGrant(client redis.UniversalClient, began time.Time, err error) {
+	if w := k.hub.watched(); w != nil {
 		w.called(store.OperationSubscribe, began, time.Since(began), "channel")
 	}
 	if k.denied.Swap(true) {
 		return
 	}
-	k.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
+	k.hub.Logger().LogAttrs(context.Background(), slog.LevelWarn,
 		"weir: the store's user of Redis lacks a grant for the channel: a refusal at one replica does not stop the others, "+
 			"and each learns of it with its next call; grant it by ACL SETUSER <user> &weir:"+script.Layout+":* +subscribe +publish",
-		slog.String("namespace", k.store.namespace), slog.String("cause", "channel"), slog.String("address", conn.AddressOf(client, "")), slog.String("error", k.client.Text(err)))
+		slog.String("namespace", k.hub.Namespace), slog.String("cause", "channel"), slog.String("address", conn.AddressOf(client, "")), slog.String("error", k.Client.Text(err)))
 }
 
 // compare takes in the layout that another store of the namespace writes. If it differs, it
 // logs that, and announces its own once more, for the other to log it too.
-func (k *link) compare(client redis.UniversalClient, other string) {
-	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.store.layout {
+func (k *Link) compare(client redis.UniversalClient, other string) {
+	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.hub.Layout {
 		return
 	}
 	k.mu.Lock()
@@ -129,9 +129,9 @@ func (k *link) compare(client redis.UniversalClient, other string) {
 	if !due {
 		return
 	}
-	k.store.logger().LogAttrs(context.Background(), slog.LevelWarn,
+	k.hub.Logger().LogAttrs(context.Background(), slog.LevelWarn,
 		"weir: a version of another layout uses this namespace: the two share nothing, and the vendor may see each limit twice",
-		slog.String("namespace", k.store.namespace), slog.String("this", k.store.layout), slog.String("other", other))
+		slog.String("namespace", k.hub.Namespace), slog.String("this", k.hub.Layout), slog.String("other", other))
 	k.announce(client)
 }
 
@@ -142,37 +142,46 @@ type node struct {
 }
 
 // node returns the node of an address.
-func (k *link) node(addr string) *node {
+func (k *Link) node(addr string) *node {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := k.nodes[addr]
 	if n == nil {
-		n = newNode(k.store, addr, k.client.Connections())
+		n = NewNode(k.hub, addr, k.Client.Connections())
 		k.nodes[addr] = n
 	}
 	return n
 }
 
-// newNode returns a node to which so many calls may run at once.
-func newNode(s *Store, addr string, room int) *node {
-	set := &s.set
+// NewNode returns a node to which so many calls may run at once.
+func NewNode(h *Hub, addr string, room int) *node {
+	set := &h.Set
 	return &node{
-		Node:    conn.NewNode(addr, room, set.breakAfter, set.breakFor, &s.calling),
-		stepper: stepper{longest: max(set.maxDeadline, set.firstDeadline)},
+		Node:    conn.NewNode(addr, room, set.BreakAfter, set.BreakFor, &h.calling),
+		stepper: stepper{longest: max(set.MaxDeadline, set.FirstDeadline)},
 	}
 }
 
 // nodeOf returns the node that holds a key: that of before if the Cluster does not return
 // it. The nodes of a Cluster, and of a Ring, fail one by one.
-func (k *link) nodeOf(key string, before *node) *node {
+func (k *Link) nodeOf(key string, before *node) *node {
 	ctx := k.stopped
-	if k.client.Clustered() {
+	if k.Client.Clustered() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, k.store.set.deadline)
+		ctx, cancel = context.WithTimeout(ctx, k.hub.Set.Deadline)
 		defer cancel()
 	}
-	if addr, ok := k.client.Home(ctx, key); ok {
+	if addr, ok := k.Client.Home(ctx, key); ok {
 		return k.node(addr)
 	}
 	return before
+}
+
+// overdueSilence is how long a namespace says nothing more of void permits.
+const overdueSilence = time.Minute
+
+// MayTell reports whether the operator may be told of void permits once more.
+func (k *Link) MayTell(now time.Time) bool {
+	last := k.overdue.Load()
+	return now.UnixNano()-last >= int64(overdueSilence) && k.overdue.CompareAndSwap(last, now.UnixNano())
 }

@@ -1,54 +1,54 @@
-package distributed
+package call
 
 import "time"
 
 // A trip estimates the usual round trip to the store, and its spread, as RFC
 // 6298 does, section 2.
 type trip struct {
-	mean, spread time.Duration // zero: none was seen
+	Mean, spread time.Duration // zero: none was seen
 	rough        bool          // the estimate is of a call that may have dialled
 	stood        time.Duration // how long calls in a row took whose deadlines fired late
 }
 
-// saw takes in how long a call took. One that may have dialled, the first or one
+// Saw takes in how long a call took. One that may have dialled, the first or one
 // after a loss, begins the estimate anew, until the next call knows better.
-func (t *trip) saw(took time.Duration, dialled bool) {
+func (t *trip) Saw(took time.Duration, dialled bool) {
 	t.stood = 0
 	if dialled || t.rough {
-		t.mean, t.spread, t.rough = took, took/2, dialled
+		t.Mean, t.spread, t.rough = took, took/2, dialled
 		return
 	}
-	off := took - t.mean
-	t.mean += off / 8
+	off := took - t.Mean
+	t.Mean += off / 8
 	if off < 0 {
 		off = -off
 	}
 	t.spread += (off - t.spread) / 4
 }
 
-// usual returns how long nearly every round trip takes at most.
-func (t *trip) usual() time.Duration { return t.mean + 4*t.spread }
+// Usual returns how long nearly every round trip takes at most.
+func (t *trip) Usual() time.Duration { return t.Mean + 4*t.spread }
 
-// timerSlack is how late a timer of the runtime usually wakes, and more.
-const timerSlack = 2 * time.Millisecond
+// TimerSlack is how late a timer of the runtime usually wakes, and more.
+const TimerSlack = 2 * time.Millisecond
 
-// lead returns how long before the last permit in hand the next ones must be
+// Lead returns how long before the last permit in hand the next ones must be
 // asked for.
-func (t *trip) lead() time.Duration { return t.usual() + timerSlack }
+func (t *trip) Lead() time.Duration { return t.Usual() + TimerSlack }
 
-// deadline returns how long a call may take.
-func (t *trip) deadline(set *settings) time.Duration {
-	return min(max(4*t.mean, set.deadline), set.maxDeadline)
+// Deadline returns how long a call may take.
+func (t *trip) Deadline(set *Settings) time.Duration {
+	return min(max(4*t.Mean, set.Deadline), set.MaxDeadline)
 }
 
-// fresh reports whether the reply to a call that took so long may be believed. One
+// Fresh reports whether the reply to a call that took so long may be believed. One
 // that lay in the socket while this process stood still looks as if it had just
 // been written. The first call may have to dial.
-func (t *trip) fresh(took time.Duration, met bool, tolerance time.Duration, set *settings) bool {
+func (t *trip) Fresh(took time.Duration, met bool, tolerance time.Duration, set *Settings) bool {
 	if !met {
-		return took <= tolerance+set.deadline/2
+		return took <= tolerance+set.Deadline/2
 	}
-	return took <= tolerance+max(t.usual(), set.deadline)
+	return took <= tolerance+max(t.Usual(), set.Deadline)
 }
 
 // stoodStill reports whether a call's deadline fired late because this process stood
@@ -61,12 +61,12 @@ func stoodStill(cause string, took, deadline time.Duration) bool {
 // process stood still: the next call tells. A process that shares its processors with many
 // may be late each time, while Redis is gone: once calls in a row took as long as a first
 // call may take, callers wait no longer.
-func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *settings) bool {
+func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *Settings) bool {
 	if !stalled {
 		t.stood = 0
 		return false
 	}
-	excused := t.stood < set.firstDeadline
+	excused := t.stood < set.FirstDeadline
 	t.stood += min(took, 2*deadline) // a long stop is one
 	return excused
 }

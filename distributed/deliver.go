@@ -1,0 +1,54 @@
+package distributed
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/distributed/internal/script"
+)
+
+// hearsay is how long a pause is believed that only news have told. Whoever may publish
+// can forge them; the store's own word comes well within that time.
+const hearsay = time.Second
+
+// Deliver takes in a message that the lane is paused from now on, or that a pause was ended.
+// A malformed one is ignored.
+func (l *limiter) Deliver(message string) {
+	first, second, _ := strings.Cut(message, " ")
+	epoch, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return
+	}
+	micros, err := strconv.ParseInt(second, 10, 64)
+	if err != nil || micros < 0 || micros > int64(script.LongestPause/time.Microsecond) {
+		return
+	}
+	remaining := time.Duration(micros) * time.Microsecond
+	l.Mu.Lock()
+	if epoch <= l.known.seen.Epoch && l.Met || l.Closed || l.learning != nil && l.learning.revokes {
+		l.Mu.Unlock()
+		return
+	}
+	// The next call returns what the other replicas have learned. Callers in line make one,
+	// unless the learned limit holds them.
+	s := l.learning
+	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
+	if (asks || remaining > hearsay) && !l.Lost {
+		l.start(nil)
+	}
+	now := l.clock.Now()
+	// The epoch itself is the store's to tell, with the next call.
+	if until := now.Add(min(remaining, hearsay)); until > l.paused {
+		l.pause(until)
+		l.outage.pause(now, until)
+	} else {
+		l.voided++
+		l.discard(l.hand.all())
+	}
+	if remaining == 0 && !l.pausing() {
+		l.resume(now)
+	}
+	l.Mu.Unlock()
+	l.WakeQueue()
+}

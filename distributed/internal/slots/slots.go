@@ -1,0 +1,173 @@
+package slots
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/weirgo/weir/distributed/internal/call"
+	"github.com/weirgo/weir/distributed/internal/script"
+	"github.com/weirgo/weir/internal/store"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Lane is the calls of one lane in flight at this replica. The replicas of a lane share
+// a number of slots, and each slot is the right to have one call in flight. A replica
+// leases slots and not single flights: the next call in line has the slot of one that has
+// ended, without a call to Redis.
+//
+// A lease that is not renewed ends at the replica before it does in Redis, so that the
+// slots of a replica that died come back. The number of calls in flight that a replica
+// sends is believed in Redis, also after it has lost its state.
+//
+// Locks: those of [call.Caller], whose Mu guards all but the id and most. The methods of
+// [store.Flights] and [conn.Caller] lock it, as do prepare, land and tick. All other
+// methods want it locked.
+type Lane struct {
+	id   string // of this replica in the lane's hash
+	most int    // of all replicas
+	call.Caller
+
+	flying  int
+	waiting int // callers in line
+	lease   lease
+	told    told
+	away    bool      // the node is lost, and brings this back
+	retry   time.Time // no call before it; zero: at once
+	timer   *time.Timer
+	rings   time.Time // when the timer does; zero: it is not set
+	stats   throttle.FlightState
+}
+
+var (
+	_ store.Flights   = (*Lane)(nil)
+	_ store.Watchable = (*Lane)(nil)
+)
+
+// New returns the slots of a lane. The error is for a bound that is not positive.
+func New(h *call.Hub, key string, most int) (*Lane, error) {
+	if most <= 0 || most > script.MostSlots {
+		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, script.MostSlots)
+	}
+	return &Lane{
+		Caller: call.Caller{Hub: h, Lane: script.Escape(key), Key: script.KeyOf(h.Layout, h.Namespace, key) + ":flights"},
+		id:     strconv.FormatUint(rand.Uint64(), 36), most: most,
+	}, nil
+}
+
+// wants returns how many slots would be used. Nobody waits for a slot while one is
+// free: those in line then wait for something else.
+func (f *Lane) wants(now time.Time) int {
+	allowed := f.allowed(now)
+	if f.flying < allowed {
+		return min(f.flying+f.waiting, allowed)
+	}
+	return min(f.flying+f.waiting, f.most)
+}
+
+// allowed returns how many calls may be in flight here.
+func (f *Lane) allowed(now time.Time) int {
+	switch {
+	case !f.Lost:
+		return f.lease.allows(now)
+	case f.lease.has > 0 && now.Before(f.lease.until): // nobody can have them in turn
+		return f.lease.has
+	default:
+		return f.share()
+	}
+}
+
+// share returns how many calls may be in flight without the store, under the policy
+// for its loss.
+func (f *Lane) share() int {
+	switch set := &f.Hub.Set; {
+	case set.FailClosed:
+		return 0
+	case set.FailOpen:
+		return f.most
+	default:
+		replicas := cmp.Or(f.stats.Processes, set.Replicas, call.DefaultReplicas)
+		return max(1, int(float64(f.most)*set.Share/float64(replicas)))
+	}
+}
+
+// Room implements [store.Flights].
+func (f *Lane) Room() (n int, err error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	allowed := f.allowed(time.Now())
+	if allowed == 0 && f.Lost && !f.Closed {
+		return 0, fmt.Errorf("distributed: calls in flight of lane %q: %w: %s", f.Lane, call.ErrUnavailable, f.Cause)
+	}
+	return max(0, allowed-f.flying), nil
+}
+
+// Board implements [store.Flights].
+func (f *Lane) Board() bool {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Closed || f.flying >= f.allowed(time.Now()) {
+		return false
+	}
+	f.flying++
+	f.told.peak = max(f.told.peak, f.flying)
+	return true
+}
+
+// Land implements [store.Flights].
+func (f *Lane) Land() (held bool) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	now := time.Now()
+	held = f.flying == f.allowed(now)
+	f.flying--
+	f.consider(now)
+	return held
+}
+
+// Await implements [store.Flights].
+func (f *Lane) Await(n int) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.waiting = n
+	now := time.Now()
+	f.told.peak = max(f.told.peak, f.wants(now))
+	f.consider(now)
+}
+
+// State implements [store.Flights].
+func (f *Lane) State() throttle.FlightState {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	s := f.stats
+	s.Slots, s.Cause, s.Lost = f.allowed(time.Now()), f.Cause, f.Lost
+	return s
+}
+
+// Close implements [store.Flights]. The slots of calls that are still in flight are
+// given back when their lease ends.
+func (f *Lane) Close() error {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Closed {
+		return nil
+	}
+	f.Closed, f.Wake, f.waiting = true, nil, 0
+	f.Node.Forget(f)
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	if !f.Underway && !f.sayGoodbye() {
+		f.Hub.Detach(call.SlotsMessage+f.Lane, f)
+	}
+	return nil
+}
+
+// sayGoodbye begins a call that gives back what is not in flight, and reports whether
+// there is anything.
+func (f *Lane) sayGoodbye() bool {
+	return f.lease.holds(time.Now()) > f.flying && !f.Lost && f.begin()
+}
