@@ -29,7 +29,7 @@ func (l *limiter) Call() {
 			done(conn.ErrStalled)
 		}
 	}()
-	update := l.confer()
+	update := l.propose()
 	req := l.prepare(update)
 	f := &l.flight
 	f.words = req.Args(conn.Command(f.words[:0], f.keys))
@@ -58,7 +58,7 @@ func (l *limiter) Call() {
 		case o.Err != nil:
 			l.logShare()
 		case update != nil:
-			l.heed(&got)
+			l.apply(&got)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func (l *limiter) missed(req *script.Request, cause string) {
 }
 
 // prepare makes the request of a call that leaves now.
-func (l *limiter) prepare(lesson *script.Update) *script.Request {
+func (l *limiter) prepare(update *script.Update) *script.Request {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	now, set, f := l.clock.Now(), &l.Hub.Set, &l.flight
@@ -100,7 +100,7 @@ func (l *limiter) prepare(lesson *script.Update) *script.Request {
 		f.groups = nil // they were replaced before it left
 	}
 	req := &f.request
-	req.Limits, req.Groups, req.Update = l.encoded, f.groups, lesson
+	req.Limits, req.Groups, req.Update = l.encoded, f.groups, update
 	// Credit for time in line must not be void when it arrives.
 	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
 	req.Horizon, req.Bounded = max(set.Horizon, l.Trip.Lead()), true
@@ -111,7 +111,7 @@ func (l *limiter) prepare(lesson *script.Update) *script.Request {
 	if l.outage.owes() {
 		req.Reports = append(req.Reports, script.Report{Kind: script.ReportLocal, Costs: slices.Clone(l.outage.spent)})
 	}
-	if f.keys = l.keys; l.reports.tell(script.ReportTune) {
+	if f.keys = l.keys; l.reports.has(script.ReportTune) {
 		f.keys = boxed(req.Keys(l.Key))
 	}
 	f.purpose = l.operation()
@@ -121,11 +121,11 @@ func (l *limiter) prepare(lesson *script.Update) *script.Request {
 }
 
 // land ends a call: it takes in what came of it, and then, with no lock held, what
-// was learned; it wakes the queue, and calls again if there is something to tell.
-func (l *limiter) land(take, heed func()) {
+// was learned; it wakes the queue, and calls again if there is something to report.
+func (l *limiter) land(take, then func()) {
 	defer l.finish(true)
 	l.take(take)
-	heed()
+	then()
 }
 
 // take takes in what came of a call.
@@ -175,7 +175,7 @@ func (l *limiter) finish(wakes bool) {
 	if !l.demand.waiting {
 		l.keep(l.clock.Now()) // those it was for may have gone
 	}
-	wake, done := l.Wake, l.Closed && !l.sayGoodbye()
+	wake, done := l.Wake, l.Closed && !l.settleAccounts()
 	l.Mu.Unlock()
 	if done {
 		l.Hub.Detach(l.Lane, l)

@@ -8,9 +8,9 @@ import (
 	"github.com/weirgo/weir/distributed/internal/script"
 )
 
-// hearsay is how long a pause is believed that only news have told. Whoever may publish
-// can forge them; the store's own word comes well within that time.
-const hearsay = time.Second
+// unconfirmed is how long a pause is believed that only a message has announced. Any
+// publisher can forge one; the reply of the script comes well within that time.
+const unconfirmed = time.Second
 
 // Deliver takes in a message that the lane is paused from now on, or that a pause was ended.
 // A malformed one is ignored.
@@ -34,12 +34,12 @@ func (l *limiter) Deliver(message string) {
 	// unless the learned limit holds them.
 	s := l.learning
 	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
-	if (asks || remaining > hearsay) && !l.Lost {
+	if (asks || remaining > unconfirmed) && !l.Lost {
 		l.start(nil)
 	}
 	now := l.clock.Now()
-	// The epoch itself is the store's to tell, with the next call.
-	if until := now.Add(min(remaining, hearsay)); until > l.paused {
+	// The epoch itself comes with the reply to the next call.
+	if until := now.Add(min(remaining, unconfirmed)); until > l.paused {
 		l.pause(until)
 		l.outage.pause(now, until)
 	} else {

@@ -122,7 +122,7 @@ func SetPrefetch(s *Store, d time.Duration) { s.hub.Set.Prefetch = d }
 
 // SetLayout has a store write another layout, as another version may.
 func SetLayout(s *Store, layout string) {
-	s.hub.Layout, s.hub.Channel = layout, "weir:"+layout+":news:"+script.Escape(s.hub.Namespace)
+	s.hub.Layout, s.hub.Channel = layout, "weir:"+layout+":messages:"+script.Escape(s.hub.Namespace)
 }
 
 // Crowd has a limiter believe that the process has too much to do.

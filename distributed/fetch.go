@@ -51,7 +51,7 @@ func (l *limiter) near() bool {
 // borrowed runs the call that was lent, on the goroutine of the caller it is for.
 func (l *limiter) borrowed() { l.Node.Run(l) }
 
-// ask is told of the n requests in line, and calls for them.
+// ask takes in that n requests are in line, and calls for their permits.
 func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	if n > 0 && !l.Underway { // most callers come while it is
 		l.clock.Anchor(now)
@@ -73,7 +73,7 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 			l.WaitAtMost(l, l.Trip.Deadline(&l.Hub.Set))
 		}
 	case len(l.limits) == 0:
-		if l.unborn() {
+		if l.untaught() {
 			l.start(nil)
 		}
 	case now < l.paused:
@@ -258,13 +258,13 @@ func (l *limiter) start(groups []script.Group) bool {
 	return ok
 }
 
-// askAgain is how long the store's word on permits to come is believed. After that
+// askAgain is how long a reply is believed on when permits come. After that
 // they may be nearer, because an estimate was settled, a permit came back, or the
 // state was lost.
 const askAgain = time.Second
 
 // askOfPauses is how often a replica with callers asks whether its pause still holds: the
-// news that an operator has ended it may be lost.
+// message that an operator has ended it may be lost.
 const askOfPauses = 5 * time.Second
 
 // askOfPause calls, or has the queue ask again, when the pause must be asked for.
@@ -279,7 +279,7 @@ func (l *limiter) askOfPause(now throttle.Instant) {
 }
 
 // returnFar gives back the permits in hand if the first of them is farther off than
-// the store's word is believed. The call that takes them back brings them again, or
+// a reply is believed. The call that takes them back brings them again, or
 // nearer ones. If the learned pace is that slow, nothing is nearer: then a call without
 // permits asks whether it still is, and returnFar returns true.
 func (l *limiter) returnFar(now throttle.Instant) (asks bool) {
@@ -329,7 +329,7 @@ const mostReach = 30 * 24 * time.Hour
 
 // refrain puts the next question off after a call that granted nothing. It comes
 // once the first permit is near, or after askAgain, for that permit may be nearer
-// than the store told.
+// than the reply said.
 func (l *limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.Here(first).Add(-l.Trip.Lead())
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))

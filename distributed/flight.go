@@ -22,10 +22,10 @@ type flight struct {
 	permits []permit
 	costs   []int64 // of the last that was asked for; never written, for permits have it too
 
-	groups  []script.Group        // asked for in line: none if it only tells something, or probes
+	groups  []script.Group        // asked for in line: none if it only reports something, or probes
 	limits  *script.EncodedLimits // of the lane when it was started, in which its costs are
-	reports reports               // that it tells
-	spent   []int64               // of each limit, in an outage, that it tells; nil: of limits that were replaced
+	reports reports               // that it sends
+	spent   []int64               // of each limit, in an outage, that it reports; nil: of limits that were replaced
 	purpose store.Operation
 	voided  int // of the limiter when it left: if that has grown, what it brings is void
 }
@@ -36,22 +36,22 @@ func (f *flight) begin(limits *script.EncodedLimits, groups []script.Group) {
 	f.ahead = len(groups) > 0 && groups[0].Age < 0
 }
 
-// leave has it tell the reports, and what was spent in an outage.
-func (f *flight) leave(told reports, spent []int64, voided int) {
-	f.reports, f.spent, f.voided = told, append(f.spent[:0], spent...), voided
+// leave has it send the reports, and what was spent in an outage.
+func (f *flight) leave(sent reports, spent []int64, voided int) {
+	f.reports, f.spent, f.voided = sent, append(f.spent[:0], spent...), voided
 }
 
-// failed returns what must be told once more because no reply came. If the script
-// may have run, that is only what is on the strict side if it is told twice: what
+// failed returns what must be sent once more because no reply came. If the script
+// may have run, that is only what is on the strict side if it is sent twice: what
 // gives permits back is not.
 func (f *flight) failed(executed bool) reports {
-	told := f.reports
+	sent := f.reports
 	f.reports = nil
 	if !executed {
-		return told
+		return sent
 	}
-	again := told[:0]
-	for _, p := range told {
+	again := sent[:0]
+	for _, p := range sent {
 		if p.Kind == script.ReportSettle {
 			if more, ok := p.overspend(); ok {
 				again = append(again, more)

@@ -11,7 +11,7 @@ import (
 // stateEvery is how often a call asks for the state of the limits too.
 const stateEvery = time.Second
 
-// A known is what the store told this replica last. Its instants are by the
+// A known is what replies have said of the lane. Its instants are by the
 // queue's clock.
 type known struct {
 	seen     script.Echo      // how far it has seen the lane's state
@@ -23,13 +23,13 @@ type known struct {
 	field    script.LaneField    // that the script need not read again
 	differs  bool                // other replicas claim stricter limits
 	next     []throttle.Instant  // of each limit: no permit before it but those in hand
-	at       throttle.Instant    // when that was told
+	at       throttle.Instant    // when that was
 	asked    throttle.Instant    // when the states were last asked for
-	states   []script.LimitReply // of each limit; nil: never told
+	states   []script.LimitReply // of each limit; nil: no reply had them
 	statesAt throttle.Instant
 }
 
-// replaced forgets what was told of limits that so many others replace.
+// replaced forgets what replies have said of limits that so many others replace.
 func (k *known) replaced(limits int) {
 	k.next, k.states = make([]throttle.Instant, limits), nil
 }
@@ -45,7 +45,7 @@ func (k *known) asks(now throttle.Instant) bool {
 }
 
 // counted takes in the head of a reply, and reports whether it is the first that
-// tells of stricter limits, or the first that tells of none any more.
+// says that others claim stricter limits, or the first that says they do not any more.
 func (k *known) counted(got *script.Reply) (changed bool) {
 	changed = got.Differs != k.differs
 	k.alive, k.period, k.differs = got.Alive, got.Period, got.Differs
@@ -75,13 +75,13 @@ func (k *known) enter(seen script.Echo, c *call.Clock) {
 	k.seen = seen
 }
 
-// resumed reports whether a reply tells that the pause known here was ended: no
+// resumed reports whether a reply says that the pause known here was ended: no
 // pause holds, and the epoch is a later one of the same generation.
 func (k *known) resumed(got *script.Reply) bool {
 	return got.Paused == 0 && got.Seen.Generation == k.seen.Generation && got.Seen.Epoch > k.seen.Epoch
 }
 
-// limits takes in what a reply read at an instant tells of each limit.
+// limits takes in what a reply read at an instant says of each limit.
 func (k *known) limits(got *script.Reply, asked bool, c *call.Clock, read throttle.Instant) {
 	k.at = read
 	for i, next := range got.Next {
@@ -112,8 +112,8 @@ const sinkAfter = time.Minute
 // leftFor is how long it is believed what the store had left: others spend of it.
 const leftFor = 10 * time.Second
 
-// left returns how many permits of a limit the store had left, by what it told last;
-// zero: it told nothing, or too long ago.
+// left returns how many permits of a limit the store had left, by the last reply with states;
+// zero: there was none, or it is too old.
 func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
 	if k.states == nil || now.Sub(k.statesAt) > leftFor {
 		return 0
@@ -121,23 +121,23 @@ func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
 	return max(k.state(now, i, s).Headroom, 0)
 }
 
-// state returns what is known of a limit. The store tells all of it once a second, and
-// with each reply when there is a permit: of a saturated bucket that is the newer word.
+// state returns what is known of a limit. A reply has all of it once a second, and
+// each reply when there is a permit: of a saturated bucket that is the newer one.
 func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {
 	limit := s.limits[i]
 	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(script.BurstOf(limit))}
 	if k.states == nil {
 		return out
 	}
-	told := k.states[i]
+	got := k.states[i]
 	if s.counting(i) {
-		out.Headroom, out.Utilization = float64(told.Hand), float64(told.Used)/float64(max(told.Permits, 1))
+		out.Headroom, out.Utilization = float64(got.Hand), float64(got.Used)/float64(max(got.Permits, 1))
 		return out
 	}
-	owed := max(told.Owed(max(now.Sub(k.statesAt), 0)), 0)
+	owed := max(got.Owed(max(now.Sub(k.statesAt), 0)), 0)
 	if k.next[i] > k.statesAt { // one permit is there then
-		owed = max(owed, float64(told.Burst)-1+told.Intervals(k.next[i].Sub(now)))
+		owed = max(owed, float64(got.Burst)-1+got.Intervals(k.next[i].Sub(now)))
 	}
-	out.Headroom, out.Utilization = float64(told.Burst)-owed, owed/float64(max(told.Burst, 1))
+	out.Headroom, out.Utilization = float64(got.Burst)-owed, owed/float64(max(got.Burst, 1))
 	return out
 }

@@ -11,21 +11,21 @@ import (
 )
 
 // A learning is what a limiter's lane learns together with those of other replicas.
-// They tell each other of the vendor's answers through the store, which keeps what
-// they tell in one order: a replica that has heard all of it up to a place, the number
+// They send each other messages about the vendor's answers through Redis, which keeps the
+// messages in one order: a replica that has applied all of them up to a place, the number
 // of bytes before it, knows what every other one knew there.
 //
-// Nobody asks for it: what there is to tell travels with the calls for permits, and
-// their replies bring what others told. No call is ever tried again because
+// No call is made for it: messages travel with the calls for permits, and their replies
+// bring those of others. No call is ever tried again because
 // another was faster, as it would be if each swapped a value of its own for that of the
 // store: eight replicas at 200/s would lose nearly every swap.
 type learning struct {
 	learner store.Learner
-	place   int64                // up to which it has heard
+	place   int64                // up to which messages were applied here
 	ordinal int64                // the latest that is known
 	landed  int64                // departures whose answers the store knew of
 	lapsed  []store.OrdinalRange // departures that were granted here and will not take place
-	word    store.Entry          // to send, or under way
+	entry   store.Entry          // to send, or under way
 	pace    store.Pacing         // in force here
 	counted bool                 // the pace is the last of the limiter's limits
 	begun   bool                 // the store has returned what others have learned
@@ -42,7 +42,7 @@ const (
 	mostTold = 16 << 10
 
 	// lively is how many replies in a row bring nothing of others until they are taken to
-	// have nothing to tell.
+	// have no more.
 	lively = 4
 )
 
@@ -78,8 +78,8 @@ func (l *limiter) Ordinal() int64 {
 	return l.learning.spent
 }
 
-// unborn reports whether the store has not yet told what others have learned.
-func (l *limiter) unborn() bool { return l.learning != nil && !l.learning.begun && !l.Lost }
+// untaught reports whether Redis has not yet returned what others have learned.
+func (l *limiter) untaught() bool { return l.learning != nil && !l.learning.begun && !l.Lost }
 
 // lapse takes in that departures will not take place. Who goes alone is waited for.
 func (s *learning) lapse(p permit) {
@@ -95,18 +95,18 @@ func (s *learning) lapse(p permit) {
 }
 
 // missed takes in that a call was not answered. If the store may have taken what it
-// told, that is not told again, for facts count once.
+// message, that is not sent again, for facts count once.
 func (s *learning) missed(executed bool) {
 	if s == nil {
 		return
 	}
 	s.revokes = false
 	if executed {
-		s.word = store.Entry{}
+		s.entry = store.Entry{}
 	}
 }
 
-// hurries reports whether there is something to tell at once.
+// hurries reports whether a message is to be sent at once.
 func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
 
 func (l *limiter) view() store.FleetState {
@@ -118,9 +118,9 @@ func (l *limiter) view() store.FleetState {
 	}
 }
 
-// confer returns what a call that leaves now tells; nil if the lane learns nothing.
+// propose returns what a call that leaves now sends; nil if the lane learns nothing.
 // No lock is held.
-func (l *limiter) confer() *script.Update {
+func (l *limiter) propose() *script.Update {
 	l.Mu.Lock()
 	s := l.learning
 	if s == nil {
@@ -140,52 +140,52 @@ func (l *limiter) confer() *script.Update {
 	}
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if len(s.word.Data)+len(w.Data) <= mostTold {
-		s.word.Data = append(s.word.Data, w.Data...)
+	if len(s.entry.Data)+len(w.Data) <= mostTold {
+		s.entry.Data = append(s.entry.Data, w.Data...)
 	}
-	s.word.Uncounted += w.Uncounted
-	s.word.Landed += w.Landed
-	s.word.Refused += w.Refused
-	if w.Reading.Ordinal >= s.word.Reading.Ordinal {
-		s.word.Reading = w.Reading
+	s.entry.Uncounted += w.Uncounted
+	s.entry.Landed += w.Landed
+	s.entry.Refused += w.Refused
+	if w.Reading.Ordinal >= s.entry.Reading.Ordinal {
+		s.entry.Reading = w.Reading
 	}
-	s.word.Revoke = s.word.Revoke || w.Revoke
-	s.revokes = s.word.Revoke
-	t.Place, t.Ordinal, t.Landed, t.Entry, t.Seen, t.Lively = s.place, s.ordinal, s.landed, s.word, s.field, s.lively > 0
+	s.entry.Revoke = s.entry.Revoke || w.Revoke
+	s.revokes = s.entry.Revoke
+	t.Place, t.Ordinal, t.Landed, t.Entry, t.Seen, t.Lively = s.place, s.ordinal, s.landed, s.entry, s.field, s.lively > 0
 	return t
 }
 
-// heed has the learner take in a reply. No lock is held.
-func (l *limiter) heed(got *script.Reply) {
+// apply has the learner take in a reply. No lock is held.
+func (l *limiter) apply(got *script.Reply) {
 	l.Mu.Lock()
 	s, h := l.learning, &got.Learned
 	place := s.place
 	s.field = h.Field
-	if h.Took || len(s.word.Data) == 0 {
-		s.word = store.Entry{}
+	if h.Took || len(s.entry.Data) == 0 {
+		s.entry = store.Entry{}
 	}
-	s.word = store.Entry{Data: s.word.Data, Revoke: s.word.Revoke && len(s.word.Data) > 0}
+	s.entry = store.Entry{Data: s.entry.Data, Revoke: s.entry.Revoke && len(s.entry.Data) > 0}
 	s.revokes = false
 	s.wanted = h.Field.To < place
 	l.Mu.Unlock()
-	words := 0 // of others
+	others := 0 // messages of others
 	if h.Took {
-		words--
+		others--
 	}
 	switch {
-	case h.Field.To < place: // it was lost there, and is told again
+	case h.Field.To < place: // it was lost there, and is sent again
 	case h.Field.From > place:
 		s.learner.Restore([]byte(h.Snapshot))
 		place = h.Field.From
 		fallthrough
 	default:
-		place += script.Frames([]byte(h.Entries), func(told []byte, ordinal int64, at throttle.Instant) {
-			words++
-			s.learner.Apply(told, ordinal, at)
+		place += script.Frames([]byte(h.Entries), func(message []byte, ordinal int64, at throttle.Instant) {
+			others++
+			s.learner.Apply(message, ordinal, at)
 		})
 	}
 	l.Mu.Lock()
-	if s.lively = max(s.lively-1, 0); words > 0 {
+	if s.lively = max(s.lively-1, 0); others > 0 {
 		s.lively = lively
 	}
 	s.place, s.begun = max(s.place, place), true

@@ -192,7 +192,7 @@ func TestWhatWasToldIsCondensed(t *testing.T) {
 		a.tell(word)
 		eventually(t, "it is heard", func() bool { return len(a.knows()) > i })
 	}
-	size, err := c.server.Do("HSTRLEN", script.LaneKey(c.space, "lane"), "told")
+	size, err := c.server.Do("HSTRLEN", script.LaneKey(c.space, "lane"), "entries")
 	if err != nil || size.(int64) > 2*script.Condense {
 		t.Errorf("Redis holds %v bytes of what was told (%v)", size, err)
 	}

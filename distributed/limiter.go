@@ -14,14 +14,15 @@ import (
 
 // A limiter is one lane's at this replica. It spends only permits that it holds,
 // dated ones of a run fetched for those in line. Take never blocks: if no permit is
-// at hand it says when to ask again, or that only news can tell.
+// at hand it says when to ask again, or that a message will wake the queue.
 //
-// Locks: mu guards everything below it, and Store.mu and node.mu may be taken while it
+// Locks: those of [call.Caller], whose Mu guards all but the name. Those of the hub and of a node may be taken while it
 // is held, never the other way round. None is held while Redis is called, the queue woken,
-// a learner asked or the operator told. The methods of [throttle.Limiter],
-// [throttle.Remote] and [store.Replicator] lock mu, as do Holder and those that a goroutine or a
-// timer begins with: call, prepare, longestCall, take, release, landed, confer, heed, tell, hush, probe, restore,
-// settleUp, hear and wakeQueue. All other methods, of the limiter and of its parts, want it locked.
+// a learner asked or a line logged. The methods of [throttle.Limiter],
+// [throttle.Remote], [store.Replicator] and [conn.Caller] lock Mu, as do Holder and those that
+// a goroutine or a timer begins with: prepare, take, release, finish, propose, apply,
+// flush, relax, settleUp and Deliver. All other methods, of the limiter and of its parts,
+// want it locked.
 type limiter struct {
 	name string // of the lane, as it was given
 	call.Caller
@@ -74,12 +75,12 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	l.limitSet = set
 	l.known.replaced(len(set.limits))
 	l.outage.spent = make([]int64, len(set.limits))
-	l.flight.spent = nil // the call in progress tells of the old limits
+	l.flight.spent = nil // the call in progress reports it for the old limits
 	return nil
 }
 
 // replaced takes in that other limits were installed: what is in hand, and what was
-// to be told of costs, is of the old ones.
+// to be reported of costs, is of the old ones.
 func (l *limiter) replaced() {
 	l.discard(l.hand.all())
 	l.reports, l.outage.stale = l.reports.timed(), true
@@ -99,7 +100,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 		return l.paused, nil
 	}
 	c := l.costs(&r)
-	if l.unborn() {
+	if l.untaught() {
 		return throttle.Never, nil
 	}
 	if l.learning != nil {
@@ -212,7 +213,7 @@ func (l *limiter) discard(permits []permit) {
 	}
 }
 
-// Forecast implements [throttle.Limiter]. It goes by what the store told within
+// Forecast implements [throttle.Limiter]. It goes by replies of the last
 // askAgain. Before that and after it nothing is certain: a caller is then not
 // refused, but has the store asked.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
@@ -293,7 +294,7 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 }
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and
-// elsewhere when the news has come.
+// elsewhere when the message has come.
 func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -326,9 +327,9 @@ func (l *limiter) resume(now throttle.Instant) {
 	l.paused, l.demand.again = min(l.paused, now), 0
 }
 
-// pausing reports whether a pause was told here that the store does not know yet.
+// pausing reports whether a pause holds here that Redis does not know yet.
 func (l *limiter) pausing() bool {
-	return l.reports.tell(script.ReportPause) || l.flight.reports.tell(script.ReportPause)
+	return l.reports.has(script.ReportPause) || l.flight.reports.has(script.ReportPause)
 }
 
 // Tune implements [throttle.Limiter]. Limits that are looser than those that
@@ -378,14 +379,14 @@ func (l *limiter) Close() error {
 			t.Stop()
 		}
 	}
-	if !l.Underway && !l.sayGoodbye() {
+	if !l.Underway && !l.settleAccounts() {
 		l.Hub.Detach(l.Lane, l)
 	}
 	return nil
 }
 
-// sayGoodbye begins a call for what a closed limiter still has to tell, and reports
+// settleAccounts begins a call for what a closed limiter still has to report, and reports
 // whether there is one.
-func (l *limiter) sayGoodbye() bool {
+func (l *limiter) settleAccounts() bool {
 	return (len(l.reports) > 0 || l.outage.owes()) && !l.Lost && l.start(nil)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// mostLimits bounds the limits of a lane: every call tells all of them.
+// mostLimits bounds the limits of a lane: every call sends all of them.
 const mostLimits = 100
 
 // A limitSet is the limits of a lane and what follows from them.

@@ -79,7 +79,7 @@ func TestForgedNewsAreBelievedForASecond(t *testing.T) {
 			f.work(i, 4, 2*told)
 		}
 		time.Sleep(told)
-		if err := f.server.Client(t).Publish(t.Context(), "weir:1:news:fleet", "vendor 1000000 3600000000").Err(); err != nil {
+		if err := f.server.Client(t).Publish(t.Context(), "weir:1:messages:fleet", "vendor 1000000 3600000000").Err(); err != nil {
 			t.Fatal(err)
 		}
 		f.wg.Wait()

@@ -28,7 +28,7 @@ type outage struct {
 	replicas int              // that local divides the limits by
 	stale    bool             // the limits changed since local was tuned
 	spaced   []throttle.Limit // those of local, without what the store had left
-	spent    []int64          // of each limit, through local, which the store was not told yet
+	spent    []int64          // of each limit, through local, which was not reported yet
 	probe    *time.Timer      // of a failure that is not the node's; nil: none was needed yet
 }
 
@@ -161,7 +161,7 @@ func (o *outage) refund(now, at throttle.Instant, r throttle.Request, c script.C
 	}
 }
 
-// reconcile hands local what the vendor told, also outside an outage.
+// reconcile hands local what the vendor said, also outside an outage.
 func (o *outage) reconcile(now throttle.Instant, f throttle.Fact) {
 	if o.local != nil {
 		o.local.Reconcile(now, f)
@@ -173,8 +173,8 @@ func (o *outage) pause(now, until throttle.Instant) {
 	o.reconcile(now, throttle.Fact{Until: until})
 }
 
-// told takes off what was spent here and told to the store.
-func (o *outage) told(spent []int64) {
+// reported takes off what was spent here and reported to Redis.
+func (o *outage) reported(spent []int64) {
 	for i, n := range spent {
 		o.spent[i] -= n
 	}
@@ -253,7 +253,7 @@ func (l *limiter) Probe() {
 	}
 }
 
-// Restore takes in that the node answers again, and returns the call that tells what the
+// Restore takes in that the node answers again, and returns the call that reports what the
 // lane spent meanwhile. A lane in which nobody waits is back at once; in the others
 // callers go on here until the lane's own call is answered.
 func (l *limiter) Restore() (debt conn.Caller) {
@@ -273,8 +273,8 @@ func (l *limiter) Restore() (debt conn.Caller) {
 	return debtor{l}
 }
 
-// settleUp makes ready a call that tells what was spent in an outage, and reports
-// whether it is needed: another call may have told meanwhile.
+// settleUp makes ready a call that reports what was spent in an outage, and reports
+// whether it is needed: another call may have reported it meanwhile.
 func (l *limiter) settleUp() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -286,7 +286,7 @@ func (l *limiter) settleUp() bool {
 	return true
 }
 
-// owes reports whether something was spent that the store was not told.
+// owes reports whether something was spent that was not reported.
 func (o *outage) owes() bool {
 	return slices.ContainsFunc(o.spent, func(n int64) bool { return n > 0 })
 }

@@ -46,7 +46,7 @@ func TestVoidPermitsAreToldOfOnceAMinute(t *testing.T) {
 	var k call.Link
 	told := 0
 	for i := range 600 {
-		if k.MayTell(time.Unix(1_767_225_600+int64(i), 0)) {
+		if k.MayLog(time.Unix(1_767_225_600+int64(i), 0)) {
 			told++
 		}
 	}

@@ -108,7 +108,7 @@ func (l *limiter) prefetch(now throttle.Instant) {
 	}
 }
 
-// scarce reports whether the store told that a limit has nothing at hand.
+// scarce reports whether the last reply said that a limit has nothing at hand.
 func (l *limiter) scarce(now throttle.Instant) bool {
 	return slices.ContainsFunc(l.known.next, func(next throttle.Instant) bool { return next > now })
 }
@@ -156,7 +156,7 @@ func (l *limiter) keep(now throttle.Instant) {
 		return
 	}
 	if l.quiet == nil {
-		l.quiet = time.AfterFunc(l.patience(now), l.hush)
+		l.quiet = time.AfterFunc(l.patience(now), l.relax)
 	} else {
 		l.quiet.Reset(l.patience(now))
 	}
@@ -168,8 +168,8 @@ func (l *limiter) patience(now throttle.Instant) time.Duration {
 	return max(p.last.Add(max(paceQuiet*p.gap, paceStall)).Sub(now), 0) + time.Millisecond
 }
 
-// hush gives back what is in hand at once if no caller is expected any more.
-func (l *limiter) hush() {
+// relax gives back what is in hand at once if no caller is expected any more.
+func (l *limiter) relax() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.demand.waiting || l.Closed || len(l.hand) == 0 {

@@ -38,8 +38,8 @@ func (l *limiter) receive(req *script.Request, got script.Reply, took time.Durat
 	if req.Limits != l.encoded {
 		return events // the limits were replaced meanwhile
 	}
-	l.outage.told(l.flight.spent)
-	if l.takeHand(&got, fresh, now) && l.Link.MayTell(read) {
+	l.outage.reported(l.flight.spent)
+	if l.takeHand(&got, fresh, now) && l.Link.MayLog(read) {
 		events = append(events, store.EventPermitsVoid)
 	}
 	l.known.limits(&got, req.State, &l.clock, now)
@@ -52,7 +52,7 @@ func (l *limiter) receive(req *script.Request, got script.Reply, took time.Durat
 	return events
 }
 
-// synchronize takes in the clock of Redis as a reply told it.
+// synchronize takes in the clock of Redis as a reply has it.
 func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
 	before := l.clock.InForce()
 	l.clock.Learn(there, read, took, l.tolerance)

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Reports are what the store is to be told with the next call, in order.
+// Reports are sent with the next call, in order.
 type reports []pending
 
 // A pending report is one of them. Its span is counted when the call leaves.
@@ -17,13 +17,13 @@ type pending struct {
 	when throttle.Instant // of a pause: its end
 }
 
-// urgent reports whether others must hear of it at once.
+// urgent reports whether it concerns others at once.
 func (p *pending) urgent() bool {
 	return p.Kind == script.ReportPause || p.Kind == script.ReportResume || p.Kind == script.ReportTune
 }
 
 // overspend returns the part of a settlement that charges more, which counts when it is
-// told: at whatever instant its permits were. It reports whether there is one.
+// reported: at whatever instant its permits were. It reports whether there is one.
 func (p *pending) overspend() (more pending, ok bool) {
 	if p.Kind != script.ReportSettle {
 		return pending{}, false
@@ -43,7 +43,7 @@ const maxReports = 256
 // add appends a report, of costs in so many permits as the limits can count.
 func (r *reports) add(p pending, limits *script.EncodedLimits) {
 	switch p.Kind {
-	case script.ReportPause: // it ends later than those that wait to be told
+	case script.ReportPause: // it ends later than those that wait to be sent
 		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.Kind == script.ReportPause })
 	case script.ReportResume: // it ends them
 		*r = slices.DeleteFunc(*r, func(before pending) bool {
@@ -91,12 +91,12 @@ func (r *reports) condense(limits *script.EncodedLimits) {
 	*r = kept
 }
 
-// tell reports whether one of them is of a kind.
-func (r reports) tell(kind script.ReportKind) bool {
+// has reports whether one of them is of a kind.
+func (r reports) has(kind script.ReportKind) bool {
 	return slices.ContainsFunc(r, func(p pending) bool { return p.Kind == kind })
 }
 
-// urgent reports whether others must hear of one of them at once.
+// urgent reports whether one of them concerns others at once.
 func (r reports) urgent() bool {
 	return slices.ContainsFunc(r, func(p pending) bool { return p.urgent() })
 }
@@ -106,7 +106,7 @@ func (r reports) timed() reports {
 	return slices.DeleteFunc(r, func(p pending) bool { return p.Costs != nil || p.Heirs != nil })
 }
 
-// encode appends them as a call that leaves now tells them.
+// encode appends them as a call that leaves now sends them.
 func (r reports) encode(now throttle.Instant, into []script.Report) []script.Report {
 	for _, p := range r {
 		if p.Kind == script.ReportPause {
@@ -119,9 +119,8 @@ func (r reports) encode(now throttle.Instant, into []script.Report) []script.Rep
 	return into
 }
 
-// report has the store told: of a pause, its end and other limits at once, or
-// with the call after the one in progress; of all else with the next run, or after
-// lingerFor.
+// report has a report sent: a pause, its end and other limits at once, or with the call
+// after the one in progress; all else with the next run, or after lingerFor.
 func (l *limiter) report(p pending) {
 	l.reports.add(p, l.encoded)
 	switch {
@@ -129,7 +128,7 @@ func (l *limiter) report(p pending) {
 	case p.urgent():
 		l.start(nil)
 	case l.linger == nil:
-		l.linger = time.AfterFunc(lingerFor, l.tell)
+		l.linger = time.AfterFunc(lingerFor, l.flush)
 	default:
 		l.linger.Reset(lingerFor)
 	}
@@ -138,8 +137,8 @@ func (l *limiter) report(p pending) {
 // lingerFor is how long a correction waits for a run that takes it along.
 const lingerFor = 20 * time.Millisecond
 
-// tell begins a call for reports that no run took along.
-func (l *limiter) tell() {
+// flush begins a call for reports that no run took along.
+func (l *limiter) flush() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if len(l.reports) > 0 && !l.Lost && !l.Closed {
@@ -147,9 +146,9 @@ func (l *limiter) tell() {
 	}
 }
 
-// credit has the store told of permits that nobody used, if that can still matter:
+// credit reports permits that were not used, if that can still matter:
 // buckets take back what is not older than the tolerance, windows what counts in
-// them. Of a slow bucket an older permit is told as a charge that came to nothing,
+// them. Of a slow bucket an older permit is reported as a charge that came to nothing,
 // which moves its state back as far as the charges since allow: a day's permit that was
 // void because this process stood still for a moment is not lost for hours. A state that
 // began anew has not counted what was granted before.

@@ -4,7 +4,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// State implements [throttle.Limiter], by what the store told last: at most a
+// State implements [throttle.Limiter], by the last reply: at most a
 // second before the last call.
 func (l *limiter) State(now throttle.Instant) throttle.State {
 	l.Mu.Lock()

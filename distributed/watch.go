@@ -9,7 +9,7 @@ import (
 
 var _ store.Watchable = (*limiter)(nil)
 
-// strayed tells the operator, and whoever watches, how replicas fell out of step. No
+// strayed logs how replicas fell out of step, and hands that to the watch. No
 // lock is held.
 func (l *limiter) strayed(events []store.Event) {
 	for _, event := range events {
@@ -25,12 +25,12 @@ func (l *limiter) strayed(events []store.Event) {
 	}
 }
 
-// sentences are what the operator is told of an event.
+// sentences are the lines of log of events.
 var sentences = map[store.Event]string{
 	store.EventLimitsDiffer: "weir: other replicas claim stricter limits, and those hold",
 	store.EventLimitsAgree:  "weir: no other replica claims stricter limits any more",
 	store.EventStateLost:    "weir: the state of shared limits was lost, and begins anew",
-	store.EventStateForeign: "weir: the state of shared limits was none of this version's, and begins anew: somebody else writes to it",
+	store.EventStateForeign: "weir: the state of shared limits was not written by this version, and begins anew: another program writes to it",
 	store.EventClockStepped: "weir: the clocks of Redis and of this process moved apart: one of them was set, or stood still",
 	store.EventPermitsVoid:  "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still",
 }

@@ -104,8 +104,8 @@ func (h *Hub) parts(lane string) []Part {
 	return slices.Clone(h.open[lane])
 }
 
-// watched returns any part that is watched, for events of the store itself; nil if none
-// is.
+// watched returns any part that is watched, for events of the store itself; nil if no
+// part is.
 func (h *Hub) watched() *watched {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()

@@ -35,7 +35,7 @@ type Link struct {
 	Guessed atomic.Bool // the share of a lane was logged that is a guess
 	clashed time.Time   // when another layout was logged last
 
-	overdue atomic.Int64 // when the operator was told of void permits, likewise
+	overdue atomic.Int64 // when void permits were logged last, likewise
 }
 
 func newLink(h *Hub) *Link {
@@ -180,8 +180,8 @@ func (k *Link) nodeOf(key string, before *node) *node {
 // overdueSilence is how long a namespace says nothing more of void permits.
 const overdueSilence = time.Minute
 
-// MayTell reports whether the operator may be told of void permits once more.
-func (k *Link) MayTell(now time.Time) bool {
+// MayLog reports whether void permits may be logged once more.
+func (k *Link) MayLog(now time.Time) bool {
 	last := k.overdue.Load()
 	return now.UnixNano()-last >= int64(overdueSilence) && k.overdue.CompareAndSwap(last, now.UnixNano())
 }

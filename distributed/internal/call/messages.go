@@ -10,12 +10,12 @@ import (
 	"github.com/weirgo/weir/distributed/internal/script"
 )
 
-// The news of a namespace say which lane another replica has paused, and for how
-// long: no time means that an operator has ended the pause. They stop the replicas
+// A message of a namespace says which lane another replica has paused, and for how
+// long: no time means that an operator has ended the pause. It stops the replicas
 // that hold permits. A replica that misses them learns of the pause with its next
 // call, so that only speed depends on them.
 
-// subscribe begins to hear the news, once.
+// subscribe begins to receive messages, once.
 func (k *Link) subscribe() {
 	k.subscription.Do(func() {
 		for _, client := range k.Client.Publishers() {
@@ -33,7 +33,7 @@ const (
 	respite = 500 * time.Millisecond // before it is tried again
 )
 
-// listen takes in news until the connection fails or is silent for long.
+// listen takes in messages until the connection fails or is silent for long.
 func (k *Link) listen(client redis.UniversalClient) {
 	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()

@@ -58,7 +58,7 @@ func stoodStill(cause string, took, deadline time.Duration) bool {
 }
 
 // excuses reports whether a call that failed says nothing of the store, because this
-// process stood still: the next call tells. A process that shares its processors with many
+// process stood still: the next call will show. A process that shares its processors with many
 // may be late each time, while Redis is gone: once calls in a row took as long as a first
 // call may take, callers wait no longer.
 func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *Settings) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/internal/store"
 )
 
-// A watched tells of calls to the store whoever watches a limiter, or slots.
+// A watched hands calls to Redis to the watch of a limiter, or of slots.
 type watched struct {
 	By atomic.Pointer[store.Watch] // nil: nobody
 }
@@ -17,7 +17,7 @@ func (w *watched) Watch(by store.Watch) { w.By.Store(&by) }
 
 func (w *watched) Watcher() *watched { return w }
 
-// called tells of a call that has ended, of which a failure has a cause.
+// called hands on a call that has ended, of which a failure has a cause.
 func (w *watched) called(operation store.Operation, began time.Time, took time.Duration, cause string) {
 	if by := w.By.Load(); by != nil && by.Called != nil {
 		by.Called(store.Call{Operation: operation, Began: began, Took: took, Cause: cause})

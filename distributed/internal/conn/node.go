@@ -22,11 +22,11 @@ type Node struct {
 	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
 	deadlines sync.Pool // of calls that were answered
 
-	mu      sync.Mutex // the innermost: nothing else is locked while it is held
-	room    int        // calls that may begin
-	line    []Caller   // whose calls wait for room
-	owing   []Caller   // whose calls only report what was spent while the node was lost
-	telling bool       // one of them does
+	mu        sync.Mutex // the innermost: nothing else is locked while it is held
+	room      int        // calls that may begin
+	line      []Caller   // whose calls wait for room
+	owing     []Caller   // whose calls only report what was spent while the node was lost
+	reporting bool       // one of them does
 
 	lost    bool                // the breaker was opened, and not closed since
 	callers map[Caller]struct{} // that lost it, and wait for it to be back
@@ -68,7 +68,7 @@ func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, c
 	return n
 }
 
-// Allow returns a function that must be told how the call ended; nil if none may run.
+// Allow returns a function that must be given how the call ended; nil if no call may run.
 func (n *Node) Allow() (done func(error)) {
 	done, err := n.breaker.Allow()
 	if err != nil {
@@ -90,30 +90,30 @@ func (n *Node) Enter(c Caller) (begun bool) {
 	return true
 }
 
-// Owe runs calls that only tell something, one after another, and only while no other is
+// Owe runs calls that only report something, one after another, and only while no other is
 // in line.
 func (n *Node) Owe(debts []Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.owing = append(n.owing, debts...)
-	if n.room > 0 && !n.telling && len(n.owing) > 0 {
-		n.telling = true
+	if n.room > 0 && !n.reporting && len(n.owing) > 0 {
+		n.reporting = true
 		n.begin(pop(&n.owing), true)
 	}
 }
 
-func (n *Node) begin(c Caller, tells bool) {
+func (n *Node) begin(c Caller, reports bool) {
 	n.room--
-	n.carryOn(c, tells)
+	n.carryOn(c, reports)
 }
 
 // carryOn runs a call that has room, and those that follow it.
-func (n *Node) carryOn(c Caller, tells bool) {
+func (n *Node) carryOn(c Caller, reports bool) {
 	n.calling.Go(func() {
 		growStack()
 		for c != nil {
 			c.Call()
-			c, tells = n.next(tells)
+			c, reports = n.next(reports)
 		}
 	})
 }
@@ -135,8 +135,8 @@ func (n *Node) Lend() bool {
 func (n *Node) Run(c Caller) {
 	defer n.calling.Done()
 	defer func() {
-		if next, tells := n.next(false); next != nil {
-			n.carryOn(next, tells)
+		if next, reports := n.next(false); next != nil {
+			n.carryOn(next, reports)
 		}
 	}()
 	c.Call()
@@ -155,17 +155,17 @@ func growStack() {
 // callStack is more than what the frames of a call take, in bytes.
 const callStack = 6 << 10
 
-// next returns whose call follows one that has ended, and whether it only tells. If
+// next returns whose call follows one that has ended, and whether it only reports. If
 // there is none the call leaves its room.
-func (n *Node) next(told bool) (c Caller, tells bool) {
+func (n *Node) next(reported bool) (c Caller, reports bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.telling = n.telling && !told
+	n.reporting = n.reporting && !reported
 	switch {
 	case len(n.line) > 0:
 		return pop(&n.line), false
-	case len(n.owing) > 0 && !n.telling:
-		n.telling = true
+	case len(n.owing) > 0 && !n.reporting:
+		n.reporting = true
 		return pop(&n.owing), true
 	default:
 		n.room++
@@ -230,7 +230,7 @@ func (n *Node) Await(c Caller) bool {
 	return n.lost
 }
 
-// Left is told that the keys of an Caller have moved to another node: those of others that
+// Left takes in that the keys of a caller have moved to another node: those of others that
 // wait for this one may have, too.
 func (n *Node) Left(c Caller) {
 	n.Forget(c)
@@ -244,7 +244,7 @@ func (n *Node) Forget(c Caller) {
 	delete(n.callers, c)
 }
 
-// release tells those that wait for the node that they need not any more.
+// release ends the wait of those that wait for the node.
 func (n *Node) release() {
 	n.mu.Lock()
 	callers := n.callers

@@ -26,8 +26,8 @@ type Reply struct {
 	Permits []Granted
 	Next    []int64      // of each limit: when one permit could be spent; zero: now
 	Limits  []LimitReply // nil: the state was not asked for
-	Field   LaneField    // the zero value: it was not told
-	Learned heard        // of what is learned together; the zero value: nothing is
+	Field   LaneField    // the zero value: the reply lacks it
+	Learned Learned      // the zero value: nothing is
 }
 
 // Granted are neighbours in line that may depart at one instant.
@@ -58,7 +58,7 @@ type LimitReply struct {
 }
 
 // Owed returns the intervals of a bucket that were owed, some time after it was
-// told.
+// of it.
 func (t LimitReply) Owed(since time.Duration) float64 {
 	if t.unit == 0 {
 		return 0

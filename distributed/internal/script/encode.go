@@ -15,7 +15,7 @@ import (
 // report, and what it asks for. Times on the wire are in microseconds.
 type Request struct {
 	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
-	spelled   bool          // also a usual call is told in all words; only tests set it
+	spelled   bool          // also a usual call is spelled out; only tests set it
 	Tolerance time.Duration // how far back credit for time in line reaches
 	Horizon   time.Duration // from the first permit of the run to its last, at most
 	Latest    time.Duration // after now: no permit is dated later
@@ -23,10 +23,10 @@ type Request struct {
 	Most      int           // permits dated after now, at most
 	Seen      Echo          // zero: nothing was seen yet
 	Period    int64         // the last in which this caller was counted; zero: never
-	Alive     int           // callers, as this one was told last; zero: never
+	Alive     int           // callers, by the last reply; zero: there was none
 	State     bool          // the caller wants the state of the limits
-	Channel   string        // of the news; "": tell nobody
-	Lane      string        // the word that names the lane in the news
+	Channel   string        // of the messages; "": publish nothing
+	Lane      string        // its name in messages
 	Limits    *EncodedLimits
 	Reports   []Report
 	Groups    []Group
@@ -38,7 +38,7 @@ type Request struct {
 // restores what Redis lost.
 type Echo struct{ Generation, Epoch, Furthest int64 }
 
-// A Report is word of what happened since the last call.
+// A Report is what happened since the last call.
 type Report struct {
 	Kind   ReportKind
 	At     int64    // of a refund or a settlement: the instant that was promised, in µs
@@ -55,8 +55,8 @@ type ReportKind string
 
 // The kinds of a report.
 const (
-	ReportPause  ReportKind = "p" // refused for a told time
-	ReportResume ReportKind = "o" // an operator's word: a pause that runs ends now
+	ReportPause  ReportKind = "p" // refused for a time
+	ReportResume ReportKind = "o" // an operator ends the pause that runs
 	ReportRefund ReportKind = "r" // permits that never left
 	ReportStale  ReportKind = "s" // the same, of longer ago: buckets take it back as far as the charges since allow
 	ReportSettle ReportKind = "x" // a cost that was estimated
@@ -328,7 +328,7 @@ func (e *EncodedLimits) args(buf []any, now int64) []any {
 	return buf
 }
 
-// A calendar tells the bounds of windows that follow a time zone, of which the
+// A calendar returns the bounds of windows that follow a time zone, of which the
 // script knows nothing.
 type calendar struct {
 	limit throttle.Limit
@@ -340,7 +340,7 @@ type bounds struct {
 	text       string
 }
 
-// boundsAhead is how many windows are told after the one that holds the instant. The
+// boundsAhead is how many windows are sent after the one that holds the instant. The
 // clock of Redis may be ahead, and a permit may be promised.
 const boundsAhead = 3
 

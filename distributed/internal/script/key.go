@@ -27,15 +27,15 @@ func KeyOf(layout, namespace, lane string) string {
 // name is the same in every version.
 func LayoutChannel(namespace string) string { return "weir:1:layout:" + Escape(namespace) }
 
-// ChannelName returns the channel of the news of a namespace.
+// ChannelName returns the channel of the messages of a namespace.
 func ChannelName(namespace string) string {
-	return "weir:" + Layout + ":news:" + Escape(namespace)
+	return "weir:" + Layout + ":messages:" + Escape(namespace)
 }
 
 // Escape returns s as it stands in keys and messages. A byte that would end a hash tag
 // or a word is percent-encoded, and the end of a long s is a hash of it:
 //
-//	word("billing/eu") = "billing%2feu"
+//	Escape("billing/eu") = "billing%2feu"
 func Escape(s string) string {
 	const kept = maxWord - 1 - 32
 	var b strings.Builder

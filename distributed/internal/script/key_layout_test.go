@@ -98,7 +98,7 @@ func writtenBy(t *testing.T) string {
 	learner := b.caller(LaneKey("acc{ount", "learned"), throttle.TokenBucket(10, time.Second, 5))
 	for i, word := range []string{"one", "two"} {
 		lesson := NewUpdate(store.Pacing{Interval: 20 * time.Millisecond, TTL: time.Minute})
-		lesson.Entry.Data, lesson.Snapshot = []byte(word), []byte("mind")
+		lesson.Entry.Data, lesson.Snapshot = []byte(word), []byte("snapshot")
 		learner.write(&Request{now: dawn + int64(i)*second, Update: lesson, Groups: learner.line(1)})
 	}
 	for i, id := range []string{"a", "b"} {

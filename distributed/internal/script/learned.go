@@ -28,7 +28,7 @@ const mostMind = 64 << 10
 // them by a snapshot of all that it has learned: some fifty calls.
 const Condense = 4 << 10
 
-// A Update is what a call tells of what is learned together, as the script reads it: with
+// An Update is what a call sends of what is learned together, as the script reads it: with
 // times in µs.
 type Update struct {
 	Place, Ordinal int64
@@ -38,7 +38,7 @@ type Update struct {
 	Snapshot []byte
 	Lapsed   int64        // departures that were granted here and will not take place
 	Seen     LearnedField // as the caller saw it last
-	Lively   bool         // others told something lately, and may have again
+	Lively   bool         // others sent messages lately, and may have more
 }
 
 // A pacing is a [store.Pacing] on the wire. From one departure to the next are
@@ -46,7 +46,7 @@ type Update struct {
 // if alone is 1; and what was learned is kept for so long. If unbound is 1, readings hold nobody.
 type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
 
-// NewUpdate returns a lesson of a pace.
+// NewUpdate returns an update with a pace.
 func NewUpdate(p store.Pacing) *Update {
 	unit, den := interval(p.Interval)
 	t := &Update{pacing: pacing{
@@ -69,10 +69,10 @@ func interval(d time.Duration) (unit, den int64) {
 	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
 }
 
-// usual reports whether a usual call tells the lesson, as usual.lua reads it: callers do
-// not go one by one, nothing that was granted is void, and what was told since the
-// caller's place is still there. Paced tells whether the pace is one of the limits; then
-// it must not be slow. Who learns nothing, whose lesson is nil, tells nothing either.
+// usual reports whether a usual call can send the update, as usual.lua reads it: callers
+// do not go one by one, nothing that was granted is void, and the messages since the
+// caller's place are still there. If the pace is one of the limits it must not be slow. A
+// nil update, of a caller that learns nothing, is usual.
 func (t *Update) usual(paced bool) bool {
 	if t == nil {
 		return true
@@ -82,7 +82,7 @@ func (t *Update) usual(paced bool) bool {
 		t.Entry.Reading.Ordinal == 0 && !t.Entry.Revoke && t.Snapshot == nil && t.Lapsed == 0 && (!paced || t.unit/t.den <= 1_000_000)
 }
 
-// quiet reports whether the caller has nothing to tell and, most likely, nothing to hear,
+// quiet reports whether the caller has no message and, most likely, has applied all entries,
 // and the pace that the store knows is the caller's.
 func (t *Update) quiet() bool {
 	return !t.Lively && t.Place == t.Seen.To && t.pacing == t.Seen.pacing && len(t.Entry.Data) == 0 && t.Entry.Uncounted == 0
@@ -105,7 +105,7 @@ func (t *Update) claim() string {
 // zero value is one that was not seen.
 type LearnedField struct {
 	text     string
-	From, To int64 // the places of what was told
+	From, To int64 // the places of the entries
 	ceiling  int64 // departures above it go one by one; zero: there is none
 	pacing
 }
@@ -120,25 +120,25 @@ func readLearnedField(text string) (f LearnedField, ok bool) {
 	}, ok
 }
 
-// A heard is what a reply tells of what is learned together.
-type heard struct {
+// A Learned is what a reply has of what is learned together.
+type Learned struct {
 	First    int64        // the ordinal before the first permit of the reply
 	Landed   int64        // departures whose answers the store knows of; zero: it did not say
-	Took     bool         // the store took what the caller told
-	Snapshot string       // what somebody knew at field.from, for a caller that has not heard so far
-	Entries  string       // what was told since the caller's place, in frames
+	Took     bool         // the caller's message was appended
+	Snapshot string       // of what was learned at Field.From, for a caller that has not applied so much
+	Entries  string       // since the caller's place, in frames
 	Field    LearnedField // as it is now
 }
 
-// lessonWords is how many elements of a reply tell of it, after all others.
-const lessonWords = 6
+// learnedWords is how many elements of a reply are of it, after all others.
+const learnedWords = 6
 
-// split takes what a reply tells of a lesson from it.
-func split(v any) (rest []any, h heard, err error) {
+// split takes what a reply has of what is learned from it.
+func split(v any) (rest []any, h Learned, err error) {
 	list, ok := v.([]any)
-	n := len(list) - lessonWords
+	n := len(list) - learnedWords
 	if !ok || n < 0 {
-		return nil, h, senseless("a %T without what was told", v)
+		return nil, h, senseless("a %T without what was learned", v)
 	}
 	numbers, err := integers(list[n : n+3])
 	if err != nil {
@@ -147,21 +147,21 @@ func split(v any) (rest []any, h heard, err error) {
 	var texts [3]string
 	for i, text := range list[n+3:] {
 		if texts[i], ok = text.(string); !ok {
-			return nil, h, senseless("a %T of what was told", text)
+			return nil, h, senseless("a %T of what was learned", text)
 		}
 	}
 	field, ok := readLearnedField(texts[2])
 	if !ok || len(texts[0]) > mostMind {
 		return nil, h, senseless("%d bytes of what was learned, with %q", len(texts[0]), texts[2])
 	}
-	return list[:n], heard{numbers[0], numbers[2], numbers[1] == 1, texts[0], texts[1], field}, nil
+	return list[:n], Learned{numbers[0], numbers[2], numbers[1] == 1, texts[0], texts[1], field}, nil
 }
 
-// Frames calls hear with what each frame holds, and returns how many bytes made sense.
-func Frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64) {
-	for len(told) > 0 {
+// Frames calls apply with what each frame holds, and returns how many bytes made sense.
+func Frames(entries []byte, apply func([]byte, int64, throttle.Instant)) (read int64) {
+	for len(entries) > 0 {
 		var head [3]int64
-		rest := told
+		rest := entries
 		for i := range head {
 			word, after, ok := bytes.Cut(rest, []byte(" "))
 			n, err := strconv.ParseInt(string(word), 10, 64)
@@ -173,10 +173,10 @@ func Frames(told []byte, hear func([]byte, int64, throttle.Instant)) (read int64
 		if head[2] > int64(len(rest)) {
 			return read
 		}
-		hear(rest[:head[2]], head[0], InstantOf(head[1]))
+		apply(rest[:head[2]], head[0], InstantOf(head[1]))
 		rest = rest[head[2]:]
-		read += int64(len(told) - len(rest))
-		told = rest
+		read += int64(len(entries) - len(rest))
+		entries = rest
 	}
 	return read
 }

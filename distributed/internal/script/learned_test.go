@@ -31,7 +31,7 @@ func TestReplyThatTeaches(t *testing.T) {
 		{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(8), int64(9), int64(2)},
 		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", field),
 	} {
-		if got, err := r.Decode(good); err != nil || got.Count() != 2 || got.Learned != (heard{First: 7, Landed: 8, Field: seen}) {
+		if got, err := r.Decode(good); err != nil || got.Count() != 2 || got.Learned != (Learned{First: 7, Landed: 8, Field: seen}) {
 			t.Errorf("%v is read as %+v, %v", good, got, err)
 		}
 	}
@@ -64,8 +64,8 @@ func TestReplyThatTeaches(t *testing.T) {
 		}
 		talking := *r
 		talking.Update = &changed
-		heard := heard{7, 9, true, "", "told", seen}
-		if got, err := talking.Decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), int64(9), "", "told", field)); err != nil || got.Count() != 2 || got.Learned != heard {
+		learned := Learned{7, 9, true, "", "told", seen}
+		if got, err := talking.Decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), int64(9), "", "told", field)); err != nil || got.Count() != 2 || got.Learned != learned {
 			t.Errorf("the reply to who has %s is read as %+v, %v", what, got, err)
 		}
 		for _, bad := range [][]any{

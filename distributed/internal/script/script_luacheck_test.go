@@ -13,7 +13,7 @@ import (
 // uses, and one that hides another.
 func TestScriptPassesLuacheck(t *testing.T) {
 	for _, text := range []string{scriptText(), slotsText()} {
-		check := exec.Command(needs.Program(t, "luacheck"), "--config", "../.luacheckrc", "--codes", "--no-color", "-")
+		check := exec.Command(needs.Program(t, "luacheck"), "--config", "../../../.luacheckrc", "--codes", "--no-color", "-")
 		check.Stdin = strings.NewReader(text)
 		if out, err := check.CombinedOutput(); err != nil {
 			t.Errorf("luacheck: %v\n%s", err, out)

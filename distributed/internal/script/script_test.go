@@ -19,7 +19,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "f59d27f959acf070acb811a4eeacbc3427a3efcc8982fe88480d9150056e7c7b"
+const scriptSum = "0bb783da42f29043e1e7debd638a1c6ba5a787359b05716725bdcb6db68c9b48"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

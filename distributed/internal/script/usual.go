@@ -13,7 +13,7 @@ import (
 const mostUsual = 2
 
 // usual reports whether the script is asked in few words, as usual.lua reads them: for
-// permits of one each of one or two buckets, or none if it only tells, and nothing else.
+// permits of one each of one or two buckets, or of none if it only sends a message, and nothing else.
 func (r *Request) usual() bool {
 	switch {
 	case r.spelled || !r.Limits.Usual || !r.Update.usual(r.Limits.Learned):
@@ -70,20 +70,20 @@ func (r *Request) usualArgs(buf []any) []any {
 		}
 		names[2*i], names[2*i+1] = l.field, l.claim
 	}
-	var lesson, word any = "", ""
+	var update, message any = "", ""
 	if t := r.Update; t != nil {
 		numbers := len(packed)
 		for _, n := range [...]int64{t.Place, t.Ordinal, t.hold, t.since, t.keep, int64(t.Entry.Landed), t.unit, t.den, int64(t.Entry.Uncounted), int64(t.Entry.Refused), t.unbound, t.reserve} {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
 		}
 		if t.quiet() {
-			lesson, word = packed[numbers:numbers+8*quietWords], t.Seen.text
+			update, message = packed[numbers:numbers+8*quietWords], t.Seen.text
 		} else {
-			lesson, word = packed[numbers:], t.Entry.Data
+			update, message = packed[numbers:], t.Entry.Data
 		}
 		packed = packed[:numbers]
 	}
-	buf = append(buf, packed, field.Text, lesson, word)
+	buf = append(buf, packed, field.Text, update, message)
 	return append(buf, names[:2*len(limits)]...)
 }
 
@@ -130,7 +130,7 @@ func readNumbers(text string, numbers []int64) bool {
 	return true
 }
 
-// Of a lesson a usual call says so many numbers, if it is quiet or not.
+// A usual call has so many numbers of an update, if it is quiet or not.
 const (
 	quietWords   = 6
 	talkingWords = 12
@@ -151,7 +151,7 @@ func (r *Request) Decode(v any) (Reply, error) {
 		return r.decodeSpelled(v)
 	}
 	quiet := r.Update != nil && r.Update.quiet()
-	var h heard
+	var h Learned
 	if r.Update != nil && !quiet {
 		var err error
 		if list, h, err = split(v); err != nil || len(list) < usualHeader {
@@ -181,15 +181,15 @@ func (r *Request) Decode(v any) (Reply, error) {
 		got.Paused = field.paused
 	}
 	if quiet {
-		got.Learned = heard{First: words[tail-3], Landed: words[tail-2], Field: r.Update.Seen}
+		got.Learned = Learned{First: words[tail-3], Landed: words[tail-2], Field: r.Update.Seen}
 	}
 	got.Permits, err = decodePermits(words[tail-1:])
 	return got, err
 }
 
-// decodeSpelled reads the reply to a request that was told in all words.
+// decodeSpelled reads the reply to a request that was spelled out.
 func (r *Request) decodeSpelled(v any) (got Reply, err error) {
-	var h heard
+	var h Learned
 	if r.Update != nil {
 		if v, h, err = split(v); err != nil {
 			return got, err

@@ -131,7 +131,7 @@ func (h *pair) lesson(c *pairCaller) *Update {
 	case 1:
 		t.Entry.Uncounted = h.random.IntN(5)
 	case 2:
-		t.Snapshot = []byte("mind")
+		t.Snapshot = []byte("snapshot")
 	case 3:
 		t.Lapsed = 1 + h.random.Int64N(3)
 	case 4:
@@ -179,7 +179,7 @@ func (h *pair) live() {
 		}
 		if h.odd && h.learns && h.chance(2) {
 			for _, lane := range h.lanes {
-				h.bench.do("HSET", lane, "told", "garbage")
+				h.bench.do("HSET", lane, "entries", "garbage")
 			}
 		}
 		if h.call(c, h.request(c)); h.differs != "" {

@@ -56,7 +56,7 @@ const callTime = time.Second
 func (f *Lane) prepare() []any {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	now, set, t := time.Now(), &f.Hub.Set, &f.told
+	now, set, t := time.Now(), &f.Hub.Set, &f.sent
 	f.lease.keep(f.keeps(now))
 	wants := f.wants(now)
 	t.number, t.at, t.wants, t.summoned = t.number+1, now, wants, false
@@ -140,7 +140,7 @@ func (f *Lane) land(take func(now time.Time)) {
 	defer f.Mu.Unlock()
 	f.Underway = false
 	if f.Closed {
-		if !f.sayGoodbye() {
+		if !f.returnAll() {
 			f.Hub.Detach(call.SlotsMessage+f.Lane, f)
 		}
 		return

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A told is what the store was told last.
-type told struct {
+// A sent is what the last call sent, and what came since.
+type sent struct {
 	number   int64     // of calls
-	at       time.Time // when the last call left; zero: there was none
+	at       time.Time // when the last call left; zero: there was no call
 	wants    int       // slots that were wanted
 	summoned bool      // the store has called for this replica since
 
@@ -17,7 +17,7 @@ type told struct {
 }
 
 // poll is how often a replica that wants more slots asks again without being called
-// for: the news may be lost.
+// for: the message may be lost.
 const poll = time.Second
 
 // consider begins a call if one is due, or sets the timer for it.
@@ -25,8 +25,8 @@ func (f *Lane) consider(now time.Time) {
 	if f.Closed || f.Underway {
 		return
 	}
-	if f.idled(now) && f.told.peak >= f.lease.holds(now) {
-		f.told.since, f.told.peak = now, f.wants(now)
+	if f.idled(now) && f.sent.peak >= f.lease.holds(now) {
+		f.sent.since, f.sent.peak = now, f.wants(now)
 	}
 	due := f.due(now)
 	switch {
@@ -54,7 +54,7 @@ func (f *Lane) ring(now, at time.Time) {
 }
 
 // idled reports whether the most slots wanted were counted for long enough.
-func (f *Lane) idled(now time.Time) bool { return now.Sub(f.told.since) >= slotIdle }
+func (f *Lane) idled(now time.Time) bool { return now.Sub(f.sent.since) >= slotIdle }
 
 // keeps returns how many slots this replica keeps. Those that are not wanted go back if
 // others are short, or if they were idle for a while.
@@ -65,10 +65,10 @@ func (f *Lane) keeps(now time.Time) int {
 	n, wants := f.lease.holds(now), f.wants(now)
 	switch {
 	case f.Lost: // nobody can have them
-	case f.lease.contended, f.told.summoned:
+	case f.lease.contended, f.sent.summoned:
 		n = min(wants, f.lease.allows(now))
 	case f.idled(now):
-		n = min(n, f.told.peak)
+		n = min(n, f.sent.peak)
 	}
 	return max(n, f.flying)
 }
@@ -79,7 +79,7 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 	if f.away {
 		return due
 	}
-	t, set := &f.told, &f.Hub.Set
+	t, set := &f.sent, &f.Hub.Set
 	wants, has := f.wants(now), f.lease.holds(now)
 	soonest := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {
@@ -104,8 +104,8 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 	if f.lease.contended && now.Before(f.lease.turn) {
 		soonest(f.lease.turn)
 	}
-	if wants > has && t.at.Before(f.lease.news) {
-		soonest(f.lease.news)
+	if wants > has && t.at.Before(f.lease.freed) {
+		soonest(f.lease.freed)
 	}
 	if !due.IsZero() && due.Before(f.retry) {
 		due = f.retry
@@ -137,6 +137,6 @@ func (f *Lane) Deliver(names string) {
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	f.told.summoned = true
+	f.sent.summoned = true
 	f.consider(time.Now())
 }

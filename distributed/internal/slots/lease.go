@@ -6,8 +6,8 @@ import (
 	"github.com/weirgo/weir/distributed/internal/script"
 )
 
-// A lease is what a replica was told of its slots of a lane, each of which is the
-// right to have one call in flight. Its arithmetic takes the instant. The zero lease
+// A lease is the slots of a lane that a replica was granted, each of which is the right to
+// have one call in flight. Its arithmetic takes the instant. The zero lease
 // has no slots.
 type lease struct {
 	has   int       // slots
@@ -20,7 +20,7 @@ type lease struct {
 	extra     int       // slots beyond the sure ones that it may have in its turn: one or none
 	turn      time.Time // when its turn ends; zero: it has none
 
-	news time.Time // when another's lease may end; zero: there is none
+	freed time.Time // when another's lease may end; zero: no other has one
 }
 
 const (
@@ -63,8 +63,8 @@ func (l *lease) keep(slots int) {
 func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration) {
 	l.has, l.sure, l.extra, l.contended = got.Has, got.Sure, got.Extra, got.Contended
 	l.until = left.Add(lasts) // the store counts from later
-	if l.news = (time.Time{}); got.Ends > 0 {
-		l.news = now.Add(got.Ends)
+	if l.freed = (time.Time{}); got.Ends > 0 {
+		l.freed = now.Add(got.Ends)
 	}
 	switch {
 	case !l.contended || l.has <= l.sure:

@@ -34,7 +34,7 @@ type Lane struct {
 	flying  int
 	waiting int // callers in line
 	lease   lease
-	told    told
+	sent    sent
 	away    bool      // the node is lost, and brings this back
 	retry   time.Time // no call before it; zero: at once
 	timer   *time.Timer
@@ -113,7 +113,7 @@ func (f *Lane) Board() bool {
 		return false
 	}
 	f.flying++
-	f.told.peak = max(f.told.peak, f.flying)
+	f.sent.peak = max(f.sent.peak, f.flying)
 	return true
 }
 
@@ -134,7 +134,7 @@ func (f *Lane) Await(n int) {
 	defer f.Mu.Unlock()
 	f.waiting = n
 	now := time.Now()
-	f.told.peak = max(f.told.peak, f.wants(now))
+	f.sent.peak = max(f.sent.peak, f.wants(now))
 	f.consider(now)
 }
 
@@ -160,14 +160,14 @@ func (f *Lane) Close() error {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	if !f.Underway && !f.sayGoodbye() {
+	if !f.Underway && !f.returnAll() {
 		f.Hub.Detach(call.SlotsMessage+f.Lane, f)
 	}
 	return nil
 }
 
-// sayGoodbye begins a call that gives back what is not in flight, and reports whether
+// returnAll begins a call that gives back what is not in flight, and reports whether
 // there is anything.
-func (f *Lane) sayGoodbye() bool {
+func (f *Lane) returnAll() bool {
 	return f.lease.holds(time.Now()) > f.flying && !f.Lost && f.begin()
 }

@@ -28,7 +28,7 @@
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt
 --   next(at)            when one permit could be spent by a caller that comes now
---   whole(), state()    what the caller is told
+--   whole(), state()    what the reply has of it
 --
 -- In the lane's hash a rule is the field "=" and the limit's name: its claim, its
 -- state, its sections, with semicolons between.

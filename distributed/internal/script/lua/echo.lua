@@ -29,7 +29,7 @@ local function honour(gen, epoch, furthest, alive, knew)
     lane.before = min(knew, CALLERS)
     alive = max(alive, lane.before)
   end
-  -- Also in a lane that is new: the news of an epoch that was before is no news.
+  -- Also in a lane that is new: a message of an earlier epoch is ignored.
   if (gen == lane.gen or lane.new) and epoch > lane.epoch and epoch <= 2^50 then lane.epoch, lane.dirty = epoch, true end
   for _, rule in ipairs(rules) do
     if rule.burst and rule:restore(furthest, alive, gen == lane.gen) then lane.lost = true end

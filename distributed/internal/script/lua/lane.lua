@@ -21,7 +21,7 @@ local lane -- its state:
 --   differs   other limits than the caller's are in force
 --   healed    something in the keys made no sense
 --   forced    limits take over whole lists, which may trade places
---   news      what the replicas are told
+--   message   what is published to the replicas
 --   back      the clock moved back
 --   written   before that instant it was written last
 --   reach     the later of furthest and paused, as it was read

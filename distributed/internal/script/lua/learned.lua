@@ -1,29 +1,30 @@
--- What the callers learn together of the vendor's limit. They tell each other of
--- its answers, in bytes that are not looked into here, and this keeps the order: each
--- hears all, and so knows the same. A place in it is the number of bytes before it.
--- Who has heard most says what holds for the lane: the pace of the rule LEARNED,
--- before when nobody departs, and whether they go one by one.
+-- What the callers learn together of the vendor's limit. Each sends messages about the
+-- answers of its vendor. This script does not read them, but keeps them in one order: each
+-- caller applies all of them in that order, and so each learns the same. A place is a
+-- number of bytes before it. The caller that has applied most decides for the lane: the
+-- interval of the rule LEARNED, the instant before which nothing departs, and whether
+-- departures go one by one.
 --
--- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of
--- the last departure that was let go, heard, the place at which it was said what holds,
--- upto, the latest ordinal known there, and landed, how many of those departures have an
--- answer, or will have none; "learned", numbers as in WORDS, which change with what is told; "told", what was
--- told from one place to another, each in a frame "ordinal now length "; and "mind",
--- what somebody knew at the first of these places.
+-- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of the
+-- last departure that was granted; applied, the place at which the lane was decided for;
+-- upto, the latest ordinal known there; and landed, how many of those departures were
+-- answered, or never will be. "learned", numbers as in FIELDS, which change with each
+-- message. "entries", the messages from one place to another, each in a frame
+-- "ordinal now length ". "snapshot", what a caller had learned at the first of these places.
 
-local WORDS = {
-  "from", "to", -- the places of what was told
+local FIELDS = {
+  "from", "to", -- the places of the entries
   "unit", "den", -- interval of the pace
-  "hold", "alone", "since", -- nobody departs before; 1: one by one after an ordinal
+  "hold", "alone", "since", -- nothing departs before; 1: one by one after an ordinal
   "lease", -- until when the last of those one by one has its answer
-  "roused", -- the place at which the others were roused last
+  "revoked", -- the place at which permits were revoked last
   "keep", -- all this lives for so long
-  "unbound", "reserve", -- 1: readings hold nobody; departures below the ceiling that go one by one, too
+  "unbound", "reserve", -- 1: readings bound nothing; departures below the ceiling that go one by one, too
   "ceiling", "newest", -- departures above it go one by one, by readings up to that of the newest departure; 0: there is none
   "mark", "due", -- departures up to the mark have arrived when they are due
 }
-local PATTERN = "^" .. ("(%d+) "):rep(#WORDS - 1) .. "(%d+)$"
-local MOST = 65536 -- bytes that are kept of what was told
+local PATTERN = "^" .. ("(%d+) "):rep(#FIELDS - 1) .. "(%d+)$"
+local MOST = 65536 -- bytes of entries that are kept
 local SOON = 5000 -- callers who wait for an answer ask again after so long at least
 
 local known
@@ -31,12 +32,12 @@ local known
 -- readKnown returns what the two fields hold, as new if they make no sense.
 local function readKnown(text, counts)
   local k, values = {}, { (text or ""):match(PATTERN) }
-  local ordinal, heard, upto, landed = (counts or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
-  k.ordinal, k.heard, k.upto, k.landed = tonumber(ordinal or 0), tonumber(heard or 0), tonumber(upto or 0), tonumber(landed or 0)
-  if max(k.ordinal, k.heard, k.upto, k.landed) > 2^52 then return readKnown(text) end
-  for i, word in ipairs(WORDS) do
-    k[word] = tonumber(values[i] or 0)
-    if k[word] > 2^52 then return readKnown(nil, counts) end
+  local ordinal, applied, upto, landed = (counts or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
+  k.ordinal, k.applied, k.upto, k.landed = tonumber(ordinal or 0), tonumber(applied or 0), tonumber(upto or 0), tonumber(landed or 0)
+  if max(k.ordinal, k.applied, k.upto, k.landed) > 2^52 then return readKnown(text) end
+  for i, name in ipairs(FIELDS) do
+    k[name] = tonumber(values[i] or 0)
+    if k[name] > 2^52 then return readKnown(nil, counts) end
   end
   if k.lease > now + 1000000 then k.lease = 0 end -- no probe holds a longer lease
   if k.from > k.to or min(k.unit, k.den) < 1 then
@@ -47,17 +48,17 @@ end
 
 local function held(field) return redis.call("HMGET", KEYS[1], field)[1] or "" end
 
--- keep has what was told begin at a later place, where somebody knew mind.
-local function keep(place, mind)
-  known.told = place < known.to and known.told:sub(place - known.from + 1) or ""
+-- keep has the entries begin at a later place, for which there is a snapshot.
+local function keep(place, snapshot)
+  known.entries = place < known.to and known.entries:sub(place - known.from + 1) or ""
   known.from, known.to = place, max(place, known.to)
-  known.mind, known.writes = mind, true
+  known.snapshot, known.writes = snapshot, true
 end
 
-local function say(told)
-  local frame = ("%.0f %.0f %d "):format(known.ordinal, now, #told)
-  known.told = known.told .. frame .. told
-  known.to, known.writes = known.to + #frame + #told, true
+local function append(message)
+  local frame = ("%.0f %.0f %d "):format(known.ordinal, now, #message)
+  known.entries = known.entries .. frame .. message
+  known.to, known.writes = known.to + #frame + #message, true
 end
 
 -- read takes in how many departures have landed and how many spent nothing, and a reading:
@@ -65,7 +66,7 @@ end
 -- left had arrived, too. So the vendor grants all up to the ceiling, in whatever order they
 -- arrive, and those that spend nothing raise it. If 36 had landed before number 40 left,
 -- and 4 are left, those up to 41 are granted. If less is left than if all others were still
--- to arrive, somebody else spends, and the newest reading holds.
+-- to arrive, another program spends, and the newest reading holds.
 local function read(landed, spared, ordinal, left, before)
   known.landed = min(known.landed + landed, known.ordinal)
   if known.unbound == 1 then
@@ -86,35 +87,35 @@ local function read(landed, spared, ordinal, left, before)
   end
 end
 
--- learn takes in the caller's words, what it tells, and what it knows: "" each where
--- it says none. It says how the lane stands.
+-- learn takes in the caller's arguments, its message and its snapshot, each "" if it sends
+-- nothing. It returns the state of the lane.
 local function learn(i, text, counts)
   known = readKnown(text, counts)
-  local place, ordinal, free, rouse = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
-  local told, mind = ARGV[i + 10], ARGV[i + 11]
+  local place, ordinal, free, revoke = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
+  local message, snapshot = ARGV[i + 10], ARGV[i + 11]
   known.ordinal, known.landed = max(known.ordinal, ordinal) + free, max(known.landed, ARGV[i + 20] + 0)
-  if place < known.to or told ~= "" or mind ~= "" then
-    known.told = held("told")
-    if #known.told ~= known.to - known.from then known.from, known.to, known.told, known.writes = 0, 0, "", true end
+  if place < known.to or message ~= "" or snapshot ~= "" then
+    known.entries = held("entries")
+    if #known.entries ~= known.to - known.from then known.from, known.to, known.entries, known.writes = 0, 0, "", true end
   end
-  if mind ~= "" and place > known.from then keep(place, mind) end
-  if place <= known.to and told ~= "" and known.to - known.from < MOST then
-    say(told)
+  if snapshot ~= "" and place > known.from then keep(place, snapshot) end
+  if place <= known.to and message ~= "" and known.to - known.from < MOST then
+    append(message)
     known.took = true
   end
-  if known.roused > known.to then known.roused = 0 end
-  if place > known.heard or place == known.heard and ordinal >= known.upto or known.heard > known.to then
-    known.heard, known.upto = place, ordinal
+  if known.revoked > known.to then known.revoked = 0 end
+  if place > known.applied or place == known.applied and ordinal >= known.upto or known.applied > known.to then
+    known.applied, known.upto = place, ordinal
     known.unit, known.den = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     known.hold, known.alone, known.since = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
     known.keep, known.unbound, known.reserve = tonumber(ARGV[i + 9]), tonumber(ARGV[i + 18]), tonumber(ARGV[i + 19])
   end
   local lapsed = tonumber(ARGV[i + 12])
   read(ARGV[i + 13] + lapsed, ARGV[i + 14] + lapsed, tonumber(ARGV[i + 15]), tonumber(ARGV[i + 16]), tonumber(ARGV[i + 17]))
-  -- Who has not heard that the others were roused has nothing to rouse them for.
-  known.rouse = rouse and known.took and place >= known.roused
-  if known.rouse then known.roused = known.to end
-  if known.rouse or lapsed > 0 then known.lease = 0 end
+  -- Ignore a revocation from a caller that has not applied the last one.
+  known.revoke = revoke and known.took and place >= known.revoked
+  if known.revoke then known.revoked = known.to end
+  if known.revoke or lapsed > 0 then known.lease = 0 end
   known.place, known.first = place, known.ordinal
   return known
 end
@@ -165,11 +166,11 @@ local function room()
   return known.ceiling > 0 and max(known.ceiling - known.reserve - known.ordinal, 0) or 2^53
 end
 
--- hold returns before when nobody departs.
+-- hold returns the instant before which nothing departs.
 local function hold()
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
-  local heard = known.landed == known.ordinal and known.heard >= known.to -- what holds takes all answers into account
-  if room() > 0 or known.alone == 1 or heard then return known.hold end
+  local applied = known.landed == known.ordinal and known.applied >= known.to -- all answers are taken into account
+  if room() > 0 or known.alone == 1 or applied then return known.hold end
   -- Callers take turns to ask, and half as often each time, since the last grant.
   local since, callers = now - (known.lease - 1000000), max(lane.this, lane.before)
   return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2))) * callers))
@@ -182,21 +183,21 @@ local function count(at, n)
 end
 
 -- counts returns the field "ordinal".
-local function counts() return ("%.0f %.0f %.0f %.0f"):format(known.ordinal, known.heard, known.upto, known.landed) end
+local function counts() return ("%.0f %.0f %.0f %.0f"):format(known.ordinal, known.applied, known.upto, known.landed) end
 
--- answer appends what the caller has not heard to the reply, and the field "learned".
+-- answer appends the entries that the caller has not applied, and the field "learned".
 local function answer(list)
-  local n, told, mind = #list, "", ""
+  local n, entries, snapshot = #list, "", ""
   if known.place < known.from then
-    mind, told = known.mind or held("mind"), known.told
+    snapshot, entries = known.snapshot or held("snapshot"), known.entries
   elseif known.place < known.to then
-    told = known.told:sub(known.place - known.from + 1)
+    entries = known.entries:sub(known.place - known.from + 1)
   end
   list[n + 1], list[n + 2] = known.first, known.took and 1 or 0
-  local words = {}
-  for i, word in ipairs(WORDS) do words[i] = ("%.0f"):format(known[word]) end
-  known.text = table.concat(words, " ")
-  list[n + 3], list[n + 4], list[n + 5], list[n + 6] = known.landed, mind, told, known.text
+  local numbers = {}
+  for i, name in ipairs(FIELDS) do numbers[i] = ("%.0f"):format(known[name]) end
+  known.text = table.concat(numbers, " ")
+  list[n + 3], list[n + 4], list[n + 5], list[n + 6] = known.landed, snapshot, entries, known.text
 end
 
 return { learn = learn, pace = pace, room = room, hold = hold, count = count, counts = counts, answer = answer }

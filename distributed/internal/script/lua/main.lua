@@ -12,13 +12,13 @@
 --   6, 7, 8  generation, epoch and furthest, as the caller has seen them; 0: never
 --   9  the last period in which the caller was counted; 0: never
 --   10 "1": the caller wants the state of the limits
---   11 channel of the news; nothing: none are published
---   12 the lane's word in the news
+--   11 channel of the messages; nothing: no message is published
+--   12 the lane's name in messages
 --   13 number of limits, then of each its field in the hash, its claim, and the
 --      bounds of its calendar windows
 --   then the number of reports, then of each its kind and
 --      p remaining       refused for a time
---      o                 an operator's word: a pause that runs ends now
+--      o                 an operator ends the pause that runs
 --      r at epoch n...   permits of each limit that never left
 --      s at epoch n...   the same, of longer ago
 --      x at e... a...    what was charged at an instant for an estimate, and really cost
@@ -27,23 +27,23 @@
 --   then the number of groups in line, then of each count, age in line, and the
 --      costs of one in permits of each limit; the age is negative of those who are
 --      expected so much later
---   then how many callers this one knows of; 0: it was never told
---   then, if callers learn together, the place up to which this one has heard, the
---      latest ordinal it knows, how many departed without a permit, "1" to rouse the
---      others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
---      for how long to keep it all, what it tells, what it knows at its place, how
+--   then how many callers this one knows of; 0: it never saw a count
+--   then, if callers learn together, the place up to which this one has applied entries,
+--      the latest ordinal it knows, how many departed without a permit, "1" to revoke the
+--      permits of others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
+--      for how long to keep it all, its message, its snapshot at its place, how
 --      many departures that it was granted will not take place, how many have landed,
 --      how many were refused, a reading: its departure, how many were left, how many had
---      landed then; "1" if readings hold nobody, the reserve, and how many the caller
+--      landed then; "1" if readings bound nothing, the reserve, and how many the caller
 --      knows to have landed
 --
 -- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
 -- alive, period, flags, first, the number of pairs, the pairs of instant
 -- and count, then when each limit has one permit, 0 for now, and where it was
 -- asked for the state of each limit: whole, and five numbers. If callers learn
--- together: the ordinal before the first permit, 1 if the store took what the caller
--- told, how many landed, what somebody knew at the first of the places of what was told, what was told
--- since the caller's place, and the field "learned".
+-- together: the ordinal before the first permit, 1 if the caller's message was
+-- appended, how many landed, the snapshot if the caller's place is before the entries, the
+-- entries since its place, and the field "learned".
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
 -- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.
@@ -87,8 +87,8 @@ local function save(seen, forgotten)
   if lane.known then
     write[n + 1], write[n + 2], n = "learned", lane.known.text, n + 2
     write[n + 1], write[n + 2], n = "ordinal", learning().counts(), n + 2
-    if lane.known.writes then write[n + 1], write[n + 2], n = "told", lane.known.told, n + 2 end
-    if lane.known.mind then write[n + 1], write[n + 2], n = "mind", lane.known.mind, n + 2 end
+    if lane.known.writes then write[n + 1], write[n + 2], n = "entries", lane.known.entries, n + 2 end
+    if lane.known.snapshot then write[n + 1], write[n + 2], n = "snapshot", lane.known.snapshot, n + 2 end
   end
   redis.call("HSET", unpack(write, 1, n))
   if till then redis.call("PEXPIRE", KEYS[1], ("%.0f"):format((divide(lane.till - now, 1000)) + 10000)) end
@@ -102,15 +102,15 @@ local function save(seen, forgotten)
   if forgotten then rare().forget(forgotten) end
 end
 
--- rouse has those who hold permits hear at once what the caller told: the permits are
--- void, so nothing is granted for later than now.
-local function rouse()
+-- revoke voids the permits that replicas hold, so that they call at once and receive the
+-- caller's message. Nothing is granted for later than now.
+local function revoke()
   rare()
   for i = 1, #rules do
     if rules[i].burst then rules[i]:unpromise() end
   end
   lane.epoch, lane.furthest, lane.dirty = lane.epoch + 1, min(lane.furthest, now), true
-  if ARGV[11] ~= "" and lane.paused <= now then lane.news = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
+  if ARGV[11] ~= "" and lane.paused <= now then lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
 end
 
 local function decide()
@@ -150,7 +150,7 @@ local function decide()
   end
   if reports then rare().takeReports(reports) end
   if lane.known then
-    if lane.known.rouse then rouse() end
+    if lane.known.revoke then revoke() end
     lane.hold = learning().hold()
   end
 
@@ -168,7 +168,7 @@ local function decide()
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
   save(seen, forgotten)
-  if lane.news then redis.pcall("PUBLISH", ARGV[11], lane.news) end -- a replica that misses it learns with its next call
+  if lane.message then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- a replica that misses it learns with its next call
   list[8] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end

@@ -169,7 +169,7 @@ function bucket.pause(b, at)
 end
 
 -- departed takes in that n permits were spent while the store was lost: it
--- cannot be told when, but none of them was saved.
+-- is not known when, but none of them was saved.
 function bucket.departed(b)
   b:hold(now)
   if b.slack then b.slack = newSlack(now) end
@@ -183,7 +183,7 @@ function bucket.resume(b, by)
   if b.sure then b.sure = max(b.sure - by, 0) end
 end
 
--- rewind leaves nothing saved: it cannot be told what was.
+-- rewind leaves nothing saved: what was is not known.
 function bucket.rewind(b, by)
   local empty = min(b.at, now + b.spare + b.one + 1)
   b.at, b.returned, b.sure, b.dirty = max(b.at - by, empty), false, false, true

@@ -41,7 +41,7 @@ local function readReports(i, k, fields)
 end
 
 -- pause holds everybody until an instant. What was promised for later is void,
--- and those who hold it are told.
+-- and a message says so to those that hold it.
 local function pause(till)
   till = min(till, now + 2^47)
   if till <= lane.paused then return end
@@ -53,12 +53,12 @@ local function pause(till)
   end
   lane.paused, lane.epoch, lane.dirty = till, lane.epoch + 1, true
   if ARGV[11] ~= "" then
-    lane.news = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
+    lane.message = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
   end
 end
 
--- resume ends the pause that runs, as if it had been told to end now, and those who
--- wait for its end are told.
+-- resume ends the pause that runs, as if it were to end now. A message says so to those
+-- that wait for its end.
 local function resume()
   local by = lane.paused - now
   if by <= 0 then return end
@@ -69,11 +69,11 @@ local function resume()
     end
   end
   lane.paused, lane.epoch, lane.dirty = now, lane.epoch + 1, true
-  if ARGV[11] ~= "" then lane.news = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
+  if ARGV[11] ~= "" then lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
 end
 
 -- void reports whether what was granted at an instant can no longer be taken
--- back: what other rules granted, or a lane that was lost, cannot be told here.
+-- back: it is not known here what other rules granted, or a lane that was lost.
 local function void(at) return at <= lane.tuned or tonumber(ARGV[6]) ~= lane.gen end
 
 -- refund takes back permits that never left. Those of before a pause are void in

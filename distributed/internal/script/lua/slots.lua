@@ -13,7 +13,7 @@
 --   5  slots that the replica has, no fewer than its calls in flight
 --   6  slots that it wants
 --   7  how long a replica that was called for has time to come
---   8  channel of the news
+--   8  channel of the messages
 --   9  the head of a message, before the names of the replicas called for
 --
 -- The reply: the replica's slots, its sure slots, how many more it may have in turn
@@ -34,9 +34,9 @@ local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
 --   call    number of the replica's last call
 --   most    slots of all replicas, as it has it
 --   till    end of the lease
---   has     slots that it was told to have
+--   has     slots that it was granted
 --   wants   slots that it wants
---   sure    sure slots that it was told of
+--   sure    sure slots that it was granted
 --   since   when it came, or got one more slot in turn
 --   called  when it was called for, and has not come since; 0: it was not
 --   lasts   how long its lease is

@@ -10,18 +10,17 @@
 -- tuned; then of each bucket unit and den, its interval in whole microseconds, and the
 -- time of its burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the
 -- caller saw it last. If callers learn together, ARGV[3] is numbers too: the place and
--- the ordinal of the caller, hold, since, keep and how many landed. It is quiet if it has nothing to tell
--- and, as far as it knows, nothing to hear, and if the field "learned" says of the pace
--- what it would say: ARGV[4] is that field, as it saw it last. Otherwise it talks: then
--- more numbers follow, unit and den of the pace, how many departed without a permit, how
--- many were refused, unbound and reserve,
--- and ARGV[4] is what it tells. Of others both are empty. After that of each bucket its
--- field in the hash, and its claim.
+-- the ordinal of the caller, hold, since, keep and how many landed. The caller is quiet if
+-- it sends no message, has most likely applied all entries, and would decide as the field
+-- "learned" has it: ARGV[4] is that field, as it saw it last. Otherwise it talks: more
+-- numbers follow, unit and den of the pace, how many departed without a permit, how many
+-- were refused, unbound and reserve, and ARGV[4] is its message. Both are empty if callers
+-- learn nothing. After that of each bucket its field in the hash, and its claim.
 --
 -- The reply is the field "lane" if it is another than the caller saw, now, furthest,
--- first, when each limit has one permit, 0 for now, of a quiet caller the ordinal before
--- the first permit and how many landed, and pairs of instant and count; of one that talks what main.lua ends
--- with. If the rest decided it begins with a number.
+-- first, when each limit has one permit, 0 for now, to a quiet caller the ordinal before
+-- the first permit and how many landed, and pairs of instant and count; to one that talks
+-- what main.lua ends with. If the rest decided it begins with a number.
 
 if #ARGV < 9 then
   local fmod, min, max = math.fmod, math.min, math.max
@@ -35,7 +34,7 @@ if #ARGV < 9 then
     end
     return unpack(list)
   end
-  local told, tolerance, latest, horizon, most, gen, epoch, furthest, period, count, age, alive, paused, till, tuned,
+  local instant, tolerance, latest, horizon, most, gen, epoch, furthest, period, count, age, alive, paused, till, tuned,
     unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
       and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
   if not field2 then unit2, den2, one2, spare2, part2 = 0, 1, 0, 0, 0 end
@@ -48,14 +47,14 @@ if #ARGV < 9 then
   end
   local reply
   repeat -- until something is unusual
-    local now = told
+    local now = instant
     if now == 0 then
       local time = redis.call("TIME")
       now = time[1] * 1000000 + time[2]
     end
-    local values, given, heard, upto, landed
+    local values, given, applied, upto, landed
     if talks then
-      values = redis.pcall("HMGET", unpack({ KEYS[1], "lane", "at", field1, "learned", "ordinal", "told", field2 }))
+      values = redis.pcall("HMGET", unpack({ KEYS[1], "lane", "at", field1, "learned", "ordinal", "entries", field2 }))
     elseif learns then
       values = field2 and redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal", field2)
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1, "learned", "ordinal")
@@ -65,9 +64,9 @@ if #ARGV < 9 then
         or redis.pcall("HMGET", KEYS[1], "lane", "at", field1)
     end
     if learns then
-      given, heard, upto, landed = (values[5] or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
-      if not given or max(given, heard, upto, landed) > 2^52 then break end
-      given, heard, upto, landed = given + 0, heard + 0, upto + 0, landed + 0
+      given, applied, upto, landed = (values[5] or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
+      if not given or max(given, applied, upto, landed) > 2^52 then break end
+      given, applied, upto, landed = given + 0, applied + 0, upto + 0, landed + 0
       if given < ordinal then break end
     end
     local lane, ahead, text, text2 = values[1], values[2], values[3], field2 and values[talks and 7 or learns and 6 or 4]
@@ -90,28 +89,28 @@ if #ARGV < 9 then
       break
     end
 
-    -- What the caller tells and hears, and what holds for the lane then.
-    local held, kept, respaced, said, heeds, words = hold, keep, false, nil, nil, nil
+    -- The caller's message, the entries that it has not applied, and what holds for the lane then.
+    local held, kept, respaced, entries, unread, state = hold, keep, false, nil, nil, nil
     if talks then
-      local from, to, u, d, h, s, lease, roused, k, un, res =
+      local from, to, u, d, h, s, lease, revoked, k, un, res =
         (values[4] or ""):match("^(%d+) (%d+) (%d+) (%d+) (%d+) 0 (%d+) (%d+) (%d+) (%d+) (%d) (%d+) 0 0 0 0$")
       if not from then break end -- it makes no sense, or they go one by one, or readings bound them
-      from, to, said = from + 0, to + 0, values[6] or ""
-      if from > place or place > to or #said ~= to - from or #said >= 65536 or max(heard, roused) > to
+      from, to, entries = from + 0, to + 0, values[6] or ""
+      if from > place or place > to or #entries ~= to - from or #entries >= 65536 or max(applied, revoked) > to
         or min(u, d) < 1 or max(u, d) >= 2^51 or max(to, h, s, lease, k) > 2^52 then
         break
       end
       given = given + free
       if learned ~= "" then
         local frame = ("%d %d %d "):format(given, now, #learned)
-        said, to = said .. frame .. learned, to + #frame + #learned
+        entries, to = entries .. frame .. learned, to + #frame + #learned
       end
-      local speaks = place > heard or place == heard and ordinal >= upto
-      if speaks then
-        u, d, h, s, k, un, res, heard, upto = unit, den, hold, since, keep, unbound, reserve, place, ordinal
+      local decides = place > applied or place == applied and ordinal >= upto
+      if decides then
+        u, d, h, s, k, un, res, applied, upto = unit, den, hold, since, keep, unbound, reserve, place, ordinal
       end
-      held, kept, heeds = h + 0, k + 0, said:sub(place - from + 1)
-      words = ("%d %d %d %d %d 0 %d %d %d %d %d %d 0 0 0 0"):format(from, to, u, d, h, s, lease, roused, k, un, res)
+      held, kept, unread = h + 0, k + 0, entries:sub(place - from + 1)
+      state = ("%d %d %d %d %d 0 %d %d %d %d %d %d 0 0 0 0"):format(from, to, u, d, h, s, lease, revoked, k, un, res)
       if (field2 or field1) == "~" then -- the bucket of the pace
         local one = (u - fmod(u, d)) / d
         local was, wasDen, claimed, at, frac, rest =
@@ -262,19 +261,19 @@ if #ARGV < 9 then
         text2 = ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
       end
     end
-    local says = learns and not talks and (place ~= heard or ordinal > upto) -- nobody has heard more than this caller
-    if says then heard, upto = place, ordinal end
+    local decides = learns and not talks and (place ~= applied or ordinal > upto) -- no caller has applied more
+    if decides then applied, upto = place, ordinal end
     if talks then
-      local write = { KEYS[1], "at", ("%d"):format(ahead), "learned", words,
-        "ordinal", ("%d %d %d %d"):format(given + count - wants, heard, upto, landed) }
-      if learned ~= "" then write[8], write[9] = "told", said end
+      local write = { KEYS[1], "at", ("%d"):format(ahead), "learned", state,
+        "ordinal", ("%d %d %d %d"):format(given + count - wants, applied, upto, landed) }
+      if learned ~= "" then write[8], write[9] = "entries", entries end
       if write1 then write[#write + 1], write[#write + 2] = field1, text end
       if write2 then write[#write + 1], write[#write + 2] = field2, text2 end
       wrote = redis.pcall("HSET", unpack(write))
       list[size + 1], list[size + 2], list[size + 3], list[size + 4], list[size + 5], list[size + 6] =
-        given, learned ~= "" and 1 or 0, landed, "", heeds, words
-    elseif learns and (write1 or write2 or says or lands > 0) then
-      local counted, last = ("%d %d %d %d"):format(given + count - wants, heard, upto, landed), ("%d"):format(ahead)
+        given, learned ~= "" and 1 or 0, landed, "", unread, state
+    elseif learns and (write1 or write2 or decides or lands > 0) then
+      local counted, last = ("%d %d %d %d"):format(given + count - wants, applied, upto, landed), ("%d"):format(ahead)
       wrote = field2 and redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text, field2, text2)
         or redis.pcall("HSET", KEYS[1], "at", last, "ordinal", counted, field1, text)
     elseif write2 then
@@ -286,7 +285,7 @@ if #ARGV < 9 then
   until true
   if reply then return reply end
 
-  ARGV[1], ARGV[2], ARGV[3], ARGV[4] = told == 0 and "" or told, tolerance, latest, horizon
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4] = instant == 0 and "" or instant, tolerance, latest, horizon
   ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] = most, gen, epoch, furthest, period
   ARGV[10], ARGV[11], ARGV[12], ARGV[13] = "", "", "", field2 and 2 or 1
   ARGV[14], ARGV[15], ARGV[16] = field1, claim1, ""
