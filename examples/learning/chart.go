@@ -39,7 +39,7 @@ func drawPanel(r result) (*plot.Plot, []chart.Entry) {
 	bars, marks := chart.Bars(counts, barWidth, servedColor), r.refusals(top*1.08)
 
 	p := chart.NewPanel(
-		fmt.Sprintf("Weir, told nothing: %d calls served in %.1f s, %d refused", served, r.length.Seconds(), refused),
+		fmt.Sprintf("Weir, no limit configured: %d calls served in %.1f s, %d refused", served, r.length.Seconds(), refused),
 		fmt.Sprintf("calls served per %s\nas seen by the vendor", chart.Spaced(barWidth)))
 	p.Add(bars, line, marks)
 	p.X.Min, p.X.Max = 0, max(r.length, barWidth).Seconds()

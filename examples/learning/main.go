@@ -1,4 +1,4 @@
-// Learning shows how a lane finds a limit that nobody told: 32 workers call a
+// Learning shows how a lane finds a limit that is not configured: 32 workers call a
 // vendor that accepts 50 calls a second with a burst of 10, and 100 a second from
 // 15 s on. Neither Weir nor the answers say so: the vendor refuses the others with
 // a bare 429. The vendor is part of the program and listens on a loopback socket;

@@ -1,7 +1,7 @@
 // Quickstart shows what one line changes: it sends 500 calls from 32 workers to
 // a vendor of 50 calls a second with a burst of 10, first through a plain
-// http.Client, then through Weir, which is told nothing, and then through Weir,
-// which is told the limit. The vendor is part of the program and listens on a
+// http.Client, then through Weir, which learns the limit, and then through Weir
+// with the limit configured. The vendor is part of the program and listens on a
 // loopback socket; nothing leaves the machine.
 //
 //	go run ./quickstart
@@ -11,8 +11,8 @@
 // them, wall time against the ideal, and the latency per call. It draws what
 // reached the vendor into quickstart.svg and quickstart.png, and takes 30 seconds.
 //
-// With -url it calls an endpoint of yours instead, slowly unless told
-// otherwise, and only through Weir, told a limit, unless -plain is given; see -h.
+// With -url it calls an endpoint of yours instead, slowly unless you
+// say otherwise, and only through Weir with a limit, unless -plain is given; see -h.
 //
 // It exits with 0 when every call through Weir was answered, 1 when one failed
 // or a picture could not be written, 2 for a bad flag, and 130 after Ctrl-C,
@@ -39,14 +39,14 @@ func plainClient(base http.RoundTripper) *http.Client {
 	return &http.Client{Transport: base}
 }
 
-// untoldClient is the same client with one line changed. The log of what was
+// learningClient is the same client with one line changed. The log of what was
 // learned would run into the progress bar.
-func untoldClient(base http.RoundTripper) *http.Client {
+func learningClient(base http.RoundTripper) *http.Client {
 	return &http.Client{Transport: &weir.Transport{Base: base, Logger: slog.New(slog.DiscardHandler)}}
 }
 
-// toldClient is told the limit, too.
-func toldClient(base http.RoundTripper, limit throttle.Limit) *http.Client {
+// limitedClient has the limit configured, too.
+func limitedClient(base http.RoundTripper, limit throttle.Limit) *http.Client {
 	return &http.Client{Transport: &weir.Transport{Base: base, Limits: []throttle.Limit{limit}}}
 }
 
@@ -102,9 +102,9 @@ type contestant struct {
 
 // The names of the contestants.
 const (
-	plain  = "plain"
-	untold = "untold"
-	told   = "told"
+	plain    = "plain"
+	learning = "learning"
+	limited  = "limited"
 )
 
 // contestants returns the clients to run. A user's own endpoint gets the plain one
@@ -112,12 +112,12 @@ const (
 func contestants(o options) []contestant {
 	all := []contestant{
 		{plain, "a plain http.Client", aboutPlain, plainClient},
-		{untold, "through Weir, told nothing", aboutUntold, untoldClient},
-		{told, "through Weir, told the limit", aboutTold(o),
-			func(base http.RoundTripper) *http.Client { return toldClient(base, o.limit) }},
+		{learning, "through Weir, no limit configured", aboutLearning, learningClient},
+		{limited, "through Weir, limit configured", aboutLimited(o),
+			func(base http.RoundTripper) *http.Client { return limitedClient(base, o.limit) }},
 	}
 	return slices.DeleteFunc(all, func(c contestant) bool {
-		return o.url != "" && (c.name == untold || c.name == plain && !o.plain)
+		return o.url != "" && (c.name == learning || c.name == plain && !o.plain)
 	})
 }
 

@@ -28,7 +28,7 @@ func TestSmallRunAgainstEmbeddedVendor(t *testing.T) {
 	if plain := rows["plain"]; len(plain) < 5 || plain[4] == "0" {
 		t.Errorf("plain row %v, want 429s: 25 calls at once meet a burst of 10", plain)
 	}
-	for _, name := range []string{"untold", "told"} {
+	for _, name := range []string{"learning", "limited"} {
 		if row := rows[name]; len(row) < 5 || row[1] != "25" || row[2] != "0" {
 			t.Errorf("%s row %v, want 25 calls, 0 failed", name, row)
 		}
@@ -79,8 +79,8 @@ func TestOwnEndpointGetsWeirOnly(t *testing.T) {
 	if code != 0 || requests != 3 {
 		t.Errorf("exit %d, %d requests, want 0 and 3\n%s", code, requests, stdout)
 	}
-	if rows := tableRows(stdout); len(rows) != 1 || rows["told"] == nil {
-		t.Errorf("rows %v, want one, of Weir that is told a limit\n%s", rows, stdout)
+	if rows := tableRows(stdout); len(rows) != 1 || rows["limited"] == nil {
+		t.Errorf("rows %v, want one, of Weir with a limit\n%s", rows, stdout)
 	}
 	if strings.Contains(stdout, "hunter2") {
 		t.Errorf("a secret is printed\n%s", stdout)

@@ -17,14 +17,14 @@ After a 429 the caller sleeps for as long as Retry-After says and tries again,
 three times in all, as many programs do.
 `
 
-const aboutUntold = `untold: &http.Client{Transport: new(weir.Transport)}
+const aboutLearning = `learning: &http.Client{Transport: new(weir.Transport)}
 The caller's code is the same. Weir finds the limit by what the answers say is
 left; from bare 429s it finds one too, as "go run ./learning" shows.
 `
 
-// aboutTold names the line that changed, and the reason for its numbers.
-func aboutTold(o options) string {
-	return fmt.Sprintf(`told: &http.Client{Transport: &weir.Transport{
+// aboutLimited names the line that changed, and the reason for its numbers.
+func aboutLimited(o options) string {
+	return fmt.Sprintf(`limited: &http.Client{Transport: &weir.Transport{
     Limits: []throttle.Limit{%s},
 }}
 The caller's code is the same.%s

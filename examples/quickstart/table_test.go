@@ -15,15 +15,15 @@ func TestTable(t *testing.T) {
 			limit: throttle.TokenBucket(50, time.Second, 10), latency: latencies(110),
 			arrivals: []arrival{{}, {refused: true}, {}},
 		},
-		{client: "told", asked: 110, limit: throttle.TokenBucket(50, time.Second, 10)},
+		{client: "limited", asked: 110, limit: throttle.TokenBucket(50, time.Second, 10)},
 	}
 	const want = `
-  client  calls  failed  sent  429s    wall   ideal  wall/ideal    p50     p99
-   plain    110       2     3     1  3.00 s  2.00 s        1.50  55 ms  109 ms
-    told      0       0     0     0  0.00 s  0.00 s           -   0 ms    0 ms
+   client  calls  failed  sent  429s    wall   ideal  wall/ideal    p50     p99
+    plain    110       2     3     1  3.00 s  2.00 s        1.50  55 ms  109 ms
+  limited      0       0     0     0  0.00 s  0.00 s           -   0 ms    0 ms
 sent: with the tries after a 429; p50, p99: latency of a call, failed or not
 plain: the first of 2 failed calls ended with: 429 Too Many Requests
-told: interrupted, 110 of 110 calls not made or cut off
+limited: interrupted, 110 of 110 calls not made or cut off
 `
 	var got bytes.Buffer
 	writeTable(&got, results)
