@@ -175,7 +175,7 @@ func (q *Queue) ringAt(at, now throttle.Instant) {
 			q.alarm.Stop()
 		}
 	case q.alarm == nil:
-		q.alarm = q.newAlarm(at.Sub(now))
+		q.alarm = newAlarm(at.Sub(now), q.PrecisePacing, q.wake)
 	default:
 		q.alarm.Reset(at.Sub(now))
 	}

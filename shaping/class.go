@@ -9,9 +9,6 @@ import (
 // idleTenants is how many names a class keeps before it looks which of them still count.
 const idleTenants = 1024
 
-// maxWeight bounds a weight. The sums of such weights are exact.
-const maxWeight = 1_000_000_000
-
 // A class holds the callers of one priority. Its tenants share by the virtual time of
 // weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM 1989). Each departure
 // moves that time by its cost, divided by the sum of the weights of the tenants that wait.

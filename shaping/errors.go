@@ -39,14 +39,6 @@ func (deadlineError) Is(target error) bool {
 	return target == ErrDeadline || target == context.DeadlineExceeded
 }
 
-// lateFor returns why the wait of w must end by its deadline.
-func (q *Queue) lateFor(w *waiter) error {
-	if q.deadlineOf(w.ctx) > w.deadline.Add(deadlineMargin) {
-		return errMaxWait
-	}
-	return ErrDeadline
-}
-
 // An Error says why a caller was rejected, at once or out of the line. It
 // unwraps to [ErrDeadline], [ErrQueueFull] or [ErrClosed].
 type Error struct {

@@ -367,3 +367,11 @@ func (q *Queue) giveBack(now, charged throttle.Instant, r throttle.Request) {
 	q.limiter.Refund(now, charged, r)
 	q.advance(now)
 }
+
+// lateFor returns why the wait of w must end by its deadline.
+func (q *Queue) lateFor(w *waiter) error {
+	if q.deadlineOf(w.ctx) > w.deadline.Add(deadlineMargin) {
+		return errMaxWait
+	}
+	return ErrDeadline
+}

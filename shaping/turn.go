@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -120,4 +121,17 @@ func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) err
 		return q.rejection(ErrDeadline, forecast, now)
 	}
 	return nil
+}
+
+// of returns the urgency of a turn: what the turn says and, for the rest, what
+// the context says. A caller without a turn has the context's.
+func (u urgency) of(t *Turn) urgency {
+	if t == nil {
+		return u
+	}
+	u.priority = cmp.Or(t.Priority, u.priority)
+	if t.Tenant != "" {
+		u.tenant, u.weight = t.Tenant, t.Weight
+	}
+	return u
 }

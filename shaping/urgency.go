@@ -1,7 +1,6 @@
 package shaping
 
 import (
-	"cmp"
 	"context"
 	"math"
 
@@ -32,6 +31,9 @@ type urgency struct {
 	weight   int
 }
 
+// maxWeight bounds a weight. The sums of such weights are exact.
+const maxWeight = 1_000_000_000
+
 func (u urgency) weightOrOne() float32 { return float32(min(max(u.weight, 1), maxWeight)) }
 
 // urgencyKey is the key of the urgency among a context's values.
@@ -40,19 +42,6 @@ type urgencyKey struct{}
 // urgencyOf returns what the context says.
 func urgencyOf(ctx context.Context) urgency {
 	u, _ := ctx.Value(urgencyKey{}).(urgency)
-	return u
-}
-
-// of returns the urgency of a turn: what the turn says and, for the rest, what
-// the context says. A caller without a turn has the context's.
-func (u urgency) of(t *Turn) urgency {
-	if t == nil {
-		return u
-	}
-	u.priority = cmp.Or(t.Priority, u.priority)
-	if t.Tenant != "" {
-		u.tenant, u.weight = t.Tenant, t.Weight
-	}
 	return u
 }
 

@@ -1,0 +1,101 @@
+package shaping
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A waiter is a caller in line. It has 176 bytes at most, a size of which the allocator
+// wastes nothing: with its goroutine, a caller takes about 3 KB.
+type waiter struct {
+	place
+	ctx      context.Context  // tells callers who have gone
+	deadline throttle.Instant // Never: none
+
+	n     int              // permits of every limit beyond each
+	each  *each            // permits of each limit; nil: only n counts
+	since throttle.Instant // when it counts as having come
+	id    uint64           // of its call
+
+	// Under the queue's lock, until the caller is woken.
+	tenant *tenant
+	cost   float64       // what its departure counts in its tenant's share
+	bytes  int64         // that its caller holds while it waits
+	index  int32         // 1 + index among its tenant's; 0: not in line
+	expiry int32         // 1 + index among the expiring; 0: not among them
+	waits  bool          // it was put in line to wait
+	leaves atomic.Bool   // its caller has given up, and others take it out of line
+	out    outcome       // how it came out of the line
+	ready  chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
+}
+
+// An outcome is how a caller came out of the line: granted or rejected. The zero value is
+// that of one who waits, or gave up.
+type outcome struct {
+	charged throttle.Instant
+	granted throttle.Instant // zero: it was not
+	due     throttle.Instant // when it would have been granted if nothing had been late
+	err     error            // why it was rejected; nil: it was granted
+	next    *waiter          // who came out next, under the same lock
+}
+
+// outgoing are waiters who came out of the line, in that order. They are woken once the
+// lock is free, because what they do next may need it.
+type outgoing struct{ first, last *waiter }
+
+// add notes how w came out.
+func (o *outgoing) add(w *waiter, out outcome) {
+	w.out = out
+	if o.last == nil {
+		o.first = w
+	} else {
+		o.last.out.next = w
+	}
+	o.last = w
+}
+
+// wake wakes them, and returns how many they are.
+func (o outgoing) wake() (n int) {
+	for w := o.first; w != nil; n++ {
+		next := w.out.next
+		w.out.next = nil
+		w.ready <- struct{}{} // from here on w is its caller's
+		w = next
+	}
+	return n
+}
+
+// each are the permits of each limit that a caller asks for.
+type each []int
+
+func (e *each) get() []int {
+	if e == nil {
+		return nil
+	}
+	return *e
+}
+
+// request returns what w asks for.
+func (w *waiter) request() throttle.Request {
+	return throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id}
+}
+
+// dated returns what w asks for, with its deadline.
+func (w *waiter) dated() throttle.Request {
+	r := w.request()
+	if w.deadline != throttle.Never {
+		r.Until = w.deadline
+	}
+	return r
+}
+
+// pop removes the last waiter of a list, and returns it.
+func pop(l *[]*waiter) *waiter {
+	old := *l
+	w := old[len(old)-1]
+	old[len(old)-1] = nil
+	*l = old[:len(old)-1]
+	return w
+}
