@@ -36,7 +36,7 @@ type LaneState struct {
 type Learned struct {
 	Rate     float64 // calls per second; zero: not known
 	InFlight int     // calls in flight at a time; zero: not known
-	Told     bool    // the server's own quotas say so
+	Reported bool    // the server's own quotas say so
 	Probing  bool    // it refused, and one call at a time asks whether it serves again
 }
 

@@ -100,7 +100,7 @@ func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	switch {
 	case !a.Served && !a.Refused:
 		if first && c.begun {
-			c.state.Untold(f.Ordinal)
+			c.state.Unread(f.Ordinal)
 		}
 	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
 		c.begin(&f)
@@ -189,7 +189,7 @@ func (c *Course) replan(now throttle.Instant) {
 	c.plan = p
 	switch {
 	case c.steers.Load():
-	case c.state.Mode != learn.Start || p.Told || p.Hold > now:
+	case c.state.Mode != learn.Start || p.Reported || p.Hold > now:
 		c.steers.Store(true)
 	case c.setting.Configured == 0:
 		c.most.Store(int64(p.Most))

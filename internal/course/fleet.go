@@ -14,43 +14,43 @@ import (
 )
 
 // A fleet is what a course needs if its lane is shared with other processes: they
-// learn as one. Each tells the others what the vendor answered, through the store,
-// and observes what it is told, in the store's order.
+// learn as one. Each sends the others what the vendor answered, through the store,
+// and observes what it receives, in the store's order.
 //
-// Until the first refusal, or the first quota told, each lets its own calls in flight
-// grow, and tells only how many left. From then on the store counts departures,
+// Until the first refusal, or the first quota reported, each lets its own calls in flight
+// grow, and sends only how many left. From then on the store counts departures,
 // and the state, whose instants are of the store's clock, is the same in all of them.
 type fleet struct {
 	replicator store.Replicator
 	obeys      bool // it does not begin to learn
 	begun      bool // the state is that of all
 
-	words    []byte           // to tell, beside facts
-	facts    []learn.Fact     // to tell, by the lane's clock
+	messages []byte           // to send, beside facts
+	facts    []learn.Fact     // to send, by the lane's clock
 	timer    *time.Timer      // for those
 	lingers  time.Duration    // that timer's; zero: it does not run
-	met      bool             // what was known before was told
-	braked   throttle.Instant // nobody leaves before it, or before the refusal that was told is heard
-	revoke   bool             // the others are to hear of it at once
-	quickens throttle.Instant // until then, what is told may raise the rate so much that permits are for far too late
+	met      bool             // what was known before was sent
+	braked   throttle.Instant // nothing leaves before it, or before the refusal that was sent comes back
+	revoke   bool             // the others are to receive it at once
+	quickens throttle.Instant // until then, a message may raise the rate so much that permits are for far too late
 	said     turning          // what was hurried for last
 
-	stepped throttle.Instant // when it was told that the store's clock moved back
+	stepped throttle.Instant // when it was seen that the store's clock moved back
 
-	free    int           // departures that took no permit and were not told
-	landed  int           // answers that were not told
+	free    int           // departures that took no permit and were not sent
+	landed  int           // answers that were not sent
 	refused int           // of those, refusals
-	reading store.Reading // of the newest departure, not told
+	reading store.Reading // of the newest departure, not sent
 	unbound bool          // readings hold nobody in the store
 	reserve int           // departures below their bound that go one by one
 
 	local int64            // departures of this process that the store knew of at the last call
 	base  [2]int64         // ordinal and departures of this process at some call before
 	share float64          // departures of the lane for each of this process
-	view  store.FleetState // as it was told last
+	view  store.FleetState // as the store returned it last
 	spoke throttle.Instant // when the store was called for a pulse
-	paced bool             // a rate is in force that was found without told quotas
-	every int64            // one of so many served calls is told of
+	paced bool             // a rate is in force that was found without reported quotas
+	every int64            // one of so many served calls is sent
 	rate  float64          // in force in the store
 }
 
@@ -61,9 +61,9 @@ type turning struct {
 }
 
 const (
-	mostFacts = 256             // that wait to be told; the oldest are forgotten
-	stale     = time.Second     // served calls that were not told for so long teach nothing
-	pulse     = 2 * time.Second // a process with calls is heard of as often, until something is learned
+	mostFacts = 256             // that wait to be sent; the oldest are forgotten
+	stale     = time.Second     // served calls that were not sent for so long teach nothing
+	pulse     = 2 * time.Second // a process with calls sends as often, until something is learned
 	kept      = 10 * time.Minute
 	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
@@ -76,7 +76,7 @@ const (
 var _ store.Learner = (*Course)(nil)
 
 // Share has the course learn together with those of the processes that share its
-// lane through the limiter. One that does not learn by itself tells its answers, and
+// lane through the limiter. One that does not learn by itself sends its answers, and
 // obeys, once another has begun.
 func (c *Course) Share(with store.Replicator, learns bool) {
 	c.mu.Lock()
@@ -98,9 +98,9 @@ func (c *Course) startShared() {
 	c.plan = c.planned(0)
 }
 
-// say tells the others at once.
+// say sends to the others at once.
 func (c *Course) say(words []byte) {
-	c.fleet.words = append(c.fleet.words, words...)
+	c.fleet.messages = append(c.fleet.messages, words...)
 	c.fleet.replicator.Flush()
 }
 
@@ -114,7 +114,7 @@ func (c *Course) Learns() bool {
 	return c.fleet.begun
 }
 
-// together tells whether the state is that of all processes.
+// together reports whether the state is that of all processes.
 func (c *Course) together() bool { return c.fleet != nil && c.fleet.begun }
 
 // clock returns an instant by the clock of the state.
@@ -146,7 +146,7 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 		return p
 	}
 	shift(-c.fleet.view.ClockOffset, &p.Pause)
-	p.Hold, p.Sure, p.Asks = p.Pause, p.Pause, false // the store holds calls for told quotas
+	p.Hold, p.Sure, p.Asks = p.Pause, p.Pause, false // the store holds calls for reported quotas
 	c.fleet.paced, c.fleet.every = p.Rate > 0 && !p.Bounded && !c.state.Episode, 1
 	if c.state.Settled(p) {
 		p.Most = 0
@@ -178,13 +178,13 @@ func (c *Course) part(most int) int {
 // anyway.
 func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	at := turning{s.Cut, s.Episode}
-	news := fact.Ordinal > s.Cut || !f.begun
-	if urgent = news && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
+	fresh := fact.Ordinal > s.Cut || !f.begun
+	if urgent = fresh && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
 		f.said = at
 		f.revoke = f.revoke || fact.Refused != s.Episode // an episode begins, or ends
 	}
 	near := f.near(&fact)
-	if !fact.Refused && !urgent && !near && !f.telling(&fact) {
+	if !fact.Refused && !urgent && !near && !f.sends(&fact) {
 		return false
 	}
 	fact.Quotas = slices.Clone(fact.Quotas)
@@ -205,17 +205,17 @@ func (f *fleet) near(fact *learn.Fact) bool {
 	return ok && !f.unbound && left <= float64(f.reserve+2*int(f.every)*f.view.Replicas)
 }
 
-// telling reports whether the service of a call is told to the others.
-func (f *fleet) telling(fact *learn.Fact) bool {
+// sends reports whether the service of a call is sent to the others.
+func (f *fleet) sends(fact *learn.Fact) bool {
 	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
 		return fact.Ordinal%sample == 0
 	}
 	return fact.Ordinal%f.every == 0 // below a learned rate, those who did not wait show how little is asked
 }
 
-// linger has what is to be told wait no longer than a moment for a call that goes
+// linger has what is to be sent wait no longer than a moment for a call that goes
 // anyway. While a rate is in force such calls go; otherwise everybody may be
-// waiting for what is to be told.
+// waiting for what is to be sent.
 func (f *fleet) linger(refused, held bool) {
 	d := soon
 	switch {
@@ -240,21 +240,21 @@ func (f *fleet) linger(refused, held bool) {
 func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	c.mu.Lock()
 	given, over := c.given(a.ID)
-	f, unheard := c.fact(now, a)
+	f, unsent := c.fact(now, a)
 	s, urgent := c.fleet, false
 	switch {
 	case !a.Served && !a.Refused:
-		if unheard && s.begun && given > 0 {
-			if len(s.words) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
+		if unsent && s.begun && given > 0 {
+			if len(s.messages) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
 				s.linger(false, c.hold() > now)
 			}
-			s.words = learn.AppendUntold(s.words, given)
+			s.messages = learn.AppendUnread(s.messages, given)
 		}
 	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
 		s.read(a, given, over)
 		if !s.begun && !s.met {
-			s.words = learn.AppendMeeting(s.words, c.meeting(&f))
+			s.messages = learn.AppendMeeting(s.messages, c.meeting(&f))
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
 		if len(a.Quotas) > 0 && given > 0 && !s.unbound {
@@ -317,7 +317,7 @@ func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 }
 
 // flying returns how many calls of all processes had left, when one of this process
-// did, and were not heard of: as many as leave until that one is.
+// did, and were not sent: as many as leave until that one is.
 func (c *Course) flying(f *learn.Fact) int {
 	own := float64(f.Flying)
 	if c.fleet.rate == 0 {
@@ -327,7 +327,7 @@ func (c *Course) flying(f *learn.Fact) int {
 	return max(1, int(max(own, c.fleet.rate*took)+0.5))
 }
 
-// meeting returns what was known before the first fact that is told.
+// meeting returns what was known before the first fact that is sent.
 func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
 	s := c.state
 	m := &learn.Meeting{Took: time.Duration(s.RTT * 1e9), First: s.End.At, Cap: float64(f.Flying) * c.fleet.share}
@@ -364,7 +364,7 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	f.see(v)
 	f.local = c.Look().Ordinal()
 	now := v.Now.Add(-v.ClockOffset)
-	w.Data, f.words = f.words, nil
+	w.Data, f.messages = f.messages, nil
 	if f.begun { // otherwise nobody has counted them
 		for _, lapsed := range v.Canceled {
 			w.Data = learn.AppendLapsed(w.Data, lapsed.First, lapsed.Count)
@@ -401,14 +401,14 @@ func (f *fleet) see(v store.FleetState) {
 }
 
 // Apply implements [store.Learner].
-func (c *Course) Apply(told []byte, ordinal int64, at throttle.Instant) {
+func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
 	c.mu.Lock()
 	if c.fleet.braked = 0; !c.fleet.begun {
 		c.begins()
 	}
 	c.state.Setting = c.setting
-	c.state.Hear(told, ordinal, at)
-	c.heard()
+	c.state.Receive(message, ordinal, at)
+	c.follow()
 	now := at.Add(-c.fleet.view.ClockOffset)
 	n := c.changed(now)
 	c.mu.Unlock()
@@ -422,8 +422,8 @@ func (c *Course) begins() {
 	c.fleet.begun, c.state = true, new(learn.New(c.setting))
 }
 
-// heard follows a state that has changed.
-func (c *Course) heard() {
+// follow follows a state that has changed.
+func (c *Course) follow() {
 	f := c.fleet
 	if *c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
 		c.reset()
@@ -451,7 +451,7 @@ func (c *Course) Restore(learned []byte) {
 	c.begins()
 	_ = c.state.UnmarshalBinary(learned) // of another version, or garbage: as new
 	c.state.Setting = c.setting
-	c.heard()
+	c.follow()
 }
 
 // planNext returns the plan for the next departure that the store lets go. That leaves

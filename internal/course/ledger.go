@@ -30,7 +30,7 @@ type ledger struct {
 	unit   string
 	limit  int              // place of the limit in which calls are priced; negative: they are not
 	burst  int64            // of that limit
-	heard  bool             // a call was answered, or is overdue
+	landed bool             // a call was answered, or is overdue
 	calls  int64            // that departed
 	number int64            // cost of all that departed
 	flying int64            // cost of those in flight that are not overdue
@@ -146,7 +146,7 @@ func (s *Ledgers) lapsed(c *flight.Call) {
 
 // spare notes that a call spent nothing, as far as is known.
 func (l *ledger) spare(b *flight.Bill) {
-	l.heard = true
+	l.landed = true
 	if l.state != nil && b.Cost > 0 {
 		l.state.Spared(b.Number, b.Cost)
 	}
@@ -180,7 +180,7 @@ func (l *ledger) spent(now throttle.Instant, cost int64) (until throttle.Instant
 	switch {
 	case l.state != nil:
 		_, until = l.state.Room(now, l.number, l.flying, cost)
-	case l.limit >= 0 && !l.heard && l.number > 0 && l.number+cost > l.burst:
+	case l.limit >= 0 && !l.landed && l.number > 0 && l.number+cost > l.burst:
 		until = throttle.Never
 	}
 	return until

@@ -54,7 +54,7 @@ func (c *Course) Refresh(now throttle.Instant) {
 			c.raise(now)
 		}
 		return
-	case c.plan.Told:
+	case c.plan.Reported:
 		c.replan(now)
 	}
 	if c.slow(now) {
@@ -103,7 +103,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 	if t.Call.Seen.Flying() == 1 {
 		c.moved.Store(int64(t.Now))
 	}
-	if c.plan.Told {
+	if c.plan.Reported {
 		c.replan(t.Now)
 	}
 	return at

@@ -9,7 +9,7 @@ import (
 )
 
 // A vendor may have several buckets behind one host, and name the one that an answer
-// came from. What is told of its quota holds the calls of that bucket alone.
+// came from. What is reported of its quota holds the calls of that bucket alone.
 
 // A Kind says what a sub-lane is made for.
 type Kind uint8
@@ -17,7 +17,7 @@ type Kind uint8
 // The kinds of sub-lanes.
 const (
 	Paused Kind = iota // a refusal: it holds the pause, and learns what follows
-	Bucket             // a bucket that the vendor named: it learns from what is told of it
+	Bucket             // a bucket that the vendor named: it learns from what is reported of it
 	First              // a route of which nothing is known: one call goes until it is answered, or for a second
 )
 
@@ -46,7 +46,7 @@ type route struct {
 func (l *Lane) NamesBuckets() bool { return l.buckets.Load() != nil }
 
 // BucketsOf returns the names of the buckets that hold a route's calls; "" is none.
-// Known is false if nothing tells them yet.
+// Known is false if no answer has reported them yet.
 func (l *Lane) BucketsOf(name string) (names [2]string, known bool) {
 	b := l.buckets.Load()
 	if b == nil {

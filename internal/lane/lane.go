@@ -38,7 +38,7 @@ type Lane struct {
 	listed    atomic.Bool  // its table knows that it may be idle
 	used      atomic.Int64 // Instant of the last departure
 	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
-	toldTo    atomic.Int64 // Instant; end of the last pause that was news; zero: there was none
+	pausedTo  atomic.Int64 // Instant; end of the last pause that was a new one; zero: there was none
 	servedAt  atomic.Int64 // Instant; when the last served call departed; noted from the first refusal on
 	sublanes  atomic.Int32 // number of its sub-lanes
 	doubts    doubts
@@ -124,7 +124,7 @@ func (l *Lane) bound() error {
 	return nil
 }
 
-// watch has the observer told of the calls to the store.
+// watch passes on to the observer the calls to the store.
 func (l *Lane) watch(caller any) {
 	if w, ok := caller.(store.Watchable); ok {
 		w.Watch(store.Watch{Called: l.observer.Called, Strayed: l.observer.Strayed})
@@ -213,7 +213,7 @@ func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request)
 }
 
 // Store returns how the lane's limits are shared through a store, as the
-// limiter told it last. It is nil if they are not shared.
+// limiter returned it last. It is nil if they are not shared.
 func (l *Lane) Store() *throttle.StoreState { return l.gate.Store() }
 
 // HasSublanes reports whether the lane has sub-lanes. It takes no lock.
@@ -286,7 +286,7 @@ func (l *Lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l
 // retire takes the lane out of use, if nobody is in it and nothing would be
 // forgotten with it. An old lane may forget what it has learned.
 func (l *Lane) retire(old bool) bool {
-	if l.OfBucket() && l.age() < idle { // what was told of it would be forgotten
+	if l.OfBucket() && l.age() < idle { // what was reported of it would be forgotten
 		return false
 	}
 	if l.sublanes.Load() > 0 || l.users.Load() != 0 || !l.whole(old) || !l.users.CompareAndSwap(0, gone) {
@@ -343,7 +343,7 @@ func (l *Lane) close() error {
 	return l.gate.Close()
 }
 
-// waits tells the log and the observer of a wait that begins.
+// waits passes on to the log and the observer a wait that begins.
 func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.tellLong(w)
 	return l.observer.Waits(ctx, w, l.Store())

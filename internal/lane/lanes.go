@@ -133,14 +133,14 @@ func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, 
 	if l == nil {
 		return nil, err
 	}
-	told := false
+	reported := false
 	defer func() {
-		if !told { // Opened panicked
+		if !reported { // Opened panicked
 			l.Leave(nil)
 		}
 	}()
 	s.settings.Opened(key, shared)
-	told = true
+	reported = true
 	return l, nil
 }
 
@@ -219,7 +219,7 @@ func (s *Lanes) openLocked(of *Lane, part string, kind Kind) *Lane {
 	if s.closed || !s.room(&s.sublanes) {
 		return nil
 	}
-	// A sub-lane only holds a pause. The store's limiter of the lane could not tell
+	// A sub-lane only holds a pause. The store's limiter of the lane could not know
 	// that pause from one of the lane itself.
 	l, err := newLane(&s.settings, throttle.Local{}, of.key, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {

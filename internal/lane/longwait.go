@@ -24,8 +24,8 @@ type waitCause struct {
 // longWaits remember when a lane has logged a long wait, by cause. They are
 // safe for concurrent use.
 type longWaits struct {
-	mu   sync.Mutex
-	told map[waitCause]time.Time
+	mu     sync.Mutex
+	logged map[waitCause]time.Time
 }
 
 // due reports whether a wait with this cause is to be logged now, and remembers
@@ -33,13 +33,13 @@ type longWaits struct {
 func (l *longWaits) due(cause waitCause, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last, ok := l.told[cause]; ok && now.Sub(last) < longWaitEvery {
+	if last, ok := l.logged[cause]; ok && now.Sub(last) < longWaitEvery {
 		return false
 	}
-	if l.told == nil {
-		l.told = make(map[waitCause]time.Time)
+	if l.logged == nil {
+		l.logged = make(map[waitCause]time.Time)
 	}
-	l.told[cause] = now
+	l.logged[cause] = now
 	return true
 }
 

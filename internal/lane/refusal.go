@@ -10,17 +10,17 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Refused acts on a refusal that told a wait; zero: it told none. It pauses or
+// Refused acts on a refusal that asked for a wait; zero: it asked for none. It pauses or
 // closes the lane, and lets it learn. It reports whether the lane is paused for
 // a time that its callers wait through.
-func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paused bool) {
+func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (paused bool) {
 	now := l.queue.Now()
 	l.refusedAt.Store(int64(now))
 	fact := throttle.Fact{}
-	if told > 0 {
-		fact.Until = now.Add(min(told, gate.LongestPause))
+	if asked > 0 {
+		fact.Until = now.Add(min(asked, gate.LongestPause))
 	}
-	moved := l.closes(now, told)
+	moved := l.closes(now, asked)
 	a.Refused, a.Until = true, fact.Until
 	if !l.shared {
 		l.ledgers.Load().Read(now, a)
@@ -28,65 +28,65 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, told time.Duration) (paus
 	l.course.Observe(ctx, now, a)
 	l.queue.Reconcile(fact)
 	if moved {
-		l.logClosed(told, "weir: lane closed: the server asked for a long pause")
+		l.logClosed(asked, "weir: lane closed: the server asked for a long pause")
 	}
-	return told > 0 && told <= l.settings.MaxPause
+	return asked > 0 && asked <= l.settings.MaxPause
 }
 
-// spent takes in what an answer tells of quotas. If one is spent whose reset is exact,
-// the lane pauses until then, as it does for a refusal that tells that time. A lane that
+// spent takes in what an answer reports of quotas. If one is spent whose reset is exact,
+// the lane pauses until then, as it does for a refusal that asks for that time. A lane that
 // keys share does not: the quota is of one of them.
 func (l *Lane) spent(a *Answer) {
 	if l.shared || len(a.Quotas) == 0 {
 		return
 	}
 	now := l.queue.Now()
-	told := l.ledgers.Load().Read(now, a)
-	if told == 0 {
+	asked := l.ledgers.Load().Read(now, a)
+	if asked == 0 {
 		return
 	}
-	moved := l.closes(now, told)
-	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(told, gate.LongestPause) + learn.ResetGuard)})
+	moved := l.closes(now, asked)
+	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(asked, gate.LongestPause) + learn.ResetGuard)})
 	if moved {
-		l.logClosed(told, "weir: lane closed: the server told that nothing is left of its quota")
+		l.logClosed(asked, "weir: lane closed: the server reported that nothing is left of its quota")
 	}
 }
 
-// closes tells the observer of a pause that was told, if that is news, and closes the
+// closes passes on to the observer a pause that was asked for, if it is a new one, and closes the
 // lane if callers do not wait through it. It reports whether the lane was closed anew.
-func (l *Lane) closes(now throttle.Instant, told time.Duration) bool {
-	held := min(told, gate.LongestPause)
-	moved := told > 0 && l.moved(now, now.Add(held))
+func (l *Lane) closes(now throttle.Instant, asked time.Duration) bool {
+	held := min(asked, gate.LongestPause)
+	moved := asked > 0 && l.moved(now, now.Add(held))
 	if moved {
-		l.observer.Paused(told, held)
+		l.observer.Paused(asked, held)
 	}
-	if told <= l.settings.MaxPause {
+	if asked <= l.settings.MaxPause {
 		return false
 	}
 	l.gate.CloseTo(now.Add(held))
 	return moved
 }
 
-// logClosed logs that the lane is closed for a time that was told.
-func (l *Lane) logClosed(told time.Duration, why string) {
-	with := []any{"lane", l.key, "asked", told, "closed", min(told, gate.LongestPause)}
+// logClosed logs that the lane is closed for a time that was asked for.
+func (l *Lane) logClosed(asked time.Duration, why string) {
+	with := []any{"lane", l.key, "asked", asked, "closed", min(asked, gate.LongestPause)}
 	if l.sub != nil {
 		with = append(with, "alone", l.sub.part)
 	}
 	l.settings.Logger().Warn(why, with...)
 }
 
-// moved reports whether a pause until an instant is news. It is if no pause
+// moved reports whether a pause until an instant is a new one. It is if no pause
 // runs, or if it ends later than the one that runs. All calls that were in
-// flight are told the same pause, in whole seconds from their own answers, so
+// flight report the same pause, in whole seconds from their own answers, so
 // an end that is up to a second later is not later.
 func (l *Lane) moved(now, until throttle.Instant) bool {
 	for {
-		last := l.toldTo.Load()
+		last := l.pausedTo.Load()
 		if until <= now || throttle.Instant(last) > now && until.Sub(throttle.Instant(last)) <= time.Second {
 			return false
 		}
-		if l.toldTo.CompareAndSwap(last, int64(until)) {
+		if l.pausedTo.CompareAndSwap(last, int64(until)) {
 			return true
 		}
 	}
@@ -120,7 +120,7 @@ func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 // Doubtful reports whether it is unclear that the refusal of a route concerns
 // the whole lane. It is unclear unless another route of the key was refused for
 // such a long time and still is.
-func (l *Lane) Doubtful(key, route string, told time.Duration) bool {
+func (l *Lane) Doubtful(key, route string, asked time.Duration) bool {
 	now := l.queue.Now()
-	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(told, gate.LongestPause))})
+	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(asked, gate.LongestPause))})
 }

@@ -49,6 +49,6 @@ func (l *Lane) forget() {
 
 // resume ends the lane's own pause.
 func (l *Lane) resume() {
-	l.toldTo.Store(0)
+	l.pausedTo.Store(0)
 	l.queue.Reconcile(throttle.Fact{Resumed: true})
 }

@@ -18,23 +18,23 @@ import (
 // the server asked for a longer pause than callers wait through.
 var ErrPaused = gate.ErrPaused
 
-// An Observer is told what happens in one lane. It may keep more for the lane's
+// An Observer receives what happens in one lane. It may keep more for the lane's
 // calls. It must be safe for concurrent use.
 type Observer interface {
-	// Waits is told that a wait begins, and how the lane's limits are shared
+	// Waits is called when a wait begins, and how the lane's limits are shared
 	// through a store; nil: they are not. The function that it returns is called
 	// with the wait's error when the wait ends.
 	Waits(ctx context.Context, w shaping.Wait, store *throttle.StoreState) (ended func(error))
-	// Paused is told that the server asked for a pause, and for how long the lane
+	// Paused is called when the server asked for a pause, and for how long the lane
 	// is paused.
 	Paused(asked, held time.Duration)
-	// Learned is told what the answer to the call with this context has taught.
+	// Learned receives what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
-	// Called is told of a call to the store, and Strayed of processes that fell out of
+	// Called receives a call to the store, and Strayed of processes that fell out of
 	// step there: as a store.Watch.
 	Called(c store.Call)
 	Strayed(e store.Event)
-	// Closed is told that the lane ends, and the last state of its store; nil: it
+	// Closed is called when the lane ends, and the last state of its store; nil: it
 	// had none.
 	Closed(store *throttle.StoreState)
 }
@@ -49,8 +49,8 @@ type Settings struct {
 	MaxPause          time.Duration                     // longest pause that callers wait through
 	MaxLanes          int                               // most lanes of keys, and most sub-lanes
 	Learn             bool                              // lanes learn their server's limit from the answers
-	Spread            bool                              // calls are spread evenly over a window that the server tells
-	WaitResets        bool                              // a told quota that is spent pauses the lane until its reset, if that is exact
+	Spread            bool                              // calls are spread evenly over a window that the server reports
+	WaitResets        bool                              // a reported quota that is spent pauses the lane until its reset, if that is exact
 	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was
 	Store             throttle.Store                    // makes the limiters
 	Shadow            []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
@@ -59,5 +59,5 @@ type Settings struct {
 	Budget            func() *backoff.Budget            // makes the budget of one lane
 	Logger            func() *slog.Logger
 	Observe           func(key string) Observer     // makes the observer of a new lane
-	Opened            func(key string, shared bool) // is told of a new lane that has a key, or is shared
+	Opened            func(key string, shared bool) // is called for a new lane that has a key, or is shared
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// maxTold bounds the lanes that one error names.
-const maxTold = 10
+// maxNamed bounds the lanes that one error names.
+const maxNamed = 10
 
 // Retune gives every lane the limits that it should have. A lane that is made
 // meanwhile asks for its limits again. The error names lanes whose limits do
@@ -21,13 +21,13 @@ func (s *Lanes) Retune() error {
 	failed := 0
 	for _, l := range s.All() {
 		if err := s.tune(l); err != nil {
-			if failed++; failed <= maxTold {
+			if failed++; failed <= maxNamed {
 				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.key, err))
 			}
 		}
 	}
-	if failed > maxTold {
-		errs = append(errs, fmt.Errorf("weir: limits of %d more lanes", failed-maxTold))
+	if failed > maxNamed {
+		errs = append(errs, fmt.Errorf("weir: limits of %d more lanes", failed-maxNamed))
 	}
 	return errors.Join(errs...)
 }

@@ -146,12 +146,3 @@ func (s *State) PlanFor(now throttle.Instant, granted, cost int64) Plan {
 	s.Ahead = cost - 1
 	return s.Plan(now, granted)
 }
-
-// ahead returns how many numbers beyond one the next call takes, of which the quota can have
-// as many left.
-func (s *State) ahead(t *Ceiling) int64 {
-	if s.Ahead == 0 {
-		return 0
-	}
-	return min(s.Ahead, max(0, int64(t.size()-t.reserve(s.RTT))-1))
-}

@@ -23,12 +23,12 @@ type Ceiling struct {
 	Top    float64 // most permits left in any reading
 	Peaks  int     // readings with Top left
 
-	C     float64          // every call up to this ordinal is granted
-	V     float64          // ordinal at which the quota runs out, if calls arrive in order
-	At    throttle.Instant // of C and V: the departure of the newest call with a reading
-	Last  Mark             // that call
-	Heard int64            // newest call that was answered, with a reading or without
-	Call  float64          // permits that a call usually takes
+	C        float64          // every call up to this ordinal is granted
+	V        float64          // ordinal at which the quota runs out, if calls arrive in order
+	At       throttle.Instant // of C and V: the departure of the newest call with a reading
+	Last     Mark             // that call
+	Answered int64            // newest call that was answered, with a reading or without
+	Call     float64          // permits that a call usually takes
 
 	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
 	Stood Level   // the newest reading before V began to rise
@@ -81,6 +81,8 @@ func (l Level) spared(first int64, n float64) Level {
 }
 
 const (
+	standing    = 3   // permits by which a bucket would have risen if V is taken to stand
+	few         = 4   // permits by which a quota is greater than what is on its way twice, if C bounds a level that rises
 	maxCeilings = 6   // bounds the state: vendors report four windows at most
 	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
 	mostStrikes = 3   // two bad refusals may be another limit's
@@ -124,18 +126,18 @@ func (s *State) read(f *Fact) {
 		}
 	}
 	if !f.Refused {
-		s.Untold(f.Ordinal)
+		s.Unread(f.Ordinal)
 	}
 }
 
-// Untold notes that a departure was answered without a reading, by a quota or by all of
+// Unread notes that a departure was answered without a reading, by a quota or by all of
 // them, or never will be answered. The vendor is taken not to have counted it there: it
 // failed on the way, or another route's quota paid for it. If the vendor did count it,
 // the next reading says so. That is true of the level line alone: C stays.
-func (s *State) Untold(ordinal int64) {
+func (s *State) Unread(ordinal int64) {
 	for i := range s.Ceilings {
-		if t := &s.Ceilings[i]; t.Key != 0 && ordinal > t.Heard {
-			t.Heard = ordinal
+		if t := &s.Ceilings[i]; t.Key != 0 && ordinal > t.Answered {
+			t.Answered = ordinal
 			t.V++
 			t.Prev.High++
 		}
@@ -162,7 +164,7 @@ func (s *State) spare(first, count int64) {
 		t.C, t.From, t.Mid, t.Prev, t.Stood = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n), t.Stood.spared(first, n)
 		if first > t.Last.Ordinal {
 			t.V += n
-			t.Heard = max(t.Heard, first+count-1)
+			t.Answered = max(t.Answered, first+count-1)
 		}
 	}
 }
@@ -183,7 +185,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.Held, t.Flight = q.Held, q.inFlight()
 	t.top(q.Remaining)
 	t.match(f, q.Remaining)
-	t.Heard = max(t.Heard, f.Ordinal)
+	t.Answered = max(t.Answered, f.Ordinal)
 	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
 		return
 	}
@@ -286,3 +288,14 @@ func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 	}
 	return min(v-float64(granted), max(t.Limit, t.size()))
 }
+
+// binds reports whether the ceiling is believed. A vendor that always reports zero says
+// nothing.
+func (t *Ceiling) binds(s *State) bool {
+	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && t.Strikes < mostStrikes && s.Doubt < mostDoubt &&
+		s.Last.Ordinal-t.Last.Ordinal <= forgotten
+}
+
+// fills reports whether the level is that of a bucket: it has risen by more than it can hold. A log
+// gives back what was spent once, and stands still again.
+func (t *Ceiling) fills() bool { return t.Slope > 0 && t.Risen >= t.size() }

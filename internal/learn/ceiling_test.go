@@ -137,7 +137,7 @@ func TestCallsThatSpendNothing(t *testing.T) {
 	s.answer(false, told(100, 50))
 	before := s.Ceilings[0]
 	s.ordinal++
-	s.Untold(s.ordinal)
+	s.Unread(s.ordinal)
 	if c := s.Ceilings[0]; c.V != before.V+1 || c.C != before.C {
 		t.Errorf("after a call that failed the level is %.0f and the ceiling %.0f, want %.0f and %.0f", c.V, c.C, before.V+1, before.C)
 	}
@@ -191,7 +191,7 @@ func TestZeroAlwaysHoldsNobody(t *testing.T) {
 		q := told(100, 0)
 		q.Reset, q.HasReset = time.Minute, true
 		s.answer(false, q)
-		if p := s.Plan(s.now, s.ordinal); p.Hold > s.now || p.Told {
+		if p := s.Plan(s.now, s.ordinal); p.Hold > s.now || p.Reported {
 			t.Fatalf("zero left of 100 on every answer that is served: %+v", p)
 		}
 	}

@@ -4,7 +4,7 @@ import "math"
 
 // An owner who configures a limit usually knows the vendor's, more or less. So
 // nothing holds a configured lane back before its first refusal, whatever quotas
-// are told: a gateway that says "0 remaining" on every answer must not slow a lane
+// are reported: a gateway that says "0 remaining" on every answer must not slow a lane
 // that is right. At the first refusal the vendor's limit is taken to be a little
 // below the configured one, and measured from there. What is learned never exceeds
 // what is configured.

@@ -34,7 +34,7 @@
 // # How it is used
 //
 // A lane holds one State under one lock. For each answer it makes a Fact; if [State.Quiet] says
-// so, the fact is left out. After each fact, and after each departure if [Plan.Told] is set, it
+// so, the fact is left out. After each fact, and after each departure if [Plan.Reported] is set, it
 // asks for the Plan: Rate is paced, Most bounds the calls in flight that left after Since, one
 // at a time if Probe is set, and nothing leaves before Hold. Configured limits stay as they are.
 // A Plan only delays. In a fleet each process observes the same facts in the store's order, and

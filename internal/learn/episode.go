@@ -13,25 +13,25 @@ type Refusals struct {
 	Episode bool             // a call was refused, and none was served since
 	Cut     int64            // refusals of departures up to this ordinal are of this episode
 	Until   throttle.Instant // before which the vendor wants no calls
-	Told    throttle.Instant // until then the vendor would have refused: Until, less what may be its rounding
+	Barred  throttle.Instant // until then the vendor would have refused: Until, less what may be its rounding
 	Ref     Mark             // the first refused departure
 	RefR    float64          // rate in force at it
 	End     Mark             // the call whose service ended the last episode; at first, the first departure
 	Refused int              // calls refused since End
 }
 
-// tell notes until when a refusal asks to wait. A time in whole seconds was rounded up.
-func (r *Refusals) tell(f *Fact) {
+// asks notes until when a refusal asks to wait. A time in whole seconds was rounded up.
+func (r *Refusals) asks(f *Fact) {
 	r.Until = max(r.Until, f.Until)
-	told := f.Until
+	until := f.Until
 	if f.Until.Sub(f.Landed)%time.Second == 0 {
-		told = told.Add(-time.Second)
+		until = until.Add(-time.Second)
 	}
-	r.Told = max(r.Told, told)
+	r.Barred = max(r.Barred, until)
 }
 
-// told reports whether the vendor reported a time with the last refusal.
-func (r *Refusals) told() bool { return r.Until > r.Ref.At }
+// asked reports whether the vendor asked for a wait with the last refusal.
+func (r *Refusals) asked() bool { return r.Until > r.Ref.At }
 
 // restart begins to count calls from end on.
 func (r *Refusals) restart(end Mark) { r.End, r.Refused = end, 0 }
@@ -43,12 +43,14 @@ func (r *Refusals) count(f *Fact) float64 {
 
 // forbidden returns the seconds from the first refusal until f in which the vendor would have
 // refused because it had reported a time.
-func (r *Refusals) forbidden(f *Fact) float64 { return min(r.Told, f.Departed).Sub(r.Ref.At).Seconds() }
+func (r *Refusals) forbidden(f *Fact) float64 {
+	return min(r.Barred, f.Departed).Sub(r.Ref.At).Seconds()
+}
 
 // sample returns what was counted up to f, which ended the episode.
 func (s *State) sample(f *Fact) *sample {
 	m := &sample{
-		began: s.End, refused: s.Ref, rate: s.RefR, told: s.told(), rtt: s.RTT, idle: s.W > 0 && s.Slack > slack,
+		began: s.End, refused: s.Ref, rate: s.RefR, asked: s.asked(), rtt: s.RTT, idle: s.W > 0 && s.Slack > slack,
 		rough:   s.Setting.Shared && s.Measured,
 		n:       max(1, s.count(f)),
 		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
@@ -77,7 +79,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	if s.Mode == Rate {
 		estimate = s.W
 	}
-	s.Before.refused(f, estimate, s.U, s.windows(s.told()))
+	s.Before.refused(f, estimate, s.U, s.windows(s.asked()))
 	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, f.Ordinal-s.End.Ordinal, now) {
 		s.Mode = Trial
 		s.try(f)
@@ -171,19 +173,19 @@ func (s *State) mute(f *Fact) bool {
 	if s.off(Mute) {
 		return false
 	}
-	told := s.forbidden(f)
-	s.Mute = s.W > 0 && !s.Mute && told > 2 && s.count(f) < s.W*f.Departed.Sub(s.End.At).Seconds()/4
+	wait := s.forbidden(f)
+	s.Mute = s.W > 0 && !s.Mute && wait > 2 && s.count(f) < s.W*f.Departed.Sub(s.End.At).Seconds()/4
 	if s.Mute {
-		s.P, s.G = max(s.P, told), told
+		s.P, s.G = max(s.P, wait), wait
 	}
 	return s.Mute
 }
 
-// small reports whether too few calls were served since the last measurement to tell more than
+// small reports whether too few calls were served since the last measurement to show more than
 // is known already. A count is exact only to one call.
 func (s *State) small(f *Fact) bool {
 	silence := f.Departed.Sub(s.Ref.At).Seconds()
-	if s.told() && s.windows(true) && s.X < narrow && s.U < narrow && s.forbidden(f) < silence/2 {
+	if s.asked() && s.windows(true) && s.X < narrow && s.U < narrow && s.forbidden(f) < silence/2 {
 		return true // the silence may be the reported time's rounding for the most part
 	}
 	return s.W > 0 && s.count(f) < min(16, 0.5/s.U) && silence < max(bucketGains/s.W, bucketTrips*s.RTT)

@@ -1,6 +1,8 @@
 package learn
 
 import (
+	"time"
+
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -12,26 +14,46 @@ type Fact struct {
 	Granted  int64            // the lane's latest ordinal when the fact is observed
 	Answered int64            // calls of the lane that are not in flight when the fact is observed; zero: not known
 	Flying   int              // calls of the lane in flight when the call left, itself included
-	Waited   bool             // somebody stood in line when it left
+	Waited   bool             // a caller stood in line when it left
 	Refused  bool             // for want of quota; false: served
-	Until    throttle.Instant // of a refusal, before which the vendor wants no calls; zero: no time was told
-	Quotas   []Quota          // what the answer tells of the vendor's limits; not kept
+	Until    throttle.Instant // of a refusal, before which the vendor wants no calls; zero: none was asked for
+	Quotas   []Quota          // what the answer reports of the vendor's limits; not kept
 
-	guessed bool // Ordinal is the latest that was let go when the fact was told, for it had none
+	guessed bool // Ordinal is the latest that was let go when the fact was sent, for it had none
 }
 
 // alone reports whether no other call of the lane was in flight from f's departure
-// until its answer was heard. A call that left later may have overtaken f.
+// until its answer came. A call that left later may have overtaken f.
 func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 
 // A Setting is what the lane's owner wants. With the zero Setting nothing is
-// configured, and told windows are spent as calls come.
+// configured, and reported windows are spent as calls come.
 type Setting struct {
 	Configured float64 // permits per second that the configured limits allow; zero: there are none
 	Burst      float64 // permits that they allow at once
 	Shared     bool    // processes share the lane: none knows how many calls of all are in flight, so that is not taken for what the vendor counts
 	Waits      bool    // wait for resets that are exact: see [State.Room]
-	Spread     bool    // spread what is left of a told window over the rest of it
+	Spread     bool    // spread what is left of a reported window over the rest of it
 
 	Without Mechanism // switched off, to measure what they are worth; zero: none is
 }
+
+// A Mode says what the learner takes the vendor to count.
+type Mode uint8
+
+// The modes.
+const (
+	Start  Mode = iota // nothing was refused yet: calls in flight grow
+	Trial              // perhaps calls in flight: refused calls are tried again with fewer in flight
+	Flight             // calls in flight
+	Rate               // calls in a time
+)
+
+// A Mark is a departure: its ordinal and its instant.
+type Mark struct {
+	Ordinal int64
+	At      throttle.Instant
+}
+
+// seconds returns s seconds.
+func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }

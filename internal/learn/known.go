@@ -15,7 +15,7 @@ func (s *State) Hurry() {
 	}
 }
 
-// Resume ends what the vendor told: calls may leave from now on.
+// Resume ends the wait that the vendor asked for: calls may leave from now on.
 func (s *State) Resume(now throttle.Instant) {
 	s.Until, s.Next = min(s.Until, now), min(s.Next, now)
 }
@@ -32,12 +32,12 @@ func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 type Known struct {
 	Rate     float64 // the vendor's permits per second; zero: not known
 	InFlight int     // the vendor's calls in flight; zero: not known
-	Told     bool    // the vendor's own quotas say so
+	Reported bool    // the vendor's own quotas say so
 	Probing  bool    // one call at a time asks whether the vendor serves again
 }
 
 const (
-	// sureWidth is the greatest width of an estimate that is told to people.
+	// sureWidth is the greatest width of an estimate that people are shown.
 	sureWidth = 0.2
 	// narrowWidth is the greatest width of an estimate that is logged. With 0.1, two of
 	// 24 vendors of 6/s were logged as 4.75/s, with 0.05 all within 15 %.
@@ -53,9 +53,9 @@ func (s *State) Known(p Plan) Known {
 		switch {
 		case !p.Bounded || !t.binds(s):
 		case t.Slope > 0:
-			return Known{Rate: t.Slope, Told: true, Probing: p.Probe}
+			return Known{Rate: t.Slope, Reported: true, Probing: p.Probe}
 		case t.Window > 0:
-			return Known{Rate: t.Limit / t.Window, Told: true, Probing: p.Probe}
+			return Known{Rate: t.Limit / t.Window, Reported: true, Probing: p.Probe}
 		}
 	}
 	k := Known{Probing: p.Probe}
@@ -72,7 +72,7 @@ func (s *State) Known(p Plan) Known {
 const settled = 0.05
 
 // Settled reports whether one answer more changes little while none is a refusal: the
-// configured limits are believed, or told quotas set the plan's pace and have been read
+// configured limits are believed, or reported quotas set the plan's pace and have been read
 // often.
 func (s *State) Settled(p Plan) bool {
 	if s.believes() {
@@ -97,4 +97,4 @@ func (s *State) sure() bool {
 
 // Narrow reports whether the estimate is narrow: it will hardly move before the vendor's
 // limit does.
-func (s *State) Narrow(k Known) bool { return k.Rate == 0 || k.Told || s.U <= narrowWidth }
+func (s *State) Narrow(k Known) bool { return k.Rate == 0 || k.Reported || s.U <= narrowWidth }

@@ -13,7 +13,7 @@ type sample struct {
 	silence float64 // seconds from the first refused departure to the first served one
 	probed  float64 // seconds of the silence in which probes were refused
 	covered float64 // seconds of the silence in which calls were refused, or would have been because a time was reported
-	told    bool    // the vendor reported a time with the refusal
+	asked   bool    // the vendor asked for a wait with the refusal
 	rtt     float64 // seconds
 	rough   bool    // the burst may be counted too high: processes share the lane, and calls that left before ordinals were given are in it
 	idle    bool    // one call in ten left without anybody waiting
@@ -30,7 +30,6 @@ const (
 	mostFall    = 4    // times at once: a block, or a window that others used up, shows no rate. Random vendors that block
 	firstCalls  = 8    // by which a first count is rough: its burst is not known to a call
 	leastBurst  = 8    // calls: a smaller burst is as likely calls that bunched on the way
-	shortPeriod = 2    // seconds: a shorter silence for which no time was reported is a probe that came late
 	counted     = 0.98 // of a rate that was in force for a whole period: a call at either end
 	margin      = 1.05 // of a rate that was served for a part of a search
 )
@@ -69,13 +68,13 @@ func (r *Search) measure(m *sample) {
 	switch r.G = max(0, m.silence-m.probed); {
 	case r.Block > 0: // a longer silence is an outage, until another is as long
 		r.G = min(m.silence, r.Block)
-	case !m.told:
+	case !m.asked:
 		r.G = min(r.G, mostSilence)
 	}
 }
 
 // blocked notes whether a refusal blocks the lane: a silence is as long as the one before, as
-// far as probes can tell, and too long for a window of what was served at once.
+// far as probes can show, and too long for a window of what was served at once.
 func (r *Search) blocked(m *sample) {
 	switch {
 	case m.long(r.W) && math.Abs(m.silence-r.Pause) < blockSame*m.silence && r.Burst < r.W*m.silence/4:
@@ -100,13 +99,13 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 			lo, most = v, margin*(v+r.Burst/d)
 		}
 	}
-	if m.rough && r.U >= narrow && !m.told && !r.windows(false) && r.X < shown {
+	if m.rough && r.U >= narrow && !m.asked && !r.windows(false) && r.X < shown {
 		most = min(most, margin*lo) // the burst is smaller, so the bucket was never full: it was served as fast as it fills
 	}
 	if r.Burst >= leastBurst && !m.idle {
 		hi = min(hi, most)
 	}
-	if r.windows(m.told) && r.X >= narrow { // earlier than that, it is what is thought of the windows that is wrong
+	if r.windows(m.asked) && r.X >= narrow { // earlier than that, it is what is thought of the windows that is wrong
 		lo = max(lo, r.kept(m))
 	}
 	if m.idle && r.X >= narrow { // what was asked bounds the count: nothing speaks against what was known
@@ -158,14 +157,7 @@ func (r *Search) lastPeriod(m *sample) (n, rate float64) {
 }
 
 // exact reports whether the silence ended as reported.
-func (m *sample) exact() bool { return m.told && m.probed == 0 }
-
-// windows reports whether the vendor counts in windows, as far as is known: what it served at
-// once is worth half a period or more. If no time was reported, periods of two seconds and less
-// are as likely to be probes that came late.
-func (r *Search) windows(told bool) bool {
-	return (r.P > shortPeriod || r.P > 0 && told) && r.Burst >= r.W*r.P/2
-}
+func (m *sample) exact() bool { return m.asked && m.probed == 0 }
 
 // period notes a silence that is too long for a bucket: a period is as long at most as the time in
 // which it was spent, and as that silence, which a reported time ends, at least.

@@ -8,11 +8,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Processes that share a lane tell each other facts and little else, in an order
+// Processes that share a lane send each other facts and little else, in an order
 // that their store keeps. Each of them observes all of it in that order, so that
 // their states are the same.
 
-// The kinds of what processes tell.
+// The kinds of messages.
 const (
 	newsFact = 1 + iota
 	newsMeeting
@@ -25,7 +25,7 @@ const (
 	newsStep
 )
 
-// mostQuotas bounds the quotas of one fact that are told.
+// mostQuotas bounds the quotas of one fact that are sent.
 const mostQuotas = 8
 
 // A Meeting is what a process knew of a lane before the processes began to
@@ -38,8 +38,8 @@ type Meeting struct {
 	Cap   float64             // calls in flight that were allowed; zero: any number
 }
 
-// AppendFact appends a fact to what is told. If the fact has no Ordinal, its
-// call left before the processes began to learn together. Granted is not told,
+// AppendFact appends a fact to a message. If the fact has no Ordinal, its
+// call left before the processes began to learn together. Granted is not sent,
 // because the store counts it.
 func AppendFact(b []byte, f *Fact) []byte {
 	b = append(b, newsFact, flags(f.Waited, f.Refused, f.Until > 0))
@@ -78,7 +78,7 @@ func AppendMeeting(b []byte, m *Meeting) []byte {
 	return binary.BigEndian.AppendUint64(b, math.Float64bits(m.Cap))
 }
 
-// AppendResume appends an operator's word that what the vendor told no longer
+// AppendResume appends that an operator has ended the wait that the vendor asked for, which no longer
 // holds.
 func AppendResume(b []byte) []byte { return append(b, newsResume) }
 
@@ -94,8 +94,8 @@ func AppendMemory(b []byte, m Memory) []byte {
 	return b
 }
 
-// AppendUntold appends that a departure will not be answered, see [State.Untold].
-func AppendUntold(b []byte, ordinal int64) []byte {
+// AppendUnread appends that a departure will not be answered, see [State.Unread].
+func AppendUnread(b []byte, ordinal int64) []byte {
 	return binary.AppendUvarint(append(b, newsUntold), uint64(max(0, ordinal)))
 }
 
@@ -127,18 +127,18 @@ func appendText(b []byte, text string) []byte {
 	return append(append(b, byte(len(text))), text...)
 }
 
-// Hear observes what a process told. Granted is the latest ordinal that the
+// Receive observes a message. Granted is the latest ordinal that the
 // store had given when it took the message, and at is when that was. Hear stops
 // at what makes no sense.
-func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
+func (s *State) Receive(message []byte, granted int64, at throttle.Instant) {
 	s.follow(at)
-	r := reader{left: told}
+	r := reader{left: message}
 	for len(r.left) > 0 && !r.bad {
 		switch r.byte() {
 		case newsFact:
 			f := r.fact()
 			if !r.bad {
-				s.hear(&f, granted, at)
+				s.receive(&f, granted, at)
 			}
 		case newsMeeting:
 			if m := r.meeting(); !r.bad {
@@ -154,7 +154,7 @@ func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
 				s.Import(m)
 			}
 		case newsUntold:
-			s.Untold(min(r.count(1<<53), granted))
+			s.Unread(min(r.count(1<<53), granted))
 		case newsLapsed:
 			if first, count := r.count(1<<53), r.count(1<<20); !r.bad && first+count <= granted+1 {
 				s.Lapsed(first, count)
@@ -168,10 +168,10 @@ func (s *State) Hear(told []byte, granted int64, at throttle.Instant) {
 	}
 }
 
-// hear observes one fact. A call without an ordinal left before anything was
-// heard. If it is the first to be refused, it counts as the latest departure of
-// all, and otherwise as old news.
-func (s *State) hear(f *Fact, granted int64, at throttle.Instant) {
+// receive observes one fact. A call without an ordinal left before any message
+// came. If it is the first to be refused, it counts as the latest departure of
+// all, and otherwise as an old one.
+func (s *State) receive(f *Fact, granted int64, at throttle.Instant) {
 	f.Granted = granted
 	f.Ordinal = min(f.Ordinal, granted)
 	if f.Ordinal == 0 {
@@ -202,7 +202,7 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	}
 }
 
-// A reader reads what was told. Once something makes no sense, it is bad, and
+// A reader reads a message. Once something makes no sense, it is bad, and
 // reads zeros.
 type reader struct {
 	left []byte

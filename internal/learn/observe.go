@@ -67,7 +67,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
 		s.Refused++
 	}
-	s.tell(f)
+	s.asks(f)
 	if f.Ordinal <= s.Cut {
 		return
 	}
@@ -122,7 +122,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	}
 }
 
-// grow raises the rate for a call that was served while somebody waited.
+// grow raises the rate for a call that was served while a caller waited.
 func (s *State) grow(f *Fact) {
 	least := 0.0
 	if !s.off(Others) {
@@ -131,6 +131,6 @@ func (s *State) grow(f *Fact) {
 			s.restart(Mark{f.Ordinal, f.Departed})
 		}
 	}
-	s.Search.grow(f, s.RTT, s.told(), least)
+	s.Search.grow(f, s.RTT, s.asked(), least)
 	s.R = min(s.R, above*s.ceiling())
 }

@@ -15,16 +15,16 @@ const LeastTune = leastWidth / 4
 // A Plan is what a state wants of the queue and the limiter until the next
 // fact.
 type Plan struct {
-	Rate    float64          // permits per second, evenly spaced; zero: no rate
-	Most    int              // most calls in flight; zero: no bound
-	Since   int64            // Most concerns only departures after this ordinal; zero: all
-	Hold    throttle.Instant // nothing departs before it
-	Sure    throttle.Instant // nothing departs before it either, even if the call of Asks is never answered
-	Pause   throttle.Instant // nothing departs before it, whatever quotas are told
-	Asks    bool             // Hold is later than Sure because the answer to the last departure is missing
-	Probe   bool             // one call at a time until an answer
-	Told    bool             // told quotas count, so a new plan is needed after each departure
-	Bounded bool             // told quotas set the pace
+	Rate     float64          // permits per second, evenly spaced; zero: no rate
+	Most     int              // most calls in flight; zero: no bound
+	Since    int64            // Most concerns only departures after this ordinal; zero: all
+	Hold     throttle.Instant // nothing departs before it
+	Sure     throttle.Instant // nothing departs before it either, even if the call of Asks is never answered
+	Pause    throttle.Instant // nothing departs before it, whatever quotas are reported
+	Asks     bool             // Hold is later than Sure because the answer to the last departure is missing
+	Probe    bool             // one call at a time until an answer
+	Reported bool             // reported quotas count, so a new plan is needed after each departure
+	Bounded  bool             // reported quotas set the pace
 }
 
 // Plan returns what is to be done now. Granted is the lane's latest ordinal.
@@ -72,9 +72,6 @@ func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 	}
 	return ok
 }
-
-// seconds returns s seconds.
-func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
 
 // slowest is the least rate of a plan: however wrong an estimate is, the vendor is
 // asked once a day.

@@ -11,12 +11,7 @@ const (
 	fewRise      = 16   // permits by which the level rises in a measurement at least
 	orderly      = 8    // calls that overtake each other make a reading that much better than its bounds, as usual
 	wayAbove     = 1.15 // of the rate at which calls leave a full level: the slope is that high at most
-	standing     = 3    // permits by which a bucket would have risen if V is taken to stand
 )
-
-// fills reports whether the level is that of a bucket: it has risen by more than it can hold. A log
-// gives back what was spent once, and stands still again.
-func (t *Ceiling) fills() bool { return t.Slope > 0 && t.Risen >= t.size() }
 
 // rise measures how fast the level rises while it is not full.
 func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
@@ -69,7 +64,7 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 		return
 	}
 	most := wayAbove * pace
-	if s.Setting.Shared { // they hear late that it falls, and leave faster anyhow
+	if s.Setting.Shared { // they learn late that it falls, and leave faster anyhow
 		most = pace
 	}
 	t.Slope = max(t.Slope, min(most, t.Slope*(1+0.4/float64(max(1, f.Flying)))))

@@ -29,15 +29,16 @@ type Search struct {
 }
 
 const (
-	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
-	mostWidth  = 0.5   // of the estimate: half is all that is known of a rate at first
-	narrow     = 0.25  // width of an estimate that a search has measured once
-	mostRise   = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
-	marks      = 8     // departures of a search that are kept: those of two whole ones
-	quarters   = 4     // marks in a search
-	farthestX  = 40    // 2^40 times the first step: any rate has been reached
-	tooEarly   = 0.7   // of the lower bound, after a refusal early in a search. Random vendors whose refusals count
-	highest    = 1e9   // permits per second: more than a lane can send
+	shortPeriod = 2     // seconds: a shorter silence for which no time was reported is a probe that came late
+	leastWidth  = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
+	mostWidth   = 0.5   // of the estimate: half is all that is known of a rate at first
+	narrow      = 0.25  // width of an estimate that a search has measured once
+	mostRise    = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
+	marks       = 8     // departures of a search that are kept: those of two whole ones
+	quarters    = 4     // marks in a search
+	farthestX   = 40    // 2^40 times the first step: any rate has been reached
+	tooEarly    = 0.7   // of the lower bound, after a refusal early in a search. Random vendors whose refusals count
+	highest     = 1e9   // permits per second: more than a lane can send
 )
 
 // The length of a search, in seconds times W/U calls. It is what a refusal costs, so that
@@ -54,17 +55,17 @@ const (
 )
 
 // calls returns how many calls a search takes.
-func (r *Search) calls(rtt float64, told bool) float64 {
+func (r *Search) calls(rtt float64, asked bool) float64 {
 	cost := min(r.G*min(1, narrow/r.U), r.U*max(costMost, costPeriod*r.P, costBlocks*r.Block))
-	if told && r.windows(told) {
+	if asked && r.windows(asked) {
 		cost = max(cost, r.U*min(12, 20*r.P*r.U*r.U))
 	}
 	return r.W / r.U * max(costCalls/r.W, costLeast, costTrip*rtt, cost, r.P*r.U/costSpent) * (1 + costEarly*r.Early)
 }
 
-// grow raises the rate for f, which was served while somebody waited, by a step at least.
-func (r *Search) grow(f *Fact, rtt float64, told bool, least float64) {
-	n := r.calls(rtt, told)
+// grow raises the rate for f, which was served while a caller waited, by a step at least.
+func (r *Search) grow(f *Fact, rtt float64, asked bool, least float64) {
+	n := r.calls(rtt, asked)
 	r.X = min(r.X+1/n, farthestX)
 	if k := int(r.X * quarters); k >= r.Marked {
 		r.Marks[k%marks], r.Rates[k%marks] = Mark{f.Ordinal, f.Departed}, r.R
@@ -75,7 +76,7 @@ func (r *Search) grow(f *Fact, rtt float64, told bool, least float64) {
 		faster = 1
 	}
 	step := r.U * math.Ln2 * math.Exp2(r.X+faster*max(0, r.X-2)) / n
-	if r.X > 1.5 && r.P > 0 && told { // for more than a period it served more than it did: the limit rose
+	if r.X > 1.5 && r.P > 0 && asked { // for more than a period it served more than it did: the limit rose
 		step = max(step, 0.4/(r.R*r.P))
 	}
 	r.Rise = min(max(step, least), mostRise/max(1, float64(f.Flying)))
@@ -115,7 +116,7 @@ func (r *Search) doubt(refused float64) {
 }
 
 // presume goes on with an estimate that was not measured here, after a first silence. Calls
-// that left long ago, at another rate or while the vendor's bucket was full, tell nothing of
+// that left long ago, at another rate or while the vendor's bucket was full, show nothing of
 // the limit. The burst is that of the configured limits.
 func (r *Search) presume(burst float64) { r.Measured, r.B, r.Burst = true, burst, burst }
 
@@ -128,4 +129,11 @@ func (r *Search) again() {
 // restore makes a rate the estimate that was served before, and is again.
 func (r *Search) restore(rate, width float64) {
 	r.W, r.U, r.X, r.G, r.Marked = rate, width, 0.5, 0, 0
+}
+
+// windows reports whether the vendor counts in windows, as far as is known: what it served at
+// once is worth half a period or more. If no time was reported, periods of two seconds and less
+// are as likely to be probes that came late.
+func (r *Search) windows(asked bool) bool {
+	return (r.P > shortPeriod || r.P > 0 && asked) && r.Burst >= r.W*r.P/2
 }

@@ -16,7 +16,6 @@ const (
 	leastReaders = 4    // permits kept for single calls if the end of a window is not sure; fewer show no rise
 	mostReaders  = 8    // permits kept at most, once windows were seen
 	manyReaders  = 20   // permits kept before, and a tenth of a greater quota
-	few          = 4    // permits by which a quota is greater than what is on its way twice, if C bounds a level that rises
 	unread       = 8    // answers without a reading, after which a quota sets no pace
 	leastGap     = 1e-4 // seconds between single calls
 	answers      = 1    // seconds for which the next call waits for an answer
@@ -107,17 +106,6 @@ func (t *Ceiling) length() time.Duration {
 	return seconds(t.Window)
 }
 
-// reserve returns how many permits are kept for calls of others and for
-// readings that come late.
-func (t *Ceiling) reserve(rtt float64) float64 {
-	size := t.size()
-	keep := max(3*t.Call, 0.1*size)
-	if t.Slope > 0 {
-		keep = max(keep, min(size/3, 0.1*t.Slope), t.Slope*rtt)
-	}
-	return min(keep, size/3)
-}
-
 // plan adds to p what the ceiling allows.
 func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	if t.flying() {
@@ -126,7 +114,7 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 		}
 		return
 	}
-	p.Told = true
+	p.Reported = true
 	rate, hold, asks := t.pace(s, now, granted)
 	if s.Last.Ordinal-t.Last.Ordinal > unread { // another quota is reported now: this one holds until its reset if it is spent
 		if t.left(now, granted) >= 1 || !t.timed() || t.Reset <= now {
@@ -149,13 +137,13 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 // before which nothing may leave. If asks is true, that instant is put off
 // until a call on its way is answered.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
-	left, unheard := t.left(now, granted), granted-s.ahead(t) > t.Heard
+	left, unanswered := t.left(now, granted), granted-s.ahead(t) > t.Answered
 	if t.fills() {
 		rate, hold = t.paced(s, now, left, granted)
 		if over := t.end(); t.Ends > 0 && t.timed() && over > t.At && hold > over { // one asks whether it rose at once
 			rate, hold = 0, over
 		}
-		if flying := t.Slope * s.RTT; !s.Setting.Shared && unheard && t.C-float64(granted) < 1 && t.size() > 2*flying+few*t.Call {
+		if flying := t.Slope * s.RTT; !s.Setting.Shared && unanswered && t.C-float64(granted) < 1 && t.size() > 2*flying+few*t.Call {
 			return rate, now.Add(seconds(answers)), true
 		}
 		return rate, hold, false
@@ -168,7 +156,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	switch {
 	case min(left, t.C-float64(granted)) >= keep+1:
 		return 0, 0, false
-	case unheard: // its answer says more
+	case unanswered: // its answer says more
 		wait := float64(answers)
 		if s.Setting.Shared {
 			wait = max(0.1, asking*s.RTT)

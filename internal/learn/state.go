@@ -2,26 +2,7 @@ package learn
 
 import (
 	"fmt"
-
-	"github.com/weirgo/weir/throttle"
 )
-
-// A Mode says what the learner takes the vendor to count.
-type Mode uint8
-
-// The modes.
-const (
-	Start  Mode = iota // nothing was refused yet: calls in flight grow
-	Trial              // perhaps calls in flight: refused calls are tried again with fewer in flight
-	Flight             // calls in flight
-	Rate               // calls in a time
-)
-
-// A Mark is a departure: its ordinal and its instant.
-type Mark struct {
-	Ordinal int64
-	At      throttle.Instant
-}
 
 // A State is everything that is known of one lane: the common facts, and a machine for each
 // thing that a vendor may limit. It is a bounded value without pointers, and marshals to JSON.
@@ -49,7 +30,7 @@ func New(set Setting) State {
 }
 
 // Quiet reports whether the fact can be left out: its call was served while
-// nobody waited, it tells no quota, and nothing was learned that it could
+// no caller waited, it reports no quota, and nothing was learned that it could
 // change.
 func (s *State) Quiet(f *Fact) bool {
 	return s.Mode == Start && !f.Refused && !f.Waited && len(f.Quotas) == 0 && s.RTT > 0

@@ -37,12 +37,12 @@ func TestAStateFollowsAClockThatMovedBack(t *testing.T) {
 	s.Last.At = now
 	*all[len(all)-1] = 0 // there is none
 	was := s
-	s.Hear(AppendStep(nil), 7, now.Add(-mostLag))
+	s.Receive(AppendStep(nil), 7, now.Add(-mostLag))
 	if s != was {
 		t.Error("a state moved with a clock that may be right")
 	}
 	for range 2 {
-		s.Hear(AppendStep(nil), 7, now.Add(-time.Hour))
+		s.Receive(AppendStep(nil), 7, now.Add(-time.Hour))
 	}
 	old := instants(reflect.ValueOf(&was).Elem())
 	for i, at := range all {
@@ -64,7 +64,7 @@ func TestARoundTripIsNoStepOfTheClock(t *testing.T) {
 		at := now
 		fact := AppendFact(nil, &Fact{Departed: at.Add(-10 * time.Millisecond), Landed: at, Ordinal: 1, Flying: 1})
 		s := New(Setting{})
-		s.Hear(fact, 1, at.Add(late))
+		s.Receive(fact, 1, at.Add(late))
 		if most := (10*time.Millisecond + mostLag).Seconds(); s.RTT > most {
 			t.Errorf("a fact that is %v late makes the round trip %v s", late, s.RTT)
 		}

@@ -37,7 +37,7 @@ func (t *Traffic) trip(f *Fact, now throttle.Instant) {
 	t.RTT += (rtt - t.RTT) / smoothTrip
 }
 
-// wait notes whether somebody waited when f left.
+// wait notes whether a caller waited when f left.
 func (t *Traffic) wait(f *Fact) {
 	free := 0.0
 	if !f.Waited {
@@ -70,7 +70,7 @@ func (t *Traffic) lately(f *Fact) (n, d float64) {
 }
 
 // pace returns the rate at which calls left, silences between them included; zero if too few
-// have left to tell.
+// have left to show it.
 func (t *Traffic) pace(f *Fact) float64 {
 	if n, d := t.lately(f); n >= paceCalls && d > 0 {
 		return n / d

@@ -5,13 +5,6 @@ import "github.com/weirgo/weir/throttle"
 // What a vendor reports may be garbage, or of another meaning: it is believed as long as
 // readings agree, and refusals are foreseen.
 
-// binds reports whether the ceiling is believed. A vendor that always reports zero says
-// nothing.
-func (t *Ceiling) binds(s *State) bool {
-	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && t.Strikes < mostStrikes && s.Doubt < mostDoubt &&
-		s.Last.Ordinal-t.Last.Ordinal <= forgotten
-}
-
 // blames reports whether a ceiling explains the refusal of f. Ceilings that said
 // enough was left lose trust, unless the refusal reports others alone. If asked is true, f
 // was a single call that looked whether a spent quota is back.

@@ -73,7 +73,7 @@ func (t *Ceiling) end() throttle.Instant {
 func (t *Ceiling) ended(now throttle.Instant) bool { return t.end() > t.At && now >= t.end() }
 
 // stand notes that the level stands still until the reset, if a bucket that is full then
-// would have shown that it rises. Processes that share a lane hear too late of a level to say
+// would have shown that it rises. Processes that share a lane learn too late of a level to say
 // so of an end that is reported to be near.
 func (t *Ceiling) stand(s *State, left float64, here Level) {
 	if t.end() <= here.At || s.Setting.Shared && t.Full <= coarse {

@@ -30,18 +30,18 @@ var layout = func() uint32 {
 	return h.Sum32()
 }()
 
-// describe tells the names and kinds of a type's parts, in order.
-func describe(t reflect.Type, tell func(string)) {
-	tell(t.Kind().String())
+// describe passes on the names and kinds of a type's parts, in order.
+func describe(t reflect.Type, add func(string)) {
+	add(t.Kind().String())
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			tell(t.Field(i).Name)
-			describe(t.Field(i).Type, tell)
+			add(t.Field(i).Name)
+			describe(t.Field(i).Type, add)
 		}
 	case reflect.Array:
 		for range t.Len() {
-			describe(t.Elem(), tell)
+			describe(t.Elem(), add)
 		}
 	}
 }

@@ -83,14 +83,14 @@ func TestWhoHearsTheSameKnowsTheSame(t *testing.T) {
 			continue
 		}
 		heard := f.Landed.Add(30 * time.Millisecond)
-		first.Hear(told, f.Ordinal+3, heard)
-		second.Hear(told, f.Ordinal+3, heard)
+		first.Receive(told, f.Ordinal+3, heard)
+		second.Receive(told, f.Ordinal+3, heard)
 		if n > 200 && third == (learn.State{}) {
 			if err := third.UnmarshalBinary(encode(t, first)); err != nil {
 				t.Fatal(err)
 			}
 		} else if n > 200 {
-			third.Hear(told, f.Ordinal+3, heard)
+			third.Receive(told, f.Ordinal+3, heard)
 		}
 		told = told[:0]
 	}
@@ -110,7 +110,7 @@ func TestFactsTravel(t *testing.T) {
 		f.Granted = f.Ordinal + 2
 		f.Quotas = []learn.Quota{{Name: "n", Unit: "requests", Limit: 60, HasLimit: true, Remaining: float64(60 - n%50), HasRemaining: true, Reset: time.Minute, HasReset: true, Window: time.Minute, HasWindow: true}}
 		want = learn.Observe(want, &f, f.Landed)
-		got.Hear(learn.AppendFact(nil, &f), f.Granted, f.Landed)
+		got.Receive(learn.AppendFact(nil, &f), f.Granted, f.Landed)
 	}
 	if got != want {
 		t.Errorf("heard %v, want %v", &got, &want)
@@ -125,12 +125,12 @@ func TestCallsOfBeforeAreOldNews(t *testing.T) {
 	f := fact(0)
 	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
 	told := learn.AppendFact(learn.AppendMeeting(nil, &met), &f)
-	s.Hear(told, 40, at(0.21))
+	s.Receive(told, 40, at(0.21))
 	if s.Cut != 40 || s.Mode == learn.Start {
 		t.Fatalf("after the first refusal: %v, cut %d", &s, s.Cut)
 	}
 	before := s
-	s.Hear(told, 47, at(0.22))
+	s.Receive(told, 47, at(0.22))
 	if s.Cut != before.Cut || s.Mode != before.Mode || s.R != before.R {
 		t.Errorf("old news changed %v to %v", &before, &s)
 	}
@@ -143,13 +143,13 @@ func TestAMeetingOfNoCalls(t *testing.T) {
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0.2), Back: [2]int64{40, 40}}
 	f := fact(0)
 	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
-	s.Hear(learn.AppendFact(learn.AppendMeeting(nil, &met), &f), 40, at(0.21))
+	s.Receive(learn.AppendFact(learn.AppendMeeting(nil, &met), &f), 40, at(0.21))
 	if hold := s.Plan(at(0.21), 40).Hold; !s.Episode || s.RefR < 50 || hold > at(0.3) {
 		t.Fatalf("refused at %g/s, nobody goes for %v: %v", s.RefR, hold.Sub(at(0.21)), &s)
 	}
 	f = fact(41)
 	f.Departed, f.Landed = at(0.25), at(0.26)
-	s.Hear(learn.AppendFact(nil, &f), 41, at(0.26))
+	s.Receive(learn.AppendFact(nil, &f), 41, at(0.26))
 	if hold := s.Plan(at(0.26), 41).Hold; s.Episode || hold > at(0.3) {
 		t.Errorf("a call was served, and nobody goes for %v: %v", hold.Sub(at(0.26)), &s)
 	}
@@ -163,7 +163,7 @@ func TestUncountedCallsTellNoLevel(t *testing.T) {
 		f := learn.Fact{Ordinal: ordinal, Departed: at(float64(granted) / 100), Flying: 1, Waited: true}
 		f.Landed, f.Refused = f.Departed.Add(5*time.Millisecond), granted == 20
 		f.Quotas = []learn.Quota{{Name: "bucket", Limit: 100, HasLimit: true, Remaining: 80, HasRemaining: true, Reset: 200 * time.Millisecond, HasReset: true}}
-		s.Hear(learn.AppendFact(nil, &f), granted, f.Landed)
+		s.Receive(learn.AppendFact(nil, &f), granted, f.Landed)
 	}
 	for n := range int64(600) {
 		heard(n+1, n+1)
@@ -181,15 +181,15 @@ func TestUncountedCallsTellNoLevel(t *testing.T) {
 
 func TestForgetAndMemoryTravel(t *testing.T) {
 	s := learned()
-	s.Hear(learn.AppendForget(nil), 300, at(4))
+	s.Receive(learn.AppendForget(nil), 300, at(4))
 	if s != learn.New(learn.Setting{}) {
 		t.Errorf("after forgetting: %v", &s)
 	}
-	s.Hear(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 50, Width: 0.05}), 300, at(4))
+	s.Receive(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 50, Width: 0.05}), 300, at(4))
 	if s.Mode != learn.Rate || s.R != 50 {
 		t.Errorf("after a memory: %v", &s)
 	}
-	s.Hear(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 5, Width: 0.05}), 300, at(4))
+	s.Receive(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 5, Width: 0.05}), 300, at(4))
 	if s.R != 50 {
 		t.Errorf("a memory took the place of what was known: %v", &s)
 	}
@@ -207,7 +207,7 @@ func FuzzHear(f *testing.F) {
 	f.Fuzz(func(t *testing.T, told, state []byte) {
 		s := learn.New(learn.Setting{})
 		_ = s.UnmarshalBinary(state)
-		s.Hear(told, 100, at(10))
+		s.Receive(told, 100, at(10))
 		for n := range int64(20) {
 			f := fact(n + 200)
 			f.Refused = n%5 == 0

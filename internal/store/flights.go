@@ -26,7 +26,7 @@ type Flights interface {
 	// there was none.
 	Land() (held bool)
 
-	// Await is told how many callers stand in line whenever that changes. It may
+	// Await receives how many callers stand in line whenever that changes. It may
 	// start one call in the background for them.
 	Await(n int)
 
@@ -35,7 +35,7 @@ type Flights interface {
 	// another method. Only the last wake that was registered is called.
 	Notify(wake func())
 
-	// State returns the state as the store told it last.
+	// State returns the state as the store returned it last.
 	State() throttle.FlightState
 
 	// Close gives back what is not in flight. Nothing departs afterwards. It does not

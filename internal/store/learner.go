@@ -35,7 +35,7 @@ type Learner interface {
 }
 
 // A FleetState is the state of a lane that several processes share, as its
-// store last told it to this one.
+// store last returned it to this one.
 type FleetState struct {
 	Now         throttle.Instant // by the store's clock
 	ClockOffset time.Duration    // how far the store's clock is ahead of the lane's

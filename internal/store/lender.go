@@ -18,6 +18,6 @@ type Lender interface {
 	// millisecond or so. Whoever has it runs it once, at once and with no lock held. It
 	// takes one answer of the store, or its deadline, and calls wake before it returns: a
 	// caller who gives up meanwhile knows it no sooner. If it panics the caller's wait is
-	// over, and Fetch is told who is still in line.
+	// over, and Fetch receives those still in line.
 	Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func())
 }

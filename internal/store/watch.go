@@ -2,16 +2,16 @@ package store
 
 import "time"
 
-// A Watchable is a [throttle.Limiter], or [Flights], that calls a store and tells of it. It is
+// A Watchable is a [throttle.Limiter], or [Flights], that calls a store and passes the calls on. It is
 // found by type assertion.
 type Watchable interface {
-	// Watch registers what is told from now on. Only the last Watch counts, and
+	// Watch registers what receives the calls from now on. Only the last Watch counts, and
 	// the zero one ends it.
 	Watch(w Watch)
 }
 
-// A Watch is told what a limiter, or Flights, has to do with its store. A
-// function that is nil is told nothing. The functions are called on any goroutine,
+// A Watch receives what a limiter, or Flights, has to do with its store. A
+// function that is nil is not called. The functions are called on any goroutine,
 // with no lock held, before those who wait for the call are woken. They must not
 // block.
 type Watch struct {
@@ -33,7 +33,7 @@ type Operation string
 // The operations.
 const (
 	OperationReserve Operation = "reserve" // permits for those in line
-	OperationTell    Operation = "tell"    // what happened here, or to hear of it: no permits
+	OperationTell    Operation = "tell"    // what happened here, or elsewhere: no permits
 	OperationProbe   Operation = "probe"   // whether a store that was lost is back
 	OperationLease   Operation = "lease"   // slots of calls in flight
 

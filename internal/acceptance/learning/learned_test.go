@@ -36,7 +36,7 @@ func TestSnapshotTellsWhatWasLearned(t *testing.T) {
 			t.Errorf("learned of one call = %+v, want nothing", got)
 		}
 		harness.DrainBy(r, 1000)
-		if got := r.Learned(); math.Abs(got.Rate-50) > 2.5 || got.InFlight != 0 || got.Told {
+		if got := r.Learned(); math.Abs(got.Rate-50) > 2.5 || got.InFlight != 0 || got.Reported {
 			t.Errorf("learned of a hidden 50/s = %+v, want 50 +- 5%%", got)
 		}
 	})
