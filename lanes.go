@@ -2,6 +2,7 @@ package weir
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
@@ -60,4 +61,20 @@ func (t *Transport) opened(key string, shared bool) {
 	case !t.rawKey.Load() && raw(key) && t.rawKey.CompareAndSwap(false, true):
 		t.logger().Warn("weir: a lane's key looks like a raw path with an identifier in it: each identifier has a lane, and a quota, of its own; ByRoute keys by template", "like", template(key))
 	}
+}
+
+// maxPause returns MaxPause or its default.
+func (t *Transport) maxPause() time.Duration {
+	if t.MaxPause > 0 {
+		return t.MaxPause
+	}
+	return DefaultMaxPause
+}
+
+// maxLanes returns MaxLanes or its default.
+func (t *Transport) maxLanes() int {
+	if t.MaxLanes > 0 {
+		return t.MaxLanes
+	}
+	return DefaultMaxLanes
 }

@@ -269,22 +269,6 @@ func (t *Transport) unpriced(l throttle.Limit) bool {
 	return t.Cost == nil && l.Unit != "" && l.Unit != "requests"
 }
 
-// maxPause returns MaxPause or its default.
-func (t *Transport) maxPause() time.Duration {
-	if t.MaxPause > 0 {
-		return t.MaxPause
-	}
-	return DefaultMaxPause
-}
-
-// maxLanes returns MaxLanes or its default.
-func (t *Transport) maxLanes() int {
-	if t.MaxLanes > 0 {
-		return t.MaxLanes
-	}
-	return DefaultMaxLanes
-}
-
 // logger returns Logger or its default. slog's default is asked each time,
 // because it may change.
 func (t *Transport) logger() *slog.Logger {
