@@ -24,8 +24,9 @@ func (l *limiter) Call() {
 		l.land(func() { l.outlast("open") }, l.logShare)
 		return
 	}
+	ended := false
 	defer func() {
-		if !finished {
+		if !ended {
 			done(conn.ErrStalled)
 		}
 	}()
@@ -39,6 +40,7 @@ func (l *limiter) Call() {
 	if o.Err == nil {
 		got, senseless = req.Decode(v)
 	}
+	ended = true
 	l.Ended(&o, senseless, f.purpose, done)
 	finished = true
 	var events []store.Event
