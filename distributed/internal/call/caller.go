@@ -126,7 +126,7 @@ type outcome struct {
 	Took     time.Duration // from the script's departure until its reply was read
 	Read     time.Time     // when that was
 	Err      error
-	Cause    string // of the error, in a word; "": there is none
+	Cause    string // of the error; "": there was no error
 	stalled  bool   // this process stood still meanwhile
 }
 

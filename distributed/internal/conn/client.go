@@ -224,7 +224,7 @@ func (c *Client) Connections() int {
 }
 
 // PlainAddress returns the address of a Redis beyond this machine and private
-// networks that is spoken to without TLS; "" if there is none.
+// networks that is spoken to without TLS; "" if there is no such address.
 func PlainAddress(given redis.UniversalClient) string {
 	var addrs []string
 	var secure *tls.Config

@@ -46,7 +46,7 @@ type Caller interface {
 var ErrStalled = errors.New("this process stood still")
 
 // NewNode returns a node to which so many calls may run at once. Once so many calls in a
-// row failed there is none for a while, breakFor. Its calls are counted in calling.
+// row failed no call begins for a while, breakFor. Its calls are counted in calling.
 func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, calling *sync.WaitGroup) *Node {
 	n := &Node{Addr: addr, room: room, breakFor: breakFor, calling: calling, callers: make(map[Caller]struct{})}
 	n.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
@@ -156,7 +156,7 @@ func growStack() {
 const callStack = 6 << 10
 
 // next returns whose call follows one that has ended, and whether it only reports. If
-// there is none the call leaves its room.
+// no call follows, the call leaves its room.
 func (n *Node) next(reported bool) (c Caller, reports bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

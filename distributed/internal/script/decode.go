@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// ErrReply is matched by the error for a reply that is none of the script's.
+// ErrReply is matched by the error for a reply that the script cannot have written.
 var ErrReply = errors.New("reply makes no sense")
 
 // A Reply is what the script answers. Instants are of Redis' clock, in µs.

@@ -106,7 +106,7 @@ func (t *Update) claim() string {
 type LearnedField struct {
 	text     string
 	From, To int64 // the places of the entries
-	ceiling  int64 // departures above it go one by one; zero: there is none
+	ceiling  int64 // departures above it go one by one; zero: there is no ceiling
 	pacing
 }
 

@@ -60,21 +60,21 @@ func TestReplyThatTeaches(t *testing.T) {
 	} {
 		changed := *r.Update
 		if change(&changed); !changed.usual(true) || changed.quiet() {
-			t.Errorf("who has %s does not talk in few words", what)
+			t.Errorf("a caller with %s does not talk in few arguments", what)
 		}
 		talking := *r
 		talking.Update = &changed
-		learned := Learned{7, 9, true, "", "told", seen}
-		if got, err := talking.Decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), int64(9), "", "told", field)); err != nil || got.Count() != 2 || got.Learned != learned {
-			t.Errorf("the reply to who has %s is read as %+v, %v", what, got, err)
+		learned := Learned{7, 9, true, "", "entries", seen}
+		if got, err := talking.Decode(append([]any{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2)}, int64(7), int64(1), int64(9), "", "entries", field)); err != nil || got.Count() != 2 || got.Learned != learned {
+			t.Errorf("the reply to a caller with %s is read as %+v, %v", what, got, err)
 		}
 		for _, bad := range [][]any{
 			{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)}, // it tells nothing
-			{"", int64(9), int64(9), int64(7), int64(1), int64(9), "", "told", field},
+			{"", int64(9), int64(9), int64(7), int64(1), int64(9), "", "entries", field},
 			{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2), int64(-7), int64(1), "", "told", field},
 		} {
 			if got, err := talking.Decode(bad); err == nil {
-				t.Errorf("%v to who has %s is read as %+v", bad, what, got)
+				t.Errorf("%v to a caller with %s is read as %+v", bad, what, got)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func TestReplyThatTeaches(t *testing.T) {
 	} {
 		changed := *r.Update
 		if change(&changed); changed.usual(true) {
-			t.Errorf("who has %s calls in few words", what)
+			t.Errorf("a caller with %s sends few arguments", what)
 		}
 	}
 }
