@@ -16,9 +16,8 @@ import (
 // of bytes before it, knows what every other one knew there.
 //
 // No call is made for it: messages travel with the calls for permits, and their replies
-// bring those of others. No call is ever tried again because
-// another was faster, as it would be if each swapped a value of its own for that of the
-// store: eight replicas at 200/s would lose nearly every swap.
+// bring those of others. No call is ever tried again because another was faster, as it
+// would be if each swapped a value of its own for that of the store: eight replicas at 200/s would lose nearly every swap.
 type learning struct {
 	learner store.Learner
 	place   int64                // up to which messages were applied here
@@ -38,8 +37,8 @@ type learning struct {
 }
 
 const (
-	// mostTold bounds what waits to be sent, in bytes.
-	mostTold = 16 << 10
+	// mostUnsent bounds what waits to be sent, in bytes.
+	mostUnsent = 16 << 10
 
 	// lively is how many replies in a row bring nothing of others until they are taken to
 	// have no more.
@@ -81,7 +80,7 @@ func (l *limiter) Ordinal() int64 {
 // untaught reports whether Redis has not yet returned what others have learned.
 func (l *limiter) untaught() bool { return l.learning != nil && !l.learning.begun && !l.Lost }
 
-// lapse takes in that departures will not take place. Who goes alone is waited for.
+// lapse takes in that departures will not take place. A departure that goes alone is waited for.
 func (s *learning) lapse(p permit) {
 	if s == nil || p.first == 0 {
 		return
@@ -94,7 +93,7 @@ func (s *learning) lapse(p permit) {
 	s.hurry = s.hurry || s.pace.Probe
 }
 
-// missed takes in that a call was not answered. If the store may have taken what it
+// missed takes in that a call was not answered. If the store may have taken its
 // message, that is not sent again, for facts count once.
 func (s *learning) missed(executed bool) {
 	if s == nil {
@@ -140,7 +139,7 @@ func (l *limiter) propose() *script.Update {
 	}
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if len(s.entry.Data)+len(w.Data) <= mostTold {
+	if len(s.entry.Data)+len(w.Data) <= mostUnsent {
 		s.entry.Data = append(s.entry.Data, w.Data...)
 	}
 	s.entry.Uncounted += w.Uncounted

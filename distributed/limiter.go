@@ -16,9 +16,8 @@ import (
 // dated ones of a run fetched for those in line. Take never blocks: if no permit is
 // at hand it says when to ask again, or that a message will wake the queue.
 //
-// Locks: those of [call.Caller], whose Mu guards all but the name. Those of the hub and of a node may be taken while it
-// is held, never the other way round. None is held while Redis is called, the queue woken,
-// a learner asked or a line logged. The methods of [throttle.Limiter],
+// Locks: those of [call.Caller], whose Mu guards all but the name. It is not held while a
+// learner is asked or a line logged. The methods of [throttle.Limiter],
 // [throttle.Remote], [store.Replicator] and [conn.Caller] lock Mu, as do Holder and those that
 // a goroutine or a timer begins with: prepare, take, release, finish, propose, apply,
 // flush, relax, settleUp and Deliver. All other methods, of the limiter and of its parts,

@@ -25,7 +25,7 @@ func (l *limiter) strayed(events []store.Event) {
 	}
 }
 
-// sentences are the lines of log of events.
+// sentences are what is logged of events.
 var sentences = map[store.Event]string{
 	store.EventLimitsDiffer: "weir: other replicas claim stricter limits, and those hold",
 	store.EventLimitsAgree:  "weir: no other replica claims stricter limits any more",

@@ -14,15 +14,15 @@ import (
 
 // The kinds of messages.
 const (
-	newsFact = 1 + iota
-	newsMeeting
-	newsResume
-	newsForget
-	newsMemory
-	newsUntold
-	newsHurry
-	newsLapsed
-	newsStep
+	kindFact = 1 + iota
+	kindMeeting
+	kindResume
+	kindForget
+	kindMemory
+	kindUnread
+	kindHurry
+	kindLapsed
+	kindStep
 )
 
 // mostQuotas bounds the quotas of one fact that are sent.
@@ -42,7 +42,7 @@ type Meeting struct {
 // call left before the processes began to learn together. Granted is not sent,
 // because the store counts it.
 func AppendFact(b []byte, f *Fact) []byte {
-	b = append(b, newsFact, flags(f.Waited, f.Refused, f.Until > 0))
+	b = append(b, kindFact, flags(f.Waited, f.Refused, f.Until > 0))
 	b = binary.AppendVarint(b, int64(f.Departed))
 	b = binary.AppendUvarint(b, uint64(max(0, f.Landed.Sub(f.Departed))))
 	b = binary.AppendUvarint(b, uint64(max(0, f.Ordinal)))
@@ -69,7 +69,7 @@ func appendQuota(b []byte, q *Quota) []byte {
 
 // AppendMeeting appends what was known before.
 func AppendMeeting(b []byte, m *Meeting) []byte {
-	b = append(b, newsMeeting)
+	b = append(b, kindMeeting)
 	b = binary.AppendVarint(b, int64(m.Took))
 	for _, at := range [...]throttle.Instant{m.First, m.Pace[0], m.Pace[1]} {
 		b = binary.AppendVarint(b, int64(at))
@@ -78,16 +78,16 @@ func AppendMeeting(b []byte, m *Meeting) []byte {
 	return binary.BigEndian.AppendUint64(b, math.Float64bits(m.Cap))
 }
 
-// AppendResume appends that an operator has ended the wait that the vendor asked for, which no longer
+// AppendResume appends that an operator has ended the wait that the vendor asked for. It no longer
 // holds.
-func AppendResume(b []byte) []byte { return append(b, newsResume) }
+func AppendResume(b []byte) []byte { return append(b, kindResume) }
 
 // AppendForget appends that everything is to be learned again.
-func AppendForget(b []byte) []byte { return append(b, newsForget) }
+func AppendForget(b []byte) []byte { return append(b, kindForget) }
 
 // AppendMemory appends a memory for states that know nothing.
 func AppendMemory(b []byte, m Memory) []byte {
-	b = append(b, newsMemory)
+	b = append(b, kindMemory)
 	for _, v := range [...]float64{m.Rate, m.Width, m.Period, m.InFlight} {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(v))
 	}
@@ -96,20 +96,20 @@ func AppendMemory(b []byte, m Memory) []byte {
 
 // AppendUnread appends that a departure will not be answered, see [State.Unread].
 func AppendUnread(b []byte, ordinal int64) []byte {
-	return binary.AppendUvarint(append(b, newsUntold), uint64(max(0, ordinal)))
+	return binary.AppendUvarint(append(b, kindUnread), uint64(max(0, ordinal)))
 }
 
 // AppendLapsed appends that departures will not take place, see [State.Lapsed].
 func AppendLapsed(b []byte, first, count int64) []byte {
-	b = binary.AppendUvarint(append(b, newsLapsed), uint64(max(0, first)))
+	b = binary.AppendUvarint(append(b, kindLapsed), uint64(max(0, first)))
 	return binary.AppendUvarint(b, uint64(max(0, count)))
 }
 
 // AppendStep appends that the store's clock moved back, see [State.Behind].
-func AppendStep(b []byte) []byte { return append(b, newsStep) }
+func AppendStep(b []byte) []byte { return append(b, kindStep) }
 
 // AppendHurry appends that calls in flight are slow, see [State.Hurry].
-func AppendHurry(b []byte) []byte { return append(b, newsHurry) }
+func AppendHurry(b []byte) []byte { return append(b, kindHurry) }
 
 // flags returns a byte with one bit for each flag.
 func flags(set ...bool) (b byte) {
@@ -135,33 +135,33 @@ func (s *State) Receive(message []byte, granted int64, at throttle.Instant) {
 	r := reader{left: message}
 	for len(r.left) > 0 && !r.bad {
 		switch r.byte() {
-		case newsFact:
+		case kindFact:
 			f := r.fact()
 			if !r.bad {
 				s.receive(&f, granted, at)
 			}
-		case newsMeeting:
+		case kindMeeting:
 			if m := r.meeting(); !r.bad {
 				s.meeting(&m, granted)
 			}
-		case newsResume:
+		case kindResume:
 			s.Resume(at)
-		case newsForget:
+		case kindForget:
 			*s = New(s.Setting)
-		case newsMemory:
+		case kindMemory:
 			m := Memory{Version: memoryVersion, Rate: r.float(), Width: r.float(), Period: r.float(), InFlight: r.float()}
 			if !r.bad && s.Mode == Start && m.Validate() == nil {
 				s.Import(m)
 			}
-		case newsUntold:
+		case kindUnread:
 			s.Unread(min(r.count(1<<53), granted))
-		case newsLapsed:
+		case kindLapsed:
 			if first, count := r.count(1<<53), r.count(1<<20); !r.bad && first+count <= granted+1 {
 				s.Lapsed(first, count)
 			}
-		case newsHurry:
+		case kindHurry:
 			s.Hurry()
-		case newsStep: // it was followed
+		case kindStep: // it was followed
 		default:
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/internal/store"
 )
 
-// A watched hands calls to Redis to the watch of a limiter, or of slots.
+// A watched passes calls to Redis on to the watch of a limiter, or of slots.
 type watched struct {
 	By atomic.Pointer[store.Watch] // nil: nobody
 }

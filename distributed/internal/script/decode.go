@@ -27,7 +27,7 @@ type Reply struct {
 	Next    []int64      // of each limit: when one permit could be spent; zero: now
 	Limits  []LimitReply // nil: the state was not asked for
 	Field   LaneField    // the zero value: the reply lacks it
-	Learned Learned      // the zero value: nothing is
+	Learned Learned      // of what is learned together; the zero value: nothing
 }
 
 // Granted are neighbours in line that may depart at one instant.
@@ -57,8 +57,7 @@ type LimitReply struct {
 	Permits    int64 // in a window
 }
 
-// Owed returns the intervals of a bucket that were owed, some time after it was
-// of it.
+// Owed returns the intervals of a bucket that were owed, some time after the reply.
 func (t LimitReply) Owed(since time.Duration) float64 {
 	if t.unit == 0 {
 		return 0

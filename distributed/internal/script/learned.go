@@ -12,7 +12,7 @@ import (
 )
 
 // paceField is the field of a lane's hash that is the bucket of the learned pace, and
-// paceClaim what callers claim of it: its interval stands in their lessons.
+// paceClaim what callers claim of it: its interval stands in their updates.
 const (
 	paceField = "~"
 	paceClaim = "b 1 1 1 1 1 -"
@@ -21,8 +21,8 @@ const (
 // LearnedName is the name of the limit that was learned.
 const LearnedName = "learned"
 
-// mostMind bounds a snapshot that another replica wrote, in bytes.
-const mostMind = 64 << 10
+// mostSnapshot bounds a snapshot that another replica wrote, in bytes.
+const mostSnapshot = 64 << 10
 
 // Condense is how many bytes of messages the store holds until the next caller replaces
 // them by a snapshot of all that it has learned: some fifty calls.
@@ -42,8 +42,8 @@ type Update struct {
 }
 
 // A pacing is a [store.Pacing] on the wire. From one departure to the next are
-// unit/den µs; before hold nobody departs; those after the ordinal since go one by one
-// if alone is 1; and what was learned is kept for so long. If unbound is 1, readings hold nobody.
+// unit/den µs; before hold nothing departs; those after the ordinal since go one by one
+// if alone is 1; and what was learned is kept for so long. If unbound is 1, readings bound nothing.
 type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
 
 // NewUpdate returns an update with a pace.
@@ -151,7 +151,7 @@ func split(v any) (rest []any, h Learned, err error) {
 		}
 	}
 	field, ok := readLearnedField(texts[2])
-	if !ok || len(texts[0]) > mostMind {
+	if !ok || len(texts[0]) > mostSnapshot {
 		return nil, h, senseless("%d bytes of what was learned, with %q", len(texts[0]), texts[2])
 	}
 	return list[:n], Learned{numbers[0], numbers[2], numbers[1] == 1, texts[0], texts[1], field}, nil
@@ -182,7 +182,7 @@ func Frames(entries []byte, apply func([]byte, int64, throttle.Instant)) (read i
 }
 
 // Learning returns the limits with what was learned as the last. Its interval stands
-// in lessons, so that the limits stay as they are when it changes.
+// in updates, so that the limits stay as they are when it changes.
 func (e *EncodedLimits) Learning() *EncodedLimits {
 	learned := encodedLimit{limit: LearnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
 	usual := len(e.Limits) < mostUsual && (e.Usual || len(e.Limits) == 0)
@@ -191,6 +191,5 @@ func (e *EncodedLimits) Learning() *EncodedLimits {
 
 // LearnedLimit returns the limit of an interval.
 func LearnedLimit(d time.Duration) throttle.Limit {
-	limit := throttle.TokenBucket(1, max(d, time.Microsecond), 1).Named(LearnedName)
-	return limit
+	return throttle.TokenBucket(1, max(d, time.Microsecond), 1).Named(LearnedName)
 }

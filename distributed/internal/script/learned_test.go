@@ -44,7 +44,7 @@ func TestReplyThatTeaches(t *testing.T) {
 		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", "30 20 125 2 0 0 0 0 15 600000000"),
 		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", "", "10 20 0 2 0 0 0 0 15 600000000"),
 		append(spelled[:len(spelled):len(spelled)], int64(-7), int64(0), int64(8), "", "", field),
-		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), strings.Repeat("x", mostMind+1), "", field),
+		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), strings.Repeat("x", mostSnapshot+1), "", field),
 		append(spelled[:len(spelled):len(spelled)], int64(7), int64(0), int64(8), "", int64(1), field),
 	} {
 		if got, err := r.Decode(bad); err == nil {
