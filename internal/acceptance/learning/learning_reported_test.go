@@ -101,6 +101,10 @@ func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 		mostRefused = 2 // before the first reading, or at the end of a window
 		mostWall    = 2 // times what a client needs that knows the limit: the simulator has exact bounds
 		together    = 2
+
+		// A window that ends this soon after the first call may end before its permits
+		// can be sent, although the ideal counts them.
+		endsSoon = 250 * time.Millisecond
 	)
 	all := reportings()
 	if testing.Short() {
@@ -120,7 +124,7 @@ func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 			if d.refused > mostRefused {
 				t.Errorf("%s: %d calls were refused, want %d at most", r.name, d.refused, mostRefused)
 			}
-			if most := time.Duration(mostWall * float64(d.ideal)); d.wall > most {
+			if most := mostWall*d.ideal + endsSoon; d.wall > most {
 				t.Errorf("%s: took %v, want %v at most", r.name, d.wall, most)
 			}
 			if r.eachCall && d.over > 0 {
