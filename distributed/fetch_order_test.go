@@ -114,6 +114,18 @@ func call(t *testing.T, q *shaping.Queue, all []callers, warm, window time.Durat
 	return got
 }
 
+// manyOf returns the same kinds of callers with five times the workers that call again at
+// once: on a machine that stands still for moments thirty of them leave their line empty.
+func manyOf(all []callers) []callers {
+	all = slices.Clone(all)
+	for i := range all {
+		if all[i].every == 0 {
+			all[i].workers *= 5
+		}
+	}
+	return all
+}
+
 // judge returns how many permits all had, and whether each kind had its least share.
 func judge(all []callers, got []had) (sum int, shared bool) {
 	for _, h := range got {

@@ -32,7 +32,7 @@ type waiter struct {
 }
 
 // An outcome is how a caller came out of the line: granted or rejected. The zero value is
-// that of one who waits, or gave up.
+// that of a caller that waits or gave up.
 type outcome struct {
 	charged throttle.Instant
 	granted throttle.Instant // zero: it was not
