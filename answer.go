@@ -166,3 +166,13 @@ func quotaOf(q *headers.Quota) learn.Quota {
 		Filled: q.ResetKind == headers.ResetFull, Advisory: q.Advisory,
 	}
 }
+
+// tellBucket lets the bucket that the answer names learn from its quotas, if the
+// call did not pass its sub-lane.
+func (c *call) tellBucket(l *lane.Lane, quotas []headers.Quota) {
+	if len(quotas) > 0 {
+		a := c.answer(l, quotas)
+		a.Served = true
+		l.Reported(c.ctx, &a)
+	}
+}

@@ -88,16 +88,6 @@ func (c *call) concernedBucket(signal *headers.Signal) *lane.Lane {
 // sublimited is the part of the lane that another limit of one route holds.
 func (c *call) sublimited() string { return c.part(headers.ScopeRoute) + majorOf(c.req) + " sublimit" }
 
-// tellBucket lets the bucket that the answer names learn from its quotas, if the
-// call did not pass its sub-lane.
-func (c *call) tellBucket(l *lane.Lane, quotas []headers.Quota) {
-	if len(quotas) > 0 {
-		a := c.answer(l, quotas)
-		a.Served = true
-		l.Reported(c.ctx, &a)
-	}
-}
-
 // majorWords are what Discord's buckets are for each of: one channel's quota is not
 // another's.
 var majorWords = [...]string{"channels", "guilds", "webhooks"}

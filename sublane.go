@@ -25,24 +25,6 @@ func (c *call) divided() bool {
 	return len(c.visits) > 0 || c.lane.NamesBuckets() || c.lane.HasSublanes()
 }
 
-// passSublanes waits for the call's turn in every sub-lane that concerns it.
-func (c *call) passSublanes() error {
-	c.enterSublanes()
-	if len(c.visits) > 0 && c.started == 0 {
-		c.started = c.lane.Now()
-	}
-	for i := 0; i < len(c.visits); i++ {
-		v := &c.visits[i]
-		seen, err := c.waitIn(v.lane, &v.turn)
-		if err != nil {
-			return err
-		}
-		v.passed, v.seen = true, seen
-		c.enterBuckets() // its route may have been named meanwhile
-	}
-	return nil
-}
-
 // enterSublanes enters the sub-lanes that concern the call and exist by now.
 func (c *call) enterSublanes() {
 	c.enterBuckets()

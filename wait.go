@@ -64,6 +64,24 @@ func (c *call) turnCome() error {
 	}
 }
 
+// passSublanes waits for the call's turn in every sub-lane that concerns it.
+func (c *call) passSublanes() error {
+	c.enterSublanes()
+	if len(c.visits) > 0 && c.started == 0 {
+		c.started = c.lane.Now()
+	}
+	for i := 0; i < len(c.visits); i++ {
+		v := &c.visits[i]
+		seen, err := c.waitIn(v.lane, &v.turn)
+		if err != nil {
+			return err
+		}
+		v.passed, v.seen = true, seen
+		c.enterBuckets() // its route may have been named meanwhile
+	}
+	return nil
+}
+
 // waitIn waits in the line of a lane or sub-lane, no longer than the lines before it have
 // left of the longest wait.
 func (c *call) waitIn(l *lane.Lane, t *shaping.Turn) (lane.Seen, error) {

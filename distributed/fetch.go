@@ -334,3 +334,16 @@ func (l *limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.Here(first).Add(-l.Trip.Lead())
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
 }
+
+// Flush implements [store.Replicator].
+func (l *limiter) Flush() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.learning == nil || l.Closed {
+		return
+	}
+	l.learning.hurry = true
+	if !l.Lost {
+		l.start(nil)
+	}
+}

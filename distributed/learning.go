@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/script"
@@ -52,19 +51,6 @@ func (l *limiter) Replicate(learner store.Learner) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.learning = &learning{learner: learner}
-}
-
-// Flush implements [store.Replicator].
-func (l *limiter) Flush() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if l.learning == nil || l.Closed {
-		return
-	}
-	l.learning.hurry = true
-	if !l.Lost {
-		l.start(nil)
-	}
 }
 
 // Ordinal implements [store.Replicator].
@@ -228,36 +214,4 @@ func (l *limiter) reinstall() {
 	if l.install(l.configured()) == nil { // they were in force before
 		l.replaced()
 	}
-}
-
-// configured returns the limits without the one that was learned.
-func (s *limitSet) configured() []throttle.Limit {
-	if n := len(s.limits); s.encoded != nil && s.encoded.Learned {
-		return slices.Clone(s.limits[:n-1])
-	}
-	return s.limits
-}
-
-// learn appends the limit of an interval.
-func (s *limitSet) learn(interval time.Duration) {
-	limit := script.LearnedLimit(interval)
-	s.limits, s.rates = append(slices.Clip(s.limits), limit), append(s.rates, limit.PerSecond())
-	s.encoded = s.encoded.Learning()
-	s.tolerance = toleranceOf(s.limits)
-}
-
-// repace gives the learned limit another interval.
-func (s *limitSet) repace(interval time.Duration) {
-	last, limit := len(s.limits)-1, script.LearnedLimit(interval)
-	s.limits[last], s.rates[last] = limit, limit.PerSecond()
-	s.tolerance = toleranceOf(s.limits)
-}
-
-// toleranceOf returns the permit tolerance of limits; a learned one that lets
-// everything go has none.
-func toleranceOf(limits []throttle.Limit) time.Duration {
-	if n := len(limits) - 1; n >= 0 && limits[n].Name == script.LearnedName && limits[n].Per <= time.Microsecond {
-		limits = limits[:n]
-	}
-	return throttle.Tolerance(limits...)
 }

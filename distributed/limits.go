@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/script"
@@ -92,4 +93,36 @@ func boxed(keys []string) []any {
 		words[i] = key
 	}
 	return words
+}
+
+// configured returns the limits without the one that was learned.
+func (s *limitSet) configured() []throttle.Limit {
+	if n := len(s.limits); s.encoded != nil && s.encoded.Learned {
+		return slices.Clone(s.limits[:n-1])
+	}
+	return s.limits
+}
+
+// learn appends the limit of an interval.
+func (s *limitSet) learn(interval time.Duration) {
+	limit := script.LearnedLimit(interval)
+	s.limits, s.rates = append(slices.Clip(s.limits), limit), append(s.rates, limit.PerSecond())
+	s.encoded = s.encoded.Learning()
+	s.tolerance = toleranceOf(s.limits)
+}
+
+// repace gives the learned limit another interval.
+func (s *limitSet) repace(interval time.Duration) {
+	last, limit := len(s.limits)-1, script.LearnedLimit(interval)
+	s.limits[last], s.rates[last] = limit, limit.PerSecond()
+	s.tolerance = toleranceOf(s.limits)
+}
+
+// toleranceOf returns the permit tolerance of limits; a learned one that lets
+// everything go has none.
+func toleranceOf(limits []throttle.Limit) time.Duration {
+	if n := len(limits) - 1; n >= 0 && limits[n].Name == script.LearnedName && limits[n].Per <= time.Microsecond {
+		limits = limits[:n]
+	}
+	return throttle.Tolerance(limits...)
 }
