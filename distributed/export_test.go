@@ -9,24 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
-
-// Promised tells the tests of fleets when a permit was due, by the clock of
-// Redis, that the limiter charged at an instant of the queue's; and whether it
-// was granted here instead, under the policy for a loss.
-func Promised(of throttle.Limiter, charged throttle.Instant) (at throttle.Instant, local bool) {
-	l := of.(*limiter)
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if call.IsLocal(charged) {
-		return charged, true
-	}
-	micros, _ := l.clock.There(charged)
-	return script.InstantOf(micros), false
-}
 
 // Reports returns how many reports wait to be told.
 func Reports(of throttle.Limiter) int {

@@ -37,8 +37,8 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 			if call != nil {
 				call()
 			}
-			if at, err := f.limiters[0].Take(q.Now(), one); err != nil || at > q.Now() {
-				t.Errorf("waits %v: Take() = %v, %v after the call, want a permit", c.waits, at, err)
+			if granted, err := f.limiters[0].Take(q.Now(), one); err != nil || granted.At > q.Now() {
+				t.Errorf("waits %v: Take() = %v, %v after the call, want a permit", c.waits, granted.At, err)
 			}
 		}
 		l.Fetch(q.Now(), 2, slices.Values([]throttle.Request{one, one}))

@@ -74,7 +74,7 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 	f.steady()
 	for _, r := range f.members {
 		for _, cost := range []int{1, 2} {
-			was := shaping.Departure{Request: throttle.Request{N: cost}, Charged: r.queue.Now()}
+			was := shaping.Departure{Request: throttle.Request{N: cost}, Grant: throttle.Grant{At: r.queue.Now()}}
 			r.queue.Settle(was, throttle.Request{N: 3 - cost})
 		}
 		r.queue.Pause(moment / 10)

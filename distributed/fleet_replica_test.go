@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -199,10 +200,13 @@ func (r *replica) call(ctx context.Context) bool {
 		}
 		return false
 	}
-	charged := turn.Departure().Charged
-	due, local := distributed.Promised(r.limiter, charged)
+	granted := turn.Departure().Grant
+	local, due := granted.Ref.Instant == 0, granted.At
+	if !local {
+		due = script.InstantOf(granted.Ref.Instant)
+	}
 	due = due.Add(-time.Duration(r.skew.Load()) * time.Microsecond)
-	r.depart(departure{Replica: r.index, At: turn.Departed(), Charged: charged, Due: due, Local: local, Waited: waited})
+	r.depart(departure{Replica: r.index, At: turn.Departed(), Charged: granted.At, Due: due, Local: local, Waited: waited})
 	return true
 }
 

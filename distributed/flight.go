@@ -83,7 +83,7 @@ func (f *flight) granted(got script.Reply, c *call.Clock) []permit {
 				g++
 			}
 			n := min(count, left)
-			granted := permit{at: c.Here(p.At), count: n, costs: req.Groups[g-1].Costs, of: got.Seen.Generation, ahead: f.ahead}
+			granted := permit{at: c.Here(p.At), there: p.At, count: n, costs: req.Groups[g-1].Costs, of: got.Seen.Generation, ahead: f.ahead}
 			if req.Update != nil {
 				granted.first = ordinal + 1
 				ordinal += int64(n)

@@ -12,6 +12,7 @@ import (
 // instant.
 type permit struct {
 	at    throttle.Instant // by the queue's clock
+	there int64            // by that of Redis, in microseconds
 	count int
 	costs []int64 // of one, of each limit; shared, never written
 	first int64   // the ordinal of the first of them; zero: none was told
@@ -88,9 +89,7 @@ func (h *hand) take(i int) permit {
 // dated later than what comes now: both together would depart at more than the rate.
 func (h hand) redate(c *call.Clock) {
 	for i := range h {
-		if micros, ok := c.There(h[i].at); ok {
-			h[i].at = c.Here(micros)
-		}
+		h[i].at = c.Here(h[i].there)
 	}
 }
 

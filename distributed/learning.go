@@ -30,7 +30,6 @@ type learning struct {
 	wanted  bool                 // the store has less than was applied here
 	hurry   bool                 // there is something to send at once
 	revokes bool                 // the call under way revokes permits
-	spent   int64                // ordinal of the permit that Take spent last; zero: it was not one from the store
 	field   script.LearnedField  // as last returned
 	lively  int                  // one of so many last replies carried messages of others; zero: no reply did
 }
@@ -51,16 +50,6 @@ func (l *limiter) Replicate(learner store.Learner) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.learning = &learning{learner: learner}
-}
-
-// Ordinal implements [store.Replicator].
-func (l *limiter) Ordinal() int64 {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if l.learning == nil {
-		return 0
-	}
-	return l.learning.spent
 }
 
 // untaught reports whether Redis has not yet returned what others have learned.

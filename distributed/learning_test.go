@@ -121,10 +121,11 @@ func (s *seat) call(t *testing.T) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := s.queue.Wait(ctx); err != nil {
+	turn := shaping.Turn{N: 1}
+	if err := s.queue.WaitTurn(ctx, &turn); err != nil {
 		t.Fatal(err)
 	}
-	return s.limiter.Ordinal()
+	return turn.Departure().Grant.Ref.Ordinal
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {

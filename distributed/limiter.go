@@ -89,24 +89,21 @@ func (l *limiter) replaced() {
 }
 
 // Take implements [throttle.Limiter].
-func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if err := l.check(&r); err != nil {
-		return 0, err
+		return throttle.Grant{}, err
 	}
 	if now < l.paused {
-		return l.paused, nil
+		return throttle.Grant{At: l.paused}, nil
 	}
 	c := l.costs(&r)
 	if l.untaught() {
-		return throttle.Never, nil
-	}
-	if l.learning != nil {
-		l.learning.spent = 0
+		return throttle.Grant{At: throttle.Never}, nil
 	}
 	if c.Nothing() {
-		return now, nil
+		return throttle.Grant{At: now}, nil
 	}
 	l.expire(now)
 	if i := l.hand.own(c, !l.demand.others); i >= 0 && l.hand[i].at <= now {
@@ -115,9 +112,9 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Insta
 	next := l.hand.next(now) // then its caller may go, if this one may not
 	if l.Lost && (!l.Hub.Set.FailClosed || l.hand.find(c) < 0) {
 		at, err := l.takeLocal(now, r)
-		return min(at, next), err
+		return throttle.Grant{At: min(at, next)}, err
 	}
-	return next, nil
+	return throttle.Grant{At: next}, nil
 }
 
 // mostLooked is how many callers are looked at for one whose permit is due. Whoever is
@@ -163,25 +160,23 @@ func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 // spend takes a permit in hand for c. What it holds beyond c stays in hand if a
 // later permit there is for no more, so that the caller it is for can go now. If none
 // is, the store has it back.
-func (l *limiter) spend(now throttle.Instant, i int, c script.Costs) throttle.Instant {
+func (l *limiter) spend(now throttle.Instant, i int, c script.Costs) throttle.Grant {
 	p := l.hand.take(i)
 	if l.Hub.Set.Prefetch > 0 {
 		l.demand.pace.saw(now, p.costs)
 		l.prefetch(now)
 	}
-	if l.learning != nil {
-		l.learning.spent = p.first
-	}
+	granted := throttle.Grant{At: p.at, Ref: throttle.Ref{Instant: p.there, Ordinal: p.first}}
 	if c.Equal(p.costs) {
-		return p.at
+		return granted
 	}
-	rest := permit{at: p.at, count: 1, costs: c.Rest(p.costs), of: p.of}
+	rest := permit{at: p.at, there: p.there, count: 1, costs: c.Rest(p.costs), of: p.of}
 	if l.hand.within(rest.costs) {
 		l.hand.hold(rest)
 	} else {
 		l.credit(rest)
 	}
-	return p.at
+	return granted
 }
 
 // check returns an error for a request that is refused for good.
@@ -254,22 +249,22 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 }
 
 // Refund implements [throttle.Limiter]. The permit is in hand again, with its instant.
-func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
+func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	c := l.costs(&r)
-	if c.Nothing() || at > now || l.Closed || l.check(&r) != nil {
+	if c.Nothing() || g.At > now || l.Closed || l.check(&r) != nil {
 		return
 	}
-	if call.IsLocal(at) {
-		l.outage.refund(now, at, r, c)
+	if g.Ref.Instant == 0 {
+		l.outage.refund(now, g, r, c)
 		return
 	}
-	p := permit{at: at, count: 1, costs: c.List(), of: l.known.seen.Generation}
-	if at <= l.known.begun {
+	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: c.List(), of: l.known.seen.Generation}
+	if g.At <= l.known.begun {
 		p.of = 0
 	}
-	if at < max(l.paused, now.Add(-l.tolerance)) {
+	if g.At < max(l.paused, now.Add(-l.tolerance)) {
 		l.discard([]permit{p})
 		return
 	}
@@ -277,7 +272,7 @@ func (l *limiter) Refund(now, at throttle.Instant, r throttle.Request) {
 }
 
 // Settle implements [throttle.Limiter]. The store learns of it with a later call.
-func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
+func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.clock.Anchor(now)
@@ -286,10 +281,9 @@ func (l *limiter) Settle(now, at throttle.Instant, r, actual throttle.Request) {
 	}
 	estimated, real := l.costs(&r), l.costs(&actual)
 	if l.Lost && l.outage.local != nil {
-		l.outage.local.Settle(now, at, r, actual)
+		l.outage.local.Settle(now, g, r, actual)
 	}
-	then, _ := l.clock.There(at) // zero: too long ago to give anything back
-	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: then, Costs: l.encoded.Clamp(estimated.List()), Actual: l.encoded.Clamp(real.List())}})
+	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: l.encoded.Clamp(estimated.List()), Actual: l.encoded.Clamp(real.List())}})
 }
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and

@@ -123,19 +123,19 @@ func (l *limiter) logShare() {
 // queue spend it: credit is half of that tolerance at most.
 func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (throttle.Instant, error) {
 	r.Since = max(r.Since, now.Add(-s.tolerance/2))
-	at, err := o.local.Take(now, r)
+	g, err := o.local.Take(now, r)
 	if errors.Is(err, throttle.ErrExceedsBurst) { // by what is left here, not by the lane's limits
 		_ = o.local.Tune(now, o.spaced...) // they were resolved before
-		at, err = o.local.Take(now, r)
+		g, err = o.local.Take(now, r)
 	}
-	if err != nil || at > now {
-		return at, err
+	if err != nil || g.At > now {
+		return g.At, err
 	}
 	c := s.costs(&r)
 	for i := range o.spent {
 		o.spent[i] += c.Of(i)
 	}
-	return call.Local(at), nil
+	return g.At, nil
 }
 
 // forecast is Forecast of local. It holds nobody to it: the store may be back
@@ -152,9 +152,9 @@ func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.For
 }
 
 // refund takes back a permit of local that was not used.
-func (o *outage) refund(now, at throttle.Instant, r throttle.Request, c script.Costs) {
+func (o *outage) refund(now throttle.Instant, g throttle.Grant, r throttle.Request, c script.Costs) {
 	if o.local != nil {
-		o.local.Refund(now, at, r)
+		o.local.Refund(now, g, r)
 	}
 	for i := range o.spent {
 		o.spent[i] = max(o.spent[i]-c.Of(i), 0)

@@ -153,9 +153,8 @@ func (l *limiter) flush() {
 // void because this process stood still for a moment is not lost for hours. A state that
 // began anew has not counted what was granted before.
 func (l *limiter) credit(p permit) {
-	then, ok := l.clock.There(p.at)
 	old := p.at < l.clock.Now().Add(-l.tolerance)
-	if !ok || old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
+	if old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
 		return
 	}
 	costs := slices.Clone(p.costs)
@@ -166,7 +165,7 @@ func (l *limiter) credit(p permit) {
 	if old && l.slow {
 		kind = script.ReportStale
 	}
-	l.report(pending{Report: script.Report{Kind: kind, At: then, Epoch: l.known.seen.Epoch, Costs: costs}})
+	l.report(pending{Report: script.Report{Kind: kind, At: p.there, Epoch: l.known.seen.Epoch, Costs: costs}})
 }
 
 // surrender gives back all that is in hand, the last first: a bucket's state moves

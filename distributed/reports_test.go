@@ -174,7 +174,7 @@ func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
 			time.Sleep(time.Millisecond) // calls fail meanwhile, and what they told is to be told again
 			now := f.queues[0].Now()
 			f.queues[0].Settle(was, throttle.Request{N: 2})
-			l.Refund(now, was.Charged, throttle.Request{N: 1})
+			l.Refund(now, was.Grant, throttle.Request{N: 1})
 			f.queues[0].Reconcile(throttle.Fact{Resumed: true})
 			f.queues[0].Reconcile(throttle.Fact{Resumed: true})
 			until = now.Add(30 * time.Second)

@@ -69,11 +69,11 @@ func (k taker) departs() bool {
 
 func (k taker) takes() bool {
 	now := throttle.InstantOf(time.Now())
-	at, err := k.Take(now, throttle.Request{N: 1, Since: now})
+	granted, err := k.Take(now, throttle.Request{N: 1, Since: now})
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return at <= now
+	return granted.At <= now
 }
 
 // A pause takes back what was promised to a process that does not hear of it. What that
@@ -108,7 +108,7 @@ func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
 			}
 			if calls {
 				till(19500 * time.Millisecond)
-				a.Settle(throttle.InstantOf(time.Now()), throttle.InstantOf(began), throttle.Request{N: 1}, throttle.Request{N: 1})
+				a.Settle(throttle.InstantOf(time.Now()), throttle.Grant{At: throttle.InstantOf(began)}, throttle.Request{N: 1}, throttle.Request{N: 1})
 			} else {
 				till(20200 * time.Millisecond)
 				a.takes()

@@ -71,13 +71,13 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			gone = q.dropHead(w, gone)
 			continue
 		}
-		at, err := q.take(w, now)
-		if err == nil && at > now {
-			q.due = at
+		g, err := q.take(w, now)
+		if err == nil && g.At > now {
+			q.due = g.At
 			if w = q.holds(now); w == nil {
 				return true
 			}
-			if at, err = q.take(w, now); err == nil && at > now {
+			if g, err = q.take(w, now); err == nil && g.At > now {
 				return true
 			}
 			if err == nil && w != q.line.first() {
@@ -88,7 +88,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			q.sendAway(w, err)
 			continue
 		}
-		q.letGo(w, outcome{charged: at, granted: now, due: max(at, due)})
+		q.letGo(w, outcome{grant: g, granted: now, due: max(g.At, due)})
 	}
 	return false
 }

@@ -67,7 +67,7 @@ func (q *Queue) sift(now throttle.Instant) {
 // difference is charged now. If it is less, the difference goes to those in
 // line, as far as [throttle.Limiter] allows.
 func (q *Queue) Settle(d Departure, actual throttle.Request) {
-	q.limiter.Settle(q.Now(), d.Charged, d.Request, actual)
+	q.limiter.Settle(q.Now(), d.Grant, d.Request, actual)
 	q.wake()
 }
 

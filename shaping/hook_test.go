@@ -117,9 +117,9 @@ type refunds struct {
 	told int
 }
 
-func (r *refunds) Refund(now, at throttle.Instant, request throttle.Request) {
+func (r *refunds) Refund(now throttle.Instant, g throttle.Grant, request throttle.Request) {
 	r.told++
-	r.Limiter.Refund(now, at, request)
+	r.Limiter.Refund(now, g, request)
 }
 
 func TestQueueTakesATolerance(t *testing.T) {

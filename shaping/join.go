@@ -38,9 +38,9 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	}
 	came, head := w.place, q.line.first()
 	q.stand(w, t, now)
-	next, err := q.ask(w, bound, now)
-	if err == nil && next <= now {
-		q.pass(w, next, now)
+	g, err := q.ask(w, bound, now)
+	if err == nil && g.At <= now {
+		q.pass(w, g, now)
 		w.place = came
 		return nil, nil, nil
 	}
@@ -59,7 +59,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if q.Hook != nil {
 		begun = q.foretell(w, t, now)
 	}
-	call = q.await(w, next, now)
+	call = q.await(w, g.At, now)
 	if shed || q.othersMayGo(w, head) {
 		q.advance(now)
 	}
@@ -81,17 +81,17 @@ func (q *Queue) rejected(now throttle.Instant) *Error {
 }
 
 // pass lets w, who has just entered the line, depart at once.
-func (q *Queue) pass(w *waiter, charged, now throttle.Instant) {
-	w.out = outcome{charged: charged, granted: now}
+func (q *Queue) pass(w *waiter, g throttle.Grant, now throttle.Instant) {
+	w.out = outcome{grant: g, granted: now}
 	q.line.depart(w)
-	q.caughtUp(charged, w.since)
+	q.caughtUp(g.At, w.since)
 	if q.line.count > 0 { // it was more urgent than they are
 		q.advance(now)
 	}
 }
 
 // take asks the limiter for what w asks for.
-func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Instant, error) {
+func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	return q.limiter.Take(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
 }
 
@@ -110,17 +110,17 @@ func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
 
 // ask asks the limiter for w, who has just entered the line, if w is its head. If w can
 // never be granted, it asks even so, for the error.
-// It returns when the head asks again; if that is not after now, w is granted.
-func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Instant, error) {
+// If w is not granted, the instant is that at which the head asks again.
+func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Grant, error) {
 	heads := w == q.line.first()
 	if !heads && bound != throttle.Never {
-		return q.due, nil
+		return throttle.Grant{At: q.due}, nil
 	}
-	at, err := q.take(w, now)
-	if err == nil && at > now && !heads {
-		return q.due, nil
+	g, err := q.take(w, now)
+	if err == nil && g.At > now && !heads {
+		return throttle.Grant{At: q.due}, nil
 	}
-	return at, err
+	return g, err
 }
 
 // foretell returns what the hook is told of a wait that begins. It is not

@@ -98,7 +98,7 @@ func TestLeaverDoesNotWaitForTheLock(t *testing.T) {
 			t.Errorf("Wait = %v while another holds the lock, want context.Canceled", err)
 		}
 		time.Sleep(time.Nanosecond)
-		q.letGo(q.line.first(), outcome{charged: q.Now(), granted: q.Now(), due: q.Now()}) // the leaver, in the same moment
+		q.letGo(q.line.first(), outcome{grant: throttle.Grant{At: q.Now()}, granted: q.Now(), due: q.Now()}) // the leaver, in the same moment
 		if _, err := q.limiter.Take(q.Now(), throttle.Request{N: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestCallersDepartWithoutTheLock(t *testing.T) {
 	}
 	q.lock()
 	for w := q.line.first(); w != nil; w = q.line.first() {
-		q.letGo(w, outcome{charged: q.Now(), granted: q.Now(), due: q.Now()})
+		q.letGo(w, outcome{grant: throttle.Grant{At: q.Now()}, granted: q.Now(), due: q.Now()})
 	}
 	q.free()
 	q.lock()

@@ -151,8 +151,8 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	}
 	if q.idle() {
 		now := q.Now()
-		at, err := q.limiter.Take(now, throttle.Request{N: n, Since: now})
-		if err != nil || at <= now {
+		g, err := q.limiter.Take(now, throttle.Request{N: n, Since: now})
+		if err != nil || g.At <= now {
 			return err
 		}
 	}
@@ -180,11 +180,11 @@ func (q *Queue) TryN(n int) bool {
 		return false
 	}
 	since := q.since(now)
-	at, err := q.limiter.Take(now, throttle.Request{N: n, Since: since})
-	if err != nil || at > now {
+	g, err := q.limiter.Take(now, throttle.Request{N: n, Since: since})
+	if err != nil || g.At > now {
 		return false
 	}
-	q.caughtUp(at, since)
+	q.caughtUp(g.At, since)
 	return true
 }
 
@@ -196,12 +196,12 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	}
 	if q.idle() {
 		now := q.Now()
-		at, err := q.limiter.Take(now, t.request(now))
+		g, err := q.limiter.Take(now, t.request(now))
 		if err != nil {
 			return err
 		}
-		if at <= now {
-			t.depart(at, now)
+		if g.At <= now {
+			t.depart(g, now)
 			return nil
 		}
 	}
@@ -210,7 +210,7 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	err := q.wait(w, t)
 	t.arrived, t.number = w.arrived, w.number
 	if err == nil {
-		t.depart(w.out.charged, w.out.granted)
+		t.depart(w.out.grant, w.out.granted)
 		q.departed(w)
 	}
 	return err
@@ -346,11 +346,11 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 // would stand in line once more, for the lock.
 func (q *Queue) missed(w *waiter) bool {
 	now, out, tolerance := q.Now(), &w.out, time.Duration(q.tolerance.Load())
-	if now.Sub(out.charged) > tolerance || out.granted <= throttle.Instant(q.pausedAt.Load()) {
+	if now.Sub(out.grant.At) > tolerance || out.granted <= throttle.Instant(q.pausedAt.Load()) {
 		q.lock()
 		defer q.unlock()
 		q.stale++
-		q.giveBack(q.Now(), out.charged, w.request())
+		q.giveBack(q.Now(), out.grant, w.request())
 		return true
 	}
 	out.granted = now // it departs with this last look
@@ -363,8 +363,8 @@ func (q *Queue) missed(w *waiter) bool {
 
 // giveBack gives back permits that were granted and not used, so that others
 // may have them.
-func (q *Queue) giveBack(now, charged throttle.Instant, r throttle.Request) {
-	q.limiter.Refund(now, charged, r)
+func (q *Queue) giveBack(now throttle.Instant, g throttle.Grant, r throttle.Request) {
+	q.limiter.Refund(now, g, r)
 	q.advance(now)
 }
 

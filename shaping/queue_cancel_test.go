@@ -145,21 +145,21 @@ type cancelling struct {
 	asked, granted func()
 }
 
-func (c *cancelling) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (c *cancelling) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	if f := c.asked; f != nil && r.Since < now {
 		c.asked = nil
 		f()
 	}
-	at, err := c.Limiter.Take(now, r)
-	if f := c.granted; f != nil && r.Since < now && at <= now {
+	granted, err := c.Limiter.Take(now, r)
+	if f := c.granted; f != nil && r.Since < now && granted.At <= now {
 		c.granted = nil
 		f()
 	}
-	return at, err
+	return granted, err
 }
 
-func (c *cancelling) Refund(now, at throttle.Instant, r throttle.Request) {
-	c.Limiter.Refund(now, at, r)
+func (c *cancelling) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
+	c.Limiter.Refund(now, g, r)
 }
 
 // A caller who has gone is passed over, though it had no time to leave the line.
@@ -194,8 +194,8 @@ func TestReturnPassesPermitsOnOnce(t *testing.T) {
 		q.Return(turn)
 		synctest.Wait()
 		q.Return(turn)
-		if turn.Departed() != 0 || turn.Departure().Charged != 0 || limiter.told != 1 {
-			t.Errorf("departed %v, charged %v, %d refunds of a turn returned twice, want 0, 0, 1", turn.Departed(), turn.Departure().Charged, limiter.told)
+		if turn.Departed() != 0 || turn.Departure().Grant.At != 0 || limiter.told != 1 {
+			t.Errorf("departed %v, charged %v, %d refunds of a turn returned twice, want 0, 0, 1", turn.Departed(), turn.Departure().Grant.At, limiter.told)
 		}
 		j.want("a 0s", "b 0s", "returned 0s", "c 1s")
 	})

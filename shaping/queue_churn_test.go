@@ -89,7 +89,7 @@ func TestQueueSurvivesControlsUnderChurn(t *testing.T) {
 			}
 			q.Reconcile(throttle.Fact{Resumed: i%10 == 0})
 			q.State()
-			q.Settle(shaping.Departure{Charged: q.Now()}, throttle.Request{})
+			q.Settle(shaping.Departure{Grant: throttle.Grant{At: q.Now()}}, throttle.Request{})
 		}
 	})
 	wg.Wait()

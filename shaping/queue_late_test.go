@@ -96,8 +96,8 @@ func TestDepartureIsDatedByItsPermit(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := turn.Departure()
-		if d.Charged != start.Add(time.Millisecond) || turn.Departed() != start.Add(6*time.Millisecond) {
-			t.Errorf("charged %v and departed %v after the first, want 1ms and 6ms", d.Charged.Sub(start), turn.Departed().Sub(start))
+		if d.Grant.At != start.Add(time.Millisecond) || turn.Departed() != start.Add(6*time.Millisecond) {
+			t.Errorf("charged %v and departed %v after the first, want 1ms and 6ms", d.Grant.At.Sub(start), turn.Departed().Sub(start))
 		}
 		if r := d.Request; r.N != 1 || !slices.Equal(r.Each, turn.Each) || r.ID != 7 {
 			t.Errorf("charged %+v", r)

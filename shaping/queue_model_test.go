@@ -203,20 +203,20 @@ type flights struct {
 	flying atomic.Int32
 }
 
-func (f *flights) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (f *flights) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	if f.most > 0 && int(f.flying.Load()) >= f.most {
-		return throttle.Never, nil
+		return throttle.Grant{At: throttle.Never}, nil
 	}
-	at, err := f.Limiter.Take(now, r)
-	if err == nil && at <= now {
+	granted, err := f.Limiter.Take(now, r)
+	if err == nil && granted.At <= now {
 		f.flying.Add(1)
 	}
-	return at, err
+	return granted, err
 }
 
-func (f *flights) Refund(now, at throttle.Instant, r throttle.Request) {
+func (f *flights) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
 	f.flying.Add(-1)
-	f.Limiter.Refund(now, at, r)
+	f.Limiter.Refund(now, g, r)
 }
 
 func (f *flights) land() {
@@ -459,8 +459,8 @@ func (o *oracle) look(now time.Duration) {
 	for len(o.line) > 0 && !o.full() {
 		i := o.head()
 		head := o.line[i]
-		at, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
-		if err == nil && at > o.base.Add(now) {
+		granted, err := o.limiter.Take(o.base.Add(now), throttle.Request{N: head.n, Since: o.base.Add(head.at)})
+		if err == nil && granted.At > o.base.Add(now) {
 			break
 		}
 		o.got.note(head.caller, now, err)

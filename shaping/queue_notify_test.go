@@ -140,9 +140,9 @@ func TestFetchIsToldTheLineInOrder(t *testing.T) {
 // A never grants five permits, and says so by an instant only.
 type never struct{ throttle.Limiter }
 
-func (l never) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (l never) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	if r.N == 5 {
-		return throttle.Never, nil
+		return throttle.Grant{At: throttle.Never}, nil
 	}
 	return l.Limiter.Take(now, r)
 }

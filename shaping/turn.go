@@ -27,7 +27,7 @@ type Turn struct {
 	arrived  throttle.Instant // first arrival; zero: not yet
 	number   int64            // among arrivals of the same instant; zero: it never stood in line
 	visits   int              // times it departed
-	charged  throttle.Instant // what Take returned last
+	granted  throttle.Grant   // what Take returned last
 	departed throttle.Instant // when it departed last; zero: never, or it was returned
 }
 
@@ -44,21 +44,21 @@ func (t *Turn) Departed() throttle.Instant { return t.departed }
 // [Queue.Settle] and [Queue.Charge] take it.
 type Departure struct {
 	Request throttle.Request
-	Charged throttle.Instant // when it was charged: at its departure, or earlier by the tolerance at most
+	Grant   throttle.Grant // its instant is the departure's, or earlier by the tolerance at most
 }
 
-// Departure returns the turn's last departure. Its instant is zero if the turn
+// Departure returns the turn's last departure. Its grant is zero if the turn
 // never departed, or was returned.
 func (t *Turn) Departure() Departure {
-	return Departure{Request: t.request(t.departed), Charged: t.charged}
+	return Departure{Request: t.request(t.departed), Grant: t.granted}
 }
 
-// depart notes a departure at the instant now, charged at another.
-func (t *Turn) depart(charged, now throttle.Instant) {
+// depart notes a departure at the instant now, by a grant of another.
+func (t *Turn) depart(granted throttle.Grant, now throttle.Instant) {
 	if t.arrived == 0 {
 		t.arrived = now
 	}
-	t.charged, t.departed = charged, now
+	t.granted, t.departed = granted, now
 	t.visits++
 }
 
@@ -84,12 +84,12 @@ func (q *Queue) Return(t *Turn) {
 	if t.departed == 0 {
 		return
 	}
-	charged := t.charged
-	t.charged, t.departed = 0, 0
+	granted := t.granted
+	t.granted, t.departed = throttle.Grant{}, 0
 	t.visits--
 	q.lock()
 	defer q.unlock()
-	q.giveBack(q.Now(), charged, t.request(0))
+	q.giveBack(q.Now(), granted, t.request(0))
 }
 
 // Charge charges a departure once more, without waiting, because what departed
@@ -101,7 +101,7 @@ func (q *Queue) Charge(d Departure) {
 	for i := range twice.Each {
 		twice.Each[i] *= 2
 	}
-	q.limiter.Settle(q.Now(), d.Charged, d.Request, twice)
+	q.limiter.Settle(q.Now(), d.Grant, d.Request, twice)
 }
 
 // CheckWait returns the error with which WaitTurn would reject the turn at once

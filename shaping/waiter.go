@@ -7,8 +7,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A waiter is a caller in line. It has 176 bytes at most, a size of which the allocator
-// wastes nothing: with its goroutine, a caller takes about 3 KB.
+// A waiter is a caller in line. It has 192 bytes at most, a size of the
+// allocator: with its goroutine, a caller takes about 3 KB.
 type waiter struct {
 	place
 	ctx      context.Context  // tells callers who have gone
@@ -34,7 +34,7 @@ type waiter struct {
 // An outcome is how a caller came out of the line: granted or rejected. The zero value is
 // that of a caller that waits or gave up.
 type outcome struct {
-	charged throttle.Instant
+	grant   throttle.Grant
 	granted throttle.Instant // zero: it was not
 	due     throttle.Instant // when it would have been granted if nothing had been late
 	err     error            // why it was rejected; nil: it was granted

@@ -30,8 +30,8 @@ func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
 				}
 				limiter, now := throttle.NewAt(l), throttle.InstantOf(at)
 				_, _ = limiter.Take(now, throttle.Request{N: 1})
-				if next, _ := limiter.Take(now, throttle.Request{N: 1}); next != throttle.InstantOf(end) {
-					t.Fatalf("%v: used up at %v, the next one is told for %d, want %d", l, at, next, throttle.InstantOf(end))
+				if next, _ := limiter.Take(now, throttle.Request{N: 1}); next.At != throttle.InstantOf(end) {
+					t.Fatalf("%v: used up at %v, the next one is told for %d, want %d", l, at, next.At, throttle.InstantOf(end))
 				}
 			}
 		}
@@ -49,8 +49,8 @@ func TestWindowOfADayThatBeginsTwiceHoldsItsFirstMinute(t *testing.T) {
 	}
 	limiter, now := throttle.NewAt(l), throttle.InstantOf(first)
 	for i, want := range []throttle.Instant{now, throttle.InstantOf(want)} {
-		if at, err := limiter.Take(now, throttle.Request{N: 1}); at != want || err != nil {
-			t.Errorf("permit %d in the first minute = %d, %v, want %d", i+1, at, err, want)
+		if granted, err := limiter.Take(now, throttle.Request{N: 1}); granted.At != want || err != nil {
+			t.Errorf("permit %d in the first minute = %d, %v, want %d", i+1, granted.At, err, want)
 		}
 	}
 }
@@ -67,13 +67,13 @@ func TestPauseWithoutEndReturns(t *testing.T) {
 		limiter.Reconcile(epoch, throttle.Fact{Until: math.MaxInt64})
 		year := 365 * 24 * time.Hour
 		for _, now := range []throttle.Instant{epoch, epoch.Add(49 * year)} {
-			if at, err := limiter.Take(now, throttle.Request{N: 1}); at <= now || at == throttle.Never || err != nil {
-				t.Errorf("%v: Take %v into the pause = %d, %v, want its end", l, now.Sub(epoch), at, err)
+			if granted, err := limiter.Take(now, throttle.Request{N: 1}); granted.At <= now || granted.At == throttle.Never || err != nil {
+				t.Errorf("%v: Take %v into the pause = %d, %v, want its end", l, now.Sub(epoch), granted.At, err)
 			}
 		}
 		now := epoch.Add(51 * year)
-		if at, err := limiter.Take(now, throttle.Request{N: 1}); at > now || err != nil {
-			t.Errorf("%v: Take after the longest pause = %v later, %v, want now", l, at.Sub(now), err)
+		if granted, err := limiter.Take(now, throttle.Request{N: 1}); granted.At > now || err != nil {
+			t.Errorf("%v: Take after the longest pause = %v later, %v, want now", l, granted.At.Sub(now), err)
 		}
 	}
 }

@@ -73,7 +73,8 @@ func BenchmarkFullLog(b *testing.B) {
 	now := epoch
 	fill := func() {
 		for at := now; at <= now; now += 1000 {
-			at, _ = l.Take(now, throttle.Request{N: 1})
+			granted, _ := l.Take(now, throttle.Request{N: 1})
+			at = granted.At
 		}
 	}
 	fill()
@@ -85,8 +86,8 @@ func BenchmarkFullLog(b *testing.B) {
 	b.Run("settle", func(b *testing.B) {
 		for b.Loop() {
 			now += 1000
-			l.Settle(now, now.Add(-500*time.Millisecond), throttle.Request{N: 1}, throttle.Request{N: 2})
-			l.Settle(now, now.Add(-500*time.Millisecond), throttle.Request{N: 2}, throttle.Request{N: 1})
+			l.Settle(now, throttle.Grant{At: now.Add(-500 * time.Millisecond)}, throttle.Request{N: 1}, throttle.Request{N: 2})
+			l.Settle(now, throttle.Grant{At: now.Add(-500 * time.Millisecond)}, throttle.Request{N: 2}, throttle.Request{N: 1})
 		}
 	})
 	b.Run("tune", func(b *testing.B) {

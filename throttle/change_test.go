@@ -25,10 +25,10 @@ func TestResumedLimiterGoesOnAsAfterThePause(t *testing.T) {
 			for ; now < epoch.Add(3*time.Second); now += throttle.Instant(time.Millisecond) {
 				got, _ := resumed.Take(now, throttle.Request{N: 1})
 				want, _ := ended.Take(now, throttle.Request{N: 1})
-				if (got <= now) != (want <= now) {
-					t.Fatalf("Take at %v = %v, want %v", now.Sub(epoch), got.Sub(epoch), want.Sub(epoch))
+				if (got.At <= now) != (want.At <= now) {
+					t.Fatalf("Take at %v = %v, want %v", now.Sub(epoch), got.At.Sub(epoch), want.At.Sub(epoch))
 				}
-				if got <= now {
+				if got.At <= now {
 					left++
 				}
 			}
@@ -50,11 +50,11 @@ func paused(l throttle.Limit, until throttle.Instant) throttle.Limiter {
 // operator's word changes nothing.
 func TestResumedLimiterForgetsNoCharge(t *testing.T) {
 	limiter := paused(throttle.TokenBucket(10, time.Second, 5), epoch.Add(time.Hour))
-	limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 20})
+	limiter.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{}, throttle.Request{N: 20})
 	resume := throttle.Fact{Resumed: true}
 	limiter.Reconcile(epoch, resume)
 	limiter.Reconcile(epoch, resume)
-	if at, _ := limiter.Take(epoch, throttle.Request{N: 1}); at != epoch.Add(2*time.Second) {
-		t.Errorf("Take after 20 were charged in the pause = %v, want 2s", at.Sub(epoch))
+	if granted, _ := limiter.Take(epoch, throttle.Request{N: 1}); granted.At != epoch.Add(2*time.Second) {
+		t.Errorf("Take after 20 were charged in the pause = %v, want 2s", granted.At.Sub(epoch))
 	}
 }

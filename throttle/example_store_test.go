@@ -43,8 +43,8 @@ func ExampleStore() {
 	}
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	for range 2 {
-		at, _ := limiter.Take(now, throttle.Request{N: 1})
-		fmt.Println(at.Sub(now))
+		granted, _ := limiter.Take(now, throttle.Request{N: 1})
+		fmt.Println(granted.At.Sub(now))
 	}
 	if err := limiter.Tune(now, throttle.TokenBucket(100, time.Second, 1)); err != nil {
 		panic(err)

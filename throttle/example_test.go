@@ -40,11 +40,11 @@ func ExampleLocal() {
 	}
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	for range 3 {
-		at, _ := limiter.Take(now, throttle.Request{N: 1})
-		if at <= now {
+		granted, _ := limiter.Take(now, throttle.Request{N: 1})
+		if granted.At <= now {
 			fmt.Println("go")
 		} else {
-			fmt.Println("ask again in", at.Sub(now))
+			fmt.Println("ask again in", granted.At.Sub(now))
 		}
 	}
 	_, err = limiter.Take(now, throttle.Request{N: 3})
@@ -64,8 +64,8 @@ func ExampleRequest() {
 	}
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	call := throttle.Request{Each: []int{1, 600}} // one request of an estimated 600 tokens
-	at, _ := limiter.Take(now, call)
-	limiter.Settle(now, at, call, throttle.Request{Each: []int{1, 250}})
+	granted, _ := limiter.Take(now, call)
+	limiter.Settle(now, granted, call, throttle.Request{Each: []int{1, 250}})
 	fmt.Println(limiter.State(now).Limits[1].Headroom)
 	// Output: 750
 }
@@ -82,8 +82,8 @@ func ExampleLimiterFunc() {
 	})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	for range 2 {
-		at, _ := limiter.Take(now, throttle.Request{N: 1})
-		fmt.Println(at.Sub(now))
+		granted, _ := limiter.Take(now, throttle.Request{N: 1})
+		fmt.Println(granted.At.Sub(now))
 	}
 	// Output:
 	// 0s

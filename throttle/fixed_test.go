@@ -61,8 +61,8 @@ func TestCalendarWindowsFollowTheZone(t *testing.T) {
 				if i == 2 {
 					want = end
 				}
-				if got, _ := limiter.Take(now, throttle.Request{N: 1}); got != want {
-					t.Fatalf("permit %d at %d = %d, want %d", i+1, now, got, want)
+				if got, _ := limiter.Take(now, throttle.Request{N: 1}); got.At != want {
+					t.Fatalf("permit %d at %d = %d, want %d", i+1, now, got.At, want)
 				}
 			}
 			// The window before ends where this one begins.
@@ -70,8 +70,8 @@ func TestCalendarWindowsFollowTheZone(t *testing.T) {
 			for range 2 {
 				_, _ = before.Take(begin-1, throttle.Request{N: 1})
 			}
-			if got, _ := before.Take(begin-1, throttle.Request{N: 1}); got != begin {
-				t.Fatalf("the window begins at %d, want %d, %v", got, begin, begin.Sub(got))
+			if got, _ := before.Take(begin-1, throttle.Request{N: 1}); got.At != begin {
+				t.Fatalf("the window begins at %d, want %d, %v", got.At, begin, begin.Sub(got.At))
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestAlignedWindowsFollowAWallClockThatIsStepped(t *testing.T) {
 	take := func(want time.Duration) {
 		t.Helper()
 		got, _ := limiter.Take(now, throttle.Request{N: 1, Since: now})
-		if d := max(got.Sub(now), 0); d != want {
+		if d := max(got.At.Sub(now), 0); d != want {
 			t.Fatalf("Take at wall %v waits %v, want %v", time.Duration(wall)%time.Hour, d, want)
 		}
 	}
@@ -128,15 +128,15 @@ func TestAlignedWindowsAreExactInABubble(t *testing.T) {
 		now := func() throttle.Instant { return throttle.InstantOf(base).Add(time.Since(base)) }
 		for range 3 {
 			for range 2 {
-				if at, _ := limiter.Take(now(), throttle.Request{N: 1}); at > now() {
-					t.Fatalf("Take = %v later, want now", at.Sub(now()))
+				if granted, _ := limiter.Take(now(), throttle.Request{N: 1}); granted.At > now() {
+					t.Fatalf("Take = %v later, want now", granted.At.Sub(now()))
 				}
 			}
-			at, _ := limiter.Take(now(), throttle.Request{N: 1})
-			if next := throttle.InstantOf(time.Now().Truncate(time.Minute).Add(time.Minute)); at != next {
-				t.Fatalf("Take = %d, want the next minute, %d", at, next)
+			granted, _ := limiter.Take(now(), throttle.Request{N: 1})
+			if next := throttle.InstantOf(time.Now().Truncate(time.Minute).Add(time.Minute)); granted.At != next {
+				t.Fatalf("Take = %d, want the next minute, %d", granted.At, next)
 			}
-			time.Sleep(at.Sub(now()))
+			time.Sleep(granted.At.Sub(now()))
 		}
 	})
 }

@@ -9,7 +9,8 @@ import (
 
 // LimiterFunc returns a limiter that decides by a function, for tests and for
 // limiters that no limits describe. The function has the contract of
-// [Limiter.Take]. It is called by one goroutine at a time.
+// [Limiter.Take], and returns the instant of the grant. It is called by one goroutine
+// at a time.
 //
 // The other methods do what can be done without knowing what the function
 // counts. A pause holds everybody until its end. What a call cost beyond its
@@ -35,16 +36,18 @@ type function struct {
 }
 
 // Take implements [Limiter].
-func (f *function) Take(now Instant, r Request) (Instant, error) {
-	if at, err := f.Limiter.Take(now, r); err != nil || at > now {
-		return at, err
+func (f *function) Take(now Instant, r Request) (Grant, error) {
+	if g, err := f.Limiter.Take(now, r); err != nil || g.At > now {
+		return g, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if at := f.pay(now); at > now {
-		return at, nil
+	at := f.pay(now)
+	if at > now {
+		return Grant{At: at}, nil
 	}
-	return f.take(now, r)
+	at, err := f.take(now, r)
+	return Grant{At: at}, err
 }
 
 // pay takes what is owed from the function. If the function does not grant it
@@ -61,7 +64,7 @@ func (f *function) pay(now Instant) Instant {
 }
 
 // Settle implements [Limiter].
-func (f *function) Settle(now, _ Instant, r, actual Request) {
+func (f *function) Settle(now Instant, _ Grant, r, actual Request) {
 	more := Request{N: max(actual.N-r.N, 0)}
 	for i := range max(len(r.Each), len(actual.Each)) {
 		more.Each = append(more.Each, max(actual.Of(i)-r.Of(i), 0))

@@ -29,11 +29,11 @@ func tenth() throttle.Limiter {
 func takesAt(t *testing.T, l throttle.Limiter, want time.Duration) {
 	t.Helper()
 	one, at := throttle.Request{N: 1}, epoch.Add(want)
-	if got, err := l.Take(at-1, one); got != at || err != nil {
-		t.Errorf("Take a nanosecond before %v = %v, %v, want to ask again then", want, got.Sub(epoch), err)
+	if got, err := l.Take(at-1, one); got.At != at || err != nil {
+		t.Errorf("Take a nanosecond before %v = %v, %v, want to ask again then", want, got.At.Sub(epoch), err)
 	}
-	if got, err := l.Take(at, one); got != at || err != nil {
-		t.Errorf("Take at %v = %v, %v, want a permit", want, got.Sub(epoch), err)
+	if got, err := l.Take(at, one); got.At != at || err != nil {
+		t.Errorf("Take at %v = %v, %v, want a permit", want, got.At.Sub(epoch), err)
 	}
 }
 
@@ -52,8 +52,8 @@ func TestFunctionIsPaused(t *testing.T) {
 	l.Reconcile(now, throttle.Fact{Until: now.Add(time.Hour)})
 	now = now.Add(time.Second)
 	l.Reconcile(now, throttle.Fact{Resumed: true})
-	if at, err := l.Take(now, throttle.Request{N: 1}); at != now || err != nil {
-		t.Errorf("Take after the pause was ended = %v, %v, want a permit", at.Sub(epoch), err)
+	if granted, err := l.Take(now, throttle.Request{N: 1}); granted.At != now || err != nil {
+		t.Errorf("Take after the pause was ended = %v, %v, want a permit", granted.At.Sub(epoch), err)
 	}
 }
 
@@ -61,22 +61,22 @@ func TestFunctionIsChargedMoreThanEstimated(t *testing.T) {
 	l := tenth()
 	takesOne := func(at time.Duration) {
 		t.Helper()
-		if got, err := l.Take(epoch.Add(at), throttle.Request{N: 1}); got != epoch.Add(at) || err != nil {
-			t.Fatalf("Take at %v = %v, %v, want a permit", at, got.Sub(epoch), err)
+		if got, err := l.Take(epoch.Add(at), throttle.Request{N: 1}); got.At != epoch.Add(at) || err != nil {
+			t.Fatalf("Take at %v = %v, %v, want a permit", at, got.At.Sub(epoch), err)
 		}
 	}
 	takesOne(0)
-	l.Settle(epoch, epoch, throttle.Request{N: 1}, throttle.Request{N: 3}) // two more, due at 100ms
-	if at, _ := l.Take(epoch, throttle.Request{N: 1}); at != epoch.Add(100*time.Millisecond) {
-		t.Errorf("Take = %v, want to ask again when what is owed can be taken", at.Sub(epoch))
+	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 1}, throttle.Request{N: 3}) // two more, due at 100ms
+	if granted, _ := l.Take(epoch, throttle.Request{N: 1}); granted.At != epoch.Add(100*time.Millisecond) {
+		t.Errorf("Take = %v, want to ask again when what is owed can be taken", granted.At.Sub(epoch))
 	}
-	if at, _ := l.Take(epoch.Add(100*time.Millisecond), throttle.Request{N: 1}); at != epoch.Add(300*time.Millisecond) {
-		t.Errorf("Take = %v, want 300ms: what was owed has gone before", at.Sub(epoch))
+	if granted, _ := l.Take(epoch.Add(100*time.Millisecond), throttle.Request{N: 1}); granted.At != epoch.Add(300*time.Millisecond) {
+		t.Errorf("Take = %v, want 300ms: what was owed has gone before", granted.At.Sub(epoch))
 	}
 	takesOne(300 * time.Millisecond)
-	l.Settle(epoch, epoch, throttle.Request{N: 3}, throttle.Request{N: 1})    // lost
-	l.Settle(epoch, epoch, throttle.Request{N: 1}, throttle.Request{N: 1000}) // can never be taken
-	l.Settle(epoch, epoch, throttle.Request{Each: []int{1}}, throttle.Request{Each: []int{1}})
+	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 3}, throttle.Request{N: 1})    // lost
+	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 1}, throttle.Request{N: 1000}) // can never be taken
+	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{Each: []int{1}}, throttle.Request{Each: []int{1}})
 	takesAt(t, l, 400*time.Millisecond)
 }
 
@@ -85,7 +85,7 @@ func TestFunctionKeepsNothingThatIsGivenBack(t *testing.T) {
 	if _, err := l.Take(epoch, throttle.Request{N: 1}); err != nil {
 		t.Fatal(err)
 	}
-	l.Refund(epoch, epoch, throttle.Request{N: 1})
+	l.Refund(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 1})
 	takesAt(t, l, 100*time.Millisecond)
 }
 

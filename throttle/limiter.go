@@ -13,9 +13,9 @@ import (
 // clock is stepped.
 type Instant int64
 
-// Never is the instant that [Limiter.Take] returns if only news can change the
-// answer: a permit that comes back, or a run that is fetched. A caller who
-// waits for it is woken through [Remote].
+// Never is the instant of the [Grant] if only news can change the answer: a permit
+// that comes back, or a run that is fetched. A caller who waits for it is woken
+// through [Remote].
 const Never Instant = math.MaxInt64
 
 // InstantOf returns t as an Instant. It reads t's wall clock. For a time after
@@ -81,6 +81,19 @@ func (r Request) Of(i int) int {
 	return r.N
 }
 
+// A Grant is the answer of [Limiter.Take].
+type Grant struct {
+	At  Instant // when the permits were charged; or, if that is after now, when to ask again
+	Ref Ref     // of permits that were charged
+}
+
+// A Ref is how a limiter that shares its limits through a store finds permits again.
+// The zero value is that of permits which were charged in this process.
+type Ref struct {
+	Instant int64 // of the permits by the store's clock, in microseconds since the Unix epoch
+	Ordinal int64 // of the departure, counted by the store from 1; zero: the store does not count them
+}
+
 // A Limiter decides when permits may be spent. Its methods never sleep and do
 // no I/O. They are safe for concurrent use. [Local] makes limiters, and
 // [LimiterFunc] makes one of a function. A limiter that enforces its limits
@@ -88,13 +101,13 @@ func (r Request) Of(i int) int {
 //
 // All instants given to one limiter must come from the same clock.
 type Limiter interface {
-	// Take spends what r asks for and returns the instant at which the permits were
-	// charged, which is not after now. Or it spends nothing and returns the later
-	// instant at which to ask again; that is [Never] if only news can tell it.
+	// Take spends what r asks for and returns a grant whose instant is not after now.
+	// Or it spends nothing, and the grant's instant is the later one at which to ask
+	// again; that is [Never] if only news can tell it.
 	//
 	// The error says that r can never be granted ([ErrExceedsBurst]), or that it
 	// asks for a negative number of permits.
-	Take(now Instant, r Request) (at Instant, err error)
+	Take(now Instant, r Request) (Grant, error)
 
 	// Forecast returns a lower bound of r's wait, and now if nothing is certain.
 	// The bound holds for r alone, as if nobody stood in line before it. It is
@@ -102,8 +115,8 @@ type Limiter interface {
 	Forecast(now Instant, r Request) Forecast
 
 	// Refund takes back permits that were granted but not used, because the caller
-	// went away at the same moment. The instant at is the one that Take returned.
-	// What was taken is given back once.
+	// went away at the same moment. The grant is the one that Take returned. What was
+	// taken is given back once.
 	//
 	// A bucket moves its state back if everything that was charged since some
 	// instant has come back. Otherwise each permit keeps its instant, and only a
@@ -112,16 +125,16 @@ type Limiter interface {
 	// earned back first. A permit that no caller takes in time is lost. Permits that come back
 	// later than the tolerance are available again, as far as the limit has room for
 	// them, unless they are earned within 100 ms. Windows stop counting the permits at once.
-	Refund(now, at Instant, r Request)
+	Refund(now Instant, g Grant, r Request)
 
-	// Settle corrects an estimate: the request r, charged at the instant at, really
+	// Settle corrects an estimate: the request r, for which g was granted, really
 	// cost actual. If it cost more, the difference is charged now, whatever is at
 	// hand. If it cost less, the difference is given back, as far as the limiter
 	// then holds no more than if actual had been charged at the departure. The rest
 	// is dropped. What can no longer be told is dropped, too: a limiter of one
 	// bucket drops what was charged before its first Settle for less, or its first cost
 	// that takes longer than 100 ms to earn.
-	Settle(now, at Instant, r, actual Request)
+	Settle(now Instant, g Grant, r, actual Request)
 
 	// Reconcile believes the vendor. A pause holds everybody until its end: permits
 	// dated before it are void, and so is what buckets have saved, of which one

@@ -49,10 +49,11 @@ func (c coarse) whole(instants ...throttle.Instant) {
 	}
 }
 
-func (c coarse) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (c coarse) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	c.whole(now, r.Since)
-	at, err := c.Limiter.Take(now, r)
-	return roundUp(at), err
+	granted, err := c.Limiter.Take(now, r)
+	granted.At = roundUp(granted.At)
+	return granted, err
 }
 
 func (c coarse) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
@@ -62,14 +63,14 @@ func (c coarse) Forecast(now throttle.Instant, r throttle.Request) throttle.Fore
 	return f
 }
 
-func (c coarse) Refund(now, at throttle.Instant, r throttle.Request) {
-	c.whole(now, at)
-	c.Limiter.Refund(now, at, r)
+func (c coarse) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
+	c.whole(now, g.At)
+	c.Limiter.Refund(now, g, r)
 }
 
-func (c coarse) Settle(now, at throttle.Instant, r, actual throttle.Request) {
-	c.whole(now, at)
-	c.Limiter.Settle(now, at, r, actual)
+func (c coarse) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
+	c.whole(now, g.At)
+	c.Limiter.Settle(now, g, r, actual)
 }
 
 func (c coarse) Reconcile(now throttle.Instant, f throttle.Fact) {

@@ -67,13 +67,13 @@ func backToBack(t *testing.T, limiter throttle.Limiter, l throttle.Limit, n int,
 			want = oracle.next(t)
 		}
 		if i > 0 && (i <= 100 || i%16 == 0) {
-			if at, _ := limiter.Take(want-1, throttle.Request{N: 1, Since: since}); at != want {
-				t.Fatalf("%v: departure %d is told for %d, want %d", l, i, at-epoch, want-epoch)
+			if granted, _ := limiter.Take(want-1, throttle.Request{N: 1, Since: since}); granted.At != want {
+				t.Fatalf("%v: departure %d is told for %d, want %d", l, i, granted.At-epoch, want-epoch)
 			}
 		}
 		now := want
-		if at, err := limiter.Take(now, throttle.Request{N: 1, Since: since}); at != want || err != nil {
-			t.Fatalf("%v: departure %d = %d, %v, want %d", l, i, at-epoch, err, want-epoch)
+		if granted, err := limiter.Take(now, throttle.Request{N: 1, Since: since}); granted.At != want || err != nil {
+			t.Fatalf("%v: departure %d = %d, %v, want %d", l, i, granted.At-epoch, err, want-epoch)
 		}
 		if !arrived {
 			since = now
@@ -130,12 +130,12 @@ func TestDeparturesAreExactToATrillionPermits(t *testing.T) {
 			for sum < trillion {
 				cost := 1 + random.Int64N(trillion/1000)
 				cost = min(cost, 1<<31-1)
-				if at, err := limiter.Take(now, throttle.Request{N: int(cost), Since: epoch}); at != now || err != nil {
-					t.Fatalf("%s %v: after %d permits Take = %d, %v, want %d", name, l, sum, at-epoch, err, now-epoch)
+				if granted, err := limiter.Take(now, throttle.Request{N: int(cost), Since: epoch}); granted.At != now || err != nil {
+					t.Fatalf("%s %v: after %d permits Take = %d, %v, want %d", name, l, sum, granted.At-epoch, err, now-epoch)
 				}
 				sum += cost
-				if at, _ := limiter.Take(now, throttle.Request{N: 1, Since: epoch}); at != due(l, sum) {
-					t.Fatalf("%s %v: %d permits end at %d, want %d", name, l, sum, at-epoch, due(l, sum)-epoch)
+				if granted, _ := limiter.Take(now, throttle.Request{N: 1, Since: epoch}); granted.At != due(l, sum) {
+					t.Fatalf("%s %v: %d permits end at %d, want %d", name, l, sum, granted.At-epoch, due(l, sum)-epoch)
 				}
 				now = due(l, sum)
 			}
@@ -152,15 +152,15 @@ func TestLateTimersKeepTheSchedule(t *testing.T) {
 			l := throttle.TokenBucket(permits, time.Second, 1)
 			limiter, now, previous := make(l), epoch, epoch
 			for n := int64(0); n < 20_000; {
-				at, err := limiter.Take(now, throttle.Request{N: 1, Since: previous})
-				if err != nil || at <= now && at != due(l, n) {
-					t.Fatalf("%s %v: departure %d = %d, %v, want %d", name, l, n, at-epoch, err, due(l, n)-epoch)
+				granted, err := limiter.Take(now, throttle.Request{N: 1, Since: previous})
+				if err != nil || granted.At <= now && granted.At != due(l, n) {
+					t.Fatalf("%s %v: departure %d = %d, %v, want %d", name, l, n, granted.At-epoch, err, due(l, n)-epoch)
 				}
-				if at <= now {
+				if granted.At <= now {
 					n++
-					previous = at
+					previous = granted.At
 				} else {
-					now = at.Add(time.Duration(random.Int64N(int64(time.Millisecond))))
+					now = granted.At.Add(time.Duration(random.Int64N(int64(time.Millisecond))))
 				}
 			}
 		}

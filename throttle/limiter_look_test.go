@@ -22,10 +22,10 @@ func TestLookAheadMovesNothing(t *testing.T) {
 			look(t, looked, now.Add(time.Hour))
 			got, _ := looked.Take(now, throttle.Request{N: 1})
 			want, _ := left.Take(now, throttle.Request{N: 1})
-			if got != want {
-				t.Fatalf("%v: Take at %v after looks an hour ahead = %v, want %v", limits, now.Sub(epoch), got.Sub(epoch), want.Sub(epoch))
+			if got.At != want.At {
+				t.Fatalf("%v: Take at %v after looks an hour ahead = %v, want %v", limits, now.Sub(epoch), got.At.Sub(epoch), want.At.Sub(epoch))
 			}
-			if got <= now {
+			if got.At <= now {
 				granted++
 			}
 		}
@@ -43,7 +43,7 @@ func look(t *testing.T, l throttle.Limiter, ahead throttle.Instant) {
 	if f := l.Forecast(ahead, throttle.Request{N: 1}); f.At > ahead {
 		t.Errorf("an hour ahead the forecast is %v more", f.At.Sub(ahead))
 	}
-	if at, err := l.Take(ahead, throttle.Request{}); at > ahead || err != nil {
-		t.Errorf("an hour ahead a probe waits %v more, %v", at.Sub(ahead), err)
+	if granted, err := l.Take(ahead, throttle.Request{}); granted.At > ahead || err != nil {
+		t.Errorf("an hour ahead a probe waits %v more, %v", granted.At.Sub(ahead), err)
 	}
 }

@@ -47,15 +47,15 @@ func TestHugeLimitsDoNotOverflow(t *testing.T) {
 				throttle.FixedWindow(permits, per), throttle.SlidingLog(permits, per), throttle.SlidingWindow(permits, per),
 			} {
 				limiter := throttle.NewAt(l)
-				if at, err := limiter.Take(epoch, throttle.Request{N: permits}); at > epoch || err != nil {
-					t.Errorf("%v: Take of all = %d, %v, want now", l, at, err)
+				if granted, err := limiter.Take(epoch, throttle.Request{N: permits}); granted.At > epoch || err != nil {
+					t.Errorf("%v: Take of all = %d, %v, want now", l, granted.At, err)
 				}
 				for range 4 {
-					at, err := limiter.Take(epoch, throttle.Request{N: 1})
-					if l.Algorithm != throttle.AlgorithmLeakyBucket && at <= epoch || err != nil {
-						t.Errorf("%v: Take of one more = %d, %v, want a wait", l, at, err)
+					granted, err := limiter.Take(epoch, throttle.Request{N: 1})
+					if l.Algorithm != throttle.AlgorithmLeakyBucket && granted.At <= epoch || err != nil {
+						t.Errorf("%v: Take of one more = %d, %v, want a wait", l, granted.At, err)
 					}
-					limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
+					limiter.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{}, throttle.Request{N: math.MaxInt})
 				}
 				if s := limiter.State(epoch).Limits[0]; s.Headroom > 0 || s.Utilization < 0 {
 					t.Errorf("%v: after all and more the state is %+v", l, s)
@@ -68,13 +68,13 @@ func TestHugeLimitsDoNotOverflow(t *testing.T) {
 // What went over may be more than all windows since could be counted to pay.
 func TestDebtOfManyWindowsDoesNotOverflow(t *testing.T) {
 	l := throttle.NewAt(throttle.FixedWindow(1_000_000_000, 1))
-	l.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: 2_000_000_001})
-	if at, _ := l.Take(epoch, throttle.Request{N: 1}); at != epoch+2 {
-		t.Errorf("Take at once = %d, want 2", at-epoch)
+	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{}, throttle.Request{N: 2_000_000_001})
+	if granted, _ := l.Take(epoch, throttle.Request{N: 1}); granted.At != epoch+2 {
+		t.Errorf("Take at once = %d, want 2", granted.At-epoch)
 	}
 	now := epoch.Add(20 * time.Second)
-	if at, _ := l.Take(now, throttle.Request{N: 1}); at > now {
-		t.Errorf("Take after 20 s = %d more, want now", at-now)
+	if granted, _ := l.Take(now, throttle.Request{N: 1}); granted.At > now {
+		t.Errorf("Take after 20 s = %d more, want now", granted.At-now)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestToleranceIsTwoIntervalsWithinItsBounds(t *testing.T) {
 func TestWindowsLieOnMultiplesBeforeTheEpochToo(t *testing.T) {
 	l := throttle.NewAt(throttle.FixedWindow(1, time.Second))
 	for i, want := range []throttle.Instant{-1_500_000_000, -1_000_000_000} {
-		if at, _ := l.Take(-1_500_000_000, throttle.Request{N: 1}); at != want {
-			t.Errorf("permit %d = %d, want %d", i+1, at, want)
+		if granted, _ := l.Take(-1_500_000_000, throttle.Request{N: 1}); granted.At != want {
+			t.Errorf("permit %d = %d, want %d", i+1, granted.At, want)
 		}
 	}
 }
@@ -151,20 +151,20 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 	} {
 		limiter := throttle.NewAt(l)
 		for range 3 {
-			limiter.Settle(epoch, epoch, throttle.Request{}, throttle.Request{N: math.MaxInt})
+			limiter.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{}, throttle.Request{N: math.MaxInt})
 		}
-		at, err := limiter.Take(epoch, throttle.Request{N: 1})
-		if at <= epoch || at > epoch.Add(5*365*24*time.Hour) || err != nil {
-			t.Errorf("%v: after the greatest overspend Take = %v later, %v, want within five years", l, at.Sub(epoch), err)
+		granted, err := limiter.Take(epoch, throttle.Request{N: 1})
+		if granted.At <= epoch || granted.At > epoch.Add(5*365*24*time.Hour) || err != nil {
+			t.Errorf("%v: after the greatest overspend Take = %v later, %v, want within five years", l, granted.At.Sub(epoch), err)
 		}
-		if got, _ := limiter.Take(at, throttle.Request{N: 1}); got > at {
-			t.Errorf("%v: told %v, and then %v more", l, at.Sub(epoch), got.Sub(at))
+		if got, _ := limiter.Take(granted.At, throttle.Request{N: 1}); got.At > granted.At {
+			t.Errorf("%v: told %v, and then %v more", l, granted.At.Sub(epoch), got.At.Sub(granted.At))
 		}
 	}
 	// What a leaky bucket lets go at once may take longer than there is time.
 	limiter := throttle.NewAt(throttle.LeakyBucket(1, time.Hour))
 	_, _ = limiter.Take(epoch, throttle.Request{N: math.MaxInt})
-	if at, err := limiter.Take(epoch, throttle.Request{N: 1}); at <= epoch || at == throttle.Never || err != nil {
-		t.Errorf("Take after all that can be counted = %d, %v, want the last instant", at, err)
+	if granted, err := limiter.Take(epoch, throttle.Request{N: 1}); granted.At <= epoch || granted.At == throttle.Never || err != nil {
+		t.Errorf("Take after all that can be counted = %d, %v, want the last instant", granted.At, err)
 	}
 }

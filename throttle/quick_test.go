@@ -47,11 +47,11 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 			r := throttle.Request{N: 1 + random.IntN(max(l.Burst, 1)), Since: now - throttle.Instant(random.Int64N(2*interval+1))}
 			x, errX := a.Take(now, r)
 			y, errY := b.Take(now, r)
-			if x != y || (errX == nil) != (errY == nil) {
-				t.Fatalf("history %d, step %d: %v: Take(%d, %+v) lock-free = %d, %v; locked = %d, %v", seed, step, l, now-epoch, r, x-epoch, errX, y-epoch, errY)
+			if x.At != y.At || (errX == nil) != (errY == nil) {
+				t.Fatalf("history %d, step %d: %v: Take(%d, %+v) lock-free = %d, %v; locked = %d, %v", seed, step, l, now-epoch, r, x.At-epoch, errX, y.At-epoch, errY)
 			}
-			if x <= now {
-				at = x
+			if x.At <= now {
+				at = x.At
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func TestReturnedPermitsHoldUpTheLockFreeFormNoLongerThanTheTolerance(t *testing
 		_, _ = l.Take(now, throttle.Request{N: 1})
 		now = now.Add(time.Millisecond)
 	}
-	l.Refund(now, epoch.Add(time.Millisecond), throttle.Request{N: 1})
+	l.Refund(now, throttle.Grant{At: epoch.Add(time.Millisecond)}, throttle.Request{N: 1})
 	if throttle.LockFree(l) {
 		t.Fatal("a returned permit is not kept")
 	}
@@ -98,10 +98,10 @@ func TestBurstsAndCostsBeyondTheWordAreDecidedAsLocked(t *testing.T) {
 			now := epoch.Add(time.Duration(i) * day)
 			got, err := a.Take(now, throttle.Request{N: n})
 			want, _ := b.Take(now, throttle.Request{N: n})
-			if got != want || err != nil {
-				t.Errorf("%v: Take(%d) on day %d = %d, %v, want %d", c.limit, n, i, got, err, want)
+			if got.At != want.At || err != nil {
+				t.Errorf("%v: Take(%d) on day %d = %d, %v, want %d", c.limit, n, i, got.At, err, want.At)
 			}
-			if got <= now {
+			if got.At <= now {
 				left++
 			}
 		}
@@ -121,7 +121,7 @@ func randomBucket(random *rand.Rand) throttle.Limit {
 
 func refundBoth(now, at throttle.Instant, a, b throttle.Limiter) {
 	for _, l := range []throttle.Limiter{a, b} {
-		l.Refund(now, at, throttle.Request{N: 1})
+		l.Refund(now, throttle.Grant{At: at}, throttle.Request{N: 1})
 	}
 }
 
@@ -145,9 +145,9 @@ func TestInstantsFarAwayDoNotOverflow(t *testing.T) {
 			for _, since := range []throttle.Instant{-1 << 63, -1<<63 + 1, -1, 1, throttle.Never} {
 				l := make(throttle.TokenBucket(1, time.Second, 5))
 				for i := range 10 {
-					at, err := l.Take(now, throttle.Request{N: 1, Since: since})
-					if err != nil || (at <= now) != (i < 5) || at < now.Add(-time.Second) {
-						t.Errorf("%s: Take(%d, 1 since %d) number %d = %d, %v", name, now, since, i+1, at, err)
+					granted, err := l.Take(now, throttle.Request{N: 1, Since: since})
+					if err != nil || (granted.At <= now) != (i < 5) || granted.At < now.Add(-time.Second) {
+						t.Errorf("%s: Take(%d, 1 since %d) number %d = %d, %v", name, now, since, i+1, granted.At, err)
 					}
 				}
 			}
@@ -175,20 +175,20 @@ func TestConcurrentUseKeepsTheBound(t *testing.T) {
 				for range 2_000 {
 					now := throttle.Instant(clock.Add(int64(50 * time.Microsecond)))
 					disturb(l, now, random, limits)
-					at, err := l.Take(now, throttle.Request{N: 1, Since: now - 1000})
+					g, err := l.Take(now, throttle.Request{N: 1, Since: now - 1000})
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					if at > now {
+					if g.At > now {
 						continue
 					}
 					switch random.IntN(20) {
 					case 0, 1:
-						l.Refund(now, at, throttle.Request{N: 1})
+						l.Refund(now, g, throttle.Request{N: 1})
 						continue
 					case 2:
-						l.Settle(now, at, throttle.Request{N: 1}, throttle.Request{})
+						l.Settle(now, g, throttle.Request{N: 1}, throttle.Request{})
 						continue
 					}
 					granted.Add(1)
@@ -222,6 +222,6 @@ func disturb(l throttle.Limiter, now throttle.Instant, random *rand.Rand, limits
 	case 5:
 		l.Reconcile(now, throttle.Fact{Until: now + 1})
 	case 6:
-		l.Settle(now, now, throttle.Request{N: 1}, throttle.Request{N: 3})
+		l.Settle(now, throttle.Grant{At: now}, throttle.Request{N: 1}, throttle.Request{N: 3})
 	}
 }

@@ -76,17 +76,17 @@ func Tolerance(limits ...Limit) time.Duration {
 }
 
 // Take implements [Limiter].
-func (s *set) Take(now Instant, r Request) (Instant, error) {
+func (s *set) Take(now Instant, r Request) (Grant, error) {
 	if r.Since == 0 {
 		r.Since = now
 	}
 	if r.Each == nil {
 		if q := s.quick.Load(); q != nil {
 			if at, ok := q.take(now, r.Since, int64(r.N)); ok {
-				return at, nil
+				return Grant{At: at}, nil
 			}
 		} else if s.free.Load() && r.N >= 0 && now >= Instant(s.pausedTo.Load()) {
-			return now, nil
+			return Grant{At: now}, nil
 		}
 	}
 	s.lock()
@@ -96,7 +96,7 @@ func (s *set) Take(now Instant, r Request) (Instant, error) {
 	} else {
 		s.unlockAsFound()
 	}
-	return at, err
+	return Grant{At: at}, err
 }
 
 // take decides r under the lock.
@@ -262,16 +262,16 @@ func (s *set) Tolerance() time.Duration {
 }
 
 // Refund implements [Limiter].
-func (s *set) Refund(now, at Instant, r Request) {
+func (s *set) Refund(now Instant, g Grant, r Request) {
 	s.lock()
 	defer s.unlock(now)
 	oldest := now.Add(-s.tolerance)
-	if s.check(&r) != nil || at > now || s.void(at) {
+	if s.check(&r) != nil || g.At > now || s.void(g.At) {
 		return
 	}
 	for i, rule := range s.rules {
-		if n := int64(r.Of(i)); n > 0 && (at >= oldest || s.costly(i, n)) {
-			rule.refund(oldest, at, n)
+		if n := int64(r.Of(i)); n > 0 && (g.At >= oldest || s.costly(i, n)) {
+			rule.refund(oldest, g.At, n)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func (s *set) void(at Instant) bool {
 }
 
 // Settle implements [Limiter].
-func (s *set) Settle(now, at Instant, r, actual Request) {
+func (s *set) Settle(now Instant, g Grant, r, actual Request) {
 	s.lock()
 	defer s.unlock(now)
 	for i, rule := range s.rules {
@@ -293,8 +293,8 @@ func (s *set) Settle(now, at Instant, r, actual Request) {
 			rule.overspend(now, more)
 		default:
 			s.settled = true
-			if more < 0 && !s.void(at) {
-				rule.relieve(now, at, -more)
+			if more < 0 && !s.void(g.At) {
+				rule.relieve(now, g.At, -more)
 			}
 		}
 	}

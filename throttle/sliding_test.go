@@ -29,7 +29,7 @@ func TestSlidingWindowAdmitsAsTheLogOnPoissonTraffic(t *testing.T) {
 				for range arrivals {
 					now += throttle.Instant(random.ExpFloat64() * mean)
 					for i, l := range []throttle.Limiter{counter, log} {
-						if at, _ := l.Take(now, throttle.Request{N: 1}); at <= now {
+						if granted, _ := l.Take(now, throttle.Request{N: 1}); granted.At <= now {
 							admitted[i]++
 						}
 					}
@@ -55,8 +55,8 @@ func TestSlidingWindowIsExactForLongWindows(t *testing.T) {
 		// 10^9 x (per-e) / per, rounded down, is at most 10^9 - n from here on:
 		// per is a multiple of 10^9, so one nanosecond after n x per / 10^9 less one.
 		want := next.Add(per/1_000_000_000*time.Duration(n-1) + 1)
-		if at, err := l.Take(next, throttle.Request{N: n}); at != want || err != nil {
-			t.Fatalf("Take(%d) = %v, %v, want %v", n, at.Sub(next), err, want.Sub(next))
+		if granted, err := l.Take(next, throttle.Request{N: n}); granted.At != want || err != nil {
+			t.Fatalf("Take(%d) = %v, %v, want %v", n, granted.At.Sub(next), err, want.Sub(next))
 		}
 	}
 }

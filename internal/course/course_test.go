@@ -36,7 +36,22 @@ func rideOf(t *testing.T, set learn.Setting) *ride {
 		t.Fatal(err)
 	}
 	c := course.NewCourse(set, nil)
-	return &ride{T: t, Course: c, gate: gate.NewGate(limiter, c, nil, time.Hour)}
+	return &ride{T: t, Course: c, gate: gate.NewGate(&counter{Limiter: limiter}, c, nil, time.Hour)}
+}
+
+// A counter counts the departures, as a store does.
+type counter struct {
+	throttle.Limiter
+	ordinal int64
+}
+
+func (c *counter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	granted, err := c.Limiter.Take(now, r)
+	if err == nil && granted.At <= now {
+		c.ordinal++
+		granted.Ref.Ordinal = c.ordinal
+	}
+	return granted, err
 }
 
 // depart lets one call go, and returns what is known of it; ok is false if it is
@@ -44,11 +59,11 @@ func rideOf(t *testing.T, set learn.Setting) *ride {
 func (r *ride) depart(now throttle.Instant) (a course.Answer, ok bool) {
 	r.Helper()
 	r.ids++
-	at, err := r.gate.Take(now, throttle.Request{N: 1, ID: r.ids})
+	granted, err := r.gate.Take(now, throttle.Request{N: 1, ID: r.ids})
 	if err != nil {
 		r.Fatal(err)
 	}
-	return course.Answer{ID: r.ids, Seen: r.Look(), Departed: now, Others: true, Served: true}, at <= now
+	return course.Answer{ID: r.ids, Seen: r.Look(), Departed: now, Others: true, Served: true}, granted.At <= now
 }
 
 // burst lets calls go until one is held.
@@ -90,7 +105,7 @@ func TestFlightIsCountedOnce(t *testing.T) {
 	if _, ok := r.depart(dawn); ok {
 		t.Error("a second call goes beside the first")
 	}
-	r.gate.Refund(dawn, dawn, throttle.Request{N: 1, ID: a.ID})
+	r.gate.Refund(dawn, throttle.Grant{At: dawn}, throttle.Request{N: 1, ID: a.ID})
 	b, ok := r.depart(dawn)
 	if !ok {
 		t.Error("no call goes after the first was taken back")
@@ -170,8 +185,8 @@ func TestCourseIsSafeForConcurrentUse(t *testing.T) {
 			for i := range uint64(500) {
 				now := dawn + throttle.Instant(i)*1_000_000
 				q := throttle.Request{N: 1, ID: w<<32 + i + 1}
-				at, err := r.gate.Take(now, q)
-				if err != nil || at > now {
+				granted, err := r.gate.Take(now, q)
+				if err != nil || granted.At > now {
 					continue
 				}
 				a := course.Answer{ID: q.ID, Seen: r.Look(), Departed: now, Others: i%3 == 0, Served: i%50 != 0}

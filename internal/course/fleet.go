@@ -342,18 +342,13 @@ func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
 	return m
 }
 
-// departed notes a departure, and returns its ordinal, zero if the store counted it
-// not.
-func (f *fleet) departed(now throttle.Instant, n int64) (given int64) {
-	if given = f.replicator.Ordinal(); given > 0 {
-		return given
-	}
+// departed notes a departure that the store did not count, the nth of this process.
+func (f *fleet) departed(now throttle.Instant, n int64) {
 	f.free++
 	if !f.begun && (n >= 8 && n&(n-1) == 0 || now.Sub(f.spoke) > pulse) {
 		f.spoke = now
 		f.replicator.Flush()
 	}
-	return 0
 }
 
 // Propose implements [store.Learner].

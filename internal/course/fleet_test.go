@@ -12,19 +12,18 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A counter is a store that counts departures, and takes nothing that is told.
-type counter struct{ ordinal int64 }
+// A deaf replicator sends nothing.
+type deaf struct{}
 
-func (*counter) Replicate(store.Learner) {}
-func (*counter) Flush()                  {}
-func (c *counter) Ordinal() int64        { c.ordinal++; return c.ordinal }
+func (*deaf) Replicate(store.Learner) {}
+func (*deaf) Flush()                  {}
 
 // A fleet that was told its limit tells little: nothing of permits that came void before
 // anybody was refused or told of a quota, and of a vendor that tells quotas with each
 // answer one answer in eight.
 func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
-	r.Share(new(counter), true)
+	r.Share(new(deaf), true)
 	view := store.FleetState{Now: dawn, Replicas: 2, Canceled: []store.OrdinalRange{{First: 1, Count: 2}}}
 	if told := r.Propose(view); len(told.Data) > 0 {
 		t.Errorf("before anything was told, permits that came void are told in %d bytes", len(told.Data))
@@ -57,7 +56,7 @@ func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 // more of its few answers than one in eight: others may use the same quota.
 func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
-	r.Share(new(counter), true)
+	r.Share(new(deaf), true)
 	calls, words := 0, 0
 	for i := range throttle.Instant(300) {
 		now := dawn + i*50_000_000
@@ -92,7 +91,7 @@ func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
 // are revoked, though no rate was in force.
 func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
-	r.Share(new(counter), true)
+	r.Share(new(deaf), true)
 	view := store.FleetState{Replicas: 8}
 	answer := func(now throttle.Instant, left float64) store.Entry {
 		a, ok := r.depart(now)
@@ -126,7 +125,7 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 // vendor that tells that much is left.
 func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
-	r.Share(new(counter), true)
+	r.Share(new(deaf), true)
 	view := store.FleetState{Replicas: 8}
 	for i := range throttle.Instant(50) {
 		now := dawn + i*100_000_000
@@ -150,8 +149,7 @@ func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 // of as that one left. Quotas that do not count calls are left out.
 func TestFleetProposesItsNewestReading(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
-	counts := new(counter)
-	r.Share(counts, true)
+	r.Share(new(deaf), true)
 	view := store.FleetState{Now: dawn, Replicas: 2}
 	r.Propose(view)
 	var flying []course.Answer
@@ -184,7 +182,7 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 // too, readings hold nobody.
 func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
-	r.Share(new(counter), true)
+	r.Share(new(deaf), true)
 	for i := range int64(40) {
 		now := dawn.Add(time.Duration(i) * 10 * time.Millisecond)
 		a, ok := r.depart(now)
@@ -204,9 +202,9 @@ func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
 	}
 }
 
-// A flushed is a counter that counts how often the store is to be called at once.
+// A flushed is a replicator that counts how often the store is to be called at once.
 type flushed struct {
-	counter
+	deaf
 	times int
 }
 

@@ -85,19 +85,22 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 		}
 		return 0
 	}
-	at := t.Charged
+	at := t.Grant.At
 	if c.pace != nil {
 		since := t.Since
 		if c.setting.Configured > 0 { // otherwise the limiter holds no call, and returns now
 			since = max(since, at)
 		}
 		if paced, err := c.pace.Take(t.Now, throttle.Request{N: 1, Since: since}); err == nil {
-			at = min(paced, t.Now)
+			at = min(paced.At, t.Now)
 		}
 	}
 	t.Call.Seen, _ = c.flights.Depart(0)
 	if c.fleet != nil {
-		t.Call.Given, t.Call.Over = c.fleet.departed(t.Now, t.Call.Seen.Ordinal()), c.fleet.view.Landed
+		if t.Call.Given = t.Grant.Ref.Ordinal; t.Call.Given == 0 {
+			c.fleet.departed(t.Now, t.Call.Seen.Ordinal())
+		}
+		t.Call.Over = c.fleet.view.Landed
 	}
 	c.left = t.Now
 	if t.Call.Seen.Flying() == 1 {
@@ -113,7 +116,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 func (c *Course) Leave(t flight.Turn) {
 	c.flights.Answered()
 	if c.pace != nil && t.Call != nil && t.Call.Seen != 0 {
-		c.pace.Refund(t.Now, t.Charged, throttle.Request{N: 1, Since: t.Since})
+		c.pace.Refund(t.Now, t.Grant, throttle.Request{N: 1, Since: t.Since})
 	}
 }
 

@@ -16,12 +16,12 @@ func TestLateTimersDoNotSlowALearnedRate(t *testing.T) {
 	r.Recall(dawn, learn.Memory{Version: 1, Rate: 200, Width: 0.03})
 	n := 0
 	for now := dawn; now < dawn.Add(10*time.Second); {
-		at, err := r.gate.Take(now, throttle.Request{N: 1, Since: dawn, ID: uint64(n + 1)})
+		granted, err := r.gate.Take(now, throttle.Request{N: 1, Since: dawn, ID: uint64(n + 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at > now {
-			now = at.Add(700 * time.Microsecond)
+		if granted.At > now {
+			now = granted.At.Add(700 * time.Microsecond)
 			continue
 		}
 		n++
@@ -39,11 +39,11 @@ func TestCallsHeldForAnAnswerAreNotLate(t *testing.T) {
 	now, id := dawn, uint64(0)
 	leave := func() (a course.Answer, ok bool) {
 		id++
-		at, err := r.gate.Take(now, throttle.Request{N: 1, Since: dawn, ID: id})
+		granted, err := r.gate.Take(now, throttle.Request{N: 1, Since: dawn, ID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return course.Answer{ID: id, Seen: r.Look(), Departed: now, Others: true, Served: true}, at <= now
+		return course.Answer{ID: id, Seen: r.Look(), Departed: now, Others: true, Served: true}, granted.At <= now
 	}
 	refused, _ := leave()
 	now = now.Add(5 * time.Millisecond)

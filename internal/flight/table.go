@@ -66,9 +66,9 @@ type Bill struct {
 // is the instant since when it may be charged. With an ID of zero, it is no call in flight.
 type Turn struct {
 	throttle.Request
-	Now     throttle.Instant
-	Charged throttle.Instant // when its permits were charged; not after Now; zero: it asks
-	Call    *Call            // nil: it has no entry
+	Now   throttle.Instant
+	Grant throttle.Grant // of its permits; not after Now; zero: it asks
+	Call  *Call          // nil: it has no entry
 }
 
 // A Table holds the calls in flight of one lane. The zero value is empty. The methods

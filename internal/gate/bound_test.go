@@ -25,7 +25,7 @@ func TestBoundLetsTheNextGoWhenOneEnds(t *testing.T) {
 		time.AfterFunc(30*time.Millisecond, l.Vacate)
 		l.want(at(20, 30))
 		time.AfterFunc(10*time.Millisecond, func() {
-			l.Refund(l.Now(), l.Now(), l.request(1))
+			l.Refund(l.Now(), throttle.Grant{At: l.Now()}, l.request(1))
 			l.waker()()
 		})
 		l.want(at(20, 30, 10))
@@ -51,8 +51,8 @@ func TestBoundCountsNoCallThatItsStoreRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lineOf(t, func(g *Gate) { g.Bind(5, &takenSlots{}) })
 		now := l.Now()
-		if at, err := l.Take(now, l.request(1)); at != throttle.Never || err != nil || l.InFlight() != 0 {
-			t.Errorf("Take = %v, %v with %d in flight, want %v and none", at, err, l.InFlight(), throttle.Never)
+		if granted, err := l.Take(now, l.request(1)); granted.At != throttle.Never || err != nil || l.InFlight() != 0 {
+			t.Errorf("Take = %v, %v with %d in flight, want %v and none", granted.At, err, l.InFlight(), throttle.Never)
 		}
 	})
 }

@@ -108,17 +108,17 @@ func (g *Gate) keeps() bool {
 
 // Take implements [throttle.Limiter]. While the gate is calm, a departure costs the
 // limiter's Take and one compare-and-swap.
-func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	if g.calm() {
-		at, err := g.Limiter.Take(now, r)
+		granted, err := g.Limiter.Take(now, r)
 		switch {
-		case err != nil, at > now && !g.pause.long(now, at):
-			return at, err
-		case at > now:
+		case err != nil, granted.At > now && !g.pause.long(now, granted.At):
+			return granted, err
+		case granted.At > now:
 		case r.ID == 0 || g.course.Depart(now):
-			return at, nil
+			return granted, nil
 		default: // others departed meanwhile
-			g.Limiter.Refund(now, at, r)
+			g.Limiter.Refund(now, granted, r)
 		}
 	}
 	g.flights.Lock()
@@ -127,51 +127,51 @@ func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 }
 
 // ask is Take with the vetoes, under the lock.
-func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	t := flight.Turn{Request: r, Now: now}
 	for _, v := range g.vetoes {
 		v.Refresh(now)
 		held, err := v.Ask(t)
 		if err != nil || held.At > now {
-			return held.At, err
+			return throttle.Grant{At: held.At}, err
 		}
 		// Each is charged no earlier than the others allowed it: credit for a late
 		// timer is for the time in which nothing else held the call.
 		t.Since = max(t.Since, held.At)
 	}
-	at, err := g.Limiter.Take(now, t.Request)
+	granted, err := g.Limiter.Take(now, t.Request)
 	switch {
 	case err != nil:
-		return at, err
-	case at > now:
-		if g.pause.long(now, at) && g.update(now) {
+		return granted, err
+	case granted.At > now:
+		if g.pause.long(now, granted.At) && g.update(now) {
 			held, err := g.pause.Ask(t)
-			return held.At, err
+			return throttle.Grant{At: held.At}, err
 		}
-		return at, nil
+		return granted, nil
 	case r.ID == 0:
-		return at, nil
+		return granted, nil
 	}
-	t.Charged = at
-	return g.board(t)
+	t.Grant = granted
+	return g.board(t), nil
 }
 
 // board counts a call that departs, and takes all back if a veto does not allow it
 // any more.
-func (g *Gate) board(t flight.Turn) (throttle.Instant, error) {
+func (g *Gate) board(t flight.Turn) throttle.Grant {
 	if g.keeps() {
 		t.Call = g.flights.Board(t.Now, t.ID)
 	}
-	at := t.Charged
+	granted := t.Grant
 	for i, v := range g.vetoes {
 		charged := v.Board(t)
 		if charged > t.Now {
 			g.leave(t, g.vetoes[:i])
-			return charged, nil
+			return throttle.Grant{At: charged}
 		}
-		at = max(at, charged)
+		granted.At = max(granted.At, charged)
 	}
-	return at, nil
+	return granted
 }
 
 // leave takes back a departure that some vetoes have counted, the last one first.
@@ -180,18 +180,18 @@ func (g *Gate) leave(t flight.Turn, boarded []veto) {
 		v.Leave(t)
 	}
 	g.flights.Leave(t.ID)
-	g.Limiter.Refund(t.Now, t.Charged, t.Request)
+	g.Limiter.Refund(t.Now, t.Grant, t.Request)
 }
 
 // Refund implements [throttle.Limiter].
-func (g *Gate) Refund(now, at throttle.Instant, r throttle.Request) {
+func (g *Gate) Refund(now throttle.Instant, granted throttle.Grant, r throttle.Request) {
 	if r.ID == 0 {
-		g.Limiter.Refund(now, at, r)
+		g.Limiter.Refund(now, granted, r)
 		return
 	}
 	g.flights.Lock()
 	defer g.flights.Unlock()
-	g.leave(flight.Turn{Request: r, Now: now, Charged: at, Call: g.flights.Find(r.ID)}, g.vetoes)
+	g.leave(flight.Turn{Request: r, Now: now, Grant: granted, Call: g.flights.Find(r.ID)}, g.vetoes)
 }
 
 // Forecast implements [throttle.Limiter]. A bound must be certain, so calls are held

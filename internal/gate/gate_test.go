@@ -40,17 +40,17 @@ func TestGateCountsAProbeOnce(t *testing.T) {
 	one, two := throttle.Request{N: 1, ID: 1}, throttle.Request{N: 1, ID: 2}
 	take := func(r throttle.Request, want bool) {
 		t.Helper()
-		if at, err := g.Take(now, r); err != nil || (at <= now) != want {
-			t.Errorf("Take of call %d = %v, %v, want it to go: %v", r.ID, at-dawn, err, want)
+		if granted, err := g.Take(now, r); err != nil || (granted.At <= now) != want {
+			t.Errorf("Take of call %d = %v, %v, want it to go: %v", r.ID, granted.At-dawn, err, want)
 		}
 	}
 	take(one, true)
 	take(two, false)
 	g.Landed(t.Context(), now, &course.Answer{ID: 3, Served: true}) // it was in flight before
 	take(two, false)
-	g.Refund(now, now, two) // it never went
+	g.Refund(now, throttle.Grant{At: now}, two) // it never went
 	take(two, false)
-	g.Refund(now, now, one)
+	g.Refund(now, throttle.Grant{At: now}, one)
 	take(two, true)
 	g.Landed(t.Context(), now, &course.Answer{ID: 1, Served: true}) // it was taken back
 	take(one, false)
@@ -137,7 +137,7 @@ type fakeLimiter struct {
 	since     throttle.Instant // of the last request
 }
 
-func (l *fakeLimiter) Take(_ throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (l *fakeLimiter) Take(_ throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	if l.meanwhile != nil {
 		l.meanwhile()
 	}
@@ -146,10 +146,10 @@ func (l *fakeLimiter) Take(_ throttle.Instant, r throttle.Request) (throttle.Ins
 	if l.err == nil && l.at <= dawn {
 		l.spent++
 	}
-	return l.at, l.err
+	return throttle.Grant{At: l.at}, l.err
 }
 
-func (l *fakeLimiter) Refund(throttle.Instant, throttle.Instant, throttle.Request) {
+func (l *fakeLimiter) Refund(throttle.Instant, throttle.Grant, throttle.Request) {
 	*l.log = append(*l.log, "refund")
 	l.spent--
 }
@@ -207,9 +207,9 @@ func TestVetoesBoardTogetherOrNotAtAll(t *testing.T) {
 			g, limiter, vetoes := gateOfFakes(&log)
 			g.ledgers = new(course.Ledgers) // every call has an entry
 			test.set(limiter, vetoes)
-			at, err := g.Take(dawn, test.r)
-			if at != test.at || !errors.Is(err, test.err) {
-				t.Errorf("Take = %v, %v, want %v, %v", at, err, test.at, test.err)
+			granted, err := g.Take(dawn, test.r)
+			if granted.At != test.at || !errors.Is(err, test.err) {
+				t.Errorf("Take = %v, %v, want %v, %v", granted.At, err, test.at, test.err)
 			}
 			if got := strings.Join(log, ", "); got != test.log {
 				t.Errorf("calls: %s, want %s", got, test.log)
@@ -230,7 +230,7 @@ func TestVetoesBoardTogetherOrNotAtAll(t *testing.T) {
 				return
 			}
 			log = nil
-			g.Refund(dawn, at, test.r)
+			g.Refund(dawn, granted, test.r)
 			if got := strings.Join(log, ", "); got != "leave c, leave b, leave a, refund" || limiter.spent != 0 || g.flights.Kept() != 0 {
 				t.Errorf("Refund: %s, %d spent, %d entries, want all back", got, limiter.spent, g.flights.Kept())
 			}
@@ -243,9 +243,9 @@ func TestCallIsChargedNoEarlierThanItWasAllowed(t *testing.T) {
 	var log []string
 	g, limiter, vetoes := gateOfFakes(&log)
 	limiter.at, vetoes[0].held.At, vetoes[2].held.At, vetoes[1].until = dawn-8, dawn-5, dawn-7, dawn-3
-	at, err := g.Take(dawn, throttle.Request{N: 1, ID: 1, Since: dawn - 9})
-	if at != dawn-3 || err != nil || limiter.since != dawn-5 {
-		t.Errorf("charged at %v, the limiter since %v, %v, want -3ns, -5ns", at.Sub(dawn), limiter.since.Sub(dawn), err)
+	granted, err := g.Take(dawn, throttle.Request{N: 1, ID: 1, Since: dawn - 9})
+	if granted.At != dawn-3 || err != nil || limiter.since != dawn-5 {
+		t.Errorf("charged at %v, the limiter since %v, %v, want -3ns, -5ns", granted.At.Sub(dawn), limiter.since.Sub(dawn), err)
 	}
 }
 
@@ -260,9 +260,9 @@ func TestPermitsGoBackIfOthersDepartMeanwhile(t *testing.T) {
 		limiter.meanwhile = nil
 		c.Depart(dawn)
 	}
-	at, err := g.Take(dawn, throttle.Request{N: 1, ID: 1})
-	if at != dawn.Add(100*time.Millisecond) || err != nil || limiter.spent != 0 || c.Look().Flying() != 1 {
-		t.Errorf("Take = %v, %v, %d spent, %d in flight, want held for 100ms, none, the other", at.Sub(dawn), err, limiter.spent, c.Look().Flying())
+	granted, err := g.Take(dawn, throttle.Request{N: 1, ID: 1})
+	if granted.At != dawn.Add(100*time.Millisecond) || err != nil || limiter.spent != 0 || c.Look().Flying() != 1 {
+		t.Errorf("Take = %v, %v, %d spent, %d in flight, want held for 100ms, none, the other", granted.At.Sub(dawn), err, limiter.spent, c.Look().Flying())
 	}
 }
 
@@ -348,8 +348,8 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 			for i := range uint64(1000) {
 				now := throttle.Instant(now.Add(100_000))
 				r := throttle.Request{N: 1, ID: w<<32 + i + 1, Since: now}
-				at, err := g.Take(now, r)
-				if err != nil || at > now {
+				granted, err := g.Take(now, r)
+				if err != nil || granted.At > now {
 					continue
 				}
 				departed.Add(1)
@@ -359,7 +359,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 				a := course.Answer{ID: r.ID, Seen: c.Look(), Departed: now, Others: i%3 == 0}
 				switch i % 7 {
 				case 0:
-					g.Refund(now, at, r)
+					g.Refund(now, granted, r)
 					continue
 				case 1:
 					c.Observe(t.Context(), now, &a)

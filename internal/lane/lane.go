@@ -189,7 +189,7 @@ func (l *Lane) Waiting() int { return l.queue.Waiting() }
 // Late reports whether the turn's last departure was charged so long ago that
 // its permits hold no more.
 func (l *Lane) Late(t *shaping.Turn) bool {
-	charged := t.Departure().Charged
+	charged := t.Departure().Grant.At
 	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
 }
 

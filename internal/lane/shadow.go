@@ -86,13 +86,13 @@ func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	at := max(now, s.last)
 	for {
 		next, err := s.limiter.Take(at, r)
-		if err != nil || next == throttle.Never {
+		if err != nil || next.At == throttle.Never {
 			return Rejected
 		}
-		if next <= at {
+		if next.At <= at {
 			break
 		}
-		at = next
+		at = next.At
 	}
 	s.last = at
 	if at <= now {

@@ -93,8 +93,4 @@ type Replicator interface {
 
 	// Flush sends what the learner proposes at once, instead of with the next call.
 	Flush()
-
-	// Ordinal returns the number of the departure whose permit Take spent last,
-	// counted from 1 by the store. Zero means that the permit was not the store's.
-	Ordinal() int64
 }

@@ -29,14 +29,14 @@ func (f fixture) take(now time.Duration, r throttle.Request) throttle.Instant {
 	if r.Since == 0 {
 		r.Since = after(now)
 	}
-	at, err := f.limiter.Take(after(now), r)
+	granted, err := f.limiter.Take(after(now), r)
 	if err != nil {
 		f.Fatalf("Take(%v, %+v) = %v", now, r, err)
 	}
-	if !f.suite.whole(at) {
-		f.Fatalf("Take(%v, %+v) = %v, want whole ticks of %v", now, r, at.Sub(midnight), f.suite.Tick)
+	if !f.suite.whole(granted.At) {
+		f.Fatalf("Take(%v, %+v) = %v, want whole ticks of %v", now, r, granted.At.Sub(midnight), f.suite.Tick)
 	}
-	return at
+	return granted.At
 }
 
 // grants takes n permits one by one, which must all go.
@@ -87,12 +87,12 @@ func (f fixture) tune(now time.Duration, limits ...throttle.Limit) {
 
 func (f fixture) refund(now, at time.Duration, n int) {
 	f.Helper()
-	f.limiter.Refund(after(now), after(at), throttle.Request{N: n})
+	f.limiter.Refund(after(now), throttle.Grant{At: after(at)}, throttle.Request{N: n})
 }
 
 func (f fixture) settle(now, at time.Duration, n, actual int) {
 	f.Helper()
-	f.limiter.Settle(after(now), after(at), throttle.Request{N: n}, throttle.Request{N: actual})
+	f.limiter.Settle(after(now), throttle.Grant{At: after(at)}, throttle.Request{N: n}, throttle.Request{N: actual})
 }
 
 const ms = time.Millisecond

@@ -216,20 +216,20 @@ func most(l throttle.Limit) int64 {
 func (h *history) take() {
 	r := h.request()
 	h.forecast(r)
-	at, err := h.limiter.Take(h.now, r)
+	granted, err := h.limiter.Take(h.now, r)
 	if err != nil {
 		h.fail("what can be granted is no error: Take(%d, %+v) = %v", h.now-h.start, r, err)
 		return
 	}
 	if h.told {
-		h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-h.start, at-h.start)
+		h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-h.start, granted.At-h.start)
 	}
-	h.whole(at)
-	if at > h.now {
-		h.refused(r, at)
+	h.whole(granted.At)
+	if granted.At > h.now {
+		h.refused(r, granted.At)
 		return
 	}
-	h.granted(r, at)
+	h.granted(r, granted)
 }
 
 func (h *history) whole(at throttle.Instant) {
@@ -238,15 +238,15 @@ func (h *history) whole(at throttle.Instant) {
 	}
 }
 
-func (h *history) granted(r throttle.Request, at throttle.Instant) {
+func (h *history) granted(r throttle.Request, g throttle.Grant) {
 	h.waiting = 0
 	if h.now < h.paused {
 		h.fail("nothing departs before the end of a pause: one left %v before it", h.paused.Sub(h.now))
 	}
-	if earliest := max(min(r.Since, h.now), h.now.Add(-h.ledger.tolerance)); at < earliest {
-		h.fail("late permits are for who stood in line, within the tolerance: %d is before %d", at-h.start, earliest-h.start)
+	if earliest := max(min(r.Since, h.now), h.now.Add(-h.ledger.tolerance)); g.At < earliest {
+		h.fail("late permits are for who stood in line, within the tolerance: %d is before %d", g.At-h.start, earliest-h.start)
 	}
-	d := departure{at: h.now, charged: at, era: h.era}
+	d := departure{at: h.now, grant: g, era: h.era}
 	for i := range h.limits {
 		n := int64(r.Of(i))
 		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n, h.suite.Tick) {
@@ -272,8 +272,8 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 	}
 	if before := at.Add(-h.suite.Tick); h.now < before {
 		h.now = before
-		if again, _ := h.limiter.Take(h.now, r); again != at {
-			h.fail("the instant to ask again is exact: at %d it was %d, not %d", h.now-h.start, again-h.start, at-h.start)
+		if again, _ := h.limiter.Take(h.now, r); again.At != at {
+			h.fail("the instant to ask again is exact: at %d it was %d, not %d", h.now-h.start, again.At-h.start, at-h.start)
 			return
 		}
 	}
@@ -281,10 +281,10 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 	h.latest = max(h.latest, at)
 	got, err := h.limiter.Take(h.now, r)
 	if h.told {
-		h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-h.start, got-h.start)
+		h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-h.start, got.At-h.start)
 	}
-	if got > at || err != nil {
-		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-h.start, got-h.start, err)
+	if got.At > at || err != nil {
+		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-h.start, got.At-h.start, err)
 		return
 	}
 	h.granted(r, got)
@@ -305,16 +305,16 @@ func (h *history) forecast(r throttle.Request) {
 	}
 	told := h.limiter.Forecast(h.now, r)
 	h.whole(max(told.At, h.now))
-	at, _ := h.limiter.Take(h.now, r)
+	granted, _ := h.limiter.Take(h.now, r)
 	switch {
-	case at > h.now && told.At > at:
-		h.fail("a forecast is a lower bound: %d, and Take says %d", told.At-h.start, at-h.start)
-	case at <= h.now && told.At > h.now:
+	case granted.At > h.now && told.At > granted.At:
+		h.fail("a forecast is a lower bound: %d, and Take says %d", told.At-h.start, granted.At-h.start)
+	case granted.At <= h.now && told.At > h.now:
 		h.fail("a forecast is a lower bound: %d, and Take grants at %d", told.At-h.start, h.now-h.start)
-	case at <= h.now:
+	case granted.At <= h.now:
 		if h.told {
-			h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-h.start, at-h.start)
+			h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-h.start, granted.At-h.start)
 		}
-		h.granted(r, at)
+		h.granted(r, granted)
 	}
 }

@@ -20,14 +20,14 @@ func (s Suite) liveness(t *testing.T) {
 		late := lateness(l, limiter.Tolerance())
 		asked, now := draw.between(300, 600), start
 		for n := int64(0); n < asked; {
-			at, err := limiter.Take(now, throttle.Request{N: 1, Since: start})
+			granted, err := limiter.Take(now, throttle.Request{N: 1, Since: start})
 			switch {
-			case err != nil || at == throttle.Never:
-				t.Fatalf("history %d, limit %v: Take = %d, %v", seed, l, at, err)
-			case at <= now:
+			case err != nil || granted.At == throttle.Never:
+				t.Fatalf("history %d, limit %v: Take = %d, %v", seed, l, granted.At, err)
+			case granted.At <= now:
 				n++
 			default:
-				now = at.Add(draw.upTo(late, s.Tick))
+				now = granted.At.Add(draw.upTo(late, s.Tick))
 			}
 		}
 		if !reached(l, asked, now.Sub(start), late) {

@@ -34,12 +34,12 @@ func (h *history) refund() {
 	h.plain = false
 	d := h.ledger.departures[i]
 	if h.told {
-		h.note("Refund(%d, %v)", d.charged-h.start, d.n)
+		h.note("Refund(%d, %v)", d.grant.At-h.start, d.n)
 	}
-	h.limiter.Refund(h.now, d.charged, d.request())
+	h.limiter.Refund(h.now, d.grant, d.request())
 	h.ledger.untold = true
 	h.ledger.departures[i].n = make([]int64, len(d.n))
-	if age := h.now.Sub(d.charged); age >= 0 && age <= h.limiter.Tolerance() && d.charged >= h.paused {
+	if age := h.now.Sub(d.grant.At); age >= 0 && age <= h.limiter.Tolerance() && d.grant.At >= h.paused {
 		asked := slices.Clone(d.asked)
 		for k, n := range d.n {
 			if n > 0 {
@@ -59,7 +59,7 @@ func (h *history) settle() {
 	h.plain = false
 	d := h.ledger.departures[i]
 	r, actual := d.request(), d.request()
-	more := departure{at: h.now, charged: h.now, n: make([]int64, len(d.n)), era: h.era, over: true}
+	more := departure{at: h.now, grant: throttle.Grant{At: h.now}, n: make([]int64, len(d.n)), era: h.era, over: true}
 	d.n = slices.Clone(d.n)
 	for k, n := range d.n {
 		if h.now == h.latest && h.draw.chance(30) {
@@ -71,9 +71,9 @@ func (h *history) settle() {
 	}
 	more.asked = more.n
 	if h.told {
-		h.note("Settle(%d, %v, %v)", d.charged-h.start, r.Each, actual.Each)
+		h.note("Settle(%d, %v, %v)", d.grant.At-h.start, r.Each, actual.Each)
 	}
-	h.limiter.Settle(h.now, d.charged, r, actual)
+	h.limiter.Settle(h.now, d.grant, r, actual)
 	h.ledger.departures[i] = d
 	h.ledger.departures = append(h.ledger.departures, more)
 }
@@ -147,9 +147,9 @@ func (h *history) hands() []float64 {
 // look reads the state and asks with a probe, which spends nothing.
 func (h *history) look() {
 	before := h.limiter.State(h.now)
-	at, err := h.limiter.Take(h.now, throttle.Request{})
-	if paused := h.now < h.paused; err != nil || paused != (at > h.now) {
-		h.fail("a probe passes unless paused: %d, %v, paused %v", at-h.start, err, paused)
+	granted, err := h.limiter.Take(h.now, throttle.Request{})
+	if paused := h.now < h.paused; err != nil || paused != (granted.At > h.now) {
+		h.fail("a probe passes unless paused: %d, %v, paused %v", granted.At-h.start, err, paused)
 	}
 	after := h.limiter.State(h.now)
 	for i, s := range after.Limits {

@@ -11,12 +11,12 @@ import (
 
 // A departure is what a limiter let go.
 type departure struct {
-	at      throttle.Instant // when it left
-	charged throttle.Instant // what Take answered
-	n       []int64          // permits of each limit; what came back is taken off
-	asked   []int64          // permits of each limit that Take was asked for
-	over    bool             // nothing left: a call before turned out to cost so much more
-	era     int              // how often the limits had been replaced before
+	at    throttle.Instant // when it left
+	grant throttle.Grant   // what Take answered
+	n     []int64          // permits of each limit; what came back is taken off
+	asked []int64          // permits of each limit that Take was asked for
+	over  bool             // nothing left: a call before turned out to cost so much more
+	era   int              // how often the limits had been replaced before
 }
 
 // A ledger is the log of departures, in the order they were decided, and what
@@ -222,7 +222,7 @@ func (g *ledger) allows(i int, now throttle.Instant, n int64, slack time.Duratio
 	for k := len(g.departures) - 1; k >= 0; k-- {
 		d := g.departures[k]
 		sum += d.n[i]
-		if d.n[i] > 0 && !atMost(sum-most, int64(l.Per), int64(now.Sub(d.charged)+slack), int64(l.Permits)) {
+		if d.n[i] > 0 && !atMost(sum-most, int64(l.Per), int64(now.Sub(d.grant.At)+slack), int64(l.Permits)) {
 			return false
 		}
 	}

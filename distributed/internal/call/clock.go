@@ -21,25 +21,20 @@ import (
 // void each time they come. So after lateReplies in a row that came too late for
 // such permits, the fastest of these is in force. It dates permits later, which is
 // on the strict side.
-//
-// The last three digits of an instant made here are a tag: the number of the
-// difference that made it. By it the instant leads back to its very microsecond.
 type Clock struct {
 	asked throttle.Instant // by the queue's clock
 	at    time.Time        // when that was; zero: never
 
-	ahead    []throttle.Instant // by tag: of the queue's clock over that of Redis, the tag added
-	tag      int                // the difference in force
-	least    throttle.Instant   // of the samples since the one in force was confirmed
-	confirms throttle.Instant   // when least is judged
+	known    bool             // a reply came
+	ahead    throttle.Instant // of the queue's clock over that of Redis: the difference in force
+	least    throttle.Instant // of the samples since the one in force was confirmed
+	confirms throttle.Instant // when least is judged
 
 	late    int              // replies in a row that came too late for permits for now
 	soonest throttle.Instant // the least sample of these
 }
 
 const (
-	tags     = 999 // and tagHere
-	tagHere  = 999 // of instants that were granted here, without Redis
 	coarse   = 10 * throttle.Instant(time.Microsecond)
 	judgment = 10 * time.Second
 
@@ -75,21 +70,20 @@ func (c *Clock) Learn(now int64, read throttle.Instant, took, tolerance time.Dur
 		sample -= coarse - 1
 	}
 	sample -= sample % coarse
-	in := c.InForce()
 	switch {
-	case len(c.ahead) == 0, sample < in:
+	case !c.known, sample < c.ahead:
 		c.adopt(sample, read)
-	case sample > in+throttle.Instant(took)+coarse:
+	case sample > c.ahead+throttle.Instant(took)+coarse:
 		// No reply takes longer than its call: the clock of Redis moved back.
 		c.adopt(sample, read)
 	case read >= c.confirms:
-		if c.least > in {
+		if c.least > c.ahead {
 			c.adopt(c.least, read) // the clocks drift
 		}
 		c.least, c.confirms = sample, read.Add(judgment)
 	default:
 		c.least = min(c.least, sample)
-		c.weigh(sample, read, sample > in.Add(tolerance))
+		c.weigh(sample, read, sample > c.ahead.Add(tolerance))
 	}
 }
 
@@ -110,52 +104,17 @@ func (c *Clock) weigh(sample, read throttle.Instant, late bool) {
 	}
 }
 
-// adopt puts a difference in force, under the next tag.
+// adopt puts a difference in force.
 func (c *Clock) adopt(ahead, now throttle.Instant) {
-	c.late = 0
+	c.known, c.late, c.ahead = true, 0, ahead
 	c.least, c.confirms = ahead, now.Add(judgment)
-	if len(c.ahead) < tags {
-		c.tag = len(c.ahead)
-		c.ahead = append(c.ahead, 0)
-	} else {
-		c.tag = (c.tag + 1) % tags
-	}
-	c.ahead[c.tag] = ahead + throttle.Instant(c.tag)
 }
 
-// InForce returns the difference without its tag.
-func (c *Clock) InForce() throttle.Instant {
-	if len(c.ahead) == 0 {
-		return 0
-	}
-	return c.ahead[c.tag] - throttle.Instant(c.tag)
-}
+// InForce returns the difference in force; zero before the first reply.
+func (c *Clock) InForce() throttle.Instant { return c.ahead }
 
 // Here returns an instant of Redis by the queue's clock.
-func (c *Clock) Here(micros int64) throttle.Instant {
-	if len(c.ahead) == 0 {
-		return script.InstantOf(micros)
-	}
-	return script.InstantOf(micros) + c.ahead[c.tag]
-}
-
-// There is the inverse of here. It reports false for instants that here did not make.
-func (c *Clock) There(at throttle.Instant) (micros int64, ok bool) {
-	tag := int(at % 1000)
-	if at < 0 || tag >= len(c.ahead) {
-		return 0, false
-	}
-	return int64((at - c.ahead[tag]) / 1000), true
-}
-
-// Local marks an instant as granted here, which makes it up to two microseconds
-// earlier.
-func Local(at throttle.Instant) throttle.Instant {
-	return at - at%1000 - 1000 + tagHere
-}
-
-// IsLocal reports whether an instant was granted here.
-func IsLocal(at throttle.Instant) bool { return at%1000 == tagHere }
+func (c *Clock) Here(micros int64) throttle.Instant { return script.InstantOf(micros) + c.ahead }
 
 // A stepper notices that the clock of a server, or of this process, was set. The lanes of
 // the server share it, so that a step is reported once. It is safe for concurrent use.
@@ -181,9 +140,9 @@ func (s *stepper) Steps(there int64, read time.Time, took, tolerance time.Durati
 	if read.Add(-took).Before(s.at) {
 		return false
 	}
-	known, before := len(c.ahead) > 0, c.InForce()
+	known, before := c.known, c.ahead
 	c.Learn(there, c.When(read), took, tolerance)
-	moved := c.InForce().Sub(before)
+	moved := c.ahead.Sub(before)
 	if !known || max(moved, -moved) <= s.longest {
 		return false
 	}

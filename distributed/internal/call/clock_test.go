@@ -5,8 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -78,42 +76,6 @@ func TestClockFollowsADrift(t *testing.T) {
 	}
 	if early := skew + 599*10_000 - (c.Here(at) - script.InstantOf(at)); early > throttle.Instant(2*time.Millisecond) {
 		t.Errorf("dated %v early after a minute", time.Duration(early))
-	}
-}
-
-// Whatever the clock learns later, an instant it made leads back to the
-// microsecond it came of.
-func TestClockLeadsBackToTheMicrosecond(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var c Clock
-		made := map[throttle.Instant]int64{}
-		at := int64(1_700_000_000_000_000)
-		for range rapid.IntRange(1, 300).Draw(t, "replies") {
-			at += rapid.Int64Range(1, 100_000).Draw(t, "passed")
-			way := rapid.Int64Range(0, 5_000_000).Draw(t, "way")
-			replied(&c, at, time.Duration(way), time.Duration(way)+time.Microsecond)
-			micros := at + rapid.Int64Range(-10_000, 1_000_000).Draw(t, "ahead")
-			made[c.Here(micros)] = micros
-		}
-		for instant, micros := range made {
-			if got, ok := c.There(instant); !ok || got != micros {
-				t.Fatalf("there(here(%d)) = %d, %v", micros, got, ok)
-			}
-		}
-	})
-}
-
-func TestInstantsGrantedHereAreMarked(t *testing.T) {
-	var c Clock
-	replied(&c, 1_000_000, 0, time.Millisecond)
-	for _, at := range []throttle.Instant{1_700_000_000_123_456_789, 1_700_000_000_123_456_999, 1_700_000_000_123_456_000} {
-		marked := Local(at)
-		if !IsLocal(marked) || marked > at || at-marked > 2000 {
-			t.Errorf("local(%d) = %d", at, marked)
-		}
-		if _, ok := c.There(marked); ok {
-			t.Errorf("%d leads to Redis", marked)
-		}
 	}
 }
 

@@ -242,18 +242,18 @@ func (h *twin) note(text string, do func(l throttle.Limiter, at []throttle.Insta
 func (h *twin) take(r throttle.Request) answer {
 	now := h.now
 	return h.note(fmt.Sprintf("Take(%d, %v, since %v)", r.N, r.Each, r.Since.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
-		at, err := l.Take(now, r)
+		granted, err := l.Take(now, r)
 		if err != nil {
 			panic(err)
 		}
-		return answer{at: at, granted: at <= now}
+		return answer{at: granted.At, granted: granted.At <= now}
 	})
 }
 
 func (h *twin) refund(at throttle.Instant, r throttle.Request, move int) {
 	now := h.now
 	h.note(fmt.Sprintf("Refund(%v, %d, %v)", at.Sub(now), r.N, r.Each), func(l throttle.Limiter, instants []throttle.Instant) answer {
-		l.Refund(now, instants[move], r)
+		l.Refund(now, throttle.Grant{At: instants[move]}, r)
 		return answer{}
 	})
 }
@@ -265,7 +265,7 @@ func (h *twin) settle(at throttle.Instant, r, actual throttle.Request, move int)
 		if move >= 0 {
 			when = instants[move]
 		}
-		l.Settle(now, when, r, actual)
+		l.Settle(now, throttle.Grant{At: when}, r, actual)
 		return answer{}
 	})
 }

@@ -180,17 +180,17 @@ func (s *scripted) group(now throttle.Instant, r throttle.Request) []Group {
 	return []Group{{Count: 1, Age: age, Costs: Costs{&r, len(s.limits), false}.List()}}
 }
 
-func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	if err := s.check(r); err != nil {
-		return 0, err
+		return throttle.Grant{}, err
 	}
 	got := s.call(now, Request{Groups: s.group(now, r)})
 	if len(got.Permits) == 0 {
-		return unwire(got.First), nil
+		return throttle.Grant{At: unwire(got.First)}, nil
 	}
 	at := unwire(got.Permits[0].At)
 	s.epochs[at] = got.Seen.Epoch
-	return at, nil
+	return throttle.Grant{At: at}, nil
 }
 
 // Forecast asks for permits dated before now: none is granted.
@@ -201,13 +201,13 @@ func (s *scripted) Forecast(now throttle.Instant, r throttle.Request) throttle.F
 	return throttle.Forecast{At: unwire(s.call(now, Request{Latest: -time.Microsecond, Groups: s.group(now, r)}).First)}
 }
 
-func (s *scripted) Refund(now, at throttle.Instant, r throttle.Request) {
+func (s *scripted) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
 	kind := ReportRefund
-	if at < now.Add(-s.tolerance) {
+	if g.At < now.Add(-s.tolerance) {
 		kind = ReportStale
 	}
 	if s.check(r) == nil {
-		s.report(now, Report{Kind: kind, At: wire(at), Epoch: s.epochs[at], Costs: Costs{&r, len(s.limits), false}.List()})
+		s.report(now, Report{Kind: kind, At: wire(g.At), Epoch: s.epochs[g.At], Costs: Costs{&r, len(s.limits), false}.List()})
 	}
 }
 
@@ -220,9 +220,9 @@ func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
 	}
 }
 
-func (s *scripted) Settle(now, at throttle.Instant, r, actual throttle.Request) {
+func (s *scripted) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
 	n := len(s.limits)
-	s.report(now, Report{Kind: ReportSettle, At: wire(at), Costs: Costs{&r, n, false}.List(), Actual: Costs{&actual, n, false}.List()})
+	s.report(now, Report{Kind: ReportSettle, At: wire(g.At), Costs: Costs{&r, n, false}.List(), Actual: Costs{&actual, n, false}.List()})
 }
 
 func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {

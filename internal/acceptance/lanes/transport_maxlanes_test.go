@@ -33,7 +33,7 @@ type watched struct {
 	read          func()
 }
 
-func (w *watched) Take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (w *watched) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	w.taken.Add(1)
 	return w.Limiter.Take(now, r)
 }

@@ -54,17 +54,17 @@ func (w *world) pump() {
 	due := min(w.due, now)
 	for w.due = throttle.Never; w.head < len(w.line); due = now {
 		p := w.line[w.head]
-		at, err := w.gate.Take(now, throttle.Request{N: 1, Since: p.since, ID: w.departed + 1})
+		granted, err := w.gate.Take(now, throttle.Request{N: 1, Since: p.since, ID: w.departed + 1})
 		if err != nil {
 			panic(err)
 		}
-		if at > now {
-			w.due = at
+		if granted.At > now {
+			w.due = granted.At
 			break
 		}
-		if late := now.Sub(max(at, due)); late > 0 {
+		if late := now.Sub(max(granted.At, due)); late > 0 {
 			w.late, w.lateTo = late, now.Add(w.tolerance())
-		} else if at == p.since {
+		} else if granted.At == p.since {
 			w.late = 0 // nothing fell due meanwhile
 		}
 		w.depart(p)
