@@ -196,10 +196,10 @@ type Transport struct {
 	// any is set, it is not asked again, and metrics cost nothing.
 	MeterProvider metric.MeterProvider
 
-	// Logger is told what an operator should know: that a lane is closed for longer
-	// than MaxPause, that a request waits for more than 30 s (at most a line a
-	// minute for each lane and cause), that there are more keys than MaxLanes, that
-	// keys look like raw paths. If nil, slog.Default() is used.
+	// Logger logs what an operator should know: a lane is closed for longer than
+	// MaxPause, a request waits for more than 30 s (at most a line a minute for each
+	// lane and cause), there are more keys than MaxLanes, keys look like raw paths.
+	// If nil, slog.Default() is used.
 	Logger *slog.Logger
 
 	once     sync.Once

@@ -29,7 +29,7 @@ type known struct {
 	statesAt throttle.Instant
 }
 
-// replaced forgets what replies have said of limits that so many others replace.
+// replaced forgets what replies have said of limits that were replaced by so many others.
 func (k *known) replaced(limits int) {
 	k.next, k.states = make([]throttle.Instant, limits), nil
 }

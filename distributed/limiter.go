@@ -78,8 +78,8 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	return nil
 }
 
-// replaced takes in that other limits were installed: what is in hand, and what was
-// to be reported of costs, is of the old ones.
+// replaced discards the permits in hand and the costs to be reported, which are those of
+// the limits before: other limits were installed.
 func (l *limiter) replaced() {
 	l.discard(l.hand.all())
 	l.reports, l.outage.stale = l.reports.timed(), true

@@ -114,8 +114,8 @@ func (l *limiter) scarce(now throttle.Instant) bool {
 }
 
 // expected returns the callers who are expected after the instant from, for so long, each
-// at its instant. They come sooner or later than that, so that some permits are in stock:
-// what is used in three quarters of the tolerance. At 700/s, 20 ms ahead, with 2 in hand
+// at its instant. They may come sooner or later than that, so some permits are in stock:
+// as many as are used in three quarters of the tolerance. At 700/s, 20 ms ahead, with 2 in hand
 // that will be left then:
 //
 //	3 at once, and one after 1.4 ms, 2.9 ms, ... 20 ms

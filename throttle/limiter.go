@@ -175,10 +175,10 @@ type Remote interface {
 	// called.
 	Notify(wake func())
 
-	// Fetch is told of the n requests in line, from first to last. It may start one
-	// call for them in the background. When nobody is in line any more, it is told
-	// so once, with n zero. The sequence may be read only during the call, and
-	// costs only what is read of it.
+	// Fetch receives the n requests in line, from first to last. It may start one call
+	// for them in the background. When the line becomes empty, Fetch is called once
+	// with n zero. The sequence may be read only during the call, and costs only what
+	// is read of it.
 	Fetch(now Instant, n int, line iter.Seq[Request])
 
 	// Close ends what the limiter does in the background and gives back what it

@@ -109,8 +109,8 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 	if allowed > now {
 		return allowed, false, nil
 	}
-	// Credit for lateness only for time in line, from when all limits
-	// allowed it, and no more than the tolerance: the rest is void.
+	// A caller is credited for its time in line since all limits allowed it, but for no
+	// more than the tolerance. What was due before is void.
 	charged := max(allowed, a.line)
 	at = charged
 	for i, rule := range s.rules {

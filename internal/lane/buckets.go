@@ -9,7 +9,7 @@ import (
 )
 
 // A vendor may have several buckets behind one host, and name the one that an answer
-// came from. What is reported of its quota holds the calls of that bucket alone.
+// came from. The quota that such an answer reports holds the calls of that bucket alone.
 
 // A Kind says what a sub-lane is made for.
 type Kind uint8

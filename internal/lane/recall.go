@@ -2,8 +2,8 @@ package lane
 
 import "github.com/weirgo/weir/internal/learn"
 
-// recall returns what the lane of a key goes on with, and nil if it learns from
-// the beginning.
+// recall returns what was learned before for the lane of a key; nil if the lane begins
+// anew.
 func (s *Lanes) recall(key string) *learn.Memory {
 	if s.settings.Recall == nil || !s.settings.Learn {
 		return nil

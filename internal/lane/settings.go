@@ -30,8 +30,8 @@ type Observer interface {
 	Paused(asked, held time.Duration)
 	// Learned receives what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
-	// Called receives a call to the store, and Strayed of processes that fell out of
-	// step there: as a store.Watch.
+	// Called and Strayed receive what a [store.Watch] does: a call to the store, and
+	// an event there.
 	Called(c store.Call)
 	Strayed(e store.Event)
 	// Closed is called when the lane ends, and the last state of its store; nil: it

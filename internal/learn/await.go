@@ -7,9 +7,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane may keep a State that takes in nothing but what answers report of quotas in one
-// unit, by [State.Read]. Its ceilings work, and every other mechanism rests. Ordinals are numbers of what departed in that unit. A call takes as
-// many numbers as it costs:
+// A lane may keep a State for the quotas of one unit, such as tokens. It takes in nothing
+// else, by [State.Read]: its ceilings work, and every other mechanism rests. Its ordinals
+// number what departed in that unit, and a call takes as many numbers as it costs:
 //
 //	calls of 300, 500 and 200 tokens have the numbers 300, 800 and 1000
 //

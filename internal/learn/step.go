@@ -7,17 +7,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// mostLag is by how much a clock may seem to be behind that has not moved back, and
-// for how long the fact of an answer may be on the way for that to be part of the
-// round trip.
+// mostLag bounds two things. A clock that is behind by less has not moved back. An
+// answer's fact that took less to get here counts as part of the round trip.
 const mostLag = time.Second
 
 // Behind reports whether the clock whose instants the state keeps has moved back: it
 // is before the latest departure.
 func (s *State) Behind(now throttle.Instant) bool { return s.Last.At.Sub(now) > mostLag }
 
-// follow moves all instants of the state back with the clock. Otherwise what is due in
-// a moment is due when the clock has caught up.
+// follow moves all instants of the state back with the clock. Otherwise a call that is
+// due in a moment would wait until the clock has caught up.
 func (s *State) follow(now throttle.Instant) {
 	if s.Behind(now) {
 		moveBack(reflect.ValueOf(s).Elem(), s.Last.At.Sub(now))

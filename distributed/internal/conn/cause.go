@@ -63,8 +63,8 @@ func CauseOf(err error) string {
 // and Redis from 7.2 on and Valkey.
 var denials = [...]string{"The user executing the script can't", "ACL failure in script"}
 
-// stranger is in the error for a long command on a connection that is not logged in:
-// "ERR Protocol error: unauthenticated multibulk length".
+// stranger is a word of the error for a long command on a connection that is not logged
+// in: "ERR Protocol error: unauthenticated multibulk length".
 const stranger = "unauthenticated"
 
 // inScript stands before the place of an error in a script where Redis up to 6.2 says
