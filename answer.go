@@ -9,9 +9,9 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// hear reads into signal what the answer says, and lets the lane believe it.
-func (c *call) hear(resp *http.Response, err error, signal *headers.Signal) {
-	c.paused, c.told, c.bucket, c.byRoute, c.inHand = false, 0, "", false, resp
+// observe reads into signal what the answer says, and lets the lane believe it.
+func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
+	c.paused, c.refusedFor, c.bucket, c.byRoute, c.inHand = false, 0, "", false, resp
 	*signal = headers.Signal{}
 	if err != nil {
 		if c.flying {
@@ -25,7 +25,7 @@ func (c *call) hear(resp *http.Response, err error, signal *headers.Signal) {
 		c.observer.meter.Refusal(c.ctx, resp, signal)
 		// The refusal comes first, because a call that lands lets the next one go. If
 		// waiting does not help this request, a reported time still holds for the lane.
-		if _, told := signal.Wait(); !acted && (told || !signal.Permanent) {
+		if _, waits := signal.Wait(); !acted && (waits || !signal.Permanent) {
 			c.refused(resp.StatusCode, signal)
 		}
 	}
@@ -57,7 +57,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	if more && refuses {
 		c.believe(signal)
 		first := *signal
-		if _, told := first.Wait(); told && first.Throttled {
+		if _, waits := first.Wait(); waits && first.Throttled {
 			c.refused(resp.StatusCode, &first)
 			acted = true
 		}
@@ -81,7 +81,7 @@ func (c *call) believe(signal *headers.Signal) {
 // refused acts on a refusal of the call, in the lane or the sub-lane that the
 // refusal concerns.
 func (c *call) refused(status int, signal *headers.Signal) {
-	c.told, _ = signal.Wait()
+	c.refusedFor, _ = signal.Wait()
 	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.Alone(c.refusedAt)
 	if c.throttled == 0 {
 		c.refusedAt = c.lane.Now()
@@ -89,7 +89,7 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	if !alone {
 		l := c.concerned(status, signal)
 		a := c.answer(l, signal.Quotas)
-		c.paused = l.Refused(c.ctx, &a, c.told)
+		c.paused = l.Refused(c.ctx, &a, c.refusedFor)
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 			v.passed = false
 			c.land(v.lane, served, nil)
 		case v.lane == bucket:
-			c.tellBucket(bucket, quotas)
+			c.reportToBucket(bucket, quotas)
 		}
 	}
 }
@@ -167,9 +167,9 @@ func quotaOf(q *headers.Quota) learn.Quota {
 	}
 }
 
-// tellBucket lets the bucket that the answer names learn from its quotas, if the
+// reportToBucket lets the bucket that the answer names learn from its quotas, if the
 // call did not pass its sub-lane.
-func (c *call) tellBucket(l *lane.Lane, quotas []headers.Quota) {
+func (c *call) reportToBucket(l *lane.Lane, quotas []headers.Quota) {
 	if len(quotas) > 0 {
 		a := c.answer(l, quotas)
 		a.Served = true

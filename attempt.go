@@ -144,7 +144,7 @@ func (a *attempt) clientTrace() *httptrace.ClientTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.trace.GetConn == nil {
-		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.heard}
+		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.responded}
 		if callers != nil { // to compose them changes the attempt's in place
 			httptrace.WithClientTrace(a.caller, &a.trace)
 		}

@@ -25,7 +25,7 @@ func (c *call) named(bucket string) {
 }
 
 // enterBuckets enters the sub-lanes of the buckets that hold the call's route, or,
-// if nothing tells them yet, the one in which its calls go one at a time.
+// if no answer has named them yet, the one in which its calls go one at a time.
 func (c *call) enterBuckets() {
 	if !c.lane.NamesBuckets() {
 		return
@@ -67,7 +67,7 @@ func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 }
 
 // concernedBucket returns the sub-lane that a refusal concerns whose answer names a
-// bucket: the bucket's, if its quota is spent or nothing is told of it; if something
+// bucket: the bucket's, if its quota is spent or the answer reports nothing of it; if something
 // is left, and the refusal concerns the route, another limit of the route refused. It
 // is nil if the refusal concerns more than that, or less.
 func (c *call) concernedBucket(signal *headers.Signal) *lane.Lane {

@@ -33,20 +33,20 @@ type call struct {
 	longest time.Duration    // wait before one attempt, in all lines; zero: any
 	began   throttle.Instant // of the last wait, if longest counts
 
-	started   throttle.Instant // arrival in the first lane; zero: not yet
-	sent      int              // attempts
-	throttled int              // attempts that were refused
-	refusedAt throttle.Instant // when the first of them was refused; zero: none was
-	paused    bool             // the lane is paused because of the last answer
-	told      time.Duration    // the wait that the last answer told, if it refused
-	bucket    string           // that the last answer named; "": none
-	byRoute   bool             // it named none, and tells quotas of its route alone
-	forbidden bool             // a quota made an earlier 403 a refusal
-	watched   *attempt         // the last attempt that was watched; nil: none was
-	granted   bool             // its turn has come, and nothing is sent yet
-	flying    bool             // an attempt is sent, and not answered yet
-	inHand    *http.Response   // a response neither returned nor thrown away yet
-	over      bool             // nothing more can be sent
+	started    throttle.Instant // arrival in the first lane; zero: not yet
+	sent       int              // attempts
+	throttled  int              // attempts that were refused
+	refusedAt  throttle.Instant // when the first of them was refused; zero: none was
+	paused     bool             // the lane is paused because of the last answer
+	refusedFor time.Duration    // the wait that the last answer asked for, if it refused
+	bucket     string           // that the last answer named; "": none
+	byRoute    bool             // it named none, and reports quotas of its route alone
+	forbidden  bool             // a quota made an earlier 403 a refusal
+	watched    *attempt         // the last attempt that was watched; nil: none was
+	granted    bool             // its turn has come, and nothing is sent yet
+	flying     bool             // an attempt is sent, and not answered yet
+	inHand     *http.Response   // a response neither returned nor thrown away yet
+	over       bool             // nothing more can be sent
 
 	expected time.Duration  // for which this try of an outer client was expected; zero: it was not
 	verdict  backoff.Reason // why the last attempt was, or was not, followed by another
@@ -102,7 +102,7 @@ func (c *call) run() (*http.Response, error) {
 		if c.over {
 			return c.instead(c.fail(err))
 		}
-		c.hear(resp, err, &signal)
+		c.observe(resp, err, &signal)
 		decision := c.decide(resp, err, &signal)
 		if !decision.Retry {
 			return c.finish(resp, err)

@@ -8,7 +8,7 @@
 //
 // All calls to one host then form a lane. They leave in the order in which they
 // came, no faster than the limits allow. When the server refuses a call, the
-// whole lane stops until the time that the server told; then it goes on, at the
+// whole lane stops until the time that the server asked for; then it goes on, at the
 // pace of its limits and of what it has learned, and the refused call is sent
 // again. A call that failed, and may be repeated, is tried again with capped full
 // jitter. Each wait is a span, and [Transport.MeterProvider] tells of the lanes in

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An observer tells in spans and metrics what happens in one lane. It also
+// An observer shows in spans and metrics what happens in one lane. It also
 // keeps, for the lane's calls, what HTTP has shown of the server. The lane
 // itself knows nothing of HTTP or telemetry.
 type observer struct {

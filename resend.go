@@ -53,7 +53,7 @@ func (a *attempt) wroteHeaders() {
 	}
 }
 
-// heard is called when a response begins. What is sent after that is no resend
+// responded is called when a response begins. What is sent after that is no resend
 // of net/http: the base itself authenticates, follows a redirect or tries
 // again. Such requests are charged, and not bounded.
-func (a *attempt) heard() { a.unheard.Store(0) }
+func (a *attempt) responded() { a.unheard.Store(0) }

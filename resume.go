@@ -11,7 +11,7 @@ import (
 // longer holds for which the server asked. The pauses of the lane, of its
 // routes and of its credentials end at once, even those longer than MaxPause.
 // They end, too, in the other processes that share the lane's limits, if the
-// Store can tell those. If the lane was closed, one call goes first, and the
+// Store can reach those. If the lane was closed, one call goes first, and the
 // others follow its good answer. A lane that is not paused stays as it is.
 //
 // The key "" is also that of the lane that keys beyond MaxLanes share. The

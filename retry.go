@@ -52,9 +52,9 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 		}
 	}
 	if d.Reason == backoff.ReasonBody {
-		c.tellBodyLost(telemetry.FailureOf(resp, err), lost)
+		c.logBodyLost(telemetry.FailureOf(resp, err), lost)
 	}
-	c.verdict, c.asked = d.Reason, max(c.told, signal.RetryAfter)
+	c.verdict, c.asked = d.Reason, max(c.refusedFor, signal.RetryAfter)
 	c.observer.meter.Retry(c.ctx, d, resp, err)
 	return d
 }
@@ -88,9 +88,9 @@ func (c *call) renewBody(resp *http.Response, lost *error) bool {
 	return *lost == nil
 }
 
-// tellBodyLost tells, in the caller's span and in a line of debug log, that the
+// logBodyLost says, in the caller's span and in a line of debug log, that the
 // call was not tried again because its body cannot be read again.
-func (c *call) tellBodyLost(failure string, cause error) {
+func (c *call) logBodyLost(failure string, cause error) {
 	telemetry.NotRetried(c.ctx, c.key, failure, c.sent)
 	attrs := []slog.Attr{slog.String("lane", c.key), slog.String("failure", failure), slog.Int("attempts", c.sent)}
 	if cause != nil {

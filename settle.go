@@ -14,7 +14,7 @@ import (
 // call's lane, the limits of that unit from the estimate of Transport.Cost or
 // WithCost. If the call cost more than estimated, the difference is always
 // charged. If it cost less, the difference is given back as far as the limits
-// can still tell that nobody has gone beyond them. An empty unit means
+// can still know that nobody has gone beyond them. An empty unit means
 // "requests". Each unit can be settled once.
 //
 // The error says that the response did not come from a Transport with a limit

@@ -21,12 +21,12 @@ type LaneState struct {
 	Learned  Learned               // of the server's limit; the zero value if nothing is sure
 	Shadow   []ShadowCount         // of Transport.Shadow; nil if there are no shadow limits
 
-	// Store tells how the lane fares with Transport.Store: whether the store
+	// Store is how the lane fares with Transport.Store: whether the store
 	// answers, with how many processes the limits are shared, what was lost. It
 	// is nil if the lane's limits are enforced in this process alone.
 	Store *throttle.StoreState
 
-	// Flights tells how many requests may be in flight here, as a part of
+	// Flights says how many requests may be in flight here, as a part of
 	// Transport.InFlight.Shared. It is nil if that is not set.
 	Flights *throttle.FlightState
 }

@@ -93,11 +93,11 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
 // other route of the key is closed in the same way. One route may be in
 // maintenance, or forbidden to one credential, while all others are served.
 func (c *call) doubtful(status int, signal *headers.Signal) bool {
-	if signal.Scope != headers.ScopeUnknown || c.told <= c.t.maxPause() ||
+	if signal.Scope != headers.ScopeUnknown || c.refusedFor <= c.t.maxPause() ||
 		status != http.StatusServiceUnavailable && status != http.StatusForbidden {
 		return false
 	}
-	return c.lane.Doubtful(c.key, routeOf(c.req), c.told)
+	return c.lane.Doubtful(c.key, routeOf(c.req), c.refusedFor)
 }
 
 // parts returns the names of all sub-lanes that the request may pass.

@@ -110,18 +110,18 @@ type Transport struct {
 	// means LearnOn.
 	Learn Learning
 
-	// WaitForReset believes an answer that the server served, and that tells "0
+	// WaitForReset believes an answer that the server served, and that reports "0
 	// remaining" and a reset: the lane pauses until 20 ms after the reset, as it does
-	// for a refusal that tells that time. MaxWait, MaxPause and deadlines hold as for
+	// for a refusal that states that time. MaxWait, MaxPause and deadlines hold as for
 	// any pause: to wait for a reset that is an hour away, set MaxPause to an hour.
 	// No more calls of the lane are in flight in this process than the last answers
 	// told to be left, so none is refused for want of that quota. A call that hangs
 	// counts for four times what answers take: for a second at least, ten at most.
 	//
 	// It holds for resets that are exact. A reset is not exact if it was never more
-	// than two seconds away, as with gateways that tell "0 remaining, reset in 1 s" on
+	// than two seconds away, as with gateways that report "0 remaining, reset in 1 s" on
 	// every answer; if answers name a later instant each time; if it says when a
-	// bucket will be full; or if two windows in a row told nothing but zero. A quota
+	// bucket will be full; or if two windows in a row reported nothing but zero. A quota
 	// of a bucket that the server names holds the calls of that bucket alone, and one
 	// of a vendor that counts each route by itself those of the route.
 	//

@@ -16,7 +16,7 @@ type Attempt struct {
 	TimeLeft  time.Duration // until the request's deadline; zero means no deadline, less that it has passed
 	MaxPause  time.Duration // longest wait that a server is granted if it asks for one; zero means no bound
 
-	// Request is the caller's, not the copy that was sent: its context tells
+	// Request is the caller's, not the copy that was sent: its context holds
 	// the end of the request from a timeout of the attempt.
 	Request  *http.Request
 	Response *http.Response // nil if Err is set

@@ -100,8 +100,8 @@ func hint(s *headers.Signal) time.Duration {
 	if !s.Throttled {
 		return s.RetryAfter
 	}
-	told, _ := s.Wait()
-	return told
+	wait, _ := s.Wait()
+	return wait
 }
 
 // BackOff returns the policy's delays for github.com/cenkalti/backoff: one for

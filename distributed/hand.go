@@ -15,7 +15,7 @@ type permit struct {
 	there int64            // by that of Redis, in microseconds
 	count int
 	costs []int64 // of one, of each limit; shared, never written
-	first int64   // the ordinal of the first of them; zero: none was told
+	first int64   // the ordinal of the first of them; zero: the store does not count
 	of    int64   // the generation of the state that counts it; zero: one that was lost
 	ahead bool    // asked for before anybody was in line
 	free  bool    // nobody in line asks for as much as it is for: anybody may have it

@@ -14,10 +14,10 @@ const maxTelling = 256
 // refusingFields are header fields of gateways that many vendors use under
 // hosts of their own. They refuse with 400, 403 or 503.
 var refusingFields = [...]Field{
-	{Name: "X-Amzn-Errortype", Tells: FactRefusal, Words: awsRefusals},
-	{Name: "X-Envoy-Ratelimited", Tells: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
-	{Name: "X-Envoy-Overloaded", Tells: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
-	{Name: "X-Mashery-Error-Code", Tells: FactRefusal, Words: masheryRefusals},
+	{Name: "X-Amzn-Errortype", Fact: FactRefusal, Words: awsRefusals},
+	{Name: "X-Envoy-Ratelimited", Fact: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
+	{Name: "X-Envoy-Overloaded", Fact: FactRefusal, Words: map[string]Scope{"true": ScopeUnknown}},
+	{Name: "X-Mashery-Error-Code", Fact: FactRefusal, Words: masheryRefusals},
 }
 
 // awsRefusals are the exceptions by which AWS throttles. What names the service
@@ -41,12 +41,12 @@ var masheryRefusals = map[string]Scope{
 	"ERR_403_DEVELOPER_OVER_RATE": ScopeCredential,
 }
 
-// asksAnybody reports whether the body may tell that the request was refused,
+// asksAnybody reports whether the body may state that the request was refused,
 // or for how long, by the rules for all vendors.
 func (r *reader) asksAnybody() bool {
 	if r.sig.Throttled {
-		_, told := r.sig.Wait()
-		return !told
+		_, ok := r.sig.Wait()
+		return !ok
 	}
 	return r.mayRefuse()
 }
@@ -64,8 +64,8 @@ func (r *reader) mayRefuse() bool {
 // anybody reads a value of the body by the rules for all vendors, which go by
 // the value's key.
 func (r *reader) anybody(at path, value string) {
-	key, told := at.toldByError()
-	if !told {
+	key, ok := at.byError()
+	if !ok {
 		return
 	}
 	if per, ok := waitUnitOf(key); ok {
@@ -116,8 +116,8 @@ func waitUnitOf(key string) (per time.Duration, ok bool) {
 	return 0, false
 }
 
-// heal notes a wait that the body tells by the rules for all vendors. It counts
-// only if nothing else tells one. More than an hour may be a number in another
+// heal notes a wait that the body states by the rules for all vendors. It counts
+// only if nothing else states one. More than an hour may be a number in another
 // unit, and is left out.
 func (r *reader) heal(value string, per time.Duration) {
 	wait, ok := r.reset(value, per)
@@ -136,17 +136,17 @@ func (r *reader) settleAnybody() {
 	}
 }
 
-// refuse notes a refusal that the body tells by the rules for all vendors.
+// refuse notes a refusal that the body states by the rules for all vendors.
 func (r *reader) refuse() {
 	if r.mayRefuse() && r.refusal == "" {
 		r.refusal = ReasonBody
 	}
 }
 
-// toldByError returns the key of the value at the path, in small letters and
-// without what divides its words. Told is true if everything around the value
+// byError returns the key of the value at the path, in small letters and
+// without what divides its words. It is ok if everything around the value
 // is an error; otherwise the value may be what the request had sent.
-func (p path) toldByError() (key string, told bool) {
+func (p path) byError() (key string, ok bool) {
 	for _, step := range p {
 		if !step.object {
 			continue
@@ -201,7 +201,7 @@ func isRateLimited(word string) bool {
 }
 
 // isRefusalText reports whether a sentence begins like one that refuses for
-// now. Under a 400 fewer beginnings count, because it may tell of a batch that
+// now. Under a 400 fewer beginnings count, because it may be about a batch that
 // holds too many requests.
 func (r *reader) isRefusalText(text string) bool {
 	if len(text) > maxTelling {

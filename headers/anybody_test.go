@@ -134,7 +134,7 @@ func TestAnybodysFields(t *testing.T) {
 
 // A vendor whose dialect says that a refusal was none is believed.
 func TestDialectOverrulesAnybody(t *testing.T) {
-	d := &headers.Dialect{Body: []headers.Field{{Name: "reason", Tells: headers.FactNoRefusal, Words: map[string]headers.Scope{"plan": 0}}}}
+	d := &headers.Dialect{Body: []headers.Field{{Name: "reason", Fact: headers.FactNoRefusal, Words: map[string]headers.Scope{"plan": 0}}}}
 	resp, _ := bodied(403, `{"reason":"plan","code":"throttled"}`)
 	if got := d.Parse(resp, received); got.Throttled {
 		t.Errorf("Parse = %+v, want it not throttled", got)

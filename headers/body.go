@@ -10,7 +10,7 @@ import (
 // maxBody bounds, in bytes, what is read of a body.
 const maxBody = 64 << 10
 
-// body reads what the body tells, and judges the response anew.
+// body reads what the body states, and judges the response anew.
 func (r *reader) body() {
 	r.asks = r.asksAnybody()
 	text, whole := peek(r.resp)
@@ -34,15 +34,15 @@ func (r *reader) unmeasured() bool {
 	return r.resp.StatusCode < http.StatusBadRequest && r.resp.ContentLength < 0
 }
 
-// awaitsBody reports whether the body may be read and could tell more.
+// awaitsBody reports whether the body may be read and could add to the header.
 func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksAnybody()) && r.mayReadBody() }
 
-// needsBody reports whether the dialect's hints could tell more than the header
+// needsBody reports whether the dialect's hints could say more than the header
 // did. If they cannot, the body is left alone, because it may come slowly.
 func (r *reader) needsBody() bool {
 	for f := range r.hints {
 		needed := true
-		switch f.Tells {
+		switch f.Fact {
 		case FactRetryAfter, FactCost, FactRate:
 			needed = !r.sig.HasRetryAfter
 		case FactRefusal:

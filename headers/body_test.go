@@ -20,9 +20,9 @@ import (
 var speaker = &headers.Dialect{
 	Vendor: "Speaker",
 	Body: []headers.Field{
-		{Name: "wait", Tells: headers.FactRetryAfter},
-		{Name: "list.*.error", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"slow down*": headers.ScopeRoute}},
-		{Name: "code", Tells: headers.FactPermanent, Words: map[string]headers.Scope{"7": 0}},
+		{Name: "wait", Fact: headers.FactRetryAfter},
+		{Name: "list.*.error", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"slow down*": headers.ScopeRoute}},
+		{Name: "code", Fact: headers.FactPermanent, Words: map[string]headers.Scope{"7": 0}},
 	},
 	BodyOfSuccess: true,
 }
@@ -112,7 +112,7 @@ func checkBody(t *testing.T, resp *http.Response, body *watchedBody, want string
 
 func TestBodyHintsAreNotSoughtDeepDown(t *testing.T) {
 	const deep = 40
-	d := &headers.Dialect{Body: []headers.Field{{Name: strings.Repeat("*.", deep-1) + "*", Tells: headers.FactRetryAfter}}}
+	d := &headers.Dialect{Body: []headers.Field{{Name: strings.Repeat("*.", deep-1) + "*", Fact: headers.FactRetryAfter}}}
 	resp, _ := bodied(429, strings.Repeat("[", deep)+"3"+strings.Repeat("]", deep))
 	if got := d.Parse(resp, received); got.HasRetryAfter {
 		t.Errorf("RetryAfter = %v, want none from %d arrays down", got.RetryAfter, deep)
@@ -163,7 +163,7 @@ func TestBodyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A quota of zero is for ever only where nothing tells a time, the body included.
+// A quota of zero is for ever only where nothing states a time, the body included.
 func TestBodyTellsTheTimeOfQuotaOfZero(t *testing.T) {
 	resp, _ := bodied(429, `{"wait":3}`, "X-RateLimit-Limit", "0")
 	if got := speaker.Parse(resp, received); got.Permanent || got.Reason != "status_429" {

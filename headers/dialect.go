@@ -1,6 +1,6 @@
 package headers
 
-// A Dialect says how one vendor tells of its quotas. It is data: whatever it
+// A Dialect says how one vendor reports its quotas. It is data: whatever it
 // does not say is read by the rules for all vendors. The zero value is the
 // generic dialect. A Dialect is safe for concurrent use, and must not be
 // changed while it is in use.
@@ -32,7 +32,7 @@ type Dialect struct {
 
 	// RefusesByQuota are the statuses that refuse for now if a quota has none
 	// remaining. A 403 that is not listed does so if that quota's reset is more
-	// than two seconds away. Many vendors tell a quota of one second on every
+	// than two seconds away. Many vendors report a quota of one second on every
 	// response, so a 403 for want of a permission may have it too.
 	RefusesByQuota []int
 
@@ -56,11 +56,11 @@ type Dialect struct {
 	MaybeMilliseconds bool
 
 	// Fields are the header fields that the vendor writes in its own way. The rules
-	// for all vendors do not apply to them. If several tell the same fact, the
+	// for all vendors do not apply to them. If several state the same fact, the
 	// first valid one counts.
 	Fields []Field
 
-	// Body are the places in the body of an error that tell something.
+	// Body are the places in the body of an error that state something.
 	Body []Field
 
 	// BodyOfSuccess says that Body is also read in the body of a success. That body

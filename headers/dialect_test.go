@@ -42,7 +42,7 @@ func TestParsePicksDialectByHost(t *testing.T) {
 	}
 }
 
-// Of the domains that a host is below, the longest tells its dialect; a name of its
+// Of the domains that a host is below, the longest names its dialect; a name of its
 // own comes before. In whatever order they were registered.
 func TestLongestDomainTellsDialect(t *testing.T) {
 	hosts := []string{"*.order.example", "*.b.order.example", "*.a.b.order.example", "a.b.order.example"}
@@ -99,7 +99,7 @@ func TestRegister(t *testing.T) {
 	mine := &headers.Dialect{
 		Vendor: "Acme",
 		Hosts:  []string{"api.acme.example", "*.acme.example"},
-		Fields: []headers.Field{{Name: "x-acme-left", Tells: headers.FactRemaining, Quota: "acme", Unit: "coins"}},
+		Fields: []headers.Field{{Name: "x-acme-left", Fact: headers.FactRemaining, Quota: "acme", Unit: "coins"}},
 	}
 	if err := headers.Register(mine); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{Vendor: "Acme", Hosts: []string{"api.acme.example:443"}},
 		{Vendor: "Acme", Hosts: []string{"https://api.acme.example/"}},
 		field(headers.Field{}),
-		field(headers.Field{Name: "X", Tells: 99}),
+		field(headers.Field{Name: "X", Fact: 99}),
 		field(headers.Field{Name: "X", Syntax: 99}),
 		field(headers.Field{Name: "X", Member: -1}),
 		field(headers.Field{Name: "X", Per: -1}),
@@ -172,11 +172,11 @@ func TestDialectOfOnesOwn(t *testing.T) {
 	d := &headers.Dialect{
 		Refuses: []int{400}, NotProcessed: []int{400}, Scope: headers.ScopeLane, Reset: headers.ResetFull, Advisory: true,
 		Fields: []headers.Field{
-			{Name: "x-ratelimit-reset", Tells: headers.FactReset, Per: time.Minute},
+			{Name: "x-ratelimit-reset", Fact: headers.FactReset, Per: time.Minute},
 			{Name: "X-RateLimit-Limit"}, // not to be read
-			{Name: "x-why", Tells: headers.FactScope, Words: map[string]headers.Scope{"*user*": headers.ScopeCredential}},
-			{Name: "x-closed", Tells: headers.FactPermanent, Words: map[string]headers.Scope{"yes": 0}},
-			{Name: "x-wait", Tells: headers.FactRetryAfter, Per: time.Hour},
+			{Name: "x-why", Fact: headers.FactScope, Words: map[string]headers.Scope{"*user*": headers.ScopeCredential}},
+			{Name: "x-closed", Fact: headers.FactPermanent, Words: map[string]headers.Scope{"yes": 0}},
+			{Name: "x-wait", Fact: headers.FactRetryAfter, Per: time.Hour},
 		},
 	}
 	got := d.Parse(response(400, "X-RateLimit-Reset", "2", "X-RateLimit-Limit", "5", "X-RateLimit-Remaining", "0", "X-Why", "a user's"), received)
@@ -218,16 +218,16 @@ func TestSyntaxes(t *testing.T) {
 		value string
 		want  []headers.Quota
 	}{
-		{"the most that was used", headers.Field{Tells: headers.FactUsed, Window: time.Second}, "3, 5, junk, 4",
+		{"the most that was used", headers.Field{Fact: headers.FactUsed, Window: time.Second}, "3, 5, junk, 4",
 			[]headers.Quota{inWindow(headers.Quota{Name: one, Unit: "coins"}, time.Second)}},
 		{"of a limit", headers.Field{Syntax: headers.SyntaxUsedOfLimit}, "45/40", []headers.Quota{count(one, 40, 0)}},
 		{"of limits", headers.Field{Syntax: headers.SyntaxUsedOfLimit}, "a=1/4; b=2/5(name=b); c=/; d=1; e=-1/3; f=1/9e9",
 			[]headers.Quota{count("a", 4, 3), count("b", 5, 3)}},
-		{"named", headers.Field{Syntax: headers.SyntaxNamed, Tells: headers.FactRemaining}, "a;7, b;x, c, ;3, d;-2",
+		{"named", headers.Field{Syntax: headers.SyntaxNamed, Fact: headers.FactRemaining}, "a;7, b;x, c, ;3, d;-2",
 			[]headers.Quota{count("", 0, 3), count("a", 0, 7), count("d", 0, 0)}},
 		{"pairs", headers.Field{Syntax: headers.SyntaxPairs}, "total=9; remaining=-3; resets=41; other=7; total",
 			[]headers.Quota{until(count(one, 9, 0), 41*time.Second)}},
-		{"windows", headers.Field{Syntax: headers.SyntaxWindows, Tells: headers.FactLimit}, "20:1,100:120,7:0,:,8",
+		{"windows", headers.Field{Syntax: headers.SyntaxWindows, Fact: headers.FactLimit}, "20:1,100:120,7:0,:,8",
 			[]headers.Quota{
 				{Name: one, Unit: "coins", Limit: 20, HasLimit: true, Window: time.Second, HasWindow: true},
 				{Name: one, Unit: "coins", Limit: 100, HasLimit: true, Window: 2 * time.Minute, HasWindow: true},
@@ -251,8 +251,8 @@ func TestSyntaxes(t *testing.T) {
 // Of several counts of what was used the greatest is the cautious one.
 func TestMostUsedCounts(t *testing.T) {
 	d := &headers.Dialect{Fields: []headers.Field{
-		{Name: "X-Limit", Tells: headers.FactLimit},
-		{Name: "X-Used", Tells: headers.FactUsed},
+		{Name: "X-Limit", Fact: headers.FactLimit},
+		{Name: "X-Used", Fact: headers.FactUsed},
 	}}
 	got := d.Parse(response(200, "X-Limit", "10", "X-Used", "3, 7", "X-Used", "5"), received).Quotas
 	if want := (headers.Quota{Unit: "requests", Limit: 10, HasLimit: true, Remaining: 3, HasRemaining: true}); len(got) != 1 || got[0] != want {
@@ -263,8 +263,8 @@ func TestMostUsedCounts(t *testing.T) {
 // A limit comes with what was used of it, in whatever order.
 func TestUsedOfWindows(t *testing.T) {
 	d := &headers.Dialect{Fields: []headers.Field{
-		{Name: "X-Used", Syntax: headers.SyntaxWindows, Tells: headers.FactUsed},
-		{Name: "X-Limit", Syntax: headers.SyntaxWindows, Tells: headers.FactLimit},
+		{Name: "X-Used", Syntax: headers.SyntaxWindows, Fact: headers.FactUsed},
+		{Name: "X-Limit", Syntax: headers.SyntaxWindows, Fact: headers.FactLimit},
 	}}
 	got := d.Parse(response(200, "X-Limit", "20:1,100:120", "X-Used", "101:120,3:1,9:9"), received).Quotas
 	if len(got) != 2 || got[0].Remaining != 17 || got[1].Remaining != 0 || !got[1].HasRemaining {

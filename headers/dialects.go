@@ -42,7 +42,7 @@ type row struct {
 // A place is one [Field], or several that differ in nothing but their names.
 type place struct {
 	Name            oneOrMore
-	Tells           string
+	Fact            string
 	Syntax          string
 	After           string
 	Member          int
@@ -174,7 +174,7 @@ func fieldsOf(places []place) ([]Field, error) {
 		}
 		for _, name := range p.Name {
 			fields = append(fields, Field{
-				Name: name, Tells: Fact(indexOf(factNames, p.Tells)), Syntax: Syntax(indexOf(syntaxNames, p.Syntax)),
+				Name: name, Fact: Fact(indexOf(factNames, p.Fact)), Syntax: Syntax(indexOf(syntaxNames, p.Syntax)),
 				After: p.After, Member: p.Member, Quota: p.Quota, Unit: p.Unit, Window: window, Per: per,
 				NegativeUnknown: p.NegativeUnknown, Words: p.Words, NotProcessed: p.NotProcessed, Statuses: p.Statuses, If: p.If,
 			})

@@ -52,7 +52,7 @@ func TestDialectsRows(t *testing.T) {
 			}
 		}
 		for _, f := range slices.Concat(d.Fields, d.Body) {
-			if hasWords := FactRefusal <= f.Tells && f.Tells <= FactScope; hasWords != (len(f.Words) > 0) {
+			if hasWords := FactRefusal <= f.Fact && f.Fact <= FactScope; hasWords != (len(f.Words) > 0) {
 				t.Errorf("%s: %s has %d words", r.Vendor, f.Name, len(f.Words))
 			}
 			for word, scope := range f.Words {
@@ -108,7 +108,7 @@ func TestDialectsMistakes(t *testing.T) {
 	for _, text := range []string{
 		`{"vendor": "V", "scope": "all"}`,
 		`{"vendor": "V", "reset": "never"}`,
-		`{"vendor": "V", "fields": [{"name": "X", "tells": "lies"}]}`,
+		`{"vendor": "V", "fields": [{"name": "X", "fact": "lies"}]}`,
 		`{"vendor": "V", "fields": [{"name": "X", "syntax": "prose"}]}`,
 		`{"vendor": "V", "fields": [{"name": "X", "window": "soon"}]}`,
 		`{"vendor": "V", "body": [{"name": "x", "per": "1"}]}`,

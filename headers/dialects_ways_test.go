@@ -72,12 +72,12 @@ func TestDialectsHaveAVectorForEachWayToRefuse(t *testing.T) {
 			}
 		}
 		for _, f := range d.Fields {
-			if f.Tells == headers.FactRefusal && !slices.ContainsFunc(vectors[d], func(v vector) bool { return v.found(f, nil) }) {
+			if f.Fact == headers.FactRefusal && !slices.ContainsFunc(vectors[d], func(v vector) bool { return v.found(f, nil) }) {
 				t.Errorf("%s has no vector of a refusal in the field %s", vendor, f.Name)
 			}
 		}
 		for _, f := range d.Body {
-			if f.Tells == headers.FactRefusal && !slices.ContainsFunc(vectors[d], func(v vector) bool { return v.found(headers.Field{}, &f) }) {
+			if f.Fact == headers.FactRefusal && !slices.ContainsFunc(vectors[d], func(v vector) bool { return v.found(headers.Field{}, &f) }) {
 				t.Errorf("%s has no vector of a refusal in the body at %q", vendor, f.Name)
 			}
 		}
@@ -91,10 +91,10 @@ func (v *vector) found(field headers.Field, body *headers.Field) bool {
 	d := &headers.Dialect{Refuses: []int{v.Status}, BodyOfSuccess: true}
 	if body != nil {
 		hint := *body
-		hint.Tells = headers.FactNoRefusal
+		hint.Fact = headers.FactNoRefusal
 		d.Body = []headers.Field{hint}
 	} else {
-		field.Tells = headers.FactNoRefusal
+		field.Fact = headers.FactNoRefusal
 		d.Fields = []headers.Field{field}
 	}
 	return !d.Parse(v.response(), v.ObservedAt).Throttled

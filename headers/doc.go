@@ -3,7 +3,7 @@
 // is left.
 //
 //	signal := headers.Parse(resp, time.Now())
-//	if wait, told := signal.Wait(); signal.Throttled && told {
+//	if wait, ok := signal.Wait(); signal.Throttled && ok {
 //		// send nothing before time.Now().Add(wait)
 //	}
 //
@@ -16,7 +16,7 @@
 // generations of their draft (draft-polli-ratelimit-headers-00 to
 // draft-ietf-httpapi-ratelimit-headers-10), from 07 on as structured fields
 // (RFC 9651). So is every other field with the word "ratelimit" or "rate-limit"
-// in its name; the other words of the name tell the quota. A last word such as
+// in its name; the other words of the name are the quota. A last word such as
 // "ms" is the unit of a reset.
 //
 // A 429 (RFC 6585 section 4) always refuses. A 503 refuses if it has a
@@ -25,7 +25,7 @@
 //
 // The body of a 400, 403 or 503 refuses if its error has the name of a rate
 // limit, such as rate_limit_exceeded, TooManyRequests, ThrottlingException or
-// RESOURCE_EXHAUSTED. The body of a refusal may tell the wait, as in
+// RESOURCE_EXHAUSTED. The body of a refusal may state the wait, as in
 // "retry_after", "retryDelay" or "retry_in_ms".
 //
 // # Dialects
@@ -44,7 +44,7 @@
 // contradict each other, the most cautious one counts. Of a body 64 KiB are read,
 // 4 KiB of a text in it, and 32 levels of its nesting. An instant is taken
 // against the vendor's own clock if its Date header can be trusted. A response
-// from a cache tells of no quotas. Of the vendor's own text a signal holds only
+// from a cache reports no quotas. Of the vendor's own text a signal holds only
 // the names and units of quotas, cut to 64 printable ASCII characters.
 //
 // # When not to use it

@@ -28,7 +28,7 @@ func ExampleParse() {
 }
 
 func ExampleSignal_Wait() {
-	// No Retry-After: the reset of the quota that is used up tells the time.
+	// No Retry-After: the reset of the quota that is used up states the time.
 	resp := &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{
 		"Date":                  {"Fri, 20 Nov 2026 12:00:00 GMT"},
 		"X-Ratelimit-Limit":     {"60"},
@@ -60,11 +60,11 @@ func ExampleDialect() {
 		Vendor:  "Acme",
 		Refuses: []int{http.StatusBadRequest},
 		Fields: []headers.Field{
-			{Name: "X-Acme-Calls-Left", Tells: headers.FactRemaining, Quota: "calls"},
-			{Name: "X-Acme-Calls-Reset", Tells: headers.FactReset, Quota: "calls", Per: time.Millisecond},
+			{Name: "X-Acme-Calls-Left", Fact: headers.FactRemaining, Quota: "calls"},
+			{Name: "X-Acme-Calls-Reset", Fact: headers.FactReset, Quota: "calls", Per: time.Millisecond},
 		},
 		Body: []headers.Field{
-			{Name: "error.retry_after", Tells: headers.FactRetryAfter},
+			{Name: "error.retry_after", Fact: headers.FactRetryAfter},
 		},
 	}
 	resp := &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{

@@ -8,7 +8,7 @@ import (
 )
 
 // A Field is one header field, or one place in a body, and the fact that it
-// tells.
+// states.
 type Field struct {
 	// Name is the name of the header field. With "*" at its end it stands for all
 	// fields whose names begin so, each of them of the quota that the rest of the
@@ -20,9 +20,8 @@ type Field struct {
 	// the text of the body itself.
 	Name string
 
-	// Tells is the fact that the value tells. A field with the zero value is not
-	// read.
-	Tells Fact
+	// Fact is what the value states. A field with the zero value is not read.
+	Fact Fact
 
 	// Syntax is how the value is written. Zero is one value, or several of which
 	// the most cautious counts.
@@ -47,7 +46,7 @@ type Field struct {
 	// if the number is too large to be a wait.
 	Per time.Duration
 
-	// NegativeUnknown says that a number below zero does not tell what remains. If
+	// NegativeUnknown says that a number below zero does not state what remains. If
 	// false, such a number means that none remains, because the quota was
 	// overdrawn.
 	NegativeUnknown bool
@@ -73,7 +72,7 @@ type Field struct {
 	If map[string]string
 }
 
-// A Fact says what a field tells.
+// A Fact is what a field states.
 type Fact uint8
 
 // The facts.
@@ -99,17 +98,17 @@ const (
 // A Syntax says how a value is written.
 type Syntax uint8
 
-// The syntaxes. All but the first may tell of several quotas. They imply what
-// is told, except for those whose comment names Tells.
+// The syntaxes. All but the first may report several quotas. They imply the
+// fact, except for those whose comment names Fact.
 const (
 	SyntaxValue       Syntax = iota
 	SyntaxUsedOfLimit        // "32/40", "api-usage=18/5000; other=17/250"
-	SyntaxNamed              // "name;107" on each line; Tells says which fact
+	SyntaxNamed              // "name;107" on each line; Fact says which
 	SyntaxPairs              // "total=100; remaining=99; resets=41"
-	SyntaxWindows            // "20:1,100:120", number:seconds; Tells says which fact
+	SyntaxWindows            // "20:1,100:120", number:seconds; Fact says which
 	SyntaxExhausted          // "60:name;name:scope, 2700::scope", seconds:quotas
 	SyntaxPercent            // JSON of the percentages used, as Meta writes it
-	SyntaxStructured         // RateLimit by another name; its policy, if Tells is FactLimit
+	SyntaxStructured         // RateLimit by another name; its policy, if Fact is FactLimit
 
 	lastSyntax = SyntaxStructured
 )

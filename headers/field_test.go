@@ -11,7 +11,7 @@ import (
 
 // refusesBy returns a dialect whose bodies refuse by a word at a path.
 func refusesBy(f headers.Field) *headers.Dialect {
-	f.Tells = headers.FactRefusal
+	f.Fact = headers.FactRefusal
 	return &headers.Dialect{Body: []headers.Field{f}}
 }
 
@@ -77,7 +77,7 @@ func TestValueInSentence(t *testing.T) {
 		{"wait -3 seconds", "wait ", -1},
 		{"go", "wait ", -1},
 	} {
-		d := &headers.Dialect{Body: []headers.Field{{Name: "message", After: c.after, Tells: headers.FactRetryAfter}}}
+		d := &headers.Dialect{Body: []headers.Field{{Name: "message", After: c.after, Fact: headers.FactRetryAfter}}}
 		resp, _ := bodied(429, `{"message":"`+c.text+`"}`)
 		got := d.Parse(resp, received)
 		if got.HasRetryAfter != (c.want >= 0) || got.RetryAfter != max(c.want, 0) {
@@ -90,9 +90,9 @@ func TestValueInSentence(t *testing.T) {
 // then the general rules.
 func TestFieldConditions(t *testing.T) {
 	d := &headers.Dialect{Fields: []headers.Field{
-		{Name: "Retry-After", Tells: headers.FactRetryAfter, Per: time.Millisecond, If: map[string]string{":path": "/v1/*"}},
-		{Name: "Retry-After", Tells: headers.FactRetryAfter, Per: time.Minute, If: map[string]string{"X-Version": "2"}},
-		{Name: "Retry-After", Tells: headers.FactRetryAfter, Per: time.Hour, Statuses: []int{503}, If: map[string]string{"X-Version": ""}},
+		{Name: "Retry-After", Fact: headers.FactRetryAfter, Per: time.Millisecond, If: map[string]string{":path": "/v1/*"}},
+		{Name: "Retry-After", Fact: headers.FactRetryAfter, Per: time.Minute, If: map[string]string{"X-Version": "2"}},
+		{Name: "Retry-After", Fact: headers.FactRetryAfter, Per: time.Hour, Statuses: []int{503}, If: map[string]string{"X-Version": ""}},
 	}}
 	for _, c := range []struct {
 		path, version string
@@ -134,9 +134,9 @@ func TestBodyFieldConditions(t *testing.T) {
 // How a row says that nothing was done, or that it was no refusal at all.
 func TestWhatWordsPromise(t *testing.T) {
 	d := &headers.Dialect{Scope: headers.ScopeLane, Body: []headers.Field{
-		{Name: "code", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"early": 0}, NotProcessed: true},
-		{Name: "code", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"late": 0}},
-		{Name: "code", Tells: headers.FactNoRefusal, Words: map[string]headers.Scope{"busy": headers.ScopeRoute}},
+		{Name: "code", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"early": 0}, NotProcessed: true},
+		{Name: "code", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"late": 0}},
+		{Name: "code", Fact: headers.FactNoRefusal, Words: map[string]headers.Scope{"busy": headers.ScopeRoute}},
 	}}
 	for _, c := range []struct {
 		status int
@@ -184,10 +184,10 @@ func TestStatusesThatRefuse(t *testing.T) {
 // What a request lacks, at the rate at which it comes back, is the wait.
 func TestWaitForWhatComesBack(t *testing.T) {
 	d := &headers.Dialect{BodyOfSuccess: true, Body: []headers.Field{
-		{Name: "error", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"slow": 0}},
-		{Name: "left", Tells: headers.FactRemaining, Quota: "q"},
-		{Name: "cost", Tells: headers.FactCost, Quota: "q"},
-		{Name: "rate", Tells: headers.FactRate, Quota: "q"},
+		{Name: "error", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"slow": 0}},
+		{Name: "left", Fact: headers.FactRemaining, Quota: "q"},
+		{Name: "cost", Fact: headers.FactCost, Quota: "q"},
+		{Name: "rate", Fact: headers.FactRate, Quota: "q"},
 	}}
 	for _, c := range []struct {
 		text string

@@ -17,7 +17,7 @@ const (
 	kindRateLimit   // the words "rate limit" stand in the name
 )
 
-// kindOf tells the kind of a field by its name. It runs for every field of
+// kindOf returns the kind of a field by its name. It runs for every field of
 // every response, so it must dismiss most names after a look at a few bytes.
 func kindOf(name string) kind {
 	switch {
@@ -146,7 +146,7 @@ func cutRateLimit(name string) (rest string, ok bool) {
 }
 
 // A quotaName is what a field's name says after "ratelimit": the fact that the
-// field tells, and the quota that the fact belongs to.
+// field states, and the quota that the fact belongs to.
 type quotaName struct {
 	fact   Fact
 	window time.Duration // if a word names it; else zero

@@ -48,7 +48,7 @@ func TestRetryAfterInMilliseconds(t *testing.T) {
 			}
 		}
 	}
-	per := &headers.Dialect{Fields: []headers.Field{{Name: "X-Wait", Tells: headers.FactRetryAfter, Per: time.Minute}}}
+	per := &headers.Dialect{Fields: []headers.Field{{Name: "X-Wait", Fact: headers.FactRetryAfter, Per: time.Minute}}}
 	if got := per.Parse(response(429, "X-Wait", "3"), received); got.RetryAfter != 3*time.Minute {
 		t.Errorf("RetryAfter = %v, want 3m", got.RetryAfter)
 	}

@@ -22,7 +22,7 @@ const (
 // draft-ietf-httpapi-ratelimit-headers-10. That draft shows a capacity that is
 // reduced for a while with a 503 and no wait.
 var problems = []Field{
-	{Name: "type", Tells: FactRefusal, Words: map[string]Scope{
+	{Name: "type", Fact: FactRefusal, Words: map[string]Scope{
 		"*/http-problem-types#quota-exceeded":             ScopeUnknown,
 		"*/http-problem-types#temporary-reduced-capacity": ScopeUnknown,
 		"*/http-problem-types#abnormal-usage-detected":    ScopeUnknown,

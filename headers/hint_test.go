@@ -123,7 +123,7 @@ func TestLongValuesOfBodiesCostNothing(t *testing.T) {
 
 // A key may hold the dot that stands between keys.
 func TestHintsOfKeysWithDots(t *testing.T) {
-	d := &headers.Dialect{Body: []headers.Field{{Name: "odata.error.code", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"x": 0}}}}
+	d := &headers.Dialect{Body: []headers.Field{{Name: "odata.error.code", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"x": 0}}}}
 	for text, want := range map[string]bool{
 		`{"odata.error":{"code":"x"}}`: true, `{"odata":{"error":{"code":"x"}}}`: true, `{"odata":{"error.code":"x"}}`: true,
 		`{"odata.error.code":"x"}`: true, `{"odata.err":{"or.code":"x"}}`: false, `{"odata.error":{"codes":"x"}}`: false, `{"odata.error":"x"}`: false,
@@ -140,7 +140,7 @@ func TestHintsOfEscapedKeys(t *testing.T) {
 	if got := speaker.Parse(resp, received); got.RetryAfter != 3*time.Second {
 		t.Errorf("RetryAfter = %v, want 3s", got.RetryAfter)
 	}
-	d := &headers.Dialect{Body: []headers.Field{{Name: "a.*.b", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"x": 0}}}}
+	d := &headers.Dialect{Body: []headers.Field{{Name: "a.*.b", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"x": 0}}}}
 	for text, want := range map[string]bool{
 		`{"a":[{"b":"x"}]}`: true, `{"a":{"c":{"b":"x"}}}`: true, `{"a":[{"b":["x"]}]}`: false, `{"a":[{"b":1},{"b":"x"}]}`: true,
 		`{"a":[[],{},{"b":"x"}]}`: true, `{"a.c.b":"x"}`: false, `{"a":{"c.b":"x"}}`: false, `{"a":{"c.d":{"b":"x"}}}`: true, `[{"a":{"b":"x"}}]`: false, `{"a":{"b":"x"}}`: false, `{"b":0,"a":{"":{"b":"x"}}}`: true,

@@ -18,7 +18,7 @@ var generic = new(Dialect)
 //
 // Waits lie between zero and 31 days. Counts are finite and not below zero.
 //
-// Parse reads the body only if it may tell more than the header. That is so if
+// Parse reads the body only if it may say more than the header. That is so if
 // the dialect has hints there, and for an error in JSON, XML or plain text that
 // either may be a refusal (400, 403, 503) or is a refusal without a wait. Parse
 // then waits for the first 64 KiB of the body. The wait ends after five seconds
@@ -39,8 +39,8 @@ func Parse(resp *http.Response, now time.Time) Signal {
 // generic dialect is used.
 func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 	d = cmp.Or(d, generic)
-	tells, aged := d.tells(resp)
-	if !tells {
+	reports, aged := d.reports(resp)
+	if !reports {
 		return Signal{}
 	}
 	r := d.reader(resp, now, aged)
@@ -52,13 +52,13 @@ func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 }
 
 // ParseHeader is [Dialect.Parse] without a wait: it reads the status and the
-// header, and leaves the body alone. If more is true, the body may tell more,
+// header, and leaves the body alone. If more is true, the body may say more,
 // and Parse would wait for it. If now is zero, it is the present, which is read
 // only if the response says something.
 func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
 	d = cmp.Or(d, generic)
-	tells, aged := d.tells(resp)
-	if !tells {
+	reports, aged := d.reports(resp)
+	if !reports {
 		return Signal{}, false
 	}
 	if now.IsZero() {
@@ -69,14 +69,14 @@ func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal
 	return r.sig, r.awaitsBody()
 }
 
-// tells reports whether the response may say something, and whether a cache
+// reports says whether the response may say something, and whether a cache
 // answered.
-func (d *Dialect) tells(resp *http.Response) (tells, aged bool) {
+func (d *Dialect) reports(resp *http.Response) (reports, aged bool) {
 	if resp == nil {
 		return false, false
 	}
-	tells, aged = scan(resp.Header)
-	return tells || len(d.Fields) > 0 || d.CanRefuse(resp.StatusCode), aged
+	reports, aged = scan(resp.Header)
+	return reports || len(d.Fields) > 0 || d.CanRefuse(resp.StatusCode), aged
 }
 
 // reader returns a reader of the response.
@@ -85,7 +85,7 @@ func (d *Dialect) reader(resp *http.Response, now time.Time, aged bool) reader {
 }
 
 // judge decides what the response means. It is called again when the body has
-// told more.
+// said more.
 func (r *reader) judge() {
 	s := &r.sig
 	for i := range r.quotas {
@@ -155,10 +155,10 @@ func (r *reader) exhausted(least time.Duration) bool {
 
 // zeroQuota reports whether a quota grants nothing at all. A quota of which
 // something remains does not mean its limit of zero. Nor does a response that
-// tells a time: with a limit of zero and a reset,
+// states a time: with a limit of zero and a reset,
 // draft-ietf-httpapi-ratelimit-headers pushes clients back until the reset.
 func (r *reader) zeroQuota() bool {
-	if _, told := r.sig.Wait(); told {
+	if _, ok := r.sig.Wait(); ok {
 		return false
 	}
 	return slices.ContainsFunc(r.quotas, func(q Quota) bool {
@@ -175,7 +175,7 @@ func (d *Dialect) CanRefuse(status int) bool {
 	}
 	return d != nil && (d.BodyOfSuccess || slices.Contains(d.Refuses, status) ||
 		slices.Contains(d.RefusesWithWait, status) || slices.Contains(d.RefusesByQuota, status) ||
-		slices.ContainsFunc(d.Fields, func(f Field) bool { return f.Tells == FactRefusal }))
+		slices.ContainsFunc(d.Fields, func(f Field) bool { return f.Fact == FactRefusal }))
 }
 
 // DialectOf returns the dialect in which [Parse] reads the response to a

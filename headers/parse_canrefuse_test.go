@@ -23,7 +23,7 @@ func TestCanRefuseLeavesOutOnlyWhatNeverRefuses(t *testing.T) {
 		{"generic refusal", nil, 429, true},
 		{"status of a dialect", &headers.Dialect{Refuses: []int{202}}, 202, true},
 		{"another status of it", &headers.Dialect{Refuses: []int{202}}, 200, false},
-		{"field of a dialect", &headers.Dialect{Fields: []headers.Field{{Name: "X-Throttled", Tells: headers.FactRefusal}}}, 200, true},
+		{"field of a dialect", &headers.Dialect{Fields: []headers.Field{{Name: "X-Throttled", Fact: headers.FactRefusal}}}, 200, true},
 		{"body of a dialect", kraken, 200, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -292,9 +292,9 @@ func TestResetKind(t *testing.T) {
 func TestWindowBeyondTenYearsIsLeftOut(t *testing.T) {
 	const longest = 10 * 366 * 24 * time.Hour // 316,224,000 s
 	mine := &headers.Dialect{Fields: []headers.Field{
-		{Name: "X-Seconds", Tells: headers.FactWindow},
-		{Name: "X-Milliseconds", Tells: headers.FactWindow, Per: time.Millisecond},
-		{Name: "X-Windows", Syntax: headers.SyntaxWindows, Tells: headers.FactLimit},
+		{Name: "X-Seconds", Fact: headers.FactWindow},
+		{Name: "X-Milliseconds", Fact: headers.FactWindow, Per: time.Millisecond},
+		{Name: "X-Windows", Syntax: headers.SyntaxWindows, Fact: headers.FactLimit},
 	}}
 	for _, c := range []struct {
 		field, value string

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A usage is what Meta tells of one kind of use: percentages, and minutes to
-// wait. For an account of advertisements it tells seconds until the reset
+// A usage is what Meta reports of one kind of use: percentages, and minutes to
+// wait. For an account of advertisements it reports seconds until the reset
 // instead.
 type usage struct {
 	Type    string

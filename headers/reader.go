@@ -25,9 +25,9 @@ type reader struct {
 	served       bool          // the vendor says that it has not refused
 	forbidden    bool          // the vendor says not to try again
 	asks         bool          // the rules for all vendors are applied to the body
-	healing      time.Duration // the wait that the body tells by those rules
+	healing      time.Duration // the wait that the body states by those rules
 	bare         bool          // RetryAfter was a number without a unit
-	waitOf       *Field        // the field of the dialect that told RetryAfter
+	waitOf       *Field        // the field of the dialect that set RetryAfter
 	cost         float64       // how much of the quota earned the request needs
 	rate         float64       // how much of it comes back in a second
 	earned       string        // the name of that quota
@@ -46,7 +46,7 @@ func (r *reader) header() {
 		}
 	}
 	if r.aged {
-		r.tally = tally{} // a cache's answer tells of quotas as they once were
+		r.tally = tally{} // a cache's answer reports quotas as they once were
 	}
 	r.settle()
 	r.checkUnit()
@@ -176,7 +176,7 @@ func (r *reader) retryAfter(lines []string, unit time.Duration) {
 }
 
 // named reads a field whose name says, after "ratelimit", which fact of which
-// quota it tells. The most cautious of several values counts, and of several
+// quota it belongs to. The most cautious of several values counts, and of several
 // fields too: the least limit, the least that remains, the latest reset.
 func (r *reader) named(rest string, lines []string) {
 	var name quotaName

@@ -148,7 +148,7 @@ func (d *Dialect) validate() error {
 		return fmt.Errorf("headers: dialect %s: unknown scope or kind of reset", d.Vendor)
 	}
 	for _, f := range slices.Concat(d.Fields, d.Body) {
-		if f.Tells > lastFact || f.Syntax > lastSyntax || f.Member < 0 || f.Per < 0 || f.Window < 0 {
+		if f.Fact > lastFact || f.Syntax > lastSyntax || f.Member < 0 || f.Per < 0 || f.Window < 0 {
 			return fmt.Errorf("headers: dialect %s: field %q: unknown fact or syntax, or number below zero", d.Vendor, f.Name)
 		}
 	}

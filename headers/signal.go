@@ -31,7 +31,7 @@ const (
 	ReasonNoRetry   Reason = "no_retry"   // the vendor says do not retry
 )
 
-// A Quota is one quota as a response tells it. The zero value says nothing.
+// A Quota is one quota as a response reports it. The zero value says nothing.
 type Quota struct {
 	Name      string        // of the policy, resource or window; "" if the vendor names none
 	Unit      string        // "requests", unless the vendor counts something else ("tokens", "complexity", ...)
@@ -70,8 +70,8 @@ const (
 	ResetWindow                   // the window ends
 )
 
-// Wait returns how long the signal tells a refused caller to wait from its
-// receipt, and whether it tells that at all. The wait is the first of these
+// Wait returns how long the signal asks a refused caller to wait from its
+// receipt, and whether it asks for that at all. The wait is the first of these
 // that is there:
 //
 //   - RetryAfter, if it is above zero;

@@ -7,7 +7,7 @@ import (
 )
 
 // field reads a field of the dialect. It leaves alone what an earlier field has
-// told.
+// stated.
 func (r *reader) field(f *Field, lines []string) {
 	switch f.Syntax {
 	case SyntaxValue:
@@ -25,7 +25,7 @@ func (r *reader) field(f *Field, lines []string) {
 	case SyntaxPercent:
 		r.percent(f, lines)
 	case SyntaxStructured:
-		if f.Tells == FactLimit {
+		if f.Fact == FactLimit {
 			r.draftPolicy(lines)
 		} else {
 			r.draft(lines)
@@ -33,7 +33,7 @@ func (r *reader) field(f *Field, lines []string) {
 	}
 }
 
-// value reads a field of one value. If it tells a refusal, that has the reason
+// value reads a field of one value. If it states a refusal, that has the reason
 // given.
 func (r *reader) value(f *Field, lines []string, reason Reason) {
 	if f.After != "" {
@@ -41,18 +41,18 @@ func (r *reader) value(f *Field, lines []string, reason Reason) {
 			return
 		}
 	}
-	switch f.Tells {
+	switch f.Fact {
 	case FactLimit:
 		if n, ok := least(lines, f.Member, parseCount); ok {
-			r.tell(f, f.Quota, n)
+			r.note(f, f.Quota, n)
 		}
 	case FactRemaining:
 		if n, ok := least(lines, f.Member, f.parseRemaining); ok {
-			r.tell(f, f.Quota, n)
+			r.note(f, f.Quota, n)
 		}
 	case FactUsed:
 		if n, ok := most(lines, f.Member); ok {
-			r.tell(f, f.Quota, n)
+			r.note(f, f.Quota, n)
 		}
 	case FactReset:
 		if wait, ok := r.latest(lines, f.Member, f.Per); ok {
@@ -101,7 +101,7 @@ func (r *reader) words(f *Field, lines []string, reason Reason) {
 		}
 		r.scope = max(r.scope, scope)
 		r.notProcessed = r.notProcessed || f.NotProcessed
-		switch f.Tells {
+		switch f.Fact {
 		case FactRefusal:
 			r.refusal = reason
 		case FactNoRefusal:
@@ -152,7 +152,7 @@ func matches(pattern, text string) bool {
 
 // earn notes how fast a quota fills, or how much of it the request needs.
 func (r *reader) earn(f *Field, n float64) {
-	if r.earned = f.Quota; f.Tells == FactRate {
+	if r.earned = f.Quota; f.Fact == FactRate {
 		r.rate = n
 	} else {
 		r.cost = n
@@ -189,9 +189,9 @@ func (r *reader) quotaIn(f *Field, name string) *Quota {
 	return q
 }
 
-// tell notes one of the three counts of a quota.
-func (r *reader) tell(f *Field, name string, n float64) {
-	switch q := r.quotaIn(f, name); f.Tells {
+// note notes one of the three counts of a quota.
+func (r *reader) note(f *Field, name string, n float64) {
+	switch q := r.quotaIn(f, name); f.Fact {
 	case FactLimit:
 		if !q.HasLimit {
 			q.lowerLimit(n)
@@ -229,11 +229,11 @@ func (r *reader) namedValues(f *Field, lines []string) {
 	for part := range parts(lines, ",") {
 		name, number, _ := strings.Cut(part, ";")
 		parse := parseCount
-		if f.Tells == FactRemaining {
+		if f.Fact == FactRemaining {
 			parse = f.parseRemaining
 		}
 		if n, ok := parse(trim(number)); ok {
-			r.tell(f, clean(name), n)
+			r.note(f, clean(name), n)
 		}
 	}
 }
@@ -268,7 +268,7 @@ func (r *reader) windows(f *Field, lines []string) {
 		if !ok || !isWindow {
 			continue
 		}
-		if f.Tells == FactUsed {
+		if f.Fact == FactUsed {
 			r.addUsed(used{name: f.Quota, window: window, count: n})
 			continue
 		}

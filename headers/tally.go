@@ -10,7 +10,7 @@ import (
 // sort first, in whatever order they came.
 const maxQuotas = 64
 
-// A tally gathers the quotas of one response. Each field tells a part of one.
+// A tally gathers the quotas of one response. Each field states a part of one.
 type tally struct {
 	quotas   []Quota
 	policies []policy
@@ -61,7 +61,7 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 		return &t.surplus
 	}
 	q := t.quota(t.nameOf(name))
-	if q.Unit == unitRequests { // else the quota's policy has told it
+	if q.Unit == unitRequests { // else the quota's policy has stated it
 		q.Unit = name.unit
 	}
 	if name.window > 0 {

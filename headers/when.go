@@ -62,7 +62,7 @@ func (c *clock) delay(s string, per time.Duration) (time.Duration, bool) {
 
 // reset reads one value of a reset field: what delay reads, and durations with
 // units. Per is the unit of a bare number; if it is zero, the number's size
-// tells the unit.
+// states the unit.
 func (c *clock) reset(s string, per time.Duration) (time.Duration, bool) {
 	if d, ok := parseDecimal(s); ok {
 		return c.number(d, per), true

@@ -63,7 +63,7 @@ func (q *Queue) advance(now throttle.Instant) {
 // grant lets callers at the head of the line go, until one cannot go now. It
 // reports whether there is such a head; it asks again at q.due.
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
-	due := min(q.due, now) // of the head; those behind it were never told an instant
+	due := min(q.due, now) // of the head; those behind it never had an instant
 	q.due = throttle.Never
 	for gone := 0; q.line.count > 0; due = now {
 		w := q.line.first()
@@ -138,7 +138,7 @@ func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
 }
 
 // settle sets the alarm for the head's next question or for the next deadline,
-// and tells a remote limiter who is in line.
+// and shows a remote limiter who is in line.
 func (q *Queue) settle(now throttle.Instant) {
 	q.retime(now)
 	q.fetch(now)
@@ -157,7 +157,7 @@ func (q *Queue) retime(now throttle.Instant) {
 	}
 }
 
-// fetch tells a remote limiter who is in line.
+// fetch shows a remote limiter who is in line.
 func (q *Queue) fetch(now throttle.Instant) {
 	r, waits := q.remote.Load(), q.line.count > 0
 	if r != nil && (waits || q.fetching) {

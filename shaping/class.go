@@ -122,12 +122,12 @@ func (c *class) leave(w *waiter) {
 	c.left(t, first)
 }
 
-// removeLeavers takes out of a tenant's line who leaves, and tells each.
-func (c *class) removeLeavers(t *tenant, tell func(*waiter)) {
+// removeLeavers takes out of a tenant's line who leaves, and notifies each.
+func (c *class) removeLeavers(t *tenant, notify func(*waiter)) {
 	first := t.waiting.first()
 	t.waiting.removeLeavers(func(w *waiter) {
 		t.cost -= w.cost
-		tell(w)
+		notify(w)
 	})
 	c.left(t, first)
 }

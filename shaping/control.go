@@ -14,7 +14,7 @@ func (q *Queue) Pause(d time.Duration) {
 	q.Reconcile(throttle.Fact{Until: now.Add(max(d, 1))})
 }
 
-// Reconcile tells the limiter what the vendor answered, and re-times everybody
+// Reconcile passes to the limiter what the vendor answered, and re-times everybody
 // in line. If permits were granted before a pause, and their caller has not
 // woken up yet, they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {

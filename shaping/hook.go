@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Hook is told what happens in a queue. Its functions may be nil. They are
+// A Hook observes what happens in a queue. Its functions may be nil. They are
 // called on the caller's goroutine, without a lock, and must be safe for
 // concurrent use.
 type Hook struct {

@@ -57,7 +57,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		return nil, nil, err
 	}
 	if q.Hook != nil {
-		begun = q.foretell(w, t, now)
+		begun = q.beginWait(w, t, now)
 	}
 	call = q.await(w, g.At, now)
 	if shed || q.othersMayGo(w, head) {
@@ -123,11 +123,11 @@ func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Grant, err
 	return g, err
 }
 
-// foretell returns what the hook is told of a wait that begins. It is not
+// beginWait returns what the hook receives of a wait that begins. It is not
 // inlined, as earliest.
 //
 //go:noinline
-func (q *Queue) foretell(w *waiter, t *Turn, now throttle.Instant) *Wait {
+func (q *Queue) beginWait(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	f := q.forecast(w, now)
 	begun := &Wait{
 		Queue:   q,

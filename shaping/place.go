@@ -78,12 +78,12 @@ func (l *byPlace) remove(w *waiter) {
 	}
 }
 
-// removeLeavers takes out who leaves, and tells each.
-func (l *byPlace) removeLeavers(tell func(*waiter)) {
+// removeLeavers takes out who leaves, and notifies each.
+func (l *byPlace) removeLeavers(notify func(*waiter)) {
 	l.hold(slices.DeleteFunc(l.list(), func(w *waiter) bool {
 		if w.leaves.Load() {
 			w.index = 0
-			tell(w)
+			notify(w)
 		}
 		return w.leaves.Load()
 	}))

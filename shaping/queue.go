@@ -71,7 +71,7 @@ type Line struct {
 // the queue's one timer.
 type Queue struct {
 	Line
-	Hook *Hook // is told of waits; nil: nobody is
+	Hook *Hook // observes waits; nil: nothing does
 
 	limiter throttle.Limiter
 	remote  atomic.Pointer[remote] // the limiter, if it is one; nil: it is not, or nobody has waited yet
@@ -85,12 +85,12 @@ type Queue struct {
 	late      atomic.Int64 // by how many nanoseconds the last late caller left the line after it was due
 	lateTo    atomic.Int64 // the instant until which late counts
 	tolerance atomic.Int64 // how late a permit may be spent, in nanoseconds
-	pausedAt  atomic.Int64 // the instant at which a pause was told last
+	pausedAt  atomic.Int64 // the instant at which a pause was set last
 	busy      atomic.Bool  // somebody waits, or the queue is closed
 
 	mu       sync.Mutex // taken with lock and unlock
 	closed   bool
-	fetching bool  // the remote was told of somebody in line
+	fetching bool  // the remote has seen somebody in line
 	numbered int64 // numbers given to places
 	line     line
 	out      outgoing  // those who came out of it, to be woken once the lock is free
@@ -240,7 +240,7 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 			q.borrow(w, call)
 		}
 		if begun != nil && ended == nil {
-			ended = q.tell(w, begun)
+			ended = q.announce(w, begun)
 		}
 		select {
 		case <-w.ready:
@@ -255,7 +255,7 @@ func (q *Queue) wait(w *waiter, t *Turn) error {
 	}
 }
 
-// conclude tells the hook how the wait ended, and returns that.
+// conclude calls the hook for the end of the wait, and returns that.
 func conclude(ended func(error), err error) error {
 	if ended != nil {
 		ended(err)
@@ -284,9 +284,9 @@ func (q *Queue) borrow(w *waiter, call func()) {
 	ended = true
 }
 
-// tell tells the hook that w waits. If the hook panics, w leaves the line,
+// announce calls the hook for w, which waits. If the hook panics, w leaves the line,
 // because nobody will wait for it.
-func (q *Queue) tell(w *waiter, begun *Wait) (ended func(error)) {
+func (q *Queue) announce(w *waiter, begun *Wait) (ended func(error)) {
 	defer func() {
 		if ended == nil {
 			_ = q.leave(w)
@@ -341,7 +341,7 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 
 // missed reports whether the permits of w are void. They are if w woke up so
 // long after their instant, because the process stood still, that others may
-// hold the next permits by now. They are, too, if a pause was told between the
+// hold the next permits by now. They are, too, if a pause was set between the
 // grant and now. It takes the lock only then: those who were woken together
 // would stand in line once more, for the lock.
 func (q *Queue) missed(w *waiter) bool {

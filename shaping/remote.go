@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A remote is a limiter that must be told of the line. Most lanes are idle: so it is made
+// A remote is a limiter that must see the line. Most lanes are idle: so it is made
 // when somebody waits.
 type remote struct {
 	throttle.Remote

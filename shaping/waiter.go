@@ -11,7 +11,7 @@ import (
 // allocator: with its goroutine, a caller takes about 3 KB.
 type waiter struct {
 	place
-	ctx      context.Context  // tells callers who have gone
+	ctx      context.Context  // ends when the caller has gone
 	deadline throttle.Instant // Never: none
 
 	n     int              // permits of every limit beyond each

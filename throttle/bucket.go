@@ -43,7 +43,7 @@ func (b *bucket) leaky() bool { return b.limit.Algorithm == AlgorithmLeakyBucket
 // any cost go once one permit is earned.
 func (b *bucket) earliest(a asking, n int64) Instant {
 	if b.tat.at == last.at {
-		return last.at // how far beyond cannot be told
+		return last.at // how far beyond is not known
 	}
 	spare := b.spare
 	if n > 1 && !b.leaky() {

@@ -19,7 +19,7 @@ func (s *set) Reconcile(now Instant, f Fact) {
 	}
 }
 
-// longestPause bounds what is told. Beyond it, instants and calendars end.
+// longestPause bounds a pause. Beyond it, instants and calendars end.
 const longestPause = 50 * 365 * 24 * time.Hour
 
 // pause lets nothing depart before until, unless a longer pause runs.
@@ -38,7 +38,7 @@ func (s *set) pause(now, until Instant) {
 	}
 }
 
-// resume ends the pause that runs, as if it had been told to end now.
+// resume ends the pause that runs, as if it had been meant to end now.
 func (s *set) resume(now Instant) {
 	until := Instant(s.pausedTo.Load())
 	if until <= now {

@@ -238,5 +238,5 @@ func (f *fixed) adopt(now, _ Instant, old rule) {
 // state returns what is left of the present window.
 func (f *fixed) state(now Instant) LimitState {
 	w := f.now(now)
-	return f.tell(now, f.earliest(asking{now: now, line: Never}, 1), w.used+w.debt)
+	return f.report(now, f.earliest(asking{now: now, line: Never}, 1), w.used+w.debt)
 }

@@ -316,7 +316,7 @@ func (l Limit) Label() string {
 
 // placeName returns the name of limit i of a list if none was given: its place among
 // those of its unit that are as short, or as long. The numbers and the algorithm are not
-// in it, so that replicas that are told other ones, as in a rolling deploy, still mean
+// in it, so that replicas that are given other ones, as in a rolling deploy, still mean
 // the same limit. But a limit of a day is none of a second, wherever they stand.
 func placeName(limits []Limit, i int) string {
 	const longest = time.Minute // that is short

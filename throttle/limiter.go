@@ -13,7 +13,7 @@ import (
 // clock is stepped.
 type Instant int64
 
-// Never is the instant of the [Grant] if only news can change the answer: a permit
+// Never is the instant of the [Grant] if only an event can change it: a permit
 // that comes back, or a run that is fetched. A caller who waits for it is woken
 // through [Remote].
 const Never Instant = math.MaxInt64
@@ -103,7 +103,7 @@ type Ref struct {
 type Limiter interface {
 	// Take spends what r asks for and returns a grant whose instant is not after now.
 	// Or it spends nothing, and the grant's instant is the later one at which to ask
-	// again; that is [Never] if only news can tell it.
+	// again; that is [Never] if it is not known.
 	//
 	// The error says that r can never be granted ([ErrExceedsBurst]), or that it
 	// asks for a negative number of permits.
@@ -131,7 +131,7 @@ type Limiter interface {
 	// cost actual. If it cost more, the difference is charged now, whatever is at
 	// hand. If it cost less, the difference is given back, as far as the limiter
 	// then holds no more than if actual had been charged at the departure. The rest
-	// is dropped. What can no longer be told is dropped, too: a limiter of one
+	// is dropped. What is no longer known is dropped, too: a limiter of one
 	// bucket drops what was charged before its first Settle for less, or its first cost
 	// that takes longer than 100 ms to earn.
 	Settle(now Instant, g Grant, r, actual Request)
@@ -215,7 +215,7 @@ type Fact struct {
 	Until Instant // when a pause that the vendor asked for ends; zero: it asked for none
 
 	// Resumed is the word of an operator, not of a vendor: a pause that runs ends
-	// now, as if it had been told to. Until then means nothing. A store tells it to
+	// now, as if it had been meant to. Until then means nothing. A store passes it to
 	// the other processes that share the limits.
 	Resumed bool
 }
@@ -228,12 +228,12 @@ type State struct {
 	Store  *StoreState   // nil: the limits are enforced in this process alone
 }
 
-// A StoreState tells how a limiter fares with the store through which it shares
+// A StoreState says how a limiter fares with the store through which it shares
 // its limits with other processes.
 type StoreState struct {
 	Lost     bool   // the store does not answer, and the policy for its loss holds
 	Cause    string // of the loss, in one word such as "timeout"; "" if it is not lost
-	Replicas int    // processes that shared the limits lately; zero: the store never told
+	Replicas int    // processes that shared the limits lately; zero: the store never replied
 	Differs  bool   // another process claims stricter limits, and those hold
 	Calls    uint64 // calls to the store
 	Failures uint64 // calls that brought no answer, or an error
@@ -242,11 +242,11 @@ type StoreState struct {
 	Local    uint64 // permits spent under the policy for a loss
 }
 
-// A FlightState tells how many calls of a lane may be in flight in this process.
+// A FlightState says how many calls of a lane may be in flight in this process.
 type FlightState struct {
 	Slots     int    // calls that this process may have in flight now
-	Fleet     int    // slots of all processes, as last told; zero: never told
-	Processes int    // that called the store lately, as last told; zero: never told
+	Fleet     int    // slots of all processes, as last replied; zero: never
+	Processes int    // that called the store lately, as last replied; zero: never
 	Lost      bool   // the store does not answer, and the policy for its loss holds
 	Cause     string // of the loss, in one word such as "timeout"; "" if it is not lost
 	Calls     uint64 // calls to the store

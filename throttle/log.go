@@ -224,5 +224,5 @@ func apart(r rule) rule {
 
 // state returns what is left of the span that ends now.
 func (g *log) state(now Instant) LimitState {
-	return g.tell(now, g.earliest(asking{now: now, line: Never}, 1), g.used(now))
+	return g.report(now, g.earliest(asking{now: now, line: Never}, 1), g.used(now))
 }

@@ -60,7 +60,7 @@ func (x point) ceil() Instant {
 }
 
 // last is the last point. No state is ever at Never, because a caller who waits
-// for Never sleeps until there is news.
+// for Never sleeps until it is woken.
 var last = point{at: Never - 1}
 
 // after returns the point a span later, or last.

@@ -81,9 +81,9 @@ func countingOf(l Limit) counting { return counting{limit: l, permits: countOf(l
 func (c *counting) pause(Instant)        {}
 func (c *counting) sooner(time.Duration) {}
 
-// tell returns the state of a rule that has used so many permits, and can spend
+// report returns the state of a rule that has used so many permits, and can spend
 // the next one at an instant.
-func (c *counting) tell(now, next Instant, used int64) LimitState {
+func (c *counting) report(now, next Instant, used int64) LimitState {
 	return LimitState{
 		Limit:       c.limit,
 		Headroom:    float64(c.spacing.hand(now, c.permits-used)),

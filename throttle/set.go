@@ -278,7 +278,7 @@ func (s *set) Refund(now Instant, g Grant, r Request) {
 
 // void reports whether what was granted at an instant can no longer be taken
 // back. What was granted before a pause is void. What was granted under other
-// rules cannot be told in the present ones.
+// rules cannot be counted by the present ones.
 func (s *set) void(at Instant) bool {
 	return at < Instant(s.pausedTo.Load()) || at <= s.tunedAt
 }

@@ -151,5 +151,5 @@ func (s *sliding) adopt(now, _ Instant, old rule) {
 
 // state returns what the estimate leaves.
 func (s *sliding) state(now Instant) LimitState {
-	return s.tell(now, s.earliest(asking{now: now, line: Never}, 1), s.used(now))
+	return s.report(now, s.earliest(asking{now: now, line: Never}, 1), s.used(now))
 }

@@ -345,13 +345,13 @@ func (l *Lane) close() error {
 
 // waits passes on to the log and the observer a wait that begins.
 func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
-	l.tellLong(w)
+	l.logLong(w)
 	return l.observer.Waits(ctx, w, l.Store())
 }
 
-// tellLong logs a wait that will be long. Otherwise nobody would notice callers
+// logLong logs a wait that will be long. Otherwise nobody would notice callers
 // whom a day's limit holds for an hour.
-func (l *Lane) tellLong(w shaping.Wait) {
+func (l *Lane) logLong(w shaping.Wait) {
 	limits := *l.limits.Load()
 	wait := max(w.Planned, lineTime(limits, w.Waiting))
 	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {

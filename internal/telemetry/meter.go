@@ -112,7 +112,7 @@ func (m *Meter) Refusal(ctx context.Context, resp *http.Response, signal *header
 	g.throttled.Add(ctx, 1, g.seen.throttled.of(g.name, with...))
 }
 
-// hintOf returns which header told when to come back.
+// hintOf returns which header said when to come back.
 func hintOf(resp *http.Response, signal *headers.Signal) string {
 	_, told := signal.Wait()
 	switch {

@@ -148,7 +148,7 @@ var changing = []rule{
 		f.refuses(0, 1, time.Second)
 		f.grants(time.Second, 100)
 	}},
-	{"the state tells what is left and when", func(t *testing.T, s Suite) {
+	{"the state says what is left and when", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 10), throttle.FixedWindow(10, time.Second), throttle.SlidingLog(10, time.Second), throttle.SlidingWindow(10, time.Second)} {
 			f := begin(t, s, l)
 			reader := f.limiter

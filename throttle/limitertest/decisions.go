@@ -27,7 +27,7 @@ type Suite struct {
 	// but those that rapid draws.
 	Histories int
 	// Tick is the granularity of the limiters; it divides a microsecond. They
-	// are asked at whole ticks only, and tell the first tick from the exact
+	// are asked at whole ticks only, and answer the first tick from the exact
 	// instant on. A bucket is held to its bound with one tick of rounding, a
 	// window exactly. Zero means a nanosecond.
 	Tick time.Duration
@@ -62,7 +62,7 @@ func (s Suite) first(at throttle.Instant) throttle.Instant {
 	return at + (tick-at%tick)%tick
 }
 
-// whole reports whether a limiter may tell the instant.
+// whole reports whether a limiter may answer the instant.
 func (s Suite) whole(at throttle.Instant) bool {
 	return at%throttle.Instant(s.Tick) == 0 || at == throttle.Never
 }
@@ -80,12 +80,12 @@ func (s source) set() []throttle.Limit {
 // decisions are judged exactly to the end.
 func (s Suite) bound(t *testing.T, limits func(source) []throttle.Limit) {
 	t.Helper()
-	live := func(seed int, told bool) string {
+	live := func(seed int, verbose bool) string {
 		draw, m := generator(uint64(seed)), allMoves
 		if seed%3 == 0 {
 			m = moves{}
 		}
-		return s.run(draw, limits(draw), m, told)
+		return s.run(draw, limits(draw), m, verbose)
 	}
 	for seed := range s.Histories {
 		if live(seed, false) != "" {

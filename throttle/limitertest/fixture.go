@@ -59,7 +59,7 @@ func (f fixture) refuses(now time.Duration, n int, until time.Duration) {
 	}
 }
 
-// line takes what leaves at the instant now for a line since the told time.
+// line takes what leaves at the instant now for a line that stands since the other.
 func (f fixture) line(now, since time.Duration) int {
 	f.Helper()
 	for n := 0; ; n++ {

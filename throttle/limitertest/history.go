@@ -70,7 +70,7 @@ type history struct {
 	waiting throttle.Instant // the head of the line stands since; zero: nobody
 	plain   bool             // nothing but takes and time so far, so that decisions are exact
 	moves   moves
-	told    bool
+	verbose bool // whether to trace
 	trace   []string
 	broken  string
 }
@@ -84,10 +84,10 @@ var allMoves = moves{true, true, true, true, true}
 const origin throttle.Instant = 1_700_000_000_123_456_789
 
 // run lives one history and returns the broken rule, and what led to it where
-// told is set; telling is slow.
-func (s Suite) run(draw source, limits []throttle.Limit, m moves, told bool) string {
+// verbose is set, which is slow.
+func (s Suite) run(draw source, limits []throttle.Limit, m moves, verbose bool) string {
 	start := s.first(origin)
-	h := &history{suite: s, draw: draw, limits: limits, start: start, now: start, paused: -1 << 62, plain: true, moves: m, told: told}
+	h := &history{suite: s, draw: draw, limits: limits, start: start, now: start, paused: -1 << 62, plain: true, moves: m, verbose: verbose}
 	h.limiter = s.Make(limits...)
 	h.ledger = ledger{limits: limits, tick: s.Tick, tolerance: h.limiter.Tolerance()}
 	for range 32 {
@@ -104,7 +104,7 @@ func (s Suite) run(draw source, limits []throttle.Limit, m moves, told bool) str
 	return h.broken + "\n" + strings.Join(h.trace, "\n")
 }
 
-// note adds to what is told. Callers look at told before: to make the arguments
+// note adds to the trace. Callers look at verbose before: to make the arguments
 // costs more than to take a permit.
 func (h *history) note(format string, args ...any) {
 	h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-h.start)+fmt.Sprintf(format, args...))
@@ -155,7 +155,7 @@ func (h *history) pass() {
 		// All steps together are bounded: a limiter may be asked nothing between two of them.
 		most := min(h.shortestPer(), time.Second) - max(h.latest, h.now).Sub(h.now)
 		h.now = h.now.Add(-h.upTo(max(most, 0)))
-		if h.told {
+		if h.verbose {
 			h.note("clock stepped back")
 		}
 	default:
@@ -221,7 +221,7 @@ func (h *history) take() {
 		h.fail("what can be granted is no error: Take(%d, %+v) = %v", h.now-h.start, r, err)
 		return
 	}
-	if h.told {
+	if h.verbose {
 		h.note("Take(%d %v since %d) = %d", r.N, r.Each, r.Since-h.start, granted.At-h.start)
 	}
 	h.whole(granted.At)
@@ -234,7 +234,7 @@ func (h *history) take() {
 
 func (h *history) whole(at throttle.Instant) {
 	if !h.suite.whole(at) {
-		h.fail("what is told is whole ticks of %v: %d is none", h.suite.Tick, at-h.start)
+		h.fail("answers are whole ticks of %v: %d is not", h.suite.Tick, at-h.start)
 	}
 }
 
@@ -280,11 +280,11 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 	h.now = at
 	h.latest = max(h.latest, at)
 	got, err := h.limiter.Take(h.now, r)
-	if h.told {
-		h.note("Take(%d %v since %d) = %d, as told", r.N, r.Each, r.Since-h.start, got.At-h.start)
+	if h.verbose {
+		h.note("Take(%d %v since %d) = %d, as forecast", r.N, r.Each, r.Since-h.start, got.At-h.start)
 	}
 	if got.At > at || err != nil {
-		h.fail("the instant to ask again is exact: told %d, then %d, %v", at-h.start, got.At-h.start, err)
+		h.fail("the instant to ask again is exact: answered %d, then %d, %v", at-h.start, got.At-h.start, err)
 		return
 	}
 	h.granted(r, got)
@@ -303,16 +303,16 @@ func (h *history) forecast(r throttle.Request) {
 	if !h.draw.chance(20) {
 		return
 	}
-	told := h.limiter.Forecast(h.now, r)
-	h.whole(max(told.At, h.now))
+	forecast := h.limiter.Forecast(h.now, r)
+	h.whole(max(forecast.At, h.now))
 	granted, _ := h.limiter.Take(h.now, r)
 	switch {
-	case granted.At > h.now && told.At > granted.At:
-		h.fail("a forecast is a lower bound: %d, and Take says %d", told.At-h.start, granted.At-h.start)
-	case granted.At <= h.now && told.At > h.now:
-		h.fail("a forecast is a lower bound: %d, and Take grants at %d", told.At-h.start, h.now-h.start)
+	case granted.At > h.now && forecast.At > granted.At:
+		h.fail("a forecast is a lower bound: %d, and Take says %d", forecast.At-h.start, granted.At-h.start)
+	case granted.At <= h.now && forecast.At > h.now:
+		h.fail("a forecast is a lower bound: %d, and Take grants at %d", forecast.At-h.start, h.now-h.start)
 	case granted.At <= h.now:
-		if h.told {
+		if h.verbose {
 			h.note("Take(%d %v since %d) = %d after a forecast", r.N, r.Each, r.Since-h.start, granted.At-h.start)
 		}
 		h.granted(r, granted)

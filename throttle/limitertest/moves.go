@@ -33,11 +33,11 @@ func (h *history) refund() {
 	}
 	h.plain = false
 	d := h.ledger.departures[i]
-	if h.told {
+	if h.verbose {
 		h.note("Refund(%d, %v)", d.grant.At-h.start, d.n)
 	}
 	h.limiter.Refund(h.now, d.grant, d.request())
-	h.ledger.untold = true
+	h.ledger.returned = true
 	h.ledger.departures[i].n = make([]int64, len(d.n))
 	if age := h.now.Sub(d.grant.At); age >= 0 && age <= h.limiter.Tolerance() && d.grant.At >= h.paused {
 		asked := slices.Clone(d.asked)
@@ -50,7 +50,7 @@ func (h *history) refund() {
 	}
 }
 
-// settle tells that one cost less, or more, which counts from now on.
+// settle states that one cost less, or more, which counts from now on.
 func (h *history) settle() {
 	i, found := h.pick()
 	if !found {
@@ -70,7 +70,7 @@ func (h *history) settle() {
 		actual.Each[k] = int(d.n[k] + more.n[k])
 	}
 	more.asked = more.n
-	if h.told {
+	if h.verbose {
 		h.note("Settle(%d, %v, %v)", d.grant.At-h.start, r.Each, actual.Each)
 	}
 	h.limiter.Settle(h.now, d.grant, r, actual)
@@ -82,7 +82,7 @@ func (h *history) settle() {
 func (h *history) pause() {
 	h.plain = false
 	if h.now < h.paused && h.draw.chance(50) {
-		if h.told {
+		if h.verbose {
 			h.note("resume")
 		}
 		h.limiter.Reconcile(h.now, throttle.Fact{Resumed: true})
@@ -90,7 +90,7 @@ func (h *history) pause() {
 		return
 	}
 	until := h.now.Add(h.upTo(2 * h.limits[0].Per))
-	if h.told {
+	if h.verbose {
 		h.note("pause until %d", until-h.start)
 	}
 	h.limiter.Reconcile(h.now, throttle.Fact{Until: until})
@@ -108,7 +108,7 @@ func (h *history) tune() {
 			limits[i].Permits = int(min(int64(limits[i].Permits), int64(limits[i].Per/time.Microsecond)))
 		}
 	}
-	if h.told {
+	if h.verbose {
 		h.note("Tune(%v)", limits)
 	}
 	hands := h.hands()

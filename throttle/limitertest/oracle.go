@@ -20,25 +20,25 @@ type departure struct {
 }
 
 // A ledger is the log of departures, in the order they were decided, and what
-// the limiter was told.
+// was reported to the limiter.
 type ledger struct {
 	limits     []throttle.Limit // of the first era
 	tick       time.Duration    // by which an instant is rounded
 	tolerance  time.Duration    // the longest of all eras
 	departures []departure
 
-	// untold tells that a permit came back: it may have begun a window of first use.
-	// Which of those that left since began it, a limiter cannot always tell, nor call
+	// returned says that a permit came back: it may have begun a window of first use.
+	// Which of those that left since began it, a limiter cannot always know, nor call
 	// back what it granted since. Rules of their own judge such windows, and the
 	// histories without refunds.
-	untold bool
+	returned bool
 }
 
 // broken returns the sentence of the first bound that the departures broke
 // under the limits of an era, or "".
 func (g *ledger) broken(era int, limits []throttle.Limit) string {
 	for i, l := range limits {
-		if (era > 0 || g.untold) && l.Align == throttle.AlignFirstUse {
+		if (era > 0 || g.returned) && l.Align == throttle.AlignFirstUse {
 			continue // its windows may have begun before the change
 		}
 		var log []entry

@@ -255,7 +255,7 @@ var returning = []rule{
 		f.refund(0, ms, 1)
 		f.refuses(0, 1, 100*ms)
 	}},
-	{"underspend comes back while it can be told", func(t *testing.T, s Suite) {
+	{"underspend comes back while it is known", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 100), throttle.FixedWindow(100, time.Minute), throttle.SlidingLog(100, time.Minute), throttle.SlidingWindow(100, time.Minute)} {
 			f := begin(t, s, l)
 			f.settle(0, 0, 0, 0) // who settles once is remembered from then on

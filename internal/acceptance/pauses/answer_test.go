@@ -21,8 +21,8 @@ import (
 func bodied() *headers.Dialect {
 	return &headers.Dialect{
 		Body: []headers.Field{
-			{Name: "code", Tells: headers.FactPermanent, Words: map[string]headers.Scope{"never": 0}},
-			{Name: "error", Tells: headers.FactRefusal, Words: map[string]headers.Scope{"slow down": 0}},
+			{Name: "code", Fact: headers.FactPermanent, Words: map[string]headers.Scope{"never": 0}},
+			{Name: "error", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"slow down": 0}},
 		},
 		BodyOfSuccess: true,
 	}

@@ -200,7 +200,7 @@ func TestResponseInHandIsNotReturnedToACallerWhoHasGone(t *testing.T) {
 // A hint in the body is not waited for much longer than a drain.
 func TestTransportReadsHintOfHungBodyWithinBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dialect := &headers.Dialect{Body: []headers.Field{{Name: "wait", Tells: headers.FactRetryAfter}}}
+		dialect := &headers.Dialect{Body: []headers.Field{{Name: "wait", Fact: headers.FactRetryAfter}}}
 		r := harness.PipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{
 				Last: 1, Do: testserver.SlowBody, Status: 429, Size: 1_000, Delay: time.Hour,
