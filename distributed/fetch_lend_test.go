@@ -90,7 +90,7 @@ func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 		}
 		var panics atomic.Int32
 		panics.Store(2)
-		f.limiters[0].(store.Watchable).Watch(store.Watch{Called: func(store.Call) {
+		f.limiters[0].(store.Limiter).Watch(store.Watch{Called: func(store.Call) {
 			if panics.Add(-1) >= 0 {
 				panic("watcher")
 			}

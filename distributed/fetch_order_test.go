@@ -2,7 +2,6 @@ package distributed_test
 
 import (
 	"context"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -196,9 +196,7 @@ func TestALongLineIsNotLookedAtToItsEnd(t *testing.T) {
 		q, l := f.queues[0], f.limiters[0]
 		l.(throttle.Remote).Fetch(q.Now(), 1, slices.Values([]throttle.Request{{N: 1}}))
 		time.Sleep(5 * time.Millisecond)
-		holder := l.(interface {
-			Holder(throttle.Instant, iter.Seq[throttle.Request]) int
-		})
+		holder := l.(store.Lender)
 		for at, want := range map[int]int{100: 100, 100_000: -1} {
 			looked := 0
 			place := holder.Holder(q.Now(), func(yield func(throttle.Request) bool) {

@@ -43,8 +43,6 @@ const (
 	lively = 4
 )
 
-var _ store.Replicator = (*limiter)(nil)
-
 // Replicate implements [store.Replicator].
 func (l *limiter) Replicate(learner store.Learner) {
 	l.Mu.Lock()

@@ -18,7 +18,7 @@ import (
 //
 // Locks: those of [call.Caller], whose Mu guards all but the name. It is not held while a
 // learner is asked or a line logged. The methods of [throttle.Limiter],
-// [throttle.Remote], [store.Replicator] and [conn.Caller] lock Mu, as do Holder and those that
+// [store.Limiter] and [conn.Caller] lock Mu, as do those that
 // a goroutine or a timer begins with: prepare, take, release, finish, propose, apply,
 // flush, relax, settleUp and Deliver. All other methods, of the limiter and of its parts,
 // want it locked.
@@ -50,7 +50,7 @@ type limiter struct {
 
 var (
 	_ throttle.Limiter = (*limiter)(nil)
-	_ store.Lender     = (*limiter)(nil)
+	_ store.Limiter    = (*limiter)(nil)
 )
 
 func newLimiter(h *call.Hub, name string, limits []throttle.Limit) (*limiter, error) {

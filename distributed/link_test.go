@@ -141,7 +141,7 @@ func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				log.watch(l)
+				log.watch(l.(store.Limiter))
 				if err := shaping.NewQueue(l).Wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -175,7 +175,7 @@ func wait(t *testing.T, options *redis.Options, journal *diary, log *watchLog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log.watch(l)
+	log.watch(l.(store.Limiter))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := shaping.NewQueue(l).Wait(ctx); err != nil {

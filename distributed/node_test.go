@@ -118,7 +118,7 @@ func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log.watch(l)
+			log.watch(l.(store.Limiter))
 			queues = append(queues, shaping.NewQueue(l))
 		}
 		distributed.Skew(ours, &ahead)

@@ -7,8 +7,6 @@ import (
 	"github.com/weirgo/weir/internal/store"
 )
 
-var _ store.Watchable = (*limiter)(nil)
-
 // strayed logs how replicas fell out of step, and hands that to the watch. No
 // lock is held.
 func (l *limiter) strayed(events []store.Event) {

@@ -21,8 +21,8 @@ type watchLog struct {
 	events []store.Event
 }
 
-func (w *watchLog) watch(of any) {
-	of.(store.Watchable).Watch(store.Watch{
+func (w *watchLog) watch(of interface{ Watch(store.Watch) }) {
+	of.Watch(store.Watch{
 		Called: func(c store.Call) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func TestWatchIsToldHowReplicasStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.TokenBucket(1, time.Minute, 100))
 		var log watchLog
-		log.watch(f.limiters[0])
+		log.watch(f.limiters[0].(store.Limiter))
 		var ahead atomic.Int64
 		distributed.Skew(f.stores[0], &ahead)
 		call := func(want ...store.Event) {
@@ -88,7 +88,7 @@ func TestWatchIsToldOfEachCall(t *testing.T) {
 		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(100, time.Second, 10))
 		f.meet()
 		var log watchLog
-		log.watch(f.limiters[0])
+		log.watch(f.limiters[0].(store.Limiter))
 		began := time.Now()
 		if err := f.queues[0].Wait(t.Context()); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestWatchIsToldOfEachCall(t *testing.T) {
 		if got := log.calls; len(got) != 1 || !got[0].Began.Equal(began) || got[0].Took != trip || got[0].Operation != want.Operation || got[0].Cause != "" {
 			t.Errorf("told %+v, want %+v", got, want)
 		}
-		f.limiters[0].(store.Watchable).Watch(store.Watch{})
+		f.limiters[0].(store.Limiter).Watch(store.Watch{})
 		time.Sleep(time.Minute)
 		if err := f.queues[0].Wait(t.Context()); err != nil {
 			t.Fatal(err)

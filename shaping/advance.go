@@ -97,10 +97,10 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 // nil if there is no such caller.
 func (q *Queue) holds(now throttle.Instant) *waiter {
 	r := q.remote.Load()
-	if r == nil || r.holder == nil {
+	if r == nil || r.lender == nil {
 		return nil
 	}
-	place := r.holder.Holder(now, r.line)
+	place := r.lender.Holder(now, r.line)
 	if place < 0 {
 		return nil
 	}

@@ -27,6 +27,8 @@ func (l *lending) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 	}
 }
 
+func (l *lending) Holder(throttle.Instant, iter.Seq[throttle.Request]) int { return -1 }
+
 func TestOnlyWhoWaitsAloneIsLentTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lending{told: newTold()}

@@ -17,20 +17,12 @@ import (
 type remote struct {
 	throttle.Remote
 	lender store.Lender               // the limiter, if it is one; nil: it is not
-	holder holder                     // likewise
 	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
 
 	// spare are the waiters of callers who departed. The memory of hundreds that one
 	// answer lets go is used again, because they may all be back in a moment. Nothing
 	// else points to them: the classes have been paid.
 	spare atomic.Pointer[sync.Pool] // nil: a crowd never went
-}
-
-// A holder is a remote limiter whose permits are of the callers they were fetched for.
-type holder interface {
-	// Holder returns the place in line, from zero on, of a caller that may go now although
-	// the head may not, or -1 if no caller may.
-	Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int
 }
 
 // A crowd is so many callers, let go at once, that a pool takes less memory than they do.
@@ -49,7 +41,6 @@ func (q *Queue) meet() *remote {
 	}
 	r = &remote{Remote: limiter, line: q.line.requests()}
 	r.lender, _ = limiter.(store.Lender)
-	r.holder, _ = limiter.(holder)
 	q.remote.Store(r)
 	return r
 }

@@ -57,13 +57,10 @@ func (g *Gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]
 	return l.Lend(now, until, line)
 }
 
-// Holder returns the place in line of a caller whose permits are due although the head's
-// are not, or -1 if there is no such caller.
+// Holder implements [store.Lender].
 func (g *Gate) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int {
-	if h, ok := g.Limiter.(interface {
-		Holder(throttle.Instant, iter.Seq[throttle.Request]) int
-	}); ok {
-		return h.Holder(now, line)
+	if l, ok := g.Limiter.(store.Lender); ok {
+		return l.Holder(now, line)
 	}
 	return -1
 }

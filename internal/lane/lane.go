@@ -78,14 +78,14 @@ const gone = -1 << 40
 
 // newLane returns a lane with limits, resolved, that the store enforces. If it does not
 // learn, it obeys what others learn in the store.
-func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle.Limit, learns bool) (*Lane, error) {
-	limiter, err := store.Limiter(key, *limits...)
+func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.Limit, learns bool) (*Lane, error) {
+	limiter, err := from.Limiter(key, *limits...)
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
 	l := &Lane{key: key, settings: set, budget: set.Budget()}
 	l.limits.Store(limits)
-	_, local := store.(throttle.Local)
+	_, local := from.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
 	ledgers := course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
 	l.ledgers.Store(ledgers)
@@ -95,7 +95,9 @@ func newLane(set *Settings, store throttle.Store, key string, limits *[]throttle
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
 	l.observer = set.Observe(key)
-	l.watch(limiter)
+	if shared, ok := limiter.(store.Limiter); ok {
+		shared.Watch(l.watch())
+	}
 	now := l.queue.Now()
 	l.used.Store(int64(now))
 	if !local {
@@ -119,23 +121,21 @@ func (l *Lane) bound() error {
 	if err != nil {
 		return fmt.Errorf("InFlight.Shared: %w", err)
 	}
-	l.watch(flights)
+	flights.Watch(l.watch())
 	l.gate.Bind(set.MaxInFlight, flights)
 	return nil
 }
 
 // watch passes on to the observer the calls to the store.
-func (l *Lane) watch(caller any) {
-	if w, ok := caller.(store.Watchable); ok {
-		w.Watch(store.Watch{Called: l.observer.Called, Strayed: l.observer.Strayed})
-	}
+func (l *Lane) watch() store.Watch {
+	return store.Watch{Called: l.observer.Called, Strayed: l.observer.Strayed}
 }
 
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that
 // are shared through a store which does not let processes learn together are slowed
 // there.
 func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []throttle.Limit) *course.Course {
-	replicator, together := limiter.(store.Replicator)
+	shared, together := limiter.(store.Limiter)
 	if !together && (!learns || !local && len(limits) > 0) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []
 	set.Spread = l.settings.Spread
 	c := course.NewCourse(set, l)
 	if together {
-		c.Share(replicator, learns)
+		c.Share(shared, learns)
 	}
 	return c
 }

@@ -35,6 +35,10 @@ type Flights interface {
 	// another method. Only the last wake that was registered is called.
 	Notify(wake func())
 
+	// Watch registers what receives the calls to the store from now on, as
+	// [Limiter].Watch does.
+	Watch(w Watch)
+
 	// State returns the state as the store returned it last.
 	State() throttle.FlightState
 

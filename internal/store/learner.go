@@ -82,7 +82,7 @@ type Pacing struct {
 	TTL        time.Duration // how long the store keeps what was learned if nobody calls
 }
 
-// A Replicator is a [throttle.Remote] limiter whose store replicates a [Learner], so that
+// A Replicator is the part of a [Limiter] by which its store replicates a [Learner], so that
 // the processes that share a lane learn together. The [Pacing] of the process
 // that has applied most is enforced in the same decision as the limits, without
 // another call to the store.

@@ -2,15 +2,7 @@ package store
 
 import "time"
 
-// A Watchable is a [throttle.Limiter], or [Flights], that calls a store and passes the calls on. It is
-// found by type assertion.
-type Watchable interface {
-	// Watch registers what receives the calls from now on. Only the last Watch counts, and
-	// the zero one ends it.
-	Watch(w Watch)
-}
-
-// A Watch receives what a limiter, or Flights, has to do with its store. A
+// A Watch receives what a [Limiter], or [Flights], has to do with its store. A
 // function that is nil is not called. The functions are called on any goroutine,
 // with no lock held, before those who wait for the call are woken. They must not
 // block.

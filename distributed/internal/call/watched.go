@@ -12,7 +12,7 @@ type watched struct {
 	By atomic.Pointer[store.Watch] // nil: nobody
 }
 
-// Watch implements [store.Watchable].
+// Watch implements [store.Limiter] and [store.Flights].
 func (w *watched) Watch(by store.Watch) { w.By.Store(&by) }
 
 func (w *watched) Watcher() *watched { return w }

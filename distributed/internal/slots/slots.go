@@ -42,10 +42,7 @@ type Lane struct {
 	stats   throttle.FlightState
 }
 
-var (
-	_ store.Flights   = (*Lane)(nil)
-	_ store.Watchable = (*Lane)(nil)
-)
+var _ store.Flights = (*Lane)(nil)
 
 // New returns the slots of a lane. The error is for a bound that is not positive.
 func New(h *call.Hub, key string, most int) (*Lane, error) {

@@ -7,8 +7,8 @@ import (
 )
 
 // A Lender is a [throttle.Remote] that lends its call to the caller for whom it is made, who
-// runs it on its own goroutine: the call then costs no switch to another and back. It
-// is found by type assertion.
+// runs it on its own goroutine: the call then costs no switch to another and back. Its
+// permits are of the callers for whom they were fetched. It is found by type assertion.
 type Lender interface {
 	throttle.Remote
 
@@ -20,4 +20,19 @@ type Lender interface {
 	// caller who gives up meanwhile knows it no sooner. If it panics the caller's wait is
 	// over, and Fetch receives those still in line.
 	Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func())
+
+	// Holder returns the place in line, from zero on, of a caller that may go now although
+	// the head may not, or -1 if no caller may.
+	Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int)
+}
+
+// A Limiter is the [throttle.Limiter] of a store that several processes share. A lane
+// finds it by type assertion.
+type Limiter interface {
+	Lender
+	Replicator
+
+	// Watch registers what receives the calls to the store from now on. Only the last
+	// Watch counts, and the zero one ends it.
+	Watch(w Watch)
 }
