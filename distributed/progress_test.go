@@ -233,7 +233,7 @@ func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
 	t.Logf("the first departed %v after the pause of %v had ended", took, pause)
 }
 
-// Callers of different costs use the rate over a real Redis, and none of them starves. A
+// Callers of different costs use the rate over a real Redis, each kind its share. A
 // machine that stands still for longer than the tolerance of 33 ms voids permits, hence
 // four fifths here; where time is exact TestCallersOfDifferentCostsUseTheWholeRate wants 99 %.
 func TestCallersOfDifferentCostsProgress(t *testing.T) {

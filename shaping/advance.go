@@ -138,7 +138,7 @@ func (q *Queue) dismiss(w *waiter, f throttle.Forecast, now throttle.Instant) {
 }
 
 // settle sets the alarm for the head's next question or for the next deadline,
-// and shows a remote limiter who is in line.
+// and shows a remote limiter the callers in line.
 func (q *Queue) settle(now throttle.Instant) {
 	q.retime(now)
 	q.fetch(now)
@@ -157,7 +157,7 @@ func (q *Queue) retime(now throttle.Instant) {
 	}
 }
 
-// fetch shows a remote limiter who is in line.
+// fetch shows a remote limiter the callers in line.
 func (q *Queue) fetch(now throttle.Instant) {
 	r, waits := q.remote.Load(), q.line.count > 0
 	if r != nil && (waits || q.fetching) {

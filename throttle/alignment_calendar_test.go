@@ -31,7 +31,7 @@ func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
 				limiter, now := throttle.NewAt(l), throttle.InstantOf(at)
 				_, _ = limiter.Take(now, throttle.Request{N: 1})
 				if next, _ := limiter.Take(now, throttle.Request{N: 1}); next.At != throttle.InstantOf(end) {
-					t.Fatalf("%v: used up at %v, the next one is told for %d, want %d", l, at, next.At, throttle.InstantOf(end))
+					t.Fatalf("%v: used up at %v, the next one is at %d, want %d", l, at, next.At, throttle.InstantOf(end))
 				}
 			}
 		}

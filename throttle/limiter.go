@@ -14,7 +14,7 @@ import (
 type Instant int64
 
 // Never is the instant of the [Grant] if only an event can change it: a permit
-// that comes back, or a run that is fetched. A caller who waits for it is woken
+// that comes back, or a run that is fetched. A caller that waits for it is woken
 // through [Remote].
 const Never Instant = math.MaxInt64
 

@@ -68,7 +68,7 @@ func backToBack(t *testing.T, limiter throttle.Limiter, l throttle.Limit, n int,
 		}
 		if i > 0 && (i <= 100 || i%16 == 0) {
 			if granted, _ := limiter.Take(want-1, throttle.Request{N: 1, Since: since}); granted.At != want {
-				t.Fatalf("%v: departure %d is told for %d, want %d", l, i, granted.At-epoch, want-epoch)
+				t.Fatalf("%v: departure %d is at %d, want %d", l, i, granted.At-epoch, want-epoch)
 			}
 		}
 		now := want
