@@ -122,7 +122,8 @@
 //
 // The "1" in the keys is the layout of what is stored. A test freezes the bytes that the
 // scripts write. Versions of one layout share one quota, so a rolling deploy sends no more
-// than one version alone. If it changes the limits, the stricter ones hold until no
+// than one version alone. They share what they have learned, too: it is stored as JSON, and
+// a version that does not know a field goes on without it. If it changes the limits, the stricter ones hold until no
 // replica has claimed the others for some seconds.
 //
 // Versions of two layouts share nothing. While both run, the vendor may see each limit

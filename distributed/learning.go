@@ -36,7 +36,7 @@ type learning struct {
 
 const (
 	// mostUnsent bounds what waits to be sent, in bytes.
-	mostUnsent = 16 << 10
+	mostUnsent = 128 << 10
 
 	// lively is how many replies in a row bring nothing of others until they are taken to
 	// have no more.

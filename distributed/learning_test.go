@@ -188,7 +188,7 @@ func TestAReplicaIsAloneUntilItIsTold(t *testing.T) {
 func TestWhatWasToldIsCondensed(t *testing.T) {
 	c := newClass(t)
 	a, b := c.seat(counted), c.seat(counted)
-	word := strings.Repeat("x", 200)
+	word := strings.Repeat("x", 800)
 	for i := range 100 {
 		a.tell(word)
 		eventually(t, "it is heard", func() bool { return len(a.knows()) > i })

@@ -91,7 +91,7 @@ func (c *Course) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fleet != nil {
-		c.say(learn.AppendForget(nil))
+		c.say(learn.Message{Forget: true})
 		return
 	}
 	c.reset()
@@ -170,7 +170,7 @@ func (c *Course) Resume(now throttle.Instant) {
 	defer c.mu.Unlock()
 	switch {
 	case c.fleet != nil:
-		c.say(learn.AppendResume(nil))
+		c.say(learn.Message{Resume: true})
 	case c.begun:
 		c.state.Resume(now)
 		c.replan(now)

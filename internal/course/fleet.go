@@ -99,8 +99,8 @@ func (c *Course) startShared() {
 }
 
 // say sends to the others at once.
-func (c *Course) say(words []byte) {
-	c.fleet.messages = append(c.fleet.messages, words...)
+func (c *Course) say(m learn.Message) {
+	c.fleet.messages = m.Append(c.fleet.messages)
 	c.fleet.replicator.Flush()
 }
 
@@ -248,13 +248,13 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			if len(s.messages) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
 				s.linger(false, c.hold() > now)
 			}
-			s.messages = learn.AppendUnread(s.messages, given)
+			s.messages = learn.Message{Unread: given}.Append(s.messages)
 		}
 	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
 		s.read(a, given, over)
 		if !s.begun && !s.met {
-			s.messages = learn.AppendMeeting(s.messages, c.meeting(&f))
+			s.messages = learn.Message{Meeting: c.meeting(&f)}.Append(s.messages)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
 		if len(a.Quotas) > 0 && given > 0 && !s.unbound {
@@ -362,13 +362,13 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	w.Data, f.messages = f.messages, nil
 	if f.begun { // otherwise nobody has counted them
 		for _, lapsed := range v.Canceled {
-			w.Data = learn.AppendLapsed(w.Data, lapsed.First, lapsed.Count)
+			w.Data = learn.Message{Lapsed: lapsed}.Append(w.Data)
 		}
 	}
 	for i := range f.facts {
 		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
 			shift(v.ClockOffset, &fact.Departed, &fact.Landed, &fact.Until)
-			w.Data = learn.AppendFact(w.Data, fact)
+			w.Data = learn.Message{Fact: fact}.Append(w.Data)
 		}
 	}
 	w.Uncounted, w.Landed, w.Refused, w.Reading, w.Revoke = f.free, f.landed, f.refused, f.reading, f.revoke
@@ -435,8 +435,7 @@ func (c *Course) Snapshot() []byte {
 	if c.fleet.begun {
 		s = *c.state
 	}
-	b, _ := s.AppendBinary(nil) // never an error
-	return b
+	return s.Encode()
 }
 
 // Restore implements [store.Learner].
@@ -444,7 +443,7 @@ func (c *Course) Restore(learned []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begins()
-	_ = c.state.UnmarshalBinary(learned) // of another version, or garbage: as new
+	_ = c.state.Decode(learned) // of another version, or garbage: as new
 	c.state.Setting = c.setting
 	c.follow()
 }
@@ -481,12 +480,12 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	now := v.Now.Add(-v.ClockOffset)
 	if c.state.Behind(v.Now) && now.Sub(f.stepped) > pulse {
 		f.stepped = now
-		c.say(learn.AppendStep(nil))
+		c.say(learn.Message{})
 	}
 	p := c.planNext(v)
 	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
 		f.quickens, f.revoke = 0, true
-		c.say(learn.AppendLapsed(nil, 0, 0)) // nothing new, but only a word revokes
+		c.say(learn.Message{}) // nothing new, but only a message revokes
 	}
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate

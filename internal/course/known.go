@@ -16,7 +16,7 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fleet != nil {
-		c.say(learn.AppendMemory(nil, m))
+		c.say(learn.Message{Memory: &m})
 		return
 	}
 	s := learn.New(c.setting)

@@ -152,7 +152,7 @@ func (c *Course) silent(now throttle.Instant) bool { return c.retries() <= now }
 // raise lets one more call be in flight.
 func (c *Course) raise(now throttle.Instant) {
 	if c.together() {
-		c.say(learn.AppendHurry(nil))
+		c.say(learn.Message{Hurry: true})
 	} else {
 		c.state.Hurry()
 	}

@@ -10,14 +10,14 @@ import (
 type Fact struct {
 	Departed throttle.Instant // when the call left
 	Landed   throttle.Instant // when its answer came
-	Ordinal  int64            // number of the departure in the lane, from 1; in a fleet the store counts
-	Granted  int64            // the lane's latest ordinal when the fact is observed
-	Answered int64            // calls of the lane that are not in flight when the fact is observed; zero: not known
+	Ordinal  int64            `json:",omitzero"` // number of the departure in the lane, from 1; in a fleet the store counts
+	Granted  int64            `json:"-"`         // the lane's latest ordinal when the fact is observed
+	Answered int64            `json:"-"`         // calls of the lane that are not in flight when the fact is observed; zero: not known
 	Flying   int              // calls of the lane in flight when the call left, itself included
-	Waited   bool             // a caller stood in line when it left
-	Refused  bool             // for want of quota; false: served
-	Until    throttle.Instant // of a refusal, before which the vendor wants no calls; zero: none was asked for
-	Quotas   []Quota          // what the answer reports of the vendor's limits; not kept
+	Waited   bool             `json:",omitzero"`  // a caller stood in line when it left
+	Refused  bool             `json:",omitzero"`  // for want of quota; false: served
+	Until    throttle.Instant `json:",omitzero"`  // of a refusal, before which the vendor wants no calls; zero: none was asked for
+	Quotas   []Quota          `json:",omitempty"` // what the answer reports of the vendor's limits; not kept
 
 	guessed bool // Ordinal is the latest that was let go when the fact was sent, for it had none
 }

@@ -47,7 +47,7 @@ func TestBurstOfManyProcessesIsNoRate(t *testing.T) {
 	first := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	hear := func(f Fact, granted int64, at throttle.Instant) {
 		f.Waited, f.Flying = true, 16
-		s.Receive(AppendFact(nil, &f), granted, at)
+		s.Receive(Message{Fact: &f}.Append(nil), granted, at)
 	}
 	for range 3 {
 		hear(Fact{Departed: first, Landed: first, Refused: true, Until: first.Add(time.Second)}, 10, first.Add(time.Millisecond))

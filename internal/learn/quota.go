@@ -10,16 +10,20 @@ import (
 
 // A Quota is what an answer reports of one limit. The zero value reports nothing.
 type Quota struct {
-	Name, Unit string
-	Limit      float64
-	Remaining  float64
-	Reset      time.Duration // from now
-	Window     time.Duration
+	Name      string        `json:",omitzero"`
+	Unit      string        `json:",omitzero"`
+	Limit     float64       `json:",omitzero"`
+	Remaining float64       `json:",omitzero"`
+	Reset     time.Duration `json:",omitzero"` // from now
+	Window    time.Duration `json:",omitzero"`
 
-	HasLimit, HasRemaining, HasReset, HasWindow bool
-	Filled                                      bool // at Reset a bucket is full again: no window ends
-	Held                                        bool // the lane itself waits for the reset when nothing is left
-	Advisory                                    bool // none left does not mean to wait for the reset
+	HasLimit     bool `json:",omitzero"`
+	HasRemaining bool `json:",omitzero"`
+	HasReset     bool `json:",omitzero"`
+	HasWindow    bool `json:",omitzero"`
+	Filled       bool `json:",omitzero"` // at Reset a bucket is full again: no window ends
+	Held         bool `json:",omitzero"` // the lane itself waits for the reset when nothing is left
+	Advisory     bool `json:",omitzero"` // none left does not mean to wait for the reset
 }
 
 // mostPermits bounds a reported number of permits: a greater one is garbage.

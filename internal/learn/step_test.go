@@ -37,12 +37,12 @@ func TestAStateFollowsAClockThatMovedBack(t *testing.T) {
 	s.Last.At = now
 	*all[len(all)-1] = 0 // there is none
 	was := s
-	s.Receive(AppendStep(nil), 7, now.Add(-mostLag))
+	s.Receive(Message{}.Append(nil), 7, now.Add(-mostLag))
 	if s != was {
 		t.Error("a state moved with a clock that may be right")
 	}
 	for range 2 {
-		s.Receive(AppendStep(nil), 7, now.Add(-time.Hour))
+		s.Receive(Message{}.Append(nil), 7, now.Add(-time.Hour))
 	}
 	old := instants(reflect.ValueOf(&was).Elem())
 	for i, at := range all {
@@ -62,7 +62,7 @@ func TestARoundTripIsNoStepOfTheClock(t *testing.T) {
 	const now = throttle.Instant(1_700_000_000e9)
 	for _, late := range []time.Duration{-time.Hour, 0, 20 * time.Millisecond, time.Hour} {
 		at := now
-		fact := AppendFact(nil, &Fact{Departed: at.Add(-10 * time.Millisecond), Landed: at, Ordinal: 1, Flying: 1})
+		fact := Message{Fact: &Fact{Departed: at.Add(-10 * time.Millisecond), Landed: at, Ordinal: 1, Flying: 1}}.Append(nil)
 		s := New(Setting{})
 		s.Receive(fact, 1, at.Add(late))
 		if most := (10*time.Millisecond + mostLag).Seconds(); s.RTT > most {

@@ -24,7 +24,7 @@ type Learner interface {
 	// is when that was, by the store's clock.
 	Apply(data []byte, ordinal int64, at throttle.Instant)
 
-	// Snapshot returns everything that was applied so far, in at most 8 KiB, for a
+	// Snapshot returns everything that was applied so far, in at most 32 KiB, for a
 	// process that comes later. That process calls Restore. If Restore cannot read
 	// the snapshot, nothing was learned.
 	Snapshot() []byte

@@ -25,8 +25,8 @@ const LearnedName = "learned"
 const mostSnapshot = 64 << 10
 
 // Condense is how many bytes of messages the store holds until the next caller replaces
-// them by a snapshot of all that it has learned: some fifty calls.
-const Condense = 4 << 10
+// them by a snapshot of all that it has learned: 50 to 150 messages.
+const Condense = 16 << 10
 
 // An Update is what a call sends of what is learned together, as the script reads it: with
 // times in µs.

@@ -1,6 +1,7 @@
 package learn_test
 
 import (
+	"bytes"
 	"math"
 	"testing"
 	"time"
@@ -21,36 +22,50 @@ func learned() learn.State {
 	return s
 }
 
-func encode(t *testing.T, s learn.State) []byte {
-	t.Helper()
-	b, err := s.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestStateTravels(t *testing.T) {
 	for name, want := range map[string]learn.State{"new": learn.New(learn.Setting{}), "learned": learned()} {
-		b := encode(t, want)
-		if len(b) > 1500 {
+		b := want.Encode()
+		if len(b) > 3000 {
 			t.Errorf("%s: the state takes %d bytes", name, len(b))
 		}
 		var got learn.State
-		if err := got.UnmarshalBinary(b); err != nil || got != want {
+		if err := got.Decode(b); err != nil || got != want {
 			t.Errorf("%s: read %v (%v), want %v", name, &got, err, &want)
 		}
 	}
 }
 
+// Replicas of two versions go on with each other's states: neither knows all of the
+// other's fields.
+func TestStateOfAnotherVersionTravels(t *testing.T) {
+	want := learned()
+	b := bytes.Replace(want.Encode(), []byte(`"Doubt":`), []byte(`"Unknown":{"Of":[1,2]},"Doubted":`), 1)
+	var got learn.State
+	if err := got.Decode(b); err != nil {
+		t.Fatal(err)
+	}
+	if want.Doubt = 0; got != want {
+		t.Errorf("read %v, want %v", &got, &want)
+	}
+	known := learn.New(learn.Setting{})
+	known.Receive([]byte(`{"unknown":{"of":1}}{"fact":{"Departed":1,"Landed":2,"Flying":1,"Unknown":3},"unknown":true}`), 1, 2)
+	if known.RTT == 0 {
+		t.Error("a fact with a field that is not known was not observed")
+	}
+}
+
 func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
-	good := encode(t, learned())
+	s := learned()
+	good := s.Encode()
 	for name, b := range map[string][]byte{
-		"nothing": nil, "half": good[:len(good)/2], "more": append(append([]byte{}, good...), 0),
-		"another version": append([]byte{99}, good[1:]...), "another layout": append([]byte{good[0], 1, 2, 3, 4}, good[5:]...),
+		"nothing": nil, "half": good[:len(good)/2], "more": append(append([]byte{}, good...), '0'),
+		"another version": bytes.Replace(good, []byte(`{"Version":1`), []byte(`{"Version":99`), 1),
+		"no version":      []byte("{}"), "more ceilings than there are": bytes.Replace(good, []byte(`"Ceilings":[`), []byte(`"Ceilings":[{},{},{},{},{},{},`), 1),
+		"a number too great": bytes.Replace(good, []byte(`"Doubt":0`), []byte(`"Doubt":1e999`), 1),
+		"too long":           append(bytes.Repeat([]byte(" "), 32<<10), good...),
 	} {
 		kept := learned()
-		if err := kept.UnmarshalBinary(b); err == nil || kept != learned() {
+		if err := kept.Decode(b); err == nil || kept != learned() {
 			t.Errorf("%s: error %v, and the state is %v", name, err, &kept)
 		}
 	}
@@ -61,7 +76,7 @@ func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
 	} {
 		s := learned()
 		spoil(&s)
-		if err := new(learn.State).UnmarshalBinary(encode(t, s)); err == nil {
+		if err := new(learn.State).Decode(s.Encode()); err == nil {
 			t.Errorf("%s: a state that makes no sense was read", name)
 		}
 	}
@@ -73,12 +88,12 @@ func TestWhoHearsTheSameKnowsTheSame(t *testing.T) {
 	first, second := learn.New(learn.Setting{}), learn.New(learn.Setting{})
 	third := learn.State{}
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{10, 1}, Cap: 8}
-	told := learn.AppendMeeting(nil, &met)
+	told := learn.Message{Meeting: &met}.Append(nil)
 	for n := range int64(400) {
 		f := fact(n + 1)
 		f.Refused, f.Until = n%40 == 39, 0
 		f.Quotas = []learn.Quota{{Name: "x", Limit: 90, HasLimit: true, Remaining: float64(90 - n%40), HasRemaining: true}}
-		told = learn.AppendFact(told, &f)
+		told = learn.Message{Fact: &f}.Append(told)
 		if n%7 != 0 {
 			continue
 		}
@@ -86,7 +101,7 @@ func TestWhoHearsTheSameKnowsTheSame(t *testing.T) {
 		first.Receive(told, f.Ordinal+3, heard)
 		second.Receive(told, f.Ordinal+3, heard)
 		if n > 200 && third == (learn.State{}) {
-			if err := third.UnmarshalBinary(encode(t, first)); err != nil {
+			if err := third.Decode(first.Encode()); err != nil {
 				t.Fatal(err)
 			}
 		} else if n > 200 {
@@ -110,7 +125,7 @@ func TestFactsTravel(t *testing.T) {
 		f.Granted = f.Ordinal + 2
 		f.Quotas = []learn.Quota{{Name: "n", Unit: "requests", Limit: 60, HasLimit: true, Remaining: float64(60 - n%50), HasRemaining: true, Reset: time.Minute, HasReset: true, Window: time.Minute, HasWindow: true}}
 		want = learn.Observe(want, &f, f.Landed)
-		got.Receive(learn.AppendFact(nil, &f), f.Granted, f.Landed)
+		got.Receive(learn.Message{Fact: &f}.Append(nil), f.Granted, f.Landed)
 	}
 	if got != want {
 		t.Errorf("heard %v, want %v", &got, &want)
@@ -124,7 +139,7 @@ func TestCallsOfBeforeAreOldNews(t *testing.T) {
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{30, 0}}
 	f := fact(0)
 	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
-	told := learn.AppendFact(learn.AppendMeeting(nil, &met), &f)
+	told := learn.Message{Fact: &f}.Append(learn.Message{Meeting: &met}.Append(nil))
 	s.Receive(told, 40, at(0.21))
 	if s.Cut != 40 || s.Mode == learn.Start {
 		t.Fatalf("after the first refusal: %v, cut %d", &s, s.Cut)
@@ -143,13 +158,13 @@ func TestAMeetingOfNoCalls(t *testing.T) {
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0.2), Back: [2]int64{40, 40}}
 	f := fact(0)
 	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
-	s.Receive(learn.AppendFact(learn.AppendMeeting(nil, &met), &f), 40, at(0.21))
+	s.Receive(learn.Message{Fact: &f}.Append(learn.Message{Meeting: &met}.Append(nil)), 40, at(0.21))
 	if hold := s.Plan(at(0.21), 40).Hold; !s.Episode || s.RefR < 50 || hold > at(0.3) {
 		t.Fatalf("refused at %g/s, nobody goes for %v: %v", s.RefR, hold.Sub(at(0.21)), &s)
 	}
 	f = fact(41)
 	f.Departed, f.Landed = at(0.25), at(0.26)
-	s.Receive(learn.AppendFact(nil, &f), 41, at(0.26))
+	s.Receive(learn.Message{Fact: &f}.Append(nil), 41, at(0.26))
 	if hold := s.Plan(at(0.26), 41).Hold; s.Episode || hold > at(0.3) {
 		t.Errorf("a call was served, and nobody goes for %v: %v", hold.Sub(at(0.26)), &s)
 	}
@@ -163,7 +178,7 @@ func TestUncountedCallsTellNoLevel(t *testing.T) {
 		f := learn.Fact{Ordinal: ordinal, Departed: at(float64(granted) / 100), Flying: 1, Waited: true}
 		f.Landed, f.Refused = f.Departed.Add(5*time.Millisecond), granted == 20
 		f.Quotas = []learn.Quota{{Name: "bucket", Limit: 100, HasLimit: true, Remaining: 80, HasRemaining: true, Reset: 200 * time.Millisecond, HasReset: true}}
-		s.Receive(learn.AppendFact(nil, &f), granted, f.Landed)
+		s.Receive(learn.Message{Fact: &f}.Append(nil), granted, f.Landed)
 	}
 	for n := range int64(600) {
 		heard(n+1, n+1)
@@ -181,15 +196,15 @@ func TestUncountedCallsTellNoLevel(t *testing.T) {
 
 func TestForgetAndMemoryTravel(t *testing.T) {
 	s := learned()
-	s.Receive(learn.AppendForget(nil), 300, at(4))
+	s.Receive(learn.Message{Forget: true}.Append(nil), 300, at(4))
 	if s != learn.New(learn.Setting{}) {
 		t.Errorf("after forgetting: %v", &s)
 	}
-	s.Receive(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 50, Width: 0.05}), 300, at(4))
+	s.Receive(learn.Message{Memory: &learn.Memory{Version: 1, Rate: 50, Width: 0.05}}.Append(nil), 300, at(4))
 	if s.Mode != learn.Rate || s.R != 50 {
 		t.Errorf("after a memory: %v", &s)
 	}
-	s.Receive(learn.AppendMemory(nil, learn.Memory{Version: 1, Rate: 5, Width: 0.05}), 300, at(4))
+	s.Receive(learn.Message{Memory: &learn.Memory{Version: 1, Rate: 5, Width: 0.05}}.Append(nil), 300, at(4))
 	if s.R != 50 {
 		t.Errorf("a memory took the place of what was known: %v", &s)
 	}
@@ -200,13 +215,13 @@ func FuzzHear(f *testing.F) {
 	fa := fact(3)
 	fa.Quotas = []learn.Quota{{Name: "a", HasLimit: true, Limit: 3}}
 	s := learned()
-	state, _ := s.AppendBinary(nil)
-	f.Add(learn.AppendFact(nil, &fa), state)
-	f.Add(learn.AppendMeeting(nil, &learn.Meeting{First: at(0)}), []byte{1})
-	f.Add(learn.AppendMemory(learn.AppendForget(learn.AppendResume(nil)), learn.Memory{Rate: 3}), []byte{})
+	state := s.Encode()
+	f.Add(learn.Message{Fact: &fa}.Append(nil), state)
+	f.Add(learn.Message{Meeting: &learn.Meeting{First: at(0)}}.Append(nil), []byte{1})
+	f.Add(learn.Message{Memory: &learn.Memory{Rate: 3}}.Append(learn.Message{Forget: true}.Append(learn.Message{Resume: true}.Append(nil))), []byte{})
 	f.Fuzz(func(t *testing.T, told, state []byte) {
 		s := learn.New(learn.Setting{})
-		_ = s.UnmarshalBinary(state)
+		_ = s.Decode(state)
 		s.Receive(told, 100, at(10))
 		for n := range int64(20) {
 			f := fact(n + 200)

@@ -1,0 +1,68 @@
+package learn
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// encodingVersion changes with the meaning of a field. A new field needs no new version:
+// who does not know it ignores it, and who misses it begins with zero.
+const encodingVersion = 1
+
+// mostEncoded bounds an encoded State, in bytes. One takes 1,500 to 8,000.
+const mostEncoded = 32 << 10
+
+// errEncoded says that a State cannot be read.
+var errEncoded = errors.New("learn: no state of this version")
+
+// An encoded is a State as it travels: the free places of ceilings stay behind.
+type encoded struct {
+	Version int
+	*State
+	Ceilings []Ceiling
+}
+
+// Encode returns the state as JSON, or nil if it holds what is no number.
+func (s *State) Encode() []byte {
+	last := len(s.Ceilings)
+	for last > 0 && s.Ceilings[last-1] == (Ceiling{}) {
+		last--
+	}
+	b, err := json.Marshal(encoded{encodingVersion, s, s.Ceilings[:last]})
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// Decode reads what Encode wrote. If it returns an error, s is unchanged.
+func (s *State) Decode(b []byte) error {
+	var read State
+	e := encoded{State: &read}
+	if len(b) > mostEncoded || json.Unmarshal(b, &e) != nil || e.Version != encodingVersion || len(e.Ceilings) > len(read.Ceilings) {
+		return errEncoded
+	}
+	copy(read.Ceilings[:], e.Ceilings)
+	if !read.sane() {
+		return errEncoded
+	}
+	*s = read
+	return nil
+}
+
+// sane reports whether the learner can go on with a state that was read.
+// Whatever wrote it, the learner must neither panic nor hold calls for ever.
+func (s *State) sane() bool {
+	within := func(most float64, values ...float64) bool {
+		for _, v := range values {
+			if !(v >= 0 && v <= most) {
+				return false
+			}
+		}
+		return true
+	}
+	return s.Mode <= Rate && within(longest, s.RTT, s.Gap, s.P, s.G, s.Pause, s.Block) &&
+		within(1e9, s.R, s.W, s.RefR, s.Cap, s.Ceil, s.B, s.Burst) && within(40, s.X) && within(1, s.U, s.Early, s.Slack) &&
+		(s.Mode != Rate || s.R > 0) && s.Marked >= 0 && s.Cut >= 0 &&
+		within(1e9, s.Before.Rate) && within(1, s.Before.Width) && within(longest, s.Before.Gap)
+}
