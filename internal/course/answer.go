@@ -71,7 +71,7 @@ func (c *Course) down(a *Answer) {
 	c.flights.Answered()
 	if c.fleet != nil {
 		c.mu.Lock()
-		c.fleet.landed++
+		c.fleet.unsent.Landed++
 		c.mu.Unlock()
 	}
 }

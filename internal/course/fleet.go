@@ -2,7 +2,6 @@ package course
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -25,24 +24,17 @@ type fleet struct {
 	obeys      bool // it does not begin to learn
 	begun      bool // the state is that of all
 
-	messages []byte           // to send, beside facts
+	unsent   store.Entry      // all that is to be sent, but for facts
 	facts    []learn.Fact     // to send, by the lane's clock
 	timer    *time.Timer      // for those
 	lingers  time.Duration    // that timer's; zero: it does not run
 	met      bool             // what was known before was sent
 	braked   throttle.Instant // nothing leaves before it, or before the refusal that was sent comes back
-	revoke   bool             // the others are to receive it at once
 	quickens throttle.Instant // until then, a message may raise the rate so much that permits are for far too late
 	said     turning          // what was hurried for last
-
-	stepped throttle.Instant // when it was seen that the store's clock moved back
-
-	free    int           // departures that took no permit and were not sent
-	landed  int           // answers that were not sent
-	refused int           // of those, refusals
-	reading store.Reading // of the newest departure, not sent
-	unbound bool          // readings hold nobody in the store
-	reserve int           // departures below their bound that go one by one
+	stepped  throttle.Instant // when it was seen that the store's clock moved back
+	unbound  bool             // readings hold nobody in the store
+	reserve  int              // departures below their bound that go one by one
 
 	local int64            // departures of this process that the store knew of at the last call
 	base  [2]int64         // ordinal and departures of this process at some call before
@@ -64,16 +56,12 @@ const (
 	mostFacts = 256             // that wait to be sent; the oldest are forgotten
 	stale     = time.Second     // served calls that were not sent for so long teach nothing
 	pulse     = 2 * time.Second // a process with calls sends as often, until something is learned
-	kept      = 10 * time.Minute
 	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
-	farthest  = 250 * time.Millisecond // plans are for no later, unless reported quotas foresee it
 	later     = 100 * time.Millisecond // or two turns of this process, if that is longer
 	late      = 50 * time.Millisecond  // permits for no later are not worth a revocation
 )
-
-var _ store.Learner = (*Course)(nil)
 
 // Share has the course learn together with those of the processes that share its
 // lane through the limiter. One that does not learn by itself sends its answers, and
@@ -100,7 +88,7 @@ func (c *Course) startShared() {
 
 // say sends to the others at once.
 func (c *Course) say(m learn.Message) {
-	c.fleet.messages = m.Append(c.fleet.messages)
+	c.fleet.unsent.Data = m.Append(c.fleet.unsent.Data)
 	c.fleet.replicator.Flush()
 }
 
@@ -181,7 +169,7 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	fresh := fact.Ordinal > s.Cut || !f.begun
 	if urgent = fresh && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
 		f.said = at
-		f.revoke = f.revoke || fact.Refused != s.Episode // an episode begins, or ends
+		f.unsent.Revoke = f.unsent.Revoke || fact.Refused != s.Episode // an episode begins, or ends
 	}
 	near := f.near(&fact)
 	if !fact.Refused && !urgent && !near && !f.sends(&fact) {
@@ -245,16 +233,16 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	switch {
 	case !a.Served && !a.Refused:
 		if unsent && s.begun && given > 0 {
-			if len(s.messages) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
+			if len(s.unsent.Data) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
 				s.linger(false, c.hold() > now)
 			}
-			s.messages = learn.Message{Unread: given}.Append(s.messages)
+			s.unsent.Data = learn.Message{Unread: given}.Append(s.unsent.Data)
 		}
 	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
 		s.read(a, given, over)
 		if !s.begun && !s.met {
-			s.messages = learn.Message{Meeting: c.meeting(&f)}.Append(s.messages)
+			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
 		if len(a.Quotas) > 0 && given > 0 && !s.unbound {
@@ -285,14 +273,14 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 // read notes what an answer reports to be left, for the store.
 func (f *fleet) read(a *Answer, given, over int64) {
 	if a.Refused {
-		f.refused++
+		f.unsent.Refused++
 	}
 	left, ok := learn.Left(a.Quotas)
 	if given == 0 { // it departed before departures were counted
 		given = f.view.Ordinal + 1
 	}
-	if ok && !f.unbound && given >= f.reading.Ordinal {
-		f.reading = store.Reading{Ordinal: given, Left: int64(left), Landed: over}
+	if ok && !f.unbound && given >= f.unsent.Reading.Ordinal {
+		f.unsent.Reading = store.Reading{Ordinal: given, Left: int64(left), Landed: over}
 	}
 }
 
@@ -344,162 +332,9 @@ func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
 
 // departed notes a departure that the store did not count, the nth of this process.
 func (f *fleet) departed(now throttle.Instant, n int64) {
-	f.free++
+	f.unsent.Uncounted++
 	if !f.begun && (n >= 8 && n&(n-1) == 0 || now.Sub(f.spoke) > pulse) {
 		f.spoke = now
 		f.replicator.Flush()
 	}
-}
-
-// Propose implements [store.Learner].
-func (c *Course) Propose(v store.FleetState) (w store.Entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.fleet
-	f.see(v)
-	f.local = c.Look().Ordinal()
-	now := v.Now.Add(-v.ClockOffset)
-	w.Data, f.messages = f.messages, nil
-	if f.begun { // otherwise nobody has counted them
-		for _, lapsed := range v.Canceled {
-			w.Data = learn.Message{Lapsed: lapsed}.Append(w.Data)
-		}
-	}
-	for i := range f.facts {
-		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
-			shift(v.ClockOffset, &fact.Departed, &fact.Landed, &fact.Until)
-			w.Data = learn.Message{Fact: fact}.Append(w.Data)
-		}
-	}
-	w.Uncounted, w.Landed, w.Refused, w.Reading, w.Revoke = f.free, f.landed, f.refused, f.reading, f.revoke
-	f.facts, f.free, f.landed, f.refused, f.reading, f.revoke = f.facts[:0], 0, 0, 0, store.Reading{}, false
-	if f.lingers = 0; f.timer != nil {
-		f.timer.Stop()
-	}
-	return w
-}
-
-// see notes how the lane stands, and which part of its departures are here.
-func (f *fleet) see(v store.FleetState) {
-	if f.view.Ordinal == 0 && f.local < 8 {
-		f.share = float64(max(v.Replicas, 1)) // nothing better is known
-	}
-	f.view = v
-	all, own := v.Ordinal-f.base[0], f.local-f.base[1]
-	if own < 8 || all <= 0 {
-		return
-	}
-	f.share = max(1, float64(all)/float64(own))
-	if own >= 64 {
-		f.base = [2]int64{v.Ordinal - all/2, f.local - own/2}
-	}
-}
-
-// Apply implements [store.Learner].
-func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
-	c.mu.Lock()
-	if c.fleet.braked = 0; !c.fleet.begun {
-		c.begins()
-	}
-	c.state.Setting = c.setting
-	c.state.Receive(message, ordinal, at)
-	c.follow()
-	now := at.Add(-c.fleet.view.ClockOffset)
-	n := c.changed(now)
-	c.mu.Unlock()
-	if (n.Event || n.Line) && c.reports != nil {
-		c.reports.Learned(context.Background(), n)
-	}
-}
-
-// begins makes the state that of all.
-func (c *Course) begins() {
-	c.fleet.begun, c.state = true, new(learn.New(c.setting))
-}
-
-// follow follows a state that has changed.
-func (c *Course) follow() {
-	f := c.fleet
-	if *c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
-		c.reset()
-		return
-	}
-	c.replan(f.view.Now.Add(-f.view.ClockOffset))
-}
-
-// Snapshot implements [store.Learner].
-func (c *Course) Snapshot() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := learn.New(c.setting)
-	if c.fleet.begun {
-		s = *c.state
-	}
-	return s.Encode()
-}
-
-// Restore implements [store.Learner].
-func (c *Course) Restore(learned []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.begins()
-	_ = c.state.Decode(learned) // of another version, or garbage: as new
-	c.state.Setting = c.setting
-	c.follow()
-}
-
-// planNext returns the plan for the next departure that the store lets go. That leaves
-// after the last one, which may be to come, so the plan is for the state of the
-// vendor's quota then. The rest of a window is spread from the last departure on.
-// Otherwise more permits would be promised than the window has time for, and some would
-// depart in the next one.
-func (c *Course) planNext(v store.FleetState) learn.Plan {
-	granted := v.Ordinal
-	if v.Last <= v.Now {
-		granted = c.granted(v.Now.Add(-v.ClockOffset))
-	}
-	for _, back := range v.Canceled { // the call that this plan is for gives them back
-		granted -= back.Count
-	}
-	at := v.Last
-	if !c.state.Foresees(v.Now, at) {
-		at = min(at, v.Now.Add(farthest))
-	}
-	return c.state.Plan(max(v.Now, at), granted)
-}
-
-// Pacing implements [store.Learner].
-func (c *Course) Pacing(v store.FleetState) store.Pacing {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.fleet
-	f.see(v)
-	if !f.begun {
-		return store.Pacing{}
-	}
-	now := v.Now.Add(-v.ClockOffset)
-	if c.state.Behind(v.Now) && now.Sub(f.stepped) > pulse {
-		f.stepped = now
-		c.say(learn.Message{})
-	}
-	p := c.planNext(v)
-	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
-		f.quickens, f.revoke = 0, true
-		c.say(learn.Message{}) // nothing new, but only a message revokes
-	}
-	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
-		f.rate = p.Rate
-	}
-	c.replan(now)
-	reserve, bound := c.state.Bound(v.Now)
-	f.unbound, f.reserve = !bound, int(reserve)
-	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: f.reserve}
-	if f.rate > 0 {
-		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
-	}
-	if p.Asks {
-		pace.NotBefore = p.Sure
-	}
-	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
-	return pace
 }

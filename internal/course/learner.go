@@ -1,0 +1,170 @@
+package course
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/store"
+	"github.com/weirgo/weir/throttle"
+)
+
+var _ store.Learner = (*Course)(nil)
+
+const (
+	kept     = 10 * time.Minute       // by the store, if nobody calls
+	farthest = 250 * time.Millisecond // plans are for no later, unless reported quotas foresee it
+)
+
+// Propose implements [store.Learner].
+func (c *Course) Propose(v store.FleetState) (w store.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fleet
+	f.see(v)
+	f.local = c.Look().Ordinal()
+	now := v.Now.Add(-v.ClockOffset)
+	w, f.unsent = f.unsent, store.Entry{}
+	if f.begun { // otherwise nobody has counted them
+		for _, lapsed := range v.Canceled {
+			w.Data = learn.Message{Lapsed: lapsed}.Append(w.Data)
+		}
+	}
+	for i := range f.facts {
+		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
+			shift(v.ClockOffset, &fact.Departed, &fact.Landed, &fact.Until)
+			w.Data = learn.Message{Fact: fact}.Append(w.Data)
+		}
+	}
+	f.facts, f.lingers = f.facts[:0], 0
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	return w
+}
+
+// see notes how the lane stands, and which part of its departures are here.
+func (f *fleet) see(v store.FleetState) {
+	if f.view.Ordinal == 0 && f.local < 8 {
+		f.share = float64(max(v.Replicas, 1)) // nothing better is known
+	}
+	f.view = v
+	all, own := v.Ordinal-f.base[0], f.local-f.base[1]
+	if own < 8 || all <= 0 {
+		return
+	}
+	f.share = max(1, float64(all)/float64(own))
+	if own >= 64 {
+		f.base = [2]int64{v.Ordinal - all/2, f.local - own/2}
+	}
+}
+
+// Apply implements [store.Learner].
+func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
+	c.mu.Lock()
+	if c.fleet.braked = 0; !c.fleet.begun {
+		c.begins()
+	}
+	c.state.Setting = c.setting
+	c.state.Receive(message, ordinal, at)
+	c.follow()
+	now := at.Add(-c.fleet.view.ClockOffset)
+	n := c.changed(now)
+	c.mu.Unlock()
+	if (n.Event || n.Line) && c.reports != nil {
+		c.reports.Learned(context.Background(), n)
+	}
+}
+
+// begins makes the state that of all.
+func (c *Course) begins() {
+	c.fleet.begun, c.state = true, new(learn.New(c.setting))
+}
+
+// follow follows a state that has changed.
+func (c *Course) follow() {
+	f := c.fleet
+	if *c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
+		c.reset()
+		return
+	}
+	c.replan(f.view.Now.Add(-f.view.ClockOffset))
+}
+
+// Snapshot implements [store.Learner].
+func (c *Course) Snapshot() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := learn.New(c.setting)
+	if c.fleet.begun {
+		s = *c.state
+	}
+	return s.Encode()
+}
+
+// Restore implements [store.Learner].
+func (c *Course) Restore(learned []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begins()
+	_ = c.state.Decode(learned) // of another version, or garbage: as new
+	c.state.Setting = c.setting
+	c.follow()
+}
+
+// planNext returns the plan for the next departure that the store lets go. That leaves
+// after the last one, which may be to come, so the plan is for the state of the
+// vendor's quota then. The rest of a window is spread from the last departure on.
+// Otherwise more permits would be promised than the window has time for, and some would
+// depart in the next one.
+func (c *Course) planNext(v store.FleetState) learn.Plan {
+	granted := v.Ordinal
+	if v.Last <= v.Now {
+		granted = c.granted(v.Now.Add(-v.ClockOffset))
+	}
+	for _, back := range v.Canceled { // the call that this plan is for gives them back
+		granted -= back.Count
+	}
+	at := v.Last
+	if !c.state.Foresees(v.Now, at) {
+		at = min(at, v.Now.Add(farthest))
+	}
+	return c.state.Plan(max(v.Now, at), granted)
+}
+
+// Pacing implements [store.Learner].
+func (c *Course) Pacing(v store.FleetState) store.Pacing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fleet
+	f.see(v)
+	if !f.begun {
+		return store.Pacing{}
+	}
+	now := v.Now.Add(-v.ClockOffset)
+	if c.state.Behind(v.Now) && now.Sub(f.stepped) > pulse {
+		f.stepped = now
+		c.say(learn.Message{})
+	}
+	p := c.planNext(v)
+	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
+		f.quickens, f.unsent.Revoke = 0, true
+		c.say(learn.Message{}) // nothing new, but only a message revokes
+	}
+	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
+		f.rate = p.Rate
+	}
+	c.replan(now)
+	reserve, bound := c.state.Bound(v.Now)
+	f.unbound, f.reserve = !bound, int(reserve)
+	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: f.reserve}
+	if f.rate > 0 {
+		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
+	}
+	if p.Asks {
+		pace.NotBefore = p.Sure
+	}
+	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
+	return pace
+}
