@@ -182,7 +182,7 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 //     episode has few probes;
 //   - after a rest: nobody calls for three seconds, and the first who does is refused by
 //     chance, which is no silence of the vendor's.
-func TestLearnedLaneServesWhoRests(t *testing.T) {
+func TestLearnedLaneServesAfterARest(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rest time.Duration // of a worker after a refusal

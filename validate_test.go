@@ -16,7 +16,7 @@ import (
 )
 
 // Validate tells all faults at once, each with its field and value.
-func TestValidateTellsAllFaults(t *testing.T) {
+func TestValidateReportsAllFaults(t *testing.T) {
 	spaced := throttle.Limit{Permits: 1, Per: time.Second, Unit: "my tokens", Name: "b"}
 	bad := &weir.Transport{
 		Limits:    []throttle.Limit{{Permits: -3, Per: time.Second}, {Permits: 1, Per: time.Second, Unit: "tokens", Name: "a"}, spaced},

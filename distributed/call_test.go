@@ -44,7 +44,7 @@ func TestFailuresAreNeverAHotLoop(t *testing.T) {
 	}
 }
 
-func TestStateTellsOfTheStore(t *testing.T) {
+func TestStateShowsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(1, time.Second))
 		want := func(when string, want throttle.StoreState) {

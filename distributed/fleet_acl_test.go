@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A diary is what a store's logger was told.
+// A diary is what a store's logger wrote.
 type diary struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -66,11 +66,11 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 	if _, err := server.Do("ACL", "SETUSER", "default", "off"); err != nil {
 		t.Fatal(err)
 	}
-	var told diary
+	var log diary
 	c := patiently(throttle.TokenBucket(rate, time.Second, burst), throttle.SlidingLog(rate, time.Second),
 		throttle.FixedWindow(rate, time.Second), throttle.SlidingWindow(rate, time.Second))
 	c.Redis = place{User: "weir", Password: password}
-	f := newFleet(t, plan{server: server, members: 3, config: c, prepare: func(r *replica) { r.store.Logger = told.logger() }})
+	f := newFleet(t, plan{server: server, members: 3, config: c, prepare: func(r *replica) { r.store.Logger = log.logger() }})
 	f.steady()
 	for _, r := range f.members {
 		for _, cost := range []int{1, 2} {
@@ -109,7 +109,7 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 	if refused := aclLog(t, server); len(refused) > 0 {
 		t.Errorf("Redis refused %v", refused)
 	}
-	for line := range strings.Lines(told.String()) {
+	for line := range strings.Lines(log.String()) {
 		if strings.Contains(line, "level=WARN") && !strings.Contains(line, "stricter limits") { // one replica has others
 			t.Errorf("logged: %s", line)
 		}
@@ -137,10 +137,10 @@ func testWithout(t *testing.T, command string) {
 	t.Helper()
 	server := redistest.Start(t)
 	grant(t, server, append(strings.Fields(distributed.MinimumACL), "-"+command)...)
-	var told diary
+	var log diary
 	c := patiently(throttle.TokenBucket(5*rate, time.Second, burst), throttle.SlidingLog(rate/4, time.Second/4))
 	c.Redis = place{User: "weir", Password: password}
-	f := newFleet(t, plan{server: server, members: 2, config: c, prepare: func(r *replica) { r.store.Logger = told.logger() }})
+	f := newFleet(t, plan{server: server, members: 2, config: c, prepare: func(r *replica) { r.store.Logger = log.logger() }})
 	await(t, "the first calls", func() bool { return f.states()[0].Calls > 0 && f.states()[1].Calls > 0 })
 	from, began, before := now(), time.Now(), f.states()
 	f.pass(2 * moment)
@@ -151,13 +151,13 @@ func testWithout(t *testing.T, command string) {
 		if most := 1 + uint64(took/distributed.DefaultBreakFor); failed > most {
 			t.Errorf("%d failed calls in %v, want at most %d", failed, took, most)
 		}
-		if s.Lost && (s.Cause != "noperm" || !strings.Contains(told.String(), "cause=noperm")) {
-			t.Errorf("the cause is %q, and logged is:\n%s", s.Cause, told.String())
+		if s.Lost && (s.Cause != "noperm" || !strings.Contains(log.String(), "cause=noperm")) {
+			t.Errorf("the cause is %q, and logged is:\n%s", s.Cause, log.String())
 		}
 	}
 	f.judge(spell{from: from, to: now(), more: rate / 4})
-	if strings.Contains(told.String(), password) {
-		t.Errorf("the password is logged:\n%s", told.String())
+	if strings.Contains(log.String(), password) {
+		t.Errorf("the password is logged:\n%s", log.String())
 	}
 }
 
@@ -174,8 +174,8 @@ func TestR16TheMinimumACLIsEnoughInACluster(t *testing.T) {
 	defer given.Close()
 	store := distributed.New(given, "fleet")
 	store.Deadline, store.MaxDeadline = patience, patience
-	var told diary
-	store.Logger = told.logger()
+	var log diary
+	store.Logger = log.logger()
 	defer store.Close()
 	for i := range 10 {
 		l, err := store.Limiter("lane"+strconv.Itoa(i), throttle.TokenBucket(1000, time.Second, 1))
@@ -197,7 +197,7 @@ func TestR16TheMinimumACLIsEnoughInACluster(t *testing.T) {
 			t.Errorf("node %d refused %v", i, refused)
 		}
 	}
-	if told.String() != "" {
-		t.Errorf("logged:\n%s", told.String())
+	if log.String() != "" {
+		t.Errorf("logged:\n%s", log.String())
 	}
 }

@@ -102,7 +102,7 @@ func (v *town) live(t *testing.T) {
 	time.Sleep(third)
 	quiet := v.server.Calls()
 	calls := v.since(0, third)
-	v.tell("even callers at 0.9 of the rate", 0, third)
+	v.log("even callers at 0.9 of the rate", 0, third)
 	t.Logf("scripts per call %.3f", float64(quiet-before)/float64(len(calls)))
 	if most := 1.25; float64(quiet-before) > most*float64(len(calls)) {
 		t.Errorf("%d scripts for %d calls, want %.2f a call at most", quiet-before, len(calls), most)
@@ -110,7 +110,7 @@ func (v *town) live(t *testing.T) {
 	pause := max(third/20, 2*time.Second)
 	v.pause(third, pause)
 	time.Sleep(2*third - v.now())
-	v.tell("after the pause", third+pause, 2*third)
+	v.log("after the pause", third+pause, 2*third)
 	v.saturate(2*third, 5*third/2)
 	v.halve(5 * third / 2)
 	stop()
@@ -232,8 +232,8 @@ func (v *town) since(from, to time.Duration) []exit {
 	return slices.Clone(v.left[first:last])
 }
 
-// tell logs how it went for a time.
-func (v *town) tell(what string, from, to time.Duration) {
+// log logs how it went for a time.
+func (v *town) log(what string, from, to time.Duration) {
 	exits := v.since(from, to)
 	var waits []time.Duration
 	for _, e := range exits {
@@ -281,7 +281,7 @@ func (v *town) saturate(at, to time.Duration) {
 	}
 	time.Sleep(to - v.now())
 	from := at + (to-at)/2 // until what was in line has gone
-	v.tell("saturated", from, to)
+	v.log("saturated", from, to)
 	var shares [2][]float64
 	counts := make(map[int]float64)
 	for _, e := range v.since(from, to) {
@@ -304,7 +304,7 @@ func (v *town) halve(at time.Duration) {
 		v.houses[i].kill()
 	}
 	time.Sleep(v.hour - v.now())
-	v.tell("half of them dead", at, v.hour)
+	v.log("half of them dead", at, v.hour)
 	lost := v.rate*(v.hour-at).Seconds() - float64(len(v.since(at, v.hour)))
 	settled, step := at, (v.hour-at)/16
 	for from := at; from < v.hour; from += step {

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A refusal that one replica hears of stops all of them within two round trips,
+// A refusal that one replica is sent stops all of them within two round trips,
 // those that hold permits too, and afterwards they depart spaced.
 func TestAPauseStopsTheFleetWithinTwoRoundTrips(t *testing.T) {
 	t.Parallel()
@@ -25,28 +25,28 @@ func TestAPauseStopsTheFleetWithinTwoRoundTrips(t *testing.T) {
 	each(f.links, func(p *redistest.Proxy) { p.Delay(trip) })()
 	f.steady()
 	f.pass(moment)
-	told := now()
+	paused := now()
 	f.members[0].queue.Pause(pause)
 	f.pass(pause)
-	await(t, "the first departure after the pause", func() bool { return f.journal.count(told.Add(pause), throttle.Never-1) > 0 })
+	await(t, "the first departure after the pause", func() bool { return f.journal.count(paused.Add(pause), throttle.Never-1) > 0 })
 	f.pass(moment)
 	f.stop()
 	at := f.journal.instants(everybody)
-	within := count(at, told+1, told.Add(2*trip))
-	after := count(at, told.Add(2*trip+slack), told.Add(pause-time.Millisecond))
-	own := f.journal.instants(func(d departure) bool { return d.Replica == 0 && d.At > told.Add(slack) && d.At < told.Add(pause) })
+	within := count(at, paused+1, paused.Add(2*trip))
+	after := count(at, paused.Add(2*trip+slack), paused.Add(pause-time.Millisecond))
+	own := f.journal.instants(func(d departure) bool { return d.Replica == 0 && d.At > paused.Add(slack) && d.At < paused.Add(pause) })
 	t.Logf("%d departures within two round trips of %v, %d between them and %v after, %d later", within, trip,
-		count(at, told.Add(2*trip), told.Add(2*trip+slack)), slack, after)
+		count(at, paused.Add(2*trip), paused.Add(2*trip+slack)), slack, after)
 	if after > 0 || len(own) > 0 {
-		t.Errorf("%d departures during the pause, %d of who was told, want none", after, len(own))
+		t.Errorf("%d departures during the pause, %d of the one that was refused, want none", after, len(own))
 	}
-	resumed := at[len(at)-count(at, told.Add(pause-time.Millisecond), throttle.Never-1):]
-	t.Logf("the first departs %v after the end", resumed[0].Sub(told.Add(pause)))
+	resumed := at[len(at)-count(at, paused.Add(pause-time.Millisecond), throttle.Never-1):]
+	t.Logf("the first departs %v after the end", resumed[0].Sub(paused.Add(pause)))
 	bound{rate: rateOf(limit), burst: 1, x: f.x() + trip}.judge(t, "after the pause", resumed)
 	f.judge()
 }
 
-// Permits that fall due after the pause was told are void, also at replicas that
+// Permits that fall due after the pause began are void, also at replicas that
 // have nothing to ask Redis before.
 func TestAPauseVoidsPermitsInHand(t *testing.T) {
 	t.Parallel()
@@ -62,12 +62,12 @@ func TestAPauseVoidsPermitsInHand(t *testing.T) {
 	each(f.links, func(p *redistest.Proxy) { p.Delay(trip) })()
 	f.steady()
 	f.pass(moment)
-	told := now()
+	paused := now()
 	f.members[0].queue.Pause(pause)
 	f.pass(pause + moment)
 	f.stop()
 	at := f.journal.instants(everybody)
-	if n := count(at, told.Add(2*trip+slack), told.Add(pause-time.Millisecond)); n > 0 {
+	if n := count(at, paused.Add(2*trip+slack), paused.Add(pause-time.Millisecond)); n > 0 {
 		t.Errorf("%d departures during the pause, want none", n)
 	}
 	f.judge()

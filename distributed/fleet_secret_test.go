@@ -11,7 +11,7 @@ import (
 
 // A password is rotated, wrong, and right again: the store says that it is not
 // let in, and tells nobody the password; and is let in again by itself.
-func TestR17ARotatedPasswordIsNeverTold(t *testing.T) {
+func TestR17ARotatedPasswordIsNeverLogged(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	all := strings.Fields(distributed.MinimumACL)

@@ -20,15 +20,15 @@ import (
 // What was promised at a slow pace is free once that pace is revoked: of the configured
 // limits too, though the call that revokes it grants nothing.
 func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
-	c := newClass(t)
+	c := newTeam(t)
 	slow := store.Pacing{Counted: true, Interval: 500 * time.Millisecond}
-	all := make([]*seat, 4)
+	all := make([]*member, 4)
 	for i := range all {
-		all[i] = c.seat(slow, throttle.TokenBucket(1000, time.Second, 5))
+		all[i] = c.join(slow, throttle.TokenBucket(1000, time.Second, 5))
 	}
-	all[0].tell("slow")
+	all[0].send("slow")
 	for _, s := range all {
-		eventually(t, "it is heard", func() bool { s.limiter.Flush(); return len(s.knows()) == 1 })
+		eventually(t, "it is applied", func() bool { s.limiter.Flush(); return len(s.applied()) == 1 })
 	}
 	all[0].call(t)
 	went := make(chan time.Time, 1000)
@@ -44,23 +44,23 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 		})
 	}
 	eventually(t, "each is promised a permit", func() bool {
-		return !slices.ContainsFunc(all, func(s *seat) bool { return InHand(s.limiter) == 0 })
+		return !slices.ContainsFunc(all, func(s *member) bool { return InHand(s.limiter) == 0 })
 	})
 	for _, s := range all {
 		s.mu.Lock()
 		s.pace.Interval = 5 * time.Millisecond
 		s.mu.Unlock()
 	}
-	told := time.Now()
-	all[1].say(store.Entry{Data: []byte("fast"), Revoke: true})
+	revoked := time.Now()
+	all[1].add(store.Entry{Data: []byte("fast"), Revoke: true})
 	all[1].limiter.Flush()
 	after := 0
 	for after < 2 { // the first may be one of the slow pace
-		if (<-went).After(told) {
+		if (<-went).After(revoked) {
 			after++
 		}
 	}
-	if took := time.Since(told); took > time.Second {
+	if took := time.Since(revoked); took > time.Second {
 		t.Errorf("the second departure after the pace was revoked came %v later, want a few ms", took)
 	}
 }
@@ -68,14 +68,14 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 // Permits that were promised at a slow pace do not delay a replica that asks at a fast one:
 // all that is owed counts at the new pace, though nobody revokes the old one.
 func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
-	c := newClass(t)
-	all := make([]*seat, 5)
+	c := newTeam(t)
+	all := make([]*member, 5)
 	for i := range all {
-		all[i] = c.seat(store.Pacing{Counted: true, Interval: 2 * time.Second})
+		all[i] = c.join(store.Pacing{Counted: true, Interval: 2 * time.Second})
 	}
-	all[0].tell("slow")
+	all[0].send("slow")
 	for _, s := range all {
-		eventually(t, "it is heard", func() bool { s.limiter.Flush(); return len(s.knows()) == 1 })
+		eventually(t, "it is applied", func() bool { s.limiter.Flush(); return len(s.applied()) == 1 })
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var calling sync.WaitGroup
@@ -86,7 +86,7 @@ func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
 		calling.Go(func() { _ = s.queue.Wait(ctx) })
 	}
 	eventually(t, "each is promised a permit", func() bool {
-		return !slices.ContainsFunc(all[:4], func(s *seat) bool { return InHand(s.limiter) == 0 })
+		return !slices.ContainsFunc(all[:4], func(s *member) bool { return InHand(s.limiter) == 0 })
 	})
 	for _, s := range all {
 		s.mu.Lock()
@@ -94,20 +94,20 @@ func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
 		s.mu.Unlock()
 	}
 	asked := time.Now()
-	all[4].tell("fast")
+	all[4].send("fast")
 	all[4].call(t)
 	if took := time.Since(asked); took > time.Second {
 		t.Errorf("the next departure after the pace became fast came %v later, want 0.1 s", took)
 	}
 }
 
-// Of two replicas one does not hear that a pace was revoked: it spends what it holds, one
+// Of two replicas one receives no message that a pace was revoked: it spends what it holds, one
 // run of that pace, beside the new one, and learns of it with its next call.
-func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
+func TestAReplicaThatMissesARevocationSpendsOneRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow, replicas = 10 * time.Millisecond, 2
 		server := redispipe.Start(t, time.Millisecond)
-		all := make([]*seat, replicas)
+		all := make([]*member, replicas)
 		for i := range all {
 			redisStore := New(server.Client(t), "revoked")
 			redisStore.Logger = slog.New(slog.DiscardHandler)
@@ -116,15 +116,15 @@ func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all[i] = &seat{&pupil{pace: store.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l.(*limiter), shaping.NewQueue(l)}
-			all[i].limiter.Replicate(all[i].pupil)
+			all[i] = &member{&recorder{pace: store.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l.(*limiter), shaping.NewQueue(l)}
+			all[i].limiter.Replicate(all[i].recorder)
 		}
 		var went atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		var calling sync.WaitGroup
-		all[0].tell("slow")
+		all[0].send("slow")
 		for _, s := range all {
-			for len(s.knows()) == 0 { // until then it lets all go
+			for len(s.applied()) == 0 { // until then it lets all go
 				s.limiter.Flush()
 				time.Sleep(time.Millisecond)
 			}
@@ -139,7 +139,7 @@ func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		all[1].limiter.Link.Stop() // it hears no news any more
+		all[1].limiter.Link.Stop() // it receives no messages any more
 		for i := 0; InHand(all[1].limiter) < 4; i++ {
 			if time.Sleep(time.Millisecond); i == 1000 {
 				t.Fatal("no run of four in a second")
@@ -150,7 +150,7 @@ func TestWhoMissesTheNewsSpendsOneRun(t *testing.T) {
 			s.pace.Interval = slow / 2
 			s.mu.Unlock()
 		}
-		all[0].say(store.Entry{Data: []byte("fast"), Revoke: true})
+		all[0].add(store.Entry{Data: []byte("fast"), Revoke: true})
 		all[0].limiter.Flush()
 		before, window := went.Load(), 500*time.Millisecond
 		time.Sleep(window)

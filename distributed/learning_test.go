@@ -19,81 +19,81 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A pupil is a learner that knows the words it heard, in order.
-type pupil struct {
-	mu    sync.Mutex
-	words []string
-	tells store.Entry
-	pace  store.Pacing
-	last  store.FleetState
-	heard []int64 // ordinals
-	sizes []int   // of the fleet, as it was told
+// A recorder is a learner that keeps the messages it applied, in order.
+type recorder struct {
+	mu       sync.Mutex
+	messages []string
+	unsent   store.Entry
+	pace     store.Pacing
+	last     store.FleetState
+	ordinals []int64
+	sizes    []int // of the fleet, as the limiter said
 }
 
-func (p *pupil) Propose(v store.FleetState) store.Entry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.tells
-	p.tells, p.last, p.sizes = store.Entry{}, v, append(p.sizes, v.Replicas)
+func (r *recorder) Propose(v store.FleetState) store.Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.unsent
+	r.unsent, r.last, r.sizes = store.Entry{}, v, append(r.sizes, v.Replicas)
 	return w
 }
 
-func (p *pupil) Apply(told []byte, ordinal int64, _ throttle.Instant) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.words, p.heard = append(p.words, string(told)), append(p.heard, ordinal)
+func (r *recorder) Apply(message []byte, ordinal int64, _ throttle.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.messages, r.ordinals = append(r.messages, string(message)), append(r.ordinals, ordinal)
 }
 
-func (p *pupil) Snapshot() []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return []byte(strings.Join(p.words, ","))
+func (r *recorder) Snapshot() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []byte(strings.Join(r.messages, ","))
 }
 
-func (p *pupil) Restore(learned []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.words = strings.Split(string(learned), ",")
+func (r *recorder) Restore(learned []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.messages = strings.Split(string(learned), ",")
 }
 
-func (p *pupil) Pacing(store.FleetState) store.Pacing {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.words) == 0 {
+func (r *recorder) Pacing(store.FleetState) store.Pacing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.messages) == 0 {
 		return store.Pacing{}
 	}
-	return p.pace
+	return r.pace
 }
 
-func (p *pupil) say(w store.Entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tells.Data = append(p.tells.Data, w.Data...)
-	p.tells.Uncounted += w.Uncounted
-	p.tells.Revoke = p.tells.Revoke || w.Revoke
+func (r *recorder) add(w store.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsent.Data = append(r.unsent.Data, w.Data...)
+	r.unsent.Uncounted += w.Uncounted
+	r.unsent.Revoke = r.unsent.Revoke || w.Revoke
 }
 
-func (p *pupil) knows() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.words)
+func (r *recorder) applied() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.messages)
 }
 
-// A class is replicas that learn together.
-type class struct {
+// A team is replicas that learn together.
+type team struct {
 	t      *testing.T
 	server *redistest.Server
 	space  string
 }
 
-// A seat is one of them.
-type seat struct {
-	*pupil
+// A member is one of them.
+type member struct {
+	*recorder
 	limiter *limiter
 	queue   *shaping.Queue
 }
 
-func (c *class) seat(pace store.Pacing, limits ...throttle.Limit) *seat {
+func (c *team) join(pace store.Pacing, limits ...throttle.Limit) *member {
 	c.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: c.server.Addr()})
 	ours := New(rdb, c.space)
@@ -105,24 +105,24 @@ func (c *class) seat(pace store.Pacing, limits ...throttle.Limit) *seat {
 	}
 	c.t.Cleanup(func() { _ = ours.Close(); _ = rdb.Close() })
 	pace.TTL = time.Minute
-	s := &seat{&pupil{pace: pace}, l.(*limiter), nil}
-	s.limiter.Replicate(s.pupil)
+	s := &member{&recorder{pace: pace}, l.(*limiter), nil}
+	s.limiter.Replicate(s.recorder)
 	s.queue = shaping.NewQueue(l)
 	return s
 }
 
-func (s *seat) tell(text string) {
-	s.say(store.Entry{Data: []byte(text)})
-	s.limiter.Flush()
+func (m *member) send(text string) {
+	m.add(store.Entry{Data: []byte(text)})
+	m.limiter.Flush()
 }
 
 // call waits for a permit, and returns its ordinal.
-func (s *seat) call(t *testing.T) int64 {
+func (m *member) call(t *testing.T) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	turn := shaping.Turn{N: 1}
-	if err := s.queue.WaitTurn(ctx, &turn); err != nil {
+	if err := m.queue.WaitTurn(ctx, &turn); err != nil {
 		t.Fatal(err)
 	}
 	return turn.Departure().Grant.Ref.Ordinal
@@ -137,81 +137,81 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func newClass(t *testing.T) *class {
-	return &class{t, redistest.Start(t), fmt.Sprint("class-", t.Name())}
+func newTeam(t *testing.T) *team {
+	return &team{t, redistest.Start(t), fmt.Sprint("team-", t.Name())}
 }
 
 var counted = store.Pacing{Counted: true}
 
-// Everybody hears all that was told, in one order, also who comes later.
-func TestReplicasHearTheSame(t *testing.T) {
-	c := newClass(t)
-	a, b := c.seat(counted), c.seat(counted)
+// Every replica applies all messages in one order, one that joins later, too.
+func TestReplicasApplyTheSame(t *testing.T) {
+	c := newTeam(t)
+	a, b := c.join(counted), c.join(counted)
 	for i := range 40 {
-		[]*seat{a, b}[i%2].tell(fmt.Sprint("w", i))
+		[]*member{a, b}[i%2].send(fmt.Sprint("w", i))
 	}
-	a.tell("last of a")
-	b.tell("last of b")
+	a.send("last of a")
+	b.send("last of b")
 	eventually(t, "both know all", func() bool {
 		a.limiter.Flush()
 		b.limiter.Flush()
-		return strings.Count(strings.Join(a.knows(), " "), "w") == 40 && slices.Equal(a.knows(), b.knows())
+		return strings.Count(strings.Join(a.applied(), " "), "w") == 40 && slices.Equal(a.applied(), b.applied())
 	})
-	if !slices.Equal(a.knows(), b.knows()) {
-		t.Errorf("one heard %v, the other %v", a.knows(), b.knows())
+	if !slices.Equal(a.applied(), b.applied()) {
+		t.Errorf("one applied %v, the other %v", a.applied(), b.applied())
 	}
-	late := c.seat(counted)
+	late := c.join(counted)
 	late.call(t)
-	if got := late.knows(); !slices.Equal(got, a.knows()) {
-		t.Errorf("who came later heard %v, not %v", got, a.knows())
+	if got := late.applied(); !slices.Equal(got, a.applied()) {
+		t.Errorf("one that joined later applied %v, not %v", got, a.applied())
 	}
 }
 
-// A replica that has heard of no other is one: what it sees in flight stands for no
+// A replica that knows of no other counts as one: what it sees in flight stands for no
 // other's calls.
-func TestAReplicaIsAloneUntilItIsTold(t *testing.T) {
-	c := newClass(t)
+func TestAReplicaIsAloneUntilItKnowsOfOthers(t *testing.T) {
+	c := newTeam(t)
 	for want := 1; want <= 2; want++ {
-		s := c.seat(counted)
-		s.tell("first")
+		s := c.join(counted)
+		s.send("first")
 		s.call(t)
 		s.mu.Lock()
 		first, last := s.sizes[0], s.last.Replicas
 		s.mu.Unlock()
 		if first != 1 || last > want {
-			t.Errorf("replica %d was told of %d replicas, then of %d", want, first, last)
+			t.Errorf("replica %d received %d as the number of replicas, then %d", want, first, last)
 		}
 	}
 }
 
-// What was told gives way to what somebody knew, so that it stays small.
-func TestWhatWasToldIsCondensed(t *testing.T) {
-	c := newClass(t)
-	a, b := c.seat(counted), c.seat(counted)
-	word := strings.Repeat("x", 800)
+// A snapshot takes the place of the messages before it, so that they stay few.
+func TestMessagesAreCondensed(t *testing.T) {
+	c := newTeam(t)
+	a, b := c.join(counted), c.join(counted)
+	message := strings.Repeat("x", 800)
 	for i := range 100 {
-		a.tell(word)
-		eventually(t, "it is heard", func() bool { return len(a.knows()) > i })
+		a.send(message)
+		eventually(t, "it is applied", func() bool { return len(a.applied()) > i })
 	}
 	size, err := c.server.Do("HSTRLEN", script.LaneKey(c.space, "lane"), "entries")
 	if err != nil || size.(int64) > 2*script.Condense {
-		t.Errorf("Redis holds %v bytes of what was told (%v)", size, err)
+		t.Errorf("Redis holds %v bytes of messages (%v)", size, err)
 	}
-	if b.call(t); !slices.Equal(a.knows(), b.knows()) {
-		t.Errorf("one heard %d words, the other %d", len(a.knows()), len(b.knows()))
+	if b.call(t); !slices.Equal(a.applied(), b.applied()) {
+		t.Errorf("one applied %d messages, the other %d", len(a.applied()), len(b.applied()))
 	}
 }
 
 // Permits are counted over all replicas.
 func TestOrdinalsAreTheFleets(t *testing.T) {
-	c := newClass(t)
-	a, b := c.seat(counted), c.seat(counted)
-	a.say(store.Entry{Data: []byte("begin"), Uncounted: 7})
+	c := newTeam(t)
+	a, b := c.join(counted), c.join(counted)
+	a.add(store.Entry{Data: []byte("begin"), Uncounted: 7})
 	a.limiter.Flush()
-	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
+	eventually(t, "it is applied", func() bool { return len(a.applied()) == 1 })
 	seen := make(map[int64]bool)
 	for range 20 {
-		for _, s := range []*seat{a, b} {
+		for _, s := range []*member{a, b} {
 			n := s.call(t)
 			if n <= 7 || n > 47+4 || seen[n] {
 				t.Fatalf("a departure is number %d, after %v", n, seen)
@@ -221,17 +221,17 @@ func TestOrdinalsAreTheFleets(t *testing.T) {
 	}
 }
 
-// The pace of who has heard most holds for all.
+// The pace of the replica that has applied most holds for all.
 func TestThePaceHoldsForAll(t *testing.T) {
-	c := newClass(t)
+	c := newTeam(t)
 	paced := store.Pacing{Counted: true, Interval: 10 * time.Millisecond}
-	a, b := c.seat(paced), c.seat(counted) // b would let all go
-	a.tell("slow")
-	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
+	a, b := c.join(paced), c.join(counted) // b would let all go
+	a.send("slow")
+	eventually(t, "it is applied", func() bool { return len(a.applied()) == 1 })
 	b.pace = paced
 	began := time.Now()
 	var all sync.WaitGroup
-	for _, s := range []*seat{a, b} {
+	for _, s := range []*member{a, b} {
 		for range 4 {
 			all.Go(func() {
 				for range 10 {
@@ -248,14 +248,14 @@ func TestThePaceHoldsForAll(t *testing.T) {
 
 // One by one: the next goes when the last has been unanswered for a second.
 func TestOneGoesAlone(t *testing.T) {
-	c := newClass(t)
+	c := newTeam(t)
 	alone := store.Pacing{Counted: true, Probe: true}
-	a, b := c.seat(alone), c.seat(alone)
-	a.tell("refused")
-	eventually(t, "it is heard", func() bool { return len(a.knows()) == 1 })
+	a, b := c.join(alone), c.join(alone)
+	a.send("refused")
+	eventually(t, "it is applied", func() bool { return len(a.applied()) == 1 })
 	var all sync.WaitGroup
 	began := time.Now()
-	for _, s := range []*seat{a, b} {
+	for _, s := range []*member{a, b} {
 		all.Go(func() { s.call(t) })
 	}
 	all.Wait()
@@ -267,28 +267,28 @@ func TestOneGoesAlone(t *testing.T) {
 // After a flush, and after a restart with nothing kept, all is there again, and
 // nobody who comes learns anew.
 func TestAFlushLosesNothingThatWasLearned(t *testing.T) {
-	c := newClass(t)
-	a, b := c.seat(counted), c.seat(counted)
+	c := newTeam(t)
+	a, b := c.join(counted), c.join(counted)
 	for i := range 10 {
-		a.tell(fmt.Sprint("w", i))
-		eventually(t, "it is heard", func() bool { return len(a.knows()) > i })
+		a.send(fmt.Sprint("w", i))
+		eventually(t, "it is applied", func() bool { return len(a.applied()) > i })
 	}
 	b.call(t)
 	last := max(a.call(t), b.call(t))
 	if _, err := c.server.Do("FLUSHALL"); err != nil {
 		t.Fatal(err)
 	}
-	b.tell("after")
+	b.send("after")
 	eventually(t, "both know it", func() bool {
 		a.limiter.Flush()
 		b.limiter.Flush()
-		return len(a.knows()) == 11 && slices.Equal(a.knows(), b.knows())
+		return len(a.applied()) == 11 && slices.Equal(a.applied(), b.applied())
 	})
-	late := c.seat(counted)
+	late := c.join(counted)
 	if n := late.call(t); n <= last {
 		t.Errorf("after the flush a departure is number %d, before it was %d", n, last)
 	}
-	if got := late.knows(); !slices.Equal(got, a.knows()) {
-		t.Errorf("who came after the flush heard %v, not %v", got, a.knows())
+	if got := late.applied(); !slices.Equal(got, a.applied()) {
+		t.Errorf("one that joined after the flush applied %v, not %v", got, a.applied())
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A company is processes that share a vendor whose limit nobody told them.
+// A company is processes that share a vendor whose limit is not configured.
 type company struct {
 	t      *testing.T
 	redis  *redispipe.Server
@@ -96,7 +96,7 @@ func even(n, processes int) []int {
 	return all
 }
 
-// The drain of 2,000 calls, at 200/s with a burst of 20 of which nobody is told, by
+// The drain of 2,000 calls, at 200/s with a burst of 20 that nobody has configured, by
 // one process and by eight that share a store.
 func TestProcessesLearnTogether(t *testing.T) {
 	for _, c := range []struct {
@@ -252,7 +252,7 @@ func TestAllKnowWithinTwoSeconds(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		// A second refusal may leave all of them less sure than the first, and one look
-		// may come when not all have heard of it.
+		// may come before all have applied it.
 		all := false
 		for until := time.Now().Add(2 * time.Second); !all && time.Now().Before(until); {
 			time.Sleep(50 * time.Millisecond)
@@ -275,7 +275,7 @@ func learnedRate(p *weir.Transport) float64 {
 	return 0
 }
 
-// Processes that are not to learn tell what they were answered, and obey; among
+// Processes that are not to learn send what they were answered, and obey; among
 // themselves they learn nothing.
 func TestProcessesThatAreNotToLearnObey(t *testing.T) {
 	if tooSlowHere(t) {

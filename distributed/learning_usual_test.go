@@ -14,52 +14,52 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Who learns calls in few words, whether there is something to tell or not: with a learned
-// pace, with a configured limit, and with both. What another tells is heard all the same.
-func TestWhoLearnsCallsInFewWords(t *testing.T) {
+// A replica that learns makes usual calls, whether it has messages to send or not: with a
+// learned pace, with a configured limit, and with both. It applies those of others all the same.
+func TestAReplicaThatLearnsMakesUsualCalls(t *testing.T) {
 	paced := store.Pacing{Counted: true, Interval: time.Microsecond}
 	bucket := []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, 1)}
 	for name, c := range map[string]struct {
 		pace   store.Pacing
 		limits []throttle.Limit
-		tells  bool
+		sends  bool
 	}{
 		"a bucket, nothing learned": {store.Pacing{}, bucket, false},
 		"a pace":                    {paced, nil, false},
 		"a bucket and a pace":       {paced, bucket, false},
-		"a pace, and much to tell":  {paced, nil, true},
+		"a pace, and many messages": {paced, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newClass(t)
-			other, s := all.seat(c.pace, c.limits...), all.seat(c.pace, c.limits...)
-			var words wordCount
-			s.limiter.Link.Client.Redis.AddHook(&words)
-			const calls, told = 200, 5
+			all := newTeam(t)
+			other, s := all.join(c.pace, c.limits...), all.join(c.pace, c.limits...)
+			var count callCount
+			s.limiter.Link.Client.Redis.AddHook(&count)
+			const calls, messages = 200, 5
 			for i := range calls {
-				if i%(calls/told) == 0 {
-					other.tell("word")
-					eventually(t, "it is told", func() bool { return strings.Count(strings.Join(other.knows(), " "), "word") > i/(calls/told) })
+				if i%(calls/messages) == 0 {
+					other.send("word")
+					eventually(t, "it is applied", func() bool { return strings.Count(strings.Join(other.applied(), " "), "word") > i/(calls/messages) })
 				}
-				if c.tells {
-					s.say(store.Entry{Data: []byte("spoke")})
+				if c.sends {
+					s.add(store.Entry{Data: []byte("spoke")})
 				}
 				s.call(t)
 			}
-			few, many := words.few.Load(), words.many.Load()
-			if t.Logf("%d calls in few words, %d in many", few, many); few < calls*3/4 || strings.Count(strings.Join(s.knows(), " "), "word") != told {
-				t.Errorf("%d calls in few words heard %d words, want %d and %d", few, len(s.knows()), calls*3/4, told)
+			few, many := count.few.Load(), count.many.Load()
+			if t.Logf("%d usual calls, %d others", few, many); few < calls*3/4 || strings.Count(strings.Join(s.applied(), " "), "word") != messages {
+				t.Errorf("%d usual calls applied %d messages, want %d and %d", few, len(s.applied()), calls*3/4, messages)
 			}
 		})
 	}
 }
 
-// A wordCount counts calls of the script by what decided them.
-type wordCount struct {
+// A callCount counts calls of the script by what decided them.
+type callCount struct {
 	passing
 	few, many atomic.Int64
 }
 
-func (w *wordCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (w *callCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if c, ok := cmd.(*redis.Cmd); ok && strings.HasPrefix(cmd.Name(), "eval") && err == nil {

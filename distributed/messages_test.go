@@ -28,7 +28,7 @@ func TestPauseReachesTheFleetWithinTwoRoundTrips(t *testing.T) {
 				for _, at := range left {
 					switch {
 					case at > paused && at < paused+length && (i == 2 || at > paused+2*trip):
-						t.Errorf("replica %d let one go %v after the pause was told", i, at-paused)
+						t.Errorf("replica %d let one go %v after the pause was announced", i, at-paused)
 					case at >= paused+length:
 						after = append(after, at-paused-length)
 					}
@@ -47,7 +47,7 @@ func TestPauseReachesTheFleetWithinTwoRoundTrips(t *testing.T) {
 	}
 }
 
-// A run that was under way when a pause was told is void, also where the pause
+// A run that was under way when a pause was announced is void, also where the pause
 // is over when it comes.
 func TestPauseVoidsTheRunUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -70,15 +70,15 @@ func TestPauseVoidsTheRunUnderWay(t *testing.T) {
 }
 
 // Whoever may publish can stop a lane for a second by one message, and no longer: the
-// replicas ask the store whether the pause is true, and are let go by its word.
+// replicas ask the store whether the pause is true, and go when it says so.
 func TestForgedNewsAreBelievedForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const told = 2 * time.Second
+		const announced = 2 * time.Second
 		f := newBubbleFleet(t, 3, 2*time.Millisecond, throttle.TokenBucket(100, time.Second, 5))
 		for i := range f.queues {
-			f.work(i, 4, 2*told)
+			f.work(i, 4, 2*announced)
 		}
-		time.Sleep(told)
+		time.Sleep(announced)
 		if err := f.server.Client(t).Publish(t.Context(), "weir:1:messages:fleet", "vendor 1000000 3600000000").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestForgedNewsAreBelievedForASecond(t *testing.T) {
 		f.bounded(100, 5+2) // who waited for long may leave with permits as old as the tolerance
 		after := 0
 		for _, at := range f.all() {
-			if at > told+1100*time.Millisecond {
+			if at > announced+1100*time.Millisecond {
 				after++
 			}
 		}
@@ -96,16 +96,16 @@ func TestForgedNewsAreBelievedForASecond(t *testing.T) {
 	})
 }
 
-// A pause that is true holds to its end where it is only heard of, also while the calls
+// A pause that is true holds to its end where only a message announces it, also while the calls
 // that ask the store are slow.
 func TestNewsOfATruePauseHoldToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const told, length = time.Second, 20 * time.Minute
+		const announced, length = time.Second, 20 * time.Minute
 		f := newBubbleFleet(t, 3, 40*time.Millisecond, throttle.TokenBucket(100, time.Second, 5))
 		for i := range f.queues {
-			f.work(i, 4, told+length+time.Second)
+			f.work(i, 4, announced+length+time.Second)
 		}
-		time.Sleep(told)
+		time.Sleep(announced)
 		f.queues[0].Pause(length)
 		time.Sleep(500 * time.Millisecond)
 		for i, q := range f.queues {
@@ -115,8 +115,8 @@ func TestNewsOfATruePauseHoldToItsEnd(t *testing.T) {
 		}
 		f.wg.Wait()
 		for _, at := range f.all() {
-			if at > told+80*time.Millisecond && at < told+length {
-				t.Errorf("one left %v after the pause was told", at-told)
+			if at > announced+80*time.Millisecond && at < announced+length {
+				t.Errorf("one left %v after the pause was announced", at-announced)
 			}
 		}
 	})

@@ -101,9 +101,9 @@ func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
 	})
 }
 
-// A step of Redis' clock, or of this process's, is told once, whichever of the lanes hears
+// A step of Redis' clock, or of this process's, is reported once, whichever of the lanes learns
 // of it, at once or an hour later.
-func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
+func TestAClockThatSteppedIsReportedOnceForAllLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes = 200
 		server := redispipe.Start(t, time.Millisecond)
@@ -146,14 +146,14 @@ func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
 			<-calling
 			time.Sleep(time.Hour)
 			call(queues)
-			told := 0
-			for _, event := range log.told() {
+			n := 0
+			for _, event := range log.taken() {
 				if event == store.EventClockStepped {
-					told++
+					n++
 				}
 			}
-			if told != 1 {
-				t.Errorf("a step to %v was told %d times, want once", step, told)
+			if n != 1 {
+				t.Errorf("a step to %v was reported %d times, want once", step, n)
 			}
 		}
 	})
@@ -161,7 +161,7 @@ func TestAClockThatSteppedIsToldOnceForAllLanes(t *testing.T) {
 
 // What lanes spent in an outage counts once Redis is back, also if nobody calls there
 // any more: the others have only what is left of the quota.
-func TestNodeHearsWhatIdleLanesSpent(t *testing.T) {
+func TestNodeReceivesWhatIdleLanesSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, quota = 8, 10
 		server := redispipe.Start(t, time.Millisecond)

@@ -11,9 +11,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The operator is told where most permits are void, not of a few, nor of one
+// An event says where most permits are void, not of a few, nor of one
 // call that came late.
-func TestOverdueIsToldOfWhereMostIsVoid(t *testing.T) {
+func TestOverdueIsReportedWhereMostIsVoid(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		came, void int // each second
@@ -29,34 +29,34 @@ func TestOverdueIsToldOfWhereMostIsVoid(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var o overdue
-			told := false
+			reported := false
 			for i := range c.seconds {
 				o.came += uint64(c.came)
 				o.note([]permit{{count: c.void}})
-				told = o.judge(throttle.Instant(time.Hour).Add(time.Duration(i)*time.Second)) || told
+				reported = o.judge(throttle.Instant(time.Hour).Add(time.Duration(i)*time.Second)) || reported
 			}
-			if told != c.want {
-				t.Errorf("told: %v, want %v", told, c.want)
+			if reported != c.want {
+				t.Errorf("reported: %v, want %v", reported, c.want)
 			}
 		})
 	}
 }
 
-func TestVoidPermitsAreToldOfOnceAMinute(t *testing.T) {
+func TestVoidPermitsAreReportedOnceAMinute(t *testing.T) {
 	var k call.Link
-	told := 0
+	reported := 0
 	for i := range 600 {
 		if k.MayLog(time.Unix(1_767_225_600+int64(i), 0)) {
-			told++
+			reported++
 		}
 	}
-	if told != 10 {
-		t.Errorf("told %d times in ten minutes, want 10", told)
+	if reported != 10 {
+		t.Errorf("reported %d times in ten minutes, want 10", reported)
 	}
 }
 
 // Every other reply lay in the socket: its permits are void when they come.
-func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
+func TestVoidPermitsAreAnEvent(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "192.0.2.1:1"}) // nobody asks it
 	defer client.Close()
 	store := New(client, "test")
@@ -68,19 +68,19 @@ func TestVoidPermitsAreToldToTheOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Link, l.Node = new(call.Link), call.NewNode(store.hub, "", 1)
-	told := 0
+	reported := 0
 	for i := range 60 {
 		read := time.Unix(1_767_225_600+int64(i), 0)
 		way := time.Duration(i%2) * 100 * time.Millisecond
 		got := script.Reply{Now: read.Add(-way).UnixMicro(), Alive: 1, Next: []int64{0}}
 		got.Permits = []script.Granted{{At: got.Now, Count: 1 + i%2}}
 		l.flight.request = script.Request{Limits: l.encoded, Groups: []script.Group{{Count: 2, Costs: []int64{1}}}}
-		told += len(l.receive(&l.flight.request, got, way, read))
+		reported += len(l.receive(&l.flight.request, got, way, read))
 		if _, err := l.Take(throttle.InstantOf(read), throttle.Request{N: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times in a minute, want once", told)
+	if reported != 1 {
+		t.Errorf("reported %d times in a minute, want once", reported)
 	}
 }

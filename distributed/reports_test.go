@@ -13,7 +13,7 @@ import (
 )
 
 // Stricter limits hold for all at once. Looser ones hold once nobody has claimed
-// the others for 5.5 s: here two replicas are told one after the other.
+// the others for 5.5 s: here two replicas are paused one after the other.
 func TestTuneReachesTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
@@ -57,7 +57,7 @@ func TestTuneReachesTheFleet(t *testing.T) {
 	})
 }
 
-// A cost that was more than its estimate delays the fleet as soon as it was told,
+// A cost that was more than its estimate delays the fleet as soon as it was reported,
 // which may linger for 20 ms.
 func TestSettleDelaysTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestSettleDelaysTheFleet(t *testing.T) {
 }
 
 // However many corrections wait for Redis to be back, what was spent beyond its estimate
-// is told: only what would give permits back is dropped.
+// is reported: only what would give permits back is dropped.
 func TestReportsKeepEveryOverspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(10, time.Second))
@@ -153,8 +153,8 @@ func TestStalePermitsOfALongQuotaAreNotLost(t *testing.T) {
 	}
 }
 
-// However much happens in one outage, what waits to be told stays small, and is what
-// counts: all that was overspent, and the latest pause. An operator's words do not pile
+// However much happens in one outage, what waits to be reported stays small, and is what
+// counts: all that was overspent, and the latest pause. An operator's commands do not pile
 // up, either.
 func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
 		l, most := f.limiters[0], 0
 		var until throttle.Instant
 		for range events {
-			time.Sleep(time.Millisecond) // calls fail meanwhile, and what they told is to be told again
+			time.Sleep(time.Millisecond) // calls fail meanwhile, and what they reported is to be reported again
 			now := f.queues[0].Now()
 			f.queues[0].Settle(was, throttle.Request{N: 2})
 			l.Refund(now, was.Grant, throttle.Request{N: 1})

@@ -45,7 +45,7 @@ func newTaker(t *testing.T, client *redis.Client, limit throttle.Limit) taker {
 	return taker{t, l}
 }
 
-// fetch asks the store for a permit, or tells that none is wanted.
+// fetch asks the store for a permit, or reports that none is wanted.
 func (k taker) fetch(wants bool) {
 	now := throttle.InstantOf(time.Now())
 	n := 0
@@ -76,7 +76,7 @@ func (k taker) takes() bool {
 	return granted.At <= now
 }
 
-// A pause takes back what was promised to a process that does not hear of it. What that
+// A pause takes back what was promised to a process that receives no message of it. What that
 // process gives back later is not given back twice, whether it stood still or called.
 func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
 	for _, calls := range []bool{false, true} {
@@ -89,11 +89,11 @@ func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
 				c, err := dial(ctx, network, addr)
 				return deaf{c}, err
 			}
-			unheard := redis.NewClient(&options)
-			t.Cleanup(func() { _ = unheard.Close() })
+			apart := redis.NewClient(&options)
+			t.Cleanup(func() { _ = apart.Close() })
 			began := time.Now()
 			till := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
-			a, other := newTaker(t, unheard, limit), newTaker(t, server.Client(t), limit)
+			a, other := newTaker(t, apart, limit), newTaker(t, server.Client(t), limit)
 			if !a.departs() {
 				t.Fatal("the first permit was not to be had")
 			}

@@ -456,7 +456,7 @@ func TestSlotsWithoutRedis(t *testing.T) {
 
 // Redis that forgets all is told again what flies. Until then others may have slots on
 // top of that: as many as there are at most, for a third of a lease at most.
-func TestForgottenSlotsAreToldAgain(t *testing.T) {
+func TestForgottenSlotsAreReportedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
 		h := newHangar(t, slots)

@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A watchLog is what a limiter tells whoever watches it.
+// A watchLog is what a limiter reports to its watch.
 type watchLog struct {
 	mu     sync.Mutex
 	calls  []store.Call
@@ -36,8 +36,8 @@ func (w *watchLog) watch(of interface{ Watch(store.Watch) }) {
 	})
 }
 
-// told returns the events since the last call.
-func (w *watchLog) told() []store.Event {
+// taken returns the events since the last call, and forgets them.
+func (w *watchLog) taken() []store.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.events
@@ -45,8 +45,8 @@ func (w *watchLog) told() []store.Event {
 	return events
 }
 
-// Each way in which replicas fall out of step is told once.
-func TestWatchIsToldHowReplicasStray(t *testing.T) {
+// Each way in which replicas fall out of step is reported once.
+func TestWatchReceivesHowReplicasStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.TokenBucket(1, time.Minute, 100))
 		var log watchLog
@@ -55,14 +55,14 @@ func TestWatchIsToldHowReplicasStray(t *testing.T) {
 		distributed.Skew(f.stores[0], &ahead)
 		call := func(want ...store.Event) {
 			t.Helper()
-			for range 3 { // what has happened once is told once
+			for range 3 { // what has happened once is reported once
 				time.Sleep(time.Minute)
 				if err := f.queues[0].Wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := log.told(); !slices.Equal(got, want) {
-				t.Errorf("told %q, want %q", got, want)
+			if got := log.taken(); !slices.Equal(got, want) {
+				t.Errorf("reported %q, want %q", got, want)
 			}
 		}
 		call()
@@ -81,8 +81,8 @@ func TestWatchIsToldHowReplicasStray(t *testing.T) {
 	})
 }
 
-// A call is told with what it was for, when it began and how long it took.
-func TestWatchIsToldOfEachCall(t *testing.T) {
+// A call is reported with what it was for, when it began and how long it took.
+func TestWatchReceivesEachCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 2 * time.Millisecond
 		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(100, time.Second, 10))
@@ -95,7 +95,7 @@ func TestWatchIsToldOfEachCall(t *testing.T) {
 		}
 		want := store.Call{Operation: store.OperationReserve, Began: began, Took: trip}
 		if got := log.calls; len(got) != 1 || !got[0].Began.Equal(began) || got[0].Took != trip || got[0].Operation != want.Operation || got[0].Cause != "" {
-			t.Errorf("told %+v, want %+v", got, want)
+			t.Errorf("reported %+v, want %+v", got, want)
 		}
 		f.limiters[0].(store.Limiter).Watch(store.Watch{})
 		time.Sleep(time.Minute)
@@ -103,7 +103,7 @@ func TestWatchIsToldOfEachCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(log.calls) != 1 {
-			t.Errorf("told of %d calls, though nobody watches any more", len(log.calls)-1)
+			t.Errorf("%d calls were reported, though nobody watches any more", len(log.calls)-1)
 		}
 	})
 }

@@ -164,7 +164,7 @@ func TestBodyIsLeftAlone(t *testing.T) {
 }
 
 // A quota of zero is for ever only where nothing states a time, the body included.
-func TestBodyTellsTheTimeOfQuotaOfZero(t *testing.T) {
+func TestBodyHasTheTimeOfQuotaOfZero(t *testing.T) {
 	resp, _ := bodied(429, `{"wait":3}`, "X-RateLimit-Limit", "0")
 	if got := speaker.Parse(resp, received); got.Permanent || got.Reason != "status_429" {
 		t.Errorf("Parse = %+v, want it not permanent", got)

@@ -44,7 +44,7 @@ func TestParsePicksDialectByHost(t *testing.T) {
 
 // Of the domains that a host is below, the longest names its dialect; a name of its
 // own comes before. In whatever order they were registered.
-func TestLongestDomainTellsDialect(t *testing.T) {
+func TestLongestDomainChoosesDialect(t *testing.T) {
 	hosts := []string{"*.order.example", "*.b.order.example", "*.a.b.order.example", "a.b.order.example"}
 	for i := range 2 * len(hosts) {
 		for j := range hosts { // each host is first and last once, in both directions

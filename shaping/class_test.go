@@ -199,7 +199,7 @@ func TestNothingIsOwedForATimeInWhichNobodyWaited(t *testing.T) {
 }
 
 // A line tells in what order its callers would depart without being changed.
-func TestLineTellsItsOrder(t *testing.T) {
+func TestLineReportsItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &line{share: rapid.SampledFrom([]float64{0, 0.05, 0.5}).Draw(t, "share")}
 		var all []*waiter

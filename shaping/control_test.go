@@ -167,7 +167,7 @@ func TestCloseSendsEverybodyAwayAtOnce(t *testing.T) {
 	})
 }
 
-func TestStateTellsOfQueueAndLimiter(t *testing.T) {
+func TestStateShowsQueueAndLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		j := newJournal(t, q)

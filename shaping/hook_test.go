@@ -23,7 +23,7 @@ func slow(d time.Duration) func(context.Context, shaping.Wait) func(error) {
 	}
 }
 
-func TestHookIsToldOnceOfEachRealWait(t *testing.T) {
+func TestHookIsCalledOnceForEachRealWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := throttle.LeakyBucket(1, time.Second).Named("mail")
 		q := newQueue(t, limit)
@@ -64,7 +64,7 @@ func TestHookIsToldOnceOfEachRealWait(t *testing.T) {
 	})
 }
 
-func TestHookIsToldOfPauses(t *testing.T) {
+func TestHookIsCalledForPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
 		var told []shaping.Wait

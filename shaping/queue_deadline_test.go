@@ -149,7 +149,7 @@ func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 
 // A caller who asks for much is told when it cannot be in time any more, also while
 // others with earlier deadlines can: because of a departure, or of a pause.
-func TestCostlyCallerIsToldAsSoonAsItIsTooLate(t *testing.T) {
+func TestCostlyCallerIsRejectedAsSoonAsItIsTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
 		j := newJournal(t, q)
@@ -205,7 +205,7 @@ func (c *counting) Forecast(now throttle.Instant, r throttle.Request) throttle.F
 	return c.Limiter.Forecast(now, r)
 }
 
-func TestCheckWaitForetellsWhatWaitTurnWouldSay(t *testing.T) {
+func TestCheckWaitForecastsWhatWaitTurnWouldReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, 10*time.Second))
 		turn := within(5 * time.Second)

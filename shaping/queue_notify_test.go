@@ -73,7 +73,7 @@ func (l *told) tell(permits int) {
 	l.wake()
 }
 
-func TestQueueWaitsForNewsWhereOnlyNewsCanTell(t *testing.T) {
+func TestQueueWaitsForAnEventWhereOnlyOneCanHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := newTold()
 		q := shaping.NewQueue(limiter)
@@ -118,7 +118,7 @@ func TestQueueLosesNoWakeUp(t *testing.T) {
 	wg.Wait()
 }
 
-func TestFetchIsToldTheLineInOrder(t *testing.T) {
+func TestFetchReceivesTheLineInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := newTold()
 		q := shaping.NewQueue(limiter)

@@ -10,7 +10,7 @@ import (
 )
 
 // A turn arrives once, however often it departs.
-func TestTurnTellsWhenItArrivedAndDeparted(t *testing.T) {
+func TestTurnHasWhenItArrivedAndDeparted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		turn := shaping.Turn{N: 1}

@@ -78,7 +78,7 @@ func TestDebtOfManyWindowsDoesNotOverflow(t *testing.T) {
 	}
 }
 
-func TestForecastTellsWhy(t *testing.T) {
+func TestForecastNamesTheReason(t *testing.T) {
 	l := throttle.NewAt(throttle.TokenBucket(10, time.Second, 1), throttle.FixedWindow(1, time.Hour))
 	forecast := func(want throttle.Forecast) {
 		t.Helper()

@@ -105,7 +105,7 @@ func TestStoppedReplicaEndsWithTheFleet(t *testing.T) {
 	}
 }
 
-func TestReplicaThatEndsByItselfIsTold(t *testing.T) {
+func TestReplicaThatEndsByItselfIsReported(t *testing.T) {
 	told := make(chan error, 1)
 	f, _, _ := newFleet(t, func(err error) { told <- err })
 	if err := f.replicas[0].process.cmd.Process.Kill(); err != nil {
@@ -124,7 +124,7 @@ func TestRefusalByScheduleHitsOneCall(t *testing.T) {
 	eventually(t, "a replica is paused", func() bool { return f.states()[0] == "paused" || f.states()[1] == "paused" })
 }
 
-func TestLossOfRedisIsTold(t *testing.T) {
+func TestLossOfRedisIsReported(t *testing.T) {
 	f, server, _ := newFleet(t, failsNever(t))
 	f.begin()
 	if err := server.begin(killRedis); err != nil {

@@ -135,9 +135,9 @@ func TestConfiguredLaneIsNotRestrained(t *testing.T) {
 	}
 }
 
-// Whatever is told and refused, nothing leaves before a told time, and a call
+// Whatever is reported and refused, nothing leaves before a time that was asked for, and a call
 // goes within seconds after it.
-func TestToldTimeIsObeyed(t *testing.T) {
+func TestRetryTimeIsObeyed(t *testing.T) {
 	for _, set := range []learn.Setting{{}, {Configured: 50, Burst: 5}, {Configured: math.Inf(1)}} {
 		r := rideOf(t, set)
 		flying := r.burst(dawn)
@@ -150,11 +150,11 @@ func TestToldTimeIsObeyed(t *testing.T) {
 		}
 		for at := dawn + 2; at < a.Until; at = at.Add(99 * time.Millisecond) {
 			if _, ok := r.depart(at); ok {
-				t.Fatalf("%+v: a call left %v before the told time", set, a.Until.Sub(at))
+				t.Fatalf("%+v: a call left %v before the time that was asked for", set, a.Until.Sub(at))
 			}
 		}
 		if _, ok := r.depart(a.Until.Add(time.Second)); !ok {
-			t.Errorf("%+v: nothing leaves a second after the told time", set)
+			t.Errorf("%+v: nothing leaves a second after the time that was asked for", set)
 		}
 	}
 }

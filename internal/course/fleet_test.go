@@ -18,17 +18,17 @@ type deaf struct{}
 func (*deaf) Replicate(store.Learner) {}
 func (*deaf) Flush()                  {}
 
-// A fleet that was told its limit tells little: nothing of permits that came void before
-// anybody was refused or told of a quota, and of a vendor that tells quotas with each
+// A fleet with a configured limit sends little: nothing of permits that came void before
+// anybody was refused or read a quota, and of a vendor that reports quotas with each
 // answer one answer in eight.
-func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
+func TestFleetWithAConfiguredLimitSendsLittle(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
 	r.Share(new(deaf), true)
 	view := store.FleetState{Now: dawn, Replicas: 2, Canceled: []store.OrdinalRange{{First: 1, Count: 2}}}
-	if told := r.Propose(view); len(told.Data) > 0 {
-		t.Errorf("before anything was told, permits that came void are told in %d bytes", len(told.Data))
+	if entry := r.Propose(view); len(entry.Data) > 0 {
+		t.Errorf("before anything was learned, permits that came void are sent in %d bytes", len(entry.Data))
 	}
-	words := 0
+	sent := 0
 	for i := range throttle.Instant(80) {
 		now := dawn + i*10_000_000
 		a, ok := r.depart(now)
@@ -38,26 +38,26 @@ func TestFleetThatWasToldItsLimitTellsLittle(t *testing.T) {
 		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 1000, Remaining: 900, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
 		r.Landed(t.Context(), now+5_000_000, &a)
 		view = store.FleetState{Now: now, Ordinal: int64(i + 1), Replicas: 2}
-		if told := r.Propose(view); len(told.Data) > 0 {
-			words++
-			r.Apply(told.Data, view.Ordinal, now+5_000_000)
+		if entry := r.Propose(view); len(entry.Data) > 0 {
+			sent++
+			r.Apply(entry.Data, view.Ordinal, now+5_000_000)
 		}
 	}
-	if words < 9 || words > 12 {
-		t.Errorf("of 80 answers that told quotas %d were told, want one in eight", words)
+	if sent < 9 || sent > 12 {
+		t.Errorf("of 80 answers that reported quotas %d were sent, want one in eight", sent)
 	}
 	view.Canceled = []store.OrdinalRange{{First: 1, Count: 2}}
-	if told := r.Propose(view); len(told.Data) == 0 {
-		t.Error("once the fleet has begun to learn, permits that came void are not told")
+	if entry := r.Propose(view); len(entry.Data) == 0 {
+		t.Error("once the fleet has begun to learn, permits that came void are not sent")
 	}
 }
 
-// A fleet that goes at a rate which the vendor told, far below its configured limit, tells
+// A fleet that goes at a rate which the vendor reports, far below its configured limit, sends
 // more of its few answers than one in eight: others may use the same quota.
-func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
+func TestFleetFarBelowItsConfiguredLimitSendsMore(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
 	r.Share(new(deaf), true)
-	calls, words := 0, 0
+	calls, sent := 0, 0
 	for i := range throttle.Instant(300) {
 		now := dawn + i*50_000_000
 		a, ok := r.depart(now)
@@ -71,19 +71,19 @@ func TestFleetFarBelowItsConfiguredLimitTellsMore(t *testing.T) {
 		}
 		r.Landed(t.Context(), now+5_000_000, &a)
 		view := store.FleetState{Now: now, Ordinal: int64(i + 1), Last: now, Replicas: 2}
-		told := r.Propose(view)
-		if len(told.Data) > 0 {
-			r.Apply(told.Data, view.Ordinal, now+5_000_000)
+		entry := r.Propose(view)
+		if len(entry.Data) > 0 {
+			r.Apply(entry.Data, view.Ordinal, now+5_000_000)
 		}
 		r.Pacing(view)
 		if i >= 200 {
-			if calls++; len(told.Data) > 0 {
-				words++
+			if calls++; len(entry.Data) > 0 {
+				sent++
 			}
 		}
 	}
-	if calls < 50 || words < calls/4 {
-		t.Errorf("of %d answers %d were told, want a fourth at least", calls, words)
+	if calls < 50 || sent < calls/4 {
+		t.Errorf("of %d answers %d were sent, want a fourth at least", calls, sent)
 	}
 }
 
@@ -101,10 +101,10 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: left, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
 		r.Landed(t.Context(), now+5_000_000, &a)
 		view.Now, view.Ordinal = now+5_000_000, view.Ordinal+1
-		told := r.Propose(view)
-		r.Apply(told.Data, view.Ordinal, view.Now)
+		entry := r.Propose(view)
+		r.Apply(entry.Data, view.Ordinal, view.Now)
 		r.Pacing(view)
-		return told
+		return entry
 	}
 	now := dawn
 	for i := range throttle.Instant(8) {
@@ -116,13 +116,13 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 		t.Fatalf("with one left the pace is %+v, want none", p)
 	}
 	answer(now+200_000_000, 19)
-	if told := r.Propose(view); !told.Revoke {
+	if entry := r.Propose(view); !entry.Revoke {
 		t.Error("permits for two seconds to come are kept, though 19 calls can go at once")
 	}
 }
 
 // Permits that the configured limit has let go for seconds to come are not revoked for a
-// vendor that tells that much is left.
+// vendor that reports that much is left.
 func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
 	r.Share(new(deaf), true)
@@ -136,10 +136,10 @@ func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: 199, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
 		r.Landed(t.Context(), now+5_000_000, &a)
 		view.Now, view.Ordinal, view.Last = now+5_000_000, int64(i+9), now+800_000_000
-		told := r.Propose(view)
-		r.Apply(told.Data, view.Ordinal, view.Now)
+		entry := r.Propose(view)
+		r.Apply(entry.Data, view.Ordinal, view.Now)
 		r.Pacing(view)
-		if told := r.Propose(view); i > 0 && told.Revoke {
+		if entry := r.Propose(view); i > 0 && entry.Revoke {
 			t.Fatalf("after answer %d the permits of eight processes are revoked", i)
 		}
 	}
@@ -169,9 +169,9 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 		}
 		r.Landed(t.Context(), dawn+10, &flying[i])
 	}
-	told := r.Propose(view)
-	if want := (store.Reading{Ordinal: 3, Left: 12, Landed: 4}); told.Reading != want || told.Landed != 3 {
-		t.Errorf("the fleet proposes %+v and %d that landed, want %+v and 3", told.Reading, told.Landed, want)
+	entry := r.Propose(view)
+	if want := (store.Reading{Ordinal: 3, Left: 12, Landed: 4}); entry.Reading != want || entry.Landed != 3 {
+		t.Errorf("the fleet proposes %+v and %d that landed, want %+v and 3", entry.Reading, entry.Landed, want)
 	}
 	if again := r.Propose(view); again.Reading != (store.Reading{}) || again.Landed != 0 {
 		t.Errorf("the fleet proposes %+v and %d that landed a second time", again.Reading, again.Landed)
@@ -192,9 +192,9 @@ func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
 		a.Quotas = []learn.Quota{{Limit: 100, Remaining: 1, HasLimit: true, HasRemaining: true}}
 		r.Landed(t.Context(), now+5_000_000, &a)
 		view := store.FleetState{Now: now + 5_000_000, Ordinal: i + 1, Landed: i, Replicas: 2}
-		told := r.Propose(view)
-		if len(told.Data) > 0 {
-			r.Apply(told.Data, view.Ordinal, view.Now)
+		entry := r.Propose(view)
+		if len(entry.Data) > 0 {
+			r.Apply(entry.Data, view.Ordinal, view.Now)
 		}
 		if p := r.Pacing(view); p.Counted && !p.Unbound {
 			t.Fatalf("after %d answers the pace is %+v, want one that readings do not bind", i+1, p)
@@ -211,7 +211,7 @@ type flushed struct {
 func (f *flushed) Flush() { f.times++ }
 
 // A call that failed reports nothing, but calls of other processes may wait until the store
-// knows that it has landed: it is told at once while readings bind, and otherwise with the next call.
+// knows that it has landed: it is sent at once while readings bind, and otherwise with the next call.
 func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 	for limit, want := range map[float64]int{20: 1, 0: 0} {
 		synctest.Test(t, func(t *testing.T) {

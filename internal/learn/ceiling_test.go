@@ -90,9 +90,9 @@ func TestCeilingIsNeverAboveAWindow(t *testing.T) {
 func TestCeilingFallsIfOthersSpend(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
-	s.answer(false, told(100, 80))
+	s.answer(false, minute(100, 80))
 	before := s.Ceilings[0].C
-	s.answer(false, told(100, 20))
+	s.answer(false, minute(100, 20))
 	if c := s.Ceilings[0].C; c != before-59 {
 		t.Errorf("80, then 20 were reported to be left of two calls: the ceiling went from %.0f to %.0f, want 59 less", before, c)
 	}
@@ -103,10 +103,10 @@ func TestCeilingFallsIfOthersSpend(t *testing.T) {
 func TestAHugeReadingIsForgotten(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
-	s.answer(false, told(100, 90))
+	s.answer(false, minute(100, 90))
 	want, _ := s.Bound(s.now)
-	s.answer(false, told(100, 1e9))
-	s.answer(false, told(100, 88))
+	s.answer(false, minute(100, 1e9))
+	s.answer(false, minute(100, 88))
 	if kept, _ := s.Bound(s.now); kept > want {
 		t.Errorf("after a billion were reported once, %.0f of 88 permits are kept, want %.0f at most", kept, want)
 	}
@@ -118,7 +118,7 @@ func TestOlderAnswersLowerNoCeiling(t *testing.T) {
 	s := New(Setting{})
 	answer := func(ordinal int64, departed time.Duration, left float64) {
 		f := Fact{Departed: begun.Add(departed), Landed: begun.Add(time.Second), Ordinal: ordinal, Granted: 3, Flying: 1, Waited: true}
-		f.Quotas = []Quota{told(100, left)}
+		f.Quotas = []Quota{minute(100, left)}
 		s.observe(&f, f.Landed)
 	}
 	answer(3, 30*time.Millisecond, 90)
@@ -134,7 +134,7 @@ func TestOlderAnswersLowerNoCeiling(t *testing.T) {
 func TestCallsThatSpendNothing(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
-	s.answer(false, told(100, 50))
+	s.answer(false, minute(100, 50))
 	before := s.Ceilings[0]
 	s.ordinal++
 	s.Unread(s.ordinal)
@@ -152,7 +152,7 @@ func TestCallsThatSpendNothing(t *testing.T) {
 func TestSingleCallsReadTheLevel(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
-	s.answer(false, told(20, 2))
+	s.answer(false, minute(20, 2))
 	p := s.Plan(s.now, s.ordinal+1)
 	if !p.Asks || p.Hold <= s.now || p.Hold > s.now.Add(answers*time.Second) {
 		t.Errorf("beside a call without an answer: %+v", p)
@@ -168,11 +168,11 @@ func TestDistantResetIsAskedAbout(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
 	for left := 99.0; left >= 0; left-- {
-		q := told(100, left)
+		q := minute(100, left)
 		q.Reset, q.HasReset, q.Held = 72*time.Hour, true, true
 		s.answer(left < 0, q)
 	}
-	q := told(100, 0)
+	q := minute(100, 0)
 	q.Reset, q.HasReset = 72*time.Hour, true
 	s.answer(true, q)
 	if p := s.Plan(s.now.Add(time.Minute), s.ordinal); p.Hold <= s.now.Add(time.Minute) {
@@ -188,7 +188,7 @@ func TestZeroAlwaysHoldsNobody(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
 	for range 10 {
-		q := told(100, 0)
+		q := minute(100, 0)
 		q.Reset, q.HasReset = time.Minute, true
 		s.answer(false, q)
 		if p := s.Plan(s.now, s.ordinal); p.Hold > s.now || p.Reported {
@@ -213,7 +213,7 @@ func TestSlopeIsTheVendorsRate(t *testing.T) {
 			if !f.Refused {
 				level--
 			}
-			q := told(20, float64(int(level)))
+			q := minute(20, float64(int(level)))
 			q.Reset, q.HasReset = max(reset, 0), reset >= 0
 			f.Quotas = []Quota{q}
 			if f.Refused {

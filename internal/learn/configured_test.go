@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A scribe tells a state of one answer after the other, each 10 ms after the last.
+// A scribe has a state observe one answer after the other, each 10 ms after the last.
 type scribe struct {
 	State
 	now     throttle.Instant
@@ -21,8 +21,8 @@ func (s *scribe) answer(refused bool, quotas ...Quota) {
 	s.State = Observe(s.State, &f, f.Landed)
 }
 
-// told is a quota of a minute's window.
-func told(limit, left float64) Quota {
+// minute is a quota of a minute's window.
+func minute(limit, left float64) Quota {
 	return Quota{Limit: limit, Remaining: left, Reset: 30 * time.Second, HasLimit: true, HasRemaining: true, HasReset: true}
 }
 
@@ -30,12 +30,12 @@ func hundred() *scribe {
 	return &scribe{State: New(Setting{Configured: 100, Burst: 10}), now: throttle.InstantOf(time.Unix(1_700_000_000, 0))}
 }
 
-// Before the first refusal nothing slows a configured lane, whatever is told; after
+// Before the first refusal nothing slows a configured lane, whatever is reported; after
 // it, the lane is slowed.
 func TestConfiguredLaneIsLoweredByRefusal(t *testing.T) {
 	s := hundred()
 	for i := range 200 {
-		s.answer(false, told(60, max(0, float64(60-i))))
+		s.answer(false, minute(60, max(0, float64(60-i))))
 		if p := s.Plan(s.now, s.ordinal); p.Rate != 0 || p.Hold != 0 || p.Most != 0 {
 			t.Fatalf("the plan after %d answers is %+v, want none", i+1, p)
 		}
@@ -51,14 +51,14 @@ func TestConfiguredLaneIsLoweredByRefusal(t *testing.T) {
 func TestConfiguredLaneHoldsToAQuotaAfterARefusal(t *testing.T) {
 	s := hundred()
 	for range 20 {
-		s.answer(false, told(600, 2))
+		s.answer(false, minute(600, 2))
 	}
 	if p := s.Plan(s.now, s.ordinal+3); p.Hold > s.now {
 		t.Errorf("before a refusal the quota holds calls until %v after now", p.Hold.Sub(s.now))
 	}
 	s.answer(true)
 	s.now = s.now.Add(time.Second)
-	s.answer(false, told(600, 2))
+	s.answer(false, minute(600, 2))
 	if p := s.Plan(s.now, s.ordinal+3); p.Hold <= s.now {
 		t.Errorf("2 were reported to be left and 3 have left: %+v holds nobody", p)
 	}

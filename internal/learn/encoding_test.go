@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// learned returns a state after refusals and told quotas.
+// learned returns a state after refusals and reported quotas.
 func learned() learn.State {
 	s := learn.New(learn.Setting{})
 	for n := range int64(300) {
@@ -82,32 +82,32 @@ func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
 	}
 }
 
-// Processes that hear the same in the same order know the same, also one that
+// Processes that receive the same messages in one order know the same, also one that
 // begins with the state of another in between.
-func TestWhoHearsTheSameKnowsTheSame(t *testing.T) {
+func TestSameMessagesMakeTheSameState(t *testing.T) {
 	first, second := learn.New(learn.Setting{}), learn.New(learn.Setting{})
 	third := learn.State{}
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{10, 1}, Cap: 8}
-	told := learn.Message{Meeting: &met}.Append(nil)
+	messages := learn.Message{Meeting: &met}.Append(nil)
 	for n := range int64(400) {
 		f := fact(n + 1)
 		f.Refused, f.Until = n%40 == 39, 0
 		f.Quotas = []learn.Quota{{Name: "x", Limit: 90, HasLimit: true, Remaining: float64(90 - n%40), HasRemaining: true}}
-		told = learn.Message{Fact: &f}.Append(told)
+		messages = learn.Message{Fact: &f}.Append(messages)
 		if n%7 != 0 {
 			continue
 		}
-		heard := f.Landed.Add(30 * time.Millisecond)
-		first.Receive(told, f.Ordinal+3, heard)
-		second.Receive(told, f.Ordinal+3, heard)
+		later := f.Landed.Add(30 * time.Millisecond)
+		first.Receive(messages, f.Ordinal+3, later)
+		second.Receive(messages, f.Ordinal+3, later)
 		if n > 200 && third == (learn.State{}) {
 			if err := third.Decode(first.Encode()); err != nil {
 				t.Fatal(err)
 			}
 		} else if n > 200 {
-			third.Receive(told, f.Ordinal+3, heard)
+			third.Receive(messages, f.Ordinal+3, later)
 		}
-		told = told[:0]
+		messages = messages[:0]
 	}
 	if first != second || first != third || first.Mode == learn.Start {
 		t.Errorf("they know %v, %v and %v", &first, &second, &third)
@@ -128,7 +128,7 @@ func TestFactsTravel(t *testing.T) {
 		got.Receive(learn.Message{Fact: &f}.Append(nil), f.Granted, f.Landed)
 	}
 	if got != want {
-		t.Errorf("heard %v, want %v", &got, &want)
+		t.Errorf("received %v, want %v", &got, &want)
 	}
 }
 
@@ -139,13 +139,13 @@ func TestCallsOfBeforeAreOldNews(t *testing.T) {
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{30, 0}}
 	f := fact(0)
 	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
-	told := learn.Message{Fact: &f}.Append(learn.Message{Meeting: &met}.Append(nil))
-	s.Receive(told, 40, at(0.21))
+	messages := learn.Message{Fact: &f}.Append(learn.Message{Meeting: &met}.Append(nil))
+	s.Receive(messages, 40, at(0.21))
 	if s.Cut != 40 || s.Mode == learn.Start {
 		t.Fatalf("after the first refusal: %v, cut %d", &s, s.Cut)
 	}
 	before := s
-	s.Receive(told, 47, at(0.22))
+	s.Receive(messages, 47, at(0.22))
 	if s.Cut != before.Cut || s.Mode != before.Mode || s.R != before.R {
 		t.Errorf("old news changed %v to %v", &before, &s)
 	}
@@ -170,24 +170,24 @@ func TestAMeetingOfNoCalls(t *testing.T) {
 	}
 }
 
-// A call that the store did not count, as in an outage, tells what was left then: but
+// A call that the store did not count, as in an outage, reports what was left then: but
 // not of which departure.
-func TestUncountedCallsTellNoLevel(t *testing.T) {
+func TestUncountedCallsReadNoLevel(t *testing.T) {
 	s := learn.New(learn.Setting{})
-	heard := func(ordinal, granted int64) {
+	receive := func(ordinal, granted int64) {
 		f := learn.Fact{Ordinal: ordinal, Departed: at(float64(granted) / 100), Flying: 1, Waited: true}
 		f.Landed, f.Refused = f.Departed.Add(5*time.Millisecond), granted == 20
 		f.Quotas = []learn.Quota{{Name: "bucket", Limit: 100, HasLimit: true, Remaining: 80, HasRemaining: true, Reset: 200 * time.Millisecond, HasReset: true}}
 		s.Receive(learn.Message{Fact: &f}.Append(nil), granted, f.Landed)
 	}
 	for n := range int64(600) {
-		heard(n+1, n+1)
+		receive(n+1, n+1)
 	}
 	if level := s.Ceilings[0].V; s.Cut == 0 || level != 680 {
 		t.Fatalf("before the outage the quota runs out at departure %g, want 680: %v", level, &s)
 	}
 	for n := range int64(4) {
-		heard(0, 601+n)
+		receive(0, 601+n)
 	}
 	if level := s.Ceilings[0].V; level < 680 {
 		t.Errorf("the quota runs out at departure %g, want 680 or later", level)
@@ -210,8 +210,8 @@ func TestForgetAndMemoryTravel(t *testing.T) {
 	}
 }
 
-// Whatever is heard or read, the learner goes on.
-func FuzzHear(f *testing.F) {
+// Whatever is received or read, the learner goes on.
+func FuzzReceive(f *testing.F) {
 	fa := fact(3)
 	fa.Quotas = []learn.Quota{{Name: "a", HasLimit: true, Limit: 3}}
 	s := learned()
@@ -219,10 +219,10 @@ func FuzzHear(f *testing.F) {
 	f.Add(learn.Message{Fact: &fa}.Append(nil), state)
 	f.Add(learn.Message{Meeting: &learn.Meeting{First: at(0)}}.Append(nil), []byte{1})
 	f.Add(learn.Message{Memory: &learn.Memory{Rate: 3}}.Append(learn.Message{Forget: true}.Append(learn.Message{Resume: true}.Append(nil))), []byte{})
-	f.Fuzz(func(t *testing.T, told, state []byte) {
+	f.Fuzz(func(t *testing.T, messages, state []byte) {
 		s := learn.New(learn.Setting{})
 		_ = s.Decode(state)
-		s.Receive(told, 100, at(10))
+		s.Receive(messages, 100, at(10))
 		for n := range int64(20) {
 			f := fact(n + 200)
 			f.Refused = n%5 == 0

@@ -41,28 +41,28 @@ func TestRoughPaceIsNoSureEstimate(t *testing.T) {
 
 // Processes begin to learn at their first refusal. What left before has no ordinal, so
 // the refused call seems to be an early one of the burst. The twenty that were served
-// at once, and one after the second that was told, are no sign of a high rate.
+// at once, and one after the second that was asked for, are no sign of a high rate.
 func TestBurstOfManyProcessesIsNoRate(t *testing.T) {
 	s := New(Setting{Shared: true})
 	first := throttle.InstantOf(time.Unix(1_700_000_000, 0))
-	hear := func(f Fact, granted int64, at throttle.Instant) {
+	receive := func(f Fact, granted int64, at throttle.Instant) {
 		f.Waited, f.Flying = true, 16
 		s.Receive(Message{Fact: &f}.Append(nil), granted, at)
 	}
 	for range 3 {
-		hear(Fact{Departed: first, Landed: first, Refused: true, Until: first.Add(time.Second)}, 10, first.Add(time.Millisecond))
+		receive(Fact{Departed: first, Landed: first, Refused: true, Until: first.Add(time.Second)}, 10, first.Add(time.Millisecond))
 	}
 	for range 13 {
-		hear(Fact{Departed: first, Landed: first.Add(5 * time.Millisecond)}, 24, first.Add(10*time.Millisecond))
+		receive(Fact{Departed: first, Landed: first.Add(5 * time.Millisecond)}, 24, first.Add(10*time.Millisecond))
 	}
 	at := first.Add(time.Second)
-	hear(Fact{Ordinal: 25, Departed: at, Landed: at.Add(5 * time.Millisecond)}, 25, at.Add(6*time.Millisecond))
+	receive(Fact{Ordinal: 25, Departed: at, Landed: at.Add(5 * time.Millisecond)}, 25, at.Add(6*time.Millisecond))
 	if s.Mode != Rate || s.Episode || s.W > 1000 {
 		t.Errorf("learned %v, want a rate of 1,000/s at most", &s)
 	}
 }
 
-// A told second is mostly its rounding, so searches that take equally long from one such
+// A second that is asked for is mostly its rounding, so searches that take equally long from one such
 // silence to the next show no window: each measures the rate anew.
 func TestRoundedSilencesShowNoWindow(t *testing.T) {
 	s := New(Setting{Shared: true})

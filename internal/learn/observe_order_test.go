@@ -10,7 +10,7 @@ import (
 )
 
 // Answers that land in any order teach the same: eight calls are in flight at once, to
-// a vendor of 50/s who tells nothing, and land as chance has it. The states differ on
+// a vendor of 50/s that reports nothing, and land as chance has it. The states differ on
 // the way, and so do the paces that follow from them; what is found is the same.
 func TestWhatIsFoundDoesNotDependOnOrderOfLanding(t *testing.T) {
 	for seed := range uint64(20) {

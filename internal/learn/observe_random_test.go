@@ -68,18 +68,18 @@ func TestStateSurvivesJSON(t *testing.T) {
 	}
 }
 
-func TestNothingLeavesBeforeToldTime(t *testing.T) {
+func TestNothingLeavesBeforeRetryTime(t *testing.T) {
 	f := fact(1)
 	f.Refused, f.Until = true, at(30)
 	s := feed(learn.New(learn.Setting{}), f)
-	late := fact(2) // left before the refusal was heard
+	late := fact(2) // left before the refusal came
 	s = feed(s, late)
 	if p := s.Plan(at(1), 2); p.Hold < at(30) {
 		t.Errorf("Plan.Hold = %v, want at least %v", p.Hold, at(30))
 	}
 }
 
-// Refusals of calls that left before the first one was heard are old news.
+// Refusals of calls that left before the first one came change nothing.
 func TestBurstOfRefusalsCountsOnce(t *testing.T) {
 	s := learn.New(learn.Setting{})
 	for n := range int64(200) {
@@ -181,8 +181,8 @@ func TestHostileFactsNeverStop(t *testing.T) {
 	}
 }
 
-// told returns the n-th answer of a window of 100 that ends at the 60th second.
-func told(n int64, left float64) learn.Fact {
+// minute returns the n-th answer of a window of 100 that ends at the 60th second.
+func minute(n int64, left float64) learn.Fact {
 	f := fact(n)
 	f.Quotas = []learn.Quota{{Limit: 100, HasLimit: true, Remaining: left, HasRemaining: true, Reset: at(60).Sub(f.Landed), HasReset: true}}
 	return f
@@ -193,7 +193,7 @@ func told(n int64, left float64) learn.Fact {
 func TestReportedWindowIsHeldToItsEnd(t *testing.T) {
 	s := learn.New(learn.Setting{})
 	for n := range int64(100) {
-		s = feed(s, told(n+1, float64(99-n)))
+		s = feed(s, minute(n+1, float64(99-n)))
 	}
 	for _, c := range []struct {
 		now     throttle.Instant

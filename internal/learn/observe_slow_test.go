@@ -60,7 +60,7 @@ func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {
 // A caller who rests for three seconds after each refusal has the vendor's rate measured
 // all the same. One who comes every two seconds to a vendor that refuses all is a probe
 // that goes ever more seldom.
-func TestWhoRestsAfterARefusalIsMeasured(t *testing.T) {
+func TestARestAfterARefusalIsMeasured(t *testing.T) {
 	known, _ := run(learn.New(learn.Setting{}), 50, 60, 1e6)
 	s, from, tokens := known, 63.0, float64(burst)
 	for from < 363 {

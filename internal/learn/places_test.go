@@ -10,7 +10,7 @@ import (
 // A vendor says that twelve calls may be in flight, and counts some that are answered
 // already on a slow machine. No rate is sought then, and as many calls are in flight
 // again as it says.
-func TestToldBoundOfCallsInFlightIsNoRate(t *testing.T) {
+func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	ordinal := int64(0)
@@ -26,7 +26,7 @@ func TestToldBoundOfCallsInFlightIsNoRate(t *testing.T) {
 		answer(flying, float64(12-flying), false)
 	}
 	for range 6 { // again and again before many were served
-		ordinal += 20 // it left after the last refusal was heard
+		ordinal += 20 // it left after the last refusal came
 		answer(min(9, most()), 0, true)
 		for range 20 {
 			answer(most(), 1, false)
@@ -39,7 +39,7 @@ func TestToldBoundOfCallsInFlightIsNoRate(t *testing.T) {
 		answer(most(), 1, false)
 	}
 	if most() != 12 {
-		t.Errorf("%d calls may be in flight, 12 are told: %v", most(), &s)
+		t.Errorf("%d calls may be in flight, 12 are reported: %v", most(), &s)
 	}
 	if ordinal += 20; most() == 12 { // the clock ticks on, and one comes too many
 		if answer(12, 0, true); most() != 12 {
@@ -48,8 +48,8 @@ func TestToldBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	}
 }
 
-// The told bound of one call in flight is believed, too.
-func TestToldBoundOfOneCallInFlight(t *testing.T) {
+// The reported bound of one call in flight is believed, too.
+func TestReportedBoundOfOneCallInFlight(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	for n := int64(1); n <= 8; n++ {
@@ -63,8 +63,8 @@ func TestToldBoundOfOneCallInFlight(t *testing.T) {
 	}
 }
 
-// Others fill the vendor and leave again: what answers tell to be left is soon used.
-func TestToldRoomInFlightIsTakenAgain(t *testing.T) {
+// Others fill the vendor and leave again: what answers report to be left is soon used.
+func TestReportedRoomInFlightIsTakenAgain(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	ordinal := int64(0)
@@ -85,13 +85,13 @@ func TestToldRoomInFlightIsTakenAgain(t *testing.T) {
 		answer(most(), 12-float64(most()), false)
 	}
 	if most() < 6 {
-		t.Errorf("%d may be in flight after twelve answers that told of room for 12: %v", most(), &s)
+		t.Errorf("%d may be in flight after twelve answers that reported room for 12: %v", most(), &s)
 	}
 }
 
-// A vendor that tells a reset beside the calls in flight has another limit too: a refusal
+// A vendor that reports a reset beside the calls in flight has another limit too: a refusal
 // while places are left begins an episode, and is not taken for a window that is spent.
-func TestToldBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
+func TestReportedBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	answer := func(n int64, refused bool) {
@@ -108,9 +108,9 @@ func TestToldBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
 	}
 }
 
-// Others have all places that the vendor tells: a call that is alone in flight asks for
+// Others have all places that the vendor reports: a call that is alone in flight asks for
 // one, more and more rarely, and once a second at least. No rate is learned from that.
-func TestToldPlacesThatOthersHaveAreNoRate(t *testing.T) {
+func TestReportedPlacesThatOthersHaveAreNoRate(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	answer := func(n int64, left float64, refused bool) {

@@ -46,7 +46,7 @@ func TestAbsentProgramLeavesTestOutButInCI(t *testing.T) {
 	}
 }
 
-func TestWhatWasLeftOutIsToldInOneLine(t *testing.T) {
+func TestWhatWasLeftOutIsReportedInOneLine(t *testing.T) {
 	leftOut = map[string]int{}
 	defer func() { leftOut = map[string]int{} }()
 	var line bytes.Buffer

@@ -30,7 +30,7 @@ func TestServerIsARoundTripAway(t *testing.T) {
 }
 
 // What is told while other news are on the way takes no longer than they.
-func TestServerTellsNewsInARoundTrip(t *testing.T) {
+func TestServerSendsMessagesInARoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, 10*time.Millisecond)
 		sub := server.Client(t).Subscribe(t.Context(), "news")

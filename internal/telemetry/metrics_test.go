@@ -100,7 +100,7 @@ func limited(utilization ...float64) (s State) {
 
 // Of the lanes of one name the numbers are added up, and the headroom is that of
 // the limit of which the least is left.
-func TestLanesOfOneNameAreToldTogether(t *testing.T) {
+func TestLanesOfOneNameAreCountedTogether(t *testing.T) {
 	c := newCrowd("a", "a", "b", "c")
 	c.states[0], c.states[1], c.states[2] = limited(0.25, 0.5), limited(1.5), limited(0)
 	c.states[0].Configured, c.states[1].Configured, c.states[2].Learned = 30, 20, 7

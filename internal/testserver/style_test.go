@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-func TestStylesTellTheDecision(t *testing.T) {
+func TestStylesReportTheDecision(t *testing.T) {
 	bucket := testserver.TokenBucket(200, time.Second, 20)
 	hour := testserver.FixedWindow(5000, time.Hour)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 500_000_000, time.UTC)

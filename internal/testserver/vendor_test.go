@@ -63,7 +63,7 @@ func TestVendorRecordsBeforeItAnswers(t *testing.T) {
 	}
 }
 
-func TestVendorRefusesAsTold(t *testing.T) {
+func TestVendorRefusesAsConfigured(t *testing.T) {
 	v := &testserver.Vendor{
 		Limits:        []testserver.Limit{testserver.TokenBucket(1, time.Hour, 1)},
 		Styles:        []testserver.Style{testserver.RetryAfterSeconds, testserver.RateLimit},

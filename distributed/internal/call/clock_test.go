@@ -99,7 +99,7 @@ func TestClockKeepsTheBestAnchor(t *testing.T) {
 
 // A reply that was on its way when another one told of a step is older than the step: it
 // does not tell of another one.
-func TestAStepIsNotToldByRepliesOlderThanIt(t *testing.T) {
+func TestRepliesOlderThanAStepDoNotShowIt(t *testing.T) {
 	n := stepper{longest: time.Second}
 	const way, hour = time.Millisecond, int64(time.Hour / time.Microsecond)
 	start := time.Now()

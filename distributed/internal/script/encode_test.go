@@ -115,7 +115,7 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 
 // Every caller's instants are of one clock, that of Redis: the argument for
 // another is there for tests.
-func TestNothingButTestsTellsTheScriptTheTime(t *testing.T) {
+func TestNothingButTestsGivesTheScriptTheTime(t *testing.T) {
 	files := token.NewFileSet()
 	names, err := filepath.Glob("*.go")
 	if err != nil || len(names) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What a reply tells of a lesson is read as it was written, and what makes no sense is an
+// What a reply has of what is learned is read as it was written, and what makes no sense is an
 // error.
 func TestReplyThatTeaches(t *testing.T) {
 	const field = "10 20 125 2 0 0 0 0 15 600000000 1 3 0 0 0 0"
@@ -52,10 +52,10 @@ func TestReplyThatTeaches(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(*Update){
-		"something to tell":   func(t *Update) { t.Entry.Data = []byte("x") },
+		"a message to send":   func(t *Update) { t.Entry.Data = []byte("x") },
 		"departures to count": func(t *Update) { t.Entry.Uncounted = 1 },
-		"something to hear":   func(t *Update) { t.Place = 19 },
-		"others who tell":     func(t *Update) { t.Lively = true },
+		"messages to apply":   func(t *Update) { t.Place = 19 },
+		"others that send":    func(t *Update) { t.Lively = true },
 		"another pace":        func(t *Update) { t.unit = 126 },
 	} {
 		changed := *r.Update
@@ -69,7 +69,7 @@ func TestReplyThatTeaches(t *testing.T) {
 			t.Errorf("the reply to a caller with %s is read as %+v, %v", what, got, err)
 		}
 		for _, bad := range [][]any{
-			{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)}, // it tells nothing
+			{"", int64(9), int64(9), int64(0), int64(9), int64(7), int64(9), int64(2)}, // it reports nothing
 			{"", int64(9), int64(9), int64(7), int64(1), int64(9), "", "entries", field},
 			{"", int64(9), int64(9), int64(0), int64(9), int64(9), int64(2), int64(-7), int64(1), "", "told", field},
 		} {
@@ -82,8 +82,8 @@ func TestReplyThatTeaches(t *testing.T) {
 		"permits to revoke":    func(t *Update) { t.Entry.Revoke = true },
 		"what it knows":        func(t *Update) { t.Snapshot = []byte{} },
 		"permits that lapsed":  func(t *Update) { t.Lapsed = 1 },
-		"lost what it heard":   func(t *Update) { t.Place = 21 },
-		"not heard the first":  func(t *Update) { t.Place = 9 },
+		"lost what it applied": func(t *Update) { t.Place = 21 },
+		"without the first":    func(t *Update) { t.Place = 9 },
 		"a probe":              func(t *Update) { t.alone, t.Seen.alone = 1, 1 },
 		"to end the probes":    func(t *Update) { t.Seen.alone = 1 },
 		"never seen the field": func(t *Update) { t.Seen = LearnedField{} },
@@ -96,11 +96,11 @@ func TestReplyThatTeaches(t *testing.T) {
 	}
 }
 
-// What was told is heard up to where it makes no sense, and no further.
+// Messages are applied up to where they make no sense, and no further.
 func TestFramesThatMakeNoSense(t *testing.T) {
-	for told, want := range map[string]struct {
-		heard []string
-		read  int64
+	for entries, want := range map[string]struct {
+		applied []string
+		read    int64
 	}{
 		"":                               {nil, 0},
 		"7 9 3 abc8 9 0 ":                {[]string{"abc", ""}, 15},
@@ -113,10 +113,10 @@ func TestFramesThatMakeNoSense(t *testing.T) {
 		"9007199254740992 9 3 abc":       {nil, 0},
 		"9007199254740991 9 3 abc7 9 1 ": {[]string{"abc"}, 24},
 	} {
-		var heard []string
-		read := Frames([]byte(told), func(b []byte, _ int64, _ throttle.Instant) { heard = append(heard, string(b)) })
-		if read != want.read || !slices.Equal(heard, want.heard) {
-			t.Errorf("of %q %d bytes are heard, as %q, want %d, as %q", told, read, heard, want.read, want.heard)
+		var applied []string
+		read := Frames([]byte(entries), func(b []byte, _ int64, _ throttle.Instant) { applied = append(applied, string(b)) })
+		if read != want.read || !slices.Equal(applied, want.applied) {
+			t.Errorf("of %q %d bytes are applied, as %q, want %d, as %q", entries, read, applied, want.read, want.applied)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func lives() int {
 	}
 }
 
-// The script decides as every limiter does, whether usual calls are told in few words
+// The script decides as every limiter does, whether usual calls are sent in few words
 // or in all.
 func TestScriptDecisions(t *testing.T) {
 	for _, spelled := range []bool{false, true} {

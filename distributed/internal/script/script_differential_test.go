@@ -15,7 +15,7 @@ import (
 var onlySeed = flag.Int64("seed", -1, "the one history in which the script is held against the local limiter")
 
 // The script and the limiter of one process decide the same in the same
-// history. In every other one also usual calls are told in all words.
+// history. In every other one also usual calls are sent in all words.
 func TestScriptDecidesAsTheLocalLimiter(t *testing.T) {
 	b := newBench(t)
 	first, last := int64(0), int64(4*lives())

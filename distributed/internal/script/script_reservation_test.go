@@ -326,7 +326,7 @@ func TestRefundOfTheMiddleKeepsItsInstant(t *testing.T) {
 	wants(t, "after what nobody was promised", c.run(dawn, 1, c.refund(dawn+5*second, 1)), 800_000)
 }
 
-// Who has seen more than the store knows tells it: the state was lost.
+// A caller that has seen more than the store knows says so: the state was lost.
 func TestEchoRestoresWhatWasLost(t *testing.T) {
 	b := newBench(t)
 	limit := throttle.TokenBucket(10, time.Second, 20)
@@ -335,7 +335,7 @@ func TestEchoRestoresWhatWasLost(t *testing.T) {
 	b.do("FLUSHALL")
 	got := c.ask(dawn+100_000, c.line(2))
 	if !got.Lost || got.Seen.Generation != dawn+100_000 {
-		t.Errorf("the reply %+v does not tell of a loss", got)
+		t.Errorf("the reply %+v does not report a loss", got)
 	}
 	if want := []Granted{{dawn + 600_000, 1}, {dawn + 700_000, 1}}; !slices.Equal(got.Permits, want) {
 		t.Errorf("after a loss: %v, want %v", got.Permits, want)

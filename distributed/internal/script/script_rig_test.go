@@ -25,7 +25,7 @@ type bench struct {
 	testing.TB
 	client  *redis.Client
 	lanes   atomic.Int64
-	spelled bool // also usual calls are told in all words
+	spelled bool // usual calls, too, are sent in all words
 }
 
 // newBench starts a server.
@@ -41,7 +41,7 @@ func newBenchAt(tb testing.TB, addr string) *bench {
 }
 
 // persist has the server keep all lanes until the test ends. Their lives are in real
-// time, and a test that tells the instants itself may be slower than that.
+// time, and a test that gives the instants itself may be slower than that.
 func (b *bench) persist() {
 	const all = "for _, key in ipairs(redis.call('keys', '*')) do redis.call('persist', key) end"
 	ctx, cancel := context.WithCancel(context.Background())
@@ -103,7 +103,7 @@ func mustEncode(tb testing.TB, limits ...throttle.Limit) *EncodedLimits {
 }
 
 // A scripted is a limiter that asks the script for each decision: one caller,
-// who tells the instants, and to whom nothing is promised.
+// who gives the instants, and to whom nothing is promised.
 type scripted struct {
 	bench     *bench
 	lane      string
@@ -143,13 +143,13 @@ func (s *scripted) install(limits []throttle.Limit) error {
 func wire(at throttle.Instant) int64   { return int64(at) / 1000 }
 func unwire(at int64) throttle.Instant { return throttle.Instant(at * 1000) }
 
-// call fills in what every request has, and takes in what every reply tells.
+// call fills in what every request has, and takes in what every reply has.
 func (s *scripted) call(now throttle.Instant, r Request) Reply {
 	r.now, r.Tolerance, r.Horizon = wire(now), s.tolerance, time.Second
 	r.Bounded, r.Limits, r.Seen, r.Period, r.Field = true, s.encoded, s.seen, s.period, s.field
 	got := s.bench.call(s.lane, &r)
 	if got.Healed || got.Lost || got.Differs {
-		s.bench.Errorf("the reply %+v tells of trouble", got)
+		s.bench.Errorf("the reply %+v reports trouble", got)
 	}
 	s.seen, s.period, s.last = got.Seen, got.Period, got
 	if got.Field.Text != "" {
@@ -252,14 +252,14 @@ func (s *scripted) State(now throttle.Instant) throttle.State {
 		Limits: make([]throttle.LimitState, len(s.limits)),
 	}
 	for i, l := range s.limits {
-		told := got.Limits[i]
-		st.Whole = st.Whole && told.whole
+		state := got.Limits[i]
+		st.Whole = st.Whole && state.whole
 		one := throttle.LimitState{Limit: l, Next: max(unwire(got.Next[i]).Sub(now), 0)}
-		if told.den > 0 {
-			owed := (float64(told.owedMicros)*float64(told.den) + float64(told.owedFrac)) / float64(told.unit)
-			one.Headroom, one.Utilization = float64(told.Burst)-owed, owed/float64(told.Burst)
+		if state.den > 0 {
+			owed := (float64(state.owedMicros)*float64(state.den) + float64(state.owedFrac)) / float64(state.unit)
+			one.Headroom, one.Utilization = float64(state.Burst)-owed, owed/float64(state.Burst)
 		} else {
-			one.Headroom, one.Utilization = float64(told.Hand), float64(told.Used)/float64(l.Permits)
+			one.Headroom, one.Utilization = float64(state.Hand), float64(state.Used)/float64(l.Permits)
 		}
 		st.Limits[i] = one
 	}

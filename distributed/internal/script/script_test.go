@@ -106,7 +106,7 @@ func TestScriptDoesTheSameOnMiniredis(t *testing.T) {
 	}
 }
 
-// What a publisher tells is heard: lane, epoch and what remains of the pause.
+// What a publisher sends is read: lane, epoch and what remains of the pause.
 func TestPauseIsPublished(t *testing.T) {
 	b := newBench(t)
 	sub := b.client.Subscribe(t.Context(), "news")

@@ -26,7 +26,7 @@ func usualText() string {
 	return b.String()
 }
 
-// A usual call is decided as if it were told in all words: same replies, same state. In
+// A usual call is decided as if it were sent in all words: same replies, same state. In
 // between others call that report, claim other limits, come with another clock, or run
 // the script of before.
 func TestUsualCallDecidesAsAnyOther(t *testing.T) {
@@ -47,7 +47,7 @@ func TestUsualCallDecidesAsAnyOther(t *testing.T) {
 }
 
 // A pair is one history of two lanes: in the first calls are usual if they can be, in
-// the second all words are told.
+// the second all words are sent.
 type pair struct {
 	bench   *bench
 	random  *rand.Rand
@@ -58,8 +58,8 @@ type pair struct {
 	differs string
 	odd     bool         // there are other calls in between
 	learns  bool         // callers learn together
-	talks   bool         // and there is much to tell
-	pace    store.Pacing // that who has heard all would have hold
+	talks   bool         // and there is much to send
+	pace    store.Pacing // that a caller that has applied all would have hold
 
 	usual, spelled, talking int
 }
@@ -78,7 +78,7 @@ type pairCaller struct {
 	place   int64
 	ordinal int64
 	learned LearnedField
-	pace    store.Pacing // that it would have hold, by what it has heard
+	pace    store.Pacing // that it would have hold, by what it has applied
 }
 
 func newPair(b *bench, seed int64) *pair {
@@ -99,7 +99,7 @@ func newPair(b *bench, seed int64) *pair {
 	return h
 }
 
-// think has callers who have heard all say another pace from now on.
+// think has callers that have applied all name another pace from now on.
 func (h *pair) think() {
 	rate := []float64{0.7, 1, 3, 7, 100, 7_777, 999_983}[h.random.IntN(7)]
 	h.pace = store.Pacing{Unbound: h.chance(95), Reserve: h.random.IntN(9), Interval: time.Duration(float64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
@@ -113,7 +113,7 @@ func (h *pair) think() {
 	}
 }
 
-// lesson returns what a caller tells of what is learned together: little, most times.
+// lesson returns what a caller sends of what is learned together: little, most times.
 func (h *pair) lesson(c *pairCaller) *Update {
 	if h.chance(2) || h.talks && h.chance(10) {
 		h.think()
@@ -135,7 +135,7 @@ func (h *pair) lesson(c *pairCaller) *Update {
 	case 3:
 		t.Lapsed = 1 + h.random.Int64N(3)
 	case 4:
-		t.Place += h.random.Int64N(100) // the store has lost what it has heard
+		t.Place += h.random.Int64N(100) // the store has lost what it had
 	case 6:
 		if h.chance(80) {
 			break
@@ -222,7 +222,7 @@ func (h *pair) request(c *pairCaller) *Request {
 	}
 	if c.learns {
 		if r.Update = h.lesson(c); h.chance(10) {
-			r.Groups = nil // it only tells
+			r.Groups = nil // it only reports
 		}
 	}
 	if !h.odd || len(r.Groups) == 0 {

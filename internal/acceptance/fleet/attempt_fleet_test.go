@@ -133,7 +133,7 @@ func TestSharedInFlightRefusesUnderFailClosed(t *testing.T) {
 	})
 }
 
-func TestSnapshotTellsTheFlightsOfTheFleet(t *testing.T) {
+func TestSnapshotShowsTheFlightsOfTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSquadron(t, 2, 4, &testserver.Vendor{Service: 100 * time.Millisecond})
 		lines := f.Callers(t.Context(), 50)

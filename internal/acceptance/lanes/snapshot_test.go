@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-func TestSnapshotTellsStateOfEveryLane(t *testing.T) {
+func TestSnapshotShowsStateOfEveryLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := throttle.TokenBucket(1, time.Second, 2).Named("per second")
 		r := harness.PipeRig(t,

@@ -219,7 +219,7 @@ func TestMaxWaitShorterThanPauseOfRouteReturnsResponseInHand(t *testing.T) {
 	})
 }
 
-func TestEveryFieldOfCredentialsTellsThemApart(t *testing.T) {
+func TestEveryFieldOfCredentialsSeparatesThem(t *testing.T) {
 	for _, field := range []string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"} {
 		synctest.Test(t, func(t *testing.T) {
 			r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: harness.Hints("5")}}},

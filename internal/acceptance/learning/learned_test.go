@@ -28,7 +28,7 @@ func fifty() *testserver.Vendor {
 	}
 }
 
-func TestSnapshotTellsWhatWasLearned(t *testing.T) {
+func TestSnapshotShowsWhatWasLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, fifty(), new(weir.Transport))
 		r.Want("GET", r.Get(t.Context(), ""), 200)
@@ -42,7 +42,7 @@ func TestSnapshotTellsWhatWasLearned(t *testing.T) {
 	})
 }
 
-func TestSnapshotTellsProbing(t *testing.T) {
+func TestSnapshotShowsProbing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer}}}, new(weir.Transport))
 		r.Want("GET", r.Get(t.Context(), ""), 429)
@@ -138,7 +138,7 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	})
 }
 
-func TestRestartIsToldByTheSnapshot(t *testing.T) {
+func TestSnapshotShowsARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := recalls(t, fifty(), remembered(t))
 		r.Want("GET", r.Get(t.Context(), ""), 200)
@@ -230,7 +230,7 @@ func TestLearnerFollowsSetLimits(t *testing.T) {
 
 // What is learned is a metric, beside what is configured, and an event on the span
 // of the call that taught it.
-func TestTelemetryTellsWhatWasLearned(t *testing.T) {
+func TestTelemetryShowsWhatWasLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder, meters := tracetest.NewSpanRecorder(), harness.NewMeterLog()
 		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("caller")
@@ -265,7 +265,7 @@ func TestTelemetryTellsWhatWasLearned(t *testing.T) {
 // A limit that was learned is one line of log, which comes when the estimate no longer
 // moves, and another when the vendor's limit has changed. The events come sooner, with
 // the first estimates of a search.
-func TestChangesOfALimitAreTold(t *testing.T) {
+func TestChangesOfALimitAreReported(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		before, after int // the vendor's permits per second

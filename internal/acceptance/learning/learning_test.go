@@ -154,7 +154,7 @@ func TestLearnedLimitRefusesNobody(t *testing.T) {
 }
 
 // Nothing leaves before a told time.
-func TestLearnedLaneObeysToldTimes(t *testing.T) {
+func TestLearnedLaneObeysRetryTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
 			Limits: []testserver.Limit{testserver.TokenBucket(50, time.Second, 5)}, Service: 5 * time.Millisecond,

@@ -160,7 +160,7 @@ func TestClosedLaneIsLoggedWithoutVendorsText(t *testing.T) {
 
 // A pause is told once, however many calls in flight are refused with it, and
 // again when it moves.
-func TestPauseIsToldOnce(t *testing.T) {
+func TestPauseIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		metrics := harness.NewMeterLog()

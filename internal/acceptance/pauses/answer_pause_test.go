@@ -25,7 +25,7 @@ func perSecond(n, burst int) []throttle.Limit {
 	return []throttle.Limit{throttle.TokenBucket(n, time.Second, burst)}
 }
 
-func TestRefusalHoldsHundredWaitersUntilToldTimeThenSpaces(t *testing.T) {
+func TestRefusalHoldsHundredWaitersUntilRetryTimeThenSpaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "2")}},
@@ -71,7 +71,7 @@ func TestRefusedInFlightReturnInOrderOfArrival(t *testing.T) {
 }
 
 // A second refusal prolongs a pause and never shortens it.
-func TestPauseEndsAtLatestToldTime(t *testing.T) {
+func TestPauseEndsAtLatestRetryTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := harness.Refuse(1, 1, "5"), harness.Refuse(2, 2, "1")
 		second.Delay = 500 * time.Millisecond
@@ -85,7 +85,7 @@ func TestPauseEndsAtLatestToldTime(t *testing.T) {
 }
 
 // Told times other than a Retry-After in seconds pause as well.
-func TestPauseByEveryKindOfToldTime(t *testing.T) {
+func TestPauseByEveryKindOfRetryTime(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"milliseconds":  {"Retry-After-Ms": {"2000"}},
 		"quota's reset": {"X-Ratelimit-Limit": {"10"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"2"}},

@@ -63,7 +63,7 @@ func TestSpentQuotaIsWaitedFor(t *testing.T) {
 }
 
 // The first answer of all is believed, too.
-func TestFirstAnswerThatTellsZeroIsBelieved(t *testing.T) {
+func TestFirstAnswerThatReportsZeroIsBelieved(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnSpread, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {
 			vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.FixedWindow(1, time.Minute)}, Styles: []testserver.Style{testserver.XRateLimitDelta}}

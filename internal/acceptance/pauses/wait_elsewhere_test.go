@@ -21,7 +21,7 @@ func toldElsewhere(t *testing.T, vendor *testserver.Vendor, limit throttle.Limit
 	return f.Replicas[0], f.Replicas[1]
 }
 
-func TestLongPauseToldElsewhereSendsLineAway(t *testing.T) {
+func TestLongPauseAnnouncedElsewhereSendsLineAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "300")}}
 		told, other := toldElsewhere(t, vendor, throttle.TokenBucket(1, time.Second, 1))
@@ -50,7 +50,7 @@ func TestLongPauseToldElsewhereSendsLineAway(t *testing.T) {
 }
 
 // Also where nobody has asked by the time when less than MaxPause is left.
-func TestLongPauseToldElsewhereClosesIdleLane(t *testing.T) {
+func TestLongPauseAnnouncedElsewhereClosesIdleLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Service: 300 * time.Millisecond, Faults: []testserver.Fault{harness.Answered(2, testserver.Fault{Header: harness.Hints("300")})}}
 		told, other := toldElsewhere(t, vendor, throttle.TokenBucket(100, time.Second, 1))
@@ -73,7 +73,7 @@ func TestLongPauseToldElsewhereClosesIdleLane(t *testing.T) {
 }
 
 // One of MaxPause is waited through wherever it was told.
-func TestPauseOfMaxPauseToldElsewhereHoldsLine(t *testing.T) {
+func TestPauseOfMaxPauseAnnouncedElsewhereHoldsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "120")}}
 		told, other := toldElsewhere(t, vendor, throttle.TokenBucket(1, time.Second, 1))
@@ -99,7 +99,7 @@ func shared(t *testing.T, limits ...throttle.Limit) throttle.Store {
 }
 
 // Where nothing wakes the line, whoever asks the limiter finds out.
-func TestLongPauseToldElsewhereIsFoundOutByAsking(t *testing.T) {
+func TestLongPauseAnnouncedElsewhereIsFoundOutByAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "300")}}
 		store := shared(t, throttle.TokenBucket(1, time.Second, 1))
@@ -122,7 +122,7 @@ func TestLongPauseToldElsewhereIsFoundOutByAsking(t *testing.T) {
 
 // A response in hand is not thrown away for an attempt that the lane, closed
 // elsewhere, would refuse.
-func TestLongPauseToldElsewhereReturnsResponseInHand(t *testing.T) {
+func TestLongPauseAnnouncedElsewhereReturnsResponseInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{
 			harness.Answered(1, testserver.Fault{Status: 500, Delay: time.Second}),

@@ -188,7 +188,7 @@ func TestFailingGetBodyReturnsErrorOfAttempt(t *testing.T) {
 
 // A call that would be tried again but for its body says so, where somebody
 // looks: in a line of debug log and in the caller's span.
-func TestLostBodyIsTold(t *testing.T) {
+func TestLostBodyIsReported(t *testing.T) {
 	tests := []struct {
 		name   string
 		length int

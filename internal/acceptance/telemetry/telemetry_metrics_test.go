@@ -309,7 +309,7 @@ func TestLaneOfMetricsIsText(t *testing.T) {
 	})
 }
 
-func TestMetricsTellOfTheStore(t *testing.T) {
+func TestMetricsShowTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
 		f := harness.NewFleet(t, 1, &testserver.Vendor{}, throttle.TokenBucket(10, time.Second, 1))

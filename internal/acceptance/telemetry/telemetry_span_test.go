@@ -173,7 +173,7 @@ func TestDelayIsSpan(t *testing.T) {
 	})
 }
 
-func TestSpanStatusTellsOurErrorsByAWord(t *testing.T) {
+func TestSpanStatusNamesOurErrors(t *testing.T) {
 	tests := []struct {
 		name      string
 		transport *weir.Transport

@@ -39,7 +39,7 @@ func TestRisingDemandIsServed(t *testing.T) {
 
 // Windows that tell until when a refusal lasts are used, whatever that time is
 // rounded to.
-func TestToldWindowsAreUsed(t *testing.T) {
+func TestReportedWindowsAreUsed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		rule Rule

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestDeparturesBeforeAToldTimeAreCounted(t *testing.T) {
+func TestDeparturesBeforeARetryTimeAreCounted(t *testing.T) {
 	tests := []struct {
 		name  string
 		field string

@@ -16,7 +16,7 @@ import (
 
 // Calls of which the vendor tells no count do not stop a lane whose last count
 // was told: they fail on the way, answer without a field, or hang.
-func TestUntoldCallsSpendNoToldQuota(t *testing.T) {
+func TestCallsWithoutAReadingSpendNoReportedQuota(t *testing.T) {
 	broken := errors.New("broken")
 	ways := map[string]func(req *http.Request) (http.Header, int, error){
 		"fail":          func(*http.Request) (http.Header, int, error) { return nil, 0, broken },
@@ -83,7 +83,7 @@ func TestHangingCallIsAskedAfter(t *testing.T) {
 
 // Two routes of a host tell counts of their own: what one spends the other has
 // not spent.
-func TestRoutesSpendTheirOwnToldQuotas(t *testing.T) {
+func TestRoutesSpendTheirOwnReportedQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		quotas := map[string]*struct {
@@ -111,7 +111,7 @@ func TestRoutesSpendTheirOwnToldQuotas(t *testing.T) {
 
 // The calls of a slow vendor that tells quotas become many as fast as those of one
 // that tells none.
-func TestSlowVendorThatTellsQuotasIsNotAskedOneByOne(t *testing.T) {
+func TestSlowVendorThatReportsQuotasIsNotAskedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var flying, used atomic.Int32
@@ -178,7 +178,7 @@ func TestHangingCallsDoNotStopATrial(t *testing.T) {
 
 // A window that is told is spent as calls come or, with LearnSpread, evenly over the rest
 // of it.
-func TestSpreadSpreadsAToldWindow(t *testing.T) {
+func TestSpreadSpreadsAReportedWindow(t *testing.T) {
 	for learns, want := range map[weir.Learning]func(span time.Duration) bool{
 		weir.LearnOn:     func(span time.Duration) bool { return span < 2*time.Second },
 		weir.LearnSpread: func(span time.Duration) bool { return span > 20*time.Second },
