@@ -1,6 +1,9 @@
 package testserver
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // An Arrival is one request as it reached a [Vendor].
 type Arrival struct {
@@ -14,6 +17,10 @@ type Arrival struct {
 	Cost    int    // permits that it asked for
 	Granted bool   // the limits let it pass, and its cost was spent
 	Status  int    // the status sent; zero: none yet, or never one
+
+	Over     *Limit        // the limit that refused it; nil: no limit did
+	Answered time.Duration // since the vendor's start, just before the status was sent; zero: as of Status
+	Header   http.Header   // of an answer of 400 or above; nil: of any other
 }
 
 // Arrivals are requests in the order of their arrival.

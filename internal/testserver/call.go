@@ -33,7 +33,7 @@ func (v *Vendor) arrive(r *http.Request) *call {
 		}
 	}
 	if !c.fault.standsBefore() {
-		c.decision = v.decide(a)
+		c.decision, a.Over = v.decide(a)
 		a.Granted = c.decision.Granted
 	}
 	v.arrivals = append(v.arrivals, a)
@@ -72,19 +72,21 @@ func (v *Vendor) faultsFor(r *http.Request) []*Fault {
 	return met
 }
 
-// decide asks all limits, and spends from each if all of them grant. The caller
-// holds the lock.
-func (v *Vendor) decide(a Arrival) Decision {
+// decide asks all limits, and spends from each if all of them grant. It also
+// returns the first limit that does not. The caller holds the lock.
+func (v *Vendor) decide(a Arrival) (d Decision, over *Limit) {
 	meters, ok := v.accounts[a.Key]
 	if !ok {
 		meters = v.newMeters(nil)
 		v.accounts[a.Key] = meters
 	}
-	d := Decision{Granted: true, Now: v.start.Add(v.Skew + a.At)}
+	d = Decision{Granted: true, Now: v.start.Add(v.Skew + a.At)}
 	waits := make([]time.Duration, len(meters))
 	for i, m := range meters {
 		waits[i] = m.wait(a.At, v.Limits[i].cost(a.Cost))
-		d.Granted = d.Granted && waits[i] == 0
+		if waits[i] != 0 && d.Granted {
+			d.Granted, over = false, &v.Limits[i]
+		}
 		d.Wait = max(d.Wait, waits[i])
 	}
 	for i, m := range meters {
@@ -95,7 +97,7 @@ func (v *Vendor) decide(a Arrival) Decision {
 		standing.Wait = max(0, waits[i])
 		d.Standings = append(d.Standings, standing)
 	}
-	return d
+	return d, over
 }
 
 // done gives back what a granted request held while it was being answered.

@@ -63,8 +63,8 @@ func Discord(h http.Header, d Decision) {
 // Shopify writes what is used of a leaky bucket, and how large the bucket is.
 // https://shopify.dev/docs/api/admin-rest/usage/rate-limits
 func Shopify(h http.Header, d Decision) {
-	if s, ok := d.tightest(); ok {
-		quota := s.Limit.quota()
+	if s, ok := d.Tightest(); ok {
+		quota := s.Limit.Quota()
 		h.Set("X-Shopify-Shop-Api-Call-Limit", fmt.Sprintf("%d/%d", quota-s.Remaining, quota))
 	}
 }
@@ -74,7 +74,7 @@ func Shopify(h http.Header, d Decision) {
 // https://docs.spring.io/spring-cloud-gateway/reference/
 func Spring(h http.Header, d Decision) {
 	Fields{Limit: "X-RateLimit-Burst-Capacity", Remaining: "X-RateLimit-Remaining"}.Write(h, d)
-	if s, ok := d.tightest(); ok && s.Limit.Per > 0 {
+	if s, ok := d.Tightest(); ok && s.Limit.Per > 0 {
 		h.Set("X-RateLimit-Replenish-Rate", strconv.Itoa(int(float64(s.Limit.Permits)/s.Limit.Per.Seconds())))
 		h.Set("X-RateLimit-Requested-Tokens", "1")
 	}
@@ -85,7 +85,7 @@ func Spring(h http.Header, d Decision) {
 // https://developers.printful.com/docs/#section/Rate-Limits
 func Printful(h http.Header, d Decision) {
 	Seen(Fields{Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", As: DeltaFraction}.Write, UntilNext)(h, d)
-	if s, ok := d.tightest(); ok {
+	if s, ok := d.Tightest(); ok {
 		q, w := perSeconds(s.Limit)
 		h.Set("X-Ratelimit-Policy", fmt.Sprintf("%d;w=%d;", q, w))
 	}

@@ -16,14 +16,14 @@ type Fields struct {
 
 // Write is a [Style] that writes the fields.
 func (f Fields) Write(h http.Header, d Decision) {
-	if s, ok := d.tightest(); ok {
+	if s, ok := d.Tightest(); ok {
 		f.write(h, d, s)
 	}
 }
 
 func (f Fields) write(h http.Header, d Decision, s Standing) {
 	if f.Limit != "" {
-		h.Set(f.Limit, strconv.Itoa(s.Limit.quota()))
+		h.Set(f.Limit, strconv.Itoa(s.Limit.Quota()))
 	}
 	if f.Remaining != "" {
 		h.Set(f.Remaining, strconv.Itoa(s.Remaining))

@@ -102,8 +102,8 @@ func (l Limit) cost(of int) int {
 	return of
 }
 
-// quota returns the most permits that can remain.
-func (l Limit) quota() int {
+// Quota returns the most permits that can remain.
+func (l Limit) Quota() int {
 	if l.kind == tokenBucket {
 		return l.Burst
 	}

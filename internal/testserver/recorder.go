@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"time"
 )
 
 // A recorder notes the status in the vendor's record before the client can see
@@ -62,5 +63,9 @@ func (r *recorder) note(status int) {
 	v := r.call.vendor
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.arrivals[r.call.index].Status = status
+	a := &v.arrivals[r.call.index]
+	a.Status, a.Answered = status, time.Since(v.start)
+	if status >= 400 {
+		a.Header = r.Header().Clone()
+	}
 }

@@ -21,10 +21,10 @@ type Decision struct {
 	Standings []Standing    // one for each limit, after the decision; empty: there are no limits
 }
 
-// tightest returns the standing that a vendor with a single set of fields
+// Tightest returns the standing that a vendor with a single set of fields
 // tells. It is that of the limit with the longest wait, or of the fewest
 // permits left.
-func (d Decision) tightest() (s Standing, ok bool) {
+func (d Decision) Tightest() (s Standing, ok bool) {
 	for i, other := range d.Standings {
 		if i == 0 || other.Wait > s.Wait || other.Wait == s.Wait && other.Remaining < s.Remaining {
 			s = other
@@ -98,11 +98,11 @@ func RateLimit(h http.Header, d Decision) {
 // limit as the same draft had them in version 03. The policies of all timed
 // limits stand behind the quota.
 func RateLimitLegacy(h http.Header, d Decision) {
-	s, ok := d.tightest()
+	s, ok := d.Tightest()
 	if !ok {
 		return
 	}
-	limits := []string{strconv.Itoa(s.Limit.quota())}
+	limits := []string{strconv.Itoa(s.Limit.Quota())}
 	for _, other := range d.Standings {
 		if other.Limit.Per > 0 {
 			q, w := perSeconds(other.Limit)
@@ -120,7 +120,7 @@ func RateLimitLegacy(h http.Header, d Decision) {
 // full speed, and a client that obeys it loses most of the rate.
 func Coarse(h http.Header, d Decision) {
 	RetryAfterSeconds(h, d)
-	s, ok := d.tightest()
+	s, ok := d.Tightest()
 	if !ok {
 		return
 	}

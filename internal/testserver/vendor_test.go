@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -49,12 +50,15 @@ func TestVendorRecordsBeforeItAnswers(t *testing.T) {
 	if first.Wall.Before(before) || first.At != first.Wall.Sub(v.Start()) {
 		t.Errorf("instant = %v after the start, at %v", first.At, first.Wall)
 	}
-	first.At, first.Wall = 0, time.Time{}
+	if first.Answered < first.At {
+		t.Errorf("answered at %v, before it came at %v", first.Answered, first.At)
+	}
+	first.At, first.Wall, first.Answered = 0, time.Time{}, 0
 	want := testserver.Arrival{Method: "POST", Path: "/charges", Key: "k1", ID: "t1", Cost: 3, Granted: true, Status: 200}
-	if first != want {
+	if !reflect.DeepEqual(first, want) {
 		t.Errorf("arrival = %+v, want %+v", first, want)
 	}
-	if second.Granted || second.Status != 429 {
+	if second.Granted || second.Status != 429 || second.Over == nil || *second.Over != v.Limits[0] || second.Header == nil {
 		t.Errorf("second = %+v, want a refusal", second)
 	}
 	got[0].Status = 0

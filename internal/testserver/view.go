@@ -71,7 +71,7 @@ func TwoNodes(share float64) View {
 			return d
 		}
 		return d.with(func(s *Standing) {
-			quota := s.Limit.quota()
+			quota := s.Limit.Quota()
 			s.Remaining = min(quota, s.Remaining+int(rand.Float64()*share*float64(quota)+0.5))
 		})
 	}
