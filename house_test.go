@@ -67,6 +67,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		module + "/internal/telemetry":          {"throttle", "shaping", "headers", "backoff", "internal/store"},
 		module + "/internal/store":              {"throttle"},
 		module + "/internal/testserver":         {},
+		module + "/weirtest":                    {"internal/testserver"},
 	}
 	for _, p := range list(t) {
 		allowed, ok := may[p.ImportPath]
@@ -126,6 +127,7 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 		"/distributed/internal/script": {"github.com/redis/go-redis/v9"}, // its tests
 		"/internal/redispipe":          {"github.com/redis/go-redis/v9"},
 		"/internal/acceptance":         {"go.opentelemetry.io/otel"},
+		"/weirtest":                    {"github.com/hashicorp/go-retryablehttp"}, // its tests
 	}
 	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
 	foreign := func(path string) bool {

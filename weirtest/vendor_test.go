@@ -1,0 +1,67 @@
+package weirtest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/weirtest"
+)
+
+func TestVendorRecordsArrivals(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		vendor := weirtest.New(t, weirtest.FixedWindow(1, 365*24*time.Hour))
+		vendor.RefusalStatus = 403
+		client := vendor.Client()
+		get(t, client, vendor.URL+"/a")
+		get(t, client, "http://api.example/b")
+		got := vendor.Arrivals()
+		if len(got) != 2 {
+			t.Fatalf("Arrivals() = %+v, want 2", got)
+		}
+		if a := got[0]; a.Method != "GET" || a.Path != "/a" || a.Status != 200 || !a.Granted {
+			t.Errorf("first = %+v", a)
+		}
+		if a := got[1]; a.Path != "/b" || a.Status != 403 || a.Granted || a.At < got[0].At {
+			t.Errorf("second = %+v", a)
+		}
+	})
+}
+
+// A program's own server has no connections that the vendor knows.
+func TestVendorServesBehindAnyServer(t *testing.T) {
+	vendor := &weirtest.Vendor{Delivery: 1, Faults: []weirtest.Fault{asked(1, "10")}}
+	server := httptest.NewServer(vendor)
+	defer server.Close()
+	get(t, server.Client(), server.URL)
+	get(t, server.Client(), server.URL)
+	if n := counts(vendor); n["early"] != 1 {
+		t.Errorf("breaches = %v, want an early one", n)
+	}
+}
+
+// A handler's own refusals give times by Retry-After alone: a reset beside them is
+// that of permits that remain.
+func TestHandlerRefuses(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		vendor := weirtest.New(t, weirtest.FixedWindow(10, 365*24*time.Hour))
+		vendor.Dialect, vendor.Delivery = weirtest.Named("github"), 1
+		vendor.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/wait" {
+				w.Header().Set("Retry-After", "10")
+			}
+			w.WriteHeader(503)
+		})
+		client := vendor.Client()
+		get(t, client, vendor.URL+"/free")
+		time.Sleep(time.Millisecond)
+		get(t, client, vendor.URL+"/wait")
+		vendor.Check(t)
+		time.Sleep(time.Millisecond)
+		get(t, client, vendor.URL+"/free")
+		if n := counts(vendor); n["pause"] != 1 {
+			t.Errorf("breaches = %v, want one of the pause", n)
+		}
+	})
+}
