@@ -9,6 +9,7 @@
 //	go -C internal/peerbench run ./drain -peers -unknown
 //	go -C internal/peerbench run ./reporting
 //	go -C internal/peerbench run ./vendors
+//	go -C internal/peerbench test -run TestWhoWaits -v
 //	go -C internal/peerbench run ./fleet
 //
 // The output of the first is what benchstat reads; the second prints the
@@ -29,6 +30,8 @@
 //   - reporting: 10 s worth of calls to each of 30 vendors that report on every
 //     answer what is left, in the dialects of real ones.
 //   - vendors: two dozen hidden limits, each learned in real time.
+//   - TestWhoWaits: calls that came before a time that the vendor gave, or during a
+//     pause, by weirtest.
 //   - fleet: the same from several processes that share the limit through Redis,
 //     and what decisions there cost. It needs redis-server.
 //
