@@ -1,6 +1,7 @@
 package weirtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,8 +12,16 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// shown is the number of breaches that Check prints for each rule.
-const shown = 3
+const (
+	shown = 3 // breaches that Check prints for each rule
+
+	// atOnce is a delivery that is over at the instant of the answer.
+	atOnce time.Duration = -1
+
+	// defaultDelivery is twenty times what a refusal takes over loopback with cores at
+	// hand. It leaves nine tenths of the shortest Retry-After to judge by.
+	defaultDelivery = 100 * time.Millisecond
+)
 
 // A Breach is one request with which a client broke a rule.
 type Breach struct {
@@ -55,11 +64,11 @@ func (v *Vendor) Check(tb testing.TB) {
 func (v *Vendor) Breaches() []Breach {
 	arrivals := v.server.Arrivals()
 	over := arrivals.Filter(func(a testserver.Arrival) bool { return a.Over != nil })
-	pauses := make(map[string][]refusal) // by account
+	pauses, delivery := make(map[string][]refusal), v.delivery() // pauses by account
 	var all []Breach
 	for i, a := range arrivals {
 		open := slices.DeleteFunc(pauses[a.Key], func(r refusal) bool { return r.until <= a.At })
-		if b, ok := v.tooEarly(i+1, a, open); ok {
+		if b, ok := tooEarly(i+1, a, open, delivery); ok {
 			all = append(all, b)
 		}
 		if a.Over != nil && len(over) > v.MaxRefusals {
@@ -76,10 +85,10 @@ func (v *Vendor) Breaches() []Breach {
 
 // tooEarly returns the breach of a request that came during one of the pauses: by
 // a refusal of the same call if there is one, and by the pause that ends last.
-func (v *Vendor) tooEarly(number int, a testserver.Arrival, open []refusal) (b Breach, ok bool) {
+func tooEarly(number int, a testserver.Arrival, open []refusal, delivery time.Duration) (b Breach, ok bool) {
 	var by refusal
 	for _, r := range open {
-		if !v.delivered(r, a) {
+		if !r.delivered(a, delivery) {
 			continue
 		}
 		same := r.Method == a.Method && r.Path == a.Path && r.ID == a.ID
@@ -90,10 +99,13 @@ func (v *Vendor) tooEarly(number int, a testserver.Arrival, open []refusal) (b B
 			}
 		}
 	}
+	if b.Rule == "" {
+		return b, false
+	}
 	b.Request = number
 	b.text = fmt.Sprintf("request %d came %.3f s before the time that the answer to request %d gave (%s), %.3f s after that answer",
 		number, (by.until - a.At).Seconds(), by.number, by.field, (a.At - by.Answered).Seconds())
-	return b, b.Rule != ""
+	return b, true
 }
 
 // refusalOf returns the answer to a request as a refusal, if it gave a time.
@@ -111,16 +123,22 @@ func (v *Vendor) refusalOf(number int, a testserver.Arrival) (r refusal, ok bool
 }
 
 // delivered reports whether the client had the refusal when it sent the request.
-func (v *Vendor) delivered(r refusal, a testserver.Arrival) bool {
-	retried := a.ID != "" && a.ID == r.ID
-	oneByOne := v.serves != nil && v.serves.Conns() == 1
-	return (retried || oneByOne) && a.At >= r.Answered || a.At > r.Answered+v.delivery()
+func (r refusal) delivered(a testserver.Arrival, delivery time.Duration) bool {
+	if a.ID != "" && a.ID == r.ID {
+		delivery = atOnce
+	}
+	return a.At > r.Answered+delivery
 }
 
-// delivery returns the longest time on the way.
+// delivery returns how long after a refusal a request is not blamed.
 func (v *Vendor) delivery() time.Duration {
-	if v.Delivery == 0 && !v.bubble {
-		return defaultDelivery
+	switch {
+	case v.Delivery != 0 || v.serves == nil:
+		return cmp.Or(v.Delivery, defaultDelivery)
+	case v.serves.Conns() == 1: // without a call beside it, each was sent after the answer before
+		return atOnce
+	case v.bubble:
+		return 0
 	}
-	return v.Delivery
+	return defaultDelivery
 }

@@ -16,14 +16,14 @@ import (
 func TestCheckCatchesAnEarlyRetry(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t)
-		vendor.Faults = []weirtest.Fault{asked(2, "1")}
+		vendor.Faults = []weirtest.Fault{asked(2, "10")}
 		client := vendor.Client()
 		for range 3 {
 			get(t, client, vendor.URL) // the third repeats the second at once
 		}
 		said := check(t, vendor)
 		for _, part := range []string{
-			"weirtest: early: request 3 came ", " s before the time that the answer to request 2 gave (Retry-After: 1)",
+			"weirtest: early: request 3 came ", " s before the time that the answer to request 2 gave (Retry-After: 10)",
 		} {
 			if !strings.Contains(said, part) {
 				t.Errorf("Check says %q, want %q in it", said, part)
@@ -39,7 +39,7 @@ func TestCheckCatchesAnEarlyRetry(t *testing.T) {
 func TestCheckKnowsARetryByItsID(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t)
-		vendor.Faults = []weirtest.Fault{asked(1, "1")}
+		vendor.Faults = []weirtest.Fault{asked(1, "10")}
 		for range 2 {
 			req, _ := http.NewRequest(http.MethodPost, vendor.URL, nil)
 			req.Header.Set("X-Request-Id", "7")
@@ -56,19 +56,17 @@ func TestCheckKnowsARetryByItsID(t *testing.T) {
 	})
 }
 
-// A client with a retry that waits, whose other calls do not.
+// A client whose other calls do not wait.
 func TestCheckCatchesCallsThroughAPause(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t)
-		vendor.Faults = []weirtest.Fault{asked(1, "1")}
+		vendor.Faults = []weirtest.Fault{asked(1, "10")}
 		client := vendor.Client()
 		get(t, client, vendor.URL+"/a")
 		for i := range 5 {
 			time.Sleep(150 * time.Millisecond)
 			get(t, client, vendor.URL+"/b"+strconv.Itoa(i))
 		}
-		time.Sleep(300 * time.Millisecond)
-		get(t, client, vendor.URL+"/a")
 		if n := counts(vendor); n["pause"] != 5 || len(n) != 1 {
 			t.Errorf("breaches = %v, want 5 of the pause: %v", n, vendor.Breaches())
 		}
@@ -103,7 +101,7 @@ func TestCheckCatchesCallsOverALimit(t *testing.T) {
 func TestCheckCatchesCallsInFlight(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t, weirtest.InFlight(2))
-		vendor.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(200 * time.Millisecond) })
+		vendor.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })
 		calls(t, vendor.Client(), vendor.URL, 3, 1)
 		if n := counts(vendor); n["limit"] != 1 {
 			t.Errorf("breaches = %v, want 1 of the limit", n)
@@ -115,7 +113,7 @@ func TestCheckCatchesCallsInFlight(t *testing.T) {
 // own.
 func TestCheckPassesAClientThatWaits(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
-		vendor := weirtest.New(t, weirtest.TokenBucket(50, time.Second, 10))
+		vendor := weirtest.New(t, weirtest.TokenBucket(50, time.Second, 30))
 		vendor.Dialect = weirtest.Named("retry-after")
 		vendor.Faults = []weirtest.Fault{asked(20, "1")}
 		transport := &weir.Transport{Base: vendor.Transport(), Limits: []throttle.Limit{throttle.TokenBucket(40, time.Second, 4)}}

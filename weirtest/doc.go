@@ -18,24 +18,26 @@
 //   - limit: the limits refused more requests than [Vendor.MaxRefusals].
 //
 // A repeated request has the method, path and X-Request-Id of the refused one. A
-// test that shall tell the first rule from the second gives each call a path of
+// test that shall keep the first two rules apart gives each call a path of
 // its own. The time is in Retry-After or in a reset of the refusal: see [Dialects].
 // If a refusal gives several times, the earliest counts.
 //
 // # What the client had been given
 //
 // A refusal counts from the instant at which it was written. A request that comes
-// within [Vendor.Delivery] after it, 100 ms unless set, may have left before and is
-// not blamed. There are two exceptions: a request with the X-Request-Id of the
-// refused one, and any request of a client that has opened only one connection and
-// so sends one call at a time. An immediate retry is sure to be found if each call
-// has an X-Request-Id, which its retries repeat.
+// within [Vendor.Delivery] after it may have left before, and is not blamed. Unless
+// you set it, that is 100 ms, nothing in a bubble, and nothing for a client that has
+// opened only one connection: it sends one call at a time. (Set it for a transport
+// with a MaxConnsPerHost of 1, in which calls wait for the connection.)
+//
+// A request with the X-Request-Id of the refused one certainly left later. So give
+// each call such an ID, which its retries repeat, to find even immediate retries.
 //
 // # Virtual time
 //
 // In a testing/synctest bubble, [New] serves over in-memory pipes, and a minute
 // of pauses takes no time. Reach the vendor by [Vendor.Client] or
-// [Vendor.Transport] there. Instants are exact, and Delivery is zero unless set.
+// [Vendor.Transport] there. Instants are exact.
 //
 // # When not to use it
 //

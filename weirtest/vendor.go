@@ -10,10 +10,6 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// defaultDelivery is twenty times what a refusal takes over loopback with cores at
-// hand. It leaves nine tenths of the shortest Retry-After to judge by.
-const defaultDelivery = 100 * time.Millisecond
-
 // A Vendor is an API with limits. It grants a request if all of its limits do, and
 // refuses it otherwise. The zero Vendor has no limits and answers 200.
 //
@@ -36,7 +32,7 @@ type Vendor struct {
 
 	RefusalStatus int           // status of a refusal by the limits; zero: 429
 	MaxRefusals   int           // refusals by the limits that Check allows; zero: it allows no refusal
-	Delivery      time.Duration // longest time of a refusal and a request on their way; zero: 100 ms, and nothing in a bubble
+	Delivery      time.Duration // longest time of a refusal and a request on their way; zero: see the package documentation
 
 	once   sync.Once
 	server testserver.Vendor
