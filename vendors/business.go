@@ -85,7 +85,7 @@ func Airtable() Preset {
 		Numbers: []Number{{
 			// "Airtable enforces a rate limit of 5 requests per second (per base)".
 			Counts: "requests to a base", Most: 5, In: time.Second,
-			Source: source, Read: "2026-11-25", Method: "documented", Note: "whoever exceeds it \"must wait 30 seconds\"; Free and Team plans have monthly limits",
+			Source: source, Read: "2026-11-25", Method: "documented", Note: "after a refusal \"must wait 30 seconds\"; Free and Team plans have monthly limits",
 		}, {
 			// "a limit of 50 requests per second for all traffic using personal access tokens from a given user".
 			Counts: "requests of a user to all bases", Most: 50, In: time.Second,

@@ -28,12 +28,12 @@ func Slack() Preset {
 			Source: slackLimits, Read: "2026-11-25", Method: "documented", Note: "kept for all channels together, because the channel is in the body",
 		}, {
 			// "Tier 3: 50+ per minute"; "For Marketplace and internal customer-built applications, this method has Tier 3 rate limits."
-			Counts: "calls of one method", Most: 50, In: time.Minute, Route: "conversations.history",
+			Counts: "calls of conversations.history", Most: 50, In: time.Minute, Route: "conversations.history",
 			Source: slackMethods + "conversations.history", Read: "2026-11-25", Method: "documented",
 			Note: "1 a minute for apps that are sold outside the Marketplace",
 		}, {
 			// "Rate limits: Tier 3", and of that tier "50+ per minute".
-			Counts: "calls of one method", Most: 50, In: time.Minute, Route: "chat.update",
+			Counts: "calls of chat.update", Most: 50, In: time.Minute, Route: "chat.update",
 			Source: "https://api.slack.com/methods/chat.update", Read: "2026-11-25", Method: "documented",
 		}, {
 			// "Web API Tier 1: 1+ per minute", "Tier 2: 20+", "Tier 3: 50+", "Tier 4: 100+", "per API method per workspace/team per app".
