@@ -82,7 +82,8 @@ func (c *call) believe(signal *headers.Signal) {
 // refusal concerns.
 func (c *call) refused(status int, signal *headers.Signal) {
 	c.refusedFor, _ = signal.Wait()
-	alone := signal.Scope == headers.ScopeRequest || c.throttled > 0 && c.lane.Alone(c.refusedAt)
+	// Twice may be chance at a limit that is not known yet, so the second time holds the lane, too.
+	alone := signal.Scope == headers.ScopeRequest || c.throttled > 1 && c.lane.Alone(c.refusedAt)
 	if c.throttled == 0 {
 		c.refusedAt = c.lane.Now()
 	}

@@ -110,9 +110,8 @@ func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Dur
 	return l.gate.ClosedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
 }
 
-// Alone reports whether a request that was refused at an instant, and again
-// now, is refused for its own sake, because others of its lane were served in
-// between.
+// Alone reports whether a request that was refused at an instant, and twice since,
+// is refused for its own sake, because others of its lane were served in between.
 func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 	return throttle.Instant(l.servedAt.Load()) > refusedAt
 }

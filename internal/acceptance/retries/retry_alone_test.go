@@ -11,24 +11,25 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A request that is refused twice while others of its lane pass is refused for
+// A request that is refused three times while others of its lane pass is refused for
 // itself: it is delayed alone.
 
-func TestRequestRefusedTwiceWhileOthersPassIsDelayedAlone(t *testing.T) {
+// Twice may be chance, at a limit that is not known yet: the reported time holds the lane.
+func TestRequestRefusedTwiceWhileOthersPassPausesLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{
 				harness.Answered(1, testserver.Fault{}),
 				harness.Answered(3, testserver.Fault{Header: harness.Hints("5")}),
 			}},
-			&weir.Transport{Retry: harness.After(4 * time.Second)})
+			&weir.Transport{Learn: weir.LearnOff, Retry: harness.After(4 * time.Second)})
 		odd := r.Start("odd")
 		time.Sleep(time.Second)
 		r.Want("GET in between", r.Get(t.Context(), "between"), 200)
 		time.Sleep(3500 * time.Millisecond)
 		r.Want("GET after the second refusal", r.Get(t.Context(), "after"), 200)
 		r.Want("odd GET", <-odd, 200)
-		want := []time.Duration{0, time.Second, 4 * time.Second, 4500 * time.Millisecond, 9 * time.Second}
+		want := []time.Duration{0, time.Second, 4 * time.Second, 9 * time.Second, 9 * time.Second}
 		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 	})
 }
@@ -94,7 +95,8 @@ func TestLateOldAnswerDoesNotHideThatOthersPass(t *testing.T) {
 			&testserver.Vendor{Faults: []testserver.Fault{
 				{First: 1, Last: 1, Do: testserver.SlowHeaders, Delay: 3500 * time.Millisecond},
 				harness.Answered(2, testserver.Fault{}),
-				harness.Answered(4, testserver.Fault{Header: harness.Hints("60")}),
+				harness.Answered(4, testserver.Fault{}),
+				harness.Answered(5, testserver.Fault{Header: harness.Hints("60")}),
 			}},
 			&weir.Transport{Retry: harness.After(4 * time.Second)})
 		old := r.Start("old")
@@ -102,10 +104,10 @@ func TestLateOldAnswerDoesNotHideThatOthersPass(t *testing.T) {
 		time.Sleep(time.Second)
 		r.Want("GET in between", r.Get(t.Context(), "between"), 200)
 		<-old // at 3.5s
-		time.Sleep(time.Second)
-		r.Want("GET after the second refusal", r.Get(t.Context(), "after"), 200)
-		if got := r.Now(); got != 4500*time.Millisecond {
-			t.Errorf("GET after the second refusal answered at %v, want 4.5s", got)
+		time.Sleep(5 * time.Second)
+		r.Want("GET after the third refusal", r.Get(t.Context(), "after"), 200)
+		if got := r.Now(); got != 8500*time.Millisecond {
+			t.Errorf("GET after the third refusal answered at %v, want 8.5s", got)
 		}
 		<-odd
 	})
