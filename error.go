@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -154,3 +155,7 @@ func bareText(text string, err error) string {
 	}
 	return text
 }
+
+// ErrPaused is matched by the error for a request whose lane is closed, because
+// the server asked for a pause longer than [Transport.MaxPause].
+var ErrPaused = lane.ErrPaused

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -77,4 +78,33 @@ func (t *Transport) maxLanes() int {
 		return t.MaxLanes
 	}
 	return DefaultMaxLanes
+}
+
+// Resume opens the lane of a key, for an operator who knows that the pause no
+// longer holds for which the server asked. The pauses of the lane, of its
+// routes and of its credentials end at once, even those longer than MaxPause.
+// They end, too, in the other processes that share the lane's limits, if the
+// Store can reach those. If the lane was closed, one call goes first, and the
+// others follow its good answer. A lane that is not paused stays as it is.
+//
+// The key "" is also that of the lane that keys beyond MaxLanes share. The
+// error says why there can be no lane of that key: limits that do not validate,
+// or shaping.ErrClosed. Resume is safe for concurrent use.
+func (t *Transport) Resume(key string) error {
+	if err := t.relieve(key, (*lane.Lanes).Resume); err != nil {
+		return fmt.Errorf("weir: resuming lane %q: %w", key, err)
+	}
+	return nil
+}
+
+// relieve calls do for the lane of a key and for its sub-lanes.
+func (t *Transport) relieve(key string, do func(*lane.Lanes, *lane.Lane, string)) error {
+	t.once.Do(t.init)
+	l, err := t.enter(key)
+	if err != nil {
+		return err
+	}
+	defer l.Leave(nil)
+	do(t.lanes, l, key)
+	return nil
 }

@@ -1,5 +1,16 @@
 package weir
 
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/learn"
+)
+
 // Learning says whether a lane learns its server's limit from the answers. What it
 // learns counts requests. A quota that is reported in another unit, such as the tokens
 // of a language model, holds nobody before it is spent and refuses: configure a
@@ -21,3 +32,92 @@ const (
 	// answers and keeps to what they learned.
 	LearnOff
 )
+
+// ExportLearned returns what the lanes have learned of their servers' limits, by
+// key, for the ImportLearned of a later Transport. The map marshals to JSON. Its
+// values can be read by this version of the package, and by versions near it.
+// Lanes that are sure of nothing are left out. So is what was learned of single
+// routes and credentials. ExportLearned is safe for concurrent use, and takes each
+// lane's lock for a moment.
+func (t *Transport) ExportLearned() map[string]json.RawMessage {
+	t.once.Do(t.init)
+	all := make(map[string]json.RawMessage)
+	for _, l := range t.lanes.All() {
+		if m, ok := l.Export(); ok {
+			all[l.Key()], _ = json.Marshal(m) // it is finite: a state is
+		}
+	}
+	return all
+}
+
+// ImportLearned takes what ExportLearned returned, usually of an earlier process. A lane
+// goes on with it from its first request on, unless Learn is off or [Transport.Forget] was
+// called for its key. Lanes that there are already keep what they know. A second call adds
+// to the first.
+//
+// The error names each key whose value ExportLearned did not make, or another version
+// made. Those lanes learn from the beginning, and all other values are taken.
+// ImportLearned is safe for concurrent use.
+func (t *Transport) ImportLearned(learned map[string]json.RawMessage) error {
+	var errs []error
+	read := make(map[string]learn.Memory, len(learned))
+	for _, key := range slices.Sorted(maps.Keys(learned)) {
+		var m learn.Memory
+		err := json.Unmarshal(learned[key], &m)
+		if err == nil {
+			err = m.Validate()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("weir: learned of lane %q: %w", key, err))
+			continue
+		}
+		read[key] = m
+	}
+	t.changeMemories(func(all map[string]learn.Memory) { maps.Copy(all, read) })
+	return errors.Join(errs...)
+}
+
+// changeMemories changes what ImportLearned brought.
+func (t *Transport) changeMemories(change func(map[string]learn.Memory)) {
+	for {
+		old := t.memories.Load()
+		all := make(map[string]learn.Memory)
+		if old != nil {
+			all = maps.Clone(*old)
+		}
+		change(all)
+		if t.memories.CompareAndSwap(old, &all) {
+			return
+		}
+	}
+}
+
+// imported returns what ImportLearned brought for a key, and nil if it brought nothing.
+func (t *Transport) imported(key string) *learn.Memory {
+	all := t.memories.Load()
+	if all == nil {
+		return nil
+	}
+	if m, ok := (*all)[key]; ok {
+		return &m
+	}
+	return nil
+}
+
+// Forget makes the lane of a key learn from the beginning, for an operator who
+// knows that the server's limit has changed. The lane forgets what the answers
+// have taught it, and its routes and credentials, and what ImportLearned brought. Its
+// pauses end as by Resume. Configured limits stay, and so does what was used of
+// them.
+//
+// The key "" is also that of the lane that keys beyond MaxLanes share. The
+// error says why there can be no lane of that key: limits that do not validate,
+// or shaping.ErrClosed. Forget is safe for concurrent use.
+func (t *Transport) Forget(key string) error {
+	// First, because a lane that is made from now on would go on with it.
+	t.changeMemories(func(all map[string]learn.Memory) { delete(all, key) })
+	if err := t.relieve(key, (*lane.Lanes).Forget); err != nil {
+		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
+	}
+	return nil
+}

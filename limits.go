@@ -36,3 +36,30 @@ func (t *Transport) Reload() error {
 	t.once.Do(t.init)
 	return t.lanes.Retune()
 }
+
+// limitsFor returns the limits of a lane as they are now.
+func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
+	if t.LimitsFor != nil {
+		limits = t.LimitsFor(key)
+	}
+	if len(limits) == 0 {
+		limits = *t.limits.Load()
+	}
+	t.warnOfUnits(limits)
+	return limits
+}
+
+// warnOfUnits logs the first limit of which a request costs one permit although it counts
+// another unit, because nobody prices requests.
+func (t *Transport) warnOfUnits(limits []throttle.Limit) {
+	for _, l := range limits {
+		if t.unpriced(l) && t.warned.CompareAndSwap(false, true) {
+			t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost says otherwise", "limit", l.String())
+		}
+	}
+}
+
+// unpriced reports whether a limit counts another unit than requests, and Cost is nil.
+func (t *Transport) unpriced(l throttle.Limit) bool {
+	return t.Cost == nil && l.Unit != "" && l.Unit != "requests"
+}

@@ -2,6 +2,8 @@ package weir
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"hash/maphash"
 	"math"
 	"net/http"
@@ -10,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirgo/weir/backoff"
 )
 
 // A client around a Transport may try again what the Transport has tried
@@ -160,4 +164,46 @@ func tryOf(h http.Header) int {
 		}
 	}
 	return 0
+}
+
+// recognise gives the call a policy without retries if it is an outer client's
+// next try.
+func (c *call) recognise() {
+	if never(c.policy) {
+		return
+	}
+	switch try := tryOf(c.req.Header); try {
+	case 0:
+		if c.expected = c.t.outer.take(c.req); c.expected == 0 {
+			return
+		}
+	case 1:
+		return
+	}
+	var once backoff.Policy
+	if c.policy != nil {
+		once = *c.policy
+	}
+	once.Attempts, once.MaxThrottled = 1, -1
+	c.policy = &once
+}
+
+// expectNext lets the call's next try be recognised, if the call failed. A first
+// call that was sent once is not remembered, because it multiplies nothing.
+func (c *call) expectNext() {
+	switch c.verdict {
+	case backoff.ReasonFinal:
+		return
+	case "":
+		if c.sent > 0 {
+			return // it succeeded
+		}
+	case backoff.ReasonCanceled:
+		if !errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
+			return // nobody wants it any more
+		}
+	}
+	if (c.sent > 1 || c.expected > 0) && tryOf(c.req.Header) == 0 {
+		c.t.outer.expect(c.req, min(max(2*c.expected, outerWait), maxOuterWait), min(c.asked, c.t.maxPause()))
+	}
 }

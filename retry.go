@@ -2,8 +2,6 @@ package weir
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -126,17 +124,6 @@ func (c *call) hold(resp *http.Response) {
 	}
 	c.status, c.header = resp.StatusCode, resp.Header
 	replay.Drain(resp)
-}
-
-// instead returns the response in hand instead of the error that kept the next
-// attempt from departing. A caller that has cancelled its context gets the error.
-func (c *call) instead(err error) (*http.Response, error) {
-	resp := c.inHand
-	if resp == nil || errors.Is(c.ctx.Err(), context.Canceled) {
-		return nil, err
-	}
-	c.inHand = nil
-	return resp, nil
 }
 
 // delay waits for the time before the next attempt. The call is not in line

@@ -231,44 +231,6 @@ func (t *Transport) init() {
 	t.outer.began = time.Now()
 }
 
-// RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.once.Do(t.init)
-	var c call
-	defer c.end()
-	if err := c.begin(t, req); err != nil {
-		return nil, err
-	}
-	return c.run()
-}
-
-// limitsFor returns the limits of a lane as they are now.
-func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
-	if t.LimitsFor != nil {
-		limits = t.LimitsFor(key)
-	}
-	if len(limits) == 0 {
-		limits = *t.limits.Load()
-	}
-	t.warnOfUnits(limits)
-	return limits
-}
-
-// warnOfUnits logs the first limit of which a request costs one permit although it counts
-// another unit, because nobody prices requests.
-func (t *Transport) warnOfUnits(limits []throttle.Limit) {
-	for _, l := range limits {
-		if t.unpriced(l) && t.warned.CompareAndSwap(false, true) {
-			t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost says otherwise", "limit", l.String())
-		}
-	}
-}
-
-// unpriced reports whether a limit counts another unit than requests, and Cost is nil.
-func (t *Transport) unpriced(l throttle.Limit) bool {
-	return t.Cost == nil && l.Unit != "" && l.Unit != "requests"
-}
-
 // logger returns Logger or its default. slog's default is asked each time,
 // because it may change.
 func (t *Transport) logger() *slog.Logger {
@@ -315,7 +277,3 @@ func (t *Transport) Shutdown(ctx context.Context) error {
 	}
 	return t.Close()
 }
-
-// ErrPaused is matched by the error for a request whose lane is closed, because
-// the server asked for a pause longer than [Transport.MaxPause].
-var ErrPaused = lane.ErrPaused

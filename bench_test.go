@@ -1,7 +1,12 @@
 package weir_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"runtime"
 	"slices"
@@ -11,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/throttle"
 )
@@ -147,4 +153,102 @@ func BenchmarkLanesAll(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*harness.ManyLanes), "ns/lane")
 	})
+}
+
+// An answering is a base whose answers have a header.
+type answering http.Header
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header(a), Body: harness.StubBody{}}, nil
+}
+
+var reporting = answering{"Ratelimit-Limit": {"200"}, "Ratelimit-Remaining": {"17"}, "Ratelimit-Reset": {"60"}}
+
+// What the gate of a lane costs: one that only counts, and those that ask.
+func BenchmarkGate(b *testing.B) {
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	req, _ := http.NewRequestWithContext(ctx, "GET", "http://api.example.com/v1/things", nil)
+	limits := []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}
+	for _, bench := range []struct {
+		name      string
+		transport *weir.Transport
+	}{
+		{"counts", &weir.Transport{Base: harness.Stub{}, Limits: limits}},
+		{"unlimited", &weir.Transport{Base: harness.Stub{}}},
+		{"bounded", &weir.Transport{Base: harness.Stub{}, Limits: limits, InFlight: weir.InFlight{Max: 100}}},
+		{"learned", &weir.Transport{Base: reporting, Limits: limits}},
+		{"waits-for-reset", &weir.Transport{Base: reporting, Limits: limits, WaitForReset: true, Learn: weir.LearnOff}},
+	} {
+		bench.transport.Retry, bench.transport.UnguardedResends = backoff.None, true
+		bench.transport.Logger = slog.New(slog.DiscardHandler)
+		call := func(b *testing.B) {
+			resp, err := bench.transport.RoundTrip(req)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				call(b)
+			}
+		})
+		b.Run(bench.name+"/parallel", func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					call(b)
+				}
+			})
+		})
+	}
+}
+
+// A looking is a base that looks at the context of a request as net/http does.
+type looking struct{}
+
+func (looking) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil {
+		trace.GetConn("api.example.com:80")
+		trace.WroteHeaders()
+		trace.GotFirstResponseByte()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return harness.Stub{}.RoundTrip(req)
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	req, _ := http.NewRequestWithContext(ctx, "GET", "http://api.example.com/v1/things", nil)
+	for _, bench := range []struct {
+		name      string
+		transport http.RoundTripper
+	}{
+		{"stub", harness.Stub{}},
+		{"bare", &weir.Transport{Base: harness.Stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true}},
+		{"metrics", &weir.Transport{Base: harness.Stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}, Retry: backoff.None, UnguardedResends: true, MeterProvider: harness.NewMeterLog()}},
+		{"whole", &weir.Transport{Base: harness.Stub{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
+		{"looking", looking{}},
+		{"whole/looking", &weir.Transport{Base: looking{}, Limits: []throttle.Limit{throttle.TokenBucket(1e9, time.Second, 1e9)}}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				resp, err := bench.transport.RoundTrip(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				resp.Body.Close()
+			}
+		})
+	}
 }

@@ -1,0 +1,126 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/replay"
+)
+
+// RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.once.Do(t.init)
+	var c call
+	defer c.end()
+	if err := c.begin(t, req); err != nil {
+		return nil, err
+	}
+	return c.run()
+}
+
+// begin enters the request's lane. From here on the call closes the request's
+// body.
+func (c *call) begin(t *Transport, req *http.Request) error {
+	c.t, c.req, c.ctx = t, req, outlived(req.Context())
+	c.options = optionsOf(c.ctx)
+	if c.policy = c.options.retry; c.policy == nil {
+		c.policy = t.Retry
+	}
+	c.recognise()
+	if req.Body != nil && req.Body != http.NoBody {
+		c.body = new(replay.Body)
+		c.body.Open(req, bufferBody(c.policy))
+		c.turn.Bytes = req.ContentLength
+	}
+	if req.URL == nil {
+		return c.fail(errors.New("request has no URL"))
+	}
+	key := t.Key
+	if key == nil {
+		key = ByHost
+	}
+	c.key = key(req)
+	l, err := t.enter(c.key)
+	if err != nil {
+		return c.fail(err)
+	}
+	c.lane, c.observer = l, observerOf(l)
+	c.turn.MaxWait = c.options.maxWait
+	if t.Tenant != nil {
+		c.turn.Tenant, c.turn.Weight = t.Tenant(req)
+	}
+	c.turn.ID = c.observer.calls.Add(1)
+	return c.price()
+}
+
+// run sends the request until it has an answer to return.
+func (c *call) run() (*http.Response, error) {
+	var signal headers.Signal // of the last answer
+	for {
+		if err := c.wait(); err != nil {
+			return c.instead(err)
+		}
+		resp, err := c.send()
+		if c.over {
+			return c.instead(c.fail(err))
+		}
+		c.observe(resp, err, &signal)
+		decision := c.decide(resp, err, &signal)
+		if !decision.Retry {
+			return c.finish(resp, err)
+		}
+		if err := c.delay(decision); err != nil {
+			return c.instead(err)
+		}
+	}
+}
+
+// end releases whatever the call still holds. It is deferred, so that it also
+// runs if the base, or a function of the user, panics.
+func (c *call) end() {
+	c.expectNext()
+	if c.flying {
+		c.landed(false, nil)
+	}
+	c.giveBack()
+	if c.inHand != nil {
+		c.inHand.Body.Close()
+	}
+	if c.watched != nil && !c.watched.kept {
+		c.watched.finish()
+	}
+	if c.body != nil {
+		c.body.Close()
+	}
+	for _, v := range c.visits {
+		v.lane.Leave(&v.turn)
+	}
+	if c.lane != nil {
+		c.lane.Leave(&c.turn)
+	}
+}
+
+// finish returns the answer to the caller.
+func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	if c.body != nil {
+		c.body.Release()
+	}
+	c.inHand = nil
+	return resp, nil
+}
+
+// instead returns the response in hand instead of the error that kept the next
+// attempt from departing. A caller that has cancelled its context gets the error.
+func (c *call) instead(err error) (*http.Response, error) {
+	resp := c.inHand
+	if resp == nil || errors.Is(c.ctx.Err(), context.Canceled) {
+		return nil, err
+	}
+	c.inHand = nil
+	return resp, nil
+}
