@@ -120,7 +120,7 @@ func waitUnitOf(key string) (per time.Duration, ok bool) {
 // only if nothing else states one. More than an hour may be a number in another
 // unit, and is left out.
 func (r *reader) heal(value string, per time.Duration) {
-	wait, ok := r.reset(value, per)
+	wait, ok := r.reset(trim(value), per)
 	if ok && wait <= time.Hour {
 		r.healing = max(r.healing, wait)
 	}
@@ -190,6 +190,7 @@ func isRefusalCode(word string) bool {
 // alone is not one of them, because it may be that of a file.
 var refusalWords = [...]string{
 	"throttl", "toomanyrequests", "requestlimitexceeded", "calllimitexceeded", "qpslimit", "overquerylimit",
+	"toomanyconcurrent", "concurrencylimitexceeded", "concurrentlimitexceeded",
 	"resourceexhausted", // gRPC's code 8, under whatever status a gateway maps it to
 }
 
@@ -208,7 +209,7 @@ func (r *reader) isRefusalText(text string) bool {
 		return false
 	}
 	text = strings.TrimRight(strings.ToLower(text), ".! \r\n")
-	for _, start := range [...]string{"rate limit exceeded", "rate limit reached", "rate exceeded", "api rate limit", "request rate limit exceeded"} {
+	for _, start := range [...]string{"rate limit exceeded", "rate limit reached", "rate exceeded", "rate limited", "api rate limit", "user rate limit exceeded", "request rate limit exceeded"} {
 		if strings.HasPrefix(text, start) {
 			return true
 		}

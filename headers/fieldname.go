@@ -173,6 +173,9 @@ func (n *quotaName) parse(rest string) {
 			}
 			continue
 		}
+		if n.fact == FactReset && isTimeOfReset(word) {
+			continue
+		}
 		if per := resetUnitOf(word); per != 0 && rest == "" && n.fact == FactReset {
 			n.per = per
 			continue
@@ -257,6 +260,17 @@ func windowOf(word string) time.Duration {
 		return 24 * time.Hour
 	}
 	return 0
+}
+
+// isTimeOfReset reports whether a word behind "reset" names no quota, as that of
+// X-RateLimit-Reset-After and of X-RateLimit-Reset-Timestamp.
+func isTimeOfReset(word string) bool {
+	for _, w := range [...]string{"after", "at", "in", "time", "timestamp", "epoch"} {
+		if strings.EqualFold(word, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // resetUnitOf returns the unit of time that a word names, or zero: the reset of
