@@ -11,7 +11,7 @@
 // whole lane stops until the time that the server asked for; then it goes on, at the
 // pace of its limits and of what it has learned, and the refused call is sent
 // again. A call that failed, and may be repeated, is tried again with capped full
-// jitter. Each wait is a span, and [Transport.MeterProvider] tells of the lanes in
+// jitter. Each wait is a span, and [Transport.MeterProvider] shows the lanes in
 // metrics.
 //
 // Two words are kept apart: a server refuses a call, and a lane rejects one

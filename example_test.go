@@ -346,7 +346,7 @@ func ExampleTransport_metrics() {
 	// weir.admissions api.example.com 3
 }
 
-// A queue of one's own tells of its waits as a Transport's do.
+// The waits of a queue of one's own are spans, as a Transport's are.
 func ExampleWaitHook() {
 	spans := tracetest.NewSpanRecorder()
 	limiter, err := throttle.Local{}.Limiter("jobs", throttle.LeakyBucket(100, time.Second))

@@ -27,7 +27,7 @@ const (
 	// window.
 	LearnSpread
 	// LearnOff learns nothing. A refusal pauses the lane for the time that it
-	// tells; before and after, the configured limits alone pace it. If other
+	// states; before and after, the configured limits alone pace it. If other
 	// processes that share the lane through a store learn, this one sends them its
 	// answers and keeps to what they learned.
 	LearnOff

@@ -178,7 +178,7 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 // A lane learns a hidden 50/s, and is served at it however its workers behave: over
 // real sockets, in real time.
 //
-//   - who rests: a worker who is refused is told, and comes again 1.2 s later, so an
+//   - who rests: a worker who is refused gets the response, and comes again 1.2 s later, so an
 //     episode has few probes;
 //   - after a rest: nobody calls for three seconds, and the first who does is refused by
 //     chance, which is no silence of the vendor's.
@@ -337,7 +337,7 @@ func TestBoundedFlightsServeEverybody(t *testing.T) {
 	}
 }
 
-// Others fill the places that a vendor tells, for a second, and leave: the lane is served
+// Others fill the places that a vendor reports, for a second, and leave: the lane is served
 // as before within a few seconds, over real sockets, in real time.
 func TestPlacesInFlightThatOthersLeaveAreUsedAgain(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ type Transport struct {
 	// for a refusal that states that time. MaxWait, MaxPause and deadlines hold as for
 	// any pause: to wait for a reset that is an hour away, set MaxPause to an hour.
 	// No more calls of the lane are in flight in this process than the last answers
-	// told to be left, so none is refused for want of that quota. A call that hangs
+	// reported to be left, so none is refused for want of that quota. A call that hangs
 	// counts for four times what answers take: for a second at least, ten at most.
 	//
 	// It holds for resets that are exact. A reset is not exact if it was never more

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Validate tells all faults at once, each with its field and value.
+// Validate returns all faults at once, each with its field and value.
 func TestValidateReportsAllFaults(t *testing.T) {
 	spaced := throttle.Limit{Permits: 1, Per: time.Second, Unit: "my tokens", Name: "b"}
 	bad := &weir.Transport{

@@ -142,10 +142,10 @@ func TestNextTakesTheCallersWordForIdempotent(t *testing.T) {
 	}
 }
 
-// throttled returns a POST refused with 429 in a paused lane; told zero is none.
-func throttled(told time.Duration) backoff.Attempt {
+// throttled returns a POST refused with 429 in a paused lane; asked is the wait in the response, zero if it has none.
+func throttled(asked time.Duration) backoff.Attempt {
 	a := attempt("POST", 429, nil)
-	a.Signal = headers.Signal{Throttled: true, NotProcessed: true, RetryAfter: told, HasRetryAfter: told != 0}
+	a.Signal = headers.Signal{Throttled: true, NotProcessed: true, RetryAfter: asked, HasRetryAfter: asked != 0}
 	a.Paused = true
 	return a
 }
@@ -160,7 +160,7 @@ func TestThrottledWithATimeWaitsInLine(t *testing.T) {
 	a.Signal.RetryAfter, a.Signal.HasRetryAfter = 0, false
 	a.Signal.Quotas = []headers.Quota{{HasRemaining: true, HasReset: true, Reset: time.Second}}
 	if d := p.Next(a); d != want {
-		t.Errorf("Next told by a quota = %+v, want %+v", d, want)
+		t.Errorf("Next after a spent quota = %+v, want %+v", d, want)
 	}
 }
 
@@ -170,18 +170,18 @@ func TestThrottledOutsideAPausedLaneIsDelayed(t *testing.T) {
 	}}
 	tests := []struct {
 		name   string
-		told   time.Duration
+		asked  time.Duration
 		paused bool
 		want   time.Duration
 	}{
-		{"no time told", 0, true, 3 * time.Millisecond},
-		{"no time told, no pause", 0, false, 3 * time.Millisecond},
-		{"told, for this request alone", time.Hour, false, time.Hour},
-		{"told less than the delay", time.Millisecond, false, 3 * time.Millisecond},
+		{"no time", 0, true, 3 * time.Millisecond},
+		{"no time, no pause", 0, false, 3 * time.Millisecond},
+		{"a time for this request alone", time.Hour, false, time.Hour},
+		{"a time below the delay", time.Millisecond, false, 3 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := throttled(tt.told)
+			a := throttled(tt.asked)
 			a.Number, a.Throttled, a.Paused = 7, 2, tt.paused
 			want := backoff.Decision{Retry: true, Reason: backoff.ReasonThrottled, Delay: tt.want}
 			if d := p.Next(a); d != want {
@@ -224,7 +224,7 @@ func run(p *backoff.Policy, outcome func(number int) backoff.Attempt) (sent int,
 func TestAttemptsAndThrottledAreCountedApart(t *testing.T) {
 	failed := func(int) backoff.Attempt { return attempt("GET", 500, nil) }
 	refused := func(int) backoff.Attempt { return throttled(time.Second) }
-	untold := func(int) backoff.Attempt { return throttled(0) }
+	timeless := func(int) backoff.Attempt { return throttled(0) }
 	mixed := func(n int) backoff.Attempt {
 		if n%2 == 1 {
 			return throttled(time.Second)
@@ -241,8 +241,8 @@ func TestAttemptsAndThrottledAreCountedApart(t *testing.T) {
 		{"nil", nil, failed, 4, backoff.ReasonAttempts},
 		{"zero", &backoff.Policy{}, failed, 4, backoff.ReasonAttempts},
 		{"zero, throttled", &backoff.Policy{}, refused, 11, backoff.ReasonMaxThrottled},
-		{"zero, throttled without a time", &backoff.Policy{}, untold, 8, backoff.ReasonMaxThrottled},
-		{"as set, throttled without a time", &backoff.Policy{MaxThrottled: 10}, untold, 11, backoff.ReasonMaxThrottled},
+		{"zero, throttled without a time", &backoff.Policy{}, timeless, 8, backoff.ReasonMaxThrottled},
+		{"as set, throttled without a time", &backoff.Policy{MaxThrottled: 10}, timeless, 11, backoff.ReasonMaxThrottled},
 		{"zero, mixed", &backoff.Policy{}, mixed, 8, backoff.ReasonAttempts},
 		{"fewer throttled, mixed", &backoff.Policy{MaxThrottled: 2}, mixed, 5, backoff.ReasonMaxThrottled},
 		{"one attempt", &backoff.Policy{Attempts: 1}, failed, 1, backoff.ReasonAttempts},
@@ -268,7 +268,7 @@ func TestWaitBeyondTheBoundsReturnsTheResponse(t *testing.T) {
 		name            string
 		max, elapsed    time.Duration
 		within          time.Duration
-		told            time.Duration
+		asked           time.Duration
 		paused, retried bool
 	}{
 		{"no bound", 0, 0, 0, math.MaxInt64, false, true},
@@ -287,7 +287,7 @@ func TestWaitBeyondTheBoundsReturnsTheResponse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p.MaxElapsed = tt.max
-			a := throttled(tt.told)
+			a := throttled(tt.asked)
 			a.Elapsed, a.TimeLeft, a.Paused = tt.elapsed, tt.within, tt.paused
 			d := p.Next(a)
 			if d.Retry != tt.retried || !d.Retry && d != (backoff.Decision{Reason: backoff.ReasonDeadline}) {
@@ -355,19 +355,19 @@ func TestNeverEarlierThanAsked(t *testing.T) {
 			RetryAfter: draw("retry after"),
 		}
 		d := p.Next(a)
-		told := max(a.Signal.RetryAfter, 0)
+		asked := max(a.Signal.RetryAfter, 0)
 		switch {
 		case !d.Retry:
 			if d.Delay != 0 || d.AfterPause {
 				t.Fatalf("Next = %+v, a delay without a retry", d)
 			}
 			return
-		case d.AfterPause && (d.Delay != 0 || !a.Paused || told == 0):
+		case d.AfterPause && (d.Delay != 0 || !a.Paused || asked == 0):
 			t.Fatalf("Next = %+v, in line without a pause", d)
-		case !d.AfterPause && d.Delay < told:
-			t.Fatalf("Next = %+v, earlier than %v", d, told)
+		case !d.AfterPause && d.Delay < asked:
+			t.Fatalf("Next = %+v, earlier than %v", d, asked)
 		}
-		wait := max(d.Delay, told)
+		wait := max(d.Delay, asked)
 		if a.TimeLeft != 0 && wait > a.TimeLeft {
 			t.Fatalf("Next = %+v, not within %v", d, a.TimeLeft)
 		}

@@ -179,7 +179,7 @@ func TestRetryableHTTPKnowsAHintInADrainedBody(t *testing.T) {
 	}
 }
 
-// The client cannot be told to stop there, and must not be told to hurry.
+// The client cannot be stopped there, and must not be made to hurry.
 func TestRetryableHTTPAfterTheLastOfTheDelays(t *testing.T) {
 	p := &Policy{Delay: FromBackOff(func() cenkalti.BackOff { return &cenkalti.StopBackOff{} })}
 	_, delay := p.RetryableHTTP()

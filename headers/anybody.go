@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// maxTelling bounds, in bytes, a text of a body that is looked through for a
+// maxSentence bounds, in bytes, a text of a body that is looked through for a
 // refusal or a wait if the dialect says nothing of it.
-const maxTelling = 256
+const maxSentence = 256
 
 // refusingFields are header fields of gateways that many vendors use under
 // hosts of their own. They refuse with 400, 403 or 503.
@@ -205,7 +205,7 @@ func isRateLimited(word string) bool {
 // now. Under a 400 fewer beginnings count, because it may be about a batch that
 // holds too many requests.
 func (r *reader) isRefusalText(text string) bool {
-	if len(text) > maxTelling {
+	if len(text) > maxSentence {
 		return false
 	}
 	text = strings.TrimRight(strings.ToLower(text), ".! \r\n")

@@ -46,7 +46,7 @@ func (r *reader) needsBody() bool {
 		case FactRetryAfter, FactCost, FactRate:
 			needed = !r.sig.HasRetryAfter
 		case FactRefusal:
-			needed = !r.sig.Throttled || f.NotProcessed && !r.sig.NotProcessed || r.sig.Scope == ScopeUnknown && f.tellsScope()
+			needed = !r.sig.Throttled || f.NotProcessed && !r.sig.NotProcessed || r.sig.Scope == ScopeUnknown && f.statesScope()
 		case FactNoRefusal, FactPermanent, FactScope:
 			needed = r.sig.Throttled
 		}
@@ -57,8 +57,8 @@ func (r *reader) needsBody() bool {
 	return false
 }
 
-// tellsScope reports whether a word of the field says whom the refusal concerns.
-func (f *Field) tellsScope() bool {
+// statesScope reports whether a word of the field says whom the refusal concerns.
+func (f *Field) statesScope() bool {
 	for _, scope := range f.Words {
 		if scope != ScopeUnknown {
 			return true

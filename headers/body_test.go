@@ -131,8 +131,8 @@ func TestBodyIsLeftAlone(t *testing.T) {
 		change  func(*http.Response)
 	}{
 		{"in the generic dialect", nil, 404, nil, plain},
-		{"in the generic dialect where the header told the wait", nil, 429, []string{"Retry-After", "1"}, plain},
-		{"of a quota that told the wait", nil, 429, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"}, plain},
+		{"in the generic dialect whose header states the wait", nil, 429, []string{"Retry-After", "1"}, plain},
+		{"of a quota that states the wait", nil, 429, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"}, plain},
 		{"of a success in the generic dialect", nil, 200, []string{"Content-Type", "application/json"}, plain},
 		{"where no dialect says so", &headers.Dialect{Body: speaker.Body}, 200, nil, plain},
 		{"where the header said it", &headers.Dialect{Body: speaker.Body[:1]}, 429, []string{"Retry-After", "1"}, plain},

@@ -329,8 +329,8 @@ func TestDaysQuotaOfX(t *testing.T) {
 	at := strconv.FormatInt(received.Add(6*time.Hour).Unix(), 10)
 	got := d.Parse(response(429, "x-rate-limit-remaining", "39999", "x-app-limit-24hour-limit", "17",
 		"x-app-limit-24hour-remaining", "0", "x-app-limit-24hour-reset", at), received)
-	if wait, told := got.Wait(); wait != 6*time.Hour || !told {
-		t.Errorf("Wait = %v, %v, want 6h", wait, told)
+	if wait, asks := got.Wait(); wait != 6*time.Hour || !asks {
+		t.Errorf("Wait = %v, %v, want 6h", wait, asks)
 	}
 }
 

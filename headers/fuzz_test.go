@@ -20,8 +20,8 @@ func checkBounds(t *testing.T, s headers.Signal) {
 	if s.RetryAfter < 0 || s.RetryAfter > month || !s.HasRetryAfter && s.RetryAfter != 0 {
 		t.Errorf("RetryAfter = %v, %v, want within 0 and 31 days", s.RetryAfter, s.HasRetryAfter)
 	}
-	if wait, told := s.Wait(); wait < 0 || wait > month || told != (wait > 0) {
-		t.Errorf("Wait() = %v, %v, want within 0 and 31 days", wait, told)
+	if wait, asks := s.Wait(); wait < 0 || wait > month || asks != (wait > 0) {
+		t.Errorf("Wait() = %v, %v, want within 0 and 31 days", wait, asks)
 	}
 	if !slices.Contains(reasons, s.Reason) || (s.Throttled || s.Permanent) != (s.Reason != "") {
 		t.Errorf("Reason = %q, with Throttled %v and Permanent %v", s.Reason, s.Throttled, s.Permanent)

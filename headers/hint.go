@@ -48,7 +48,7 @@ func (r *reader) text(text []byte) {
 			r.value(f, []string{string(bytes.TrimSpace(text))}, ReasonBody)
 		}
 	}
-	if r.asks && r.isRefusalText(string(text[:min(len(text), maxTelling+1)])) {
+	if r.asks && r.isRefusalText(string(text[:min(len(text), maxSentence+1)])) {
 		r.refuse()
 	}
 }
@@ -183,7 +183,7 @@ func (r *reader) hint(at path, value []byte) {
 			r.value(f, []string{string(value)}, ReasonBody)
 		}
 	}
-	if r.asks && len(value) <= maxTelling {
+	if r.asks && len(value) <= maxSentence {
 		r.anybody(at, string(value))
 	}
 }

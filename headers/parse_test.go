@@ -269,8 +269,8 @@ func TestDialectsFieldNamesInAnyCase(t *testing.T) {
 	discord, _ := headers.Lookup("Discord")
 	resp := response(429)
 	resp.Header = http.Header{"x-ratelimit-remaining": {"0"}, "x-ratelimit-reset-after": {"1.5"}}
-	if wait, told := discord.Parse(resp, received).Wait(); wait != 1500*time.Millisecond || !told {
-		t.Errorf("Wait = %v, %v, want 1.5s", wait, told)
+	if wait, asks := discord.Parse(resp, received).Wait(); wait != 1500*time.Millisecond || !asks {
+		t.Errorf("Wait = %v, %v, want 1.5s", wait, asks)
 	}
 }
 
@@ -337,13 +337,13 @@ func TestWait(t *testing.T) {
 		{"the latest reset", headers.Signal{Quotas: []headers.Quota{spent, later, spent}}, time.Hour},
 		{"of what has none remaining", headers.Signal{Quotas: []headers.Quota{spent, left, advisory, silent}}, time.Minute},
 		{"of nothing", headers.Signal{Quotas: []headers.Quota{left, advisory, silent}}, 0},
-		{"of a refusal that does not tell what remains", headers.Signal{Throttled: true, Quotas: []headers.Quota{unsaid, silent}}, time.Hour},
+		{"of a refusal that does not report what remains", headers.Signal{Throttled: true, Quotas: []headers.Quota{unsaid, silent}}, time.Hour},
 		{"of a refusal by another quota", headers.Signal{Throttled: true, Quotas: []headers.Quota{unsaid, spent}}, time.Minute},
-		{"of a success that does not tell what remains", headers.Signal{Quotas: []headers.Quota{unsaid}}, 0},
+		{"of a success that does not report what remains", headers.Signal{Quotas: []headers.Quota{unsaid}}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, told := c.signal.Wait(); got != c.want || told != (c.want > 0) {
-				t.Errorf("Wait() = %v, %v, want %v, %v", got, told, c.want, c.want > 0)
+			if got, asks := c.signal.Wait(); got != c.want || asks != (c.want > 0) {
+				t.Errorf("Wait() = %v, %v, want %v, %v", got, asks, c.want, c.want > 0)
 			}
 		})
 	}
@@ -423,7 +423,7 @@ func TestPoliciesOfTwoFieldsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-// Two fields may tell of one quota in their own words.
+// Two fields may report one quota in their own words.
 func TestQuotaOfTwoFieldsIsTheSameEachTime(t *testing.T) {
 	resp := response(200, "RateLimit-Policy", `"minute";q=9;w=5;qu="content-bytes"`, "X-RateLimit-Limit-Minute", "7", "RateLimit-Remaining-Minute", "3")
 	want := headers.Quota{Name: "minute", Unit: "content-bytes", Limit: 7, HasLimit: true, Remaining: 3, HasRemaining: true, Window: time.Minute, HasWindow: true}
@@ -470,7 +470,7 @@ func TestRetryAfterUnderOtherNames(t *testing.T) {
 	for _, c := range []struct {
 		fields []string
 		want   time.Duration
-		told   bool
+		asks   bool
 	}{
 		{[]string{"X-Retry-After", "7"}, 7 * time.Second, true},
 		{[]string{"X-RateLimit-Retry-After", "2.5"}, 2500 * time.Millisecond, true},
@@ -483,8 +483,8 @@ func TestRetryAfterUnderOtherNames(t *testing.T) {
 		{[]string{"X-RateLimit-Retry-Afterwards", "9"}, 0, false},
 	} {
 		got := headers.Parse(response(429, c.fields...), received)
-		if got.RetryAfter != c.want || got.HasRetryAfter != c.told || len(got.Quotas) > 0 {
-			t.Errorf("Parse(%q) = %+v, want RetryAfter %v, %v and no quota", c.fields, got, c.want, c.told)
+		if got.RetryAfter != c.want || got.HasRetryAfter != c.asks || len(got.Quotas) > 0 {
+			t.Errorf("Parse(%q) = %+v, want RetryAfter %v, %v and no quota", c.fields, got, c.want, c.asks)
 		}
 	}
 }

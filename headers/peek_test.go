@@ -136,7 +136,7 @@ func TestParseHeader(t *testing.T) {
 		want   headers.Signal
 		more   bool
 	}{
-		{"a body that may tell why", 429, nil, headers.Signal{Throttled: true, NotProcessed: true, Reason: headers.Reason429}, true},
+		{"a body that may say why", 429, nil, headers.Signal{Throttled: true, NotProcessed: true, Reason: headers.Reason429}, true},
 		{"a wait", 503, []string{"Retry-After", "9"}, headers.Signal{Throttled: true, Reason: headers.Reason503, RetryAfter: 9 * time.Second, HasRetryAfter: true}, true},
 		{"a success that may refuse", 200, nil, headers.Signal{}, true},
 		{"a stream", 200, []string{"Content-Type", "text/event-stream"}, headers.Signal{}, false},

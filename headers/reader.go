@@ -302,9 +302,9 @@ func isFalse(line string) bool { return strings.EqualFold(trim(line), "false") }
 
 // scan reports whether a header holds a field that needs a closer look, and
 // whether a cache answered.
-func scan(header http.Header) (telling, aged bool) {
+func scan(header http.Header) (reports, aged bool) {
 	for name := range header {
-		if isShort(name) || len(name) > len("Age") && (telling || !mayBeRetry(name) && !mayHoldLimit(name)) {
+		if isShort(name) || len(name) > len("Age") && (reports || !mayBeRetry(name) && !mayHoldLimit(name)) {
 			continue // saves nearly all of the calls
 		}
 		switch kindOf(name) {
@@ -312,10 +312,10 @@ func scan(header http.Header) (telling, aged bool) {
 		case kindAge:
 			aged = aged || slices.ContainsFunc(bounded(header[name]), isAged)
 		default:
-			telling = true
+			reports = true
 		}
 	}
-	return telling, aged
+	return reports, aged
 }
 
 // isAged reports whether an Age is above zero (RFC 9111 section 5.1).

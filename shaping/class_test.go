@@ -198,7 +198,7 @@ func TestNothingIsOwedForATimeInWhichNobodyWaited(t *testing.T) {
 	}
 }
 
-// A line tells in what order its callers would depart without being changed.
+// A line yields its callers in the order of departure, and is not changed.
 func TestLineReportsItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &line{share: rapid.SampledFrom([]float64{0, 0.05, 0.5}).Draw(t, "share")}
@@ -224,9 +224,9 @@ func TestLineReportsItsOrder(t *testing.T) {
 				}
 			}
 		}
-		var told []int
+		var yielded []int
 		for r := range l.requests() {
-			told = append(told, r.N)
+			yielded = append(yielded, r.N)
 		}
 		var departed []int
 		for l.count > 0 {
@@ -234,8 +234,8 @@ func TestLineReportsItsOrder(t *testing.T) {
 			departed = append(departed, w.n)
 			l.depart(w)
 		}
-		if !slices.Equal(told, departed) {
-			t.Fatalf("told %v, departed %v", told, departed)
+		if !slices.Equal(yielded, departed) {
+			t.Fatalf("yielded %v, departed %v", yielded, departed)
 		}
 	})
 }

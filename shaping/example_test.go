@@ -121,7 +121,7 @@ func ExampleQueue_WaitTurn() {
 }
 
 // The vendor refused a call and asked for two minutes. Nobody departs before
-// they are over, and callers who cannot wait for so long are told so at once.
+// they are over, and callers who cannot wait for so long are rejected at once.
 func ExampleQueue_Reconcile() {
 	limiter, err := throttle.Local{}.Limiter("api", throttle.TokenBucket(10, time.Second, 5))
 	if err != nil {

@@ -28,19 +28,19 @@ func TestHookIsCalledOnceForEachRealWait(t *testing.T) {
 		limit := throttle.LeakyBucket(1, time.Second).Named("mail")
 		q := newQueue(t, limit)
 		var mu sync.Mutex
-		var told []string
-		tell := func(format string, a ...any) {
+		var seen []string
+		note := func(format string, a ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf(format, a...))
+			seen = append(seen, fmt.Sprintf(format, a...))
 		}
 		q.Hook = &shaping.Hook{Wait: func(_ context.Context, w shaping.Wait) func(error) {
-			tell("%v behind %d, visit %d, %s %s", w.Planned, w.Waiting, w.Visits, w.Reason, w.Limit)
+			note("%v behind %d, visit %d, %s %s", w.Planned, w.Waiting, w.Visits, w.Reason, w.Limit)
 			return func(err error) {
 				if err != nil {
 					err = errors.New(word(err))
 				}
-				tell("ended %v", err)
+				note("ended %v", err)
 			}
 		}}
 		j := newJournal(t, q)
@@ -56,10 +56,10 @@ func TestHookIsCalledOnceForEachRealWait(t *testing.T) {
 			"ended <nil>",
 			"ended deadline",
 		}
-		slices.Sort(told[2:]) // both at 1s
+		slices.Sort(seen[2:]) // both at 1s
 		slices.Sort(want[2:])
-		if !slices.Equal(told, want) {
-			t.Errorf("told\n%q, want\n%q", told, want)
+		if !slices.Equal(seen, want) {
+			t.Errorf("seen\n%q, want\n%q", seen, want)
 		}
 	})
 }
@@ -67,17 +67,17 @@ func TestHookIsCalledOnceForEachRealWait(t *testing.T) {
 func TestHookIsCalledForPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
-		var told []shaping.Wait
+		var seen []shaping.Wait
 		q.Hook = &shaping.Hook{Wait: func(_ context.Context, w shaping.Wait) func(error) {
-			told = append(told, w)
+			seen = append(seen, w)
 			return nil
 		}}
 		q.Pause(time.Second)
 		j := newJournal(t, q)
 		j.come(t.Context(), "a", one())
 		j.want("a 1s")
-		if want := (shaping.Wait{Queue: q, Planned: time.Second, Reason: throttle.ReasonPause}); !slices.Equal(told, []shaping.Wait{want}) {
-			t.Errorf("told %+v, want %+v", told, want)
+		if want := (shaping.Wait{Queue: q, Planned: time.Second, Reason: throttle.ReasonPause}); !slices.Equal(seen, []shaping.Wait{want}) {
+			t.Errorf("seen %+v, want %+v", seen, want)
 		}
 	})
 }
@@ -102,8 +102,8 @@ func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
 		j.come(t.Context(), "b", turn)  // granted at 10ms, wakes at 50ms
 		j.come(t.Context(), "c", one()) // at 20ms, not held up
 		j.want("a 0s", "c 20ms", "b 50ms")
-		if s := q.State(); s.Stale != 1 || begun.Load() != 2 || ended.Load() != 2 || limiter.told != 1 {
-			t.Errorf("%d stale, %d waits begun, %d ended, %d refunds; want 1, 2, 2, 1", s.Stale, begun.Load(), ended.Load(), limiter.told)
+		if s := q.State(); s.Stale != 1 || begun.Load() != 2 || ended.Load() != 2 || limiter.refunds != 1 {
+			t.Errorf("%d stale, %d waits begun, %d ended, %d refunds; want 1, 2, 2, 1", s.Stale, begun.Load(), ended.Load(), limiter.refunds)
 		}
 		if d := turn.Departed().Sub(throttle.InstantOf(j.start)); d != 50*time.Millisecond {
 			t.Errorf("departed at %v, want 50ms", d)
@@ -114,11 +114,11 @@ func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
 // refunds counts what is given back.
 type refunds struct {
 	throttle.Limiter
-	told int
+	refunds int
 }
 
 func (r *refunds) Refund(now throttle.Instant, g throttle.Grant, request throttle.Request) {
-	r.told++
+	r.refunds++
 	r.Limiter.Refund(now, g, request)
 }
 
@@ -131,8 +131,8 @@ func TestQueueTakesATolerance(t *testing.T) {
 		}{
 			{newLimiter(t, throttle.LeakyBucket(100, time.Second)), 30 * time.Millisecond, 0},
 			{newLimiter(t, throttle.LeakyBucket(100, time.Second)), 30*time.Millisecond + 1, 1},
-			{untold{newLimiter(t, throttle.LeakyBucket(100, time.Second))}, 110 * time.Millisecond, 0},
-			{untold{newLimiter(t, throttle.LeakyBucket(100, time.Second))}, 110*time.Millisecond + 1, 1},
+			{untolerant{newLimiter(t, throttle.LeakyBucket(100, time.Second))}, 110 * time.Millisecond, 0},
+			{untolerant{newLimiter(t, throttle.LeakyBucket(100, time.Second))}, 110*time.Millisecond + 1, 1},
 		} {
 			q := shaping.NewQueue(c.limiter)
 			first := true
@@ -155,10 +155,10 @@ func TestQueueTakesATolerance(t *testing.T) {
 	})
 }
 
-// untold states a tolerance of nothing.
-type untold struct{ throttle.Limiter }
+// An untolerant limiter has no tolerance.
+type untolerant struct{ throttle.Limiter }
 
-func (untold) Tolerance() time.Duration { return 0 }
+func (untolerant) Tolerance() time.Duration { return 0 }
 
 func TestHookThatPanicsLeavesNobodyInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,10 +20,10 @@ func TestPausedLineIsBackAtItsRateInRealTime(t *testing.T) {
 		{second, minute, day},
 		{throttle.SlidingWindow(50, time.Second), minute, day},
 	}
-	tolds := []time.Duration{300 * time.Millisecond, time.Millisecond}
+	pauses := []time.Duration{300 * time.Millisecond, time.Millisecond}
 	for _, limits := range sets {
-		for _, told := range tolds {
-			lines = append(lines, paused(newQueue(t, limits...), told))
+		for _, pause := range pauses {
+			lines = append(lines, paused(newQueue(t, limits...), pause))
 		}
 	}
 	time.Sleep(300*time.Millisecond + 2*time.Second)
@@ -34,17 +34,17 @@ func TestPausedLineIsBackAtItsRateInRealTime(t *testing.T) {
 	time.Sleep(time.Second)
 	for i, r := range lines {
 		if n := r.left.Load() - before[i]; n < 25 {
-			t.Errorf("%v: %d left in a second, two seconds after a pause of %v, want at least 25", sets[i/len(tolds)], n, tolds[i%len(tolds)])
+			t.Errorf("%v: %d left in a second, two seconds after a pause of %v, want at least 25", sets[i/len(pauses)], n, pauses[i%len(pauses)])
 		}
 		r.end()
 	}
 }
 
 // paused returns a line at its rate that was paused just now, for so long.
-func paused(q *shaping.Queue, told time.Duration) *recovery {
+func paused(q *shaping.Queue, pause time.Duration) *recovery {
 	r := begin(q, 8)
 	time.Sleep(50 * time.Millisecond)
-	q.Pause(told)
+	q.Pause(pause)
 	return r
 }
 

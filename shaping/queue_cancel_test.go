@@ -123,7 +123,7 @@ func TestCancelInTheInstantOfTheGrantPassesThePermitOn(t *testing.T) {
 	}
 }
 
-// A leaving context ends, once told that it ends, when it is next asked whether
+// A leaving context ends, once canceled, when it is next asked whether
 // it has.
 type leaving struct {
 	context.Context
@@ -166,7 +166,7 @@ func (c *cancelling) Refund(now throttle.Instant, g throttle.Grant, r throttle.R
 // What it was granted would be lost to a limiter that takes nothing back.
 func TestGoneCallerIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := newTold()
+		limiter := newMetered()
 		q := shaping.NewQueue(limiter)
 		j := newJournal(t, q)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -174,7 +174,7 @@ func TestGoneCallerIsPassedOver(t *testing.T) {
 		j.come(ctx, "gone", one())
 		j.come(t.Context(), "next", one())
 		limiter.granted = cancel
-		limiter.tell(2)
+		limiter.bring(2)
 		synctest.Wait()
 		q.Close()
 		j.want("first 0s", "gone 0s canceled", "next 0s")
@@ -194,8 +194,8 @@ func TestReturnPassesPermitsOnOnce(t *testing.T) {
 		q.Return(turn)
 		synctest.Wait()
 		q.Return(turn)
-		if turn.Departed() != 0 || turn.Departure().Grant.At != 0 || limiter.told != 1 {
-			t.Errorf("departed %v, charged %v, %d refunds of a turn returned twice, want 0, 0, 1", turn.Departed(), turn.Departure().Grant.At, limiter.told)
+		if turn.Departed() != 0 || turn.Departure().Grant.At != 0 || limiter.refunds != 1 {
+			t.Errorf("departed %v, charged %v, %d refunds of a turn returned twice, want 0, 0, 1", turn.Departed(), turn.Departure().Grant.At, limiter.refunds)
 		}
 		j.want("a 0s", "b 0s", "returned 0s", "c 1s")
 	})
@@ -239,7 +239,7 @@ func TestReturnedTurnHasNotVisited(t *testing.T) {
 		j.come(t.Context(), "again", turn)
 		j.want("another 0s", "returned 0s", "again 1s")
 		if !slices.Equal(visits, []int{0}) {
-			t.Errorf("visits told: %v, want [0]", visits)
+			t.Errorf("visits: %v, want [0]", visits)
 		}
 	})
 }

@@ -147,7 +147,7 @@ func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 	})
 }
 
-// A caller who asks for much is told when it cannot be in time any more, also while
+// A caller who asks for much is rejected when it cannot be in time any more, also while
 // others with earlier deadlines can: because of a departure, or of a pause.
 func TestCostlyCallerIsRejectedAsSoonAsItIsTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestCheckWaitForecastsWhatWaitTurnWouldReturn(t *testing.T) {
 				wait = refused.Wait
 			}
 			if wait != c.wait {
-				t.Errorf("CheckWait(%v) tells a wait of %v, want %v", c.delay, wait, c.wait)
+				t.Errorf("CheckWait(%v) returns a wait of %v, want %v", c.delay, wait, c.wait)
 			}
 		}
 		q.Close()

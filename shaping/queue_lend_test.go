@@ -13,7 +13,7 @@ import (
 
 // lending is a limiter that lends a call which takes a second and brings a permit.
 type lending struct {
-	*told
+	*metered
 	lent, ran int
 }
 
@@ -23,7 +23,7 @@ func (l *lending) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 	return func() {
 		time.Sleep(time.Second)
 		l.ran++
-		l.tell(1)
+		l.bring(1)
 	}
 }
 
@@ -31,7 +31,7 @@ func (l *lending) Holder(throttle.Instant, iter.Seq[throttle.Request]) int { ret
 
 func TestOnlyWhoWaitsAloneIsLentTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lending{told: newTold()}
+		l := &lending{metered: newMetered()}
 		j := newJournal(t, shaping.NewQueue(l))
 		j.come(t.Context(), "a", one())
 		j.come(t.Context(), "b", one())
@@ -40,7 +40,7 @@ func TestOnlyWhoWaitsAloneIsLentTheCall(t *testing.T) {
 		if l.lent != 1 || l.ran != 1 {
 			t.Errorf("%d calls were lent and %d run, want 1 for the first", l.lent, l.ran)
 		}
-		l.tell(1)
+		l.bring(1)
 		j.want("a 1s", "b 2s")
 	})
 }
@@ -48,7 +48,7 @@ func TestOnlyWhoWaitsAloneIsLentTheCall(t *testing.T) {
 // A caller who gives up during the call has it end, and its permit goes to others.
 func TestWhoGivesUpDuringItsCallLeavesThePermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lending{told: newTold()}
+		l := &lending{metered: newMetered()}
 		q := shaping.NewQueue(l)
 		j := newJournal(t, q)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -65,7 +65,7 @@ func TestWhoGivesUpDuringItsCallLeavesThePermit(t *testing.T) {
 // A hook that takes long holds up nobody else: the call is made before it.
 func TestASlowHookHoldsUpNoCallThatWasLent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lending{told: newTold()}
+		l := &lending{metered: newMetered()}
 		q := shaping.NewQueue(l)
 		type slow struct{}
 		q.Hook = &shaping.Hook{Wait: func(ctx context.Context, _ shaping.Wait) func(error) {
@@ -77,14 +77,14 @@ func TestASlowHookHoldsUpNoCallThatWasLent(t *testing.T) {
 		j := newJournal(t, q)
 		j.come(context.WithValue(t.Context(), slow{}, true), "a", one())
 		j.come(t.Context(), "b", one())
-		time.AfterFunc(2*time.Second, func() { l.tell(1) })
+		time.AfterFunc(2*time.Second, func() { l.bring(1) })
 		j.want("b 2s", "a 1m1s")
 	})
 }
 
 func TestAPanicOfTheHookKeepsNoCallFromRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lending{told: newTold()}
+		l := &lending{metered: newMetered()}
 		q := shaping.NewQueue(l)
 		q.Hook = &shaping.Hook{Wait: func(context.Context, shaping.Wait) func(error) { panic("hook") }}
 		func() {

@@ -104,7 +104,7 @@ var priorities = []shaping.Priority{shaping.PriorityHigh, 0, shaping.PriorityLow
 // weights of the tenants.
 var weights = map[string]int{"light": 1, "heavy": 3}
 
-// outcomes tells, of each caller, how and when it came out.
+// outcomes returns how and when each caller came out.
 type outcomes map[int]string
 
 func (o outcomes) note(caller int, at time.Duration, err error) {
@@ -189,12 +189,12 @@ type panicking struct{}
 
 func panicIfTold(ctx context.Context, _ shaping.Wait) func(error) {
 	if ctx.Value(panicking{}) == true {
-		panic("told to")
+		panic("on request")
 	}
 	return nil
 }
 
-// Flights are a limiter that also bounds the callers in flight. Nobody can tell
+// Flights are a limiter that also bounds the callers in flight. Nobody can say
 // when one of them lands, which wakes the queue.
 type flights struct {
 	throttle.Limiter
@@ -399,10 +399,10 @@ func (o *oracle) enter(e event) {
 	o.line = append(o.line, e)
 }
 
-// foretell says what play must find. An event that shares an instant with what
+// predict returns what play must find. An event that shares an instant with what
 // the queue does by itself, such as a grant at a rate that was changed, would come
 // before or after it by chance: it comes a nanosecond later.
-func (s schedule) foretell(t testing.TB) outcomes {
+func (s schedule) predict(t testing.TB) outcomes {
 	o := oracle{
 		limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)),
 		most: s.maxWaiting, inFlight: s.inFlight,
@@ -543,7 +543,7 @@ func (o *oracle) come(e event) {
 func TestQueueBehavesAsASortedLine(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchedule(rt)
-		want, got := s.foretell(t), s.play(t)
+		want, got := s.predict(t), s.play(t)
 		if !maps.Equal(got, want) {
 			for _, e := range s.events {
 				rt.Logf("%+v", e)

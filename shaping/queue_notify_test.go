@@ -22,8 +22,8 @@ func (*silent) Fetch(throttle.Instant, int, iter.Seq[throttle.Request]) {}
 
 func (*silent) Close() error { return nil }
 
-// told is a limiter that lets callers go when it is told to, and fetches.
-type told struct {
+// A metered is a limiter that grants the permits that the test has brought, and fetches.
+type metered struct {
 	throttle.Limiter
 	silent
 	mu      sync.Mutex
@@ -32,13 +32,13 @@ type told struct {
 	granted func() // called when somebody was let go; nil: nothing is
 }
 
-func newTold() *told {
-	l := new(told)
+func newMetered() *metered {
+	l := new(metered)
 	l.Limiter = throttle.LimiterFunc(l.take)
 	return l
 }
 
-func (l *told) take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (l *metered) take(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.permits < r.N {
@@ -52,9 +52,9 @@ func (l *told) take(now throttle.Instant, r throttle.Request) (throttle.Instant,
 }
 
 // Tolerance is long: a machine at its limit must not make permits void here.
-func (l *told) Tolerance() time.Duration { return time.Hour }
+func (l *metered) Tolerance() time.Duration { return time.Hour }
 
-func (l *told) Fetch(_ throttle.Instant, _ int, line iter.Seq[throttle.Request]) {
+func (l *metered) Fetch(_ throttle.Instant, _ int, line iter.Seq[throttle.Request]) {
 	var asked []int
 	for r := range line {
 		if asked = append(asked, r.N); len(asked) == 3 {
@@ -66,7 +66,7 @@ func (l *told) Fetch(_ throttle.Instant, _ int, line iter.Seq[throttle.Request])
 	l.fetched = append(l.fetched, asked)
 }
 
-func (l *told) tell(permits int) {
+func (l *metered) bring(permits int) {
 	l.mu.Lock()
 	l.permits += permits
 	l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *told) tell(permits int) {
 
 func TestQueueWaitsForAnEventWhereOnlyOneCanHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := newTold()
+		limiter := newMetered()
 		q := shaping.NewQueue(limiter)
 		j := newJournal(t, q)
 		j.come(t.Context(), "a", one())
@@ -83,22 +83,22 @@ func TestQueueWaitsForAnEventWhereOnlyOneCanHelp(t *testing.T) {
 		j.come(t.Context(), "c", &shaping.Turn{N: 3, MaxWait: 30 * time.Minute})
 		j.come(t.Context(), "d", &shaping.Turn{N: 4})
 		time.Sleep(time.Hour)
-		limiter.tell(1)
+		limiter.bring(1)
 		synctest.Wait()
 		time.Sleep(time.Hour)
-		limiter.tell(1) // not enough
-		limiter.tell(5)
+		limiter.bring(1) // not enough
+		limiter.bring(5)
 		j.want("c 30m0s deadline", "a 1h0m0s", "b 2h0m0s", "d 2h0m0s")
 		want := [][]int{{1}, {1, 2}, {1, 2, 3}, {1, 2, 3}, {1, 2, 4}, {2, 4}, {2, 4}, nil}
 		if !slices.EqualFunc(limiter.fetched, want, slices.Equal) {
-			t.Errorf("the limiter was told of lines %v, want %v", limiter.fetched, want)
+			t.Errorf("the limiter was given lines %v, want %v", limiter.fetched, want)
 		}
 	})
 }
 
 // No wake-up falls between a caller's question and its place in line.
 func TestQueueLosesNoWakeUp(t *testing.T) {
-	limiter := newTold()
+	limiter := newMetered()
 	q := shaping.NewQueue(limiter)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -111,7 +111,7 @@ func TestQueueLosesNoWakeUp(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 2000 {
-				limiter.tell(1)
+				limiter.bring(1)
 			}
 		})
 	}
@@ -120,17 +120,17 @@ func TestQueueLosesNoWakeUp(t *testing.T) {
 
 func TestFetchReceivesTheLineInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := newTold()
+		limiter := newMetered()
 		q := shaping.NewQueue(limiter)
 		j := newJournal(t, q)
 		first := &shaping.Turn{N: 7}
-		limiter.tell(7)
+		limiter.bring(7)
 		j.come(t.Context(), "first", first)
 		j.come(t.Context(), "second", &shaping.Turn{N: 1})
 		j.come(t.Context(), "third", &shaping.Turn{N: 2})
 		j.come(t.Context(), "first", first) // ahead of both
 		if got := limiter.fetched[len(limiter.fetched)-1]; !slices.Equal(got, []int{7, 1, 2}) {
-			t.Errorf("the limiter was told of the line %v, want [7 1 2]", got)
+			t.Errorf("the limiter was given the line %v, want [7 1 2]", got)
 		}
 		q.Close()
 		j.want("first 0s", "first 0s closed", "second 0s closed", "third 0s closed")

@@ -75,23 +75,23 @@ func (r *recovery) end() {
 // A line that was paused is back at its rate ten seconds after the pause.
 func TestPausedLineIsBackAtItsRate(t *testing.T) {
 	for _, limits := range recoverySets() {
-		for _, told := range []time.Duration{2 * time.Second, 200 * time.Millisecond} {
-			recovers(t, told, limits)
+		for _, pause := range []time.Duration{2 * time.Second, 200 * time.Millisecond} {
+			recovers(t, pause, limits)
 		}
 	}
 }
 
-func recovers(t *testing.T, told time.Duration, limits []throttle.Limit) {
+func recovers(t *testing.T, pause time.Duration, limits []throttle.Limit) {
 	t.Helper()
-	t.Run(fmt.Sprint(limits, " told ", told), func(t *testing.T) {
+	t.Run(fmt.Sprint(limits, " paused ", pause), func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(newQueue(t, limits...), 8)
 			time.Sleep(50*time.Second + time.Millisecond)
-			r.queue.Pause(told)
-			time.Sleep(told + 10*time.Second)
+			r.queue.Pause(pause)
+			time.Sleep(pause + 10*time.Second)
 			if n := r.during(time.Minute); n < 2700 {
-				t.Errorf("%v: %d left in a minute, ten seconds after a pause of %v, want at least 2700", limits, n, told)
+				t.Errorf("%v: %d left in a minute, ten seconds after a pause of %v, want at least 2700", limits, n, pause)
 			}
 			r.end()
 		})

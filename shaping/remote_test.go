@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// bringing is a remote limiter that lets so many callers go as it is told.
+// bringing is a remote limiter that lets as many callers go as the test says.
 type bringing struct {
 	throttle.Limiter
 	permits atomic.Int64

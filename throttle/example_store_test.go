@@ -16,7 +16,7 @@ func (h half) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, e
 	return halfLimiter{l}, err
 }
 
-// A halfLimiter is the limiter of a half: it is told of whole limits, also when
+// A halfLimiter is the limiter of a half: it is given whole limits, also when
 // they change.
 type halfLimiter struct{ throttle.Limiter }
 

@@ -17,7 +17,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// Each case uses up the window of an instant and is told when the next begins.
+// Each case uses up the window of an instant and asks when the next begins.
 func TestCalendarWindowsFollowTheZone(t *testing.T) {
 	const day, month = 24 * time.Hour, 31 * 24 * time.Hour
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ func TestDecisions(t *testing.T) {
 }
 
 // A limiter that computes in whole microseconds runs the same cases: this one
-// charges at exact instants and rounds what it tells.
+// charges at exact instants and rounds what it returns.
 func TestDecisionsOfACoarserTick(t *testing.T) {
 	coarsely := func(limits ...throttle.Limit) throttle.Limiter {
 		return coarse{throttle.NewAt(limits...), t}
@@ -27,7 +27,7 @@ func TestDecisionsOfACoarserTick(t *testing.T) {
 
 const tick = throttle.Instant(time.Microsecond)
 
-// A coarse limiter tells instants rounded up to the tick, and may be asked at
+// A coarse limiter returns instants rounded up to the tick, and may be asked at
 // whole ticks only.
 type coarse struct {
 	throttle.Limiter

@@ -56,7 +56,7 @@ var paths = map[string]func(...throttle.Limit) throttle.Limiter{
 
 // backToBack takes n permits, each at the instant it is due, and holds every
 // departure to the oracle; of the first hundred and every sixteenth since, also
-// what is told a nanosecond earlier. All arrived at the start, or each when the
+// what is returned a nanosecond earlier. All arrived at the start, or each when the
 // one before departed, or just when it is due.
 func backToBack(t *testing.T, limiter throttle.Limiter, l throttle.Limit, n int, arrived bool) {
 	t.Helper()

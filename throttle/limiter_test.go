@@ -158,7 +158,7 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 			t.Errorf("%v: after the greatest overspend Take = %v later, %v, want within five years", l, granted.At.Sub(epoch), err)
 		}
 		if got, _ := limiter.Take(granted.At, throttle.Request{N: 1}); got.At > granted.At {
-			t.Errorf("%v: told %v, and then %v more", l, granted.At.Sub(epoch), got.At.Sub(granted.At))
+			t.Errorf("%v: asked for %v, and then %v more", l, granted.At.Sub(epoch), got.At.Sub(granted.At))
 		}
 	}
 	// What a leaky bucket lets go at once may take longer than there is time.

@@ -21,7 +21,7 @@ func TestSlidingWindowAdmitsAsTheLogOnPoissonTraffic(t *testing.T) {
 				log := throttle.NewAt(throttle.SlidingLog(permits, time.Second))
 				arrivals := 100_000
 				if permits > 100 {
-					arrivals = 50_000 // nearer to the log, so that fewer tell
+					arrivals = 50_000 // nearer to the log, so that fewer show the difference
 				}
 				mean := float64(time.Second) / (load * float64(permits))
 				admitted := [2]int{}

@@ -11,7 +11,7 @@ type chaos struct {
 	fleet  *fleet
 	redis  redisServer
 	vendor *vendor
-	note   func(text string) // told of each event
+	note   func(text string) // is called for each event
 	events []event
 
 	happened []span

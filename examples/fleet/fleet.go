@@ -44,11 +44,11 @@ const (
 // startWithin is how long a replica may take until it is ready.
 const startWithin = 30 * time.Second
 
-// endWithin is how long a replica may take to end when it is told to.
+// endWithin is how long a replica may take to end on request.
 const endWithin = 3 * time.Second
 
-// openFleet starts all replicas and returns when they are ready. They begin when
-// they are told to.
+// openFleet starts all replicas and returns when they are ready. They send nothing before
+// f.begin.
 func openFleet(t task, fail func(error)) (*fleet, error) {
 	f := &fleet{task: t, fail: fail}
 	for i := range t.Replicas {
@@ -139,7 +139,7 @@ func (f *fleet) hear(last *report, reports io.Reader, ready chan<- struct{}) {
 	}
 }
 
-// watch tells when a process ends that should not.
+// watch reports a process that ends and should not.
 func (f *fleet) watch(r *replica, p *process) {
 	<-p.done
 	f.mu.Lock()
@@ -160,7 +160,7 @@ func (f *fleet) begin() {
 func (f *fleet) release(r *replica) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, _ = r.stdin.Write([]byte("\n")) // one that is gone is told of by watch
+	_, _ = r.stdin.Write([]byte("\n")) // watch reports one that is gone
 }
 
 // kill ends the process of replica n at once.

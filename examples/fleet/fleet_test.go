@@ -106,12 +106,12 @@ func TestStoppedReplicaEndsWithTheFleet(t *testing.T) {
 }
 
 func TestReplicaThatEndsByItselfIsReported(t *testing.T) {
-	told := make(chan error, 1)
-	f, _, _ := newFleet(t, func(err error) { told <- err })
+	lost := make(chan error, 1)
+	f, _, _ := newFleet(t, func(err error) { lost <- err })
 	if err := f.replicas[0].process.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-told; err == nil || !strings.Contains(err.Error(), "replica 1: ") {
+	if err := <-lost; err == nil || !strings.Contains(err.Error(), "replica 1: ") {
 		t.Errorf("fail(%v), want replica 1 named", err)
 	}
 }

@@ -52,7 +52,7 @@ func TestNoReplicaOutlivesTheProgram(t *testing.T) {
 func TestInterruptEndsReplicas(t *testing.T) {
 	var out bytes.Buffer
 	cmd, replicas := startProgram(t, &out)
-	// As a terminal does it: all in the foreground are told.
+	// As a terminal does it: all in the foreground get the signal.
 	for _, pid := range append(replicas, cmd.Process.Pid) {
 		if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
 			t.Fatal(err)

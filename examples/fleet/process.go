@@ -38,7 +38,7 @@ func (p *process) run(started chan<- error) {
 	err := p.cmd.Start()
 	started <- err
 	if err == nil {
-		_ = p.cmd.Wait() // the state tells
+		_ = p.cmd.Wait() // the state has the outcome
 	}
 }
 

@@ -24,10 +24,10 @@ import (
 // taskEnv is the variable that makes this program a replica. It holds the task.
 const taskEnv = "WEIR_EXAMPLE_FLEET"
 
-// replicaHeader tells the vendor who calls, for the record.
+// replicaHeader names the calling replica, for the vendor's record.
 const replicaHeader = "X-Replica"
 
-// A task is what a replica is told when it is started.
+// A task is what a replica is given when it is started.
 type task struct {
 	Replica  int // its number, from 1
 	Replicas int // how many there are
@@ -42,7 +42,7 @@ type task struct {
 func (t task) transport(rdb redis.UniversalClient) *weir.Transport {
 	store := distributed.New(rdb, "fleet")
 	store.Replicas = t.Replicas                  // to divide by, should Redis be gone from the start
-	store.Logger = slog.New(slog.DiscardHandler) // the reports tell
+	store.Logger = slog.New(slog.DiscardHandler) // the reports have it
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = t.Workers
 	return &weir.Transport{
@@ -62,7 +62,7 @@ func runReplica(encoded string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", taskEnv, err)
 		return program.ExitUsage
 	}
-	signal.Ignore(os.Interrupt) // a terminal sends it to us too; our parent tells us to end
+	signal.Ignore(os.Interrupt) // a terminal sends it to us too; our parent asks us to end
 	redis.SetLogger(silence{})
 	rdb := redis.NewClient(&redis.Options{Addr: t.Redis})
 	defer rdb.Close()

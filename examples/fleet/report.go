@@ -18,7 +18,7 @@ type report struct {
 	Store  throttle.StoreState
 }
 
-// report writes a line to the parent. Where that is gone the end of stdin tells.
+// report writes a line to the parent. If the parent is gone, the end of stdin shows it.
 func (l *load) report() {
 	l.mu.Lock()
 	r := report{Failed: l.failed, Cause: l.cause}

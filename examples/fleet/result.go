@@ -9,12 +9,12 @@ import (
 
 // A result is what happened in a run.
 type result struct {
-	room     room
-	length   time.Duration
-	rows     []row // of the replicas
-	arrivals testserver.Arrivals
-	told     int // calls refused because the schedule said so
-	happened []span
+	room      room
+	length    time.Duration
+	rows      []row // of the replicas
+	arrivals  testserver.Arrivals
+	scheduled int // calls refused because the schedule said so
+	happened  []span
 	tally
 }
 
@@ -30,11 +30,11 @@ type row struct {
 // as calls under way do, is left out.
 func (w *watcher) result(length time.Duration, happened []span) result {
 	r := result{
-		room:     w.room,
-		length:   length,
-		told:     int(w.vendor.fired.Load()),
-		happened: happened,
-		tally:    w.fleet.tally(),
+		room:      w.room,
+		length:    length,
+		scheduled: int(w.vendor.fired.Load()),
+		happened:  happened,
+		tally:     w.fleet.tally(),
 	}
 	r.arrivals = w.vendor.arrivals().Filter(func(a testserver.Arrival) bool { return a.At < length })
 	for _, replica := range w.fleet.replicas {

@@ -51,7 +51,7 @@ func (m room) ideal(length time.Duration) float64 {
 	return m.limit.PerSecond()*length.Seconds() + float64(burstOf(m.limit))
 }
 
-// String tells what the burst is made of.
+// String says what the burst is made of.
 func (m room) String() string {
 	parts := []string{fmt.Sprintf("%d of the limit", burstOf(m.limit)), fmt.Sprintf("%d for late calls", m.late)}
 	if m.cutOff > 0 {

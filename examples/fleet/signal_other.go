@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// canHalt tells whether a process can be stopped for a while.
+// canHalt reports whether a process can be stopped for a while.
 const canHalt = false
 
 func (p *process) halt() error { return errors.ErrUnsupported }

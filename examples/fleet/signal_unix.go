@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// canHalt tells whether a process can be stopped for a while.
+// canHalt reports whether a process can be stopped for a while.
 const canHalt = true
 
 func (p *process) halt() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }

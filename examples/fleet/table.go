@@ -32,8 +32,8 @@ func writeTable(w io.Writer, r result) {
 		ratio(float64(r.calls), float64(len(r.arrivals))))
 	_ = tw.Flush()
 	fmt.Fprintln(w, "ideal: the rate, and the burst once; worst second: most requests in any second")
-	if r.told > 0 {
-		fmt.Fprintf(w, "%d of the 429s by the schedule\n", r.told)
+	if r.scheduled > 0 {
+		fmt.Fprintf(w, "%d of the 429s by the schedule\n", r.scheduled)
 	}
 	if r.alone > 0 {
 		fmt.Fprintf(w, "%d permits spent without Redis, by each replica at its part of half the rate\n", r.alone)

@@ -13,11 +13,11 @@ import (
 // ten, one of which was refused.
 func twoReplicas() result {
 	r := result{
-		room:   roomFor(throttle.TokenBucket(10, time.Second, 5), 2, nil),
-		length: 2 * time.Second,
-		rows:   []row{{sent: 30, starts: 1, calls: 11}, {sent: 10, refused: 1, starts: 2, calls: 3}},
-		told:   1,
-		tally:  tally{calls: 14, alone: 4, failed: 2, cause: "answer 500"},
+		room:      roomFor(throttle.TokenBucket(10, time.Second, 5), 2, nil),
+		length:    2 * time.Second,
+		rows:      []row{{sent: 30, starts: 1, calls: 11}, {sent: 10, refused: 1, starts: 2, calls: 3}},
+		scheduled: 1,
+		tally:     tally{calls: 14, alone: 4, failed: 2, cause: "answer 500"},
 		happened: []span{
 			{event{kind: killReplica, replica: 2}, 500 * time.Millisecond, 1500 * time.Millisecond},
 			{event{kind: flushRedis}, 510 * time.Millisecond, 510 * time.Millisecond},

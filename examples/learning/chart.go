@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// The fills differ in lightness too, for readers who do not tell red from blue.
+// The fills differ in lightness too, for readers who cannot distinguish red from blue.
 var (
 	servedColor  = color.RGBA{R: 0x5b, G: 0x8f, B: 0xc9, A: 0xff}
 	refusedColor = color.RGBA{R: 0xc8, G: 0x1e, B: 0x1e, A: 0xff}
@@ -47,7 +47,7 @@ func drawPanel(r result) (*plot.Plot, []chart.Entry) {
 	return p, []chart.Entry{
 		{Name: "served", Thumb: bars},
 		{Name: "refused (429), a mark each", Thumb: marks},
-		{Name: "the vendor's limit, which it tells nobody", Thumb: line},
+		{Name: "the vendor's limit, not reported", Thumb: line},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// The fills differ in lightness too, for readers who do not tell red from blue.
+// The fills differ in lightness too, for readers who cannot distinguish red from blue.
 var (
 	acceptedColor = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
 	refusedColor  = color.RGBA{R: 0xf4, G: 0x8c, B: 0x5a, A: 0xff}

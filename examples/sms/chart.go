@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// The marks differ in shape or size too, for readers who do not tell their colours.
+// The marks differ in shape or size too, for readers who cannot distinguish the colours.
 var (
 	campaignStyle = draw.GlyphStyle{Color: color.RGBA{R: 0xa8, G: 0xa8, B: 0xa8, A: 0xff}, Radius: vg.Points(2), Shape: draw.BoxGlyph{}}
 	sentStyle     = draw.GlyphStyle{Color: color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}, Radius: vg.Points(4), Shape: draw.CircleGlyph{}}

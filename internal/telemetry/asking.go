@@ -64,7 +64,7 @@ type asks struct {
 	ctx    context.Context // holds its span
 	tracer Tracer
 	leases bool         // it waits for slots, not for permits
-	told   atomic.Int32 // calls that are spans of it
+	spans  atomic.Int32 // calls that are spans of it
 }
 
 // add notes the wait whose span ctx holds, until the function that it returns is
@@ -121,7 +121,7 @@ func (s *Asking) Called(c *store.Call) {
 		return
 	}
 	for _, w := range s.all() {
-		if w.leases == (c.Operation == store.OperationLease) && w.told.Add(1) <= maxCallSpans {
+		if w.leases == (c.Operation == store.OperationLease) && w.spans.Add(1) <= maxCallSpans {
 			w.call(c)
 		}
 	}

@@ -108,7 +108,7 @@ func TestNobodyCollectsStoreCalls(t *testing.T) {
 	unsampled := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())))
 	end := unsampled.Wait(context.Background(), "a", StoreShared, &shaping.Wait{Reason: throttle.ReasonStore}, &asking)
 	if asking.waits.Load() != nil {
-		t.Error("a wait that is not recorded is told of calls")
+		t.Error("a wait that is not recorded gets calls")
 	}
 	end(nil)
 }

@@ -37,8 +37,8 @@ func newGroup(m *Metrics, name string) *group {
 	}
 }
 
-// tell reports the state of the group's lanes to the observer.
-func (g *group) tell(o metric.Observer, r *reading) {
+// report reports the state of the group's lanes to the observer.
+func (g *group) report(o metric.Observer, r *reading) {
 	o.ObserveInt64(g.depth, r.depth, g.here)
 	o.ObserveInt64(g.keys, r.keys, g.here)
 	if r.limited {

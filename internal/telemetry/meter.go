@@ -114,11 +114,11 @@ func (m *Meter) Refusal(ctx context.Context, resp *http.Response, signal *header
 
 // hintOf returns which header said when to come back.
 func hintOf(resp *http.Response, signal *headers.Signal) string {
-	_, told := signal.Wait()
+	_, asks := signal.Wait()
 	switch {
 	case signal.HasRetryAfter:
 		return "retry_after"
-	case told:
+	case asks:
 		return "ratelimit"
 	case len(resp.Header["Retry-After"]) > 0:
 		return "invalid"
@@ -127,14 +127,14 @@ func hintOf(resp *http.Response, signal *headers.Signal) string {
 	}
 }
 
-// Pause counts a pause that the server asked for. It asked for told, and the
+// Pause counts a pause that the server asked for. It asked for asked, and the
 // lane is paused for held.
-func (m *Meter) Pause(told, held time.Duration) {
+func (m *Meter) Pause(asked, held time.Duration) {
 	g := m.group
 	if g == nil {
 		return
 	}
-	g.pauses.Record(context.Background(), held.Seconds(), g.seen.pauses.of(g.name, attribute.Bool("weir.clamped", told > held)))
+	g.pauses.Record(context.Background(), held.Seconds(), g.seen.pauses.of(g.name, attribute.Bool("weir.clamped", asked > held)))
 }
 
 // Retry counts a retry, or the reason why an attempt that could be repeated was

@@ -1,4 +1,4 @@
-// Package telemetry tells of waits, delays and lanes in spans and metrics of
+// Package telemetry shows waits, delays and lanes in spans and metrics of
 // OpenTelemetry. Its callers report events as they happen. The states of the
 // lanes are read when metrics are collected.
 package telemetry
@@ -21,12 +21,12 @@ import (
 // The bounds of what the metrics of one transport cost their reader. They are
 // needed because a lane's key may come from somebody else.
 const (
-	maxNamed  = 50  // lanes that metrics tell apart
+	maxNamed  = 50  // lanes with a name of their own in metrics
 	maxSeries = 200 // attribute sets of one instrument
-	maxRest   = 50  // of those, the sets kept free for the lanes that are not told apart
+	maxRest   = 50  // of those, the sets kept free for the lanes without such a name
 )
 
-// rest is the name of all lanes that metrics do not tell apart.
+// rest is the name of all lanes that have no name of their own in metrics.
 const rest = "other"
 
 // Metrics are the instruments of one transport. Counters and histograms are
@@ -180,7 +180,7 @@ func (m *Metrics) read(ctx context.Context, o metric.Observer, lanes Lanes) {
 		if r == nil {
 			r = new(reading)
 		}
-		g.tell(o, r)
+		g.report(o, r)
 	}
 }
 
@@ -193,7 +193,7 @@ func (m *Metrics) Close() {
 }
 
 // Meter returns a meter for the lane of a key. The first maxNamed names are
-// told apart, and all others share one.
+// named, and all others share one.
 func (m *Metrics) Meter(key string) Meter {
 	if m == nil {
 		return Meter{}

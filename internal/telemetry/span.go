@@ -37,7 +37,7 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 
 // Wait begins the span of a wait in a lane's line. Store says who enforces the
 // lane's limits. If the caller waits for the store's answer, asking has the span; nil:
-// nobody tells of the store. The function that it returns ends the span, with the reason
+// the store is not observed. The function that it returns ends the span, with the reason
 // that w has then.
 func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait, asking *Asking) (ended func(error)) {
 	attributes := append(make([]attribute.KeyValue, 0, 8),

@@ -9,7 +9,7 @@
 // is opened; messages of a stream are not counted. Priorities and tenants of the
 // call's context hold ([shaping.WithPriority], [shaping.WithTenant]). A call that is
 // refused with RESOURCE_EXHAUSTED or UNAVAILABLE and a google.rpc.RetryInfo pauses
-// the queue for the delay that it tells. Nothing is sent again: gRPC's own retry
+// the queue for the delay that it states. Nothing is sent again: gRPC's own retry
 // policy stands behind an interceptor, so its attempts share one permit; turn it off
 // (grpc.WithDisableRetry) if the server counts them.
 package grpcshaping

@@ -60,7 +60,7 @@ func Stream(queue func(method string) *shaping.Queue) grpc.StreamClientIntercept
 	}
 }
 
-// A stream tells its queue if it is refused.
+// A stream pauses its queue if it is refused.
 type stream struct {
 	grpc.ClientStream
 	queue *shaping.Queue

@@ -30,7 +30,7 @@ type server struct {
 	grpc_health_v1.UnimplementedHealthServer
 	mu       sync.Mutex
 	refusals int
-	delay    time.Duration // that a refusal tells
+	delay    time.Duration // that a refusal states
 	arrivals []time.Time
 }
 
