@@ -54,10 +54,11 @@ type InFlight struct {
 	UntilHeaders bool
 }
 
-// A Transport is an [http.RoundTripper] that makes calls wait their turn,
-// believes what the server answers, and tries again what may be tried again.
+// A Transport is an [http.RoundTripper] that makes calls wait their turn, obeys the
+// server's refusals, and retries what may be retried.
 // The zero value works: it has no limit, learns, and has the default retries.
-// Set the fields before first use. A Transport must not be copied after first
+// Set the fields before first use. They stand in this order: limits, line, retries and
+// learning, sending, telemetry, and what is rarely set. A Transport must not be copied after first
 // use. It is safe for concurrent use, and the functions in its fields must be,
 // too.
 //
@@ -71,11 +72,6 @@ type InFlight struct {
 // The context of a request and [http.Client.Timeout] bound all waits, attempts
 // and delays. A wait that cannot end in time is not begun.
 type Transport struct {
-	// Base sends the attempts. If nil, http.DefaultTransport is used. If its
-	// MaxConnsPerHost is set, a call may wait there a second time, after its
-	// permit.
-	Base http.RoundTripper
-
 	// Limits are enforced together in every lane for which LimitsFor returns none.
 	// If a lane has no limits of either kind, only the server's refusals and what
 	// was learned hold its calls. If limits do not validate, the requests of their
@@ -87,7 +83,7 @@ type Transport struct {
 	Limits []throttle.Limit
 
 	// LimitsFor returns the limits of the lane of a key, such as those of the tier
-	// that a customer has paid for. It is asked for "" too, which is the lane that
+	// that a customer has paid for. It is also called with "", the key of the lane that
 	// keys beyond MaxLanes share. If nil, Limits holds for all lanes.
 	LimitsFor func(key string) []throttle.Limit
 
@@ -98,37 +94,13 @@ type Transport struct {
 	// an error. It may be an estimate that Settle corrects later. If nil, a request
 	// costs one permit of each limit.
 	//
-	// If answers report what is left of a limit's unit, such as tokens, no request
-	// departs whose cost would pass that, less the cost in flight. This holds with
-	// Learn and without a Store. Before the first answer the limit's burst bounds them.
+	// If responses report what is left of a limit's unit, such as tokens, then the cost of
+	// requests in flight never exceeds it. This holds with Learn and without a Store. Before
+	// the first response the limit's burst bounds the cost.
 	Cost func(*http.Request, throttle.Limit) int
 
 	// Store makes the limiters. If nil, limits are enforced in this process alone.
 	Store throttle.Store
-
-	// Learn says whether a lane learns its server's limit from the answers. Zero
-	// means LearnOn.
-	Learn Learning
-
-	// WaitForReset believes an answer that the server served, and that reports "0
-	// remaining" and a reset: the lane pauses until 20 ms after the reset, as it does
-	// for a refusal that states that time. MaxWait, MaxPause and deadlines hold as for
-	// any pause: to wait for a reset that is an hour away, set MaxPause to an hour.
-	// No more calls of the lane are in flight in this process than the last answers
-	// reported to be left, so none is refused for want of that quota. A call that hangs
-	// counts for four times what answers take: for a second at least, ten at most.
-	//
-	// It holds for resets that are exact. A reset is not exact if it was never more
-	// than two seconds away, as with gateways that report "0 remaining, reset in 1 s" on
-	// every answer; if answers name a later instant each time; if it says when a
-	// bucket will be full; or if two windows in a row reported nothing but zero. A quota
-	// of a bucket that the server names holds the calls of that bucket alone, and one
-	// of a vendor that counts each route by itself those of the route.
-	//
-	// If false, such an answer pauses nothing. With Learn, the lane slows down before
-	// its quota is spent, and asks again now and then until it knows that a window
-	// ends with the reset. It may then be refused.
-	WaitForReset bool
 
 	// Line bounds how many requests wait in a lane, and for how long, and says who yields if
 	// it is full. The zero Line has the defaults.
@@ -143,25 +115,58 @@ type Transport struct {
 	// context's tenant counts.
 	Tenant func(*http.Request) (tenant string, weight int)
 
-	// Retry decides what is tried again. If nil, a policy with the defaults is
-	// used.
+	// Retry decides which requests are sent again, and when. If nil, a policy with the
+	// defaults is used.
 	Retry *backoff.Policy
 
 	// MaxPause is the longest pause that requests wait through if the server asks
 	// for one. If it asks for more, the response is returned, and the lane's
 	// requests are rejected with ErrPaused until the pause ends, or for an hour at
 	// most. Other processes that share the lane's limits through a Store do the
-	// same as soon as they hear of it. Zero means DefaultMaxPause.
+	// same once the store has passed it on. Zero means DefaultMaxPause.
 	MaxPause time.Duration
+
+	// Learn says whether a lane learns its server's limit from the answers. Zero
+	// means LearnOn.
+	Learn Learning
+
+	// WaitForReset makes a lane wait for the reset of a quota that is spent. A served
+	// response that reports "0 remaining" and a reset pauses the lane until 20 ms after
+	// that reset, as a refusal does that states the time. MaxWait, MaxPause and deadlines
+	// hold as for any pause: to wait for a reset in an hour, set MaxPause to an hour.
+	//
+	// The lane also keeps no more calls in flight in this process than the last responses
+	// reported to be left, so that no call is refused for want of that quota. A call that hangs
+	// counts for four times what responses take: for a second at least, ten at most.
+	//
+	// It holds for exact resets. A reset is not exact if one of these is so:
+	//   - It was never more than two seconds away, as with gateways that report
+	//     "0 remaining, reset in 1 s" on every response.
+	//   - Each response names a later instant.
+	//   - It says when a bucket will be full.
+	//   - Two windows in a row reported nothing but zero.
+	//
+	// If the server names buckets, a bucket's quota holds the calls of that bucket alone.
+	// If it counts each route by itself, a quota holds the calls of its route alone.
+	//
+	// If false, such a response pauses nothing. With Learn, the lane slows down before
+	// its quota is spent. Single calls then look for the reset, until the lane knows that a
+	// window ends with it. They may be refused.
+	WaitForReset bool
+
+	// Base sends the attempts. If nil, http.DefaultTransport is used. If its
+	// MaxConnsPerHost is set, a call may wait there a second time, after its
+	// permit.
+	Base http.RoundTripper
 
 	// Prepare is called for each attempt after its wait, with a copy of the request
 	// whose header and URL it may change. Make signatures and tokens that age here.
-	// An error of Prepare ends the request: a response in hand is then returned. If
-	// http.Client has followed a redirect to another host, Prepare is not called from
-	// there on: see PrepareRedirects. If Prepare takes longer than permits hold (two
-	// intervals of the limit, but 10 to 100 ms), the request gives them back, waits
-	// once more in its place, and is sent with what Prepare has made. If nil, nothing
-	// is done.
+	// An error of Prepare ends the request: a response in hand is then returned.
+	//
+	// It is not called once http.Client has followed a redirect to another host: see
+	// PrepareRedirects. If Prepare takes longer than permits hold (two intervals of the
+	// limit, but 10 to 100 ms), the request gives them back and waits once more in its
+	// place. It is then sent with what Prepare has made. If nil, nothing is done.
 	Prepare func(*http.Request) error
 
 	// PrepareRedirects calls Prepare also after a redirect to another host. That
@@ -169,12 +174,19 @@ type Transport struct {
 	// credentials from it. If false, it gets nothing of that.
 	PrepareRedirects bool
 
-	// UnguardedResends leaves alone what net/http sends again by itself behind one
-	// call: on connections found dead, and on HTTP/2 streams that were refused. If
-	// false, each such request is charged to the lane, and their number is bounded.
-	// A Base that itself sends a call again after an answer, because it
-	// authenticates or tries again, is charged but not bounded.
-	UnguardedResends bool
+	// TracerProvider makes the tracer of the spans. If nil, the global one is used.
+	TracerProvider trace.TracerProvider
+
+	// MeterProvider makes the meter of the metrics. If nil, the global one is used.
+	// If it collects nothing when the first request comes, as the global one before
+	// any is set, it is not asked again, and metrics cost nothing.
+	MeterProvider metric.MeterProvider
+
+	// Logger logs what an operator should know: a lane is closed for longer than
+	// MaxPause, a request waits for more than 30 s, there are more keys than MaxLanes, or
+	// keys look like raw paths. Of the waits it logs at most a line a minute for each lane
+	// and cause. If nil, slog.Default() is used.
+	Logger *slog.Logger
 
 	// Dialect reads the responses. If nil, it is the dialect of their host.
 	Dialect *headers.Dialect
@@ -188,19 +200,12 @@ type Transport struct {
 	// DefaultMaxLanes.
 	MaxLanes int
 
-	// TracerProvider makes the tracer of the spans. If nil, the global one is used.
-	TracerProvider trace.TracerProvider
-
-	// MeterProvider makes the meter of the metrics. If nil, the global one is used.
-	// If it collects nothing when the first request comes, as the global one before
-	// any is set, it is not asked again, and metrics cost nothing.
-	MeterProvider metric.MeterProvider
-
-	// Logger logs what an operator should know: a lane is closed for longer than
-	// MaxPause, a request waits for more than 30 s (at most a line a minute for each
-	// lane and cause), there are more keys than MaxLanes, keys look like raw paths.
-	// If nil, slog.Default() is used.
-	Logger *slog.Logger
+	// UnguardedResends leaves alone what net/http sends again by itself behind one
+	// call: on dead connections, and on HTTP/2 streams that were refused. If
+	// false, each such request is charged to the lane, and their number is bounded.
+	// A Base that sends a call again after a response, to authenticate or to retry,
+	// is charged and not bounded.
+	UnguardedResends bool
 
 	once     sync.Once
 	base     http.RoundTripper

@@ -22,16 +22,16 @@ const (
 // of a request. The zero value has the defaults, and so has a nil pointer. It is
 // safe for concurrent use as long as nobody changes its fields.
 type Policy struct {
-	// Attempts is the most attempts of one request: its retries and the first one.
+	// Attempts is the most attempts of one request: attempts = retries + 1.
 	// Attempts that ended throttled do not count. Zero means DefaultAttempts, whose
-	// delays end after 1.4 s at most: to outlast a deploy or a failover, set more,
+	// delays end after 1.4 s at most. To outlast a deploy or a failover, set more,
 	// or try again from a job queue.
 	Attempts int
 
 	// MaxThrottled is how many throttled answers of one request are followed by
 	// another attempt. Zero means DefaultMaxThrottled, but 7 after an answer without
-	// a time: the default delays then hold the request for 25.4 s at most, less than
-	// the 30 s that most clients allow. Less means none.
+	// a time: the default delays then hold the request for 25.4 s at most. Most clients
+	// allow 30 s. A negative number means none.
 	MaxThrottled int
 
 	// MaxElapsed is the longest time from the beginning of a request to the
@@ -66,17 +66,17 @@ type Policy struct {
 
 	// BudgetShare is how many retries a [Budget] allows, as a share of the
 	// requests: 0.2 allows one retry for five requests. Zero means
-	// DefaultBudgetShare; less means none, +Inf no bound.
+	// DefaultBudgetShare; a negative share means no retries, +Inf no bound.
 	BudgetShare float64
 
 	// BudgetPerSecond is how many retries per second a [Budget] allows on top
-	// of BudgetShare. Zero means DefaultBudgetPerSecond; less means none.
+	// of BudgetShare. Zero means DefaultBudgetPerSecond; a negative number means none.
 	BudgetPerSecond float64
 
 	// BufferBody is the most bytes of a body that are kept for a retry. A body
 	// is kept only if it has no GetBody and cannot be rewound; a longer one is
 	// sent once. Next does not read it: the sender of the attempts keeps the
-	// bytes. Zero means DefaultBufferBody; less means that no body is kept.
+	// bytes. Zero means DefaultBufferBody; with a negative number no body is kept.
 	BufferBody int64
 }
 
