@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// observe reads into signal what the answer says, and lets the lane believe it.
+// observe reads the answer into signal, and reports it to the lane.
 func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 	c.paused, c.refusedFor, c.bucket, c.byRoute, c.inHand = false, 0, "", false, resp
 	*signal = headers.Signal{}
@@ -70,9 +70,9 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	return acted
 }
 
-// believe makes the signal what is believed of it. A second 403 that is a refusal only
-// because of a quota is no refusal: the request is forbidden, and the server reports the
-// quota on every response.
+// believe takes a doubtful refusal out of the signal. A second 403 whose only sign of a
+// refusal is a quota counts as none. The request is then forbidden, and the server
+// reports the quota on every response.
 func (c *call) believe(signal *headers.Signal) {
 	if c.forbidden && signal.Reason == headers.Reason403 && !signal.HasRetryAfter {
 		signal.Throttled, signal.NotProcessed, signal.Reason, signal.Scope = false, false, "", headers.ScopeUnknown

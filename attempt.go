@@ -14,9 +14,9 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// An attempt watches one send. It has three parts: it is the context of the
-// request that is sent; it counts what is written on the wire for it; and it is
-// the body of the response. When that body ends, the attempt ends.
+// An attempt watches one send. It is the context of the request that is sent. It counts
+// what is written on the wire for that request. And it is the body of the response.
+// When that body ends, the attempt ends.
 type attempt struct {
 	out           http.Request // what is sent
 	shown         http.Request // the request that the response shows

@@ -63,10 +63,9 @@ func WithRetry(ctx context.Context, p *backoff.Policy) context.Context {
 	return with(ctx, func(o *options) { o.retry = p })
 }
 
-// A Priority is a class of requests. Of the requests that wait in a lane, those
-// of the most urgent class depart first, except for a share that the others are
-// guaranteed together (Transport.Line.LowPriorityShare), so that none of them
-// starves.
+// A Priority is a class of requests. The requests of the most urgent class in line
+// depart first. The other classes together are guaranteed a share
+// (Transport.Line.LowPriorityShare), so that no request starves.
 type Priority = shaping.Priority
 
 // Priorities, for those who need no others. Any other value may be used.
@@ -82,12 +81,11 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 	return shaping.WithPriority(ctx, p)
 }
 
-// WithTenant returns a context whose requests share their lane with the
-// requests of other tenants in the same class, in the proportion of the
-// weights, however many of them wait. The share is of cost, not of requests. A
-// weight below one counts as one. Requests without a tenant are one tenant of
-// weight one. A lane forgets a tenant of whom nothing waits. The name appears
-// in no metric and no span.
+// WithTenant returns a context whose requests belong to a tenant. The tenants of a
+// class share the lane in proportion to their weights, however many requests of each
+// wait. The share is of cost, not of requests. A weight below one counts as one.
+// Requests without a tenant are one tenant of weight one. A lane forgets a tenant that
+// has no request in line. The name appears in no metric and no span.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	return shaping.WithTenant(ctx, tenant, weight)
 }

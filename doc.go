@@ -6,13 +6,12 @@
 //		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
 //	}}
 //
-// All calls to one host then form a lane. They leave in the order in which they
-// came, no faster than the limits allow. When the server refuses a call, the
-// whole lane stops until the time that the server asked for; then it goes on, at the
-// pace of its limits and of what it has learned, and the refused call is sent
-// again. A call that failed, and may be repeated, is tried again with capped full
-// jitter. Each wait is a span, and [Transport.MeterProvider] shows the lanes in
-// metrics.
+// All calls to one host then form a lane. They leave in the order in which they came,
+// no faster than the limits allow. When the server refuses a call, the whole lane stops
+// until the time that the server asked for. Then it goes on at the pace of its limits
+// and of what it has learned, and the refused call is sent again. A call that failed,
+// and may be repeated, is tried again with capped full jitter. Each wait is a span, and
+// [Transport.MeterProvider] shows the lanes in metrics.
 //
 // Two words are kept apart: a server refuses a call, and a lane rejects one
 // that cannot depart in time.
@@ -23,11 +22,12 @@
 //
 //	Permits/Per x (W + D) + Burst <= L
 //
-// where D is the difference between the longest and the shortest delay on the way
-// to the server. Subtract from the burst what the permit tolerance can add, because
-// a call may leave a moment late: two permits up to 200/s, and one for each 100/s above. For 600 a minute,
-// TokenBucket(10, time.Second, 1) keeps 10 x 60 + 1 = 601, which is one too many;
-// TokenBucket(9, time.Second, 50) keeps 590, or 599 if D is a second.
+// where D is the difference between the longest and the shortest delay on the way to
+// the server. Subtract from the burst what the permit tolerance can add, because a call
+// may leave a moment late. That is two permits up to 200/s, and one for each 100/s
+// above. For 600 a minute, TokenBucket(10, time.Second, 1) keeps 10 x 60 + 1 = 601,
+// which is one too many; TokenBucket(9, time.Second, 50) keeps 590, or 599 if D is a
+// second.
 //
 // # Under a client that tries again
 //

@@ -132,9 +132,8 @@ func (e *bareError) Error() string { return e.text }
 // Unwrap returns the error.
 func (e *bareError) Unwrap() error { return e.error }
 
-// bareText takes the URLs of each [url.Error] in the tree of err out of a text:
-// all that such an error adds to its cause, and the URL wherever else it
-// stands.
+// bareText removes from a text what each [url.Error] in the tree of err adds to its
+// cause. It also removes the error's URL wherever else it stands.
 func bareText(text string, err error) string {
 	u, ok := err.(*url.Error) //nolint:errorlint // the tree is walked here
 	if ok {

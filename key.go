@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// ByHost keys requests by the host that they are sent to. The key is in lower
-// case, without the port that the scheme implies and without a dot at the end;
-// an IPv6 address is in its shortest form.
+// ByHost keys requests by the host that they are sent to. The key is in lower case,
+// without a dot at the end and without the port that the scheme implies. An IPv6
+// address is in its shortest form.
 func ByHost(req *http.Request) string { return hostOf(req.URL) }
 
 // hostOf returns the key of a URL's host.
@@ -38,8 +38,8 @@ func hostOf(u *url.URL) string {
 	return shortest(strings.TrimSuffix(strings.ToLower(host), ".")) + port
 }
 
-// plain reports whether a host needs no change to be a key: it is in lower
-// case, without a port and without a dot at its end.
+// plain reports whether a host is a key as it is: in lower case, without a port and
+// without a dot at its end.
 func plain(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; c == ':' || 'A' <= c && c <= 'Z' || c >= 0x80 {
@@ -86,9 +86,9 @@ func ByRoute(patterns ...string) func(*http.Request) string {
 	}
 }
 
-// ByHeader returns a key function that keys requests by host and by the values
-// of header fields, such as an API key or an account with a quota of its own.
-// The key holds only a hash of the values.
+// ByHeader returns a key function that keys requests by host and by the values of
+// header fields. Such a field may hold an API key, or an account with a quota of its
+// own. The key holds only a hash of the values.
 func ByHeader(names ...string) func(*http.Request) string {
 	names = slices.Clone(names)
 	for i, name := range names {
@@ -135,9 +135,9 @@ func raw(key string) bool {
 	return strings.Contains(path, "/") && template(path) != path
 }
 
-// identifies reports whether a path segment looks like an identifier. It does
-// if it has a digit, unless it is a version such as v1, v1beta1 or 2010-04-01,
-// and if it is longer than words are.
+// identifies reports whether a path segment looks like an identifier. It does if it is
+// longer than words are, or has a digit. A version such as v1, v1beta1 or 2010-04-01
+// does not.
 func identifies(segment string) bool {
 	return !version(segment) && (len(segment) > 32 || strings.ContainsAny(segment, "0123456789@"))
 }

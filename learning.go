@@ -12,9 +12,9 @@ import (
 )
 
 // Learning says whether a lane learns its server's limit from the answers. What it
-// learns counts requests. A quota that is reported in another unit, such as the tokens
-// of a language model, holds nobody before it is spent and refuses: configure a
-// limit of that unit, with Transport.Cost.
+// learns counts requests. A quota in another unit, such as the tokens of a language
+// model, holds no call before the server refuses for want of it. For such a quota,
+// configure a limit of that unit, with Transport.Cost.
 type Learning uint8
 
 // The ways to learn.

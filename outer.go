@@ -27,8 +27,8 @@ import (
 const (
 	maxOuter = 1024 // kinds of calls, those that look the same
 
-	// An outer client waits no longer than this before it tries again, and
-	// twice as long each time: twice what the clients that we know wait.
+	// An outer client waits no longer than this before its second try, and twice as
+	// long before each later one. It is twice what known clients wait.
 	outerWait    = 2 * time.Second
 	maxOuterWait = 30 * time.Second
 )

@@ -86,8 +86,8 @@ func (c *call) renewBody(resp *http.Response, lost *error) bool {
 	return *lost == nil
 }
 
-// logBodyLost says, in the caller's span and in a line of debug log, that the
-// call was not tried again because its body cannot be read again.
+// logBodyLost says that the call was not tried again because its body cannot be read
+// again. It says so in the caller's span and in a line of debug log.
 func (c *call) logBodyLost(failure string, cause error) {
 	telemetry.NotRetried(c.ctx, c.key, failure, c.sent)
 	attrs := []slog.Attr{slog.String("lane", c.key), slog.String("failure", failure), slog.Int("attempts", c.sent)}

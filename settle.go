@@ -9,16 +9,15 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Settle states what the call behind a response really cost in a unit, such as
-// the tokens of a language model or the points of a query. It corrects, in the
-// call's lane, the limits of that unit from the estimate of Transport.Cost or
-// WithCost. If the call cost more than estimated, the difference is always
-// charged. If it cost less, the difference is given back as far as the limits
-// can still know that nobody has gone beyond them. An empty unit means
+// Settle states the real cost of the call behind a response in a unit, such as the
+// tokens of a language model. It corrects, in the call's lane, the limits of that unit
+// from the estimate of Transport.Cost or WithCost. If the call cost more than
+// estimated, the difference is always charged. If it cost less, the difference is given
+// back, as far as the limits are certain not to have been exceeded. An empty unit means
 // "requests". Each unit can be settled once.
 //
-// The error says that the response did not come from a Transport with a limit
-// of that unit, that the cost is negative, or that the unit was settled before.
+// The error says one of three things: the response did not come from a Transport with a
+// limit of that unit, the cost is negative, or the unit was settled before.
 //
 // The response may have gone through an [http.Client], and its body may be
 // closed. Settle is safe for concurrent use.

@@ -82,10 +82,10 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
 	return c.lane
 }
 
-// doubtful reports whether it is unclear that a refusal concerns the whole
-// lane. That is so if it closes the lane, does not say whom it concerns, and no
-// other route of the key is closed in the same way. One route may be in
-// maintenance, or forbidden to one credential, while all others are served.
+// doubtful reports whether it is unclear that a refusal concerns the whole lane. That
+// is so if it closes the lane without saying whom it concerns, and no other route of
+// the key is closed in the same way. One route may be in maintenance, or forbidden to
+// one credential, while all others are served.
 func (c *call) doubtful(status int, signal *headers.Signal) bool {
 	if signal.Scope != headers.ScopeUnknown || c.refusedFor <= c.t.maxPause() ||
 		status != http.StatusServiceUnavailable && status != http.StatusForbidden {
@@ -123,11 +123,11 @@ func (c *call) routeAndCredential() string {
 	return c.part(headers.ScopeRoute) + " credential " + credentialOf(c.req)
 }
 
-// A vendor may have several buckets behind one host, and name the one that paid for
-// an answer: see headers.Signal. The quota of such an answer holds the calls of that
+// A vendor may have several buckets behind one host, and name the one that paid for an
+// answer: see headers.Signal. The quota of such an answer holds the calls of that
 // bucket alone, in a sub-lane. Routes that name one bucket share its sub-lane. Once an
-// answer has named one, a route whose answers named none sends one call at a time until
-// it is answered, or for a second.
+// answer has named one, routes with no named bucket send one call at a time, until it
+// is answered or for a second.
 
 // named takes in the bucket that the answer names.
 func (c *call) named(bucket string) {
@@ -137,8 +137,9 @@ func (c *call) named(bucket string) {
 	}
 }
 
-// enterBuckets enters the sub-lanes of the buckets that hold the call's route, or,
-// if no answer has named them yet, the one in which its calls go one at a time.
+// enterBuckets enters the sub-lanes of the buckets that hold the call's route. If no
+// answer has named them yet, it enters the one in which the route's calls go one at a
+// time.
 func (c *call) enterBuckets() {
 	if !c.lane.NamesBuckets() {
 		return
@@ -179,10 +180,10 @@ func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 	return l
 }
 
-// concernedBucket returns the sub-lane that a refusal concerns whose answer names a
-// bucket: the bucket's, if its quota is spent or the answer reports nothing of it; if something
-// is left, and the refusal concerns the route, another limit of the route refused. It
-// is nil if the refusal concerns more than that, or less.
+// concernedBucket returns the sub-lane that a refusal concerns if its answer names a
+// bucket. It is the bucket's if its quota is spent, or if the answer does not report
+// it. If something is left, and the refusal concerns the route, another limit of the
+// route refused. It is nil if the refusal concerns more than that, or less.
 func (c *call) concernedBucket(signal *headers.Signal) *lane.Lane {
 	spent := len(signal.Quotas) == 0 && signal.Scope == headers.ScopeRoute
 	for _, q := range signal.Quotas {

@@ -33,20 +33,20 @@ const (
 // A Line says how many requests may wait in a lane, for how long, and who yields.
 type Line = shaping.Line
 
-// An InFlight bounds the requests of one lane that are in flight at a time. A request is
-// in flight from its departure until it has failed, or until the body of its response is
-// closed or read to the end. A connection that was upgraded (101) is in flight until it is
-// closed. The bounds hold together with the limits: no permit is spent while the lane
-// is full. If a body is dropped without being closed, the garbage collector finds it;
-// the first one in each lane is logged.
+// An InFlight bounds the requests of one lane that are in flight at a time. A request
+// is in flight from its departure until it has failed, or its response's body was
+// closed or read to the end. A connection that was upgraded (101) is in flight until it
+// is closed. The bounds hold together with the limits: no permit is spent while the
+// lane is full. If a body is dropped without being closed, the garbage collector finds
+// it; the first one in each lane is logged.
 type InFlight struct {
 	// Max is the most requests in flight in this process. Zero means any number.
 	Max int
 
-	// Shared is the most in all processes that share the Store, which must bound calls in flight, as
-	// that of package distributed does; with another one all requests fail. The part of a
-	// killed process is free again when its lease ends; see distributed.Store. Zero means
-	// any number.
+	// Shared is the most in all processes that share the Store. The Store must bound
+	// calls in flight, as that of package distributed does; otherwise all requests
+	// fail. The part of a killed process is free again when its lease ends; see
+	// distributed.Store. Zero means any number.
 	Shared int
 
 	// UntilHeaders counts a request as in flight only until its response begins, for
@@ -62,12 +62,12 @@ type InFlight struct {
 // use. It is safe for concurrent use, and the functions in its fields must be,
 // too.
 //
-// It keeps the contract of RoundTripper. The caller's request is not changed,
-// and its body is always closed. A response that was obtained is returned with
-// a nil error, even if it says 429 or 500 when the attempts have run out, or if
-// the wait for the next one fails. Its body then has 64 KiB at most, and ends with
-// io.ErrUnexpectedEOF if more was to come within 100 ms. If there is no response, or
-// the caller has cancelled the context, the error is an [*Error].
+// It keeps the contract of RoundTripper. The caller's request is not changed, and its
+// body is always closed. A response that was obtained is returned with a nil error.
+// That holds even for a 429 or 500 when the attempts have run out, or the wait for the
+// next one fails. Its body then has 64 KiB at most, and ends with io.ErrUnexpectedEOF
+// if more was to come within 100 ms. If there is no response, or the caller has
+// cancelled the context, the error is an [*Error].
 //
 // The context of a request and [http.Client.Timeout] bound all waits, attempts
 // and delays. A wait that cannot end in time is not begun.
@@ -119,11 +119,11 @@ type Transport struct {
 	// defaults is used.
 	Retry *backoff.Policy
 
-	// MaxPause is the longest pause that requests wait through if the server asks
-	// for one. If it asks for more, the response is returned, and the lane's
-	// requests are rejected with ErrPaused until the pause ends, or for an hour at
-	// most. Other processes that share the lane's limits through a Store do the
-	// same once the store has passed it on. Zero means DefaultMaxPause.
+	// MaxPause is the longest pause that requests wait through if the server asks for
+	// one. If it asks for more, the response is returned. The lane's requests are then
+	// rejected with ErrPaused until the pause ends, for an hour at most. Other
+	// processes that share the lane's limits through a Store do the same once the store
+	// has passed it on. Zero means DefaultMaxPause.
 	MaxPause time.Duration
 
 	// Learn says whether a lane learns its server's limit from the answers. Zero
@@ -177,9 +177,9 @@ type Transport struct {
 	// TracerProvider makes the tracer of the spans. If nil, the global one is used.
 	TracerProvider trace.TracerProvider
 
-	// MeterProvider makes the meter of the metrics. If nil, the global one is used.
-	// If it collects nothing when the first request comes, as the global one before
-	// any is set, it is not asked again, and metrics cost nothing.
+	// MeterProvider makes the meter of the metrics. If nil, the global one is used. It
+	// is asked once, when the first request comes. If it collects nothing then, as the
+	// global one before any is set, metrics cost nothing.
 	MeterProvider metric.MeterProvider
 
 	// Logger logs what an operator should know: a lane is closed for longer than
@@ -253,10 +253,10 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// Close rejects everybody in line, and all later requests, with an error that
-// matches shaping.ErrClosed. It closes the limiters and ends the metrics of the
-// lanes. Calls in flight end by themselves. It does not close the Store, nor
-// Base. Calling it again does nothing.
+// Close rejects all requests in line, and all later ones, with an error that matches
+// shaping.ErrClosed. It closes the limiters and ends the metrics of the lanes. Calls in
+// flight end by themselves. It does not close the Store, nor Base. Calling it again
+// does nothing.
 func (t *Transport) Close() error {
 	t.once.Do(t.init)
 	t.metering.Do(func() {}) // nobody makes them any more
@@ -264,12 +264,11 @@ func (t *Transport) Close() error {
 	return t.lanes.Close()
 }
 
-// Shutdown rejects all later requests with an error that matches shaping.ErrClosed,
-// waits until those in line, in flight and between attempts have their answers, and
+// Shutdown rejects all later requests with an error that matches shaping.ErrClosed. It
+// waits until those in line, in flight and between attempts have their responses, and
 // then closes the Transport as Close does. If ctx ends before, those that still wait
-// are rejected, and the error is that of ctx. The bodies of answers that were
-// returned are waited for only if a bound of InFlight is
-// set: otherwise they are the caller's affair.
+// are rejected, and the error is that of ctx. It waits for the bodies of returned
+// responses only if a bound of InFlight is set.
 func (t *Transport) Shutdown(ctx context.Context) error {
 	t.once.Do(t.init)
 	t.lanes.Drain()

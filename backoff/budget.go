@@ -10,18 +10,18 @@ import (
 // window is how many seconds a request counts for in a [Budget], as in Finagle.
 const window = 10
 
-// A Budget bounds the retries of many requests together, so that a server in
-// trouble is not sent more requests because it is in trouble. It is the
-// RetryBudget of Finagle: the retries of the last ten seconds are at most a share
-// of the requests of those seconds, plus a number per second:
+// A Budget bounds the retries of many requests together, so that a server in trouble is
+// not sent more requests because it is in trouble. It is the RetryBudget of Finagle.
+// The retries of the last ten seconds are at most a share of the requests of those
+// seconds, plus a number per second:
 //
 //	requests in 10 s   share   per second   retries in 10 s
 //	1000               0.2     10           at most 0.2 x 1000 + 10 x 10 = 300
 //	0                  0.2     10           at most 100
 //
-// So over a longer time the retries are at most the
-// share of the requests in it and in the ten seconds before, plus 10 x 10 for
-// each ten seconds of it, begun ones counted whole.
+// So over a longer time the retries are at most the sum of two numbers: the share of
+// the requests in that time and in the ten seconds before, and 10 x 10 for each ten
+// seconds begun.
 //
 // The zero value has the defaults of [Policy]. A Budget must not be copied. It
 // is safe for concurrent use.

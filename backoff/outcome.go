@@ -55,9 +55,9 @@ func outcomeOfStatus(code int) (Reason, audience) {
 	return ReasonFinal, nobody
 }
 
-// outcomeOfError names the outcome of an error by its type. An error without a
-// type of its own, such as that of a kept connection found dead or of an HTTP/2
-// GOAWAY, is left to go-retryablehttp's policy.
+// outcomeOfError names the outcome of an error by its type. An error without a type of
+// its own is left to go-retryablehttp's policy. A kept connection found dead and an
+// HTTP/2 GOAWAY cause such errors.
 func outcomeOfError(req *http.Request, err error) (Reason, audience) {
 	if e, ok := errors.AsType[retryable](err); ok {
 		if e.Retryable() {

@@ -94,9 +94,8 @@ var defaults Policy
 // connection. An error of unknown type is left to go-retryablehttp's default
 // policy.
 //
-// A caller that follows a decision to retry adds one to the next attempt's
-// Throttled if the reason is [ReasonThrottled], and asks its [Budget] first if it
-// is another.
+// A caller that follows a decision to retry adds one to the next attempt's Throttled if
+// the reason is [ReasonThrottled]. For any other reason it asks its [Budget] first.
 func (p *Policy) Next(a Attempt) Decision {
 	if a.Err == nil && a.Response.StatusCode < 400 && !a.Signal.Throttled && (p == nil || p.CheckRetry == nil) {
 		return Decision{}
@@ -177,8 +176,8 @@ func (p *Policy) afterFailed(a *Attempt, reason Reason) Decision {
 	return p.inTime(a, d, Decision{Retry: true, Reason: reason, Delay: d})
 }
 
-// inTime returns d if the wait fits the time that is left, and else a decision
-// for [ReasonDeadline]: a wait that cannot end in time is not begun.
+// inTime returns d if the wait fits the time that is left. Otherwise it returns a
+// decision for [ReasonDeadline]: a wait that cannot end in time is not begun.
 func (p *Policy) inTime(a *Attempt, wait time.Duration, d Decision) Decision {
 	left := p.MaxElapsed - a.Elapsed
 	late := p.MaxElapsed > 0 && (left <= 0 || wait > left)
@@ -188,10 +187,10 @@ func (p *Policy) inTime(a *Attempt, wait time.Duration, d Decision) Decision {
 	return d
 }
 
-// idempotent reports whether the server may process req twice. It may if the
-// method is idempotent (RFC 9110 section 9.2.2), or if the request has a key by
-// which the server recognises the second one (draft-ietf-httpapi-idempotency-key-header).
-// As in net/http the key may be present without a value.
+// idempotent reports whether the server may process req twice. It may if the method is
+// idempotent (RFC 9110 section 9.2.2), or if a key lets the server recognise the second
+// request (draft-ietf-httpapi-idempotency-key-header). As in net/http the key may be
+// present without a value.
 func (p *Policy) idempotent(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:

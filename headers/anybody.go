@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxSentence bounds, in bytes, a text of a body that is looked through for a
-// refusal or a wait if the dialect says nothing of it.
+// maxSentence bounds, in bytes, the texts in a body that are searched for a refusal or
+// a wait by the rules for all vendors.
 const maxSentence = 256
 
 // refusingFields are header fields of gateways that many vendors use under

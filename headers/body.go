@@ -67,11 +67,11 @@ func (f *Field) statesScope() bool {
 	return false
 }
 
-// mayReadBody reports whether the body may be read. The body of an error may,
-// because it ends soon. That of a success may only if the dialect says so and
-// it is JSON. A body that net/http has unzipped, or that came in chunks, has no
-// known length; it may be read if its type is stated to be JSON. Streams, and
-// whatever is not plain text, are never touched.
+// mayReadBody reports whether the body may be read. The body of an error may, because
+// it ends soon. That of a success may only if the dialect says so and it is JSON. A
+// body that was unzipped by net/http, or came in chunks, has no known length. It may be
+// read if its type is stated to be JSON. Streams, and whatever is not plain text, are
+// never touched.
 func (r *reader) mayReadBody() bool {
 	resp := r.resp
 	if resp.Body == nil || resp.Body == http.NoBody ||

@@ -1,6 +1,5 @@
-// Package headers reads what a response of somebody else's API says about the
-// caller's quotas: whether the vendor refuses for now, for how long, and what
-// is left.
+// Package headers reads what a response of somebody else's API says about the caller's
+// quotas: whether it refuses, for how long, and what is left.
 //
 //	signal := headers.Parse(resp, time.Now())
 //	if wait, ok := signal.Wait(); signal.Throttled && ok {
@@ -23,19 +22,19 @@
 // Retry-After. A 403 refuses if it has one, or if a quota has none remaining
 // for more than two seconds.
 //
-// The body of a 400, 403 or 503 refuses if its error has the name of a rate
-// limit, such as rate_limit_exceeded, TooManyRequests, ThrottlingException or
-// RESOURCE_EXHAUSTED. The body of a refusal may state the wait, as in
-// "retry_after", "retryDelay" or "retry_in_ms".
+// The body of a 400, 403 or 503 refuses if its error has the name of a rate limit. Such
+// names are rate_limit_exceeded, TooManyRequests, ThrottlingException and
+// RESOURCE_EXHAUSTED. The body of a refusal may state the wait, as in "retry_after",
+// "retryDelay" or "retry_in_ms".
 //
 // # Dialects
 //
-// Vendors differ. [Parse] knows nearly 300 by their host, and [Lookup] by their
-// name: the folder dialects has a file of rows for each industry. A row has the
-// address of the vendor's documentation, and the day on which it was last read.
-// A [Dialect] is data: a row in a table says which fields are in milliseconds,
-// which other statuses refuse, and where in a body of JSON or XML the wait
-// stands. Write your own and call its Parse, or [Register] it.
+// Vendors differ. [Parse] knows nearly 300 by their host, and [Lookup] by their name:
+// the folder dialects has a file of rows for each industry. A row has the address of
+// the vendor's documentation, and the day on which it was last read. A [Dialect] is
+// data: a row that says which fields are in milliseconds, which other statuses refuse,
+// and where in a body the wait stands. Write your own and call its Parse, or [Register]
+// it.
 //
 // # What is not believed
 //

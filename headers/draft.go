@@ -181,10 +181,10 @@ func parsable(lines []string) bool {
 	return len(lines) > 0 && separators+len(lines) <= maxSeparators
 }
 
-// parseStructured parses all lines of a structured field (RFC 9651), or
-// nothing. It recovers from panics of the parser: no other call hands a
-// vendor's bytes to code outside this package, and a vendor must not be able to
-// crash the client by what that code overlooked.
+// parseStructured parses all lines of a structured field (RFC 9651), or nothing. It
+// recovers from panics of the parser, because a vendor must not be able to crash the
+// client. No other call hands a vendor's bytes to code outside this package and the
+// standard library.
 func parseStructured[T any](lines []string, parse func([]string) (T, error)) (field T, ok bool) {
 	defer func() {
 		if recover() != nil {

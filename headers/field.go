@@ -11,8 +11,8 @@ import (
 // states.
 type Field struct {
 	// Name is the name of the header field. With "*" at its end it stands for all
-	// fields whose names begin so, each of them of the quota that the rest of the
-	// name names.
+	// fields whose names begin so. The rest of a field's name is then the name of its
+	// quota.
 	//
 	// In Dialect.Body, Name is the path of the value in JSON or XML: keys or
 	// elements with dots between them. A "*" stands for any key, element or index

@@ -76,10 +76,10 @@ func (r *reader) vendorFields(f *Field) {
 	}
 }
 
-// checkUnit finds a Retry-After that is in milliseconds, as old versions of
-// some interfaces send it: it is about a thousand times the reset of a quota.
-// If the dialect has MaybeMilliseconds, a reset in whole seconds is near
-// enough. A number that may be seconds stays seconds.
+// checkUnit finds a Retry-After in milliseconds, as old versions of some interfaces
+// send it. Such a value is about a thousand times the reset of a quota. If the dialect
+// has MaybeMilliseconds, a reset in whole seconds is near enough. A number that may be
+// seconds stays seconds.
 func (r *reader) checkUnit() {
 	for i := range r.quotas {
 		reset := r.quotas[i].Reset

@@ -21,10 +21,10 @@ type clock struct {
 	hasRef bool
 }
 
-// reference returns the vendor's clock if the response shows it, so that a
-// wrong local clock does no harm; else the local clock. The Date header (RFC
-// 9110 section 6.6.1) shows it if there is exactly one, if it is valid, if no
-// cache answered, and if it is within a day of the local clock.
+// reference returns the vendor's clock if the response shows it, so that a wrong local
+// clock does no harm; else the local clock. The Date header (RFC 9110 section 6.6.1)
+// shows it if there is exactly one, it is valid and within a day of the local clock,
+// and no cache answered.
 func (c *clock) reference() time.Time {
 	if c.hasRef {
 		return c.ref

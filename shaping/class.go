@@ -11,18 +11,17 @@ const idleTenants = 1024
 
 // A class holds the callers of one priority. Its tenants share by the virtual time of
 // weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM 1989). Each departure
-// moves that time by its cost, divided by the sum of the weights of the tenants that wait.
-// Each departure of a tenant has a start: the end of its last departure or, if the tenant
-// was idle, the virtual time at which it came. The departure ends cost/weight later. The
-// least start departs next. So while two tenants wait, what they get differs from
-// their shares by no more than one departure of each. Of
+// moves that time by its cost, divided by the sum of the weights of the tenants that
+// wait. Each departure of a tenant has a start. It is the end of the last departure or,
+// if the tenant was idle, the virtual time at which it came. The departure ends
+// cost/weight later. The least start departs next. So while two tenants wait, what they
+// get differs from their shares by no more than one departure of each. Of
 //
 //	a, a, a, a (weight 1), b, b (weight 2), all of cost 1
 //
-// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a. Callers
-// under a new name each time begin like a tenant that has had its share: each of them
-// delays a waiting tenant by one departure. A caller that gives up costs its tenant
-// nothing.
+// the starts are 0 1 2 3 for a and 0 0.5 for b, and they depart as a b b a a a. A
+// caller under a new name begins like a tenant that has had its share, and delays a
+// waiting tenant by one departure. A caller that gives up costs its tenant nothing.
 type class struct {
 	priority Priority
 	kept     int32              // names, from which on it looks which of them still count
@@ -92,8 +91,8 @@ func (c *class) charge(w *waiter) {
 // save makes next, whom c and those below let go next, the caller for whom c saves,
 // unless c saves for a costlier one. If that one has left the line without paying, c
 // loses what it saved for it beyond what next needs. That is looked at when somebody
-// departs. So it is the same whether callers have left together or one by one, and
-// cheap callers who go first take nothing from a costly one who still waits.
+// departs. So it makes no difference whether callers have left together or one by one.
+// Cheap callers who go first take nothing from a costly one who still waits.
 func (c *class) save(next *waiter, share float64) {
 	switch {
 	case c.saver == nil:

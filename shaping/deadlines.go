@@ -8,10 +8,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// deadlines holds the waiters that have a deadline. The one with the next deadline
-// is not always the next whose deadline cannot be met: a waiter behind it may ask for
-// more, and so can go later. So those who ask for about as many permits form a group,
-// and only the first of each group is looked at.
+// deadlines holds the waiters that have a deadline. A waiter behind the one with the
+// next deadline may ask for more, can then only go later, and may miss its deadline
+// first. So those who ask for about as many permits form a group, and only the first of
+// each group is looked at.
 type deadlines []deadlineGroup
 
 type deadlineGroup struct {
@@ -19,8 +19,8 @@ type deadlineGroup struct {
 	byDeadline
 }
 
-// sizeOf returns the group of w: 0, 1, 2, 3, 4 to 5, 6 to 7, 8 to 11, 12 to 15
-// permits, and so on, of the limit of which it asks for most.
+// sizeOf returns the group of w by the most permits that it asks of a limit. The groups
+// are 0, 1, 2, 3, 4 to 5, 6 to 7, 8 to 11, 12 to 15 and so on.
 func sizeOf(w *waiter) int {
 	n := w.n
 	for _, e := range w.each.get() {

@@ -1,11 +1,10 @@
 // Package shaping makes callers wait for permits.
 //
-// A [Queue] stands in front of one [throttle.Limiter], and is the only code
-// that waits. The limiter decides when permits may be spent. The queue holds
-// the callers in line, and binds a permit to a caller only when the caller
-// departs. So a cancelled caller costs nobody anything, a caller who comes back
-// overtakes those of its tenant who came later, and a pause or a changed limit
-// re-times everybody in line.
+// A [Queue] stands in front of one [throttle.Limiter], and is the only code that waits.
+// The limiter decides when permits may be spent. The queue holds the callers in line,
+// and binds a permit to a caller only when the caller departs. So a cancelled caller
+// costs the others nothing. A caller who comes back overtakes those of its tenant who
+// came later. A pause or a changed limit re-times all callers in line.
 //
 //	limiter, err := throttle.Local{}.Limiter("mail", throttle.LeakyBucket(10, time.Second))
 //	if err != nil { ... }
@@ -15,12 +14,12 @@
 //
 // # Who goes first
 //
-// The most urgent class goes first ([WithPriority]), except for a share of
-// departures that the other classes are guaranteed together. Inside a class the
-// tenants share by weight ([WithTenant]), so that a flood of one tenant, and of its
-// retries, delays another's single call by one turn. Each tenant's callers go in the order of
-// their first arrival. Callers without a priority or a tenant wait in the order
-// of arrival. A caller who asks for less does not overtake one who asks for much.
+// The most urgent class goes first ([WithPriority]), except for a share of departures
+// that the other classes are guaranteed together. Inside a class the tenants share by
+// weight ([WithTenant]). So a flood of calls and retries of one tenant delays another's
+// single call by one turn. Each tenant's callers go in the order of their first
+// arrival. Callers without a priority or a tenant wait in the order of arrival. A
+// caller who asks for less does not overtake one who asks for much.
 //
 // # Rejection before sleeping
 //

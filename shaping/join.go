@@ -158,10 +158,10 @@ func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	q.line.enter(w, urgencyOf(w.ctx).of(t))
 }
 
-// since returns when a newcomer counts as having come. That is now, or earlier
-// by as much as a caller left the line late a moment ago. Without this, a
-// single worker in a loop would fall behind by a timer's lateness with each
-// call, because it has no line in which that lateness could count.
+// since returns when a newcomer counts as having come. That is now, or earlier by as
+// much as a caller left the line late a moment ago. Without this, a single worker in a
+// loop would fall behind by a timer's lateness with each call. It has no line in which
+// that lateness could count.
 func (q *Queue) since(now throttle.Instant) throttle.Instant {
 	if late := time.Duration(q.late.Load()); late > 0 && now <= throttle.Instant(q.lateTo.Load()) {
 		return now.Add(-late)
@@ -170,10 +170,10 @@ func (q *Queue) since(now throttle.Instant) throttle.Instant {
 	return now
 }
 
-// caughtUp ends the credit for lateness that since gives to a newcomer, if the
-// newcomer's permits were charged at the very instant at which it counted as
-// having come. Nothing fell due during the lateness then, so it has delayed
-// nobody, and its credit must not let several callers leave at once.
+// caughtUp ends the credit for lateness that since gives a newcomer. It does so if the
+// permits were charged at the very instant from which the newcomer counted. Nothing
+// fell due during the lateness then, so it has delayed nobody, and its credit must not
+// let several callers leave at once.
 func (q *Queue) caughtUp(charged, since throttle.Instant) {
 	if late := q.late.Load(); late > 0 && charged == since {
 		q.late.CompareAndSwap(late, 0)

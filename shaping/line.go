@@ -62,9 +62,9 @@ func (l *line) enter(w *waiter, u urgency) {
 	l.bytes += w.bytes
 }
 
-// depart takes w out of the line because it departs, and counts its departure.
-// If it goes before the head, because its permits came first, it counts in its tenant's
-// share, but not in what the classes owe each other.
+// depart takes w out of the line because it departs, and counts its departure. If it
+// goes before the head because its permits came first, it counts only in its tenant's
+// share, not in what the classes owe each other.
 func (l *line) depart(w *waiter) {
 	if w == l.first() {
 		l.owe(w)

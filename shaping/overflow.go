@@ -18,9 +18,9 @@ type Overflow uint8
 const (
 	// OverflowReject rejects the newcomer.
 	OverflowReject Overflow = iota
-	// OverflowShedLeastUrgent rejects a caller of the least urgent class in line:
-	// the newest caller of the tenant that has the most in line for its weight.
-	// That may be the newcomer.
+	// OverflowShedLeastUrgent rejects from the least urgent class in line. The tenant
+	// that has the most in line for its weight loses its newest caller, which may be
+	// the newcomer.
 	OverflowShedLeastUrgent
 	// OverflowShedOldest rejects the caller who came first. It is for calls that
 	// are worth less the longer they wait.

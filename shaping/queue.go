@@ -46,12 +46,12 @@ type Line struct {
 	// which rejects the newcomer.
 	Overflow Overflow
 
-	// LowPriorityShare is the share of departures, by cost, that is guaranteed to all
-	// callers below the most urgent class in line, so that none of them starves. Among
-	// those callers, the one that came first goes first. They keep what they are owed while the more
-	// urgent class is empty. What was saved for one of them who leaves the line without
-	// a departure is not passed to those who ask for less. The share is at most one half.
-	// Zero means [DefaultLowPriorityShare]; negative means none.
+	// LowPriorityShare is the share of departures, by cost, that the callers below the
+	// most urgent class are guaranteed together, so that no caller starves. Among those
+	// callers, the one that came first goes first. They keep what they are owed while
+	// the more urgent class is empty. If one leaves the line without a departure, what
+	// was saved for it is not passed to callers who ask for less. The share is at most
+	// one half. Zero means [DefaultLowPriorityShare]; negative means none.
 	LowPriorityShare float64
 
 	// PrecisePacing lets departures follow their schedule within a fraction of a
@@ -66,9 +66,8 @@ type Line struct {
 // [NewQueue], and set its fields before first use. It is safe for concurrent
 // use.
 //
-// A queue has no goroutine of its own. The line is moved on, under the lock, by
-// the callers: by one that joins it at its head, by one that leaves it, and by
-// the queue's one timer.
+// A queue has no goroutine of its own. Under the lock, the line is moved on by a caller
+// that joins it at its head, by one that leaves it, and by the queue's one timer.
 type Queue struct {
 	Line
 	Hook *Hook // observes waits; nil: nothing does
@@ -138,10 +137,10 @@ func (q *Queue) Now() throttle.Instant {
 	return q.base + throttle.Instant(time.Since(q.started))
 }
 
-// Wait waits for one permit of every limit. If it returns nil, the permits are
-// spent for the caller, who departs now. Otherwise nothing is spent. The error
-// is ctx's if the caller gave up; an [*Error] if the queue rejected it; or the
-// limiter's for what can never be granted, such as [throttle.ErrExceedsBurst].
+// Wait waits for one permit of every limit. If it returns nil, the permits are spent
+// for the caller, who departs now. Otherwise nothing is spent. The error is ctx's if
+// the caller gave up, and an [*Error] if the queue rejected it. For what can never be
+// granted it is the limiter's, such as [throttle.ErrExceedsBurst].
 func (q *Queue) Wait(ctx context.Context) error { return q.WaitN(ctx, 1) }
 
 // WaitN is [Queue.Wait] for n permits of every limit.

@@ -9,10 +9,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Turn is one request's place in line: its cost and, once it has arrived, the
-// instant of its arrival, which it keeps when it comes back. The zero value is
-// a probe, which waits for nothing but a pause. A turn belongs to one goroutine
-// at a time.
+// A Turn is one request's place in line: its cost, and the instant of its first
+// arrival, which it keeps when it comes back. The zero value is a probe, which waits
+// for nothing but a pause. A turn belongs to one goroutine at a time.
 type Turn struct {
 	N       int           // permits of every limit beyond Each; no permits at all: the turn is a probe
 	Each    []int         // permits of each limit, in the order of the limits
@@ -104,9 +103,9 @@ func (q *Queue) Charge(d Departure) {
 	q.limiter.Settle(q.Now(), d.Grant, d.Request, twice)
 }
 
-// CheckWait returns the error with which WaitTurn would reject the turn at once
-// if it came after the delay, as far as that is certain now. It returns nil if
-// the turn would stand in line or go. It spends nothing.
+// CheckWait returns the error with which WaitTurn would reject the turn after the
+// delay, as far as that is certain now. It returns nil if the turn would stand in line
+// or go. It spends nothing.
 func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) error {
 	q.lock()
 	defer q.unlock()

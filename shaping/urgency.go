@@ -7,10 +7,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Priority is a class of callers. Of two callers that wait, the one with the
-// greater priority departs first, except for the share that the less urgent
-// classes are guaranteed together ([Queue].LowPriorityShare). Any value may be
-// used. Zero is PriorityNormal.
+// A Priority is a class of callers. Of two callers in line, the one with the greater
+// priority departs first. The less urgent classes together are guaranteed a share
+// ([Queue].LowPriorityShare). Any value may be used. Zero is PriorityNormal.
 type Priority int8
 
 // Priorities, for callers who need no others.
@@ -52,22 +51,22 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// WithTenant returns a context whose callers share their class with the callers
-// of other tenants, in the proportion of the weights, however many of them
-// wait. The share is of cost, measured in time of the limit that a caller
-// burdens most. A caller that asks for no permits counts as if it asked for a
-// hundredth of one. A weight below one counts as one, and one above a billion as a
-// billion. The last weight named for a tenant holds for all its callers. Callers
-// without a tenant are one tenant of weight one.
+// WithTenant returns a context whose callers belong to a tenant. The tenants of a class
+// share it in proportion to their weights, however many callers of each wait. The share
+// is of cost, measured in time of the limit that a caller burdens most. A caller that
+// asks for no permits counts as if it asked for a hundredth of one. A weight below one
+// counts as one, and one above a billion as a billion. The last weight named for a
+// tenant holds for all its callers. Callers without a tenant are one tenant of weight
+// one.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	u := urgencyOf(ctx)
 	u.tenant, u.weight = tenant, weight
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// leastPermits is what a caller counts who asks for no permits. It still takes a
-// turn, and a place among the calls in flight, so a tenant of such callers must
-// not go first forever: another's single call is delayed by a hundred of them.
+// leastPermits is what a caller counts who asks for no permits. It still takes a turn,
+// and a place among the calls in flight. So a tenant of such callers must not go first
+// forever: a hundred of them delay another tenant's single call.
 const leastPermits = 0.01
 
 // burden returns what w counts in its tenant's share: seconds of the limit that

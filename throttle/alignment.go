@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// An alignment says where the windows of a fixed-window limit lie. A window of
-// the wall clock is found anew each time, because a step of the clock moves it:
-// an Instant follows the monotonic clock, and a process may live for months.
+// An alignment says where the windows of a fixed-window limit lie. A window of the wall
+// clock is found anew each time, because a step of the clock moves it. An Instant
+// follows the monotonic clock, and a process may live for months.
 type alignment struct {
 	per   time.Duration
 	first bool   // windows begin with their first permit
@@ -16,8 +16,8 @@ type alignment struct {
 	wall  func(Instant) Instant // reads the wall clock at an instant
 }
 
-// A mark is the end of a window by the wall clock, and how far the wall clock
-// was ahead of instants when it was read. The zero mark belongs to no window.
+// A mark is the end of a window by the wall clock, with the wall clock's lead over
+// instants when it was read. The zero mark belongs to no window.
 type mark struct {
 	end   Instant
 	ahead time.Duration
@@ -56,9 +56,9 @@ func (al alignment) around(now Instant, ahead time.Duration) (start, end Instant
 	return from.Add(-ahead), to.Add(-ahead), mark{to, ahead, true}
 }
 
-// ahead returns how far the wall clock is ahead of the instant now. If that
-// differs little from the last value, there was no step: the caller read its
-// clock a moment before, and the last value is kept.
+// ahead returns how far the wall clock is ahead of the instant now. If that differs
+// little from the last value, there was no step, and the last value is kept: the caller
+// read its clock a moment before.
 func (al alignment) ahead(now Instant, last time.Duration) time.Duration {
 	ahead := al.wall(now).Sub(now)
 	if d := ahead - last; d > -minTolerance && d < minTolerance {

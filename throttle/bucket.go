@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// A bucket enforces a token bucket or a leaky bucket as the generic cell rate
-// algorithm, with one value, the theoretical arrival time (ITU-T I.371, annex
-// A, virtual scheduling). That value, tat, is when all permits spent so far are
-// earned back. A leaky bucket is a bucket of burst 1 that pays for a request's
-// cost after its departure.
+// A bucket enforces a token bucket or a leaky bucket as the generic cell rate algorithm
+// (ITU-T I.371, annex A, virtual scheduling). Its one value, the theoretical arrival
+// time or tat, is when all permits spent so far are earned back. A leaky bucket is a
+// bucket of burst 1 that pays for a request's cost after its departure.
 type bucket struct {
 	limit Limit // resolved
 	pace  pace
@@ -133,8 +132,8 @@ func (b *bucket) refund(oldest, at Instant, n int64) {
 	b.returned = b.returned[:all]
 }
 
-// relieve takes back n permits of a charge at the instant at that was too high,
-// as far as the charges since leave room: see slack.
+// relieve takes back n permits of a charge that was too high, as far as the charges
+// since then leave room: see slack.
 func (b *bucket) relieve(_, at Instant, n int64) {
 	back := b.intervals(n)
 	if least := b.slack.after(at); back.whole >= least {
@@ -154,8 +153,8 @@ func (b *bucket) pause(until Instant) {
 	}
 }
 
-// sooner moves the tat back by as much time as the pause is shorter, but not
-// before the tat that there would be without a pause.
+// sooner moves the tat back by the time by which the pause is shorter, but no further
+// than the pause had moved it.
 func (b *bucket) sooner(by time.Duration) {
 	b.tat = b.tat.before(span{whole: int64(min(by, b.held))}, b.pace.den)
 	b.held = 0

@@ -95,13 +95,12 @@ func (s *set) replace(now Instant, limits []Limit) {
 	}
 }
 
-// Inherit returns, for each of the new limits, the index of the old one from
-// which it takes over what was used, or -1 if nothing was counted in its unit.
-// Both lists must be resolved.
+// Inherit returns, for each new limit, the index of the old limit whose use it takes
+// over. It is -1 if nothing was counted in its unit. Both lists must be resolved.
 //
-// A name that a user gave decides. Names made of places change when a list
-// changes, so limits without a given name take over by length and algorithm,
-// and then by place; first from old limits that no given name claims.
+// A name that a user gave decides. Names made of places change when a list changes. So
+// limits without a given name take over by length and algorithm, and then by place. Old
+// limits that no given name claims come first.
 func Inherit(old, limits []Limit) []int {
 	claimed := make([]bool, len(old))
 	for j, o := range old {

@@ -28,15 +28,14 @@
 //
 // The interval Per/Permits is never rounded, so the long-run rate is exact.
 //
-// A permit falls due at an instant. A caller who stood in line at that instant
-// may spend it later, within the permit tolerance, so a late timer does not
-// slow a bucket. After the tolerance the permit is void.
+// A permit falls due at an instant. A caller who stood in line at that instant may
+// spend it later, within the permit tolerance. So a late timer does not slow a bucket.
+// After the tolerance the permit is void.
 //
-// Windows count a permit when it is granted, and its caller may wake up later,
-// by up to the tolerance. So a [SlidingLog] lets out no more than its permits
-// in any span that is shorter than Per by the tolerance, and each late timer
-// delays it as much. The last permits of a [FixedWindow] may leave in the next
-// window.
+// Windows count a permit when it is granted, and its caller may wake up later, by up to
+// the tolerance. So a [SlidingLog] keeps its permits in any span that is shorter than
+// Per by the tolerance. Each late timer delays it as much. The last permits of a
+// [FixedWindow] may leave in the next window.
 //
 // The instants given to a limiter come from one clock. An instant that is read
 // out of order only makes the limiter grant less.

@@ -13,9 +13,8 @@ import (
 // and put into JSON, YAML, flags and environment variables. The zero Limit does
 // not validate.
 //
-// To stay below a vendor's limit of L in any window W, choose Permits, Per and
-// Burst so that Permits/Per x W + Burst <= L. A bucket of rate L/W and burst L
-// lets out almost 2L in a window.
+// To stay below a vendor's limit of L in any window W, keep Permits/Per x W + Burst <=
+// L. A bucket of rate L/W and burst L lets out almost 2L in a window.
 type Limit struct {
 	Algorithm Algorithm     // zero: token bucket
 	Permits   int           // granted in each Per; must be positive
@@ -103,10 +102,10 @@ func LeakyBucket(permits int, per time.Duration) Limit {
 // FixedWindow returns a limit that grants permits in each window of length per.
 // Up to twice the permits depart in a span of per that lies across two windows.
 //
-// A permit counts in the window in which it is granted. Its caller may wake up
-// later, by up to the permit tolerance. So what a window grants at its end may
-// leave in the next window, and up to three windows' permits may depart in a
-// span of per; up to two in any span that is shorter by the tolerance.
+// A permit counts in the window in which it is granted. Its caller may wake up later,
+// by up to the permit tolerance. So what a window grants at its end may leave in the
+// next window. Up to three windows' permits may then depart in a span of per, and up to
+// two in a span that is shorter by the tolerance.
 func FixedWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmFixedWindow, Permits: permits, Per: per}
 }
@@ -132,9 +131,9 @@ func SlidingWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmSlidingWindow, Permits: permits, Per: per}
 }
 
-// GCRA returns a token bucket under the name of the generic cell rate algorithm
-// (ITU-T I.371), which keeps the bucket in one value, the theoretical arrival
-// time. This package keeps every token bucket so, and the two are the same.
+// GCRA returns a token bucket under the name of the generic cell rate algorithm (ITU-T
+// I.371). That algorithm keeps the bucket in one value, the theoretical arrival time.
+// So does this package for every token bucket, and the two are the same.
 func GCRA(permits int, per time.Duration, burst int) Limit {
 	return Limit{Algorithm: AlgorithmGCRA, Permits: permits, Per: per, Burst: burst}
 }
@@ -294,10 +293,10 @@ func (a Align) check(per time.Duration) error {
 	return nil
 }
 
-// Label returns what a user calls the limit, for errors and logs. It is the
-// name that the user gave it or, if there is none, the text that [ParseLimit]
-// reads, without what [Resolve] fills in: "100/s burst 20". Because it may
-// hold the numbers, it is not for telemetry.
+// Label returns what a user calls the limit, for errors and logs. It is the name that
+// the user gave. Without one it is the text that [ParseLimit] reads, without what
+// [Resolve] fills in: "100/s burst 20". Because it may hold the numbers, it is not for
+// telemetry.
 func (l Limit) Label() string {
 	place, made := strings.CutPrefix(l.Name, l.unit()+"-")
 	place = strings.TrimPrefix(place, "long-")
@@ -314,10 +313,10 @@ func (l Limit) Label() string {
 	return l.String()
 }
 
-// placeName returns the name of limit i of a list if none was given: its place among
-// those of its unit that are as short, or as long. The numbers and the algorithm are not
-// in it, so that replicas that are given other ones, as in a rolling deploy, still mean
-// the same limit. But a limit of a day is none of a second, wherever they stand.
+// placeName returns the name of limit i of a list if none was given. It has the limit's
+// place among the limits of its unit, counted apart for those of up to a minute and the
+// longer ones. It has neither numbers nor algorithm, so it stays the same while a
+// rolling deploy changes those.
 func placeName(limits []Limit, i int) string {
 	const longest = time.Minute // that is short
 	l, place := limits[i], 0

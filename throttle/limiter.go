@@ -118,36 +118,36 @@ type Limiter interface {
 	// went away at the same moment. The grant is the one that Take returned. What was
 	// taken is given back once.
 	//
-	// A bucket moves its state back if everything that was charged since some
-	// instant has come back. Otherwise each permit keeps its instant, and only a
-	// caller who was in line at that instant may have it, at the same cost and
-	// within the tolerance. If a settled call went over its estimate, that debt is
-	// earned back first. A permit that no caller takes in time is lost. Permits that come back
-	// later than the tolerance are available again, as far as the limit has room for
-	// them, unless they are earned within 100 ms. Windows stop counting the permits at once.
+	// A bucket moves its state back if everything that was charged since some instant
+	// has come back. Otherwise each permit keeps its instant. Only a caller who was in
+	// line at that instant may have it, at the same cost and within the tolerance. If a
+	// settled call went over its estimate, that debt is earned back first. A permit
+	// that no caller takes in time is lost. Permits that come back after the tolerance
+	// are available again as far as the limit has room. Those that are earned within
+	// 100 ms are lost. Windows stop counting the permits at once.
 	Refund(now Instant, g Grant, r Request)
 
-	// Settle corrects an estimate: the request r, for which g was granted, really
-	// cost actual. If it cost more, the difference is charged now, whatever is at
-	// hand. If it cost less, the difference is given back, as far as the limiter
-	// then holds no more than if actual had been charged at the departure. The rest
-	// is dropped. What is no longer known is dropped, too: a limiter of one
-	// bucket drops what was charged before its first Settle for less, or its first cost
-	// that takes longer than 100 ms to earn.
+	// Settle corrects an estimate: the request r, for which g was granted, really cost
+	// actual. If it cost more, the difference is charged now, whatever is at hand. If
+	// it cost less, the difference is given back, as far as that leaves no more than a
+	// charge of actual at the departure would have left. The rest is dropped. What is
+	// no longer known is dropped, too. A limiter of one bucket remembers charges only
+	// after its first Settle for less, or its first cost that takes more than 100 ms to
+	// earn.
 	Settle(now Instant, g Grant, r, actual Request)
 
-	// Reconcile believes the vendor. A pause holds everybody until its end: permits
-	// dated before it are void, and so is what buckets have saved, of which one
-	// permit is left. From then on the limits alone pace departures, so a window
-	// lets out at once what it has. If the vendor's window has another phase, more
-	// than that window's permits may reach the vendor in it, as without a pause.
+	// Reconcile applies what the vendor answered. A pause holds all callers until its
+	// end. Permits dated before it are void, and so are the savings of buckets, of
+	// which one permit is left. After the pause the limits alone pace departures, so a
+	// window lets out at once what it has. If the vendor's window has another phase,
+	// more than that window's permits may reach the vendor in it, as without a pause.
 	Reconcile(now Instant, f Fact)
 
-	// Tune replaces the limits while running. What was used under the old limits
-	// counts as used under the new ones, in permits and fractions of one. What was
-	// at hand stays at hand, and nothing is granted for the change: a larger burst
-	// is earned, and the permits that a larger or another window has more are let
-	// out evenly. A Take with an instant before the change waits for the change.
+	// Tune replaces the limits while running. What was used under the old limits counts
+	// as used under the new ones, in permits and fractions of one. What was at hand
+	// stays at hand, and nothing is granted for the change. A larger burst is earned.
+	// If a window has more permits than before, the additional ones are let out evenly.
+	// A Take with an instant before the change waits for the change.
 	//
 	// The error says which limits do not validate, or matches
 	// [errors.ErrUnsupported] if the limiter's limits cannot be replaced. The old
@@ -167,12 +167,11 @@ type Limiter interface {
 // as other processes, and learns from them. It is found by type assertion. Its
 // methods are safe for concurrent use.
 type Remote interface {
-	// Notify registers wake, which the limiter calls when what Take answered no
-	// longer holds: permits came, or a pause or other limits were learned from
-	// elsewhere. It may be called on any goroutine. The limiter holds no lock then,
-	// and never calls wake from inside one of its own methods, because the queue
-	// that calls those holds its lock. Only the last wake that was registered is
-	// called.
+	// Notify registers wake. The limiter calls it when an answer of Take no longer
+	// holds, because permits came, or other processes sent a pause or other limits. It
+	// may be called on any goroutine. The limiter holds no lock then. It never calls
+	// wake from inside its own methods, because the queue that calls those holds its
+	// lock. Only the last wake that was registered is called.
 	Notify(wake func())
 
 	// Fetch receives the n requests in line, from first to last. It may start one call
@@ -214,9 +213,9 @@ const (
 type Fact struct {
 	Until Instant // when a pause that the vendor asked for ends; zero: it asked for none
 
-	// Resumed is the word of an operator, not of a vendor: a pause that runs ends
-	// now, as if it had been meant to. Until then means nothing. A store passes it to
-	// the other processes that share the limits.
+	// Resumed comes from an operator, not from a vendor: a running pause ends now, as
+	// if that had been its end. Until is then ignored. A store passes it to the other
+	// processes that share the limits.
 	Resumed bool
 }
 

@@ -263,8 +263,8 @@ func parseAlgorithm(word string) (Algorithm, bool) {
 	return 0, false
 }
 
-// formatPer writes a duration as people do: "s", "h" and "d" for one of them,
-// and without the zero parts that Duration.String adds: 2h, not 2h0m0s.
+// formatPer writes a duration as people do: "s", "h" and "d" for one of them, and 2h
+// for the 2h0m0s of Duration.String.
 func formatPer(d time.Duration) string {
 	switch d {
 	case time.Second:

@@ -74,8 +74,8 @@ func newQuick(s *set, b *bucket, now Instant) *quick {
 	return q
 }
 
-// floor returns the tat, raised as far as makes no difference from now on: a
-// bucket that was whole for longer than its burst takes is no more than whole.
+// floor returns the tat, raised as far as makes no difference from now on. A bucket is
+// no more than whole, however long it was.
 func (b *bucket) floor(now Instant, tolerance time.Duration) point {
 	floor := point{at: now}.before(b.pace.times(b.burst()), b.pace.den).at.Add(-tolerance)
 	if b.tat.at < floor {

@@ -60,12 +60,11 @@ const (
 	maxTolerance = 100 * time.Millisecond
 )
 
-// Tolerance returns the permit tolerance of limits that are enforced together:
-// how long after its instant a permit may still be spent. It is two intervals of
-// the limit whose interval is the shortest, so that a late timer never slows the
-// schedule; at least the 10 ms that a garbage collection or a busy machine takes,
-// and at most 100 ms, which is the tolerance of no limits too. A limit of 100
-// permits per second has one of 20 ms.
+// Tolerance returns the permit tolerance of limits that are enforced together: how long
+// after its instant a permit may still be spent. It is two of the shortest interval of
+// any limit, so that a late timer never slows the schedule. It is at least the 10 ms
+// that a garbage collection or a busy machine takes, and at most 100 ms. Without limits
+// it is 100 ms; for 100 permits per second it is 20 ms.
 func Tolerance(limits ...Limit) time.Duration {
 	tolerance := maxTolerance
 	for _, l := range limits {

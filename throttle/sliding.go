@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A sliding enforces a sliding window with two counters. The permits of this
-// window, plus those of the window before as far as it lies in the span that
-// ends now, are at most those of the limit. The second number is rounded down.
+// A sliding enforces a sliding window with two counters. It adds the permits of this
+// window to a part of those of the window before: the part of that window which lies in
+// the span that ends now, rounded down. The sum is at most the limit's permits.
 //
-// The estimate takes the window before to have been even. If all its permits
-// left in its last instant, they are forgotten while they are still in the
-// span, and nearly twice the permits leave in a span.
+// The estimate takes the window before to have been even. If all its permits left in
+// its last instant, they are forgotten while they are still in the span. Nearly twice
+// the permits then leave in a span.
 type sliding struct {
 	counting
 	counts counts

@@ -18,12 +18,11 @@ func spaced(from, until Instant, permits int64) spacing {
 	return spacing{line, until}
 }
 
-// spacedChange returns the spacing of the permits at hand after a change, if
-// fewer were at hand before it. Those that were at hand go at once, because a
-// change slows nothing. The others are let out evenly, because nothing is
-// granted for a change; then everything is free. If none was at hand, the first
-// one goes no later than the old rule would have let it, so that frequent
-// changes do not hold a line back.
+// spacedChange returns the spacing of the permits at hand after a change, if fewer were
+// at hand before it. Those that were at hand go at once, because a change slows
+// nothing. The others are let out evenly, because nothing is granted for a change; then
+// everything is free. If none was at hand, the first one goes no later than under the
+// old rule. Otherwise frequent changes would hold a line back.
 func spacedChange(evenly spacing, now Instant, hand int64, before LimitState) spacing {
 	had := int64(max(before.Headroom, 0))
 	if hand <= had || evenly.line == nil {

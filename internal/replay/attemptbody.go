@@ -94,10 +94,10 @@ func (a *attemptBody) shut() {
 	_ = a.unlock((!a.reading || a.left) && a.claim())
 }
 
-// wait returns when the base has let go: it has closed its body, none of its
-// Reads is on its way, and source is closed unless it is kept. After letGoTime
-// the base may read no more of a source that is kept. Another source is closed
-// after lookTime, as the base would do it.
+// wait returns when the base has let go: it has closed its body, no Read is on its way,
+// and source is closed unless it is kept. After letGoTime the base may read no more of
+// a source that is kept. Another source is closed after lookTime, as the base would do
+// it.
 func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Lock()
 	idle, kept := make(chan struct{}), a.keep

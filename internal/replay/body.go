@@ -1,5 +1,5 @@
-// Package replay reads the body of a request again for each of its attempts,
-// and drains the response that is thrown away for the next one.
+// Package replay reads a request's body again for each attempt, and drains the response
+// that is thrown away for the next one.
 package replay
 
 import (
@@ -18,7 +18,7 @@ import (
 //   - the body itself, if it can seek, from where it stood at first;
 //   - a copy of what was read of it, up to a bound.
 //
-// If it has none of them, the request is sent once.
+// Without any of them, the request is sent once.
 //
 // Use it in this order. Open takes the caller's body over. Next returns the
 // body for each attempt. Renew may be called before Next, while the response in

@@ -12,11 +12,11 @@ import (
 // The types that [io.NopCloser] returns.
 var nopCloser, nopCloserWriterTo = reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(new(bytes.Reader)))
 
-// inMemory returns the reader behind a body that lies in memory whole, and nil
-// for other bodies. Such a body goes to the base as it is. net/http knows its
-// type, and writes header and body in one write; for a body that may block it
-// would write the header first. The body needs no attemptBody around it,
-// because to close it does nothing.
+// inMemory returns the reader behind a body that lies in memory whole, and nil for
+// other bodies. Such a body goes to the base as it is. net/http knows its type, and
+// writes header and body in one write. For a body that may block, it would write the
+// header first. The body needs no attemptBody around it, because to close it does
+// nothing.
 func inMemory(body io.ReadCloser) io.Reader {
 	if t := reflect.TypeOf(body); t != nopCloser && t != nopCloserWriterTo {
 		return nil

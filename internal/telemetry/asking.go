@@ -18,13 +18,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// maxCallSpans bounds the spans of calls to the store below that of one wait: a
-// caller that is not granted what it waits for may have the store asked each second.
+// maxCallSpans bounds the spans of store calls below one wait. While a caller is
+// granted nothing, the store may be called for it each second.
 const maxCallSpans = 8
 
-// Asking are the waits of one lane, as far as they are recorded, whose callers wait
-// for the store's answer. The zero Asking is ready to use, and nil has none. It is
-// safe for concurrent use, and must not be copied after its first use.
+// Asking holds the recorded waits of one lane whose callers wait for the store's
+// answer. The zero Asking is ready to use, and nil has none. It is safe for concurrent
+// use, and must not be copied after its first use.
 type Asking struct {
 	waits  atomic.Pointer[waits]  // nil: there was none yet
 	answer atomic.Pointer[answer] // of the store, the next one; nil: nobody waits for it
@@ -108,8 +108,8 @@ func (s *Asking) all() []*asks {
 	return slices.Collect(maps.Keys(w.all))
 }
 
-// Called makes a call that has ended a span of each caller that waited for it. Nobody
-// waits for a subscription.
+// Called makes a call that has ended a span of each caller that waited for it. No
+// caller waits for a subscription.
 func (s *Asking) Called(c *store.Call) {
 	if c.Operation == store.OperationReserve && c.Cause == "" && s.answer.Load() != nil {
 		if a := s.answer.Swap(nil); a != nil {

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A group counts for all lanes of one name. The lanes that metrics do not tell
-// apart are one group.
+// A group counts for all lanes of one name. The lanes that have no name of their own in
+// metrics are one group.
 type group struct {
 	*Metrics
 	name     string

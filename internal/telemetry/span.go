@@ -91,9 +91,8 @@ func (t Tracer) start(ctx context.Context, name string, attributes []attribute.K
 	}
 }
 
-// Learned adds an event to the caller's span: its answer taught the lane that
-// the server allows rate calls per second, or inFlight calls at a time. Zero
-// means that nothing was learned of the one or the other.
+// Learned adds an event to the span of the call whose response taught the lane a limit:
+// rate calls per second, or inFlight calls at a time. Zero: not learned.
 func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -109,9 +108,8 @@ func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
 	span.AddEvent("weir.limit.learned", trace.WithAttributes(with...))
 }
 
-// NotRetried adds an event to the caller's span: the call failed after that
-// many attempts, and would have been tried again if its body could be read
-// again.
+// NotRetried adds an event to the caller's span. The call failed after that many
+// attempts, and was not tried again because its body cannot be read again.
 func NotRetried(ctx context.Context, lane, failure string, attempts int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -147,8 +145,8 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
-// label returns a lane's name as telemetry may have it: bounded, and valid
-// UTF-8, because an exporter drops a whole batch for one string that is not.
+// label returns a lane's name for telemetry: bounded, and valid UTF-8. An exporter
+// drops a whole batch for one string that is not valid.
 func label(lane string) string {
 	if len(lane) > maxLabel {
 		lane = lane[:maxLabel]

@@ -1,6 +1,6 @@
-// Package xrate lets golang.org/x/time/rate and this module stand in for each other:
-// [Limiter] puts a [shaping.Queue] in front of a [rate.Limiter] that other code
-// spends from, too; [Waiter] gives a queue the methods of one.
+// Package xrate lets golang.org/x/time/rate and this module stand in for each other.
+// [Limiter] puts a [shaping.Queue] in front of a [rate.Limiter] from which other code
+// spends, too. [Waiter] gives a queue the methods of a rate.Limiter.
 package xrate
 
 import (

@@ -9,11 +9,11 @@
 //		limitertest.Waiting{Store: func(*testing.T) throttle.Store { return new(myStore) }}.Run(t)
 //	}
 //
-// [Suite.Decisions] tests what a limiter decides: the test gives the instants,
-// so a limiter in this process and one in a remote store, which may be of a
-// coarser granularity, run the same cases. Each case is named for the rule it
-// holds. An oracle that shares no arithmetic with the limiters, a log of every
-// departure searched by brute force, judges random histories.
+// [Suite.Decisions] tests what a limiter decides. The test gives the instants, so a
+// limiter in this process and one in a remote store with coarser instants run the same
+// cases. Each case is named for the rule it holds. An oracle that shares no arithmetic
+// with the limiters, a log of every departure searched by brute force, judges random
+// histories.
 //
 // [Waiting] tests what callers see in a queue over the limiters of a store, in
 // bubbles, with exact instants.

@@ -135,8 +135,8 @@ func (h *history) step() {
 	}
 }
 
-// pass lets time go by: nothing, parts of an interval, of the tolerance, of a
-// window, or long; and now and then the clock steps back.
+// pass lets time go by: none, part of an interval, of the tolerance or of a window, or
+// long. Sometimes the clock steps back.
 func (h *history) pass() {
 	l := h.limits[h.draw(int64(len(h.limits)))]
 	interval := max(l.Per/time.Duration(l.Permits), 1)

@@ -50,9 +50,9 @@ func lateness(l throttle.Limit, tolerance time.Duration) time.Duration {
 	}
 }
 
-// reached reports whether so many permits in so much time are at least 99.9 %
-// of the rate, but for what is under way at the ends: a window, or an interval
-// and the last timer.
+// reached reports whether so many permits in so much time are at least 99.9 % of the
+// rate. What is under way at the ends does not count: a window, or an interval and the
+// last timer.
 func reached(l throttle.Limit, permits int64, took, late time.Duration) bool {
 	ends := l.Per/time.Duration(l.Permits) + late
 	switch l.Algorithm {

@@ -202,9 +202,9 @@ func estimateOf(l throttle.Limit, log []entry, at throttle.Instant) int64 {
 	return this + int64(weight)
 }
 
-// allows judges whether n permits may leave at the instant now, after the
-// departures so far: as the limit is defined, with an error of so much slack
-// to the strict side where it is negative, or the lenient one.
+// allows reports whether the limit's definition lets n permits leave at the instant
+// now, after the departures so far. A negative slack makes it that much stricter, a
+// positive one more lenient.
 func (g *ledger) allows(i int, now throttle.Instant, n int64, slack time.Duration) bool {
 	l := g.limits[i]
 	switch l.Algorithm {
