@@ -204,7 +204,7 @@ type ResendError struct {
 
 // Error returns the cause with its number.
 func (e *ResendError) Error() string {
-	return fmt.Sprintf("stopped after %d sends of one attempt, none of them answered", e.Sent)
+	return fmt.Sprintf("stopped after %d sends of one attempt, without an answer", e.Sent)
 }
 
 // Retryable returns true: another attempt may be sent.

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// An own is a response of ours, and its body. The body of net/http may hold on to
-// the response that it came with. Nobody but the caller holds on to this one, so
-// the garbage collector finds it if it is dropped.
+// An own is a response of ours, and its body. The body of net/http may hold on to the
+// response that it came with. Only the caller holds on to this one, so the garbage
+// collector finds it if it is dropped.
 type own struct {
 	*attempt
 	resp   http.Response

@@ -19,9 +19,9 @@ type Learning uint8
 
 // The ways to learn.
 const (
-	// LearnOn finds a limit that nobody configured, or that was configured too
-	// high, and holds the lane's calls to it. A window that the server reports is
-	// spent as calls come.
+	// LearnOn finds a limit that was not configured, or was configured too high, and
+	// holds the lane's calls to it. A window that the server reports is spent as calls
+	// come.
 	LearnOn Learning = iota
 	// LearnSpread is LearnOn, but calls are spread evenly over the rest of such a
 	// window.

@@ -7,11 +7,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// SetLimits replaces Limits while running, in every lane and for lanes to come.
-// Everybody in line is timed anew, faster or slower. What was used stays used,
-// and nothing is granted for the change. If LimitsFor returns limits for a key,
-// those stay. If Cost is set, every unit that was limited must still be
-// limited, because requests in line were priced in it.
+// SetLimits replaces Limits while running, in every lane and for lanes to come. All
+// requests in line are timed anew, faster or slower. What was used stays used, and
+// nothing is granted for the change. If LimitsFor returns limits for a key, those stay.
+// If Cost is set, every unit that was limited must still be limited, because requests
+// in line were priced in it.
 //
 // If limits do not validate, the error says why, and nothing has changed. If a
 // lane's limiter cannot be tuned, the error names the lane. SetLimits is safe
@@ -49,8 +49,8 @@ func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
 	return limits
 }
 
-// warnOfUnits logs the first limit of which a request costs one permit although it counts
-// another unit, because nobody prices requests.
+// warnOfUnits logs the first limit of another unit than requests that has no Cost: a
+// request then costs one permit of it.
 func (t *Transport) warnOfUnits(limits []throttle.Limit) {
 	for _, l := range limits {
 		if t.unpriced(l) && t.warned.CompareAndSwap(false, true) {

@@ -77,8 +77,8 @@ func conform(resp *http.Response, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// attempt returns the request to send: the caller's own, or a copy if anything
-// in it differs. If nobody watches the attempt, a is nil.
+// attempt returns the request to send: the caller's own, or a copy if anything in it
+// differs. If the attempt is not watched, a is nil.
 func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	var body io.ReadCloser
 	if c.body != nil {

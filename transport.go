@@ -25,7 +25,7 @@ import (
 const (
 	// DefaultMaxPause is two minutes. Few callers hold on to their work for longer.
 	DefaultMaxPause = 2 * time.Minute
-	// DefaultMaxLanes bounds the memory that keys take if somebody else controls
+	// DefaultMaxLanes bounds the memory that keys take, because others may control
 	// them.
 	DefaultMaxLanes = 10_000
 )
@@ -183,8 +183,8 @@ type Transport struct {
 	MeterProvider metric.MeterProvider
 
 	// Logger logs what an operator should know: a lane is closed for longer than
-	// MaxPause, a request waits for more than 30 s, there are more keys than MaxLanes, or
-	// keys look like raw paths. Of the waits it logs at most a line a minute for each lane
+	// MaxPause, a request waits for more than 30 s, there are more keys than MaxLanes,
+	// or keys look like raw paths. A wait is logged at most once a minute for each lane
 	// and cause. If nil, slog.Default() is used.
 	Logger *slog.Logger
 

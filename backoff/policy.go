@@ -18,9 +18,9 @@ const (
 	DefaultBufferBody      = 64 << 10               // most calls of an API; few enough to keep for each in flight
 )
 
-// A Policy decides whether and when requests are tried again. It holds no state
-// of a request. The zero value has the defaults, and so has a nil pointer. It is
-// safe for concurrent use as long as nobody changes its fields.
+// A Policy decides whether and when requests are tried again. It holds no state of a
+// request. The zero value has the defaults, and so has a nil pointer. It is safe for
+// concurrent use while its fields do not change.
 type Policy struct {
 	// Attempts is the most attempts of one request: attempts = retries + 1.
 	// Attempts that ended throttled do not count. Zero means DefaultAttempts, whose

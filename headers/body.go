@@ -12,7 +12,7 @@ const maxBody = 64 << 10
 
 // body reads what the body states, and judges the response anew.
 func (r *reader) body() {
-	r.asks = r.asksAnybody()
+	r.asks = r.asksGeneric()
 	text, whole := peek(r.resp)
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // Azure writes XML so
 	r.text(text)
@@ -24,7 +24,7 @@ func (r *reader) body() {
 	}
 	r.settle()
 	r.judge()
-	r.settleAnybody()
+	r.settleGeneric()
 }
 
 // unmeasured reports whether the body is that of a success whose length is not
@@ -35,7 +35,7 @@ func (r *reader) unmeasured() bool {
 }
 
 // awaitsBody reports whether the body may be read and could add to the header.
-func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksAnybody()) && r.mayReadBody() }
+func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksGeneric()) && r.mayReadBody() }
 
 // needsBody reports whether the dialect's hints could say more than the header
 // did. If they cannot, the body is left alone, because it may come slowly.

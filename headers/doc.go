@@ -38,13 +38,13 @@
 //
 // # What is not believed
 //
-// A vendor may be broken or hostile. A field of more than 16 KiB is not read. A
-// wait is cut to 31 days; a count that is too high is left out. If values
-// contradict each other, the most cautious one counts. Of a body 64 KiB are read,
-// 4 KiB of a text in it, and 32 levels of its nesting. An instant is taken
-// against the vendor's own clock if its Date header can be trusted. A response
-// from a cache reports no quotas. Of the vendor's own text a signal holds only
-// the names and units of quotas, cut to 64 printable ASCII characters.
+// A vendor may be broken or hostile. A field of more than 16 KiB is not read. A wait is
+// cut to 31 days; a count that is too high is left out. If values contradict each
+// other, the most cautious one counts. Parse reads 64 KiB of a body, 4 KiB of a text in
+// it, and 32 levels of its nesting. An instant is taken against the vendor's own clock
+// if its Date header can be trusted. A response from a cache reports no quotas. A
+// signal holds no text of the vendor's but the names and units of quotas, cut to 64
+// printable ASCII characters.
 //
 // # When not to use it
 //

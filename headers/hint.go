@@ -184,7 +184,7 @@ func (r *reader) hint(at path, value []byte) {
 		}
 	}
 	if r.asks && len(value) <= maxSentence {
-		r.anybody(at, string(value))
+		r.genericHint(at, string(value))
 	}
 }
 

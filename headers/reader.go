@@ -25,7 +25,7 @@ type reader struct {
 	served       bool          // the vendor says that it has not refused
 	forbidden    bool          // the vendor says not to try again
 	asks         bool          // the rules for all vendors are applied to the body
-	healing      time.Duration // the wait that the body states by those rules
+	bodyWait     time.Duration // the wait that the body states by those rules
 	bare         bool          // RetryAfter was a number without a unit
 	waitOf       *Field        // the field of the dialect that set RetryAfter
 	cost         float64       // how much of the quota earned the request needs
@@ -322,4 +322,22 @@ func scan(header http.Header) (reports, aged bool) {
 func isAged(line string) bool {
 	age, ok := parseDecimal(trim(line))
 	return ok && age != decimal{}
+}
+
+// bucketFields are the header fields that name the bucket of a response: Discord
+// names it by a hash, GitHub as a resource.
+//
+// https://discord.com/developers/docs/topics/rate-limits
+// https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+var bucketFields = [...]string{"X-Ratelimit-Bucket", "X-Ratelimit-Resource"}
+
+// bucketOf returns the name of the bucket; "" if there is none. A name longer than
+// those of quotas is not believed.
+func bucketOf(h http.Header) string {
+	for _, field := range bucketFields {
+		if v := h[field]; len(v) > 0 && v[0] != "" && len(v[0]) <= maxName {
+			return v[0]
+		}
+	}
+	return ""
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxQuotas bounds the quotas of one signal. Of more, those stay whose names
+// maxQuotas bounds the quotas of one signal. If there are more, those stay whose names
 // sort first, in whatever order they came.
 const maxQuotas = 64
 

@@ -6,8 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// await makes w, who is in line, wait. The head asks the limiter again at the
-// instant next. If nobody else waits, w may be lent the limiter's call.
+// await makes w, who is in line, wait. The head asks the limiter again at the instant
+// next. If no other caller waits, w may be lent the limiter's call.
 func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
 	w.waits = true
 	q.expiring.add(w)
@@ -41,8 +41,8 @@ func (q *Queue) sendAway(w *waiter, err error) {
 	q.out.add(w, outcome{err: err})
 }
 
-// wake asks the limiter again for everybody in line, because an earlier answer
-// may no longer hold.
+// wake asks the limiter again for all callers in line, because an earlier answer may no
+// longer hold.
 func (q *Queue) wake() {
 	q.lock()
 	defer q.unlock()
@@ -181,9 +181,8 @@ func (q *Queue) ringAt(at, now throttle.Instant) {
 	}
 }
 
-// Close rejects everybody in line, and everybody who comes later, with
-// [ErrClosed]. It does not close the limiter. It always returns nil. Calling it
-// again does nothing.
+// Close rejects all callers in line, and all who come later, with [ErrClosed]. It does
+// not close the limiter. It always returns nil. Calling it again does nothing.
 func (q *Queue) Close() error {
 	q.lock()
 	defer q.unlock()

@@ -90,7 +90,7 @@ func (c *class) charge(w *waiter) {
 
 // save makes next, whom c and those below let go next, the caller for whom c saves,
 // unless c saves for a costlier one. If that one has left the line without paying, c
-// loses what it saved for it beyond what next needs. That is looked at when somebody
+// loses what it saved for it beyond what next needs. That is looked at when a caller
 // departs. So it makes no difference whether callers have left together or one by one.
 // Cheap callers who go first take nothing from a costly one who still waits.
 func (c *class) save(next *waiter, share float64) {
@@ -142,7 +142,7 @@ func (c *class) left(t *tenant, first *waiter) {
 	}
 }
 
-// reset forgets what tenants had, because nobody waits.
+// reset forgets what tenants had, because no caller waits.
 func (c *class) reset() {
 	c.named, c.kept, c.now, c.owed, c.saver = nil, 0, 0, 0, nil
 	c.nameless.end = 0
@@ -208,10 +208,10 @@ func (l *byStart) Pop() any {
 	return t
 }
 
-// An order is the callers of a class in the order in which they depart if nobody else
-// comes. It sorts only what is looked at: the next caller is always the least of a small
-// heap. That heap holds the tenants looked at so far, and their children in the heap of
-// tenants.
+// An order is the callers of a class in the order in which they depart if no other
+// caller comes. It sorts only what is looked at: the next caller is always the least of
+// a small heap. That heap holds the tenants looked at so far, and their children in the
+// heap of tenants.
 type order struct {
 	of   *class
 	heap cursors
@@ -242,7 +242,8 @@ func (o *order) skip() bool {
 	return len(o.heap) > 0
 }
 
-// An ahead is a class as it will be if nobody else comes. Only its next caller is in it.
+// An ahead is a class as it will be if no other caller comes. Only its next caller is
+// in it.
 type ahead struct {
 	class
 	order order

@@ -7,16 +7,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Pause lets nobody depart for d from now, those in line included. It never
-// shortens a pause. After it, the limits pace the line, without a saved burst.
+// Pause lets no caller depart for d from now. It never shortens a pause. After it, the
+// limits pace the line, without a saved burst.
 func (q *Queue) Pause(d time.Duration) {
 	now := q.Now()
 	q.Reconcile(throttle.Fact{Until: now.Add(max(d, 1))})
 }
 
-// Reconcile passes to the limiter what the vendor answered, and re-times everybody
-// in line. If permits were granted before a pause, and their caller has not
-// woken up yet, they are void. Instants are by [Queue.Now].
+// Reconcile passes to the limiter what the vendor answered, and re-times all callers in
+// line. If permits were granted before a pause, and their caller has not woken up yet,
+// they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
 	q.limiter.Reconcile(q.Now(), f)
 	q.lock()
@@ -28,10 +28,9 @@ func (q *Queue) Reconcile(f throttle.Fact) {
 	q.advance(now)
 }
 
-// Tune replaces the limits, and re-times everybody in line. If it returns an
-// error, nothing has changed. The error is the limiter's. It says which limits
-// do not validate, or matches [errors.ErrUnsupported] if limits cannot be
-// replaced.
+// Tune replaces the limits, and re-times all callers in line. If it returns an error,
+// nothing has changed. The error is the limiter's. It says which limits do not
+// validate, or matches [errors.ErrUnsupported] if limits cannot be replaced.
 func (q *Queue) Tune(limits ...throttle.Limit) error {
 	if err := q.limiter.Tune(q.Now(), limits...); err != nil {
 		return err
@@ -46,8 +45,8 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	return nil
 }
 
-// sift rejects each caller in line who can no longer be granted, or no longer
-// in time, even if everybody before it left the line.
+// sift rejects each caller in line who can no longer be granted, or no longer in time,
+// even if all callers before it left the line.
 func (q *Queue) sift(now throttle.Instant) {
 	for _, w := range slices.Collect(q.line.all()) {
 		forecast := q.forecast(w, now)

@@ -147,9 +147,9 @@ func (q *Queue) dropAll(list []*waiter) (expires bool) {
 	return expires
 }
 
-// dropHead takes the head, who has given up, out of the line, as it did with n
-// others before. If they become many, it takes out everybody who has given up. It
-// returns n for the next.
+// dropHead takes the head, who has given up, out of the line, as it did with n others
+// before. If they become many, it takes out all who have given up. It returns n for the
+// next.
 func (q *Queue) dropHead(w *waiter, n int) int {
 	const few = 64
 	if n < max(few, q.line.count/many) {

@@ -19,7 +19,7 @@ type line struct {
 	bytes   int64    // that the callers in line hold
 }
 
-// first returns the caller who departs next, and nil if nobody waits.
+// first returns the caller who departs next, and nil for an empty line.
 func (l *line) first() *waiter {
 	if len(l.classes) == 0 {
 		return nil
@@ -73,11 +73,11 @@ func (l *line) depart(w *waiter) {
 	l.leave(w)
 }
 
-// owe counts the departure of w in what the classes owe each other. The classes
-// above that of w, and its own, had it. Those below wait, and are owed their share
-// of it, also if the more urgent class is empty for a moment afterwards. No class
-// is owed more than what its next departure needs, and the share of one departure. What
-// was saved for a caller who has left without a departure is owed to nobody.
+// owe counts the departure of w in what the classes owe each other. The classes above
+// that of w, and its own, had it. Those below wait, and are owed their share of it,
+// also if the more urgent class is empty for a moment afterwards. No class is owed more
+// than what its next departure needs, and the share of one departure. What was saved
+// for a caller who has left without a departure is no longer owed.
 func (l *line) owe(w *waiter) {
 	var longest *waiter
 	for _, c := range slices.Backward(l.classes) {
@@ -113,7 +113,7 @@ func (l *line) left(w *waiter) {
 	l.bytes -= w.bytes
 }
 
-// forget removes a class in which nobody waits.
+// forget removes an empty class.
 func (l *line) forget(c *class) {
 	if len(c.tenants) > 0 {
 		return
@@ -122,7 +122,7 @@ func (l *line) forget(c *class) {
 	l.classes = slices.DeleteFunc(l.classes, func(o *class) bool { return o == c })
 }
 
-// all yields everybody in line, in any order.
+// all yields all callers in line, in any order.
 func (l *line) all() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		for _, c := range l.classes {
@@ -137,8 +137,8 @@ func (l *line) all() iter.Seq[*waiter] {
 	}
 }
 
-// inOrder yields the callers in line in the order in which they depart if nobody else
-// comes, the share of the less urgent classes included.
+// inOrder yields the callers in line in the order in which they depart if no other
+// caller comes, the share of the less urgent classes included.
 func (l *line) inOrder() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		if len(l.classes) > 1 {

@@ -42,9 +42,9 @@ func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed b
 	return q.makeRoom(w, now)
 }
 
-// makeRoom rejects callers until the line, with w in it, is within its bounds.
-// If w would be one of them, nobody else is rejected, and it returns w's error. It reports
-// whether others were rejected. One caller alone is never too many.
+// makeRoom rejects callers until the line, with w in it, is within its bounds. If w
+// would be one of them, no other caller is rejected, and it returns w's error. It
+// reports whether others were rejected. One caller alone is never too many.
 func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error) {
 	if !q.overfull(q.line.count, q.line.bytes) {
 		return false, nil
@@ -80,8 +80,8 @@ func (q *Queue) victims(w *waiter) (all []*waiter, ok bool) {
 	return nil, false
 }
 
-// victims yields the callers in line in the order in which they are rejected for want of
-// room; nobody if the newcomer is. Mostly one is enough.
+// victims yields the callers in line in the order in which they are rejected for want
+// of room. It yields none if the newcomer is rejected. Mostly one is enough.
 func (l *line) victims(o Overflow) iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		switch o {
@@ -166,8 +166,8 @@ func (c *class) victims() iter.Seq[*waiter] {
 	}
 }
 
-// expected returns how long w is expected to wait. If nobody were before it, it
-// could go at the instant bound. Others who come and go may change it.
+// expected returns how long w is expected to wait. Alone in line, it could go at the
+// instant bound. Others who come and go may change it.
 func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	wait := bound.Sub(now)
 	if len(q.rates) == 0 || bound == throttle.Never {
@@ -180,9 +180,9 @@ func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	return wait + time.Duration(cost)
 }
 
-// ahead returns how many callers will depart before w, and their cost, if
-// nobody comes or leaves. Inside a tenant the answer is exact. Of another
-// tenant, all callers are taken to cost the same.
+// ahead returns how many callers will depart before w, and their cost, if nobody comes
+// or leaves. Inside a tenant the answer is exact. All callers of another tenant are
+// taken to cost the same.
 func (l *line) ahead(w *waiter) (n int, cost float64) {
 	own := w.tenant
 	if w.place == own.last { // as with every newcomer

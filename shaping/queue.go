@@ -97,7 +97,7 @@ type Queue struct {
 	expiring deadlines
 	alarm    alarm            // nil: nobody has waited yet
 	rings    throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
-	due      throttle.Instant // when the head asks again; Never: only news can help it
+	due      throttle.Instant // when the head asks again; Never: only a message of the limiter can help it
 	stale    uint64           // permits that were void when their caller woke up
 }
 
@@ -164,10 +164,10 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	return err
 }
 
-// TryN spends n permits of every limit and returns true if they are at hand and nobody is
-// in line. Otherwise it returns false at once, also if n can never be granted or the queue is
-// closed, and nothing is spent. It calls no store: over limits that processes share it
-// returns true only if this process has permits left over.
+// TryN spends n permits of every limit and returns true if they are at hand and the
+// line is empty. Otherwise it returns false at once, also if n can never be granted or
+// the queue is closed, and nothing is spent. It calls no store: over limits that
+// processes share it returns true only if this process has permits left over.
 func (q *Queue) TryN(n int) bool {
 	q.lock()
 	defer q.unlock()
@@ -215,7 +215,7 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	return err
 }
 
-// idle reports whether permits may be taken without the lock: nobody waits, and no
+// idle reports whether permits may be taken without the lock: the line is empty, and no
 // lateness counts for the next caller.
 func (q *Queue) idle() bool { return !q.busy.Load() && q.late.Load() == 0 }
 
@@ -284,7 +284,7 @@ func (q *Queue) borrow(w *waiter, call func()) {
 }
 
 // announce calls the hook for w, which waits. If the hook panics, w leaves the line,
-// because nobody will wait for it.
+// because its caller is gone.
 func (q *Queue) announce(w *waiter, begun *Wait) (ended func(error)) {
 	defer func() {
 		if ended == nil {

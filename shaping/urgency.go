@@ -7,8 +7,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Priority is a class of callers. Of two callers in line, the one with the greater
-// priority departs first. The less urgent classes together are guaranteed a share
+// A Priority is a class of callers. The caller in line with the greatest priority
+// departs first. The less urgent classes together are guaranteed a share
 // ([Queue].LowPriorityShare). Any value may be used. Zero is PriorityNormal.
 type Priority int8
 

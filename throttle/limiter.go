@@ -109,9 +109,9 @@ type Limiter interface {
 	// asks for a negative number of permits.
 	Take(now Instant, r Request) (Grant, error)
 
-	// Forecast returns a lower bound of r's wait, and now if nothing is certain.
-	// The bound holds for r alone, as if nobody stood in line before it. It is
-	// never a guess, because a caller is rejected on it.
+	// Forecast returns a lower bound of r's wait, and now if nothing is certain. The
+	// bound holds for r alone, as if the line before it were empty. It is never a
+	// guess, because a caller is rejected on it.
 	Forecast(now Instant, r Request) Forecast
 
 	// Refund takes back permits that were granted but not used, because the caller

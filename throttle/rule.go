@@ -19,8 +19,8 @@ type rule interface {
 	refund(oldest, at Instant, n int64)
 	// charge adds n permits to what was spent, whatever is at hand.
 	charge(now Instant, n int64)
-	// overspend is charge for a call that cost more than estimated. No limit holds
-	// anybody back for longer than longestOwed because of it.
+	// overspend is charge for a call that cost more than estimated. No limit holds a
+	// caller back for longer than longestOwed because of it.
 	overspend(now Instant, n int64)
 	// relieve takes back n permits that count at the instant at, as far as the state
 	// then holds no more than if they had never been spent.
@@ -76,8 +76,8 @@ type counting struct {
 // countingOf returns the counting of a limit.
 func countingOf(l Limit) counting { return counting{limit: l, permits: countOf(l)} }
 
-// pause and sooner do nothing: a pause holds everybody, and permits of a window
-// are the same after it.
+// pause and sooner do nothing: a pause holds all callers, and permits of a window are
+// the same after it.
 func (c *counting) pause(Instant)        {}
 func (c *counting) sooner(time.Duration) {}
 

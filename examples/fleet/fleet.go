@@ -28,7 +28,7 @@ type replica struct {
 	state   replicaState
 	starts  int
 	last    *report       // of the process that runs, or ran last
-	heard   chan struct{} // closed after its last report
+	drained chan struct{} // closed after its last report
 	before  tally         // of the processes before it
 }
 
@@ -100,17 +100,17 @@ func (f *fleet) start(r *replica) error {
 		reports.Close()
 		return err
 	}
-	last, heard, ready := new(report), make(chan struct{}), make(chan struct{})
+	last, drained, ready := new(report), make(chan struct{}), make(chan struct{})
 	f.mu.Lock()
 	r.before = r.tally()
-	r.process, r.stdin, r.state, r.last, r.heard = p, stdin, running, last, heard
+	r.process, r.stdin, r.state, r.last, r.drained = p, stdin, running, last, drained
 	r.starts++
 	f.mu.Unlock()
 
 	go func() {
-		defer close(heard)
+		defer close(drained)
 		defer reports.Close()
-		f.hear(last, reports, ready)
+		f.keep(last, reports, ready)
 	}()
 	go f.watch(r, p)
 	select {
@@ -123,8 +123,8 @@ func (f *fleet) start(r *replica) error {
 	}
 }
 
-// hear keeps the last report of a process, until its end.
-func (f *fleet) hear(last *report, reports io.Reader, ready chan<- struct{}) {
+// keep keeps the last report of a process, until its end.
+func (f *fleet) keep(last *report, reports io.Reader, ready chan<- struct{}) {
 	for lines, n := json.NewDecoder(reports), 0; ; n++ {
 		var got report
 		if lines.Decode(&got) != nil {
@@ -168,10 +168,10 @@ func (f *fleet) kill(n int) error {
 	r := f.replicas[n-1]
 	f.mu.Lock()
 	r.state = killed
-	p, heard := r.process, r.heard
+	p, drained := r.process, r.drained
 	f.mu.Unlock()
 	p.kill()
-	<-heard
+	<-drained
 	return nil
 }
 
@@ -199,12 +199,12 @@ func (f *fleet) signal(n int, state replicaState, send func(*process) error) err
 	return send(r.process)
 }
 
-// end ends all processes and returns when they are gone and their last reports heard.
+// end ends all processes and returns when they are gone and their last reports read.
 func (f *fleet) end() {
 	var all sync.WaitGroup
 	for _, r := range f.replicas {
 		f.mu.Lock()
-		p, stdin, heard, state := r.process, r.stdin, r.heard, r.state
+		p, stdin, drained, state := r.process, r.stdin, r.drained, r.state
 		r.state = ended
 		f.mu.Unlock()
 		if p == nil {
@@ -220,7 +220,7 @@ func (f *fleet) end() {
 			case <-time.After(endWithin):
 				p.kill()
 			}
-			<-heard
+			<-drained
 		})
 	}
 	all.Wait()

@@ -18,8 +18,8 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// The bounds of what the metrics of one transport cost their reader. They are
-// needed because a lane's key may come from somebody else.
+// The bounds of what the metrics of one transport cost their reader. They are needed
+// because others may choose a lane's key.
 const (
 	maxNamed  = 50  // lanes with a name of their own in metrics
 	maxSeries = 200 // attribute sets of one instrument
@@ -71,9 +71,9 @@ type State struct {
 // that is made or removed meanwhile.
 type Lanes iter.Seq2[*Meter, State]
 
-// NewMetrics returns the metrics of lanes, made by provider. If provider is
-// nil, the global one is used. NewMetrics returns nil if nobody collects
-// metrics. Errors of the provider go to the handler of package otel.
+// NewMetrics returns the metrics of lanes, made by provider. If provider is nil, the
+// global one is used. NewMetrics returns nil if metrics are not collected. Errors of
+// the provider go to the handler of package otel.
 func NewMetrics(provider metric.MeterProvider, lanes Lanes) *Metrics {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -129,8 +129,8 @@ func (m *Metrics) make(from metric.Meter) error {
 	return errors.Join(errs[:]...)
 }
 
-// collected reports whether anybody collects the metrics. Nobody does if the
-// global provider is not set yet, or is one that does nothing.
+// collected reports whether the metrics are collected. They are not if the global
+// provider is not set yet, or does nothing.
 func (m *Metrics) collected() bool {
 	ctx := context.Background()
 	return m.admissions.Enabled(ctx) || m.waits.Enabled(ctx) || m.throttled.Enabled(ctx) ||

@@ -13,7 +13,7 @@ import (
 )
 
 // What any vendor may write in the body of an error, and what only looks like it.
-func TestAnybodysBody(t *testing.T) {
+func TestGenericBody(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
@@ -71,7 +71,7 @@ func TestAnybodysBody(t *testing.T) {
 	}
 }
 
-func TestAnybodysWait(t *testing.T) {
+func TestGenericWait(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
@@ -110,7 +110,7 @@ func TestAnybodysWait(t *testing.T) {
 }
 
 // What stands before the interfaces of many vendors refuses by fields of its own.
-func TestAnybodysFields(t *testing.T) {
+func TestGenericFields(t *testing.T) {
 	for _, c := range []struct {
 		status      int
 		name, value string
@@ -133,7 +133,7 @@ func TestAnybodysFields(t *testing.T) {
 }
 
 // A vendor whose dialect says that a refusal was none is believed.
-func TestDialectOverrulesAnybody(t *testing.T) {
+func TestDialectOverrulesGenericRules(t *testing.T) {
 	d := &headers.Dialect{Body: []headers.Field{{Name: "reason", Fact: headers.FactNoRefusal, Words: map[string]headers.Scope{"plan": 0}}}}
 	resp, _ := bodied(403, `{"reason":"plan","code":"throttled"}`)
 	if got := d.Parse(resp, received); got.Throttled {

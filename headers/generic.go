@@ -41,9 +41,9 @@ var masheryRefusals = map[string]Scope{
 	"ERR_403_DEVELOPER_OVER_RATE": ScopeCredential,
 }
 
-// asksAnybody reports whether the body may state that the request was refused,
+// asksGeneric reports whether the body may state that the request was refused,
 // or for how long, by the rules for all vendors.
-func (r *reader) asksAnybody() bool {
+func (r *reader) asksGeneric() bool {
 	if r.sig.Throttled {
 		_, ok := r.sig.Wait()
 		return !ok
@@ -61,15 +61,15 @@ func (r *reader) mayRefuse() bool {
 	return false
 }
 
-// anybody reads a value of the body by the rules for all vendors, which go by
+// genericHint reads a value of the body by the rules for all vendors, which go by
 // the value's key.
-func (r *reader) anybody(at path, value string) {
+func (r *reader) genericHint(at path, value string) {
 	key, ok := at.byError()
 	if !ok {
 		return
 	}
 	if per, ok := waitUnitOf(key); ok {
-		r.heal(value, per)
+		r.noteWait(value, per)
 		return
 	}
 	switch asked := keysOfRefusals[key]; {
@@ -116,22 +116,22 @@ func waitUnitOf(key string) (per time.Duration, ok bool) {
 	return 0, false
 }
 
-// heal notes a wait that the body states by the rules for all vendors. It counts
+// noteWait notes a wait that the body states by the rules for all vendors. It counts
 // only if nothing else states one. More than an hour may be a number in another
 // unit, and is left out.
-func (r *reader) heal(value string, per time.Duration) {
+func (r *reader) noteWait(value string, per time.Duration) {
 	wait, ok := r.reset(trim(value), per)
 	if ok && wait <= time.Hour {
-		r.healing = max(r.healing, wait)
+		r.bodyWait = max(r.bodyWait, wait)
 	}
 }
 
-// settleAnybody makes the wait that heal noted the one of the refusal. A 403 or
+// settleGeneric makes the wait that noteWait noted the one of the refusal. A 403 or
 // 503 with such a wait is a refusal.
-func (r *reader) settleAnybody() {
-	if status := r.resp.StatusCode; r.healing > 0 && !r.sig.HasRetryAfter &&
+func (r *reader) settleGeneric() {
+	if status := r.resp.StatusCode; r.bodyWait > 0 && !r.sig.HasRetryAfter &&
 		(r.sig.Throttled || status == http.StatusForbidden || status == http.StatusServiceUnavailable) {
-		r.sig.RetryAfter, r.sig.HasRetryAfter = r.healing, true
+		r.sig.RetryAfter, r.sig.HasRetryAfter = r.bodyWait, true
 		r.judge()
 	}
 }
