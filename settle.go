@@ -16,8 +16,8 @@ import (
 // back, as far as the limits are certain not to have been exceeded. An empty unit means
 // "requests". Each unit can be settled once.
 //
-// The error says one of three things: the response did not come from a Transport with a
-// limit of that unit, the cost is negative, or the unit was settled before.
+// The error says that the response came from no Transport with a limit of that unit,
+// that the cost is negative, or that the unit was settled before.
 //
 // The response may have gone through an [http.Client], and its body may be
 // closed. Settle is safe for concurrent use.

@@ -83,9 +83,9 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
 }
 
 // doubtful reports whether it is unclear that a refusal concerns the whole lane. That
-// is so if it closes the lane without saying whom it concerns, and no other route of
-// the key is closed in the same way. One route may be in maintenance, or forbidden to
-// one credential, while all others are served.
+// is so if it closes the lane without a scope, and no other route of the key is closed
+// in the same way. One route may be in maintenance, or forbidden to one credential,
+// while all others are served.
 func (c *call) doubtful(status int, signal *headers.Signal) bool {
 	if signal.Scope != headers.ScopeUnknown || c.refusedFor <= c.t.maxPause() ||
 		status != http.StatusServiceUnavailable && status != http.StatusForbidden {

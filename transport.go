@@ -130,14 +130,15 @@ type Transport struct {
 	// means LearnOn.
 	Learn Learning
 
-	// WaitForReset makes a lane wait for the reset of a quota that is spent. A served
-	// response that reports "0 remaining" and a reset pauses the lane until 20 ms after
-	// that reset, as a refusal does that states the time. MaxWait, MaxPause and deadlines
-	// hold as for any pause: to wait for a reset in an hour, set MaxPause to an hour.
+	// WaitForReset makes a lane wait for the reset of a quota that is spent. If a
+	// served response reports "0 remaining" and a reset, the lane pauses until 20 ms
+	// after that reset, as after a refusal. MaxWait, MaxPause and deadlines hold as for
+	// any pause: to wait for a reset in an hour, set MaxPause to an hour.
 	//
-	// The lane also keeps no more calls in flight in this process than the last responses
-	// reported to be left, so that no call is refused for want of that quota. A call that hangs
-	// counts for four times what responses take: for a second at least, ten at most.
+	// The lane also keeps no more calls in flight in this process than the last
+	// responses reported to be left. So no call is refused for want of that quota. A
+	// call that hangs counts for four times what responses take: for a second at least,
+	// ten at most.
 	//
 	// It holds for exact resets. A reset is not exact if one of these is so:
 	//   - It was never more than two seconds away, as with gateways that report
@@ -164,9 +165,9 @@ type Transport struct {
 	// An error of Prepare ends the request: a response in hand is then returned.
 	//
 	// It is not called once http.Client has followed a redirect to another host: see
-	// PrepareRedirects. If Prepare takes longer than permits hold (two intervals of the
-	// limit, but 10 to 100 ms), the request gives them back and waits once more in its
-	// place. It is then sent with what Prepare has made. If nil, nothing is done.
+	// PrepareRedirects. Permits hold for two intervals of the limit, but 10 to 100 ms.
+	// If Prepare takes longer, the request gives them back, waits once more in its
+	// place, and is sent as Prepare made it. If nil, nothing is done.
 	Prepare func(*http.Request) error
 
 	// PrepareRedirects calls Prepare also after a redirect to another host. That
@@ -182,9 +183,9 @@ type Transport struct {
 	// global one before any is set, metrics cost nothing.
 	MeterProvider metric.MeterProvider
 
-	// Logger logs what an operator should know: a lane is closed for longer than
-	// MaxPause, a request waits for more than 30 s, there are more keys than MaxLanes,
-	// or keys look like raw paths. A wait is logged at most once a minute for each lane
+	// Logger logs what an operator should know. A lane is closed for longer than
+	// MaxPause. A request waits for more than 30 s. There are more keys than MaxLanes.
+	// Keys look like raw paths. A wait is logged at most once a minute for each lane
 	// and cause. If nil, slog.Default() is used.
 	Logger *slog.Logger
 

@@ -19,9 +19,9 @@ const window = 10
 //	1000               0.2     10           at most 0.2 x 1000 + 10 x 10 = 300
 //	0                  0.2     10           at most 100
 //
-// So over a longer time the retries are at most the sum of two numbers: the share of
-// the requests in that time and in the ten seconds before, and 10 x 10 for each ten
-// seconds begun.
+// Over a longer time the bound is the sum of two numbers. One is the share of the
+// requests in that time and in the ten seconds before. The other is 10 x 10 for each
+// ten seconds begun.
 //
 // The zero value has the defaults of [Policy]. A Budget must not be copied. It
 // is safe for concurrent use.

@@ -19,10 +19,10 @@ var generic = new(Dialect)
 // Waits lie between zero and 31 days. Counts are finite and not below zero.
 //
 // Parse reads the body only if it may say more than the header. That is so if the
-// dialect has hints there. It is also so for an error in JSON, XML or plain text that
-// may be a refusal (400, 403, 503), or that is one without a wait. Parse then waits for
-// the first 64 KiB of the body, for five seconds or until the request's context ends.
-// What has come by then counts. Afterwards resp.Body has another value, which reads and
+// dialect has hints there. It is also so for errors in JSON, XML or plain text that may
+// be refusals (400, 403, 503), or that refuse without a wait. Parse then waits for the
+// first 64 KiB of the body, for five seconds or until the request's context ends. What
+// has come by then counts. Afterwards resp.Body has another value, which reads and
 // closes as before. If the body had stood still, a goroutine reads it until more of it
 // comes or until it is closed.
 //

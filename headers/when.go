@@ -23,8 +23,8 @@ type clock struct {
 
 // reference returns the vendor's clock if the response shows it, so that a wrong local
 // clock does no harm; else the local clock. The Date header (RFC 9110 section 6.6.1)
-// shows it if there is exactly one, it is valid and within a day of the local clock,
-// and no cache answered.
+// shows it, unless a cache answered. There must be exactly one, valid and within a day
+// of the local clock.
 func (c *clock) reference() time.Time {
 	if c.hasRef {
 		return c.ref

@@ -45,8 +45,8 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	return nil
 }
 
-// sift rejects each caller in line who can no longer be granted, or no longer in time,
-// even if all callers before it left the line.
+// sift rejects each caller who can no longer be granted, or no longer in time, even if
+// all callers before it left.
 func (q *Queue) sift(now throttle.Instant) {
 	for _, w := range slices.Collect(q.line.all()) {
 		forecast := q.forecast(w, now)

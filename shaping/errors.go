@@ -17,8 +17,8 @@ var (
 	// deadline or the queue's longest wait. It also matches
 	// [context.DeadlineExceeded].
 	ErrDeadline error = deadlineError{"wait ends after the deadline"}
-	// ErrQueueFull says that the line is full, or that the expected wait is longer than
-	// MaxForecast, and that this caller was chosen to go: see [Queue].Overflow.
+	// ErrQueueFull says that the line is full, or the expected wait longer than
+	// MaxForecast, and that this caller was chosen: see [Queue].Overflow.
 	ErrQueueFull = errors.New("queue is full")
 	// ErrClosed says that the queue was closed.
 	ErrClosed = errors.New("queue is closed")

@@ -62,9 +62,9 @@ func (l *line) enter(w *waiter, u urgency) {
 	l.bytes += w.bytes
 }
 
-// depart takes w out of the line because it departs, and counts its departure. If it
-// goes before the head because its permits came first, it counts only in its tenant's
-// share, not in what the classes owe each other.
+// depart takes w out of the line because it departs, and counts its departure. If its
+// permits came first and it overtakes the head, it counts in its tenant's share alone,
+// not in what the classes owe each other.
 func (l *line) depart(w *waiter) {
 	if w == l.first() {
 		l.owe(w)
@@ -137,8 +137,8 @@ func (l *line) all() iter.Seq[*waiter] {
 	}
 }
 
-// inOrder yields the callers in line in the order in which they depart if no other
-// caller comes, the share of the less urgent classes included.
+// inOrder yields the callers in the order in which they depart if no other caller
+// comes. The share of the less urgent classes is included.
 func (l *line) inOrder() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		if len(l.classes) > 1 {

@@ -66,8 +66,8 @@ type Line struct {
 // [NewQueue], and set its fields before first use. It is safe for concurrent
 // use.
 //
-// A queue has no goroutine of its own. Under the lock, the line is moved on by a caller
-// that joins it at its head, by one that leaves it, and by the queue's one timer.
+// A queue has no goroutine of its own. A caller that joins the line at its head, one
+// that leaves it, and the queue's one timer move the line on, under the lock.
 type Queue struct {
 	Line
 	Hook *Hook // observes waits; nil: nothing does

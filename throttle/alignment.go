@@ -57,8 +57,8 @@ func (al alignment) around(now Instant, ahead time.Duration) (start, end Instant
 }
 
 // ahead returns how far the wall clock is ahead of the instant now. If that differs
-// little from the last value, there was no step, and the last value is kept: the caller
-// read its clock a moment before.
+// little from the last value, the clock was not stepped, only read a moment before. The
+// last value is then kept.
 func (al alignment) ahead(now Instant, last time.Duration) time.Duration {
 	ahead := al.wall(now).Sub(now)
 	if d := ahead - last; d > -minTolerance && d < minTolerance {

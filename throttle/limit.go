@@ -104,8 +104,8 @@ func LeakyBucket(permits int, per time.Duration) Limit {
 //
 // A permit counts in the window in which it is granted. Its caller may wake up later,
 // by up to the permit tolerance. So what a window grants at its end may leave in the
-// next window. Up to three windows' permits may then depart in a span of per, and up to
-// two in a span that is shorter by the tolerance.
+// next window. Up to three windows' permits may then depart in a span of per; in one
+// that is shorter by the tolerance, two.
 func FixedWindow(permits int, per time.Duration) Limit {
 	return Limit{Algorithm: AlgorithmFixedWindow, Permits: permits, Per: per}
 }

@@ -129,11 +129,10 @@ type Limiter interface {
 
 	// Settle corrects an estimate: the request r, for which g was granted, really cost
 	// actual. If it cost more, the difference is charged now, whatever is at hand. If
-	// it cost less, the difference is given back, as far as that leaves no more than a
-	// charge of actual at the departure would have left. The rest is dropped. What is
-	// no longer known is dropped, too. A limiter of one bucket remembers charges only
-	// after its first Settle for less, or its first cost that takes more than 100 ms to
-	// earn.
+	// it cost less, the difference is given back. That never leaves more than if actual
+	// had been charged at the departure. The rest is dropped. What is no longer known
+	// is dropped, too. A limiter of one bucket begins to remember charges at its first
+	// Settle for less, or its first cost of more than 100 ms.
 	Settle(now Instant, g Grant, r, actual Request)
 
 	// Reconcile applies what the vendor answered. A pause holds all callers until its

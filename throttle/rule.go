@@ -22,8 +22,8 @@ type rule interface {
 	// overspend is charge for a call that cost more than estimated. No limit holds a
 	// caller back for longer than longestOwed because of it.
 	overspend(now Instant, n int64)
-	// relieve takes back n permits that count at the instant at, as far as the state
-	// then holds no more than if they had never been spent.
+	// relieve takes back n permits that count at the instant at. The state then holds
+	// no more than if they had never been spent.
 	relieve(now, at Instant, n int64)
 	// pause voids what a bucket has saved: at until, it has one permit. A window
 	// keeps what it has.

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A sliding enforces a sliding window with two counters. It adds the permits of this
-// window to a part of those of the window before: the part of that window which lies in
-// the span that ends now, rounded down. The sum is at most the limit's permits.
+// A sliding enforces a sliding window with two counters. The permits of the window
+// before count in proportion to its part in the span that ends now, rounded down. With
+// those of this window they are at most the limit's.
 //
 // The estimate takes the window before to have been even. If all its permits left in
 // its last instant, they are forgotten while they are still in the span. Nearly twice

@@ -14,9 +14,9 @@ const (
 	// base that learns of the end needs a moment. A base that breaks its contract
 	// must not hold up the next attempt for ever.
 	letGoTime = time.Second
-	// lookTime is how long a base may go on with a body that is not needed again.
-	// net/http looks for the end of a body that it has sent whole. If its Read then
-	// fails, it drops the connection. Its own patience for that is as long
+	// lookTime is how long a base may go on with a body that is not needed again. After
+	// sending a body whole, net/http looks for the end of it. If its Read then fails,
+	// it drops the connection. Its own patience for that is as long
 	// (maxWriteWaitBeforeConnReuse).
 	lookTime = 50 * time.Millisecond
 )
@@ -94,9 +94,9 @@ func (a *attemptBody) shut() {
 	_ = a.unlock((!a.reading || a.left) && a.claim())
 }
 
-// wait returns when the base has let go: it has closed its body, no Read is on its way,
-// and source is closed unless it is kept. After letGoTime the base may read no more of
-// a source that is kept. Another source is closed after lookTime, as the base would do
+// wait returns when the base has let go: its body is closed, no Read is on its way, and
+// source is closed unless it is kept. After letGoTime the base may read no more of a
+// source that is kept. Another source is closed after lookTime, as the base would do
 // it.
 func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Lock()

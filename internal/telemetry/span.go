@@ -91,8 +91,8 @@ func (t Tracer) start(ctx context.Context, name string, attributes []attribute.K
 	}
 }
 
-// Learned adds an event to the span of the call whose response taught the lane a limit:
-// rate calls per second, or inFlight calls at a time. Zero: not learned.
+// Learned adds an event to the span of the call whose response taught a limit: rate
+// calls per second, or inFlight calls at a time. Zero: not learned.
 func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
