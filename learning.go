@@ -60,10 +60,9 @@ func (t *Transport) ExportLearned() map[string]json.RawMessage {
 // ImportLearned is safe for concurrent use.
 func (t *Transport) ImportLearned(learned map[string]json.RawMessage) error {
 	var errs []error
-	read := make(map[string]learn.Memory, len(learned))
 	for _, key := range slices.Sorted(maps.Keys(learned)) {
-		var m learn.Memory
-		err := json.Unmarshal(learned[key], &m)
+		m := new(learn.Memory)
+		err := json.Unmarshal(learned[key], m)
 		if err == nil {
 			err = m.Validate()
 		}
@@ -71,37 +70,16 @@ func (t *Transport) ImportLearned(learned map[string]json.RawMessage) error {
 			errs = append(errs, fmt.Errorf("weir: learned of lane %q: %w", key, err))
 			continue
 		}
-		read[key] = m
+		t.memories.Store(key, m)
 	}
-	t.changeMemories(func(all map[string]learn.Memory) { maps.Copy(all, read) })
 	return errors.Join(errs...)
-}
-
-// changeMemories changes what ImportLearned brought.
-func (t *Transport) changeMemories(change func(map[string]learn.Memory)) {
-	for {
-		old := t.memories.Load()
-		all := make(map[string]learn.Memory)
-		if old != nil {
-			all = maps.Clone(*old)
-		}
-		change(all)
-		if t.memories.CompareAndSwap(old, &all) {
-			return
-		}
-	}
 }
 
 // imported returns what ImportLearned brought for a key, and nil if it brought nothing.
 func (t *Transport) imported(key string) *learn.Memory {
-	all := t.memories.Load()
-	if all == nil {
-		return nil
-	}
-	if m, ok := (*all)[key]; ok {
-		return &m
-	}
-	return nil
+	m, _ := t.memories.Load(key)
+	memory, _ := m.(*learn.Memory)
+	return memory
 }
 
 // Forget makes the lane of a key learn from the beginning, for an operator who
@@ -115,7 +93,7 @@ func (t *Transport) imported(key string) *learn.Memory {
 // or shaping.ErrClosed. Forget is safe for concurrent use.
 func (t *Transport) Forget(key string) error {
 	// First, because a lane that is made from now on would go on with it.
-	t.changeMemories(func(all map[string]learn.Memory) { delete(all, key) })
+	t.memories.Delete(key)
 	if err := t.relieve(key, (*lane.Lanes).Forget); err != nil {
 		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
 	}

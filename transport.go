@@ -15,7 +15,6 @@ import (
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
-	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -212,7 +211,7 @@ type Transport struct {
 	base     http.RoundTripper
 	tracer   telemetry.Tracer
 	lanes    *lane.Lanes
-	memories atomic.Pointer[map[string]learn.Memory] // that ImportLearned brought, by key
+	memories sync.Map // of *learn.Memory, that ImportLearned brought, by key
 	metering sync.Once
 	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
 	rawKey   atomic.Bool                      // one was reported

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -206,12 +207,7 @@ func (p *Policy) idempotent(req *http.Request) bool {
 }
 
 // attempts returns Attempts or its default.
-func (p *Policy) attempts() int {
-	if p.Attempts == 0 {
-		return DefaultAttempts
-	}
-	return p.Attempts
-}
+func (p *Policy) attempts() int { return cmp.Or(p.Attempts, DefaultAttempts) }
 
 // maxUntimed is the default of MaxThrottled after an answer without a time.
 const maxUntimed = 7

@@ -200,10 +200,7 @@ func (l *byStart) Push(x any) {
 	t.index = int32(len(*l))
 }
 func (l *byStart) Pop() any {
-	old := *l
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*l = old[:len(old)-1]
+	t := pop((*[]*tenant)(l))
 	t.index = 0
 	return t
 }
@@ -293,9 +290,4 @@ func (l cursors) Less(i, j int) bool {
 }
 func (l cursors) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
 func (l *cursors) Push(x any)   { *l = append(*l, x.(*cursor)) }
-func (l *cursors) Pop() any {
-	old := *l
-	c := old[len(old)-1]
-	*l = old[:len(old)-1]
-	return c
-}
+func (l *cursors) Pop() any     { return pop((*[]*cursor)(l)) }

@@ -91,11 +91,11 @@ func (w *waiter) dated() throttle.Request {
 	return r
 }
 
-// pop removes the last waiter of a list, and returns it.
-func pop(l *[]*waiter) *waiter {
+// pop removes the last of a list, and returns it.
+func pop[T any](l *[]*T) *T {
 	old := *l
-	w := old[len(old)-1]
+	last := old[len(old)-1]
 	old[len(old)-1] = nil
 	*l = old[:len(old)-1]
-	return w
+	return last
 }

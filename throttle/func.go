@@ -78,11 +78,6 @@ func (f *function) Settle(now Instant, _ Grant, r, actual Request) {
 	f.pay(now)
 }
 
-// Reconcile implements [Limiter].
-func (f *function) Reconcile(now Instant, fact Fact) {
-	f.Limiter.Reconcile(now, fact)
-}
-
 // Tune implements [Limiter].
 func (f *function) Tune(Instant, ...Limit) error {
 	return fmt.Errorf("throttle: a function's limits cannot be changed: %w", errors.ErrUnsupported)

@@ -17,9 +17,8 @@ type rule interface {
 	// refund takes back n permits that count at an instant and were not used. An
 	// instant before oldest is no longer within the tolerance.
 	refund(oldest, at Instant, n int64)
-	// charge adds n permits to what was spent, whatever is at hand.
-	charge(now Instant, n int64)
-	// overspend is charge for a call that cost more than estimated. No limit holds a
+	// overspend charges n permits, whatever is at hand, because a call cost more than
+	// estimated. No limit holds a
 	// caller back for longer than longestOwed because of it.
 	overspend(now Instant, n int64)
 	// relieve takes back n permits that count at the instant at. The state then holds
