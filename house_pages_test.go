@@ -79,6 +79,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -86,6 +87,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/weirtest"
 )
 
 var (
@@ -97,6 +99,8 @@ var (
 	_ weir.Transport
 	_ distributed.Store
 	_ throttle.Limit
+	_ testing.TB
+	_ weirtest.Vendor
 )
 `
 
@@ -110,6 +114,7 @@ var (
 	customer             string
 	cluster              redis.UniversalClient
 	rate, burst, replica int
+	callMyAPI            func(*http.Client, string)
 )
 `
 
@@ -117,6 +122,7 @@ var (
 	block    = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	imports  = regexp.MustCompile(`(?s)^import \(.*?\n\)\n`)
 	declared = regexp.MustCompile(`(?m)^(\w+) := `)
+	function = regexp.MustCompile(`^func \w+`)
 )
 
 // Each block of Go in a page compiles.
@@ -134,6 +140,7 @@ func TestCodeOfPagesCompiles(t *testing.T) {
 		for _, m := range block.FindAllStringSubmatch(text, -1) {
 			blocks++
 			code := imports.ReplaceAllString(m[1], "")
+			code = function.ReplaceAllString(code, "_ = func")
 			for _, name := range declared.FindAllStringSubmatch(code, -1) {
 				code += "_ = " + name[1] + "\n"
 			}
