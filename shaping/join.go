@@ -19,7 +19,7 @@ func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
 		}
 	}()
 	now = q.Now()
-	if q.due <= now { // its timer is late
+	if q.due <= now && !w.late { // its timer is late
 		q.advance(now)
 	}
 	w.since = q.since(now)
@@ -36,7 +36,8 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if q.closed {
 		return nil, nil, q.rejected(now)
 	}
-	came, head := w.place, q.line.first()
+	came, head, late := w.place, q.line.first(), w.late
+	w.late = false
 	q.stand(w, t, now)
 	g, err := q.ask(w, bound, now)
 	if err == nil && g.At <= now {
@@ -51,7 +52,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
-		if q.line.first() != head { // w was before it for a moment
+		if late || q.line.first() != head { // w was before it for a moment
 			q.advance(now)
 		}
 		return nil, nil, err
@@ -60,7 +61,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		begun = q.beginWait(w, t, now)
 	}
 	call = q.await(w, g.At, now)
-	if shed || q.othersMayGo(w, head) {
+	if shed || late || q.othersMayGo(w, head) {
 		q.advance(now)
 	}
 	return begun, call, nil

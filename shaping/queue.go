@@ -343,13 +343,17 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 // hold the next permits by now. They are, too, if a pause was set between the
 // grant and now. It takes the lock only then: those who were woken together
 // would stand in line once more, for the lock.
+//
+// The permits go back, and w, which runs now, asks for them before the others in line:
+// they sleep, and on a machine that wakes each caller too late none would ever leave.
 func (q *Queue) missed(w *waiter) bool {
 	now, out, tolerance := q.Now(), &w.out, time.Duration(q.tolerance.Load())
 	if now.Sub(out.grant.At) > tolerance || out.granted <= throttle.Instant(q.pausedAt.Load()) {
 		q.lock()
 		defer q.unlock()
 		q.stale++
-		q.giveBack(q.Now(), out.grant, w.request())
+		q.limiter.Refund(q.Now(), out.grant, w.request())
+		w.late = true
 		return true
 	}
 	out.granted = now // it departs with this last look

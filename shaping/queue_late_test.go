@@ -290,3 +290,49 @@ func TestReturnedPermitIsNoLateness(t *testing.T) {
 		}
 	})
 }
+
+// A sleeper is a context whose caller runs again only a while after it was woken, as on a
+// machine that is busy with other work.
+type sleeper struct {
+	context.Context
+	q   *Queue
+	nap time.Duration
+}
+
+// Err is also asked under the queue's lock, where nobody sleeps.
+func (s sleeper) Err() error {
+	if s.q.mu.TryLock() {
+		s.q.mu.Unlock()
+		time.Sleep(s.nap)
+	}
+	return s.Context.Err()
+}
+
+// Callers that all wake up later than the tolerance leave even so. A permit that comes back
+// from between others is lost, so that they do not reach the rate.
+func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(100, time.Second)) // tolerance 20ms
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := NewQueue(limiter)
+		const callers = 64
+		ctx := sleeper{t.Context(), q, 50 * time.Millisecond}
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				if err := q.Wait(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		stuck := time.AfterFunc(time.Minute, func() { q.Close() })
+		defer stuck.Stop()
+		wg.Wait()
+		if took, most := time.Since(start), 4*callers*10*time.Millisecond; took > most || q.State().Stale == 0 {
+			t.Errorf("%d callers left in %v, %d of their permits void, want %v at most, and some", callers, took, q.State().Stale, most)
+		}
+	})
+}

@@ -26,6 +26,7 @@ type waiter struct {
 	index  int32         // 1 + index among its tenant's; 0: not in line
 	expiry int32         // 1 + index among the expiring; 0: not among them
 	waits  bool          // it was put in line to wait
+	late   bool          // it woke up too late for its permits, and comes back into the line
 	leaves atomic.Bool   // its caller has given up, and others take it out of line
 	out    outcome       // how it came out of the line
 	ready  chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
