@@ -5,78 +5,65 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/conn"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 )
 
-// Call implements [conn.Caller].
+// Call implements [conn.Caller]. A watcher, or a function of the client's options, may panic.
+// Then so does the caller to whom the call was lent, and leaves the line, so that the queue
+// asks again for the others.
 func (l *limiter) Call() {
-	finished := false
+	made := false
 	defer func() {
-		if !finished {
-			l.abandon()
+		if !made {
+			l.take(func() { l.missed("panic") })
+			l.finish(false)
 		}
 	}()
-	began, deadline, done := l.Depart(l)
-	if done == nil {
-		finished = true
-		l.land(func() { l.outlast("open") }, l.logShare)
-		return
-	}
-	ended := false
-	defer func() {
-		if !ended {
-			done(conn.ErrStalled)
-		}
-	}()
-	update := l.propose()
-	req := l.prepare(update)
-	f := &l.flight
-	f.words = req.Args(conn.Command(f.words[:0], f.keys))
-	v, o := l.Run(script.Decide, f.words, began, deadline)
 	var got script.Reply
-	var senseless error
-	if o.Err == nil {
-		got, senseless = req.Decode(v)
-	}
-	ended = true
-	l.Ended(&o, senseless, f.purpose, done)
-	finished = true
+	o := l.Make(l, script.Decide, l.prepare, func(v any) (err error) {
+		got, err = l.flight.request.Decode(v)
+		return err
+	})
+	made = true
+	l.land(&o, &got)
+}
+
+// land ends a call: it applies the outcome and then, with no lock held, what was learned. It
+// wakes the queue, and calls again if there is something to report.
+func (l *limiter) land(o *call.Outcome, got *script.Reply) {
+	defer l.finish(true)
 	var events []store.Event
-	l.land(func() {
-		l.stats.Calls++
+	l.take(func() {
+		if o.Cause != call.Open {
+			l.stats.Calls++
+		}
 		if o.Err == nil {
-			events = l.receive(req, got, o.Took, o.Read)
+			events = l.receive(got, o.Took, o.Read)
 			return
 		}
-		l.missed(req, o.Cause)
-		if l.Failed(&o) {
-			l.outlast(o.Cause)
+		if o.Cause != call.Open {
+			l.missed(o.Cause)
 		}
-	}, func() {
-		l.strayed(events)
-		switch {
-		case o.Err != nil:
-			l.logShare()
-		case update != nil:
-			l.apply(&got)
+		if l.Failed(l, o) {
+			l.outage.failures++
 		}
 	})
+	l.strayed(events)
+	switch {
+	case o.Err != nil:
+		l.logShare()
+	case l.flight.request.Update != nil:
+		l.apply(got)
+	}
 }
 
-// abandon ends a call in which something panicked: a watcher, or a function of the
-// client's options. The caller to whom it was lent has the panic, and leaves the line: by
-// that the queue asks again, for the others.
-func (l *limiter) abandon() {
-	l.take(func() { l.missed(&l.flight.request, "panic") })
-	l.finish(false)
-}
-
-// missed takes in that a call was not answered. If the script may have run all the
-// same, the permits it was to bring are lost.
-func (l *limiter) missed(req *script.Request, cause string) {
-	ran := conn.Executed(cause)
+// missed applies a call that was not answered. If the script may have run all the same, the
+// permits that it granted are lost.
+func (l *limiter) missed(cause string) {
+	req, ran := &l.flight.request, conn.Executed(cause)
 	l.stats.Failures++
 	l.learning.missed(ran)
 	if ran {
@@ -92,17 +79,26 @@ func (l *limiter) missed(req *script.Request, cause string) {
 	l.reports.bound(l.encoded)
 }
 
-// prepare makes the request of a call that leaves now.
-func (l *limiter) prepare(update *script.Update) *script.Request {
+// prepare returns the words of a call that leaves now, and what the call is for.
+func (l *limiter) prepare() ([]any, store.Operation) {
+	keys, operation := l.compose(l.propose())
+	f := &l.flight
+	f.words = f.request.Args(conn.Command(f.words[:0], keys))
+	return f.words, operation
+}
+
+// compose makes the request of a call that leaves now. It returns its keys, and what the
+// call is for.
+func (l *limiter) compose(update *script.Update) (keys []any, operation store.Operation) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	now, set, f := l.clock.Now(), &l.Hub.Set, &l.flight
 	f.lined = false
-	if f.limits != l.encoded {
-		f.groups = nil // they were replaced before it left
-	}
 	req := &f.request
-	req.Limits, req.Groups, req.Update = l.encoded, f.groups, update
+	if req.Limits != l.encoded {
+		req.Groups = nil // its limits were replaced before it left
+	}
+	req.Limits, req.Update = l.encoded, update
 	// Credit for time in line must not be void when it arrives.
 	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
 	req.Horizon, req.Bounded = max(set.Horizon, l.Trip.Lead()), true
@@ -113,24 +109,22 @@ func (l *limiter) prepare(update *script.Update) *script.Request {
 	if l.outage.owes() {
 		req.Reports = append(req.Reports, script.Report{Kind: script.ReportLocal, Costs: slices.Clone(l.outage.spent)})
 	}
-	if f.keys = l.keys; l.reports.has(script.ReportTune) {
-		f.keys = boxed(req.Keys(l.Key))
+	if keys = l.keys; l.reports.has(script.ReportTune) {
+		keys = boxed(req.Keys(l.Key))
 	}
-	f.purpose = l.operation()
-	f.leave(l.reports, l.outage.spent, l.voided)
+	f.reports, f.spent, f.voided = l.reports, append(f.spent[:0], l.outage.spent...), l.voided
 	l.reports = nil
-	return req
+	switch {
+	case l.Lost:
+		return keys, store.OperationProbe
+	case len(req.Groups) > 0:
+		return keys, store.OperationReserve
+	default:
+		return keys, store.OperationTell
+	}
 }
 
-// land ends a call: it takes in what came of it, and then, with no lock held, what
-// was learned; it wakes the queue, and calls again if there is something to report.
-func (l *limiter) land(take, then func()) {
-	defer l.finish(true)
-	l.take(take)
-	then()
-}
-
-// take takes in what came of a call.
+// take applies what came of a call.
 func (l *limiter) take(in func()) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -138,9 +132,9 @@ func (l *limiter) take(in func()) {
 	in()
 }
 
-// release lets those go who can, before the next call leaves. Some come back at once, as
-// workers in a loop do, and stand in line for it then: without that two halves of them
-// would take turns, with twice the calls. Nobody is held up by it who made the call itself.
+// release wakes the queue before the next call leaves. Some callers come back at once, as
+// workers in a loop do, and are in line for that call: otherwise two halves of them would
+// take turns, with twice the calls. A caller that made the call itself is not held up.
 func (l *limiter) release(wakes bool) {
 	l.Mu.Lock()
 	now := l.clock.Now()
@@ -159,14 +153,14 @@ func (l *limiter) release(wakes bool) {
 	}
 }
 
-// A call is put off for those who are let go. If that takes longer than shortYield the
-// process has too much to do, and no call is put off for so many times as long.
+// A call is put off for the callers that depart. If that takes longer than shortYield the
+// process is busy, and no call is put off for yieldsOneIn times as long.
 const (
 	shortYield  = time.Millisecond
 	yieldsOneIn = 10
 )
 
-// finish has no call be in progress any more, and does what had to wait for that.
+// finish ends the progress of a call, and does what had to wait for that.
 func (l *limiter) finish(wakes bool) {
 	l.release(wakes)
 	l.Mu.Lock()
@@ -175,7 +169,7 @@ func (l *limiter) finish(wakes bool) {
 		l.askLater()
 	}
 	if !l.demand.waiting {
-		l.keep(l.clock.Now()) // those it was for may have gone
+		l.keep(l.clock.Now()) // the callers it was for may have gone
 	}
 	wake, done := l.Wake, l.Closed && !l.settleAccounts()
 	l.Mu.Unlock()

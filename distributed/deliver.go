@@ -8,12 +8,12 @@ import (
 	"github.com/weirgo/weir/distributed/internal/script"
 )
 
-// unconfirmed is how long a pause is believed that only a message has announced. Any
-// publisher can forge one; the reply of the script comes well within that time.
+// unconfirmed is how long a pause holds that only a message has announced. Any publisher can
+// forge one, and the script replies well within that time.
 const unconfirmed = time.Second
 
-// Deliver takes in a message that the lane is paused from now on, or that a pause was ended.
-// A malformed one is ignored.
+// Deliver applies a message that the lane is paused from now on, or that a pause was ended.
+// Malformed messages are ignored.
 func (l *limiter) Deliver(message string) {
 	first, second, _ := strings.Cut(message, " ")
 	epoch, err := strconv.ParseInt(first, 10, 64)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/distributed/internal/conn"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
@@ -13,6 +14,19 @@ import (
 // atHand is how many requests a call asks for even if its turn is shorter. Permits
 // that may be spent at once need not wait for turns: only dated ones are rationed.
 const atHand = 256
+
+// A demand is the line at this replica, as the limiter sees it.
+type demand struct {
+	waiting bool             // at least one caller does
+	others  bool             // more than one does
+	peak    int              // the most in line since the last run
+	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
+	spent   throttle.Instant // no permits are asked for ahead of callers before it
+	crowded throttle.Instant // no call is put off before it for callers who may come back
+	pace    pace
+	ahead   conn.Timer // of the next run, before the hand is empty
+	quiet   conn.Timer // from which on no caller is expected
+}
 
 // Fetch implements [throttle.Remote]. It calls for more permits once those in hand
 // are about to run out.
@@ -22,8 +36,8 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	l.ask(now, n, line)
 }
 
-// Lend implements [store.Lender]. If others stood in line since the last run, they may
-// be back in a moment: nothing is lent then.
+// Lend implements [store.Lender]. If others were in line since the last run they may be back
+// in a moment, so nothing is lent.
 func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -38,12 +52,11 @@ func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 	return call
 }
 
-// longestLoan bounds for how long the call may hold a caller to whom it is lent. One who
-// gives up while Redis has just ceased to answer knows it so much later.
+// longestLoan bounds for how long a lent call may hold its caller. A caller that gives up just
+// when Redis ceases to answer returns so much later.
 const longestLoan = 100 * time.Millisecond
 
-// near reports whether the next answer is expected within a millisecond: nothing is
-// lost, nothing dials, and the store is not far away.
+// near reports whether the next reply is expected within a millisecond.
 func (l *limiter) near() bool {
 	return l.Met && !l.Lost && l.Link.Client.Own && l.Trip.Usual() < time.Millisecond
 }
@@ -51,7 +64,7 @@ func (l *limiter) near() bool {
 // borrowed runs the call that was lent, on the goroutine of the caller it is for.
 func (l *limiter) borrowed() { l.Node.Run(l) }
 
-// ask takes in that n requests are in line, and calls for their permits.
+// ask notes that n requests are in line, and calls for their permits.
 func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	if n > 0 && !l.Underway { // most callers come while it is
 		l.clock.Anchor(now)
@@ -59,18 +72,18 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	l.demand.others = n > 1
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
-		l.keep(now) // the callers they were for have gone
+		l.keep(now) // the callers it was for have gone
 		l.prefetch(now)
 		return
 	}
-	// A caller that has just departed may be back in a moment, so that the line
-	// counts as long as it was at its longest since the last run.
+	// A caller that has just departed may be back in a moment, so the line counts as long as
+	// it was at most since the last run.
 	l.demand.peak = max(l.demand.peak, n)
 	switch {
 	case l.Closed || l.Lost:
 	case l.Underway:
 		if l.flight.lined && l.Wait == nil { // nobody waited when it came in line
-			l.WaitAtMost(l, l.Trip.Deadline(&l.Hub.Set))
+			l.WaitAtMost(l)
 		}
 	case len(l.limits) == 0:
 		if l.untaught() {
@@ -83,8 +96,8 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	}
 }
 
-// fetch calls for the requests in line that no permit in hand is for, or has the
-// queue ask again when that is due.
+// fetch calls for the requests in line that have no permit in hand, or sets the timer for
+// when that is due.
 func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.expire(now)
 	if l.returnFar(now) {
@@ -95,7 +108,7 @@ func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	req.Groups = req.Groups[:0]
 	line(l.look)
 	if s.due > now {
-		l.wakeAt(&l.ahead, s.due.Sub(now))
+		l.demand.ahead.Set(s.due.Sub(now))
 		return
 	}
 	if len(req.Groups) > 0 {
@@ -105,15 +118,14 @@ func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	}
 }
 
-// A survey is one look at the line, from its first request on. It finds those that no
-// permit in hand is for, as many as one call may bring permits for. In the flight's
-// request equal neighbours make one group. If nine callers ask for
+// A survey is one look at the line, from its first request on. It finds the requests without
+// a permit in hand, as many as one call may ask for. In the flight's request equal neighbours
+// make one group. If nine callers ask for
 // 1, 1, 1, 5, 1, 1, 1, 1, 1 and two permits of 1 are in hand, the groups are
 //
 //	1 of cost 1, 1 of cost 5, 5 of cost 1
 //
-// It is kept from look to look, because what a function that is called for each request
-// captures takes memory.
+// It is kept from look to look, because variables that a closure captures take memory.
 type survey struct {
 	now   throttle.Instant
 	n     int              // in line
@@ -141,7 +153,7 @@ func (l *limiter) looked(r throttle.Request) bool {
 		}
 		l.setOut(s)
 	}
-	if c.Nothing() {
+	if free(c) {
 		return true
 	}
 	if i := s.hand.own(c, s.n == 1); i >= 0 {
@@ -160,7 +172,7 @@ func (l *limiter) looked(r throttle.Request) bool {
 	return s.asked < s.most
 }
 
-// setOut has a survey begin to find requests.
+// setOut makes a survey ready to find requests.
 func (l *limiter) setOut(s *survey) {
 	for _, p := range l.hand {
 		if !l.far(s.now, p) {
@@ -170,10 +182,10 @@ func (l *limiter) setOut(s *survey) {
 	s.left = max(s.n-s.hand.count(), 1)
 }
 
-// covered returns until when those in hand are enough if the first in line, of the costs,
-// has a permit there: a lead before the last of them, which ends the turn. It is zero if
-// the first in line has none, or if a call would bring others sooner.
-func (l *limiter) covered(now throttle.Instant, n int, c script.Costs) throttle.Instant {
+// covered returns until when the permits in hand are enough: a lead before the last of them,
+// which ends the turn. It is zero if the first in line, of the costs, has no permit there, or
+// if a call would bring others sooner.
+func (l *limiter) covered(now throttle.Instant, n int, c []int64) throttle.Instant {
 	if l.hand.own(c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
@@ -194,14 +206,14 @@ func age(now throttle.Instant, r *throttle.Request) time.Duration {
 
 // appendGroup appends a request to groups: to the last of them if its costs are equal.
 // A group is as old as the youngest in it.
-func (f *flight) appendGroup(groups []script.Group, c script.Costs, age time.Duration) []script.Group {
-	if last := len(groups) - 1; last >= 0 && c.Equal(groups[last].Costs) {
+func (f *flight) appendGroup(groups []script.Group, c []int64, age time.Duration) []script.Group {
+	if last := len(groups) - 1; last >= 0 && slices.Equal(c, groups[last].Costs) {
 		groups[last].Count++
 		groups[last].Age = min(groups[last].Age, age)
 		return groups
 	}
-	if !c.Equal(f.costs) {
-		f.costs = c.List()
+	if !slices.Equal(c, f.costs) {
+		f.costs = slices.Clone(c)
 	}
 	return append(groups, script.Group{Count: 1, Age: age, Costs: f.costs})
 }
@@ -230,17 +242,8 @@ func turn(allotment float64, n int) int {
 	return (n + turns - 1) / turns
 }
 
-// wakeAt has a timer wake the queue after a time, so that it asks again.
-func (l *limiter) wakeAt(t **time.Timer, d time.Duration) {
-	if *t == nil {
-		*t = time.AfterFunc(d, l.WakeQueue)
-	} else {
-		(*t).Reset(d)
-	}
-}
-
-// start begins a call in the background that asks for the groups and sends the reports,
-// once there is a connection for it. It reports whether a call is in progress, be it that or another.
+// start begins a call in the background that asks for the groups and sends the reports, once
+// there is a connection for it. It reports whether this call, or another, is in progress.
 func (l *limiter) start(groups []script.Group) bool {
 	if l.Underway {
 		return true
@@ -251,37 +254,34 @@ func (l *limiter) start(groups []script.Group) bool {
 		l.Underway, f.lent = true, true
 		return true
 	}
-	lined, ok := l.Start(l)
-	if f.lined = lined; lined && l.demand.waiting {
-		l.WaitAtMost(l, l.Trip.Deadline(&l.Hub.Set))
-	}
+	var ok bool
+	f.lined, ok = l.Start(l, l.demand.waiting)
 	return ok
 }
 
-// askAgain is how long a reply is believed on when permits come. After that
-// they may be nearer, because an estimate was settled, a permit came back, or the
-// state was lost.
+// askAgain is how long the instants in a reply are trusted. After that permits may be nearer,
+// because an estimate was settled, a permit came back, or the state was lost.
 const askAgain = time.Second
 
-// askOfPauses is how often a replica with callers asks whether its pause still holds: the
-// message that an operator has ended it may be lost.
+// askOfPauses is how often a replica with callers asks whether its pause still holds, because
+// the message of its end may be lost.
 const askOfPauses = 5 * time.Second
 
-// askOfPause calls, or has the queue ask again, when the pause must be asked for.
+// askOfPause calls if the pause is to be confirmed, or sets the timer for when it is.
 func (l *limiter) askOfPause(now throttle.Instant) {
 	switch due := l.known.at.Add(askOfPauses); {
 	case due >= l.paused:
 	case due <= now:
 		l.start(nil)
 	default:
-		l.wakeAt(&l.ahead, due.Sub(now))
+		l.demand.ahead.Set(due.Sub(now))
 	}
 }
 
-// returnFar gives back the permits in hand if the first of them is farther off than
-// a reply is believed. The call that takes them back brings them again, or
-// nearer ones. If the learned pace is that slow, nothing is nearer: then a call without
-// permits asks whether it still is, and returnFar returns true.
+// returnFar gives back the permits in hand if the first of them is farther off than a reply
+// is trusted. The call that returns them brings them again, or nearer ones. If the learned
+// pace is that slow, no permit is nearer: then a call without permits asks whether the pace
+// still holds, and returnFar returns true.
 func (l *limiter) returnFar(now throttle.Instant) (asks bool) {
 	if !l.hand.after(now.Add(askAgain)) || now.Sub(l.known.at) < askAgain {
 		return false
@@ -306,16 +306,15 @@ func (l *limiter) paced(now throttle.Instant) throttle.Instant {
 	return max(l.clock.Here(int64(pace.NotBefore)/1000), now.Add(time.Duration(turns*float64(time.Second))))
 }
 
-// reach returns how far ahead a permit for the groups may be dated. A window is
-// closed by the first permit of a later one, though settled estimates could still
-// give back to it: so a far permit of a window is asked for only once it is near. A
-// bucket gives back whatever was promised, so that each replica alive may hold one
-// permit of it, however far, and they take turns.
+// reach returns how far ahead a permit for the groups may be dated. The first permit of a
+// later window closes a window, although settled estimates could still give back to it. So a
+// far permit of a window is asked for only once it is near. A bucket takes back any promised
+// permit, so each replica alive may hold one, however far, and they take turns.
 func (l *limiter) reach(groups []script.Group) time.Duration {
 	reach := max(askAgain, l.Hub.Set.Horizon+2*l.Trip.Lead())
 	for i := range groups {
 		for k, rate := range l.rates {
-			if !l.counting(k) {
+			if !l.encoded.Limits[k].Windows() {
 				turns := float64(groups[i].Costs[k]*int64(l.known.alive+1)) / rate
 				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
 			}
@@ -327,9 +326,8 @@ func (l *limiter) reach(groups []script.Group) time.Duration {
 // mostReach bounds reach.
 const mostReach = 30 * 24 * time.Hour
 
-// refrain puts the next question off after a call that granted nothing. It comes
-// once the first permit is near, or after askAgain, for that permit may be nearer
-// than the reply said.
+// refrain puts the next call off after one that granted nothing: until the first permit is
+// near, or for askAgain, because that permit may be nearer than the reply said.
 func (l *limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.Here(first).Add(-l.Trip.Lead())
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))

@@ -3,47 +3,35 @@ package distributed
 import (
 	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
-	"github.com/weirgo/weir/internal/store"
-
-	"github.com/weirgo/weir/throttle"
 )
 
 // A flight is the call in progress, of which there is one at most, and the memory
-// that each call uses again. While underway, its request, keys and words belong to
-// the goroutine of the call, which needs no lock for them.
+// that each call uses again. While underway, its request and words belong to the goroutine
+// of the call, which needs no lock for them.
 type flight struct {
-	lined   bool // it stands in the node's line
-	lends   bool // the next to start is lent to the caller it is for
-	lent    bool // this one was
-	ahead   bool // it asks for callers who are still to come
-	request script.Request
-	keys    []any
-	words   []any // of the command
+	lined   bool           // it stands in the node's line
+	lends   bool           // the next call is lent to the caller it is for
+	lent    bool           // this call was
+	request script.Request // without groups it only reports something, or probes
+	words   []any          // of the command
 	permits []permit
-	costs   []int64 // of the last that was asked for; never written, for permits have it too
-
-	groups  []script.Group        // asked for in line: none if it only reports something, or probes
-	limits  *script.EncodedLimits // of the lane when it was started, in which its costs are
-	reports reports               // that it sends
-	spent   []int64               // of each limit, in an outage, that it reports; nil: of limits that were replaced
-	purpose store.Operation
-	voided  int // of the limiter when it left: if that has grown, what it brings is void
+	costs   []int64 // of the last request in line; never written, because permits have it too
+	reports reports // that it sends
+	spent   []int64 // of each limit, in an outage, that it reports; nil: of limits that were replaced
+	voided  int     // of the limiter when it left: if that has grown, what it brings is void
 }
 
 // begin makes a flight of requests under the limits in force.
 func (f *flight) begin(limits *script.EncodedLimits, groups []script.Group) {
-	f.lent, f.limits, f.groups = false, limits, groups
-	f.ahead = len(groups) > 0 && groups[0].Age < 0
+	f.lent, f.request.Limits, f.request.Groups = false, limits, groups
 }
 
-// leave has it send the reports, and what was spent in an outage.
-func (f *flight) leave(sent reports, spent []int64, voided int) {
-	f.reports, f.spent, f.voided = sent, append(f.spent[:0], spent...), voided
-}
+// ahead reports whether it asks for callers who are still to come.
+func (f *flight) ahead() bool { return len(f.request.Groups) > 0 && f.request.Groups[0].Age < 0 }
 
-// failed returns what must be sent once more because no reply came. If the script
-// may have run, that is only what is on the strict side if it is sent twice: what
-// gives permits back is not.
+// failed returns the reports to send again because no reply came. If the script may have
+// run, those are the ones that are strict if they are sent twice: not those that give permits
+// back.
 func (f *flight) failed(executed bool) reports {
 	sent := f.reports
 	f.reports = nil
@@ -69,9 +57,9 @@ func (f *flight) failed(executed bool) reports {
 //	asked:    2 of cost 1, 1 of cost 5
 //	replied:  3 at 10:00:00.100
 //	granted:  2 of cost 1 and 1 of cost 5, both at 10:00:00.100
-func (f *flight) granted(got script.Reply, c *call.Clock) []permit {
+func (f *flight) granted(got *script.Reply, c *call.Clock) []permit {
 	out := f.permits[:0]
-	req, g, left, ordinal := &f.request, 0, 0, got.Learned.First
+	req, ahead, g, left, ordinal := &f.request, f.ahead(), 0, 0, got.Learned.First
 	for _, p := range got.Permits {
 		for count := p.Count; count > 0; {
 			if left == 0 {
@@ -83,7 +71,7 @@ func (f *flight) granted(got script.Reply, c *call.Clock) []permit {
 				g++
 			}
 			n := min(count, left)
-			granted := permit{at: c.Here(p.At), there: p.At, count: n, costs: req.Groups[g-1].Costs, of: got.Seen.Generation, ahead: f.ahead}
+			granted := permit{at: c.Here(p.At), there: p.At, count: n, costs: req.Groups[g-1].Costs, of: got.Seen.Generation, ahead: ahead}
 			if req.Update != nil {
 				granted.first = ordinal + 1
 				ordinal += int64(n)
@@ -94,15 +82,4 @@ func (f *flight) granted(got script.Reply, c *call.Clock) []permit {
 	}
 	f.permits = out
 	return out
-}
-
-// A demand is the line at this replica, as the limiter sees it.
-type demand struct {
-	waiting bool
-	others  bool             // more than one waits
-	peak    int              // the most in line since the last run
-	again   throttle.Instant // when to ask once more for what was not granted; zero: at once
-	spent   throttle.Instant // nothing is asked for before it ahead of callers
-	crowded throttle.Instant // no call is put off before it for those who may come back
-	pace    pace
 }

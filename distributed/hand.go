@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/weirgo/weir/distributed/internal/call"
-	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -17,8 +16,8 @@ type permit struct {
 	costs []int64 // of one, of each limit; shared, never written
 	first int64   // the ordinal of the first of them; zero: the store does not count
 	of    int64   // the generation of the state that counts it; zero: one that was lost
-	ahead bool    // asked for before anybody was in line
-	free  bool    // nobody in line asks for as much as it is for: anybody may have it
+	ahead bool    // asked for before a caller was in line
+	free  bool    // for any caller, because no caller in line asks for as much
 }
 
 // A hand is the permits that were fetched and not spent, in order.
@@ -34,17 +33,17 @@ func (h *hand) hold(p permit) {
 }
 
 // find returns the place of the first permit that covers the costs; -1 if none does.
-func (h hand) find(costs script.Costs) int {
-	return slices.IndexFunc(h, func(p permit) bool { return costs.Within(p.costs) })
+func (h hand) find(costs []int64) int {
+	return slices.IndexFunc(h, func(p permit) bool { return within(costs, p.costs) })
 }
 
-// own returns the place of the first permit for a caller of the costs; -1 if there is
-// none. Permits are anonymous, so it need not have been fetched for this caller. But one
-// for other costs is for others, unless the caller is alone: if a call of 1 takes a permit
-// for 10, the other 9 are lost.
-func (h hand) own(costs script.Costs, alone bool) int {
+// own returns the place of the first permit for a caller of the costs, or -1. Permits are
+// anonymous, so it need not have been fetched for this caller. But a permit for other costs is
+// for others, unless the caller is alone: if a call of 1 takes a permit for 10, the other 9
+// are lost.
+func (h hand) own(costs []int64, alone bool) int {
 	return slices.IndexFunc(h, func(p permit) bool {
-		return costs.Equal(p.costs) || (alone || p.free) && costs.Within(p.costs)
+		return slices.Equal(costs, p.costs) || (alone || p.free) && within(costs, p.costs)
 	})
 }
 
@@ -60,14 +59,17 @@ func (h hand) next(after throttle.Instant) throttle.Instant {
 
 // within reports whether a permit in hand costs no more than most.
 func (h hand) within(most []int64) bool {
-	return slices.ContainsFunc(h, func(p permit) bool {
-		for i, n := range p.costs {
-			if n > most[i] {
-				return false
-			}
+	return slices.ContainsFunc(h, func(p permit) bool { return within(p.costs, most) })
+}
+
+// within reports whether no limit is asked for more than most.
+func within(costs, most []int64) bool {
+	for i, n := range costs {
+		if n > most[i] {
+			return false
 		}
-		return true
-	})
+	}
+	return true
 }
 
 // take spends one permit.
@@ -85,8 +87,8 @@ func (h *hand) take(i int) permit {
 	return p
 }
 
-// redate dates what is in hand by the difference of the clocks in force. It was
-// dated later than what comes now: both together would depart at more than the rate.
+// redate dates the permits in hand by the difference of the clocks in force. They were dated
+// later than the permits that come now, and both together would exceed the rate.
 func (h hand) redate(c *call.Clock) {
 	for i := range h {
 		h[i].at = c.Here(h[i].there)

@@ -11,8 +11,7 @@ import (
 // stateEvery is how often a call asks for the state of the limits too.
 const stateEvery = time.Second
 
-// A known is what replies have said of the lane. Its instants are by the
-// queue's clock.
+// A known is the state of the lane in the last replies. Its instants are by the queue's clock.
 type known struct {
 	seen     script.Echo      // how far it has seen the lane's state
 	begun    throttle.Instant // when that generation was seen first
@@ -29,7 +28,7 @@ type known struct {
 	statesAt throttle.Instant
 }
 
-// replaced forgets what replies have said of limits that were replaced by so many others.
+// replaced forgets the state of limits that were replaced by so many others.
 func (k *known) replaced(limits int) {
 	k.next, k.states = make([]throttle.Instant, limits), nil
 }
@@ -44,8 +43,8 @@ func (k *known) asks(now throttle.Instant) bool {
 	return true
 }
 
-// counted takes in the head of a reply, and reports whether it is the first that
-// says that others claim stricter limits, or the first that says they do not any more.
+// counted applies the head of a reply, and reports whether it is the first with which others
+// claim stricter limits, or the first with which they no longer do.
 func (k *known) counted(got *script.Reply) (changed bool) {
 	changed = got.Differs != k.differs
 	k.alive, k.period, k.differs = got.Alive, got.Period, got.Differs
@@ -58,13 +57,13 @@ func (k *known) counted(got *script.Reply) (changed bool) {
 	return changed
 }
 
-// voids reports whether what is in hand is of an older epoch than that of a reply, and
-// so void. A new generation voids nothing.
+// voids reports whether the permits in hand are of an older epoch than a reply, and so void.
+// A new generation voids nothing.
 func (k *known) voids(seen script.Echo) bool {
 	return seen.Generation == k.seen.Generation && seen.Epoch > k.seen.Epoch
 }
 
-// enter takes in the epoch of a reply.
+// enter applies the epoch of a reply.
 func (k *known) enter(seen script.Echo, c *call.Clock) {
 	switch {
 	case seen.Generation != k.seen.Generation:
@@ -75,13 +74,13 @@ func (k *known) enter(seen script.Echo, c *call.Clock) {
 	k.seen = seen
 }
 
-// resumed reports whether a reply says that the pause known here was ended: no
-// pause holds, and the epoch is a later one of the same generation.
+// resumed reports whether the pause known here was ended by a reply: no pause holds, and the
+// epoch is a later one of the same generation.
 func (k *known) resumed(got *script.Reply) bool {
 	return got.Paused == 0 && got.Seen.Generation == k.seen.Generation && got.Seen.Epoch > k.seen.Epoch
 }
 
-// limits takes in what a reply read at an instant says of each limit.
+// limits applies the state of each limit in a reply that was read at an instant.
 func (k *known) limits(got *script.Reply, asked bool, c *call.Clock, read throttle.Instant) {
 	k.at = read
 	for i, next := range got.Next {
@@ -104,16 +103,16 @@ func (k *known) replicas(set *call.Settings) int {
 	return DefaultReplicas
 }
 
-// sinkAfter is how long the largest count of replicas holds once fewer are counted, for those
-// that were quiet for a moment. Redis itself forgets a quiet replica within ten seconds. If
-// it were longer, what is left of a fleet that shrank would be far below its share in an outage.
+// sinkAfter is how long the largest count of replicas holds once fewer are counted, because
+// some may be quiet for a moment. Redis itself forgets a quiet replica within ten seconds. If
+// it were longer, a fleet that shrank would be far below its share in an outage.
 const sinkAfter = time.Minute
 
-// leftFor is how long it is believed what the store had left: others spend of it.
+// leftFor is how long the permits left at a reply are trusted: other replicas spend them, too.
 const leftFor = 10 * time.Second
 
-// left returns how many permits of a limit the store had left, by the last reply with states;
-// zero: there was none, or it is too old.
+// left returns how many permits of a limit the store had left at the last reply with states;
+// zero: there was no such reply, or it is too old.
 func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
 	if k.states == nil || now.Sub(k.statesAt) > leftFor {
 		return 0
@@ -121,8 +120,8 @@ func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
 	return max(k.state(now, i, s).Headroom, 0)
 }
 
-// state returns what is known of a limit. A reply has all of it once a second, and
-// each reply when there is a permit: of a saturated bucket that is the newer one.
+// state returns the state of a limit. A reply has all of it once a second. Each reply has the
+// next permit, which is newer for a saturated bucket.
 func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {
 	limit := s.limits[i]
 	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(script.BurstOf(limit))}
@@ -130,7 +129,7 @@ func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitSt
 		return out
 	}
 	got := k.states[i]
-	if s.counting(i) {
+	if s.encoded.Limits[i].Windows() {
 		out.Headroom, out.Utilization = float64(got.Hand), float64(got.Used)/float64(max(got.Permits, 1))
 		return out
 	}

@@ -3,18 +3,20 @@ package distributed
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/call"
+	"github.com/weirgo/weir/distributed/internal/conn"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/throttle"
 )
 
-// A limiter is one lane's at this replica. It spends only permits that it holds,
-// dated ones of a run fetched for those in line. Take never blocks: if no permit is
-// at hand it says when to ask again, or that a message will wake the queue.
+// A limiter is the limits of one lane at this replica. It spends only permits that it holds:
+// dated ones of a run that was fetched for the line. Take never blocks. If no permit is at
+// hand it returns when to ask again, or Never if a reply will wake the queue.
 //
 // Locks: those of [call.Caller], whose Mu guards all but the name. It is not held while a
 // learner is asked or a line logged. The methods of [throttle.Limiter],
@@ -41,9 +43,7 @@ type limiter struct {
 	borrow   func()                      // borrowed
 	look     func(throttle.Request) bool // looked
 
-	ahead  *time.Timer // to the next run, before the hand is empty; nil: none was needed yet
-	quiet  *time.Timer // from which nobody is expected any more; likewise
-	linger *time.Timer // of reports that no run takes along; likewise
+	linger conn.Timer // of reports that no run takes along
 	stats  throttle.StoreState
 	late   overdue
 }
@@ -56,6 +56,7 @@ var (
 func newLimiter(h *call.Hub, name string, limits []throttle.Limit) (*limiter, error) {
 	l := &limiter{name: name, Caller: call.Caller{Hub: h, Lane: script.Escape(name), Key: script.KeyOf(h.Layout, h.Namespace, name)}}
 	l.borrow, l.look = l.borrowed, l.looked
+	l.demand.ahead.Ring, l.demand.quiet.Ring, l.linger.Ring, l.outage.probe.Ring = l.WakeQueue, l.relax, l.flush, l.Probe
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
 	}
@@ -78,8 +79,8 @@ func (l *limiter) install(limits []throttle.Limit) error {
 	return nil
 }
 
-// replaced discards the permits in hand and the costs to be reported, which are those of
-// the limits before: other limits were installed.
+// replaced discards the permits in hand and the costs to report, after new limits were
+// installed: both are of the old limits.
 func (l *limiter) replaced() {
 	l.discard(l.hand.all())
 	l.reports, l.outage.stale = l.reports.timed(), true
@@ -102,7 +103,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 	if l.untaught() {
 		return throttle.Grant{At: throttle.Never}, nil
 	}
-	if c.Nothing() {
+	if free(c) {
 		return throttle.Grant{At: now}, nil
 	}
 	l.expire(now)
@@ -117,8 +118,8 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 	return throttle.Grant{At: next}, nil
 }
 
-// mostLooked is how many callers are looked at for one whose permit is due. Whoever is
-// not among them has been overtaken by as many, or has given up.
+// mostLooked is how many callers are looked at for one whose permit is due. Any other caller
+// has been overtaken by as many, or has given up.
 const mostLooked = 1024
 
 // Holder returns the place in line, from zero on, of the first caller for whose costs a
@@ -157,26 +158,33 @@ func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 	return asksLess
 }
 
-// spend takes a permit in hand for c. What it holds beyond c stays in hand if a
-// later permit there is for no more, so that the caller it is for can go now. If none
-// is, the store has it back.
-func (l *limiter) spend(now throttle.Instant, i int, c script.Costs) throttle.Grant {
+// spend takes a permit in hand for costs of c. The remainder replaces a later, smaller
+// permit, whose caller can then go now, or goes back to Redis.
+func (l *limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
 	p := l.hand.take(i)
 	if l.Hub.Set.Prefetch > 0 {
 		l.demand.pace.saw(now, p.costs)
 		l.prefetch(now)
 	}
 	granted := throttle.Grant{At: p.at, Ref: throttle.Ref{Instant: p.there, Ordinal: p.first}}
-	if c.Equal(p.costs) {
+	if slices.Equal(c, p.costs) {
 		return granted
 	}
-	rest := permit{at: p.at, there: p.there, count: 1, costs: c.Rest(p.costs), of: p.of}
+	rest := permit{at: p.at, there: p.there, count: 1, costs: slices.Clone(p.costs), of: p.of}
+	for k := range c {
+		rest.costs[k] -= c[k]
+	}
 	if l.hand.within(rest.costs) {
 		l.hand.hold(rest)
 	} else {
 		l.credit(rest)
 	}
 	return granted
+}
+
+// free reports whether a request of the costs asks for no permit.
+func free(costs []int64) bool {
+	return !slices.ContainsFunc(costs, func(n int64) bool { return n != 0 })
 }
 
 // check returns an error for a request that is refused for good.
@@ -190,7 +198,7 @@ func (l *limiter) check(r *throttle.Request) error {
 // expire discards the permits that were not taken within the tolerance.
 func (l *limiter) expire(now throttle.Instant) {
 	late := l.hand.before(now.Add(-l.tolerance))
-	l.late.note(late)
+	l.late.void += awaited(late)
 	l.discard(late)
 }
 
@@ -218,12 +226,12 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	if now < l.paused {
 		if !l.Lost && now.Sub(l.known.at) >= askOfPauses {
-			l.start(nil) // who has no time for the pause does not stand in line and ask
+			l.start(nil) // callers without time for the pause are not in line, and ask for nothing
 		}
 		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
 	}
 	c := l.costs(&r)
-	if c.Nothing() {
+	if free(c) {
 		return throttle.Forecast{At: now}
 	}
 	i := l.hand.find(c)
@@ -235,7 +243,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
 	for k, next := range l.known.next {
-		if now.Sub(l.known.at) < askAgain && c.Of(k) > 0 && next > f.At {
+		if now.Sub(l.known.at) < askAgain && c[k] > 0 && next > f.At {
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
 	}
@@ -253,14 +261,14 @@ func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	c := l.costs(&r)
-	if c.Nothing() || g.At > now || l.Closed || l.check(&r) != nil {
+	if free(c) || g.At > now || l.Closed || l.check(&r) != nil {
 		return
 	}
 	if g.Ref.Instant == 0 {
 		l.outage.refund(now, g, r, c)
 		return
 	}
-	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: c.List(), of: l.known.seen.Generation}
+	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: slices.Clone(c), of: l.known.seen.Generation}
 	if g.At <= l.known.begun {
 		p.of = 0
 	}
@@ -279,11 +287,11 @@ func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throt
 	if len(l.limits) == 0 || l.Closed {
 		return
 	}
-	estimated, real := l.costs(&r), l.costs(&actual)
+	estimated, real := slices.Clone(l.costs(&r)), slices.Clone(l.costs(&actual))
 	if l.Lost && l.outage.local != nil {
 		l.outage.local.Settle(now, g, r, actual)
 	}
-	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: l.encoded.Clamp(estimated.List()), Actual: l.encoded.Clamp(real.List())}})
+	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: l.encoded.Clamp(estimated), Actual: l.encoded.Clamp(real)}})
 }
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and
@@ -306,8 +314,8 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	}
 }
 
-// pause holds everybody until an instant. What is in hand is void, and what the call
-// in progress brings.
+// pause holds all callers until an instant. The permits in hand are void, and those that the
+// call in progress brings.
 func (l *limiter) pause(until throttle.Instant) {
 	l.paused = until
 	l.voided++
@@ -315,7 +323,7 @@ func (l *limiter) pause(until throttle.Instant) {
 	clear(l.known.next)
 }
 
-// resume ends the pause that runs, here.
+// resume ends the current pause here.
 func (l *limiter) resume(now throttle.Instant) {
 	l.paused, l.demand.again = min(l.paused, now), 0
 }
@@ -357,7 +365,7 @@ func (l *limiter) Tolerance() time.Duration {
 	return l.tolerance
 }
 
-// Close gives back what is in hand. It does not wait for the call that does.
+// Close gives back the permits in hand, by a call that it does not wait for.
 func (l *limiter) Close() error {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -367,10 +375,8 @@ func (l *limiter) Close() error {
 	l.surrender()
 	l.Closed, l.Wake = true, nil
 	l.Node.Forget(l)
-	for _, t := range []*time.Timer{l.ahead, l.quiet, l.outage.probe, l.linger} {
-		if t != nil {
-			t.Stop()
-		}
+	for _, t := range []*conn.Timer{&l.demand.ahead, &l.demand.quiet, &l.outage.probe, &l.linger} {
+		t.Stop()
 	}
 	if !l.Underway && !l.settleAccounts() {
 		l.Hub.Detach(l.Lane, l)

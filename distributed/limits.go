@@ -21,9 +21,10 @@ type limitSet struct {
 	windows   bool                  // at least one limit counts in windows
 	slow      bool                  // at least one is a slow bucket
 	tolerance time.Duration
+	asked     []int64 // the memory of costs
 }
 
-// newLimitSet resolves the limits of the lane whose key it is given.
+// newLimitSet resolves the limits of the lane of a key.
 func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 	if len(limits) > mostLimits {
 		return limitSet{}, fmt.Errorf("%d limits are more than %d", len(limits), mostLimits)
@@ -39,25 +40,16 @@ func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 	s := limitSet{limits: resolved, encoded: encoded, keys: boxed(encoded.Keys(key)), tolerance: throttle.Tolerance(resolved...)}
 	for i, limit := range resolved {
 		s.rates = append(s.rates, limit.PerSecond())
-		s.windows = s.windows || s.counting(i)
+		s.windows = s.windows || encoded.Limits[i].Windows()
 		s.slow = s.slow || encoded.Limits[i].Slow()
 	}
 	return s, nil
 }
 
-// counting reports whether a limit counts in windows. The others are buckets.
-func (s *limitSet) counting(i int) bool {
-	switch s.limits[i].Algorithm {
-	case throttle.AlgorithmFixedWindow, throttle.AlgorithmSlidingLog, throttle.AlgorithmSlidingWindow:
-		return true
-	default:
-		return false
-	}
-}
-
-// costs returns what a request asks of each limit.
-func (s *limitSet) costs(r *throttle.Request) script.Costs {
-	return script.CostsOf(r, len(s.limits), s.encoded.Learned)
+// costs returns what a request asks of each limit, until it is called again.
+func (s *limitSet) costs(r *throttle.Request) []int64 {
+	s.asked = s.encoded.Costs(r, s.asked[:0])
+	return s.asked
 }
 
 // check returns an error for a request that can never be granted, or that the
@@ -68,7 +60,7 @@ func (s *limitSet) check(r *throttle.Request) error {
 	}
 	c := s.costs(r)
 	for i := range s.limits {
-		if err := s.limits[i].Check(int(c.Of(i))); err != nil {
+		if err := s.limits[i].Check(int(c[i])); err != nil {
 			return err
 		}
 	}
@@ -76,10 +68,10 @@ func (s *limitSet) check(r *throttle.Request) error {
 }
 
 // slowest returns the name of the limit that such a request takes longest to earn.
-func (s *limitSet) slowest(c script.Costs) string {
+func (s *limitSet) slowest(c []int64) string {
 	name, longest := "", 0.0
 	for i, rate := range s.rates {
-		if t := float64(c.Of(i)) / rate; t > longest {
+		if t := float64(c[i]) / rate; t > longest {
 			name, longest = s.limits[i].Name, t
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/conn"
-	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -29,13 +28,13 @@ type outage struct {
 	stale    bool             // the limits changed since local was tuned
 	spaced   []throttle.Limit // those of local, without what the store had left
 	spent    []int64          // of each limit, through local, which was not reported yet
-	probe    *time.Timer      // of a failure that is not the node's; nil: none was needed yet
+	probe    conn.Timer       // of a failure that is not the node's
 }
 
 // recover ends the outage. What was spent in it is still to be reported.
 func (l *limiter) recover() { l.Lost, l.Cause, l.outage.failures = false, "", 0 }
 
-// enforce has the limits enforced here under the policy for a loss.
+// enforce begins to enforce the limits here, by the policy for a loss.
 func (l *limiter) enforce() {
 	now, set, limits := l.clock.Now(), &l.Hub.Set, l.limits
 	replicas := l.known.replicas(set)
@@ -54,12 +53,12 @@ func (l *limiter) enforce() {
 	l.outage.enforce(now, set, limits, replicas)
 }
 
-// longPer is the longest time of a limit that is spaced evenly in an outage. Of a longer
-// one each replica has its part of what the store had left at once: at half of 5000 a
-// day for each of 8 replicas a permit would come every four and a half minutes.
+// longPer is the longest time of a limit that is spaced evenly in an outage. For a longer one
+// each replica has its part of the permits that were left at once: at half of 5000 a day
+// for each of 8 replicas a permit would come every four and a half minutes.
 const longPer = time.Minute
 
-// enforce has local enforce limits that are for one of so many replicas.
+// enforce makes local enforce limits that are for one of so many replicas.
 func (o *outage) enforce(now throttle.Instant, set *call.Settings, limits []throttle.Limit, replicas int) {
 	switch {
 	case o.local == nil:
@@ -69,7 +68,7 @@ func (o *outage) enforce(now throttle.Instant, set *call.Settings, limits []thro
 		}
 		o.local = local
 		if set.FailOpen {
-			o.pause(now, now) // what was saved, the fleet has spent
+			o.pause(now, now) // the fleet has spent the saved permits
 		}
 	case o.replicas != replicas || o.stale:
 		_ = o.local.Tune(now, limits...) // likewise
@@ -77,9 +76,9 @@ func (o *outage) enforce(now throttle.Instant, set *call.Settings, limits []thro
 	o.replicas, o.stale = replicas, false
 }
 
-// divided returns the limits of one of so many replicas that cannot see each
-// other: a share of the rate, evenly spaced, without a burst. Of 100/s burst 20 a
-// share of 0.5 leaves each of 5 replicas
+// divided returns the limits of one of so many replicas that cannot see each other: a share
+// of the rate, evenly spaced, without a burst. A share of 0.5 of 100/s burst 20 leaves each
+// of 5 replicas
 //
 //	100/s / 5 * 0.5 = 10/s burst 1
 func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Limit {
@@ -118,9 +117,9 @@ func (l *limiter) logShare() {
 		slog.String("lane", l.name), slog.String("namespace", l.Hub.Namespace))
 }
 
-// take is Take of local. Its limits are slower than the lane's, so that it would
-// date a permit further back, for time in line, than the lane's tolerance lets the
-// queue spend it: credit is half of that tolerance at most.
+// take is Take of local. Its limits are slower than the lane's, so for time in line it would
+// date a permit back by more than the lane's tolerance, and the queue could not spend it. So
+// the credit is half of that tolerance at most.
 func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (throttle.Instant, error) {
 	r.Since = max(r.Since, now.Add(-s.tolerance/2))
 	g, err := o.local.Take(now, r)
@@ -131,15 +130,13 @@ func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (th
 	if err != nil || g.At > now {
 		return g.At, err
 	}
-	c := s.costs(&r)
-	for i := range o.spent {
-		o.spent[i] += c.Of(i)
+	for i, n := range s.costs(&r) {
+		o.spent[i] += n
 	}
 	return g.At, nil
 }
 
-// forecast is Forecast of local. It holds nobody to it: the store may be back
-// before.
+// forecast is Forecast of local, without its instant: the store may be back before.
 func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	if o.local == nil {
 		return throttle.Forecast{At: now}
@@ -152,23 +149,23 @@ func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.For
 }
 
 // refund takes back a permit of local that was not used.
-func (o *outage) refund(now throttle.Instant, g throttle.Grant, r throttle.Request, c script.Costs) {
+func (o *outage) refund(now throttle.Instant, g throttle.Grant, r throttle.Request, c []int64) {
 	if o.local != nil {
 		o.local.Refund(now, g, r)
 	}
 	for i := range o.spent {
-		o.spent[i] = max(o.spent[i]-c.Of(i), 0)
+		o.spent[i] = max(o.spent[i]-c[i], 0)
 	}
 }
 
-// reconcile hands local what the vendor said, also outside an outage.
+// reconcile passes a fact of the vendor to local, also outside an outage.
 func (o *outage) reconcile(now throttle.Instant, f throttle.Fact) {
 	if o.local != nil {
 		o.local.Reconcile(now, f)
 	}
 }
 
-// pause has local let nobody go before an instant, and nothing saved after it.
+// pause makes local grant nothing before an instant, and save nothing until then.
 func (o *outage) pause(now, until throttle.Instant) {
 	o.reconcile(now, throttle.Fact{Until: until})
 }
@@ -193,7 +190,7 @@ func (o *outage) rest(cause string, set *call.Settings) time.Duration {
 	return wait
 }
 
-// Lose begins an outage, or takes in the latest cause of the one that runs.
+// Lose begins an outage, or notes the latest cause of the current one.
 func (l *limiter) Lose(cause string) {
 	l.Cause = cause
 	if l.Lost {
@@ -221,30 +218,18 @@ func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	return at, err
 }
 
-// outlast begins an outage, or goes on with it.
-func (l *limiter) outlast(cause string) {
-	if cause != "open" || !l.Lost { // the breaker is open for the cause that is known
-		l.Lose(cause)
-	}
-	l.outage.failures++
-}
-
-// askLater puts the next call of an outage off, longer each time: a failure that only
-// woke the queue would have it ask again at once. Once the node is lost it is the node
-// that asks. No call is in progress, or a node that is back would not find the lane.
+// askLater puts the next call of an outage off, longer each time. Otherwise a failure would
+// wake the queue, which would ask again at once. Once the node is lost, the node probes. No
+// call is in progress, or a node that is back would not find the lane.
 func (l *limiter) askLater() {
 	wait := l.outage.rest(l.Cause, &l.Hub.Set)
 	if l.Node.Await(l) {
 		return
 	}
-	if l.outage.probe == nil {
-		l.outage.probe = time.AfterFunc(wait, l.Probe)
-	} else {
-		l.outage.probe.Reset(wait)
-	}
+	l.outage.probe.Set(wait)
 }
 
-// Probe asks a store that did not answer whether it does now.
+// Probe calls a store that did not answer.
 func (l *limiter) Probe() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -253,9 +238,9 @@ func (l *limiter) Probe() {
 	}
 }
 
-// Restore takes in that the node answers again, and returns the call that reports what the
-// lane spent meanwhile. A lane in which nobody waits is back at once; in the others
-// callers go on here until the lane's own call is answered.
+// Restore ends the outage after the node has answered another lane, and returns the call that
+// reports what was spent meanwhile. A lane without callers is back at once. In the others
+// the policy holds until the lane's own call is answered.
 func (l *limiter) Restore() (debt conn.Caller) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -273,8 +258,8 @@ func (l *limiter) Restore() (debt conn.Caller) {
 	return debtor{l}
 }
 
-// settleUp makes ready a call that reports what was spent in an outage, and reports
-// whether it is needed: another call may have reported it meanwhile.
+// settleUp prepares a call that reports what was spent in an outage. It returns false if
+// another call has reported it meanwhile.
 func (l *limiter) settleUp() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An overdue counts the permits that came from the store, and those of them that
-// were void before anybody could take them, because the way to Redis is slow or this
-// process stands still.
+// An overdue counts the permits that came from the store, and those of them that were void
+// before a caller could take them, because the way to Redis is slow or this process stands
+// still.
 type overdue struct {
 	came, void uint64           // permits since that instant
-	since      throttle.Instant // zero: nothing came yet
+	since      throttle.Instant // zero: no permit came yet
 }
 
 const (
@@ -19,25 +19,15 @@ const (
 	overdueLeast = 8                // how many at least, before they are judged
 )
 
-// count counts permits that came. All of them are void if they are not fresh.
-func (o *overdue) count(permits []permit, fresh bool) {
+// awaited returns how many permits were asked for by callers in line. The others may be void
+// only because no caller came.
+func awaited(permits []permit) (n uint64) {
 	for i := range permits {
 		if !permits[i].ahead {
-			o.came += uint64(permits[i].count)
+			n += uint64(permits[i].count)
 		}
 	}
-	if !fresh {
-		o.note(permits)
-	}
-}
-
-// note counts permits that were void. Of those asked for ahead it is for want of callers.
-func (o *overdue) note(permits []permit) {
-	for i := range permits {
-		if !permits[i].ahead {
-			o.void += uint64(permits[i].count)
-		}
-	}
+	return n
 }
 
 // judge reports whether most of the permits counted so far were void, once there

@@ -32,7 +32,7 @@ func TestOverdueIsReportedWhereMostIsVoid(t *testing.T) {
 			reported := false
 			for i := range c.seconds {
 				o.came += uint64(c.came)
-				o.note([]permit{{count: c.void}})
+				o.void += awaited([]permit{{count: c.void}, {count: 1, ahead: true}})
 				reported = o.judge(throttle.Instant(time.Hour).Add(time.Duration(i)*time.Second)) || reported
 			}
 			if reported != c.want {
@@ -75,7 +75,7 @@ func TestVoidPermitsAreAnEvent(t *testing.T) {
 		got := script.Reply{Now: read.Add(-way).UnixMicro(), Alive: 1, Next: []int64{0}}
 		got.Permits = []script.Granted{{At: got.Now, Count: 1 + i%2}}
 		l.flight.request = script.Request{Limits: l.encoded, Groups: []script.Group{{Count: 2, Costs: []int64{1}}}}
-		reported += len(l.receive(&l.flight.request, got, way, read))
+		reported += len(l.receive(&got, way, read))
 		if _, err := l.Take(throttle.InstantOf(read), throttle.Request{N: 1}); err != nil {
 			t.Fatal(err)
 		}

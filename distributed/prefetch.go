@@ -10,7 +10,7 @@ import (
 )
 
 // A pace is how fast callers depart here. Its arithmetic takes the instant. The zero pace
-// has seen none.
+// has seen no departure.
 type pace struct {
 	last  throttle.Instant // departure
 	gap   time.Duration    // between two departures, smoothed
@@ -19,15 +19,15 @@ type pace struct {
 }
 
 const (
-	// paceSteady is how many callers in a row ask for the same, with no pause between
-	// them, before more are expected; and how many the gap is smoothed over.
+	// paceSteady is how many callers in a row must ask for the same, without a break, before
+	// more are expected, and how many the gap is smoothed over.
 	paceSteady = 16
-	// paceQuiet is how many gaps without a caller end it. Of callers at random one gap in
-	// 3,000 is as long.
+	// paceQuiet is how many gaps without a caller end it. If callers come at random, one gap
+	// in 3,000 is as long.
 	paceQuiet = 8
-	// paceStall is a time without a caller that ends no pace: processes and timers are late.
+	// paceStall is a time without a caller that never ends it: processes and timers are late.
 	paceStall = 10 * time.Millisecond
-	// paceSlow is a gap after which nobody is expected at whatever pace.
+	// paceSlow is a gap that always ends it.
 	paceSlow = 100 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ func (p *pace) saw(now throttle.Instant, costs []int64) {
 	p.last, p.count = max(p.last, now), min(p.count+1, paceSteady)
 }
 
-// quiet reports whether so long after the last departure no caller is expected any more.
+// quiet reports whether the last departure is so long ago that no caller is expected.
 func (p *pace) quiet(now throttle.Instant) bool {
 	longest := paceSlow
 	if p.count > 1 {
@@ -57,8 +57,8 @@ func (p *pace) steady(now throttle.Instant) bool {
 }
 
 const (
-	// aheadShare is the part of a burst, a fourth, that a run for callers to come may take
-	// from the others, for the time that it is ahead of them.
+	// aheadShare is the part of a burst, a fourth, that a run ahead of callers may take from
+	// other replicas.
 	aheadShare = 4
 	// aheadLeast is how many callers must be expected in the time of a run.
 	aheadLeast = 4
@@ -85,8 +85,8 @@ func (l *limiter) foresight(now throttle.Instant) time.Duration {
 	return ahead
 }
 
-// prefetch calls for permits for callers who are still to come, if the demand here is
-// steady and those in hand end within a round trip and two callers.
+// prefetch calls for permits ahead of callers, if the demand here is steady and the permits
+// in hand end within a round trip and two callers.
 func (l *limiter) prefetch(now throttle.Instant) {
 	if l.demand.waiting || l.Underway || l.Lost || l.Closed || now < max(l.paused, l.demand.spent) {
 		return
@@ -108,15 +108,14 @@ func (l *limiter) prefetch(now throttle.Instant) {
 	}
 }
 
-// scarce reports whether the last reply said that a limit has nothing at hand.
+// scarce reports whether a limit had no permit at hand at the last reply.
 func (l *limiter) scarce(now throttle.Instant) bool {
 	return slices.ContainsFunc(l.known.next, func(next throttle.Instant) bool { return next > now })
 }
 
-// expected returns the callers who are expected after the instant from, for so long, each
-// at its instant. They may come sooner or later than that, so some permits are in stock:
-// as many as are used in three quarters of the tolerance. At 700/s, 20 ms ahead, with 2 in hand
-// that will be left then:
+// expected returns the callers that are expected in a time after the instant from, each at its
+// instant. They may be early or late, so some permits are in stock: as many as are used in
+// three quarters of the tolerance. At 700/s, 20 ms ahead, if 2 of those in hand are left then:
 //
 //	3 at once, and one after 1.4 ms, 2.9 ms, ... 20 ms
 func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []script.Group {
@@ -144,8 +143,8 @@ func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []sc
 	return req.Groups
 }
 
-// keep keeps what is in hand for callers who are expected, until they are not. If none
-// are, or if this limiter is closed, it gives all back.
+// keep keeps the permits in hand while callers are expected. If no caller is, or if this
+// limiter is closed, it gives all back.
 func (l *limiter) keep(now throttle.Instant) {
 	if len(l.hand) == 0 {
 		return
@@ -155,20 +154,16 @@ func (l *limiter) keep(now throttle.Instant) {
 		l.surrender()
 		return
 	}
-	if l.quiet == nil {
-		l.quiet = time.AfterFunc(l.patience(now), l.relax)
-	} else {
-		l.quiet.Reset(l.patience(now))
-	}
+	l.demand.quiet.Set(l.patience(now))
 }
 
-// patience returns until when callers are expected though none comes.
+// patience returns for how long callers are expected although no caller comes.
 func (l *limiter) patience(now throttle.Instant) time.Duration {
 	p := &l.demand.pace
 	return max(p.last.Add(max(paceQuiet*p.gap, paceStall)).Sub(now), 0) + time.Millisecond
 }
 
-// relax gives back what is in hand at once if no caller is expected any more.
+// relax gives back the permits in hand if no caller is expected any more.
 func (l *limiter) relax() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -183,13 +178,13 @@ func (l *limiter) relax() {
 }
 
 // far reports whether a permit in hand was asked for ahead and is farther off than a call
-// would take, while the store has some at hand. It is a timer that waits for the permit.
+// takes, while the store has some at hand. A timer waits for such a permit.
 func (l *limiter) far(now throttle.Instant, p permit) bool {
 	return p.ahead && p.at > now.Add(max(l.Trip.Mean-call.TimerSlack, 0)) && !l.scarce(now)
 }
 
-// short reports whether more callers are in line than was expected, so that a call brings
-// their permits sooner than those in hand are due.
+// short reports whether more callers are in line than were expected, so that a call brings
+// permits sooner than those in hand are due.
 func (l *limiter) short(now throttle.Instant, n int) bool {
 	near := 0
 	for _, p := range l.hand {

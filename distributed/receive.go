@@ -9,8 +9,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// receive takes in a reply, and returns what the operator should know of it.
-func (l *limiter) receive(req *script.Request, got script.Reply, took time.Duration, read time.Time) (events []store.Event) {
+// receive applies a reply, and returns the events in it that concern an operator.
+func (l *limiter) receive(got *script.Reply, took time.Duration, read time.Time) (events []store.Event) {
+	req := &l.flight.request
 	now := l.clock.When(read)
 	fresh := l.Trip.Fresh(took, l.Met, l.tolerance, &l.Hub.Set)
 	l.Trip.Saw(took, !l.Met || l.Lost)
@@ -27,24 +28,24 @@ func (l *limiter) receive(req *script.Request, got script.Reply, took time.Durat
 	if got.Healed {
 		events = append(events, store.EventStateForeign)
 	}
-	if l.known.counted(&got) {
+	if l.known.counted(got) {
 		if l.known.differs {
 			events = append(events, store.EventLimitsDiffer)
 		} else {
 			events = append(events, store.EventLimitsAgree)
 		}
 	}
-	l.followPause(&got, now)
+	l.followPause(got, now)
 	if req.Limits != l.encoded {
 		return events // the limits were replaced meanwhile
 	}
 	l.outage.reported(l.flight.spent)
-	if l.takeHand(&got, fresh, now) && l.Link.MayLog(read) {
+	if l.takeHand(got, fresh, now) && l.Link.MayLog(read) {
 		events = append(events, store.EventPermitsVoid)
 	}
-	l.known.limits(&got, req.State, &l.clock, now)
+	l.known.limits(got, req.State, &l.clock, now)
 	l.demand.again = 0
-	if l.flight.ahead && got.First > 0 { // there is less than was asked for
+	if l.flight.ahead() && got.First > 0 { // there is less than was asked for
 		l.demand.spent = now.Add(l.Hub.Set.Horizon)
 	} else if len(req.Groups) > 0 && len(got.Permits) == 0 && got.First > 0 {
 		l.refrain(now, got.First)
@@ -52,7 +53,7 @@ func (l *limiter) receive(req *script.Request, got script.Reply, took time.Durat
 	return events
 }
 
-// synchronize takes in the clock of Redis as a reply has it.
+// synchronize applies the clock of Redis in a reply.
 func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
 	before := l.clock.InForce()
 	l.clock.Learn(there, read, took, l.tolerance)
@@ -61,8 +62,8 @@ func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Dura
 	}
 }
 
-// followPause takes in the epoch of a reply, the pause that holds, and the end of one
-// that was known here.
+// followPause applies the epoch of a reply, the pause that holds, and the end of one that was
+// known here.
 func (l *limiter) followPause(got *script.Reply, now throttle.Instant) {
 	if l.known.resumed(got) && l.flight.voided == l.voided && !l.pausing() {
 		l.resume(now)
@@ -79,8 +80,11 @@ func (l *limiter) followPause(got *script.Reply, now throttle.Instant) {
 // takeHand puts the permits of a reply in hand, or discards those that are void. It
 // reports whether most permits have come void for a while.
 func (l *limiter) takeHand(got *script.Reply, fresh bool, now throttle.Instant) (overdue bool) {
-	granted := l.flight.granted(*got, &l.clock)
-	l.late.count(granted, fresh)
+	granted := l.flight.granted(got, &l.clock)
+	l.late.came += awaited(granted)
+	if !fresh {
+		l.late.void += awaited(granted)
+	}
 	overdue = l.late.judge(now)
 	if !fresh || l.Closed || l.flight.voided != l.voided || got.Seen.Epoch < l.known.seen.Epoch {
 		l.discard(granted)

@@ -17,7 +17,7 @@ type pending struct {
 	when throttle.Instant // of a pause: its end
 }
 
-// urgent reports whether it concerns others at once.
+// urgent reports whether other replicas need it at once.
 func (p *pending) urgent() bool {
 	return p.Kind == script.ReportPause || p.Kind == script.ReportResume || p.Kind == script.ReportTune
 }
@@ -36,11 +36,11 @@ func (p *pending) overspend() (more pending, ok bool) {
 	return more, ok
 }
 
-// maxReports bounds the reports that wait. One more displaces the oldest corrections: a
-// cost that is never corrected ages out of the limits. What they charge is kept, as one.
+// maxReports bounds the reports that wait. One more displaces the oldest corrections, because
+// a cost that is never corrected ages out of the limits. What they charge stays, as one.
 const maxReports = 256
 
-// add appends a report, of costs in so many permits as the limits can count.
+// add appends a report. Its costs are no more than the limits can count.
 func (r *reports) add(p pending, limits *script.EncodedLimits) {
 	switch p.Kind {
 	case script.ReportPause: // it ends later than those that wait to be sent
@@ -63,8 +63,7 @@ func (r *reports) bound(limits *script.EncodedLimits) {
 	}
 }
 
-// condense puts one settlement that charges what they charge in the place of half of
-// the corrections, the oldest.
+// condense replaces the older half of the corrections by one settlement that charges as much.
 func (r *reports) condense(limits *script.EncodedLimits) {
 	var charge pending
 	left, kept := maxReports/2, (*r)[:0]
@@ -96,12 +95,12 @@ func (r reports) has(kind script.ReportKind) bool {
 	return slices.ContainsFunc(r, func(p pending) bool { return p.Kind == kind })
 }
 
-// urgent reports whether one of them concerns others at once.
+// urgent reports whether other replicas need one of them at once.
 func (r reports) urgent() bool {
 	return slices.ContainsFunc(r, func(p pending) bool { return p.urgent() })
 }
 
-// timed returns those that do not name costs by the place of limits.
+// timed returns those without costs, which are in the order of the limits.
 func (r reports) timed() reports {
 	return slices.DeleteFunc(r, func(p pending) bool { return p.Costs != nil || p.Heirs != nil })
 }
@@ -119,18 +118,16 @@ func (r reports) encode(now throttle.Instant, into []script.Report) []script.Rep
 	return into
 }
 
-// report has a report sent: a pause, its end and other limits at once, or with the call
-// after the one in progress; all else with the next run, or after lingerFor.
+// report sends a report. A pause, its end and new limits go at once, or with the call after
+// the one in progress. All else goes with the next run, or after lingerFor.
 func (l *limiter) report(p pending) {
 	l.reports.add(p, l.encoded)
 	switch {
 	case l.Lost || l.Underway:
 	case p.urgent():
 		l.start(nil)
-	case l.linger == nil:
-		l.linger = time.AfterFunc(lingerFor, l.flush)
 	default:
-		l.linger.Reset(lingerFor)
+		l.linger.Set(lingerFor)
 	}
 }
 
@@ -146,12 +143,11 @@ func (l *limiter) flush() {
 	}
 }
 
-// credit reports permits that were not used, if that can still matter:
-// buckets take back what is not older than the tolerance, windows what counts in
-// them. Of a slow bucket an older permit is reported as a charge that came to nothing,
-// which moves its state back as far as the charges since allow: a day's permit that was
-// void because this process stood still for a moment is not lost for hours. A state that
-// began anew has not counted what was granted before.
+// credit reports permits that were not used, if that can still matter. A bucket takes back
+// permits that are no older than the tolerance, a window those that count in it. For a slow
+// bucket an older permit is reported as stale, and its state moves back as far as the charges
+// since allow. So a day's permit that was void because this process stood still for a moment
+// is not lost for hours. A state that began anew has not counted older permits.
 func (l *limiter) credit(p permit) {
 	old := p.at < l.clock.Now().Add(-l.tolerance)
 	if old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
@@ -168,8 +164,8 @@ func (l *limiter) credit(p permit) {
 	l.report(pending{Report: script.Report{Kind: kind, At: p.there, Epoch: l.known.seen.Epoch, Costs: costs}})
 }
 
-// surrender gives back all that is in hand, the last first: a bucket's state moves
-// back only if all that was charged since an instant came back.
+// surrender gives back all permits in hand, the last first: a bucket's state moves back only
+// if every charge since an instant came back.
 func (l *limiter) surrender() {
 	back := l.hand
 	l.hand = nil

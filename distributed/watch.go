@@ -7,8 +7,7 @@ import (
 	"github.com/weirgo/weir/internal/store"
 )
 
-// strayed logs how replicas fell out of step, and hands that to the watch. No
-// lock is held.
+// strayed logs how replicas fell out of step, and passes it to the watch. No lock is held.
 func (l *limiter) strayed(events []store.Event) {
 	for _, event := range events {
 		level := slog.LevelWarn
@@ -31,16 +30,4 @@ var sentences = map[store.Event]string{
 	store.EventStateForeign: "weir: the state of shared limits was not written by this version, and begins anew: another program writes to it",
 	store.EventClockStepped: "weir: the clocks of Redis and of this process moved apart: one of them was set, or stood still",
 	store.EventPermitsVoid:  "weir: most permits are void before they can be used: the way to Redis is slow, or this process stands still",
-}
-
-// operation returns what a call that leaves now is for.
-func (l *limiter) operation() store.Operation {
-	switch {
-	case l.Lost:
-		return store.OperationProbe
-	case len(l.flight.groups) > 0:
-		return store.OperationReserve
-	default:
-		return store.OperationTell
-	}
 }

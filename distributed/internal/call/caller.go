@@ -1,6 +1,7 @@
 package call
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -12,14 +13,14 @@ import (
 // A Caller makes the calls of a lane to Redis, one at a time: for a limiter, or for slots,
 // which embed it. One call goes so:
 //
-//   - start has it stand in the node's line;
-//   - depart begins it, with a deadline, unless the node's breaker forbids it;
-//   - run runs the script, and ended notes how that ended;
-//   - then what came of it is taken in, under mu, after landed.
+//   - [Caller.Start] puts it in the node's line;
+//   - [Caller.Make] begins it, with a deadline, unless the node's breaker forbids it, runs
+//     the script, and notes how that ended;
+//   - then the lane takes in the outcome, under Mu, after [Caller.Landed].
 //
-// Locks: mu guards what follows it, here and in what embeds this. That of the hub and that of a
+// Locks: Mu guards what follows it, here and in what embeds this. That of the hub and that of a
 // node may be taken while it is held, never the other way round. It is not held while
-// Redis is called or the queue woken. Depart, run and ended want it free.
+// Redis is called or the queue woken. Make wants it free.
 type Caller struct {
 	Hub  *Hub
 	Link *Link
@@ -36,61 +37,41 @@ type Caller struct {
 	Lost     bool        // the policy for a loss holds
 	Cause    string      // of the loss
 	Underway bool        // a call is in line, or in progress
-	Wait     *time.Timer // from which callers no longer wait for it; nil: none runs
+	Wait     *time.Timer // from which callers no longer wait for it; nil: it does not run
 	waits    int         // for calls so far
 }
 
-// A Loser is what a caller makes calls for.
-type Loser interface {
+// A Lane is what a caller makes calls for.
+type Lane interface {
 	conn.Caller
-	Lose(cause string) // has the policy for a loss hold; mu is held
+	Lose(cause string) // has the policy for a loss hold; Mu is held
 }
 
-// Start has a call stand in the node's line, if none does, and reports whether it has to
-// wait there. It reports false if the store is closed.
-func (c *Caller) Start(self conn.Caller) (lined, ok bool) {
+// Start puts a call in the node's line, if no call is there, and reports whether it has to
+// wait. If callers wait for it, they do no longer than for any call. It reports false if
+// the store is closed.
+func (c *Caller) Start(self Lane, awaited bool) (lined, ok bool) {
 	c.Hub.Mu.Lock()
 	defer c.Hub.Mu.Unlock()
 	if c.Hub.closed && !c.Closed {
 		return false, false
 	}
 	c.Underway = true
-	return !c.Node.Enter(self), true
+	if lined = !c.Node.Enter(self); lined && awaited {
+		c.WaitAtMost(self)
+	}
+	return lined, true
 }
 
-// Depart begins a call: it returns the instant, how long the call may take, and the
-// function that must be given how it ended, which is nil if none may run.
-func (c *Caller) Depart(self Loser) (began time.Time, deadline time.Duration, done func(error)) {
-	c.Link.subscribe()
-	began = time.Now()
-	c.Mu.Lock()
-	set := &c.Hub.Set
-	if deadline = c.Trip.Deadline(set); !c.Met || c.Lost || !c.Link.Client.Own {
-		// It dials, or knows no deadline: callers wait no longer than for any other.
-		c.WaitAtMost(self, deadline)
-		deadline = set.FirstDeadline
-	}
-	before := c.Node
-	c.Mu.Unlock()
-	n := c.Link.nodeOf(c.Key, before)
-	if n != before {
-		c.Mu.Lock()
-		c.Node = n
-		c.Mu.Unlock()
-		before.Left(self)
-	}
-	return began, deadline, n.Allow()
-}
-
-// WaitAtMost has the policy for a loss hold if the call in progress takes longer, though
-// it may still be answered.
-func (c *Caller) WaitAtMost(self Loser, d time.Duration) {
+// WaitAtMost has the policy for a loss hold if the call in progress takes longer than calls
+// may, though it may still be answered.
+func (c *Caller) WaitAtMost(self Lane) {
 	c.Landed()
 	if c.Lost {
 		return
 	}
 	this := c.waits
-	c.Wait = time.AfterFunc(d, func() {
+	c.Wait = time.AfterFunc(c.Trip.Deadline(&c.Hub.Set), func() {
 		c.Mu.Lock()
 		if c.Underway && c.waits == this && !c.Closed {
 			self.Lose("slow")
@@ -119,35 +100,43 @@ func (c *Caller) WakeQueue() {
 	}
 }
 
-// An outcome is what came of one run of a script.
-type outcome struct {
-	began    time.Time // when the call did
-	deadline time.Duration
-	Took     time.Duration // from the script's departure until its reply was read
-	Read     time.Time     // when that was
-	Err      error
-	Cause    string // of the error; "": there was no error
-	stalled  bool   // this process stood still meanwhile
+// An Outcome is what came of a call.
+type Outcome struct {
+	Took    time.Duration // from the script's departure until its reply was read
+	Read    time.Time     // when that was
+	Err     error         // also of a reply that makes no sense
+	Cause   string        // of the error; "": there was no error
+	began   time.Time     // when the call did
+	longest time.Duration // that it was allowed to take
+	stalled bool          // this process stood still meanwhile
 }
 
-// Run runs a script once, in what is left of a call that began then.
-func (c *Caller) Run(p script.Program, words []any, began time.Time, deadline time.Duration) (v any, o outcome) {
-	sent := time.Now()
-	ctx := c.Node.Deadline(began.Add(deadline), deadline-sent.Sub(began))
-	v, err := c.Link.Client.Run(ctx, p.Hash, p.Source, words)
-	o = outcome{began: began, deadline: deadline, Read: time.Now(), Err: err, Cause: conn.CauseOf(err)}
-	c.Node.Done(ctx, err)
-	o.Took = o.Read.Sub(sent)
-	o.stalled = stoodStill(o.Cause, o.Read.Sub(began), deadline)
-	return v, o
-}
+// Open is the cause of a call that the node's breaker forbade.
+const Open = "open"
 
-// Ended notes how a call for an operation ended: with a reply, which may make no sense, or
-// with an error.
-func (c *Caller) Ended(o *outcome, senseless error, operation store.Operation, done func(error)) {
-	if senseless != nil {
-		o.Err, o.Cause = senseless, "reply"
+var errOpen = errors.New("breaker is open")
+
+// Make makes a call: it runs a script with the words that prepare returns, and hands the
+// reply to read. Prepare also returns what the call is for.
+func (c *Caller) Make(self Lane, p script.Program, prepare func() ([]any, store.Operation), read func(any) error) (o Outcome) {
+	began, longest, done := c.depart(self)
+	if done == nil {
+		return Outcome{Err: errOpen, Cause: Open}
 	}
+	ended := false
+	defer func() {
+		if !ended { // something panics
+			done(conn.ErrStalled)
+		}
+	}()
+	words, operation := prepare()
+	v, o := c.run(p, words, began, longest)
+	if o.Err == nil {
+		if o.Err = read(v); o.Err != nil {
+			o.Cause = "reply"
+		}
+	}
+	ended = true
 	if o.stalled {
 		done(conn.ErrStalled)
 	} else {
@@ -155,11 +144,58 @@ func (c *Caller) Ended(o *outcome, senseless error, operation store.Operation, d
 	}
 	c.Link.ended(c.Node, o.Cause, o.Err)
 	c.called(operation, o.Read.Add(-o.Took), o.Took, o.Cause)
+	return o
 }
 
-// Failed reports whether a call that failed means that Redis is lost, or still is.
-func (c *Caller) Failed(o *outcome) bool {
-	return !c.Trip.excuses(o.stalled, o.Read.Sub(o.began), o.deadline, &c.Hub.Set) || c.Lost
+// depart begins a call: it returns the instant, how long the call may take, and the
+// function that must be given how it ended, which is nil if none may run.
+func (c *Caller) depart(self Lane) (began time.Time, deadline time.Duration, done func(error)) {
+	c.Link.subscribe()
+	began = time.Now()
+	c.Mu.Lock()
+	set := &c.Hub.Set
+	if deadline = c.Trip.Deadline(set); !c.Met || c.Lost || !c.Link.Client.Own {
+		// It dials, or knows no deadline: callers wait no longer than for any other.
+		c.WaitAtMost(self)
+		deadline = set.FirstDeadline
+	}
+	before := c.Node
+	c.Mu.Unlock()
+	n := c.Link.nodeOf(c.Key, before)
+	if n != before {
+		c.Mu.Lock()
+		c.Node = n
+		c.Mu.Unlock()
+		before.Left(self)
+	}
+	return began, deadline, n.Allow()
+}
+
+// run runs a script once, in what is left of a call that began then.
+func (c *Caller) run(p script.Program, words []any, began time.Time, longest time.Duration) (v any, o Outcome) {
+	sent := time.Now()
+	ctx := c.Node.Deadline(began.Add(longest), longest-sent.Sub(began))
+	v, err := c.Link.Client.Run(ctx, p.Hash, p.Source, words)
+	o = Outcome{began: began, longest: longest, Read: time.Now(), Err: err, Cause: conn.CauseOf(err)}
+	c.Node.Done(ctx, err)
+	o.Took = o.Read.Sub(sent)
+	o.stalled = stoodStill(o.Cause, o.Read.Sub(began), longest)
+	return v, o
+}
+
+// Failed takes in that a call failed, and reports whether Redis is lost, or still is: it is
+// not if only this process stood still. While the breaker is open the cause stays.
+func (c *Caller) Failed(self Lane, o *Outcome) (lost bool) {
+	if o.Cause == Open {
+		if !c.Lost {
+			self.Lose(Open)
+		}
+		return true
+	}
+	if lost = !c.Trip.excuses(o.stalled, o.Read.Sub(o.began), o.longest, &c.Hub.Set) || c.Lost; lost {
+		self.Lose(o.Cause)
+	}
+	return lost
 }
 
 // Notify implements [throttle.Remote] and [store.Flights].

@@ -41,8 +41,8 @@ const (
 	lateReplies = 2 // one alone may have lain in the socket while this process stood still
 )
 
-// Anchor notes what the queue's clock says. A caller reads it a moment before it
-// hands it on, so that the greatest difference to our own clock is the true one.
+// Anchor notes the instant of the queue's clock. A caller reads that clock a moment before,
+// so the greatest difference to our own clock is the true one.
 func (c *Clock) Anchor(now throttle.Instant) {
 	at := time.Now()
 	if c.at.IsZero() || now.Sub(c.asked) > at.Sub(c.at) {
@@ -61,9 +61,8 @@ func (c *Clock) When(t time.Time) throttle.Instant {
 	return c.asked.Add(t.Sub(c.at))
 }
 
-// Learn takes in a reply that Redis dated now, which was read at an instant and came
-// of a call that took so long. Permits are void once they are older than the
-// tolerance.
+// Learn applies a reply that Redis dated now and that was read at an instant, after a call of
+// so long. Permits are void once they are older than the tolerance.
 func (c *Clock) Learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
 	sample := read - script.InstantOf(now)
 	if sample < 0 {
@@ -87,9 +86,8 @@ func (c *Clock) Learn(now int64, read throttle.Instant, took, tolerance time.Dur
 	}
 }
 
-// weigh takes in the difference by a reply, which may have come too late for permits
-// for now. After lateReplies such replies in a row the least of their differences is
-// in force.
+// weigh applies the difference of a reply, which may have come too late for permits for now.
+// After lateReplies such replies in a row the least of their differences is in force.
 func (c *Clock) weigh(sample, read throttle.Instant, late bool) {
 	if !late {
 		c.late = 0
@@ -126,10 +124,9 @@ type stepper struct {
 	at    time.Time // when a step was noticed last; zero: never
 }
 
-// Steps takes in the server's clock as a reply has it, and reports whether a clock was
-// set. No call takes longer than its deadline, so that no way explains a difference that
-// changed by more. The reply to a call that was under way when a step was noticed may be
-// older than the step.
+// Steps applies the server's clock in a reply, and reports whether a clock was set. No call
+// takes longer than its deadline, so a difference that changed by more is a step. The reply to
+// a call that was under way when a step was noticed may be older than the step.
 func (s *stepper) Steps(there int64, read time.Time, took, tolerance time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ type Hub struct {
 	calling sync.WaitGroup
 }
 
-// A Part is what is open here for a lane: its limiter, or its slots.
+// A Part is open here for a lane: its limiter, or its slots.
 type Part interface {
 	Close() error
 	Deliver(message string) // that another replica, or the script, published for the lane

@@ -26,7 +26,7 @@ type Link struct {
 	subscription sync.Once
 	Stop         context.CancelFunc
 	stopped      context.Context
-	hearing      sync.WaitGroup
+	listening    sync.WaitGroup
 
 	down    atomic.Bool // the last call failed; written under mu
 	warned  string      // the cause of the loss that was logged last; "": it is over
@@ -53,7 +53,7 @@ func newLink(h *Hub) *Link {
 
 func (k *Link) close() {
 	k.Stop()
-	k.hearing.Wait()
+	k.listening.Wait()
 	for _, n := range k.nodes {
 		n.Close()
 	}
@@ -78,8 +78,8 @@ func (k *Link) ended(n *node, cause string, err error) {
 	}
 }
 
-// loss takes in the cause with which a call ended, and reports whether to log a loss, or
-// its end. A loss may come and go: it is logged once a second at most. A cause that only an
+// loss applies the cause with which a call ended, and reports whether to log a loss, or its
+// end. A loss may come and go, so it is logged once a second at most. A cause that only an
 // operator can end is logged also if it comes later in the loss.
 func (k *Link) loss(cause string) (lost, back bool) {
 	k.mu.Lock()
@@ -113,7 +113,7 @@ func (k *Link) lacksGrant(client redis.UniversalClient, began time.Time, err err
 		slog.String("namespace", k.hub.Namespace), slog.String("cause", "channel"), slog.String("address", conn.AddressOf(client, "")), slog.String("error", k.Client.Text(err)))
 }
 
-// compare takes in the layout that another store of the namespace writes. If it differs, it
+// compare compares the layout that another store of the namespace writes. If it differs, it
 // logs that, and announces its own once more, for the other to log it too.
 func (k *Link) compare(client redis.UniversalClient, other string) {
 	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.hub.Layout {
@@ -177,7 +177,7 @@ func (k *Link) nodeOf(key string, before *node) *node {
 	return before
 }
 
-// overdueSilence is how long a namespace says nothing more of void permits.
+// overdueSilence is the least time between two logs of void permits in a namespace.
 const overdueSilence = time.Minute
 
 // MayLog reports whether void permits may be logged once more.

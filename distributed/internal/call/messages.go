@@ -10,16 +10,15 @@ import (
 	"github.com/weirgo/weir/distributed/internal/script"
 )
 
-// A message of a namespace says which lane another replica has paused, and for how
-// long: no time means that an operator has ended the pause. It stops the replicas
-// that hold permits. A replica that misses them learns of the pause with its next
-// call, so that only speed depends on them.
+// A message of a namespace names a lane that another replica has paused, and for how long.
+// No time means that an operator has ended the pause. It stops the replicas that hold permits.
+// A replica that misses it learns of the pause with its next call, so only speed depends on it.
 
 // subscribe begins to receive messages, once.
 func (k *Link) subscribe() {
 	k.subscription.Do(func() {
 		for _, client := range k.Client.Publishers() {
-			k.hearing.Go(func() {
+			k.listening.Go(func() {
 				for k.stopped.Err() == nil {
 					k.listen(client)
 				}
@@ -33,7 +32,7 @@ const (
 	respite = 500 * time.Millisecond // before it is tried again
 )
 
-// listen takes in messages until the connection fails or is silent for long.
+// listen receives messages until the connection fails or is silent for long.
 func (k *Link) listen(client redis.UniversalClient) {
 	sub := client.Subscribe(k.stopped)
 	defer func() { _ = sub.Close() }()

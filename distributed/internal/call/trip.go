@@ -10,8 +10,8 @@ type trip struct {
 	stood        time.Duration // how long calls in a row took whose deadlines fired late
 }
 
-// Saw takes in how long a call took. One that may have dialled, the first or one
-// after a loss, begins the estimate anew, until the next call knows better.
+// Saw applies how long a call took. A call that may have dialled, the first or one after a
+// loss, begins the estimate anew, until the next call.
 func (t *trip) Saw(took time.Duration, dialled bool) {
 	t.stood = 0
 	if dialled || t.rough {
@@ -57,10 +57,9 @@ func stoodStill(cause string, took, deadline time.Duration) bool {
 	return cause == "timeout" && took > deadline+max(deadline/2, 20*time.Millisecond)
 }
 
-// excuses reports whether a call that failed says nothing of the store, because this
-// process stood still: the next call will show. A process that shares its processors with many
-// may be late each time, while Redis is gone: once calls in a row took as long as a first
-// call may take, callers wait no longer.
+// excuses reports whether the failure of a call says nothing about the store, because this
+// process stood still. A process on busy processors may be late each time while Redis is gone:
+// once calls in a row took as long as a first call may take, callers wait no longer.
 func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *Settings) bool {
 	if !stalled {
 		t.stood = 0

@@ -9,7 +9,7 @@ import (
 
 // A watched passes calls to Redis on to the watch of a limiter, or of slots.
 type watched struct {
-	By atomic.Pointer[store.Watch] // nil: nobody
+	By atomic.Pointer[store.Watch] // nil: no watch
 }
 
 // Watch implements [store.Limiter] and [store.Flights].

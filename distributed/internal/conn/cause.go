@@ -117,9 +117,9 @@ var (
 
 // Text returns the text of an error of Redis or of the network, as a log may have it:
 // printable, bounded, and without the password of the client, the names of users, and the
-// arguments of commands. Of other errors it returns nothing, for a function of the client's
-// options may have made them.
-func (c *Client) Text(err error) string { return textOf(err, c.password()) }
+// arguments of commands. It returns nothing for other errors, because a function of the
+// client's options may have made them.
+func (c *Client) Text(err error) string { return textOf(err, serversOf(c.Redis).password) }
 
 func textOf(err error, password string) string {
 	var (

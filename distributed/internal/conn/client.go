@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -181,73 +180,57 @@ func (c *Client) Clustered() bool {
 	return ok
 }
 
-// AddressOf returns the address of a client that has one server, or else that of a server
-// of the client. For one that Sentinel finds, go-redis says so.
-func AddressOf(client redis.UniversalClient, server string) string {
-	switch c := client.(type) {
-	case *redis.Client:
-		return c.Options().Addr
-	case *redis.ClusterClient:
-		return cmp.Or(server, strings.Join(c.Options().Addrs, ","))
-	}
-	return server
+// servers are what the options of a client say of its servers.
+type servers struct {
+	addrs    []string
+	password string // "": none, or a function
+	secure   *tls.Config
+	room     int // connections to each, at most
 }
 
-// password returns the password that the client was given; "": none, or a function.
-func (c *Client) password() string {
-	switch c := c.Redis.(type) {
+// serversOf returns the servers of a client. For one that Sentinel finds, go-redis has a
+// word in place of the address.
+func serversOf(client redis.UniversalClient) (s servers) {
+	active, usual := 0, 10*runtime.GOMAXPROCS(0) // as go-redis has it
+	switch c := client.(type) {
 	case *redis.Client:
-		return c.Options().Password
+		opt := c.Options()
+		s, active = servers{[]string{opt.Addr}, opt.Password, opt.TLSConfig, opt.PoolSize}, opt.MaxActiveConns
 	case *redis.ClusterClient:
-		return c.Options().Password
+		opt := c.Options()
+		s, active = servers{opt.Addrs, opt.Password, opt.TLSConfig, opt.PoolSize}, opt.MaxActiveConns
 	case *redis.Ring:
-		return c.Options().Password
+		opt := c.Options()
+		s, active = servers{slices.Sorted(maps.Values(opt.Addrs)), opt.Password, opt.TLSConfig, opt.PoolSize}, opt.MaxActiveConns
 	}
-	return ""
+	if s.room = cmp.Or(s.room, usual); active > 0 {
+		s.room = min(s.room, active)
+	}
+	return s
+}
+
+// AddressOf returns the address of a server of a client, or else all that the client was given.
+func AddressOf(client redis.UniversalClient, server string) string {
+	return cmp.Or(server, strings.Join(serversOf(client).addrs, ","))
 }
 
 // Connections returns how many the client has to each server, at most.
-func (c *Client) Connections() int {
-	most, active := 10*runtime.GOMAXPROCS(0), 0 // as go-redis has it
-	switch c := c.Redis.(type) {
-	case *redis.Client:
-		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
-	case *redis.ClusterClient:
-		most, active = c.Options().PoolSize, c.Options().MaxActiveConns
-	case *redis.Ring:
-		most, active = cmp.Or(c.Options().PoolSize, most), c.Options().MaxActiveConns
-	}
-	if active > 0 {
-		most = min(most, active)
-	}
-	return max(most, 1)
-}
+func (c *Client) Connections() int { return serversOf(c.Redis).room }
 
 // PlainAddress returns the address of a Redis beyond this machine and private
 // networks that is spoken to without TLS; "" if there is no such address.
 func PlainAddress(given redis.UniversalClient) string {
-	var addrs []string
-	var secure *tls.Config
-	switch c := given.(type) {
-	case *redis.Client:
-		if opt := c.Options(); opt.Network != "unix" {
-			addrs, secure = []string{opt.Addr}, opt.TLSConfig
-		}
-	case *redis.ClusterClient:
-		addrs, secure = c.Options().Addrs, c.Options().TLSConfig
-	case *redis.Ring:
-		addrs, secure = slices.Sorted(maps.Values(c.Options().Addrs)), c.Options().TLSConfig
-	}
-	if secure != nil {
+	s := serversOf(given)
+	if s.secure != nil {
 		return ""
 	}
-	for _, addr := range addrs {
-		host, _, err := net.SplitHostPort(addr)
+	for _, addr := range s.addrs {
+		host, _, err := net.SplitHostPort(addr) // a socket file has none
 		if err != nil {
 			continue
 		}
 		if ip, err := netip.ParseAddr(host); err == nil && !ip.IsLoopback() && !ip.IsPrivate() && !ip.IsLinkLocalUnicast() {
-			return fmt.Sprint(ip)
+			return ip.String()
 		}
 	}
 	return ""

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Deadline is the context of a call. It ends then, and no sooner. Most are not reached:
-// so that one costs no more than to set a timer, the calls to a node share them.
+// A Deadline is the context of a call, and ends then. Most are not reached, and the calls to
+// a node share them, so that one costs no more than to set a timer.
 type Deadline struct {
 	at    time.Time
 	over  chan struct{}

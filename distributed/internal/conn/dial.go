@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// failingLater returns the dialer of options, whose failures are those of the first use of
-// the connection. Of a dial that fails go-redis writes a line past the store's logger, and
-// after some of them its pool dials but once a second.
+// failingLater returns the dialer of options, but a dial that fails returns a connection whose
+// first use fails. Otherwise go-redis would log each failed dial past the store's logger, and
+// after some of them dial only once a second.
 func failingLater(opt *redis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := opt.Dialer
 	if dial == nil {

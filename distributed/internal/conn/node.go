@@ -30,7 +30,7 @@ type Node struct {
 
 	lost    bool                // the breaker was opened, and not closed since
 	callers map[Caller]struct{} // that lost it, and wait for it to be back
-	probe   *time.Timer         // nil: none was needed yet
+	probe   Timer
 }
 
 // A Caller is what calls a node: for the permits of a lane, or for its slots. It has one
@@ -49,6 +49,7 @@ var ErrStalled = errors.New("this process stood still")
 // row failed no call begins for a while, breakFor. Its calls are counted in calling.
 func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, calling *sync.WaitGroup) *Node {
 	n := &Node{Addr: addr, room: room, breakFor: breakFor, calling: calling, callers: make(map[Caller]struct{})}
+	n.probe.Ring = n.ask
 	n.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     breakFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakAfter },
@@ -86,25 +87,22 @@ func (n *Node) Enter(c Caller) (begun bool) {
 		n.line = append(n.line, c)
 		return false
 	}
-	n.begin(c, false)
+	n.room--
+	n.carryOn(c, false)
 	return true
 }
 
-// Owe runs calls that only report something, one after another, and only while no other is
+// owe runs calls that only report something, one after another, and only while no other is
 // in line.
-func (n *Node) Owe(debts []Caller) {
+func (n *Node) owe(debts []Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.owing = append(n.owing, debts...)
 	if n.room > 0 && !n.reporting && len(n.owing) > 0 {
 		n.reporting = true
-		n.begin(pop(&n.owing), true)
+		n.room--
+		n.carryOn(pop(&n.owing), true)
 	}
-}
-
-func (n *Node) begin(c Caller, reports bool) {
-	n.room--
-	n.carryOn(c, reports)
 }
 
 // carryOn runs a call that has room, and those that follow it.
@@ -179,8 +177,7 @@ func pop(line *[]Caller) Caller {
 	return c
 }
 
-// lose begins a loss, or goes on with it: it has a lane ask once the breaker lets a call
-// through, which is after breakFor.
+// lose begins a loss, or goes on with it.
 func (n *Node) lose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -188,18 +185,11 @@ func (n *Node) lose() {
 	n.askSoon()
 }
 
-// askSoon sets the timer of the next probe.
-func (n *Node) askSoon() {
-	wait := n.breakFor + time.Millisecond
-	if n.probe == nil {
-		n.probe = time.AfterFunc(wait, n.ask)
-	} else {
-		n.probe.Reset(wait)
-	}
-}
+// askSoon sets the timer of the next probe, for when the breaker lets a call through.
+func (n *Node) askSoon() { n.probe.Set(n.breakFor + time.Millisecond) }
 
-// ask has one of those that lost the node ask whether it is back. It is another one
-// each time, for what fails may be the lane's: maps are ranged over in random order.
+// ask has one of the callers that lost the node probe it. Each time it is another one, at
+// random as maps are ranged over, because the lane of one may be what fails.
 func (n *Node) ask() {
 	n.mu.Lock()
 	var asks Caller
@@ -216,7 +206,7 @@ func (n *Node) ask() {
 	}
 }
 
-// Await has an Caller that lost the node wait for it to be back, and reports whether it
+// Await has a caller that lost the node wait for it to be back, and reports whether it
 // is lost at all.
 func (n *Node) Await(c Caller) bool {
 	n.mu.Lock()
@@ -237,7 +227,7 @@ func (n *Node) Left(c Caller) {
 	n.release()
 }
 
-// Forget has an Caller wait no more.
+// Forget has a caller wait no more.
 func (n *Node) Forget(c Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -249,9 +239,7 @@ func (n *Node) release() {
 	n.mu.Lock()
 	callers := n.callers
 	n.callers = make(map[Caller]struct{})
-	if n.probe != nil {
-		n.probe.Stop()
-	}
+	n.probe.Stop()
 	n.mu.Unlock()
 	if len(callers) == 0 {
 		return
@@ -263,7 +251,7 @@ func (n *Node) release() {
 				debts = append(debts, debt)
 			}
 		}
-		n.Owe(debts)
+		n.owe(debts)
 	})
 }
 
@@ -271,7 +259,5 @@ func (n *Node) release() {
 func (n *Node) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.probe != nil {
-		n.probe.Stop()
-	}
+	n.probe.Stop()
 }

@@ -1,84 +1,24 @@
 package script
 
-import (
-	"slices"
+import "github.com/weirgo/weir/throttle"
 
-	"github.com/weirgo/weir/throttle"
-)
-
-// Costs reads what a request asks of each limit. What was learned is a limit of
-// calls: each takes one permit of it, whatever it costs.
-type Costs struct {
-	r       *throttle.Request
-	limits  int
-	learned bool // the last limit
-}
-
-// CostsOf returns the costs of a request in so many limits, of which the last may be learned.
-func CostsOf(r *throttle.Request, limits int, learned bool) Costs {
-	return Costs{r, limits, learned}
-}
-
-// Of returns the permits of one limit.
-func (c Costs) Of(i int) int64 {
-	if c.learned && i == c.limits-1 {
-		if c.r.N > 0 || slices.ContainsFunc(c.r.Each, func(n int) bool { return n > 0 }) {
-			return 1
+// Costs appends the permits that a request asks of each limit to buf. What was learned is a
+// limit of calls: a request takes one permit of it, whatever it costs.
+func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
+	any := r.N > 0
+	for _, n := range r.Each {
+		any = any || n > 0
+	}
+	for i := range e.Limits {
+		n := int64(r.Of(i))
+		if e.Learned && i == len(e.Limits)-1 {
+			if n = 0; any {
+				n = 1
+			}
 		}
-		return 0
+		buf = append(buf, n)
 	}
-	return int64(c.r.Of(i))
-}
-
-// Nothing reports whether the request asks for no permit.
-func (c Costs) Nothing() bool {
-	for i := range c.limits {
-		if c.Of(i) != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Within reports whether no limit is asked for more than most.
-func (c Costs) Within(most []int64) bool {
-	for i := range c.limits {
-		if c.Of(i) > most[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// Equal reports whether the costs are those of a list.
-func (c Costs) Equal(other []int64) bool {
-	if len(other) != c.limits {
-		return false
-	}
-	for i := range c.limits {
-		if c.Of(i) != other[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// Rest returns what most holds beyond the costs.
-func (c Costs) Rest(most []int64) []int64 {
-	out := make([]int64, c.limits)
-	for i := range out {
-		out[i] = most[i] - c.Of(i)
-	}
-	return out
-}
-
-// List returns the permits of each limit.
-func (c Costs) List() []int64 {
-	out := make([]int64, c.limits)
-	for i := range out {
-		out[i] = c.Of(i)
-	}
-	return out
+	return buf
 }
 
 // BurstOf returns the most permits at once of a whole limit.

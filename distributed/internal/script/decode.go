@@ -12,7 +12,7 @@ import (
 // ErrReply is matched by the error for a reply that the script cannot have written.
 var ErrReply = errors.New("reply makes no sense")
 
-// A Reply is what the script answers. Instants are of Redis' clock, in µs.
+// A Reply is the script's reply. Instants are by the clock of Redis, in µs.
 type Reply struct {
 	Now     int64
 	Seen    Echo  // to be sent back with the next call
@@ -27,7 +27,7 @@ type Reply struct {
 	Next    []int64      // of each limit: when one permit could be spent; zero: now
 	Limits  []LimitReply // nil: the state was not asked for
 	Field   LaneField    // the zero value: the reply lacks it
-	Learned Learned      // of what is learned together; the zero value: nothing
+	Learned Learned      // the zero value: the caller learns nothing
 }
 
 // Granted are neighbours in line that may depart at one instant.
@@ -44,8 +44,8 @@ func (r *Reply) Count() (n int64) {
 	return n
 }
 
-// A LimitReply is the state of a limit in force. Of a bucket owed, unit, den and
-// burst hold, of the others hand, used and permits.
+// A LimitReply is the state of a limit in force. Buckets have owed, unit, den and burst, the
+// others hand, used and permits.
 type LimitReply struct {
 	whole      bool
 	owedMicros int64 // until the bucket is whole, and

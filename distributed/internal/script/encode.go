@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Request is one call to the script: what the caller has seen, what it has to
-// report, and what it asks for. Times on the wire are in microseconds.
+// A Request is one call to the script: what the caller has seen, reports and asks for. Times
+// on the wire are in microseconds.
 type Request struct {
 	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
 	spelled   bool          // also a usual call is spelled out; only tests set it
@@ -34,11 +34,11 @@ type Request struct {
 	Field     LaneField // as the caller saw it last
 }
 
-// An Echo is how far a caller has seen the state of a lane. Sent back, it
-// restores what Redis lost.
+// An Echo is how far a caller has seen the state of a lane. The caller sends it back, so that
+// Redis can restore a state that it lost.
 type Echo struct{ Generation, Epoch, Furthest int64 }
 
-// A Report is what happened since the last call.
+// A Report is an event since the last call.
 type Report struct {
 	Kind   ReportKind
 	At     int64    // of a refund or a settlement: the instant that was promised, in µs
@@ -47,7 +47,6 @@ type Report struct {
 	Costs  []int64  // of a refund, a settlement or what left locally: permits of each limit
 	Actual []int64  // of a settlement: what it really cost
 	Heirs  []string // of a tune: the name from which each limit takes over; "": from none
-	force  bool     // of a tune: the caller's limits hold at once, even if others claim stricter ones. Only tests set it.
 }
 
 // A ReportKind is the word by which the script knows a report.
@@ -136,7 +135,6 @@ func (p *Report) args(buf []any) []any {
 	case ReportLocal:
 		return appendNumbers(buf, p.Costs)
 	case ReportTune:
-		buf = append(buf, asFlag(p.force))
 		for _, heir := range p.Heirs {
 			buf = append(buf, heir)
 		}
@@ -179,9 +177,12 @@ type encodedLimit struct {
 
 // Slow reports whether it is a bucket that takes more than a second to earn a permit. The
 // script remembers its charges, so that one can come back late.
-func (e *encodedLimit) Slow() bool {
+func (e *encodedLimit) Slow() bool { return !e.Windows() && e.unit/e.den > 1_000_000 }
+
+// Windows reports whether it counts in windows. The others are buckets.
+func (e *encodedLimit) Windows() bool {
 	_, windows := algorithmWord(e.limit.Algorithm)
-	return !windows && e.unit/e.den > 1_000_000
+	return windows
 }
 
 // The script counts in the doubles of Lua, which are exact to 2^53, so that numbers
@@ -279,8 +280,8 @@ func (e *encodedLimit) fits(n int64) bool {
 	return span < mostOwed
 }
 
-// Clamp halves costs until the script can count them. It is for costs that are
-// charged without a wait, and so without a check.
+// Clamp halves costs until the script can count them. Costs that are charged without a wait
+// were not checked.
 func (e *EncodedLimits) Clamp(costs []int64) []int64 {
 	for i := range costs {
 		costs[i] = max(costs[i], 0)
@@ -292,9 +293,9 @@ func (e *EncodedLimits) Clamp(costs []int64) []int64 {
 }
 
 // Check returns an error for costs that the script cannot count.
-func (e *EncodedLimits) Check(c Costs) error {
-	for i := range e.Limits {
-		if n := c.Of(i); n < 0 || !e.Limits[i].fits(n) {
+func (e *EncodedLimits) Check(costs []int64) error {
+	for i, n := range costs {
+		if n < 0 || !e.Limits[i].fits(n) {
 			return fmt.Errorf("distributed: %d permits of limit %v are beyond what can be counted", n, e.Limits[i].limit)
 		}
 	}
@@ -328,8 +329,8 @@ func (e *EncodedLimits) args(buf []any, now int64) []any {
 	return buf
 }
 
-// A calendar returns the bounds of windows that follow a time zone, of which the
-// script knows nothing.
+// A calendar returns the bounds of windows that follow a time zone, which the script does not
+// know.
 type calendar struct {
 	limit throttle.Limit
 	last  atomic.Pointer[bounds]

@@ -74,7 +74,7 @@ func TestCostsThatCannotBeCountedAreErrors(t *testing.T) {
 		ok bool
 	}{{0, true}, {1_628, true}, {1_629, false}, {-1, false}, {1<<31 - 1, false}} {
 		r := throttle.Request{N: c.n}
-		if err := e.Check(Costs{&r, 1, false}); (err == nil) != c.ok {
+		if err := e.Check(e.Costs(&r, nil)); (err == nil) != c.ok {
 			t.Errorf("check(%d) = %v", c.n, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 			{Kind: ReportRefund, At: 12, Epoch: 13, Costs: []int64{14, 15}},
 			{Kind: ReportSettle, At: 16, Costs: []int64{17, 18}, Actual: []int64{19, 20}},
 			{Kind: ReportLocal, Costs: []int64{21, 22}},
-			{Kind: ReportTune, force: true, Heirs: []string{"old", ""}},
+			{Kind: ReportTune, Heirs: []string{"old", ""}},
 		},
 		Groups: []Group{{23, 24 * time.Microsecond, []int64{25, 26}}},
 	}
@@ -98,7 +98,7 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 		int64(1), int64(2), int64(3), int64(4), 5, int64(6), int64(7), int64(8), int64(9), "1", "news", "lane",
 		2, "=requests-0", "b 10 1000000 100000 1 3 -", "", "=requests-1", "g 5 60000000 12000000 1 1 -", "",
 		5, "p", int64(10), "r", int64(12), int64(13), int64(14), int64(15),
-		"x", int64(16), int64(17), int64(18), int64(19), int64(20), "l", int64(21), int64(22), "t", "1", "old", "",
+		"x", int64(16), int64(17), int64(18), int64(19), int64(20), "l", int64(21), int64(22), "t", "old", "",
 		1, 23, int64(24), int64(25), int64(26), 27,
 	}
 	if got := r.Args(nil); !reflect.DeepEqual(got, want) {
@@ -131,7 +131,7 @@ func TestNothingButTestsGivesTheScriptTheTime(t *testing.T) {
 		}
 		ast.Inspect(source, func(n ast.Node) bool {
 			for _, written := range writtenTo(n) {
-				if written == "now" || written == "force" {
+				if written == "now" {
 					t.Errorf("%v: the field %s of a request or report is filled", files.Position(n.Pos()), written)
 				}
 			}

@@ -5,13 +5,13 @@ import "time"
 // MostSlots keeps the script's sums of all replicas' slots exact.
 const MostSlots = 1 << 30
 
-// A LeaseReply is what the script says.
+// A LeaseReply is the reply of the script for slots.
 type LeaseReply struct {
 	Has, Sure, Extra int
 	Contended        bool
 	Fleet            int // slots of all replicas
 	Replicas         int
-	Ends             time.Duration // until the next lease of another may end; zero: there is none
+	Ends             time.Duration // until the next lease of another may end; zero: no other has one
 }
 
 // DecodeLease reads a reply.
@@ -34,5 +34,5 @@ func DecodeLease(v any) (got LeaseReply, err error) {
 	}, nil
 }
 
-// LongestPause bounds how long a message or a reply may hold anything.
+// LongestPause bounds for how long a message or a reply may hold a lane.
 const LongestPause = time.Hour

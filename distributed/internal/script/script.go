@@ -10,8 +10,8 @@ import (
 //go:embed lua/*.lua
 var sources embed.FS
 
-// A Program is a script in the words of the commands that run it. They are in interfaces
-// already: to put a string in one takes memory, with each call.
+// A Program is a script in the words of the commands that run it. They are interfaces because
+// to convert a string to one takes memory, with each call.
 type Program struct{ Hash, Source any }
 
 var (
@@ -42,9 +42,9 @@ type module struct {
 	files    []string
 }
 
-// layers are the modules of the script, the outer ones first. What a Lua function
-// takes from the function around it is an upvalue, and Lua looks for one among all
-// upvalues of that function: a call costs less if each layer is small.
+// layers are the modules of the script, the outer ones first. A Lua function reaches locals
+// of the function around it as upvalues, and Lua looks for one among all upvalues of that
+// function: a call costs less if each layer is small.
 var layers = [][]module{
 	{{"", []string{"usual", "arithmetic", "lane"}}},
 	{
@@ -83,7 +83,7 @@ func (m module) write(b *strings.Builder) {
 	}
 }
 
-// writeLean writes a file without what Redis need not keep.
+// writeLean writes a file without comments and indentation.
 func writeLean(b *strings.Builder, file string) {
 	source, err := sources.ReadFile("lua/" + file + ".lua")
 	if err != nil {

@@ -221,7 +221,7 @@ func (h *twin) request() throttle.Request {
 func (h *twin) other(r throttle.Request) throttle.Request {
 	actual := throttle.Request{N: r.N, Each: make([]int, len(h.limits))}
 	for i := range actual.Each {
-		actual.Each[i] = h.random.IntN(2*int(Costs{&r, len(h.limits), false}.Of(i)) + 2)
+		actual.Each[i] = h.random.IntN(2*r.Of(i) + 2)
 	}
 	return actual
 }

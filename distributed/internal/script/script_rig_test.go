@@ -162,14 +162,14 @@ func (s *scripted) report(now throttle.Instant, p Report) { s.call(now, Request{
 
 func (s *scripted) check(r throttle.Request) error {
 	for i, l := range s.limits {
-		if err := l.Check(int(Costs{&r, len(s.limits), false}.Of(i))); err != nil {
+		if err := l.Check(r.Of(i)); err != nil {
 			return err
 		}
 	}
 	if r.N < 0 {
 		return fmt.Errorf("%d permits are negative", r.N)
 	}
-	return s.encoded.Check(Costs{&r, len(s.limits), false})
+	return s.encoded.Check(s.encoded.Costs(&r, nil))
 }
 
 func (s *scripted) group(now throttle.Instant, r throttle.Request) []Group {
@@ -177,7 +177,7 @@ func (s *scripted) group(now throttle.Instant, r throttle.Request) []Group {
 	if r.Since != 0 {
 		age = max(now.Sub(r.Since), 0)
 	}
-	return []Group{{Count: 1, Age: age, Costs: Costs{&r, len(s.limits), false}.List()}}
+	return []Group{{Count: 1, Age: age, Costs: s.encoded.Costs(&r, nil)}}
 }
 
 func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
@@ -207,7 +207,7 @@ func (s *scripted) Refund(now throttle.Instant, g throttle.Grant, r throttle.Req
 		kind = ReportStale
 	}
 	if s.check(r) == nil {
-		s.report(now, Report{Kind: kind, At: wire(g.At), Epoch: s.epochs[g.At], Costs: Costs{&r, len(s.limits), false}.List()})
+		s.report(now, Report{Kind: kind, At: wire(g.At), Epoch: s.epochs[g.At], Costs: s.encoded.Costs(&r, nil)})
 	}
 }
 
@@ -221,8 +221,7 @@ func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
 }
 
 func (s *scripted) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
-	n := len(s.limits)
-	s.report(now, Report{Kind: ReportSettle, At: wire(g.At), Costs: Costs{&r, n, false}.List(), Actual: Costs{&actual, n, false}.List()})
+	s.report(now, Report{Kind: ReportSettle, At: wire(g.At), Costs: s.encoded.Costs(&r, nil), Actual: s.encoded.Costs(&actual, nil)})
 }
 
 func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
@@ -236,11 +235,33 @@ func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	heirs := make([]string, len(s.limits))
 	for i, j := range throttle.Inherit(old, s.limits) {
 		if j >= 0 {
-			heirs[i] = old[j].Name
+			heirs[i] = replaced(j)
 		}
 	}
-	s.report(now, Report{Kind: ReportTune, force: true, Heirs: heirs})
+	for j, o := range old {
+		s.rename(o.Name, replaced(j))
+	}
+	s.report(now, Report{Kind: ReportTune, Heirs: heirs})
+	for j := range old {
+		s.bench.do("HDEL", s.lane, "="+replaced(j))
+		s.bench.do("DEL", logKey(s.lane, replaced(j)))
+	}
 	return nil
+}
+
+// replaced is the name of a limit that was replaced. No other has it, so that limits can
+// trade their names, and nobody claims it, so that the new ones hold at once.
+func replaced(i int) string { return fmt.Sprint("replaced-", i) }
+
+// rename gives a limit of the store another name.
+func (s *scripted) rename(from, to string) {
+	if text := s.bench.do("HGET", s.lane, "="+from); text != nil {
+		s.bench.do("HSET", s.lane, "="+to, text)
+		s.bench.do("HDEL", s.lane, "="+from)
+	}
+	if s.bench.do("EXISTS", logKey(s.lane, from)) == int64(1) {
+		s.bench.do("RENAME", logKey(s.lane, from), logKey(s.lane, to))
+	}
 }
 
 func (s *scripted) Tolerance() time.Duration { return s.tolerance }

@@ -12,8 +12,8 @@ import (
 // mostUsual is how many limits a usual call has at most.
 const mostUsual = 2
 
-// usual reports whether the script is asked in few words, as usual.lua reads them: for
-// permits of one each of one or two buckets, or of none if it only sends a message, and nothing else.
+// usual reports whether the request can be sent in few words, as usual.lua reads them: it is
+// for permits of one each of one or two buckets, or of no bucket if it only sends a message.
 func (r *Request) usual() bool {
 	switch {
 	case r.spelled || !r.Limits.Usual || !r.Update.usual(r.Limits.Learned):
@@ -22,16 +22,16 @@ func (r *Request) usual() bool {
 		return false
 	case len(r.Groups) == 0:
 		return r.Update != nil
-	case len(r.Groups) > 1 || r.Groups[0].Age < 0: // of a caller who is still to come
+	case len(r.Groups) > 1 || r.Groups[0].Age < 0: // ahead of a caller
 		return false
 	}
 	return !slices.ContainsFunc(r.Groups[0].Costs, func(n int64) bool { return n != 1 })
 }
 
-// areUsual reports whether they are one or two buckets, none of them slow.
+// areUsual reports whether they are one or two buckets that are not slow.
 func (e *EncodedLimits) areUsual() bool {
 	for i := range e.Limits {
-		if _, windows := algorithmWord(e.Limits[i].limit.Algorithm); windows || e.Limits[i].Slow() {
+		if e.Limits[i].Windows() || e.Limits[i].Slow() {
 			return false
 		}
 	}
@@ -94,9 +94,9 @@ func (e *encodedLimit) intervals(n int64) (whole, rest int64) {
 	return int64(quotient), int64(remainder)
 }
 
-// A LaneField is the field "lane" of a lane's hash, as lane.lua has it. A usual call says
-// what the caller saw there last, so that the script need not read it. The zero value is
-// one that was not seen.
+// A LaneField is the field "lane" of a lane's hash, as lane.lua has it. A usual call sends the
+// value that the caller saw last, so that the script need not read it. The zero value was
+// not seen.
 type LaneField struct {
 	Text                      string
 	generation, epoch, paused int64
@@ -114,7 +114,7 @@ func readLaneField(text string) (f LaneField, ok bool) {
 	}, ok
 }
 
-// readNumbers reads the numbers, none of them negative, of which a field consists.
+// readNumbers reads the numbers of which a field consists. No number is negative.
 func readNumbers(text string, numbers []int64) bool {
 	words := strings.Fields(text)
 	if len(words) != len(numbers) {

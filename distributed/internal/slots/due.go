@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A sent is what the last call sent, and what came since.
+// A sent is what the last call sent, and what happened since.
 type sent struct {
 	number   int64     // of calls
 	at       time.Time // when the last call left; zero: there was no call
@@ -42,15 +42,10 @@ func (f *Lane) consider(now time.Time) {
 
 // ring has the timer ring at an instant to come, if it does not before.
 func (f *Lane) ring(now, at time.Time) {
-	switch {
-	case f.timer == nil:
-		f.timer = time.AfterFunc(at.Sub(now), f.tick)
-	case f.rings.IsZero() || at.Before(f.rings):
-		f.timer.Reset(at.Sub(now))
-	default:
-		return
+	if f.rings.IsZero() || at.Before(f.rings) {
+		f.timer.Set(at.Sub(now))
+		f.rings = at
 	}
-	f.rings = at
 }
 
 // idled reports whether the most slots wanted were counted for long enough.
@@ -113,8 +108,8 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 	return due
 }
 
-// tick looks once more whether a call is due, and has those in line look whether a lease
-// that has ended changes what the policy for a loss allows.
+// tick looks again whether a call is due. It wakes callers in line in a loss, because a lease
+// that has ended changes what the policy allows.
 func (f *Lane) tick() {
 	f.Mu.Lock()
 	f.rings = time.Time{}
@@ -129,8 +124,8 @@ func (f *Lane) tick() {
 	}
 }
 
-// Deliver takes in a message with the names of replicas for which the store has something, or
-// from which it wants something back.
+// Deliver applies a message with the names of replicas that are to call, to receive slots or
+// to give them back.
 func (f *Lane) Deliver(names string) {
 	if !strings.Contains(" "+names+" ", " "+f.id+" ") {
 		return

@@ -6,12 +6,11 @@ import (
 	"github.com/weirgo/weir/distributed/internal/script"
 )
 
-// A lease is the slots of a lane that a replica was granted, each of which is the right to
-// have one call in flight. Its arithmetic takes the instant. The zero lease
-// has no slots.
+// A lease is the slots of a lane that a replica was granted, each for one call in flight. Its
+// arithmetic takes the instant. The zero lease has no slots.
 type lease struct {
 	has   int       // slots
-	until time.Time // then they are another's; zero: there never were any
+	until time.Time // when they end; zero: there never were any
 
 	// If replicas want more slots than there are, those that are not sure go to
 	// others in turn.
@@ -27,8 +26,8 @@ const (
 	// slotTurn is how long a replica keeps the slot beyond its sure ones that it has
 	// in turn: several calls of a usual length share what handing it on costs.
 	slotTurn = 250 * time.Millisecond
-	// slotIdle is how long a replica keeps slots that it does not use, while nobody
-	// else wants them.
+	// slotIdle is how long a replica keeps slots that it does not use, while no other replica
+	// wants them.
 	slotIdle = 100 * time.Millisecond
 )
 
@@ -59,7 +58,7 @@ func (l *lease) keep(slots int) {
 	}
 }
 
-// renew takes in a reply, read now, to a call that left at an instant.
+// renew applies a reply, read now, to a call that left at an instant.
 func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration) {
 	l.has, l.sure, l.extra, l.contended = got.Has, got.Sure, got.Extra, got.Contended
 	l.until = left.Add(lasts) // the store counts from later

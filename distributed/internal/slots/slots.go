@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/call"
+	"github.com/weirgo/weir/distributed/internal/conn"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
 
@@ -37,7 +38,7 @@ type Lane struct {
 	sent    sent
 	away    bool      // the node is lost, and brings this back
 	retry   time.Time // no call before it; zero: at once
-	timer   *time.Timer
+	timer   conn.Timer
 	rings   time.Time // when the timer does; zero: it is not set
 	stats   throttle.FlightState
 }
@@ -49,14 +50,16 @@ func New(h *call.Hub, key string, most int) (*Lane, error) {
 	if most <= 0 || most > script.MostSlots {
 		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, script.MostSlots)
 	}
-	return &Lane{
+	f := &Lane{
 		Caller: call.Caller{Hub: h, Lane: script.Escape(key), Key: script.KeyOf(h.Layout, h.Namespace, key) + ":flights"},
 		id:     strconv.FormatUint(rand.Uint64(), 36), most: most,
-	}, nil
+	}
+	f.timer.Ring = f.tick
+	return f, nil
 }
 
-// wants returns how many slots would be used. Nobody waits for a slot while one is
-// free: those in line then wait for something else.
+// wants returns how many slots would be used. While a slot is free, callers in line wait for
+// something else.
 func (f *Lane) wants(now time.Time) int {
 	allowed := f.allowed(now)
 	if f.flying < allowed {
@@ -154,9 +157,7 @@ func (f *Lane) Close() error {
 	}
 	f.Closed, f.Wake, f.waiting = true, nil, 0
 	f.Node.Forget(f)
-	if f.timer != nil {
-		f.timer.Stop()
-	}
+	f.timer.Stop()
 	if !f.Underway && !f.returnAll() {
 		f.Hub.Detach(call.SlotsMessage+f.Lane, f)
 	}

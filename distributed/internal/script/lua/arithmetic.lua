@@ -1,13 +1,13 @@
 -- Arithmetic. Every number is an integer in a double, exact below 2^53. Instants
 -- are in microseconds of Redis' clock; the interval between permits is unit/den
--- microseconds, exactly, so that no rate is rounded. What is counted, and what is
--- divided by, stays below 2^51. Nothing is granted for an instant more than 2^47
--- from now, four years, and no instant of the state is more than 2^48 from now.
+-- microseconds, exactly, so that no rate is rounded. Counts and divisors stay below 2^51.
+-- Nothing is granted for an instant more than 2^47 from now, four years, and no instant of
+-- the state is more than 2^48 from now.
 
 local fmod, min, max = math.fmod, math.min, math.max
 
--- divide returns a/b rounded down, and the rest. The operators alone round: a
--- quotient just below an integer would become it.
+-- divide returns a/b rounded down, and the rest. The operator alone would round a quotient
+-- just below an integer up to it.
 local function divide(a, b)
   local rest = fmod(a, b)
   return (a - rest) / b, rest
@@ -37,8 +37,8 @@ local function muldiv(a, b, c)
   return whole + quotient, rest
 end
 
--- wrongType reports whether a reply is the error for a key of another type, which
--- is garbage. Another error stands: what a caller may not read is not garbage.
+-- wrongType reports whether a reply is the error for a key of another type, which is
+-- garbage. It raises any other error: a key that a caller may not read is not garbage.
 local function wrongType(reply)
   if type(reply) ~= "table" or not reply.err then return false end
   if reply.err:find("WRONGTYPE", 1, true) then return true end

@@ -20,15 +20,15 @@
 --   charge(n)           adds n permits now, whatever is at hand
 --   relieve(at, n)      takes back of what counts at an instant
 --   refund(at, n)       takes back n permits that count at an instant and never left
---   departed(n)         takes in what left while the store was lost
+--   departed(n)         charges permits that left while the store was lost
 --   pause(at)           of buckets: voids what is saved, all but one permit at that instant
 --   resume(by)          of buckets: ends a pause so much before its time; zero: at its time
 --   rewind(by)          follows a clock that moved back by so much
---   adopt(old)          takes over what was used from the rule it replaces
+--   adopt(old)          takes over the used permits of the rule that it replaces
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt
 --   next(at)            when one permit could be spent by a caller that comes now
---   whole(), state()    what the reply has of it
+--   whole(), state()    its state in the reply
 --
 -- In the lane's hash a rule is the field "=" and the limit's name: its claim, its
 -- state, its sections, with semicolons between.
@@ -41,8 +41,8 @@
 -- In the hash: at and frac; if permits are promised for instants to come, also the
 -- state before them, with its fraction, and the largest cost since. Sections:
 --   r at n at n ...      permits that came back and keep their instants
---   k from at low ...    what settling must know of the charges so far
---   h time               by how much the pause that runs has put off the state
+--   k from at low ...    the charges so far, for settlements
+--   h time               by how much the current pause has put off the state
 
 local function ceil(at, frac)
   if frac > 0 then return at + 1 end
@@ -72,6 +72,30 @@ local function chargeAt(b, at, n)
   if ceil(b.at, b.frac) < at then b.at, b.frac = at, 0 end
   if b.slack then b.slack.note(at, b.at - at) end
   advance(b, n)
+end
+
+-- earlier returns a state of b so much earlier.
+local function earlier(b, at, frac, whole, rest)
+  at, frac = at - whole, frac - rest
+  if frac < 0 then at, frac = at - 1, frac + b.den end
+  if at < 0 then return 0, 0 end
+  return at, frac
+end
+
+-- owing returns the intervals until b is whole at an instant: whole ones, and of
+-- one more the ticks, of which unit make one.
+local function owing(b, at)
+  if ceil(b.at, b.frac) <= at then return 0, 0 end
+  local whole, ticks = muldiv(b.at - at, b.den, b.unit)
+  local more
+  more, ticks = divide(ticks + b.frac, b.unit)
+  return whole + more, ticks
+end
+
+-- atHand returns how many whole permits b has at hand at an instant.
+local function atHand(b, at)
+  local whole, ticks = owing(b, at)
+  return b.burst - whole - (ticks > 0 and 1 or 0)
 end
 
 local function makeBuckets()

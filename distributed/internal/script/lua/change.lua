@@ -1,6 +1,6 @@
--- Changes: other limits in the place of the old.
+-- Changes: new limits replace old ones.
 
--- replace puts a new rule in the place of an old one; what was used stays used.
+-- replace puts a new rule in the place of an old one. Permits that were used stay used.
 local function replace(new, old)
   new.claimed, new.others = old.claimed, old.others
   new:adopt(old)
@@ -11,8 +11,8 @@ local function replace(new, old)
   return new
 end
 
--- join takes in a limit that is new in a lane that is not. What was granted so
--- far it has not counted, unless it takes over from another.
+-- join adds a new limit to a lane that exists. Its rule has not counted what was granted
+-- so far, unless it takes over from another.
 local function join(rule, heir)
   local old = heir and heir()
   if old then
@@ -25,7 +25,7 @@ local function join(rule, heir)
   return rule
 end
 
--- heirsOf returns, by the field, how to get a rule that others take over from.
+-- heirsOf returns, by the field, how to get the rule from which a new one takes over.
 local function heirsOf(fields, values)
   local heirs = {}
   for i = 3, #fields do
@@ -38,29 +38,3 @@ local function heirsOf(fields, values)
   return heirs
 end
 
--- takeOver makes the rules of a call that changes limits. A rule that is new takes
--- over from its heir. A forced tune makes all rules new, even if others claim other
--- limits; then the fields of the rules they replace are returned.
-local function takeOver(tune, fields, values)
-  local heirs = heirsOf(fields, values)
-  for i, name in ipairs(tune.heirs) do
-    local field, claim, bounds, heir = fields[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i], heirs["=" .. name]
-    if tune.force then
-      lane.forced = true
-      rules[i] = join(newRule(field, claim, bounds), heir)
-      rules[i].dirty = true
-    else
-      rules[i] = enforce(field, values[i + 2], claim, bounds, heir)
-    end
-  end
-  if not tune.force then return nil end
-  for _, rule in ipairs(rules) do heirs[rule.field] = nil end
-  return heirs
-end
-
-local function forget(fields)
-  for field in pairs(fields) do
-    redis.call("HDEL", KEYS[1], field)
-    redis.call("DEL", KEYS[1] .. ":log:" .. field:sub(2))
-  end
-end

@@ -1,10 +1,9 @@
--- Claims. What a caller holds to be a limit is its claim, "kind permits per unit
--- den burst align". Callers may differ, as in a rolling deploy: contest.lua says
--- which claim is in force then.
+-- Claims. A caller claims each of its limits, as "kind permits per unit den burst align".
+-- Callers may differ, as in a rolling deploy: contest.lua says which claim is then in force.
 
 local buckets -- the methods of both kinds
-local makers -- what makes those of the others
-local kinds = {} -- the methods of the others, by their kinds
+local makers -- functions that make the methods of the other kinds
+local kinds = {} -- the methods of the other kinds
 
 local function methodsOf(kind)
   if kind == "b" or kind == "l" then
@@ -22,7 +21,7 @@ local function newRule(field, claim, bounds)
   per = tonumber(per)
   local rule = setmetatable({
     field = field, claim = claim, per = per, claimed = now, bounds = bounds,
-    -- Of buckets. What may be missing is false: nil would be looked up in the methods.
+    -- Fields of buckets. A missing one is false: nil would be looked up in the methods.
     unit = 0, den = 0, one = 0, rest = 0, burst = false, leaky = kind == "l", spare = 0, spareRest = 0,
     at = 0, frac = 0, sure = false, sureFrac = 0, most = 0, returned = false, slack = false, held = 0,
     others = false, dirty = false, key = false,
@@ -48,7 +47,7 @@ local function readRule(field, text, claim, bounds)
     if not held or not rare().claimNumbers(held) then return nil end
     rule, from = newRule(field, held, ""), #held + 2
   end
-  -- A key lives until all in it is as good as new. What lasts longer is none of ours.
+  -- A key lives until everything in it is as good as new. A longer debt is corrupt.
   if not rule:read(text, from) or (rule.burst and rule.at or rule:expiry()) > lane.till and not lane.new then return nil end
   -- A bucket that nobody overspent is whole one burst after the last departure.
   if rule.burst and lane.settled == 0 and lane.tuned == 0
@@ -61,11 +60,11 @@ local function readRule(field, text, claim, bounds)
   return rule
 end
 
-local LEARNED = "~" -- the field of what was learned: no claim of a caller
+local LEARNED = "~" -- the field of the learned limit, which no caller claims
 
 -- enforce returns the rule in force of a limit that the caller claims. text is
--- its field in the lane's hash. If there is none the limit is new, and takes
--- over from the rule that heir returns, if there is one.
+-- its field in the lane's hash. Without one the limit is new, and takes over from the rule
+-- that heir returns, if any.
 local function enforce(field, text, claim, bounds, heir)
   if field == LEARNED then return learning().pace(field, text) end
   local rule = text and readRule(field, text, claim, bounds)

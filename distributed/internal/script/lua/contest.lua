@@ -3,8 +3,8 @@
 
 local OTHERS = 3 -- kept beside the one in force
 
--- live reports whether a claim holds: for 5 s, and what it may be older than
--- noted. One of a clock that moved back holds no longer.
+-- live reports whether a claim holds: for 5 s, and for the half second by which it may be
+-- older than it says. A claim by a clock that moved back holds no longer.
 local function live(claimed)
   local age = now - claimed
   return age <= 5500000 and age >= -5500000
@@ -59,7 +59,7 @@ local function stricter(a, b)
   return a < b
 end
 
--- note takes the caller's claim down among the others.
+-- note adds the caller's claim to the others.
 local function note(rule, claim, bounds)
   if bounds == "" then bounds = "-" end
   rule.others = rule.others or {}

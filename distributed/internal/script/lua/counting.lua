@@ -5,15 +5,10 @@ local function setCount(c, permits, per)
   c.per, c.permits, c.spacing = per, permits, false
 end
 
--- readCount takes in when c was claimed, and the sections.
+-- readCount reads when c was claimed, and the sections.
 local function readCount(c, claimed, tail)
   c.claimed = tonumber(claimed)
   return c.claimed <= latest and (tail == "" or rare().readSections(c, tail))
-end
-
-local function sectionCount(c, tag, list)
-  if tag == "w" then c.spacing = readSpacing(list) end
-  return c.spacing ~= nil
 end
 
 -- textCount appends the sections to a text.
@@ -22,12 +17,50 @@ local function textCount(c, text)
   return text
 end
 
--- spendCount is how the rules that count spend: at the departure itself.
-local function spendCount(c, at, _, charged, n, times)
-  c:count(at, n * times)
-  spacingSpend(c.spacing, at, charged, n * times)
-  c.dirty = true
-  return charged
+-- newCounting returns the methods that the three share. Each has two more besides those of
+-- bucket.lua: count(at, n), which counts n permits at an instant, and usedAt(at), which returns
+-- how many count there.
+local function newCounting()
+  local rule = {}
+  rule.__index = rule
+
+  function rule.section(c, tag, list)
+    if tag == "w" then c.spacing = readSpacing(list) end
+    return c.spacing ~= nil
+  end
+
+  -- spend counts at the departure itself.
+  function rule.spend(c, at, _, charged, n, times)
+    c:count(at, n * times)
+    spacingSpend(c.spacing, at, charged, n * times)
+    c.dirty = true
+    return charged
+  end
+
+  function rule.charge(c, n)
+    c:count(now, n)
+    c.dirty = true
+  end
+
+  rule.departed = rule.charge
+
+  function rule.refund(c, at, n) c:relieve(at, n, at) end
+
+  function rule.used(c) return c:usedAt(now) end
+
+  function rule.left(c, at)
+    local hand = c.permits - c:usedAt(at)
+    if spacingOver(c.spacing, at) then return hand end
+    return min(hand, max(atHand(c.spacing, at), 0)) -- the others are let out later
+  end
+
+  function rule.next(c, at) return c:earliest(at, 2^53, 1) end
+
+  function rule.whole(c) return c:used() == 0 and spacingOver(c.spacing, now) end
+
+  function rule.state(c) return c:left(now), c:used(), c.permits, 0, 0 end
+
+  return rule
 end
 
 -- aligned returns the multiple of per up to an instant.

@@ -1,18 +1,19 @@
--- The echo: what a caller has seen of a state that was lost is restored from it.
+-- The echo: each caller sends back what it has seen of the state, and a state that was lost
+-- is restored from it.
 
--- rewindLane has the lane follow a clock that moved back by so much. What is left of
--- a pause stays.
+-- rewindLane moves the lane's instants back by as much as the clock. The rest of a pause
+-- stays as long.
 local function rewindLane(by)
   lane.paused, lane.furthest = max(lane.paused - by, 0), max(lane.furthest - by, 0)
   lane.tuned = min(lane.tuned, now)
   lane.back, lane.dirty = true, true
 end
 
--- rewind takes in that the clock moved back since a rule was claimed, half a second
--- before the last call or later. An instant read out of order can only be refused.
--- But a step, as that of another node's clock may be, would stop all for as long: so no
--- rule stands for longer than a second, or its time per permits if that is shorter. A
--- claim that is later than the lane was ever written makes no sense.
+-- rewind moves a rule back if the clock moved back since the rule was claimed, half a second
+-- before the last call or later. An instant read out of order can only be refused. But a
+-- step, such as from the clock of one node to that of another, would stop the lane for as
+-- long as the step. So a rule waits for a second at most, or for its time per permits if
+-- that is shorter. A claim later than the lane was ever written makes no sense.
 local function rewind(rule)
   local by = rule.claimed - now
   local sense = rule.claimed < lane.written
@@ -22,8 +23,8 @@ local function rewind(rule)
   if not lane.back then rewindLane(by) end
 end
 
--- honour takes in the furthest instant that the caller has seen granted, and how
--- many it knew. It returns how many callers there are.
+-- honour restores the lane from the furthest instant that the caller has seen granted, and
+-- from the number of callers that it knew. It returns how many callers there are.
 local function honour(gen, epoch, furthest, alive, knew)
   if lane.new then
     lane.before = min(knew, CALLERS)
@@ -34,7 +35,7 @@ local function honour(gen, epoch, furthest, alive, knew)
   for _, rule in ipairs(rules) do
     if rule.burst and rule:restore(furthest, alive, gen == lane.gen) then lane.lost = true end
   end
-  -- Not as far as a caller says: what it cannot have been granted.
+  -- A caller cannot have been granted more than that.
   furthest = min(furthest, now + 2000000)
   if furthest > lane.furthest then lane.furthest, lane.dirty = furthest, true end
   return alive

@@ -8,8 +8,8 @@
 --   f n                  permits charged up to the instant with which it begins
 
 local function makeFixed()
-  local fixed = {}
-  fixed.__index = fixed
+  local fixed = newCounting()
+  local section = fixed.section
 
   function fixed.set(f, permits, per, align)
     setCount(f, permits, per)
@@ -40,10 +40,8 @@ local function makeFixed()
 
   function fixed.section(f, tag, list)
     if tag == "f" then f.window.first = min(max(list[1] or 0, 0), 2^51) end
-    return sectionCount(f, tag, list)
+    return section(f, tag, list)
   end
-
-  fixed.spend = spendCount
 
   -- boundsOf returns the bounds of a calendar, ascending.
   local function boundsOf(f)
@@ -161,7 +159,6 @@ local function makeFixed()
     return max((divide(f.permits - w.used, n)), 1)
   end
 
-  -- count adds n permits at an instant.
   function fixed.count(f, at, n)
     local w = windowAt(f, f.window, at)
     if w ~= f.window and f.align == "first" then w.till = at + f.per end -- it begins here, even if it pays
@@ -177,15 +174,8 @@ local function makeFixed()
     return max(w.till + windows * f.per, f.spacing and f.spacing.till or 0)
   end
 
-  function fixed.charge(f, n)
-    f:count(now, n)
-    f.dirty = true
-  end
-
-  fixed.departed = fixed.charge
-
-  -- relieve takes back n permits that count at an instant, if they left in the window
-  -- in force. They did if they count from its start on.
+  -- relieve takes back n permits that count at an instant, if they left in the window in
+  -- force: if they count from its start on.
   function fixed.relieve(f, at, n, asOf)
     local w = f.window
     if at < w.start or (asOf or now) >= w.till then return end
@@ -211,8 +201,8 @@ local function makeFixed()
     end
   end
 
-  -- rewind keeps the window in force from now on, until a bound of windows. That is no
-  -- earlier than it would have ended, or three would be spent in the time of two.
+  -- rewind keeps the window in force from now on, until a bound of windows that is no earlier
+  -- than its end. Otherwise three windows would be spent in the time of two.
   function fixed.rewind(f, by)
     spacingRewind(f.spacing, by)
     local w = windowAt(f, f.window, now + by)
@@ -231,20 +221,13 @@ local function makeFixed()
     f.window = { start = start, till = bound, used = used, debt = w.debt, before = start, usedBefore = 0, first = 0 }
   end
 
-  function fixed.used(f)
-    local w = windowAt(f, f.window, now)
+  function fixed.usedAt(f, at)
+    local w = windowAt(f, f.window, at)
     return w.used + w.debt
   end
 
-  function fixed.left(f, at)
-    local w = windowAt(f, f.window, at)
-    return spacingHand(f.spacing, at, f.permits - w.used - w.debt)
-  end
-
-  function fixed.next(f, at) return f:earliest(at, 2^53, 1) end
-
-  -- adopt keeps the count if the windows are the same, and counts in this
-  -- window what another rule had used.
+  -- adopt keeps the count if the windows are the same. Otherwise the permits that the other
+  -- rule had used count in this window.
   function fixed.adopt(f, old)
     if old.kind == "f" and old.per == f.per and old.align == f.align then
       local w, begun = old.window, true
@@ -266,10 +249,6 @@ local function makeFixed()
     local w = windowAt(f, f.window, now)
     f.spacing = spacedChange(spaced(now, w.till, f.permits - w.used), f.permits - w.used, old)
   end
-
-  function fixed.whole(f) return f:used() == 0 and spacingOver(f.spacing, now) end
-
-  function fixed.state(f) return f:left(now), f:used(), f.permits, 0, 0 end
 
   return fixed
 end

@@ -15,29 +15,28 @@ local lane -- its state:
 --   tuned     up to here, other rules may have granted
 --   furthest  the field "at": the latest instant at which anything was granted; one
 --             to come was promised
--- and of this call, if it is so:
+-- and of this call:
 --   new, dirty  it was made, or changed
 --   lost      it was behind what the caller had seen
 --   differs   other limits than the caller's are in force
 --   healed    something in the keys made no sense
---   forced    limits take over whole lists, which may trade places
 --   message   what is published to the replicas
 --   back      the clock moved back
 --   written   before that instant it was written last
 --   reach     the later of furthest and paused, as it was read
---   known     what the callers learn together; hold: nothing departs before it
+--   known     what the callers have learned together; hold: nothing departs before it
 local CALLERS = 100000 -- no lane has more
 local distrusted -- lists that make no sense, by key
 local rules -- the rules of the caller's limits, in order
 
--- What few calls need is made by the first of a call that needs it.
+-- Most calls do not need these. The first use in a call makes them.
 local makeRare, makeWindows, makeLearned -- of the files that follow
-local made -- what makeRare returned
+local made -- by makeRare
 local function rare()
   made = made or makeRare()
   return made
 end
-local learnt -- what makeLearned returned
+local learnt -- by makeLearned
 local function learning()
   learnt = learnt or makeLearned()
   return learnt
@@ -65,9 +64,8 @@ local function readLane(text, at)
   return rare().readRare(l, tail)
 end
 
--- countCaller counts the caller in the period of 5 s that runs, if it was not yet: it
--- was counted last in the period seen of the generation gen. It returns how many
--- callers there are.
+-- countCaller counts the caller once in the current period of 5 s. The caller was counted
+-- last in the period seen of the generation gen. It returns how many callers there are.
 local function countCaller(gen, seen)
   local period = divide(now, 5000000)
   if period ~= lane.period then

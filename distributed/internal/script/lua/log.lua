@@ -9,9 +9,8 @@
 --   o by                 the instants in the list are so much ahead: of a clock that
 --                        has moved back since
 --
--- The list is read and written at its ends, as far as a call needs it. In terms
--- of its elements as they were found, live are those after g.skip up to g.tail;
--- g.young are the runs after those, to be written.
+-- A call reads and writes the list at its ends, as far as it needs to. Of the elements that
+-- it found, those after g.skip up to g.tail are live. g.young are new runs after them.
 
 -- logKey returns the key of the list of the limit that stands in a field.
 local function logKey(field) return KEYS[1] .. ":log:" .. field:sub(2) end
@@ -26,8 +25,8 @@ local function makeLog()
   local MOST = 16384 -- runs that one call reads; no list of ours is as long
   local STEP = 256 -- expired runs that one call drops, more than it adds
   local LOOK = 512 -- expired runs that are counted for the state
-  local log = {}
-  log.__index = log
+  local log = newCounting()
+  local section = log.section
 
   function log.set(g, permits, per)
     setCount(g, permits, per)
@@ -70,8 +69,8 @@ local function makeLog()
     end
   end
 
-  -- expire drops runs that had left the span at an instant. Nobody in line is given
-  -- credit for longer ago than the tolerance, so no decision needs those.
+  -- expire drops runs that had left the span at an instant. Time in line counts no further
+  -- back than the tolerance, so no decision needs those runs.
   local function expire(g, at)
     for _ = 1, STEP do
       local r = run(g, 1)
@@ -81,8 +80,8 @@ local function makeLog()
     end
   end
 
-  -- read believes only a list of the length that the hash tells: a list may be
-  -- evicted, or written to, on its own.
+  -- read accepts a list only if its length is the one in the hash: a list may be evicted,
+  -- or written to, on its own.
   function log.read(g, text, from)
     local claimed, length, kept, gone, last, tail = text:match("^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
     if not claimed or distrusted and distrusted[g.key] then return false end
@@ -103,11 +102,10 @@ local function makeLog()
   end
 
   function log.section(g, tag, list)
-    if tag ~= "o" then return sectionCount(g, tag, list) end
+    if tag ~= "o" then return section(g, tag, list) end
     g.ahead = list[1] or -1
     return #list == 1 and g.ahead >= 0 and g.ahead <= latest
   end
-  log.spend = spendCount
 
   -- take makes the youngest run of the list the first of g.young.
   local function take(g)
@@ -202,13 +200,6 @@ local function makeLog()
     end
   end
 
-  function log.charge(g, n)
-    g:count(now, n)
-    g.dirty = true
-  end
-
-  log.departed = log.charge
-
   local function relieveFirst(g, n)
     while n > 0 do
       local r = run(g, 1)
@@ -219,9 +210,9 @@ local function makeLog()
     end
   end
 
-  -- relieve takes back the first permits that left from an instant on: that
-  -- which is taken back left then or later, so the log stays on the strict side. If
-  -- that is many runs ago it takes back the first of all, which is stricter.
+  -- relieve takes back the first permits that left at an instant or later, so the log stays
+  -- on the strict side. If that is many runs ago it takes back the first of all, which is
+  -- stricter.
   function log.relieve(g, at, n)
     if at <= g.gone then return end
     g.dirty = true
@@ -246,8 +237,6 @@ local function makeLog()
     end
   end
 
-  log.refund = log.relieve
-
   function log.rewind(g, by)
     spacingRewind(g.spacing, by)
     g.gone, g.last, g.ahead, g.dirty = max(g.gone - by, 0), max(g.last - by, 0), g.ahead + by, true
@@ -257,7 +246,7 @@ local function makeLog()
 
   -- usedAt returns the permits in the span that ends at an instant, or more if it
   -- has just lost many.
-  local function usedAt(g, at)
+  function log.usedAt(g, at)
     local used, i = g.kept, 1
     local r = run(g, i)
     while r and r.at + g.per <= at and i <= LOOK do
@@ -267,23 +256,17 @@ local function makeLog()
     return used
   end
 
-  function log.used(g) return usedAt(g, now) end
-
-  function log.left(g, at) return spacingHand(g.spacing, at, g.permits - usedAt(g, at)) end
-
-  function log.next(g, at) return g:earliest(at, 2^53, 1) end
-
-  -- keepGone has what had left the old span not count in a longer one.
+  -- keepGone keeps permits that had left the old span from counting in a longer one.
   local function keepGone(g, old)
     if old.gone > 0 and old.gone + old.per > now then g.gone = old.gone end
     trim(g)
   end
 
-  -- adopt keeps what left in the last span, and counts as leaving now what
-  -- another rule had used.
+  -- adopt keeps the permits that left in the last span. Permits that another rule had used
+  -- count as leaving now.
   function log.adopt(g, old)
     if old.kind == "g" then expire(old, now) end
-    if old.kind == "g" and old.key == g.key and not lane.forced then
+    if old.kind == "g" and old.key == g.key then
       for _, name in ipairs({ "skip", "tail", "length", "loaded", "young", "oldest", "stale", "kept", "last", "ahead" }) do
         g[name] = old[name]
       end
@@ -301,10 +284,6 @@ local function makeLog()
     end
     g.spacing = spacedChange(spaced(now, now + g.per, g.permits), g.permits - g:used(), old)
   end
-
-  function log.whole(g) return g:used() == 0 and spacingOver(g.spacing, now) end
-
-  function log.state(g) return g:left(now), g:used(), g.permits, 0, 0 end
 
   return log
 end

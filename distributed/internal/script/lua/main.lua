@@ -1,18 +1,18 @@
--- The call: reads the clock and the state, takes in what the caller claims, has
--- seen and reports, grants a run, and writes what changed.
+-- The call: it reads the clock and the state, applies the caller's claims, echo and reports,
+-- grants a run, and writes the changes.
 --
 -- KEYS[1] is the lane's hash, the others are the lists of its sliding logs.
 --
 -- ARGV, integers in decimal, times in microseconds:
---   1  now: nothing, for the clock of Redis; only tests fill it
+--   1  now: empty, for the clock of Redis; only tests fill it
 --   2  tolerance
---   3  latest, after now, of a permit granted; nothing: no bound
+--   3  latest, after now, of a permit granted; empty: no bound
 --   4  horizon, from the first permit of the run to its last, at most
 --   5  most permits dated after now
 --   6, 7, 8  generation, epoch and furthest, as the caller has seen them; 0: never
 --   9  the last period in which the caller was counted; 0: never
 --   10 "1": the caller wants the state of the limits
---   11 channel of the messages; nothing: no message is published
+--   11 channel of the messages; empty: no message is published
 --   12 the lane's name in messages
 --   13 number of limits, then of each its field in the hash, its claim, and the
 --      bounds of its calendar windows
@@ -21,12 +21,11 @@
 --      o                 an operator ends the pause that runs
 --      r at epoch n...   permits of each limit that never left
 --      s at epoch n...   the same, of longer ago
---      x at e... a...    what was charged at an instant for an estimate, and really cost
---      l n...            what left here while the store was lost
---      t force heirs...  other limits, and from which each takes over
---   then the number of groups in line, then of each count, age in line, and the
---      costs of one in permits of each limit; the age is negative of those who are
---      expected so much later
+--      x at e... a...    estimates that were charged at an instant, and actual costs
+--      l n...            permits that left here while the store was lost
+--      t heirs...        new limits, and the limit from which each takes over
+--   then the number of groups in line, then of each its count, age in line, and the costs
+--      of one in permits of each limit; a negative age: it is expected so much later
 --   then how many callers this one knows of; 0: it never saw a count
 --   then, if callers learn together, the place up to which this one has applied entries,
 --      the latest ordinal it knows, how many departed without a permit, "1" to revoke the
@@ -47,7 +46,6 @@
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
 -- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.
--- (HDEL is of forced tunes alone, which only tests send.)
 
 -- stored returns the fields of the lane's hash, and whether they made no sense.
 local function stored(fields)
@@ -58,10 +56,9 @@ local function stored(fields)
   return values, true
 end
 
--- save writes what changed, and has every key live until all is as good as new,
--- and 10 s more. seen is the furthest instant as it stood there, and forgotten are
--- fields of limits that were replaced.
-local function save(seen, forgotten)
+-- save writes the changes. Every key then lives until everything in it is as good as new,
+-- and 10 s more. seen is the furthest instant as it was read.
+local function save(seen)
   local till, changed = max(lane.paused, lane.furthest, now), lane.dirty or lane.furthest ~= seen
   for i = 1, #rules do
     till = max(till, rules[i]:expiry())
@@ -99,7 +96,6 @@ local function save(seen, forgotten)
       redis.call("PEXPIRE", rule.key, ("%.0f"):format((divide(lane.till - now, 1000)) + 10000))
     end
   end
-  if forgotten then rare().forget(forgotten) end
 end
 
 -- revoke voids the permits that replicas hold, so that they call at once and receive the
@@ -134,16 +130,13 @@ local function decide()
   lane.healed = lane.healed or healed or distrusted
   local gen, epoch, furthest = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
   local alive = countCaller(gen, tonumber(ARGV[9]))
-  local seen, forgotten = lane.furthest, nil
+  local seen = lane.furthest
   lane.known = ARGV[tail + 1] and learning().learn(tail + 1, values[#fields - 1], values[#fields]) or false
 
   rules = {}
-  if tune then
-    forgotten = rare().takeOver(tune, fields, values)
-  else
-    for i = 1, k do
-      rules[i] = enforce(fields[i + 2], values[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i])
-    end
+  local heirs = tune and rare().heirsOf(fields, values)
+  for i = 1, k do
+    rules[i] = enforce(fields[i + 2], values[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i], heirs and heirs["=" .. tune.heirs[i]])
   end
   if gen > 0 and (gen ~= lane.gen or epoch >= lane.epoch and (furthest > seen or epoch > lane.epoch)) then
     alive = rare().honour(gen, epoch, furthest, alive, tonumber(ARGV[tail]))
@@ -167,8 +160,8 @@ local function decide()
   end
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
-  save(seen, forgotten)
-  if lane.message then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- a replica that misses it learns with its next call
+  save(seen)
+  if lane.message then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- whoever misses it learns by the next call
   list[8] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end
@@ -184,7 +177,7 @@ tolerance = tonumber(ARGV[2])
 
 local done, reply = pcall(decide)
 while not done do
-  -- A list that makes no sense: once more without it, none twice.
+  -- A list makes no sense: decide once more without it.
   local key = type(reply) == "table" and reply.weir
   if not key or distrusted and distrusted[key] then
     -- An error of the server is text by now, and is handed on with its first word.

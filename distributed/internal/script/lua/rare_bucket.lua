@@ -1,6 +1,6 @@
--- Buckets, continued: what only few calls need.
+-- Buckets, continued: methods that few calls need.
 
-local MOST_RETURNED = 64 -- what comes back beyond it is lost
+local MOST_RETURNED = 64 -- further permits that come back are lost
 
 -- intervals returns the time of n permits: whole microseconds and the rest in 1/den.
 local function intervals(b, n) return muldiv(n, b.unit, b.den) end
@@ -50,8 +50,8 @@ end
 
 -- earliestReturned returns the earliest instant for a cost of n if some came back and
 -- may go so long before the state. Permits that came back still stand in the state.
--- They go when they would have gone had they not been spent: what turned out to cost
--- more since is paid before, but what is promised for later is not in their way.
+-- They go when they would have gone had they not been spent: after costs that turned out
+-- higher since, but not after permits that are promised for later.
 local function earliestReturned(b, arrived, n, whole, rest)
   local due = ceil(b.at - whole, b.frac - rest)
   local back = firstReturned(b, arrived, n)
@@ -80,7 +80,7 @@ function bucket.section(b, tag, list)
     b.held = max(list[1] or 0, 0)
     local early = (list[2] or 0) - lane.paused
     if lane.paused > now then return true end
-    if early > 0 then -- somebody who does not claim this limit has ended the pause
+    if early > 0 then -- a caller that does not claim this limit has ended the pause
       b:resume(early)
       b:hold(lane.paused)
     end
@@ -88,14 +88,6 @@ function bucket.section(b, tag, list)
   end
   if tag == "k" and lane.settled > 0 then b.slack = readSlack(list) end
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
-end
-
--- before returns a state of b so much earlier.
-local function before(b, at, frac, whole, rest)
-  at, frac = at - whole, frac - rest
-  if frac < 0 then at, frac = at - 1, frac + b.den end
-  if at < 0 then return 0, 0 end
-  return at, frac
 end
 
 -- refund takes back permits that were charged at an instant. If all that was charged
@@ -108,7 +100,7 @@ function bucket.refund(b, at, n)
   local all = #b.returned
   for i = #b.returned, 1, -1 do
     local back = b.returned[i]
-    tat, frac = before(b, tat, frac, intervals(b, back.n))
+    tat, frac = earlier(b, tat, frac, intervals(b, back.n))
     if ceil(tat, frac) <= back.at then b.at, b.frac, all = tat, frac, i - 1 end
   end
   for i = #b.returned, all + 1, -1 do b.returned[i] = nil end
@@ -136,15 +128,14 @@ function bucket.relieve(b, at, n)
   local whole, rest = intervals(b, n)
   local least = b.slack and b.slack.after(at) or 0
   if whole >= least then whole, rest = least, 0 end
-  b.at, b.frac = before(b, b.at, b.frac, whole, rest)
+  b.at, b.frac = earlier(b, b.at, b.frac, whole, rest)
   if b.slack then b.slack.lower(at, whole + 1) end
   b.dirty = true
 end
 
--- unpromise takes back what was promised for instants to come. The state is then the
--- one before the first promise. If that was earned back meanwhile, the state is what
--- the departures up to now left: no more than a burst owed, or in a leaky bucket one
--- cost.
+-- unpromise takes back permits that were promised for instants to come. The state is then
+-- the one before the first promise. If that was earned back meanwhile, the bucket owes what
+-- the departures up to now left: at most a burst, or one cost in a leaky bucket.
 function bucket.unpromise(b)
   if not b.sure then return end
   local whole, rest = intervals(b, b.leaky and max(b.most, 1) or b.burst)
@@ -168,8 +159,8 @@ function bucket.pause(b, at)
   b.held = min(b.held + b.at - free, 2^51)
 end
 
--- departed takes in that n permits were spent while the store was lost: it
--- is not known when, but none of them was saved.
+-- departed charges permits that were spent while the store was lost. The instants are not
+-- known, but no permit was saved.
 function bucket.departed(b)
   b:hold(now)
   if b.slack then b.slack = newSlack(now) end
@@ -183,17 +174,17 @@ function bucket.resume(b, by)
   if b.sure then b.sure = max(b.sure - by, 0) end
 end
 
--- rewind leaves nothing saved: what was is not known.
+-- rewind leaves nothing saved, because it is not known what was.
 function bucket.rewind(b, by)
   local empty = min(b.at, now + b.spare + b.one + 1)
   b.at, b.returned, b.sure, b.dirty = max(b.at - by, empty), false, false, true
   if b.slack then b.slack = newSlack(now) end
 end
 
--- restore takes in that a permit was granted at an instant, after which no
--- more than a burst can be owed. If nothing else is known of the lane, the
--- other callers alive may have been granted a turn each since. Whoever holds permits for
--- later than in a second asks once a second, and gives them back.
+-- restore charges a bucket for a permit that was granted at an instant, when at most a burst
+-- can have been owed. If nothing else is known of the lane, each other caller alive may have
+-- been granted a turn since. A caller that holds permits for later than in a second asks
+-- once a second, and gives them back.
 function bucket.restore(b, furthest, alive, same)
   local turn = min(max(tonumber(ARGV[4]), alive * (b.one + 1)), 1000000)
   -- Seen of this very state by a clock that was ahead, or given back in a second.
@@ -207,27 +198,13 @@ function bucket.restore(b, furthest, alive, same)
   return true
 end
 
--- owed returns the intervals until b is whole at an instant: whole ones, and of
--- one more the ticks, of which unit make one.
-function bucket.owed(b, at)
-  if ceil(b.at, b.frac) <= at then return 0, 0 end
-  local whole, ticks = muldiv(b.at - at, b.den, b.unit)
-  local more
-  more, ticks = divide(ticks + b.frac, b.unit)
-  return whole + more, ticks
-end
-
 -- used returns the permits not yet earned back, and any begun one.
 function bucket.used(b)
-  local whole, ticks = b:owed(now)
+  local whole, ticks = owing(b, now)
   return ticks > 0 and whole + 1 or whole
 end
 
--- left returns how many whole permits are at hand at an instant.
-function bucket.left(b, at)
-  local whole, ticks = b:owed(at)
-  return b.burst - whole - (ticks > 0 and 1 or 0)
-end
+bucket.left = atHand
 
 -- next is when one permit could be spent by a caller that comes now.
 function bucket.next(b) return ceil(b.at - b.spare, b.frac - b.spareRest) end
@@ -256,7 +233,7 @@ local function inherit(b, at, old)
     end
     return
   end
-  local permits, ticks = old:owed(at)
+  local permits, ticks = owing(old, at)
   permits = permits + b.burst - old.burst
   if permits < 0 or permits == 0 and ticks == 0 then
     b.at, b.frac = min(old.at, at), 0
@@ -280,8 +257,7 @@ function bucket.adopt(b, old)
     b.held = max(b.at - free, 0)
   end
   if old.sure then
-    -- The new intervals of what is promised are not known; a pause takes
-    -- nothing back of what was owed before.
+    -- The new intervals of promised permits are not known, so a pause takes nothing back.
     b.sure, b.sureFrac, b.most = b.at, b.frac, old.most
   end
 end

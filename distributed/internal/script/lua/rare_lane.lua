@@ -1,4 +1,4 @@
--- The lane, continued: what only few calls need.
+-- The lane, continued: functions that few calls need.
 
 -- numbers returns the integers that a text consists of; nothing if one of its words
 -- is no number that this script can count with.
@@ -28,8 +28,8 @@ local function newLane()
   }
 end
 
--- recent reports whether a pause runs, or would after a step of the clock that rewind
--- does not take in.
+-- recent reports whether a pause runs, or would run after a step of the clock that rewind
+-- ignores.
 local function recent(l) return l.paused > now - 2000000 end
 
 -- readRare reads the numbers that few lanes have. A pause whose end does not stand there
@@ -50,7 +50,7 @@ local function laneText()
   return joined(list)
 end
 
--- readSections hands a rule what stands after its state.
+-- readSections passes the sections after its state to a rule.
 local function readSections(rule, tail)
   local length = 0
   for tag, body in tail:gmatch(";(%a) ([^;]*)") do

@@ -1,4 +1,4 @@
--- Reports: what happened at the caller since its last call, in order.
+-- Reports: events at the caller since its last call, in order.
 
 -- readReports returns the reports that begin at an argument, the tune among them,
 -- and the place after them. It appends the fields that it takes to a list.
@@ -29,7 +29,7 @@ local function readReports(i, k, fields)
       report.costs = costs()
     elseif kind == "t" then
       tune = report
-      report.force, report.heirs = one() == "1", {}
+      report.heirs = {}
       for j = 1, k do
         report.heirs[j] = one()
         if report.heirs[j] ~= "" then fields[#fields + 1] = "=" .. report.heirs[j] end
@@ -40,8 +40,8 @@ local function readReports(i, k, fields)
   return reports, tune, i
 end
 
--- pause holds everybody until an instant. What was promised for later is void,
--- and a message says so to those that hold it.
+-- pause holds all callers until an instant. Permits promised for later are void, and a
+-- message says so to the replicas that hold them.
 local function pause(till)
   till = min(till, now + 2^47)
   if till <= lane.paused then return end
@@ -57,8 +57,8 @@ local function pause(till)
   end
 end
 
--- resume ends the pause that runs, as if it were to end now. A message says so to those
--- that wait for its end.
+-- resume ends the current pause, as if it were due to end now. A message says so to the
+-- replicas that wait for its end.
 local function resume()
   local by = lane.paused - now
   if by <= 0 then return end
@@ -72,12 +72,12 @@ local function resume()
   if ARGV[11] ~= "" then lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
 end
 
--- void reports whether what was granted at an instant can no longer be taken
--- back: it is not known here what other rules granted, or a lane that was lost.
+-- void reports whether permits granted at an instant can no longer be taken back: other
+-- rules granted them, or a lane that was lost.
 local function void(at) return at <= lane.tuned or tonumber(ARGV[6]) ~= lane.gen end
 
--- refund takes back permits that never left. Those of before a pause are void in
--- buckets; an instant to come must have been promised.
+-- refund takes back permits that never left. In buckets those from before a pause are void.
+-- An instant to come must have been promised.
 local function refund(report)
   local at = report.at
   if void(at) or report.epoch == lane.epoch and at > max(now, lane.furthest) then return end
@@ -92,9 +92,9 @@ local function refund(report)
   end
 end
 
--- remember has buckets remember their charges from now on: from the first that may
--- be an estimate, or else from the first that was one. Of what was granted before,
--- up to the furthest instant, nothing is known.
+-- remember makes buckets remember their charges from now on: from the first that may be an
+-- estimate, or else from the first that was one. Nothing is known of earlier grants, up to
+-- the furthest instant.
 local function remember()
   for _, rule in ipairs(rules) do
     if rule.burst then rule.slack, rule.dirty = newSlack(lane.furthest), true end
@@ -154,6 +154,6 @@ return {
   newSlack = newSlack, remembered = remembered, firstReturned = firstReturned,
   earliestReturned = earliestReturned, takeReturned = takeReturned,
   claimNumbers = claimNumbers, readClaim = readClaim, claimText = claimText, contest = contest,
-  join = join, takeOver = takeOver, forget = forget,
+  join = join, heirsOf = heirsOf,
   honour = honour, rewind = rewind, readReports = readReports, takeReports = takeReports, remember = remember, answerState = answerState,
 }

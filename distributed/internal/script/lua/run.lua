@@ -1,9 +1,9 @@
 -- The run: permits for the requests in line at the caller, each at the first instant
 -- at which all limits allow it.
 
--- allowed returns the instant since when no limit and no pause holds costs that
--- are asked for at an instant, for a caller in line since arrived. If one holds
--- them, that is the instant at which none will.
+-- allowed returns the instant since when no limit and no pause holds costs that are asked
+-- for at an instant, for a caller in line since arrived. If a limit or a pause does, it is
+-- the instant at which the last of them ends.
 local function allowed(at, arrived, costs)
   while true do
     local due = max(lane.paused, lane.hold)
@@ -20,10 +20,9 @@ local function allowed(at, arrived, costs)
   end
 end
 
--- firstFor returns the first instant from now on at which costs are allowed, since
--- when they are allowed then, and the arrival to spend with. If that instant would
--- be beyond bound it returns only a lower bound for it. Who is still to come, at
--- since, goes no sooner.
+-- firstFor returns the first instant from now on at which costs are allowed, since when they
+-- are allowed then, and the arrival to spend with. If that instant is beyond bound, it
+-- returns only a lower bound for it. A caller expected at since goes no sooner.
 local function firstFor(since, bound, costs)
   local at = max(now, since)
   for _ = 1, 1000 do
@@ -53,8 +52,8 @@ local function spend(at, arrived, charged, costs, most)
   return counts, most
 end
 
--- estimates reports whether costs may be estimates, or are of a bucket that takes more
--- than a second to earn a permit: what is charged there may come back late.
+-- estimates reports whether costs may be estimates, or belong to a bucket that takes more
+-- than a second to earn a permit. A charge there may come back late.
 local function estimates(costs)
   if max(unpack(costs)) > 1 then return true end
   for i = 1, #rules do

@@ -1,8 +1,7 @@
--- Slack: what a bucket remembers of its charges, once a lane has costs that may be
--- estimates.
--- A charge that turned out too high may be taken back only as far as the least
--- that the state was ahead at the charges since. If it had fallen behind, the bucket
--- would have been whole, and what it could not have saved is not given back.
+-- Slack: a bucket's memory of its charges, once a lane has costs that may be estimates.
+-- A charge that turned out too high may be taken back only as far as the least that the
+-- state was ahead at the charges since. If it had fallen behind, the bucket would have been
+-- whole, and a whole bucket saves nothing more.
 --
 -- As numbers: the instant up to which nothing is known, then pairs of an instant
 -- and the least microseconds that the state was ahead of the charges up to it.
@@ -41,7 +40,7 @@ local function newSlack(from, lows)
     return max(least, 0)
   end
 
-  -- lower tells that the state would have been so much less ahead after at.
+  -- lower takes so much off the lead of the state after at.
   function slack.lower(at, by)
     for _, low in ipairs(lows) do
       if low.at > at then low.ahead = max(low.ahead - by, -2^51) end

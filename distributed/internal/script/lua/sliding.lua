@@ -6,8 +6,7 @@
 -- and in the one before that.
 
 local function makeSliding()
-  local sliding = {}
-  sliding.__index = sliding
+  local sliding = newCounting()
 
   function sliding.set(s, permits, per)
     setCount(s, permits, per)
@@ -27,9 +26,6 @@ local function makeSliding()
     return textCount(s, ("%s;%.0f %.0f %.0f %.0f %.0f"):format(s.claim, s.claimed, c.start, c.this, c.before, c.ago))
   end
 
-  sliding.section = sectionCount
-  sliding.spend = spendCount
-
   -- countsAt returns the counts at an instant; those in force if the instant is before
   -- the end of their window. After a step of the clock windows follow each other as before.
   local function countsAt(s, at)
@@ -45,8 +41,8 @@ local function makeSliding()
     return (muldiv(c.before, max(min(c.start + s.per - at, s.per), 0), s.per))
   end
 
-  -- fades returns how long into a window those of the window before take to
-  -- weigh no more than room, in whole permits: before*(per-past)/per < room+1.
+  -- fades returns how far into a window the permits of the window before weigh no more than
+  -- room, in whole permits: before*(per-past)/per < room+1.
   local function fades(s, before, room)
     if before <= room then return 0 end
     local left, rest = muldiv(room + 1, s.per, before)
@@ -56,7 +52,7 @@ local function makeSliding()
 
   -- opens returns since when n more keep the estimate within the permits.
   local function opens(s, c, n)
-    n = min(n, s.permits) -- of more than a stricter claim left, one request has it to itself
+    n = min(n, s.permits) -- a request for more than a stricter claim leaves goes alone
     if c.this + c.before + c.ago + n <= s.permits then return c.start - s.per end
     local start, this, before = c.start, c.this, c.before
     while true do
@@ -96,15 +92,8 @@ local function makeSliding()
     return till
   end
 
-  function sliding.charge(s, n)
-    s:count(now, n)
-    s.dirty = true
-  end
-
-  sliding.departed = sliding.charge
-
-  -- relieve takes back from the window of the instant. What left after the
-  -- window's end is taken from the lighter counter, on the strict side.
+  -- relieve takes permits back from the window of the instant. Those that left after the
+  -- window's end come from the lighter counter, on the strict side.
   function sliding.relieve(s, at, n, asOf)
     local c = countsAt(s, asOf or now)
     if at >= c.start then
@@ -118,23 +107,15 @@ local function makeSliding()
     s.counts, s.dirty = c, true
   end
 
-  function sliding.refund(s, at, n) s:relieve(at, n, at) end
-
   function sliding.rewind(s, by)
     spacingRewind(s.spacing, by)
     s.counts.start, s.dirty = max(s.counts.start - by, 0), true
   end
 
-  local function usedAt(s, at)
+  function sliding.usedAt(s, at)
     local c = countsAt(s, at)
     return c.this + weight(s, c, at)
   end
-
-  function sliding.used(s) return usedAt(s, now) end
-
-  function sliding.left(s, at) return spacingHand(s.spacing, at, s.permits - usedAt(s, at)) end
-
-  function sliding.next(s, at) return s:earliest(at, 2^53, 1) end
 
   -- adopt keeps the counters if the windows are the same, and counts in this
   -- window what another rule had used.
@@ -152,8 +133,6 @@ local function makeSliding()
     local c = countsAt(s, now)
     return c.this == 0 and c.before == 0 and spacingOver(s.spacing, now)
   end
-
-  function sliding.state(s) return s:left(now), s:used(), s.permits, 0, 0 end
 
   return sliding
 end

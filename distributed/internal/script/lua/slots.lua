@@ -1,8 +1,7 @@
--- The slots: how many calls of a lane each replica may have in flight. They are
--- shared max-min fairly: a replica has what it wants, or as many as any other (its
--- sure slots). If the rest does not suffice for one more each, replicas have that one
--- more in turn. This is a script of its own, on a hash of its own, KEYS[1], in which
--- the lease of each replica is a field.
+-- The slots: how many calls of a lane each replica may have in flight. They are shared
+-- max-min fairly: a replica gets the slots that it wants, or as many as any other (its sure
+-- slots). If the rest is too small for one more each, replicas get one more in turn. This is
+-- a separate script, on a hash of its own, KEYS[1], with a field for each replica's lease.
 --
 -- ARGV, integers in decimal, times in microseconds:
 --   1  the replica's name
@@ -18,7 +17,7 @@
 --
 -- The reply: the replica's slots, its sure slots, how many more it may have in turn
 -- (0 or 1), 1 if replicas want more than there is, slots of all replicas, replicas, and
--- how long it is until another's lease may end; 0: there is none.
+-- how long it is until another's lease may end; 0: no other has a lease.
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HGETALL, HSET,
 -- HDEL, PEXPIRE, DEL and PUBLISH.
@@ -81,8 +80,8 @@ for i = 1, #stored, 2 do
     if l.name == ARGV[1] then mine = l end
   end
 end
--- If the caller's lease has ended here, and it still has slots, the clock was set ahead:
--- then the leases of the others hold as well.
+-- If the caller's lease has ended here but it still has slots, the clock was set ahead. The
+-- leases of the others hold then as well.
 local moved = mine and mine.till <= now and tonumber(ARGV[5]) > 0
 for i = 1, #ended do
   local l = ended[i]
@@ -110,7 +109,7 @@ mine.call, mine.most, mine.till, mine.called = call, most, now + tonumber(ARGV[4
 mine.lasts = tonumber(ARGV[4])
 mine.has, mine.wants = has, tonumber(ARGV[6])
 
--- A replica that does not come when it is called for wants no more than it has.
+-- A replica that does not answer a call for it wants no more than it has.
 local wanted, had, live, ends = 0, 0, now, 0
 for i = 1, #leases do
   local l = leases[i]
@@ -152,8 +151,8 @@ local function summon(l)
   write(l)
 end
 
--- Free slots are for those that lack sure ones, and then for those whose last turn is
--- longest ago: one more each.
+-- Free slots go to replicas that lack sure ones, and then, one each, to those whose last
+-- turn is longest ago.
 local spare, turns = free, {}
 for i = 1, #leases do
   local l = leases[i]
@@ -167,7 +166,7 @@ if spare > 0 and #turns > 0 then
   table.sort(turns, function(a, b) return a.since < b.since end)
   for i = 1, min(spare, #turns) do
     if turns[i] == mine then
-      -- No two turns begin at once, or whose name comes first would always go first.
+      -- No two turns begin at once, or the first name would always go first.
       mine.has, mine.since, free = mine.has + 1, max(now, latest + 1), free - 1
     else
       summon(turns[i])
@@ -175,7 +174,7 @@ if spare > 0 and #turns > 0 then
   end
 end
 
--- Who has more than is sure, and does not know it, is called for to give back.
+-- Call for replicas that have more than their sure slots and do not know it.
 if contended then
   for i = 1, #leases do
     local l = leases[i]

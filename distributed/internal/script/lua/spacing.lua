@@ -47,30 +47,13 @@ end
 
 -- spacingRelieve takes back n permits.
 local function spacingRelieve(pacer, n)
-  if not pacer then return end
-  local whole, rest = muldiv(n, pacer.unit, pacer.den)
-  pacer.at, pacer.frac = pacer.at - whole, pacer.frac - rest
-  if pacer.frac < 0 then pacer.at, pacer.frac = pacer.at - 1, pacer.frac + pacer.den end
-  if pacer.at < 0 then pacer.at, pacer.frac = 0, 0 end
+  if pacer then pacer.at, pacer.frac = earlier(pacer, pacer.at, pacer.frac, muldiv(n, pacer.unit, pacer.den)) end
 end
 
--- spacingHand returns how many of the permits at hand may go at once.
-local function spacingHand(pacer, at, permits)
-  if spacingOver(pacer, at) then return permits end
-  local owed = 0
-  if ceil(pacer.at, pacer.frac) > at then
-    local whole, ticks = muldiv(pacer.at - at, pacer.den, pacer.unit)
-    local more, rest = divide(ticks + pacer.frac, pacer.unit)
-    owed = whole + more + (rest > 0 and 1 or 0)
-  end
-  return min(permits, max(pacer.burst - owed, 0))
-end
-
--- spacedChange returns the spacing of the permits at hand if the rule before left
--- fewer. What that left goes at once, for a change slows nothing; and nothing is
--- granted for a change, so the others are let out evenly, and then all is free.
--- If it left none, the first goes no later than that rule would have let it, so
--- that changing often never holds a queue back.
+-- spacedChange returns the spacing of the permits at hand if the old rule left fewer. The
+-- permits that it left go at once, because a change slows nothing. The others go evenly,
+-- because a change grants nothing. Then all are free. If it left no permit, the first goes
+-- no later than the old rule would have let it, so that frequent changes never hold a queue.
 local function spacedChange(evenly, hand, old)
   local had = max(old:left(now), 0)
   if hand <= had or not evenly then return false end

@@ -1,8 +1,8 @@
--- The usual call: it wants permits of one each of one or two buckets, reports nothing
--- and asks no state. Its arguments are few, and if nothing about the lane is unusual it
--- is decided here, before the functions of the rest are made. Otherwise nothing was
--- written: the arguments are spelled out as main.lua lists them, and the rest decides.
--- Both decide the same, and what is not explained here is explained there.
+-- The usual call: it wants permits of one each of one or two buckets, reports nothing and
+-- asks for no state. Its arguments are few. If nothing about the lane is unusual, this file
+-- decides, before the functions of the other files are made. Otherwise it writes nothing,
+-- spells the arguments out as main.lua lists them, and the other files decide. Both decide
+-- the same, and the other files explain why.
 --
 -- ARGV[1] is numbers of eight bytes each: now, 0 for the clock of Redis; tolerance,
 -- latest, horizon, most, generation, epoch, furthest, period, count, age, how many
@@ -140,43 +140,32 @@ if #ARGV < 9 then
       end
     end
 
-    -- The buckets.
-    if text:find(claim1, 1, true) ~= 1 then break end
-    local sure1, sureFrac1, largest1 = false, 0, 0
-    local claimed1, at1, frac1 = text:match("^;(%d+) (%d+) (%d+)$", #claim1 + 1)
-    if not claimed1 then
-      claimed1, at1, frac1, sure1, sureFrac1, largest1 =
-        text:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim1 + 1)
-      if not claimed1 or max(at1, sure1) > till or sureFrac1 + 0 >= den1 or largest1 + 0 > 2^51 then break end
-      if ahead > now then
-        sure1, sureFrac1, largest1 = sure1 + 0, sureFrac1 + 0, largest1 + 0
-      else
-        sure1 = false -- all of it has departed
-      end
-    end
-    claimed1, at1, frac1 = claimed1 + 0, at1 + 0, frac1 + 0
-    if claimed1 > now or at1 > till or frac1 >= den1 then break end
-    local sure2, sureFrac2, largest2, claimed2, at2, frac2 = false, 0, 0, now, 0, 0
-    if field2 then
-      if not text2 or text2:find(claim2, 1, true) ~= 1 then break end
-      claimed2, at2, frac2 = text2:match("^;(%d+) (%d+) (%d+)$", #claim2 + 1)
-      if not claimed2 then
-        claimed2, at2, frac2, sure2, sureFrac2, largest2 =
-          text2:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim2 + 1)
-        if not claimed2 or max(at2, sure2) > till or sureFrac2 + 0 >= den2 or largest2 + 0 > 2^51 then break end
-        if ahead > now then
-          sure2, sureFrac2, largest2 = sure2 + 0, sureFrac2 + 0, largest2 + 0
-        else
-          sure2 = false
-        end
-      end
-      claimed2, at2, frac2 = claimed2 + 0, at2 + 0, frac2 + 0
-      if claimed2 > now or at2 > till or frac2 >= den2 then break end
-    end
-
-    -- The bounds of sense of claims.lua.
+    -- The buckets, within the bounds of sense of claims.lua.
     local furthermost = max(now + 2000000, ahead) + 2
-    if at1 > furthermost + spare1 + one1 or at2 > furthermost + spare2 + one2 then break end
+    local function read(stored, claim, parts, one, spare)
+      if not stored or stored:find(claim, 1, true) ~= 1 then return nil end
+      local claimed, at, frac = stored:match("^;(%d+) (%d+) (%d+)$", #claim + 1)
+      local sure, sureFrac, largest = false, 0, 0
+      if not claimed then
+        claimed, at, frac, sure, sureFrac, largest = stored:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim + 1)
+        if not claimed or max(at, sure) > till or sureFrac + 0 >= parts or largest + 0 > 2^51 then return nil end
+        sure = ahead > now and sure + 0 -- otherwise all of it has departed
+      end
+      claimed, at, frac = claimed + 0, at + 0, frac + 0
+      if claimed > now or at > till or frac >= parts or at > furthermost + spare + one then return nil end
+      return claimed, at, frac, sure, sureFrac + 0, largest + 0
+    end
+    local function write(claim, claimed, at, frac, sure, sureFrac, largest)
+      if not sure or ahead <= now then return ("%s;%d %d %d"):format(claim, claimed, at, frac) end
+      return ("%s;%d %d %d %d %d %d"):format(claim, claimed, at, frac, sure, sureFrac, largest)
+    end
+    local claimed1, at1, frac1, sure1, sureFrac1, largest1 = read(text, claim1, den1, one1, spare1)
+    if not claimed1 then break end
+    local claimed2, at2, frac2, sure2, sureFrac2, largest2 = now, 0, 0, false, 0, 0
+    if field2 then
+      claimed2, at2, frac2, sure2, sureFrac2, largest2 = read(text2, claim2, den2, one2, spare2)
+      if not claimed2 then break end
+    end
 
     -- The run.
     local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most
@@ -238,7 +227,7 @@ if #ARGV < 9 then
     end
     if not exact then break end
 
-    -- What changed.
+    -- The changes.
     local needs = max(ahead, now + kept, at1 + 1, ahead + spare1 + one1 + 2)
     if field2 then needs = max(needs, at2 + 1, ahead + spare2 + one2 + 2) end
     if needs > till then break end -- its keys must live longer
@@ -247,29 +236,17 @@ if #ARGV < 9 then
     local write1, write2, wrote = size > head or respaced and not field2, field2 and (size > head or respaced), nil
     if now - claimed1 > 500000 then claimed1, write1 = now, true end
     if now - claimed2 > 500000 then claimed2, write2 = now, true end
-    if write1 then
-      if sure1 and ahead > now then
-        text = ("%s;%d %d %d %d %d %d"):format(claim1, claimed1, at1, frac1, sure1, sureFrac1, largest1)
-      else
-        text = ("%s;%d %d %d"):format(claim1, claimed1, at1, frac1)
-      end
-    end
-    if write2 then
-      if sure2 and ahead > now then
-        text2 = ("%s;%d %d %d %d %d %d"):format(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2)
-      else
-        text2 = ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
-      end
-    end
+    if write1 then text = write(claim1, claimed1, at1, frac1, sure1, sureFrac1, largest1) end
+    if write2 then text2 = write(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2) end
     local decides = learns and not talks and (place ~= applied or ordinal > upto) -- no caller has applied more
     if decides then applied, upto = place, ordinal end
     if talks then
-      local write = { KEYS[1], "at", ("%d"):format(ahead), "learned", state,
+      local fields = { KEYS[1], "at", ("%d"):format(ahead), "learned", state,
         "ordinal", ("%d %d %d %d"):format(given + count - wants, applied, upto, landed) }
-      if learned ~= "" then write[8], write[9] = "entries", entries end
-      if write1 then write[#write + 1], write[#write + 2] = field1, text end
-      if write2 then write[#write + 1], write[#write + 2] = field2, text2 end
-      wrote = redis.pcall("HSET", unpack(write))
+      if learned ~= "" then fields[8], fields[9] = "entries", entries end
+      if write1 then fields[#fields + 1], fields[#fields + 2] = field1, text end
+      if write2 then fields[#fields + 1], fields[#fields + 2] = field2, text2 end
+      wrote = redis.pcall("HSET", unpack(fields))
       list[size + 1], list[size + 2], list[size + 3], list[size + 4], list[size + 5], list[size + 6] =
         given, learned ~= "" and 1 or 0, landed, "", unread, state
     elseif learns and (write1 or write2 or decides or lands > 0) then
