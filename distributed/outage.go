@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,38 +35,27 @@ func (l *limiter) recover() { l.Lost, l.Cause, l.outage.failures = false, "", 0 
 
 // enforce begins to enforce the limits here, by the policy for a loss.
 func (l *limiter) enforce() {
-	now, set, limits := l.clock.Now(), &l.Hub.Set, l.limits
+	now, set, o, limits := l.clock.Now(), &l.Hub.Set, &l.outage, l.limits
 	replicas := l.known.replicas(set)
 	if set.Local() {
 		limits = divided(limits, set.Share, replicas)
-		l.outage.spaced = slices.Clone(limits)
+		o.spaced = slices.Clone(limits)
 		for i := range limits {
 			if l.limits[i].Per > longPer {
 				// It is spent once: what was used here stays used from outage to outage.
 				limits[i].Algorithm = throttle.AlgorithmTokenBucket
 				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*set.Share/float64(replicas)), 1)
-				l.outage.stale = true
+				o.stale = true
 			}
 		}
 	}
-	l.outage.enforce(now, set, limits, replicas)
-}
-
-// longPer is the longest time of a limit that is spaced evenly in an outage. For a longer one
-// each replica has its part of the permits that were left at once: at half of 5000 a day
-// for each of 8 replicas a permit would come every four and a half minutes.
-const longPer = time.Minute
-
-// enforce makes local enforce limits that are for one of so many replicas.
-func (o *outage) enforce(now throttle.Instant, set *call.Settings, limits []throttle.Limit, replicas int) {
 	switch {
 	case o.local == nil:
 		local, err := throttle.Local{}.Limiter("", limits...)
 		if err != nil {
 			return // they were resolved before
 		}
-		o.local = local
-		if set.FailOpen {
+		if o.local = local; set.FailOpen {
 			o.pause(now, now) // the fleet has spent the saved permits
 		}
 	case o.replicas != replicas || o.stale:
@@ -75,6 +63,11 @@ func (o *outage) enforce(now throttle.Instant, set *call.Settings, limits []thro
 	}
 	o.replicas, o.stale = replicas, false
 }
+
+// longPer is the longest time of a limit that is spaced evenly in an outage. For a longer one
+// each replica has its part of the permits that were left at once: at half of 5000 a day
+// for each of 8 replicas a permit would come every four and a half minutes.
+const longPer = time.Minute
 
 // divided returns the limits of one of so many replicas that cannot see each other: a share
 // of the rate, evenly spaced, without a burst. A share of 0.5 of 100/s burst 20 leaves each
@@ -112,16 +105,18 @@ func (l *limiter) logShare() {
 		one := throttle.Limit{Permits: 1, Per: limit.Per, Unit: limit.Unit}.String() // "1/m of tokens"
 		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.Share/DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
 	}
-	l.Hub.Logger().LogAttrs(context.Background(), slog.LevelWarn,
-		fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), DefaultReplicas),
-		slog.String("lane", l.name), slog.String("namespace", l.Hub.Namespace))
+	l.log(slog.LevelWarn, fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), DefaultReplicas))
 }
 
-// take is Take of local. Its limits are slower than the lane's, so for time in line it would
-// date a permit back by more than the lane's tolerance, and the queue could not spend it. So
-// the credit is half of that tolerance at most.
-func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (throttle.Instant, error) {
-	r.Since = max(r.Since, now.Add(-s.tolerance/2))
+// takeLocal is Take in an outage. The local limits are slower than the lane's, so for time in
+// line they would date a permit back by more than the lane's tolerance, and the queue could
+// not spend it. So the credit is half of that tolerance at most.
+func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+	o := &l.outage
+	if l.Hub.Set.FailClosed || o.local == nil {
+		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.Lane, call.ErrUnavailable, l.Cause)
+	}
+	r.Since = max(r.Since, now.Add(-l.tolerance/2))
 	g, err := o.local.Take(now, r)
 	if errors.Is(err, throttle.ErrExceedsBurst) { // by what is left here, not by the lane's limits
 		_ = o.local.Tune(now, o.spaced...) // they were resolved before
@@ -130,9 +125,10 @@ func (o *outage) take(now throttle.Instant, r throttle.Request, s *limitSet) (th
 	if err != nil || g.At > now {
 		return g.At, err
 	}
-	for i, n := range s.costs(&r) {
+	for i, n := range l.costs(&r) {
 		o.spent[i] += n
 	}
+	l.stats.Local++
 	return g.At, nil
 }
 
@@ -181,15 +177,6 @@ func (o *outage) reported(spent []int64) {
 // further failure doubles that, up to 64 times.
 const firstProbe = 10 * time.Millisecond
 
-// rest returns how long to wait after a failure before the next probe.
-func (o *outage) rest(cause string, set *call.Settings) time.Duration {
-	wait := firstProbe << min(max(o.failures-1, 0), 6)
-	if conn.Lasting(cause) {
-		wait = max(wait, set.BreakFor)
-	}
-	return wait
-}
-
 // Lose begins an outage, or notes the latest cause of the current one.
 func (l *limiter) Lose(cause string) {
 	l.Cause = cause
@@ -206,25 +193,16 @@ func (l *limiter) Lose(cause string) {
 	}
 }
 
-// takeLocal is Take in an outage.
-func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-	if l.Hub.Set.FailClosed || l.outage.local == nil {
-		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.Lane, call.ErrUnavailable, l.Cause)
-	}
-	at, err := l.outage.take(now, r, &l.limitSet)
-	if err == nil && at <= now {
-		l.stats.Local++
-	}
-	return at, err
-}
-
 // askLater puts the next call of an outage off, longer each time. Otherwise a failure would
 // wake the queue, which would ask again at once. Once the node is lost, the node probes. No
 // call is in progress, or a node that is back would not find the lane.
 func (l *limiter) askLater() {
-	wait := l.outage.rest(l.Cause, &l.Hub.Set)
 	if l.Node.Await(l) {
 		return
+	}
+	wait := firstProbe << min(max(l.outage.failures-1, 0), 6)
+	if conn.Lasting(l.Cause) {
+		wait = max(wait, l.Hub.Set.BreakFor)
 	}
 	l.outage.probe.Set(wait)
 }

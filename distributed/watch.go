@@ -14,15 +14,18 @@ func (l *limiter) strayed(events []store.Event) {
 		if event == store.EventLimitsAgree {
 			level = slog.LevelInfo
 		}
-		l.Hub.Logger().LogAttrs(context.Background(), level, sentences[event],
-			slog.String("lane", l.name), slog.String("namespace", l.Hub.Namespace))
+		l.log(level, sentences[event])
 		if by := l.By.Load(); by != nil && by.Strayed != nil {
 			by.Strayed(event)
 		}
 	}
 }
 
-// sentences are what is logged of events.
+func (l *limiter) log(level slog.Level, text string) {
+	l.Hub.Logger().Log(context.Background(), level, text, "lane", l.name, "namespace", l.Hub.Namespace)
+}
+
+// sentences describe events in logs.
 var sentences = map[store.Event]string{
 	store.EventLimitsDiffer: "weir: other replicas claim stricter limits, and those hold",
 	store.EventLimitsAgree:  "weir: no other replica claims stricter limits any more",

@@ -43,7 +43,7 @@ func newLink(h *Hub) *Link {
 	k.Client = conn.New(h.given, h.Set.FirstDeadline)
 	k.stopped, k.Stop = context.WithCancel(context.Background())
 	if !k.Client.Own {
-		h.Logger().Warn("weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not", "namespace", h.Namespace)
+		k.log(slog.LevelWarn, "weir: the Redis client is of a kind whose options cannot be read: it is used as it is, and may try again what the store must not")
 	}
 	if addr := conn.PlainAddress(h.given); addr != "" {
 		h.Logger().Warn("weir: shared limits travel without TLS beyond private networks", "address", addr)
@@ -66,16 +66,17 @@ func (k *Link) ended(n *node, cause string, err error) {
 		return
 	}
 	lost, back := k.loss(cause)
-	log := k.hub.Logger().With("namespace", k.hub.Namespace)
 	if lost {
-		log.LogAttrs(context.Background(), slog.LevelWarn,
-			"weir: shared limits lost: "+conn.Explain(cause),
-			slog.String("cause", cause), slog.String("address", conn.AddressOf(k.Client.Redis, n.Addr)), slog.String("error", k.Client.Text(err)),
-			slog.String("policy", k.hub.Set.Policy))
+		k.log(slog.LevelWarn, "weir: shared limits lost: "+conn.Explain(cause), "cause", cause,
+			"address", conn.AddressOf(k.Client.Redis, n.Addr), "error", k.Client.Text(err), "policy", k.hub.Set.Policy)
 	}
 	if back {
-		log.Info("weir: shared limits are back")
+		k.log(slog.LevelInfo, "weir: shared limits are back")
 	}
+}
+
+func (k *Link) log(level slog.Level, text string, args ...any) {
+	k.hub.Logger().With("namespace", k.hub.Namespace).Log(context.Background(), level, text, args...)
 }
 
 // loss applies the cause with which a call ended, and reports whether to log a loss, or its
@@ -107,10 +108,10 @@ func (k *Link) lacksGrant(client redis.UniversalClient, began time.Time, err err
 	if k.denied.Swap(true) {
 		return
 	}
-	k.hub.Logger().LogAttrs(context.Background(), slog.LevelWarn,
+	k.log(slog.LevelWarn,
 		"weir: the store's user of Redis lacks a grant for the channel: a refusal at one replica does not stop the others, "+
 			"and each learns of it with its next call; grant it by ACL SETUSER <user> &weir:"+script.Layout+":* +subscribe +publish",
-		slog.String("namespace", k.hub.Namespace), slog.String("cause", "channel"), slog.String("address", conn.AddressOf(client, "")), slog.String("error", k.Client.Text(err)))
+		"cause", "channel", "address", conn.AddressOf(client, ""), "error", k.Client.Text(err))
 }
 
 // compare compares the layout that another store of the namespace writes. If it differs, it
@@ -129,9 +130,8 @@ func (k *Link) compare(client redis.UniversalClient, other string) {
 	if !due {
 		return
 	}
-	k.hub.Logger().LogAttrs(context.Background(), slog.LevelWarn,
-		"weir: a version of another layout uses this namespace: the two share nothing, and the vendor may see each limit twice",
-		slog.String("namespace", k.hub.Namespace), slog.String("this", k.hub.Layout), slog.String("other", other))
+	k.log(slog.LevelWarn, "weir: a version of another layout uses this namespace: the two share nothing, and the vendor may see each limit twice",
+		"this", k.hub.Layout, "other", other)
 	k.announce(client)
 }
 

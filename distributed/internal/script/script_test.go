@@ -19,7 +19,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "2723c0aacb37eec2111096dd8a951a9c29d247d83e8d9fce660ada50413b14f0"
+const scriptSum = "51939ecbcc84d6d935ae2a41caefc55127227de682965b5b115e319287f77f67"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

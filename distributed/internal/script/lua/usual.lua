@@ -34,6 +34,20 @@ if #ARGV < 9 then
     end
     return unpack(list)
   end
+  -- read returns the state of a bucket that a field holds; nothing if it is unusual.
+  local function read(field, claim, den, till, now, ahead)
+    if not field or field:find(claim, 1, true) ~= 1 then return nil end
+    local claimed, at, frac = field:match("^;(%d+) (%d+) (%d+)$", #claim + 1)
+    local sure, sureFrac, largest = false, 0, 0
+    if not claimed then
+      claimed, at, frac, sure, sureFrac, largest = field:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim + 1)
+      if not claimed or max(at, sure) > till or sureFrac + 0 >= den or largest + 0 > 2^51 then return nil end
+      sure = ahead > now and sure + 0 -- otherwise all of it has departed
+    end
+    claimed, at, frac = claimed + 0, at + 0, frac + 0
+    if claimed > now or at > till or frac >= den then return nil end
+    return claimed, at, frac, sure, sureFrac + 0, largest + 0
+  end
   local instant, tolerance, latest, horizon, most, gen, epoch, furthest, period, count, age, alive, paused, till, tuned,
     unit1, den1, one1, spare1, part1, unit2, den2, one2, spare2, part2 = numbers(field2
       and "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8" or "<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8", ARGV[1])
@@ -141,31 +155,11 @@ if #ARGV < 9 then
     end
 
     -- The buckets, within the bounds of sense of claims.lua.
-    local furthermost = max(now + 2000000, ahead) + 2
-    local function read(stored, claim, parts, one, spare)
-      if not stored or stored:find(claim, 1, true) ~= 1 then return nil end
-      local claimed, at, frac = stored:match("^;(%d+) (%d+) (%d+)$", #claim + 1)
-      local sure, sureFrac, largest = false, 0, 0
-      if not claimed then
-        claimed, at, frac, sure, sureFrac, largest = stored:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim + 1)
-        if not claimed or max(at, sure) > till or sureFrac + 0 >= parts or largest + 0 > 2^51 then return nil end
-        sure = ahead > now and sure + 0 -- otherwise all of it has departed
-      end
-      claimed, at, frac = claimed + 0, at + 0, frac + 0
-      if claimed > now or at > till or frac >= parts or at > furthermost + spare + one then return nil end
-      return claimed, at, frac, sure, sureFrac + 0, largest + 0
-    end
-    local function write(claim, claimed, at, frac, sure, sureFrac, largest)
-      if not sure or ahead <= now then return ("%s;%d %d %d"):format(claim, claimed, at, frac) end
-      return ("%s;%d %d %d %d %d %d"):format(claim, claimed, at, frac, sure, sureFrac, largest)
-    end
-    local claimed1, at1, frac1, sure1, sureFrac1, largest1 = read(text, claim1, den1, one1, spare1)
-    if not claimed1 then break end
+    local claimed1, at1, frac1, sure1, sureFrac1, largest1 = read(text, claim1, den1, till, now, ahead)
     local claimed2, at2, frac2, sure2, sureFrac2, largest2 = now, 0, 0, false, 0, 0
-    if field2 then
-      claimed2, at2, frac2, sure2, sureFrac2, largest2 = read(text2, claim2, den2, one2, spare2)
-      if not claimed2 then break end
-    end
+    if field2 then claimed2, at2, frac2, sure2, sureFrac2, largest2 = read(text2, claim2, den2, till, now, ahead) end
+    local furthermost = max(now + 2000000, ahead) + 2
+    if not claimed1 or not claimed2 or at1 > furthermost + spare1 + one1 or at2 > furthermost + spare2 + one2 then break end
 
     -- The run.
     local bound, arrived, left = now + min(latest, 2^47), max(min(now - age, now), now - tolerance), most
@@ -236,8 +230,14 @@ if #ARGV < 9 then
     local write1, write2, wrote = size > head or respaced and not field2, field2 and (size > head or respaced), nil
     if now - claimed1 > 500000 then claimed1, write1 = now, true end
     if now - claimed2 > 500000 then claimed2, write2 = now, true end
-    if write1 then text = write(claim1, claimed1, at1, frac1, sure1, sureFrac1, largest1) end
-    if write2 then text2 = write(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2) end
+    if write1 then
+      text = sure1 and ahead > now and ("%s;%d %d %d %d %d %d"):format(claim1, claimed1, at1, frac1, sure1, sureFrac1, largest1)
+        or ("%s;%d %d %d"):format(claim1, claimed1, at1, frac1)
+    end
+    if write2 then
+      text2 = sure2 and ahead > now and ("%s;%d %d %d %d %d %d"):format(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2)
+        or ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
+    end
     local decides = learns and not talks and (place ~= applied or ordinal > upto) -- no caller has applied more
     if decides then applied, upto = place, ordinal end
     if talks then
