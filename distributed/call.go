@@ -179,9 +179,5 @@ func (l *limiter) finish(wakes bool) {
 	if wake != nil && wakes {
 		wake()
 	}
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if (len(l.reports) > 0 || l.hurries()) && !l.Lost && !l.Closed {
-		l.start(nil)
-	}
+	l.flush()
 }

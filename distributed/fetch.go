@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// atHand is how many requests a call asks for even if its turn is shorter. Permits
-// that may be spent at once need not wait for turns: only dated ones are rationed.
+// atHand is how many requests a call asks for even if its turn is shorter. Only dated permits
+// are rationed by turns: those that may be spent at once need not wait.
 const atHand = 256
 
 // A demand is the line at this replica, as the limiter sees it.
@@ -82,7 +82,7 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	switch {
 	case l.Closed || l.Lost:
 	case l.Underway:
-		if l.flight.lined && l.Wait == nil { // nobody waited when it came in line
+		if l.flight.lined && l.Wait == nil { // no caller waited when it came in line
 			l.WaitAtMost(l)
 		}
 	case len(l.limits) == 0:

@@ -34,7 +34,7 @@ type limiter struct {
 	demand   demand
 	known    known
 	paused   throttle.Instant // nothing departs before it
-	voided   int              // grows whenever what the call in progress brings becomes void
+	voided   int              // grows whenever the permits of the call in progress become void
 	reports  reports
 	learning *learning // nil: the lane learns nothing
 	outage   outage
@@ -215,9 +215,8 @@ func (l *limiter) discard(permits []permit) {
 	}
 }
 
-// Forecast implements [throttle.Limiter]. It goes by replies of the last
-// askAgain. Before that and after it nothing is certain: a caller is then not
-// refused, but has the store asked.
+// Forecast implements [throttle.Limiter]. It trusts replies for askAgain. Without one nothing
+// is certain: the caller is then not refused, and Redis is asked.
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -251,7 +250,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 		f = throttle.Forecast{At: l.hand[i].at, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
 	}
 	if l.encoded.Learned && f.Limit == script.LearnedName {
-		f.At = now // it may be wrong: nobody is refused for it
+		f.At = now // it may be wrong, so no caller is refused for it
 	}
 	return f
 }
@@ -279,7 +278,7 @@ func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 	l.hand.hold(p)
 }
 
-// Settle implements [throttle.Limiter]. The store learns of it with a later call.
+// Settle implements [throttle.Limiter]. A later call reports it.
 func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -294,8 +293,8 @@ func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throt
 	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: l.encoded.Clamp(estimated), Actual: l.encoded.Clamp(real)}})
 }
 
-// Reconcile implements [throttle.Limiter]. A pause holds here at once, and
-// elsewhere when the message has come.
+// Reconcile implements [throttle.Limiter]. A pause holds here at once, and at other replicas
+// when they receive the message.
 func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

@@ -134,11 +134,11 @@ func (l *limiter) report(p pending) {
 // lingerFor is how long a correction waits for a run that takes it along.
 const lingerFor = 20 * time.Millisecond
 
-// flush begins a call for reports that no run took along.
+// flush begins a call for reports, or messages, that no run took along.
 func (l *limiter) flush() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if len(l.reports) > 0 && !l.Lost && !l.Closed {
+	if (len(l.reports) > 0 || l.hurries()) && !l.Lost && !l.Closed {
 		l.start(nil)
 	}
 }
