@@ -26,7 +26,7 @@ func (f *flight) begin(limits *script.EncodedLimits, groups []script.Group) {
 	f.lent, f.request.Limits, f.request.Groups = false, limits, groups
 }
 
-// ahead reports whether it asks for callers who are still to come.
+// ahead reports whether it asks for permits ahead of callers.
 func (f *flight) ahead() bool { return len(f.request.Groups) > 0 && f.request.Groups[0].Age < 0 }
 
 // failed returns the reports to send again because no reply came. If the script may have

@@ -332,9 +332,8 @@ func (l *limiter) pausing() bool {
 	return l.reports.has(script.ReportPause) || l.flight.reports.has(script.ReportPause)
 }
 
-// Tune implements [throttle.Limiter]. Limits that are looser than those that
-// another replica claims hold once nobody has claimed the stricter ones for
-// five seconds.
+// Tune implements [throttle.Limiter]. If another replica claims stricter limits, the new ones
+// hold once no replica has claimed those for five seconds.
 func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

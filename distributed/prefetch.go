@@ -31,7 +31,7 @@ const (
 	paceSlow = 100 * time.Millisecond
 )
 
-// saw takes in a departure.
+// saw applies a departure.
 func (p *pace) saw(now throttle.Instant, costs []int64) {
 	gap := max(now.Sub(p.last), 0)
 	if p.count == 0 || !slices.Equal(costs, p.costs) || p.quiet(now) {

@@ -16,7 +16,7 @@ import (
 //   - [Caller.Start] puts it in the node's line;
 //   - [Caller.Make] begins it, with a deadline, unless the node's breaker forbids it, runs
 //     the script, and notes how that ended;
-//   - then the lane takes in the outcome, under Mu, after [Caller.Landed].
+//   - then the lane applies the outcome, under Mu, after [Caller.Landed].
 //
 // Locks: Mu guards what follows it, here and in what embeds this. That of the hub and that of a
 // node may be taken while it is held, never the other way round. It is not held while
@@ -44,12 +44,11 @@ type Caller struct {
 // A Lane is what a caller makes calls for.
 type Lane interface {
 	conn.Caller
-	Lose(cause string) // has the policy for a loss hold; Mu is held
+	Lose(cause string) // puts the policy for a loss in force; Mu is held
 }
 
-// Start puts a call in the node's line, if no call is there, and reports whether it has to
-// wait. If callers wait for it, they do no longer than for any call. It reports false if
-// the store is closed.
+// Start puts a call in the node's line, and reports whether it has to wait there. If callers
+// await it, they do no longer than any other call may take. Ok is false if the store is closed.
 func (c *Caller) Start(self Lane, awaited bool) (lined, ok bool) {
 	c.Hub.Mu.Lock()
 	defer c.Hub.Mu.Unlock()
@@ -63,8 +62,8 @@ func (c *Caller) Start(self Lane, awaited bool) (lined, ok bool) {
 	return lined, true
 }
 
-// WaitAtMost has the policy for a loss hold if the call in progress takes longer than calls
-// may, though it may still be answered.
+// WaitAtMost puts the policy for a loss in force if the call in progress takes longer than
+// calls may, although it may still be answered.
 func (c *Caller) WaitAtMost(self Lane) {
 	c.Landed()
 	if c.Lost {
@@ -81,7 +80,7 @@ func (c *Caller) WaitAtMost(self Lane) {
 	})
 }
 
-// Landed ends the wait for a call, also one whose timer has just rung.
+// Landed ends the wait for a call, even if its timer has just rung.
 func (c *Caller) Landed() {
 	c.waits++
 	if c.Wait != nil {
@@ -183,8 +182,8 @@ func (c *Caller) run(p script.Program, words []any, began time.Time, longest tim
 	return v, o
 }
 
-// Failed takes in that a call failed, and reports whether Redis is lost, or still is: it is
-// not if only this process stood still. While the breaker is open the cause stays.
+// Failed applies a call that failed, and reports whether Redis is lost, or still is. It is not
+// if only this process stood still. While the breaker is open the cause stays.
 func (c *Caller) Failed(self Lane, o *Outcome) (lost bool) {
 	if o.Cause == Open {
 		if !c.Lost {
@@ -205,5 +204,5 @@ func (c *Caller) Notify(wake func()) {
 	c.Wake = wake
 }
 
-// Attached has the caller use the link.
+// Attached makes the caller use the link.
 func (c *Caller) Attached(k *Link) { c.Link, c.Node = k, k.node("") }

@@ -9,11 +9,11 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// A Node is a server of Redis as the callers of a store meet it. While it does not answer
-// a breaker stops the calls to it, and one caller at a time asks whether it is back. No
-// other has a timer or a goroutine then, so that an outage costs the same however many
-// there are. Of the calls to it as many run at once as there are connections: the others
-// wait in line, for their time begins when they leave. It is safe for concurrent use.
+// A Node is a server of Redis, and the calls of a store to it. While it does not answer a
+// breaker stops the calls, and one caller at a time probes it. No other has a timer or a
+// goroutine then, so an outage costs the same however many there are. As many calls run at
+// once as there are connections. The others wait in line, and their time begins when they
+// leave. It is safe for concurrent use.
 type Node struct {
 	Addr string // "": the only one, or one that is not known yet
 
@@ -78,8 +78,8 @@ func (n *Node) Allow() (done func(error)) {
 	return done
 }
 
-// Enter begins a call, or puts it in line, and reports which: the calls in progress run
-// those in line after their own.
+// Enter begins a call, or puts it in line, and reports whether it began. The goroutines of the
+// calls in progress run those in line after their own.
 func (n *Node) Enter(c Caller) (begun bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,9 +140,9 @@ func (n *Node) Run(c Caller) {
 	c.Call()
 }
 
-// growStack has the stack of a goroutine grow to what a call uses, while there is nothing
-// on it. Otherwise it grows twice on the way to the socket, and all frames are copied:
-// a fifth of what the goroutine of a call cost.
+// growStack makes the stack of a goroutine as large as a call needs, while it is empty.
+// Otherwise it grows twice on the way to the socket, and all frames are copied: that was a
+// fifth of the cost of a call's goroutine.
 //
 //go:noinline
 func growStack() {
@@ -153,8 +153,8 @@ func growStack() {
 // callStack is more than what the frames of a call take, in bytes.
 const callStack = 6 << 10
 
-// next returns whose call follows one that has ended, and whether it only reports. If
-// no call follows, the call leaves its room.
+// next returns the caller whose call follows one that has ended, and whether that only reports.
+// If no call follows, the call leaves its room.
 func (n *Node) next(reported bool) (c Caller, reports bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -206,7 +206,7 @@ func (n *Node) ask() {
 	}
 }
 
-// Await has a caller that lost the node wait for it to be back, and reports whether it
+// Await makes a caller that lost the node wait for it to be back, and reports whether the node
 // is lost at all.
 func (n *Node) Await(c Caller) bool {
 	n.mu.Lock()
@@ -220,21 +220,21 @@ func (n *Node) Await(c Caller) bool {
 	return n.lost
 }
 
-// Left takes in that the keys of a caller have moved to another node: those of others that
-// wait for this one may have, too.
+// Left notes that the keys of a caller have moved to another node. Those of other callers that
+// wait for this one may have moved, too.
 func (n *Node) Left(c Caller) {
 	n.Forget(c)
 	n.release()
 }
 
-// Forget has a caller wait no more.
+// Forget ends the wait of a caller.
 func (n *Node) Forget(c Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.callers, c)
 }
 
-// release ends the wait of those that wait for the node.
+// release ends the wait of all callers that wait for the node.
 func (n *Node) release() {
 	n.mu.Lock()
 	callers := n.callers

@@ -117,7 +117,7 @@ func (f *Lane) land(take func(now time.Time)) {
 	wake := f.Wake
 	f.Mu.Unlock()
 	if wake != nil {
-		wake() // those who may depart do so before anything is given back
+		wake() // callers depart before slots are given back
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

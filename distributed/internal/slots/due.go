@@ -59,7 +59,7 @@ func (f *Lane) keeps(now time.Time) int {
 	}
 	n, wants := f.lease.holds(now), f.wants(now)
 	switch {
-	case f.Lost: // nobody can have them
+	case f.Lost: // no other replica can have them
 	case f.lease.contended, f.sent.summoned:
 		n = min(wants, f.lease.allows(now))
 	case f.idled(now):

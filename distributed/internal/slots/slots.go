@@ -73,7 +73,7 @@ func (f *Lane) allowed(now time.Time) int {
 	switch {
 	case !f.Lost:
 		return f.lease.allows(now)
-	case f.lease.has > 0 && now.Before(f.lease.until): // nobody can have them in turn
+	case f.lease.has > 0 && now.Before(f.lease.until): // no other replica can have them in turn
 		return f.lease.has
 	default:
 		return f.share()

@@ -2,10 +2,10 @@
 -- of a kind: b token bucket, l leaky bucket, f fixed window, g sliding log, s
 -- sliding window. It has
 --
---   set(...)            takes in the numbers of the claim; the state is as new
---   read(text, from)    takes in the state from the lane's hash; false: it makes no sense
---   section(tag, list)  takes in what stands there only at times
---   text()              the inverse of both
+--   set(...)            applies the numbers of the claim; the state is as new
+--   read(text, from)    reads the state from the lane's hash; false: it makes no sense
+--   section(tag, list)  reads a section, which follows the state at times
+--   text()              the inverse of read and section
 --   earliest(at, arrived, n)  the instant, also a past one, since when n permits can be
 --                       spent at the instant at for a caller in line since arrived
 --   room(at, arrived, charged, n, most)  how many costs of n, up to most, of which one

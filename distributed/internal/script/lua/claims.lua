@@ -49,7 +49,7 @@ local function readRule(field, text, claim, bounds)
   end
   -- A key lives until everything in it is as good as new. A longer debt is corrupt.
   if not rule:read(text, from) or (rule.burst and rule.at or rule:expiry()) > lane.till and not lane.new then return nil end
-  -- A bucket that nobody overspent is whole one burst after the last departure.
+  -- A bucket that was not overspent is whole one burst after the last departure.
   if rule.burst and lane.settled == 0 and lane.tuned == 0
     and rule.at > max(now + 2000000, lane.reach) + rule.spare + rule.one + 2 then
     return nil

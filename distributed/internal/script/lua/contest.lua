@@ -10,7 +10,7 @@ local function live(claimed)
   return age <= 5500000 and age >= -5500000
 end
 
--- readClaim takes in a section of another claim.
+-- readClaim reads a section of another claim.
 local function readClaim(rule, body)
   local claimed, bounds, claim = body:match("^(%d+) (%S+) (.+)$")
   claimed = tonumber(claimed)

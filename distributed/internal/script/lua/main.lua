@@ -161,7 +161,7 @@ local function decide()
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
   save(seen)
-  if lane.message then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- whoever misses it learns by the next call
+  if lane.message then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- a replica without it learns by its next call
   list[8] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end

@@ -26,7 +26,7 @@ end
 local function firstFor(since, bound, costs)
   local at = max(now, since)
   for _ = 1, 1000 do
-    local arrived = at -- nobody has waited for an instant to come
+    local arrived = at -- no caller has waited for an instant to come
     if at == now then arrived = max(min(since, now), now - tolerance) end
     local due = allowed(at, arrived, costs)
     if due <= at and at <= bound then return at, max(due, arrived), arrived end
@@ -63,7 +63,7 @@ local function estimates(costs)
 end
 
 -- plenty reports whether half of each burst, at least, is at hand at an instant to come.
--- Only then permits are granted for callers who are still to come.
+-- Only then are permits granted ahead of callers.
 local function plenty(at, costs)
   for i = 1, #rules do
     local rule = rules[i]

@@ -102,7 +102,7 @@ if fresh then
   leases[#leases + 1] = mine
 end
 local call = tonumber(ARGV[2])
-if call < mine.call and call > mine.call - 3 then return { 0, 0, 0, 0, 0, 0, 0 } end -- nobody waits for the reply
+if call < mine.call and call > mine.call - 3 then return { 0, 0, 0, 0, 0, 0, 0 } end -- no caller waits for the reply
 local has = tonumber(ARGV[5])
 if call == mine.call then has = max(has, mine.has) end -- the first reply was lost
 mine.call, mine.most, mine.till, mine.called = call, most, now + tonumber(ARGV[4]), 0
