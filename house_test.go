@@ -45,30 +45,31 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                                  {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/store", "internal/telemetry"},
-		module + "/internal/lane":               {"throttle", "shaping", "backoff", "internal/course", "internal/flight", "internal/gate", "internal/learn", "internal/readable", "internal/store"},
-		module + "/internal/gate":               {"throttle", "shaping", "internal/course", "internal/flight", "internal/learn", "internal/store"},
-		module + "/internal/course":             {"throttle", "internal/flight", "internal/learn", "internal/store"},
-		module + "/internal/flight":             {"throttle", "internal/store"},
-		module + "/internal/learn":              {"throttle"},
-		module + "/internal/learn/sim":          {"throttle", "internal/learn", "internal/course", "internal/gate"},
-		module + "/throttle":                    {},
-		module + "/throttle/limitertest":        {"throttle", "shaping"},
-		module + "/headers":                     {},
-		module + "/backoff":                     {"headers"},
-		module + "/shaping":                     {"throttle", "internal/readable", "internal/store"},
-		module + "/distributed":                 {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script", "distributed/internal/slots"},
-		module + "/distributed/internal/slots":  {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script"},
-		module + "/distributed/internal/call":   {"throttle", "internal/store", "distributed/internal/conn", "distributed/internal/script"},
-		module + "/distributed/internal/conn":   {},
-		module + "/distributed/internal/script": {"throttle", "internal/store"},
-		module + "/internal/readable":           {},
-		module + "/internal/replay":             {},
-		module + "/internal/telemetry":          {"throttle", "shaping", "headers", "backoff", "internal/store"},
-		module + "/internal/store":              {"throttle"},
-		module + "/internal/testserver":         {},
-		module + "/weirtest":                    {"internal/testserver"},
-		module + "/vendors":                     {"throttle", "headers", "backoff"}, // and the root
+		module:                                   {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/store", "internal/telemetry"},
+		module + "/internal/lane":                {"throttle", "shaping", "backoff", "internal/course", "internal/flight", "internal/gate", "internal/learn", "internal/readable", "internal/store"},
+		module + "/internal/gate":                {"throttle", "shaping", "internal/course", "internal/flight", "internal/learn", "internal/store"},
+		module + "/internal/course":              {"throttle", "internal/flight", "internal/learn", "internal/store"},
+		module + "/internal/flight":              {"throttle", "internal/store"},
+		module + "/internal/learn":               {"throttle"},
+		module + "/internal/learn/sim":           {"throttle", "internal/learn", "internal/course", "internal/gate"},
+		module + "/throttle":                     {},
+		module + "/throttle/limitertest":         {"throttle", "shaping"},
+		module + "/headers":                      {},
+		module + "/backoff":                      {"headers"},
+		module + "/shaping":                      {"throttle", "internal/readable", "internal/store"},
+		module + "/distributed":                  {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/reserve", "distributed/internal/script", "distributed/internal/slots"},
+		module + "/distributed/internal/reserve": {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script"},
+		module + "/distributed/internal/slots":   {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script"},
+		module + "/distributed/internal/call":    {"throttle", "internal/store", "distributed/internal/conn", "distributed/internal/script"},
+		module + "/distributed/internal/conn":    {},
+		module + "/distributed/internal/script":  {"throttle", "internal/store"},
+		module + "/internal/readable":            {},
+		module + "/internal/replay":              {},
+		module + "/internal/telemetry":           {"throttle", "shaping", "headers", "backoff", "internal/store"},
+		module + "/internal/store":               {"throttle"},
+		module + "/internal/testserver":          {},
+		module + "/weirtest":                     {"internal/testserver"},
+		module + "/vendors":                      {"throttle", "headers", "backoff"}, // and the root
 	}
 	for _, p := range list(t) {
 		allowed, ok := may[p.ImportPath]
@@ -119,17 +120,18 @@ func TestHouseNamesEveryPackage(t *testing.T) {
 // library that is listed here.
 func TestDirectDependenciesAreListed(t *testing.T) {
 	run := map[string][]string{
-		"":                             {"go.opentelemetry.io/otel"},
-		"/internal/telemetry":          {"go.opentelemetry.io/otel"},
-		"/backoff":                     {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
-		"/headers":                     {"github.com/dunglas/httpsfv"},
-		"/distributed":                 {"github.com/redis/go-redis/v9"},
-		"/distributed/internal/call":   {"github.com/redis/go-redis/v9"},
-		"/distributed/internal/conn":   {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
-		"/distributed/internal/script": {"github.com/redis/go-redis/v9"}, // its tests
-		"/internal/redispipe":          {"github.com/redis/go-redis/v9"},
-		"/internal/acceptance":         {"go.opentelemetry.io/otel"},
-		"/weirtest":                    {"github.com/hashicorp/go-retryablehttp"}, // its tests
+		"":                              {"go.opentelemetry.io/otel"},
+		"/internal/telemetry":           {"go.opentelemetry.io/otel"},
+		"/backoff":                      {"github.com/cenkalti/backoff/v4", "github.com/hashicorp/go-retryablehttp"},
+		"/headers":                      {"github.com/dunglas/httpsfv"},
+		"/distributed":                  {"github.com/redis/go-redis/v9"},
+		"/distributed/internal/call":    {"github.com/redis/go-redis/v9"},
+		"/distributed/internal/conn":    {"github.com/redis/go-redis/v9", "github.com/sony/gobreaker/v2"},
+		"/distributed/internal/reserve": {"github.com/redis/go-redis/v9"}, // its tests
+		"/distributed/internal/script":  {"github.com/redis/go-redis/v9"}, // its tests
+		"/internal/redispipe":           {"github.com/redis/go-redis/v9"},
+		"/internal/acceptance":          {"go.opentelemetry.io/otel"},
+		"/weirtest":                     {"github.com/hashicorp/go-retryablehttp"}, // its tests
 	}
 	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
 	foreign := func(path string) bool {

@@ -9,16 +9,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirgo/weir/distributed/internal/reserve"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
-// Reports returns how many reports wait to be told.
+// Reports returns how many reports wait to be sent.
 func Reports(of throttle.Limiter) int {
-	l := of.(*limiter)
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return len(l.reports) + len(l.flight.reports)
+	_, _, n := of.(*reserve.Limiter).Inspect()
+	return n
 }
 
 // Dawdle has each script of the store that fails take so much longer, as in a process that
@@ -85,21 +84,18 @@ func (h skewed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // InHand returns how many permits are in hand.
 func InHand(of throttle.Limiter) int {
-	l := of.(*limiter)
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return l.hand.count()
+	n, _, _ := of.(*reserve.Limiter).Inspect()
+	return n
 }
 
 // Alone reports whether the store has failed to answer, and no permit of it is in hand
 // that may still be spent.
 func Alone(of throttle.Limiter) bool {
-	l := of.(*limiter)
+	l := of.(*reserve.Limiter)
+	_, usable, _ := l.Inspect()
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	last := len(l.hand) - 1
-	spent := last < 0 || l.hand[last].at < l.clock.Now().Add(-l.tolerance)
-	return l.Lost && l.Cause != "slow" && spent
+	return l.Lost && l.Cause != "slow" && usable == 0
 }
 
 // SetPrefetch sets Store.Prefetch of a store that has limiters.
@@ -108,12 +104,4 @@ func SetPrefetch(s *Store, d time.Duration) { s.hub.Set.Prefetch = d }
 // SetLayout has a store write another layout, as another version may.
 func SetLayout(s *Store, layout string) {
 	s.hub.Layout, s.hub.Channel = layout, "weir:"+layout+":messages:"+script.Escape(s.hub.Namespace)
-}
-
-// Crowd has a limiter believe that the process has too much to do.
-func Crowd(of throttle.Limiter) {
-	l := of.(*limiter)
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	l.demand.crowded = throttle.Never
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -158,34 +157,6 @@ func TestCallersOfDifferentCostsUseTheWholeRate(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Two who ask for ten stand behind an urgent caller of one when their permits come. One
-// of them has given up, and the other goes. The urgent one is alone then, and goes too.
-func TestWhoIsLeftAloneWithPermitsOfOthersGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const trip = time.Millisecond
-		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(5, time.Second, 100))
-		f.meet()
-		q := f.queues[0]
-		distributed.Crowd(f.limiters[0])
-		gives, cancel := context.WithCancel(t.Context())
-		for _, ctx := range []context.Context{t.Context(), t.Context(), gives} {
-			f.wg.Go(func() { _ = q.WaitN(ctx, 10) })
-			synctest.Wait()
-		}
-		time.Sleep(trip * 3 / 2) // the second call is under way, for two of them
-		began := time.Now()
-		f.wg.Go(func() {
-			turn := shaping.Turn{N: 1, Priority: shaping.PriorityHigh, MaxWait: time.Minute}
-			if err := q.WaitTurn(t.Context(), &turn); err != nil || time.Since(began) > 10*trip {
-				t.Errorf("WaitTurn() = %v after %v for the caller that was left alone, want %v at most", err, time.Since(began), 10*trip)
-			}
-		})
-		synctest.Wait()
-		cancel()
-		f.wg.Wait()
-	})
 }
 
 // A permit whose caller has given up has no long line looked at to its end.

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/distributed/internal/call"
+	"github.com/weirgo/weir/distributed/internal/reserve"
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/distributed/internal/slots"
 	"github.com/weirgo/weir/internal/store"
@@ -110,9 +111,6 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	return s
 }
 
-// ErrClosed is matched by errors of a store that was closed.
-var ErrClosed = call.ErrClosed
-
 // Limiter implements [throttle.Store]. The error is for settings, or limits,
 // that make no sense or that are beyond what the store can count, and matches
 // ErrClosed after Close. It does not reach for Redis: that begins with the
@@ -121,7 +119,7 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	l, err := newLimiter(s.hub, key, limits)
+	l, err := reserve.New(s.hub, key, limits)
 	if err != nil {
 		return nil, err
 	}

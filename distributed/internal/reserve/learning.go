@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"time"
@@ -44,14 +44,14 @@ const (
 )
 
 // Replicate implements [store.Replicator].
-func (l *limiter) Replicate(learner store.Learner) {
+func (l *Limiter) Replicate(learner store.Learner) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.learning = &learning{learner: learner}
 }
 
 // untaught reports whether Redis has not yet returned what others have learned.
-func (l *limiter) untaught() bool { return l.learning != nil && !l.learning.begun && !l.Lost }
+func (l *Limiter) untaught() bool { return l.learning != nil && !l.learning.begun && !l.Lost }
 
 // lapse takes in that departures will not take place. A departure that goes alone is waited for.
 func (s *learning) lapse(p permit) {
@@ -79,9 +79,9 @@ func (s *learning) missed(executed bool) {
 }
 
 // hurries reports whether a message is to be sent at once.
-func (l *limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
+func (l *Limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
 
-func (l *limiter) view() store.FleetState {
+func (l *Limiter) view() store.FleetState {
 	ahead := -time.Duration(l.clock.InForce())
 	return store.FleetState{
 		Now: l.clock.Now().Add(ahead), ClockOffset: ahead, Ordinal: l.learning.ordinal, Landed: l.learning.landed, Last: script.InstantOf(l.known.seen.Furthest),
@@ -92,7 +92,7 @@ func (l *limiter) view() store.FleetState {
 
 // propose returns what a call that leaves now sends; nil if the lane learns nothing.
 // No lock is held.
-func (l *limiter) propose() *script.Update {
+func (l *Limiter) propose() *script.Update {
 	l.Mu.Lock()
 	s := l.learning
 	if s == nil {
@@ -128,7 +128,7 @@ func (l *limiter) propose() *script.Update {
 }
 
 // apply has the learner take in a reply. No lock is held.
-func (l *limiter) apply(got *script.Reply) {
+func (l *Limiter) apply(got *script.Reply) {
 	l.Mu.Lock()
 	s, h := l.learning, &got.Learned
 	place := s.place
@@ -172,7 +172,7 @@ func (l *limiter) apply(got *script.Reply) {
 }
 
 // obey puts a pace in force here.
-func (l *limiter) obey(p store.Pacing) {
+func (l *Limiter) obey(p store.Pacing) {
 	s := l.learning
 	old := s.pace
 	s.pace = p
@@ -197,7 +197,7 @@ func (l *limiter) obey(p store.Pacing) {
 
 // reinstall puts the limits in force here once more, with or without what was
 // learned.
-func (l *limiter) reinstall() {
+func (l *Limiter) reinstall() {
 	if l.install(l.configured()) == nil { // they were in force before
 		l.replaced()
 	}

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"github.com/weirgo/weir/throttle"
@@ -6,7 +6,7 @@ import (
 
 // State implements [throttle.Limiter], by the last reply: at most a
 // second before the last call.
-func (l *limiter) State(now throttle.Instant) throttle.State {
+func (l *Limiter) State(now throttle.Instant) throttle.State {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	store := l.stats
@@ -25,4 +25,18 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 		s.Limits[i] = l.known.state(now, i, &l.limitSet)
 	}
 	return s
+}
+
+// Inspect returns how many permits are in hand, how many of those may still be spent, and how
+// many reports are to be sent. It is for tests.
+func (l *Limiter) Inspect() (inHand, usable, reports int) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	from := l.clock.Now().Add(-l.tolerance)
+	for _, p := range l.hand {
+		if p.at >= from {
+			usable += p.count
+		}
+	}
+	return l.hand.count(), usable, len(l.reports) + len(l.flight.reports)
 }

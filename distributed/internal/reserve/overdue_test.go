@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"testing"
@@ -59,15 +59,12 @@ func TestVoidPermitsAreReportedOnceAMinute(t *testing.T) {
 func TestVoidPermitsAreAnEvent(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "192.0.2.1:1"}) // nobody asks it
 	defer client.Close()
-	store := New(client, "test")
-	if err := store.ready(); err != nil {
-		t.Fatal(err)
-	}
-	l, err := newLimiter(store.hub, "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
+	hub := newHub(t, client)
+	l, err := New(hub, "lane", []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Link, l.Node = new(call.Link), call.NewNode(store.hub, "", 1)
+	l.Link, l.Node = new(call.Link), call.NewNode(hub, "", 1)
 	reported := 0
 	for i := range 60 {
 		read := time.Unix(1_767_225_600+int64(i), 0)

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"slices"
@@ -120,7 +120,7 @@ func (r reports) encode(now throttle.Instant, into []script.Report) []script.Rep
 
 // report sends a report. A pause, its end and new limits go at once, or with the call after
 // the one in progress. All else goes with the next run, or after lingerFor.
-func (l *limiter) report(p pending) {
+func (l *Limiter) report(p pending) {
 	l.reports.add(p, l.encoded)
 	switch {
 	case l.Lost || l.Underway:
@@ -135,7 +135,7 @@ func (l *limiter) report(p pending) {
 const lingerFor = 20 * time.Millisecond
 
 // flush begins a call for reports, or messages, that no run took along.
-func (l *limiter) flush() {
+func (l *Limiter) flush() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if (len(l.reports) > 0 || l.hurries()) && !l.Lost && !l.Closed {
@@ -148,7 +148,7 @@ func (l *limiter) flush() {
 // bucket an older permit is reported as stale, and its state moves back as far as the charges
 // since allow. So a day's permit that was void because this process stood still for a moment
 // is not lost for hours. A state that began anew has not counted older permits.
-func (l *limiter) credit(p permit) {
+func (l *Limiter) credit(p permit) {
 	old := p.at < l.clock.Now().Add(-l.tolerance)
 	if old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
 		return
@@ -166,7 +166,7 @@ func (l *limiter) credit(p permit) {
 
 // surrender gives back all permits in hand, the last first: a bucket's state moves back only
 // if every charge since an instant came back.
-func (l *limiter) surrender() {
+func (l *Limiter) surrender() {
 	back := l.hand
 	l.hand = nil
 	for _, p := range slices.Backward(back) {

@@ -1,7 +1,6 @@
-package distributed
+package reserve
 
 import (
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,17 +15,11 @@ import (
 func TestWhoRejectsAllAsksWhetherThePauseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
-		var limiters [2]*limiter
+		var limiters [2]*Limiter
 		var queues [2]*shaping.Queue
 		for i := range queues {
-			store := New(server.Client(t), "paused")
-			store.Logger = slog.New(slog.DiscardHandler)
-			t.Cleanup(func() { _ = store.Close() })
-			l, err := store.Limiter("lane", throttle.TokenBucket(100, time.Second, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			limiters[i], queues[i] = l.(*limiter), shaping.NewQueue(l)
+			limiters[i] = open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1))
+			queues[i] = shaping.NewQueue(limiters[i])
 			if err := queues[i].Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}

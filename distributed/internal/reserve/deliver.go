@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"strconv"
@@ -14,7 +14,7 @@ const unconfirmed = time.Second
 
 // Deliver applies a message that the lane is paused from now on, or that a pause was ended.
 // Malformed messages are ignored.
-func (l *limiter) Deliver(message string) {
+func (l *Limiter) Deliver(message string) {
 	first, second, _ := strings.Cut(message, " ")
 	epoch, err := strconv.ParseInt(first, 10, 64)
 	if err != nil {

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"time"
@@ -10,7 +10,7 @@ import (
 )
 
 // receive applies a reply, and returns the events in it that concern an operator.
-func (l *limiter) receive(got *script.Reply, took time.Duration, read time.Time) (events []store.Event) {
+func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time) (events []store.Event) {
 	req := &l.flight.request
 	now := l.clock.When(read)
 	fresh := l.Trip.Fresh(took, l.Met, l.tolerance, &l.Hub.Set)
@@ -54,7 +54,7 @@ func (l *limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 }
 
 // synchronize applies the clock of Redis in a reply.
-func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
+func (l *Limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
 	before := l.clock.InForce()
 	l.clock.Learn(there, read, took, l.tolerance)
 	if l.clock.InForce() < before {
@@ -64,7 +64,7 @@ func (l *limiter) synchronize(there int64, read throttle.Instant, took time.Dura
 
 // followPause applies the epoch of a reply, the pause that holds, and the end of one that was
 // known here.
-func (l *limiter) followPause(got *script.Reply, now throttle.Instant) {
+func (l *Limiter) followPause(got *script.Reply, now throttle.Instant) {
 	if l.known.resumed(got) && l.flight.voided == l.voided && !l.pausing() {
 		l.resume(now)
 	}
@@ -79,7 +79,7 @@ func (l *limiter) followPause(got *script.Reply, now throttle.Instant) {
 
 // takeHand puts the permits of a reply in hand, or discards those that are void. It
 // reports whether most permits have come void for a while.
-func (l *limiter) takeHand(got *script.Reply, fresh bool, now throttle.Instant) (overdue bool) {
+func (l *Limiter) takeHand(got *script.Reply, fresh bool, now throttle.Instant) (overdue bool) {
 	granted := l.flight.granted(got, &l.clock)
 	l.late.came += awaited(granted)
 	if !fresh {

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"iter"
@@ -30,7 +30,7 @@ type demand struct {
 
 // Fetch implements [throttle.Remote]. It calls for more permits once those in hand
 // are about to run out.
-func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+func (l *Limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.ask(now, n, line)
@@ -38,7 +38,7 @@ func (l *limiter) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 
 // Lend implements [store.Lender]. If others were in line since the last run they may be back
 // in a moment, so nothing is lent.
-func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
+func (l *Limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]) (call func()) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	longest := l.Trip.Deadline(&l.Hub.Set)
@@ -57,15 +57,15 @@ func (l *limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 const longestLoan = 100 * time.Millisecond
 
 // near reports whether the next reply is expected within a millisecond.
-func (l *limiter) near() bool {
+func (l *Limiter) near() bool {
 	return l.Met && !l.Lost && l.Link.Client.Own && l.Trip.Usual() < time.Millisecond
 }
 
 // borrowed runs the call that was lent, on the goroutine of the caller it is for.
-func (l *limiter) borrowed() { l.Node.Run(l) }
+func (l *Limiter) borrowed() { l.Node.Run(l) }
 
 // ask notes that n requests are in line, and calls for their permits.
-func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+func (l *Limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	if n > 0 && !l.Underway { // most callers come while it is
 		l.clock.Anchor(now)
 	}
@@ -98,7 +98,7 @@ func (l *limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 
 // fetch calls for the requests in line that have no permit in hand, or sets the timer for
 // when that is due.
-func (l *limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	l.expire(now)
 	if l.returnFar(now) {
 		return
@@ -141,7 +141,7 @@ type survey struct {
 func (s *survey) begin(now throttle.Instant, n int) { *s = survey{now: now, n: n, hand: s.hand[:0]} }
 
 // looked looks at one request in line, and reports whether to look at the next.
-func (l *limiter) looked(r throttle.Request) bool {
+func (l *Limiter) looked(r throttle.Request) bool {
 	s, c := &l.survey, l.costs(&r)
 	if !s.some {
 		s.some = true
@@ -173,7 +173,7 @@ func (l *limiter) looked(r throttle.Request) bool {
 }
 
 // setOut makes a survey ready to find requests.
-func (l *limiter) setOut(s *survey) {
+func (l *Limiter) setOut(s *survey) {
 	for _, p := range l.hand {
 		if !l.far(s.now, p) {
 			s.hand = append(s.hand, p)
@@ -185,7 +185,7 @@ func (l *limiter) setOut(s *survey) {
 // covered returns until when the permits in hand are enough: a lead before the last of them,
 // which ends the turn. It is zero if the first in line, of the costs, has no permit there, or
 // if a call would bring others sooner.
-func (l *limiter) covered(now throttle.Instant, n int, c []int64) throttle.Instant {
+func (l *Limiter) covered(now throttle.Instant, n int, c []int64) throttle.Instant {
 	if l.hand.own(c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
@@ -220,7 +220,7 @@ func (f *flight) appendGroup(groups []script.Group, c []int64, age time.Duration
 
 // allotment returns how many permits of the costs the rates earn within the horizon
 // for each replica alive.
-func (l *limiter) allotment(costs []int64) float64 {
+func (l *Limiter) allotment(costs []int64) float64 {
 	horizon, least := max(l.Hub.Set.Horizon, l.Trip.Lead()).Seconds(), math.Inf(1)
 	for i, rate := range l.rates {
 		if costs[i] > 0 {
@@ -244,7 +244,7 @@ func turn(allotment float64, n int) int {
 
 // start begins a call in the background that asks for the groups and sends the reports, once
 // there is a connection for it. It reports whether this call, or another, is in progress.
-func (l *limiter) start(groups []script.Group) bool {
+func (l *Limiter) start(groups []script.Group) bool {
 	if l.Underway {
 		return true
 	}
@@ -268,7 +268,7 @@ const askAgain = time.Second
 const askOfPauses = 5 * time.Second
 
 // askOfPause calls if the pause is to be confirmed, or sets the timer for when it is.
-func (l *limiter) askOfPause(now throttle.Instant) {
+func (l *Limiter) askOfPause(now throttle.Instant) {
 	switch due := l.known.at.Add(askOfPauses); {
 	case due >= l.paused:
 	case due <= now:
@@ -282,7 +282,7 @@ func (l *limiter) askOfPause(now throttle.Instant) {
 // is trusted. The call that returns them brings them again, or nearer ones. If the learned
 // pace is that slow, no permit is nearer: then a call without permits asks whether the pace
 // still holds, and returnFar returns true.
-func (l *limiter) returnFar(now throttle.Instant) (asks bool) {
+func (l *Limiter) returnFar(now throttle.Instant) (asks bool) {
 	if !l.hand.after(now.Add(askAgain)) || now.Sub(l.known.at) < askAgain {
 		return false
 	}
@@ -300,7 +300,7 @@ func (l *limiter) returnFar(now throttle.Instant) (asks bool) {
 
 // paced returns the latest instant for which the learned pace promises this replica a
 // permit: that of the last replica in turn, or the end of a hold.
-func (l *limiter) paced(now throttle.Instant) throttle.Instant {
+func (l *Limiter) paced(now throttle.Instant) throttle.Instant {
 	pace := &l.learning.pace
 	turns := min(float64(l.known.alive+1)*pace.Interval.Seconds(), mostReach.Seconds())
 	return max(l.clock.Here(int64(pace.NotBefore)/1000), now.Add(time.Duration(turns*float64(time.Second))))
@@ -310,7 +310,7 @@ func (l *limiter) paced(now throttle.Instant) throttle.Instant {
 // later window closes a window, although settled estimates could still give back to it. So a
 // far permit of a window is asked for only once it is near. A bucket takes back any promised
 // permit, so each replica alive may hold one, however far, and they take turns.
-func (l *limiter) reach(groups []script.Group) time.Duration {
+func (l *Limiter) reach(groups []script.Group) time.Duration {
 	reach := max(askAgain, l.Hub.Set.Horizon+2*l.Trip.Lead())
 	for i := range groups {
 		for k, rate := range l.rates {
@@ -328,13 +328,13 @@ const mostReach = 30 * 24 * time.Hour
 
 // refrain puts the next call off after one that granted nothing: until the first permit is
 // near, or for askAgain, because that permit may be nearer than the reply said.
-func (l *limiter) refrain(now throttle.Instant, first int64) {
+func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.Here(first).Add(-l.Trip.Lead())
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
 }
 
 // Flush implements [store.Replicator].
-func (l *limiter) Flush() {
+func (l *Limiter) Flush() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.learning == nil || l.Closed {

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"fmt"
@@ -14,17 +14,17 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A limiter is the limits of one lane at this replica. It spends only permits that it holds:
+// A Limiter is the limits of one lane at this replica. It spends only permits that it holds:
 // dated ones of a run that was fetched for the line. Take never blocks. If no permit is at
 // hand it returns when to ask again, or Never if a reply will wake the queue.
 //
 // Locks: those of [call.Caller], whose Mu guards all but the name. It is not held while a
 // learner is asked or a line logged. The methods of [throttle.Limiter],
-// [store.Limiter] and [conn.Caller] lock Mu, as do those that
+// [store.Limiter] and [conn.Caller] lock Mu, as do Inspect and those that
 // a goroutine or a timer begins with: prepare, take, release, finish, propose, apply,
 // flush, relax, settleUp and Deliver. All other methods, of the limiter and of its parts,
 // want it locked.
-type limiter struct {
+type Limiter struct {
 	name string // of the lane, as it was given
 	call.Caller
 	limitSet
@@ -49,12 +49,14 @@ type limiter struct {
 }
 
 var (
-	_ throttle.Limiter = (*limiter)(nil)
-	_ store.Limiter    = (*limiter)(nil)
+	_ throttle.Limiter = (*Limiter)(nil)
+	_ store.Limiter    = (*Limiter)(nil)
 )
 
-func newLimiter(h *call.Hub, name string, limits []throttle.Limit) (*limiter, error) {
-	l := &limiter{name: name, Caller: call.Caller{Hub: h, Lane: script.Escape(name), Key: script.KeyOf(h.Layout, h.Namespace, name)}}
+// New returns the limiter of a lane, by its name. The error is for limits that make no sense, or
+// that the script cannot count.
+func New(h *call.Hub, name string, limits []throttle.Limit) (*Limiter, error) {
+	l := &Limiter{name: name, Caller: call.Caller{Hub: h, Lane: script.Escape(name), Key: script.KeyOf(h.Layout, h.Namespace, name)}}
 	l.borrow, l.look = l.borrowed, l.looked
 	l.demand.ahead.Ring, l.demand.quiet.Ring, l.linger.Ring, l.outage.probe.Ring = l.WakeQueue, l.relax, l.flush, l.Probe
 	if err := l.install(limits); err != nil {
@@ -64,7 +66,7 @@ func newLimiter(h *call.Hub, name string, limits []throttle.Limit) (*limiter, er
 }
 
 // install puts limits in force here. If the error is not nil nothing has changed.
-func (l *limiter) install(limits []throttle.Limit) error {
+func (l *Limiter) install(limits []throttle.Limit) error {
 	set, err := newLimitSet(l.Key, limits)
 	if err != nil {
 		return err
@@ -81,7 +83,7 @@ func (l *limiter) install(limits []throttle.Limit) error {
 
 // replaced discards the permits in hand and the costs to report, after new limits were
 // installed: both are of the old limits.
-func (l *limiter) replaced() {
+func (l *Limiter) replaced() {
 	l.discard(l.hand.all())
 	l.reports, l.outage.stale = l.reports.timed(), true
 	if l.outage.local != nil {
@@ -90,7 +92,7 @@ func (l *limiter) replaced() {
 }
 
 // Take implements [throttle.Limiter].
-func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+func (l *Limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if err := l.check(&r); err != nil {
@@ -127,7 +129,7 @@ const mostLooked = 1024
 // that asks for less, and may then take one. If no caller can go, it is -1. The queue asks
 // if its head has no permit of its own that is due: urgent callers may have come since
 // permits for the others were fetched.
-func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
+func (l *Limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	due := 0
@@ -160,7 +162,7 @@ func (l *limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 
 // spend takes a permit in hand for costs of c. The remainder replaces a later, smaller
 // permit, whose caller can then go now, or goes back to Redis.
-func (l *limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
+func (l *Limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
 	p := l.hand.take(i)
 	if l.Hub.Set.Prefetch > 0 {
 		l.demand.pace.saw(now, p.costs)
@@ -188,7 +190,7 @@ func free(costs []int64) bool {
 }
 
 // check returns an error for a request that is refused for good.
-func (l *limiter) check(r *throttle.Request) error {
+func (l *Limiter) check(r *throttle.Request) error {
 	if l.Closed {
 		return fmt.Errorf("distributed: lane %q: %w", l.name, call.ErrClosed)
 	}
@@ -196,7 +198,7 @@ func (l *limiter) check(r *throttle.Request) error {
 }
 
 // expire discards the permits that were not taken within the tolerance.
-func (l *limiter) expire(now throttle.Instant) {
+func (l *Limiter) expire(now throttle.Instant) {
 	late := l.hand.before(now.Add(-l.tolerance))
 	l.late.void += awaited(late)
 	l.discard(late)
@@ -204,7 +206,7 @@ func (l *limiter) expire(now throttle.Instant) {
 
 // discard counts permits as void, and gives them back as far as the store can still
 // take them.
-func (l *limiter) discard(permits []permit) {
+func (l *Limiter) discard(permits []permit) {
 	for _, p := range permits {
 		l.stats.Void += uint64(p.count)
 		l.learning.lapse(p)
@@ -217,7 +219,7 @@ func (l *limiter) discard(permits []permit) {
 
 // Forecast implements [throttle.Limiter]. It trusts replies for askAgain. Without one nothing
 // is certain: the caller is then not refused, and Redis is asked.
-func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.check(&r) != nil {
@@ -256,7 +258,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 }
 
 // Refund implements [throttle.Limiter]. The permit is in hand again, with its instant.
-func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
+func (l *Limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	c := l.costs(&r)
@@ -279,7 +281,7 @@ func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 }
 
 // Settle implements [throttle.Limiter]. A later call reports it.
-func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
+func (l *Limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.clock.Anchor(now)
@@ -295,7 +297,7 @@ func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throt
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and at other replicas
 // when they receive the message.
-func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
+func (l *Limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.clock.Anchor(now)
@@ -315,7 +317,7 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 
 // pause holds all callers until an instant. The permits in hand are void, and those that the
 // call in progress brings.
-func (l *limiter) pause(until throttle.Instant) {
+func (l *Limiter) pause(until throttle.Instant) {
 	l.paused = until
 	l.voided++
 	l.discard(l.hand.all())
@@ -323,18 +325,18 @@ func (l *limiter) pause(until throttle.Instant) {
 }
 
 // resume ends the current pause here.
-func (l *limiter) resume(now throttle.Instant) {
+func (l *Limiter) resume(now throttle.Instant) {
 	l.paused, l.demand.again = min(l.paused, now), 0
 }
 
 // pausing reports whether a pause holds here that Redis does not know yet.
-func (l *limiter) pausing() bool {
+func (l *Limiter) pausing() bool {
 	return l.reports.has(script.ReportPause) || l.flight.reports.has(script.ReportPause)
 }
 
 // Tune implements [throttle.Limiter]. If another replica claims stricter limits, the new ones
 // hold once no replica has claimed those for five seconds.
-func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+func (l *Limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.Closed {
@@ -357,14 +359,14 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 }
 
 // Tolerance implements [throttle.Limiter].
-func (l *limiter) Tolerance() time.Duration {
+func (l *Limiter) Tolerance() time.Duration {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return l.tolerance
 }
 
 // Close gives back the permits in hand, by a call that it does not wait for.
-func (l *limiter) Close() error {
+func (l *Limiter) Close() error {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.Closed {
@@ -384,6 +386,6 @@ func (l *limiter) Close() error {
 
 // settleAccounts begins a call for what a closed limiter still has to report, and reports
 // whether there is one.
-func (l *limiter) settleAccounts() bool {
+func (l *Limiter) settleAccounts() bool {
 	return (len(l.reports) > 0 || l.outage.owes()) && !l.Lost && l.start(nil)
 }

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // strayed logs how replicas fell out of step, and passes it to the watch. No lock is held.
-func (l *limiter) strayed(events []store.Event) {
+func (l *Limiter) strayed(events []store.Event) {
 	for _, event := range events {
 		level := slog.LevelWarn
 		if event == store.EventLimitsAgree {
@@ -21,7 +21,7 @@ func (l *limiter) strayed(events []store.Event) {
 	}
 }
 
-func (l *limiter) log(level slog.Level, text string) {
+func (l *Limiter) log(level slog.Level, text string) {
 	l.Hub.Logger().Log(context.Background(), level, text, "lane", l.name, "namespace", l.Hub.Namespace)
 }
 

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"slices"
@@ -69,7 +69,7 @@ const (
 
 // foresight returns for how long permits are asked for ahead of callers; zero: they are
 // not.
-func (l *limiter) foresight(now throttle.Instant) time.Duration {
+func (l *Limiter) foresight(now throttle.Instant) time.Duration {
 	p, set := &l.demand.pace, &l.Hub.Set
 	if set.Prefetch == 0 || !l.encoded.Usual || !p.steady(now) || len(p.costs) != len(l.limits) {
 		return 0
@@ -87,7 +87,7 @@ func (l *limiter) foresight(now throttle.Instant) time.Duration {
 
 // prefetch calls for permits ahead of callers, if the demand here is steady and the permits
 // in hand end within a round trip and two callers.
-func (l *limiter) prefetch(now throttle.Instant) {
+func (l *Limiter) prefetch(now throttle.Instant) {
 	if l.demand.waiting || l.Underway || l.Lost || l.Closed || now < max(l.paused, l.demand.spent) {
 		return
 	}
@@ -109,7 +109,7 @@ func (l *limiter) prefetch(now throttle.Instant) {
 }
 
 // scarce reports whether a limit had no permit at hand at the last reply.
-func (l *limiter) scarce(now throttle.Instant) bool {
+func (l *Limiter) scarce(now throttle.Instant) bool {
 	return slices.ContainsFunc(l.known.next, func(next throttle.Instant) bool { return next > now })
 }
 
@@ -118,7 +118,7 @@ func (l *limiter) scarce(now throttle.Instant) bool {
 // three quarters of the tolerance. At 700/s, 20 ms ahead, if 2 of those in hand are left then:
 //
 //	3 at once, and one after 1.4 ms, 2.9 ms, ... 20 ms
-func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []script.Group {
+func (l *Limiter) expected(now, from throttle.Instant, ahead time.Duration) []script.Group {
 	gap, costs := l.demand.pace.gap, l.demand.pace.costs
 	stock, run := int(min(l.tolerance*3/4, ahead)/gap), int(ahead/gap) // the rest of the tolerance is for what comes late
 	left := max(l.hand.count()-int(from.Sub(now)/gap), 0)
@@ -145,7 +145,7 @@ func (l *limiter) expected(now, from throttle.Instant, ahead time.Duration) []sc
 
 // keep keeps the permits in hand while callers are expected. If no caller is, or if this
 // limiter is closed, it gives all back.
-func (l *limiter) keep(now throttle.Instant) {
+func (l *Limiter) keep(now throttle.Instant) {
 	if len(l.hand) == 0 {
 		return
 	}
@@ -158,13 +158,13 @@ func (l *limiter) keep(now throttle.Instant) {
 }
 
 // patience returns for how long callers are expected although no caller comes.
-func (l *limiter) patience(now throttle.Instant) time.Duration {
+func (l *Limiter) patience(now throttle.Instant) time.Duration {
 	p := &l.demand.pace
 	return max(p.last.Add(max(paceQuiet*p.gap, paceStall)).Sub(now), 0) + time.Millisecond
 }
 
 // relax gives back the permits in hand if no caller is expected any more.
-func (l *limiter) relax() {
+func (l *Limiter) relax() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.demand.waiting || l.Closed || len(l.hand) == 0 {
@@ -179,13 +179,13 @@ func (l *limiter) relax() {
 
 // far reports whether a permit in hand was asked for ahead and is farther off than a call
 // takes, while the store has some at hand. A timer waits for such a permit.
-func (l *limiter) far(now throttle.Instant, p permit) bool {
+func (l *Limiter) far(now throttle.Instant, p permit) bool {
 	return p.ahead && p.at > now.Add(max(l.Trip.Mean-call.TimerSlack, 0)) && !l.scarce(now)
 }
 
 // short reports whether more callers are in line than were expected, so that a call brings
 // permits sooner than those in hand are due.
-func (l *limiter) short(now throttle.Instant, n int) bool {
+func (l *Limiter) short(now throttle.Instant, n int) bool {
 	near := 0
 	for _, p := range l.hand {
 		if l.far(now, p) {

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"runtime"
@@ -14,7 +14,7 @@ import (
 // Call implements [conn.Caller]. A watcher, or a function of the client's options, may panic.
 // Then so does the caller to whom the call was lent, and leaves the line, so that the queue
 // asks again for the others.
-func (l *limiter) Call() {
+func (l *Limiter) Call() {
 	made := false
 	defer func() {
 		if !made {
@@ -33,7 +33,7 @@ func (l *limiter) Call() {
 
 // land ends a call: it applies the outcome and then, with no lock held, what was learned. It
 // wakes the queue, and calls again if there is something to report.
-func (l *limiter) land(o *call.Outcome, got *script.Reply) {
+func (l *Limiter) land(o *call.Outcome, got *script.Reply) {
 	defer l.finish(true)
 	var events []store.Event
 	l.take(func() {
@@ -62,7 +62,7 @@ func (l *limiter) land(o *call.Outcome, got *script.Reply) {
 
 // missed applies a call that was not answered. If the script may have run all the same, the
 // permits that it granted are lost.
-func (l *limiter) missed(cause string) {
+func (l *Limiter) missed(cause string) {
 	req, ran := &l.flight.request, conn.Executed(cause)
 	l.stats.Failures++
 	l.learning.missed(ran)
@@ -80,7 +80,7 @@ func (l *limiter) missed(cause string) {
 }
 
 // prepare returns the words of a call that leaves now, and what the call is for.
-func (l *limiter) prepare() ([]any, store.Operation) {
+func (l *Limiter) prepare() ([]any, store.Operation) {
 	keys, operation := l.compose(l.propose())
 	f := &l.flight
 	f.words = f.request.Args(conn.Command(f.words[:0], keys))
@@ -89,7 +89,7 @@ func (l *limiter) prepare() ([]any, store.Operation) {
 
 // compose makes the request of a call that leaves now. It returns its keys, and what the
 // call is for.
-func (l *limiter) compose(update *script.Update) (keys []any, operation store.Operation) {
+func (l *Limiter) compose(update *script.Update) (keys []any, operation store.Operation) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	now, set, f := l.clock.Now(), &l.Hub.Set, &l.flight
@@ -125,7 +125,7 @@ func (l *limiter) compose(update *script.Update) (keys []any, operation store.Op
 }
 
 // take applies what came of a call.
-func (l *limiter) take(in func()) {
+func (l *Limiter) take(in func()) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.Landed()
@@ -135,7 +135,7 @@ func (l *limiter) take(in func()) {
 // release wakes the queue before the next call leaves. Some callers come back at once, as
 // workers in a loop do, and are in line for that call: otherwise two halves of them would
 // take turns, with twice the calls. A caller that made the call itself is not held up.
-func (l *limiter) release(wakes bool) {
+func (l *Limiter) release(wakes bool) {
 	l.Mu.Lock()
 	now := l.clock.Now()
 	wake, yields := l.Wake, wakes && l.demand.peak > 1 && !l.flight.lent && now >= l.demand.crowded
@@ -161,7 +161,7 @@ const (
 )
 
 // finish ends the progress of a call, and does what had to wait for that.
-func (l *limiter) finish(wakes bool) {
+func (l *Limiter) finish(wakes bool) {
 	l.release(wakes)
 	l.Mu.Lock()
 	l.Underway = false

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"context"
@@ -83,29 +83,25 @@ func (r *recorder) applied() []string {
 type team struct {
 	t      *testing.T
 	server *redistest.Server
-	space  string
 }
 
 // A member is one of them.
 type member struct {
 	*recorder
-	limiter *limiter
+	limiter *Limiter
 	queue   *shaping.Queue
 }
 
 func (c *team) join(pace store.Pacing, limits ...throttle.Limit) *member {
 	c.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: c.server.Addr()})
-	ours := New(rdb, c.space)
+	c.t.Cleanup(func() { _ = rdb.Close() })
+	hub := newHub(c.t, rdb)
 	const patience = 15 * time.Second // a busy machine loses no store
-	ours.FirstDeadline, ours.Deadline, ours.MaxDeadline = patience, patience, patience
-	l, err := ours.Limiter("lane", limits...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = ours.Close(); _ = rdb.Close() })
+	hub.Set.FirstDeadline, hub.Set.Deadline, hub.Set.MaxDeadline = patience, patience, patience
+	l := open(c.t, hub, limits...)
 	pace.TTL = time.Minute
-	s := &member{&recorder{pace: pace}, l.(*limiter), nil}
+	s := &member{&recorder{pace: pace}, l, nil}
 	s.limiter.Replicate(s.recorder)
 	s.queue = shaping.NewQueue(l)
 	return s
@@ -138,7 +134,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 func newTeam(t *testing.T) *team {
-	return &team{t, redistest.Start(t), fmt.Sprint("team-", t.Name())}
+	return &team{t, redistest.Start(t)}
 }
 
 var counted = store.Pacing{Counted: true}
@@ -193,7 +189,7 @@ func TestMessagesAreCondensed(t *testing.T) {
 		a.send(message)
 		eventually(t, "it is applied", func() bool { return len(a.applied()) > i })
 	}
-	size, err := c.server.Do("HSTRLEN", script.LaneKey(c.space, "lane"), "entries")
+	size, err := c.server.Do("HSTRLEN", a.limiter.Key, "entries")
 	if err != nil || size.(int64) > 2*script.Condense {
 		t.Errorf("Redis holds %v bytes of messages (%v)", size, err)
 	}

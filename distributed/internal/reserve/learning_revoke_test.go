@@ -1,8 +1,7 @@
-package distributed
+package reserve
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,7 +43,7 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 		})
 	}
 	eventually(t, "each is promised a permit", func() bool {
-		return !slices.ContainsFunc(all, func(s *member) bool { return InHand(s.limiter) == 0 })
+		return !slices.ContainsFunc(all, func(s *member) bool { return inHand(s.limiter) == 0 })
 	})
 	for _, s := range all {
 		s.mu.Lock()
@@ -86,7 +85,7 @@ func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
 		calling.Go(func() { _ = s.queue.Wait(ctx) })
 	}
 	eventually(t, "each is promised a permit", func() bool {
-		return !slices.ContainsFunc(all[:4], func(s *member) bool { return InHand(s.limiter) == 0 })
+		return !slices.ContainsFunc(all[:4], func(s *member) bool { return inHand(s.limiter) == 0 })
 	})
 	for _, s := range all {
 		s.mu.Lock()
@@ -109,14 +108,8 @@ func TestAReplicaThatMissesARevocationSpendsOneRun(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
 		all := make([]*member, replicas)
 		for i := range all {
-			redisStore := New(server.Client(t), "revoked")
-			redisStore.Logger = slog.New(slog.DiscardHandler)
-			t.Cleanup(func() { _ = redisStore.Close() })
-			l, err := redisStore.Limiter("lane")
-			if err != nil {
-				t.Fatal(err)
-			}
-			all[i] = &member{&recorder{pace: store.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l.(*limiter), shaping.NewQueue(l)}
+			l := open(t, newHub(t, server.Client(t)))
+			all[i] = &member{&recorder{pace: store.Pacing{Counted: true, Interval: slow, TTL: time.Minute}}, l, shaping.NewQueue(l)}
 			all[i].limiter.Replicate(all[i].recorder)
 		}
 		var went atomic.Int64
@@ -140,7 +133,7 @@ func TestAReplicaThatMissesARevocationSpendsOneRun(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		all[1].limiter.Link.Stop() // it receives no messages any more
-		for i := 0; InHand(all[1].limiter) < 4; i++ {
+		for i := 0; inHand(all[1].limiter) < 4; i++ {
 			if time.Sleep(time.Millisecond); i == 1000 {
 				t.Fatal("no run of four in a second")
 			}
@@ -157,7 +150,7 @@ func TestAReplicaThatMissesARevocationSpendsOneRun(t *testing.T) {
 		more := went.Load() - before - 1 - int64(2*window/slow)
 		cancel()
 		calling.Wait()
-		if most := int64(1 + int(DefaultHorizon/slow)/replicas); more < 1 || more > most {
+		if most := int64(1 + int(all[0].limiter.Hub.Set.Horizon/slow)/replicas); more < 1 || more > most {
 			t.Errorf("%d departed beyond the new pace, want what who missed the news held: %d at most", more, most)
 		}
 	})

@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"time"
@@ -100,7 +100,7 @@ func (k *known) replicas(set *call.Settings) int {
 	if n := max(k.most, set.Replicas); n > 0 {
 		return n
 	}
-	return DefaultReplicas
+	return call.DefaultReplicas
 }
 
 // sinkAfter is how long the largest count of replicas holds once fewer are counted, because

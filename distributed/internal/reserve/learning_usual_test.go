@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"context"
@@ -54,9 +54,12 @@ func TestAReplicaThatLearnsMakesUsualCalls(t *testing.T) {
 }
 
 // A callCount counts calls of the script by what decided them.
-type callCount struct {
-	passing
-	few, many atomic.Int64
+type callCount struct{ few, many atomic.Int64 }
+
+func (*callCount) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*callCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 func (w *callCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

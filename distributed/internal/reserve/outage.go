@@ -1,4 +1,4 @@
-package distributed
+package reserve
 
 import (
 	"errors"
@@ -14,9 +14,6 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// ErrUnavailable is matched by the error with which [FailClosed] refuses.
-var ErrUnavailable = call.ErrUnavailable
-
 // An outage is a time in which the store does not answer. Meanwhile a limiter of
 // this process enforces the limits: all of them, or a share, as the store's OnLoss
 // says.
@@ -31,10 +28,10 @@ type outage struct {
 }
 
 // recover ends the outage. What was spent in it is still to be reported.
-func (l *limiter) recover() { l.Lost, l.Cause, l.outage.failures = false, "", 0 }
+func (l *Limiter) recover() { l.Lost, l.Cause, l.outage.failures = false, "", 0 }
 
 // enforce begins to enforce the limits here, by the policy for a loss.
-func (l *limiter) enforce() {
+func (l *Limiter) enforce() {
 	now, set, o, limits := l.clock.Now(), &l.Hub.Set, &l.outage, l.limits
 	replicas := l.known.replicas(set)
 	if set.Local() {
@@ -92,7 +89,7 @@ func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Li
 // logShare logs the rate of the lane in an outage, if that is a guess: Redis never
 // answered for the lane, and Store.Replicas is zero. One line for a store is enough.
 // No lock is held.
-func (l *limiter) logShare() {
+func (l *Limiter) logShare() {
 	l.Mu.Lock()
 	set, limits := &l.Hub.Set, l.configured()
 	guesses := l.Lost && set.Local() && max(l.known.most, set.Replicas) == 0
@@ -103,15 +100,15 @@ func (l *limiter) logShare() {
 	rates := make([]string, len(limits))
 	for i, limit := range limits {
 		one := throttle.Limit{Permits: 1, Per: limit.Per, Unit: limit.Unit}.String() // "1/m of tokens"
-		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.Share/DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
+		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.Share/call.DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
 	}
-	l.log(slog.LevelWarn, fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), DefaultReplicas))
+	l.log(slog.LevelWarn, fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), call.DefaultReplicas))
 }
 
 // takeLocal is Take in an outage. The local limits are slower than the lane's, so for time in
 // line they would date a permit back by more than the lane's tolerance, and the queue could
 // not spend it. So the credit is half of that tolerance at most.
-func (l *limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
+func (l *Limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
 	o := &l.outage
 	if l.Hub.Set.FailClosed || o.local == nil {
 		return 0, fmt.Errorf("distributed: lane %q: %w: %s", l.Lane, call.ErrUnavailable, l.Cause)
@@ -178,7 +175,7 @@ func (o *outage) reported(spent []int64) {
 const firstProbe = 10 * time.Millisecond
 
 // Lose begins an outage, or notes the latest cause of the current one.
-func (l *limiter) Lose(cause string) {
+func (l *Limiter) Lose(cause string) {
 	l.Cause = cause
 	if l.Lost {
 		return
@@ -196,7 +193,7 @@ func (l *limiter) Lose(cause string) {
 // askLater puts the next call of an outage off, longer each time. Otherwise a failure would
 // wake the queue, which would ask again at once. Once the node is lost, the node probes. No
 // call is in progress, or a node that is back would not find the lane.
-func (l *limiter) askLater() {
+func (l *Limiter) askLater() {
 	if l.Node.Await(l) {
 		return
 	}
@@ -208,7 +205,7 @@ func (l *limiter) askLater() {
 }
 
 // Probe calls a store that did not answer.
-func (l *limiter) Probe() {
+func (l *Limiter) Probe() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if !l.Closed && l.Lost {
@@ -219,7 +216,7 @@ func (l *limiter) Probe() {
 // Restore ends the outage after the node has answered another lane, and returns the call that
 // reports what was spent meanwhile. A lane without callers is back at once. In the others
 // the policy holds until the lane's own call is answered.
-func (l *limiter) Restore() (debt conn.Caller) {
+func (l *Limiter) Restore() (debt conn.Caller) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.Closed || !l.Lost || l.Underway {
@@ -238,7 +235,7 @@ func (l *limiter) Restore() (debt conn.Caller) {
 
 // settleUp prepares a call that reports what was spent in an outage. It returns false if
 // another call has reported it meanwhile.
-func (l *limiter) settleUp() bool {
+func (l *Limiter) settleUp() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.Closed || l.Lost || l.Underway || len(l.reports) == 0 && !l.outage.owes() {
@@ -255,11 +252,11 @@ func (o *outage) owes() bool {
 }
 
 // A debtor is a limiter whose call only reports what it spent while the node was lost.
-type debtor struct{ *limiter }
+type debtor struct{ *Limiter }
 
 // Call implements [conn.Caller].
 func (d debtor) Call() {
 	if d.settleUp() {
-		d.limiter.Call()
+		d.Limiter.Call()
 	}
 }
