@@ -175,7 +175,7 @@ func TestKeysOfALaneHaveOneHashTag(t *testing.T) {
 	for _, name := range []string{"plain", "{", "}", "{}", "}{", "{a}", "a}b", "{{a}}", "", "%7b"} {
 		log := throttle.SlidingLog(1, time.Second).Named("log of " + name)
 		other := throttle.SlidingLog(1, time.Second)
-		lane := LaneKey(name, name)
+		lane := laneKey(name, name)
 		r := Request{Limits: mustEncode(t, log, other), Reports: []Report{{Kind: ReportTune, Heirs: []string{"{" + name, "}{x}"}}}}
 		keys := r.Keys(lane)
 		if len(keys) != 5 {

@@ -14,11 +14,8 @@ const Layout = "1"
 // maxWord bounds the namespace and the lane in a key, in bytes.
 const maxWord = 200
 
-// LaneKey returns the key of a lane's state. The braces are the hash tag that
-// keeps all keys of a lane on one slot of a Cluster.
-func LaneKey(namespace, lane string) string { return KeyOf(Layout, namespace, lane) }
-
-// KeyOf returns the key of a lane in a layout.
+// KeyOf returns the key of a lane's state in a layout. The braces are the hash tag that keeps
+// all keys of a lane on one slot of a Cluster.
 func KeyOf(layout, namespace, lane string) string {
 	return "weir:" + layout + ":{" + Escape(namespace) + "/" + Escape(lane) + "}"
 }

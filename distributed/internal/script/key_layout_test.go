@@ -72,7 +72,7 @@ func writtenBy(t *testing.T) string {
 		{throttle.TokenBucket(10, time.Second, 5), named, throttle.SlidingLog(100, time.Minute), throttle.FixedWindow(100, time.Hour)},
 	} {
 		for _, what := range []string{"grants", "reports", "held", "pause", "tune"} {
-			c := b.caller(LaneKey("acc{ount", fmt.Sprint("set ", i, " ", what)), limits...)
+			c := b.caller(laneKey("acc{ount", fmt.Sprint("set ", i, " ", what)), limits...)
 			c.run(dawn, 4)
 			one := make([]int64, len(limits))
 			for j := range one {
@@ -95,14 +95,14 @@ func writtenBy(t *testing.T) string {
 			}
 		}
 	}
-	learner := b.caller(LaneKey("acc{ount", "learned"), throttle.TokenBucket(10, time.Second, 5))
+	learner := b.caller(laneKey("acc{ount", "learned"), throttle.TokenBucket(10, time.Second, 5))
 	for i, word := range []string{"one", "two"} {
 		lesson := NewUpdate(store.Pacing{Interval: 20 * time.Millisecond, TTL: time.Minute})
 		lesson.Entry.Data, lesson.Snapshot = []byte(word), []byte("snapshot")
 		learner.write(&Request{now: dawn + int64(i)*second, Update: lesson, Groups: learner.line(1)})
 	}
 	for i, id := range []string{"a", "b"} {
-		slotsCall{id: id, number: 1, most: 3, wants: 5, has: i}.run(t, b.client, LaneKey("acc{ount", "lane")+":flights")
+		slotsCall{id: id, number: 1, most: 3, wants: 5, has: i}.run(t, b.client, laneKey("acc{ount", "lane")+":flights")
 	}
 	text := "layout " + Layout + "\n" + b.dump()
 	for range 3 * 8 { // of sixteen pauses, and what ended eight of them

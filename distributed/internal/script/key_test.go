@@ -12,7 +12,7 @@ func TestR11KeysOfALaneHaveOneHashTag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		namespace := rapid.String().Draw(t, "namespace")
 		lane := rapid.String().Draw(t, "lane")
-		key := LaneKey(namespace, lane)
+		key := laneKey(namespace, lane)
 		open, shut := strings.Index(key, "{"), strings.Index(key, "}")
 		if open < 0 || shut != len(key)-1 || strings.Count(key, "{") != 1 || strings.Count(key, "}") != 1 || shut <= open+1 {
 			t.Fatalf("laneKey(%q, %q) = %q, want one hash tag at its end", namespace, lane, key)
@@ -32,7 +32,7 @@ func TestKeysOfDifferentLanesDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for _, namespace := range words {
 		for _, lane := range words {
-			key := LaneKey(namespace, lane)
+			key := laneKey(namespace, lane)
 			if other, ok := seen[key]; ok {
 				t.Errorf("%q and %q/%q have the key %q", other, namespace, lane, key)
 			}

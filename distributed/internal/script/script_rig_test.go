@@ -59,8 +59,11 @@ func (b *bench) persist() {
 	})
 }
 
+// laneKey returns the key of a lane's state.
+func laneKey(namespace, lane string) string { return KeyOf(Layout, namespace, lane) }
+
 // lane returns the key of a lane that nobody has used.
-func (b *bench) lane() string { return LaneKey("test", fmt.Sprint(b.lanes.Add(1))) }
+func (b *bench) lane() string { return laneKey("test", fmt.Sprint(b.lanes.Add(1))) }
 
 // call runs the script once.
 func (b *bench) call(lane string, r *Request) Reply {
