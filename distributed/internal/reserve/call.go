@@ -101,7 +101,7 @@ func (l *Limiter) compose(update *script.Update) (keys []any, operation store.Op
 	req.Limits, req.Update = l.encoded, update
 	// Credit for time in line must not be void when it arrives.
 	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
-	req.Horizon, req.Bounded = max(set.Horizon, l.Trip.Lead()), true
+	req.Horizon = max(set.Horizon, l.Trip.Lead())
 	req.Seen, req.Period, req.Alive, req.State = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
 	req.Field = l.known.field
 	req.Channel, req.Lane = l.Hub.Channel, l.Lane

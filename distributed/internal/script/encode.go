@@ -19,7 +19,6 @@ type Request struct {
 	Tolerance time.Duration // how far back credit for time in line reaches
 	Horizon   time.Duration // from the first permit of the run to its last, at most
 	Latest    time.Duration // after now: no permit is dated later
-	Bounded   bool          // latest holds
 	Most      int           // permits dated after now, at most
 	Seen      Echo          // zero: nothing was seen yet
 	Period    int64         // the last in which this caller was counted; zero: never
@@ -90,14 +89,8 @@ func (r *Request) Args(buf []any) []any {
 	if r.usual() {
 		return r.usualArgs(buf)
 	}
-	buf = append(buf, r.clock(), Micros(r.Tolerance))
-	if r.Bounded {
-		buf = append(buf, Micros(r.Latest))
-	} else {
-		buf = append(buf, "")
-	}
-	buf = append(buf, Micros(r.Horizon), r.Most, r.Seen.Generation, r.Seen.Epoch, r.Seen.Furthest, r.Period,
-		asFlag(r.State), r.Channel, r.Lane)
+	buf = append(buf, r.clock(), Micros(r.Tolerance), Micros(r.Latest), Micros(r.Horizon), r.Most,
+		r.Seen.Generation, r.Seen.Epoch, r.Seen.Furthest, r.Period, asFlag(r.State), r.Channel, r.Lane)
 	buf = r.Limits.args(buf, r.now)
 	buf = append(buf, len(r.Reports))
 	for i := range r.Reports {

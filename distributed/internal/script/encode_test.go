@@ -83,7 +83,7 @@ func TestCostsThatCannotBeCountedAreErrors(t *testing.T) {
 func TestRequestIsEncodedInOrder(t *testing.T) {
 	e := mustEncode(t, throttle.TokenBucket(10, time.Second, 3), throttle.SlidingLog(5, time.Minute))
 	r := Request{
-		now: 1, Tolerance: 2 * time.Microsecond, Latest: 3 * time.Microsecond, Bounded: true, Horizon: 4 * time.Microsecond,
+		now: 1, Tolerance: 2 * time.Microsecond, Latest: 3 * time.Microsecond, Horizon: 4 * time.Microsecond,
 		Most: 5, Seen: Echo{6, 7, 8}, Period: 9, Alive: 27, State: true, Channel: "news", Lane: "lane", Limits: e,
 		Reports: []Report{
 			{Kind: ReportPause, Span: 10},
@@ -108,8 +108,8 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 	if got := r.Keys("{a}"); !reflect.DeepEqual(got, keys) {
 		t.Errorf("keys() = %q, want %q", got, keys)
 	}
-	if r.now, r.Bounded = 0, false; r.Args(nil)[0] != "" || r.Args(nil)[2] != "" {
-		t.Errorf("args() = %v, want neither an instant nor a bound", r.Args(nil)[:3])
+	if r.now = 0; r.Args(nil)[0] != "" {
+		t.Errorf("args() = %v, want no instant", r.Args(nil)[:1])
 	}
 }
 

@@ -19,7 +19,7 @@ func TestReplyThatTeaches(t *testing.T) {
 	}
 	lane, _ := readLaneField("1 2 0 3 4 5 6")
 	r := &Request{
-		Bounded: true, Seen: Echo{1, 2, 0}, Period: 3, Field: lane,
+		Seen: Echo{1, 2, 0}, Period: 3, Field: lane,
 		Limits: new(EncodedLimits).Learning(), Groups: []Group{{Count: 2, Costs: []int64{1}}},
 		Update: &Update{Place: 20, Ordinal: 7, pacing: seen.pacing, Seen: seen},
 	}

@@ -70,8 +70,7 @@ func benchmarkScript(b *testing.B, server *redistest.Server, client *redis.Clien
 	}
 	r := Request{
 		Tolerance: 10 * time.Millisecond, Horizon: 100 * time.Millisecond, Most: 16, Limits: encoded,
-		Bounded: true, Latest: time.Hour,
-		Channel: "weir:1:messages:bench", Lane: "lane",
+		Latest: time.Hour, Channel: "weir:1:messages:bench", Lane: "lane",
 	}
 	if pace != nil {
 		r.Update = NewUpdate(*pace)

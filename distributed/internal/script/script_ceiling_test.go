@@ -29,7 +29,7 @@ func (c *counting) ask(after time.Duration, count int, w store.Entry, p store.Pa
 	p.Counted, p.TTL = true, time.Minute
 	lesson := NewUpdate(p)
 	lesson.Entry, lesson.Place = w, c.place
-	r := &Request{now: dawn + Micros(after), Tolerance: asTolerance, Horizon: time.Second, Bounded: true, Latest: time.Millisecond, Most: 100, Seen: c.seen, Limits: c.limits, Update: lesson}
+	r := &Request{now: dawn + Micros(after), Tolerance: asTolerance, Horizon: time.Second, Latest: time.Millisecond, Most: 100, Seen: c.seen, Limits: c.limits, Update: lesson}
 	if count > 0 {
 		r.Groups = []Group{{Count: count, Costs: []int64{1}}}
 	}

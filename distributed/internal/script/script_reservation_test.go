@@ -43,7 +43,7 @@ func (c *caller) ask(now int64, groups []Group, reports ...Report) Reply {
 	lesson := c.lesson
 	got := c.bench.call(c.lane, &Request{
 		now: now, Tolerance: asTolerance, Horizon: c.horizon, Most: c.most, Seen: c.seen, Period: c.period, Alive: c.alive,
-		Limits: c.limits, Groups: groups, Reports: reports, Bounded: true, Latest: cmp.Or(c.latest, mostOwed*time.Microsecond), Field: c.field, Update: lesson,
+		Limits: c.limits, Groups: groups, Reports: reports, Latest: cmp.Or(c.latest, mostOwed*time.Microsecond), Field: c.field, Update: lesson,
 	})
 	c.seen, c.period = got.Seen, got.Period
 	if lesson != nil {
@@ -234,7 +234,7 @@ func TestRunIsDatedAtTheRate(t *testing.T) {
 	c.most = 1
 	wants(t, "at most one ahead", c.run(dawn+50_000, 5), 750_000)
 	c.horizon, c.most = time.Hour, 100
-	got := b.call(c.lane, &Request{now: dawn, Tolerance: asTolerance, Horizon: time.Hour, Most: 9, Latest: time.Second, Bounded: true, Limits: c.limits, Groups: c.line(5)})
+	got := b.call(c.lane, &Request{now: dawn, Tolerance: asTolerance, Horizon: time.Hour, Most: 9, Latest: time.Second, Limits: c.limits, Groups: c.line(5)})
 	if want := []Granted{{dawn + 900_000, 1}, {dawn + 1_000_000, 1}}; !slices.Equal(got.Permits, want) || got.First != dawn+1_100_000 {
 		t.Errorf("up to a second later: %v, then %d, want %v", got.Permits, got.First-dawn, want)
 	}

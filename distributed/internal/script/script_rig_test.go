@@ -149,7 +149,7 @@ func unwire(at int64) throttle.Instant { return throttle.Instant(at * 1000) }
 // call fills in what every request has, and takes in what every reply has.
 func (s *scripted) call(now throttle.Instant, r Request) Reply {
 	r.now, r.Tolerance, r.Horizon = wire(now), s.tolerance, time.Second
-	r.Bounded, r.Limits, r.Seen, r.Period, r.Field = true, s.encoded, s.seen, s.period, s.field
+	r.Limits, r.Seen, r.Period, r.Field = s.encoded, s.seen, s.period, s.field
 	got := s.bench.call(s.lane, &r)
 	if got.Healed || got.Lost || got.Differs {
 		s.bench.Errorf("the reply %+v reports trouble", got)

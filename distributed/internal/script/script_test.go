@@ -19,7 +19,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "51939ecbcc84d6d935ae2a41caefc55127227de682965b5b115e319287f77f67"
+const scriptSum = "fbe118aee5297cd90edd101a9d3f6d9b172e7603047ad6ec6f172ed6003fa99e"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -18,7 +18,7 @@ func (r *Request) usual() bool {
 	switch {
 	case r.spelled || !r.Limits.Usual || !r.Update.usual(r.Limits.Learned):
 		return false
-	case !r.Bounded || r.Latest < 0 || r.State || len(r.Reports) > 0 || r.Seen.Generation == 0:
+	case r.Latest < 0 || r.State || len(r.Reports) > 0 || r.Seen.Generation == 0:
 		return false
 	case len(r.Groups) == 0:
 		return r.Update != nil

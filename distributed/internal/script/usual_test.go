@@ -210,7 +210,7 @@ func (h *pair) pass() {
 func (h *pair) request(c *pairCaller) *Request {
 	r := &Request{
 		now: h.now, Tolerance: time.Duration(h.random.IntN(50)) * time.Millisecond, Horizon: time.Duration(h.random.IntN(2000)) * time.Millisecond,
-		Bounded: true, Latest: time.Duration(h.random.IntN(5000)) * time.Millisecond, Most: h.random.IntN(20),
+		Latest: time.Duration(h.random.IntN(5000)) * time.Millisecond, Most: h.random.IntN(20),
 		Seen: c.seen, Period: c.period, Alive: c.alive, Field: c.field, Limits: c.limits,
 		Groups: []Group{{Count: 1 + h.random.IntN(12)*h.random.IntN(2), Age: time.Duration(h.random.IntN(100)) * time.Millisecond, Costs: make([]int64, len(c.limits.Limits))}},
 	}
@@ -305,7 +305,7 @@ func TestUsualReplyThatMakesNoSense(t *testing.T) {
 		t.Fatalf("the field is read as %+v, %v", field, ok)
 	}
 	r := &Request{
-		Bounded: true, Seen: Echo{1, 2, 0}, Period: 3, Field: field,
+		Seen: Echo{1, 2, 0}, Period: 3, Field: field,
 		Limits: mustEncode(t, throttle.TokenBucket(1, time.Second, 1)), Groups: []Group{{Count: 1, Costs: []int64{1}}},
 	}
 	for _, good := range [][]any{

@@ -6,7 +6,7 @@
 -- ARGV, integers in decimal, times in microseconds:
 --   1  now: empty, for the clock of Redis; only tests fill it
 --   2  tolerance
---   3  latest, after now, of a permit granted; empty: no bound
+--   3  latest, after now, of a permit granted
 --   4  horizon, from the first permit of the run to its last, at most
 --   5  most permits dated after now
 --   6, 7, 8  generation, epoch and furthest, as the caller has seen them; 0: never

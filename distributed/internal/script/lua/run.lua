@@ -79,8 +79,7 @@ end
 -- for the first that is not granted.
 local function grant(arg, list)
   local k, given, size = #rules, 0, #list
-  local bound, horizon, ahead, started = now + 2^47, tonumber(ARGV[4]), tonumber(ARGV[5]), false
-  if ARGV[3] ~= "" then bound = min(bound, now + tonumber(ARGV[3])) end
+  local bound, horizon, ahead, started = now + min(tonumber(ARGV[3]), 2^47), tonumber(ARGV[4]), tonumber(ARGV[5]), false
   for _ = 1, tonumber(ARGV[arg]) do
     local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
