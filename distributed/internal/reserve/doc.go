@@ -1,4 +1,5 @@
 // Package reserve enforces the limits of a lane at one replica. A [Limiter] reserves permits
-// in Redis for the callers in line, keeps them in hand until they are due, and reports pauses,
-// corrections and what was learned. While Redis does not answer it enforces a share of the limits.
+// in Redis for the callers in line, and keeps them in hand until they are due. It reports
+// pauses, refunds and settlements, and passes on the messages of learners. While Redis does not
+// answer, the policy for a loss holds.
 package reserve
