@@ -26,41 +26,45 @@ type Answer struct {
 // waited reports whether the call stood in line for longer than a while, or others do.
 func (a *Answer) waited(while time.Duration) bool { return a.Stood > while || a.Others }
 
-// Observe takes in an answer of a call that stays in flight, or that departed from another
-// lane: a refusal, before Landed, or what is reported of a quota that others share.
-func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
-	if c != nil {
-		c.observe(ctx, now, a)
-	}
-}
-
 // Landed takes in an answer that is no refusal, or that there will be none. It
 // reports whether calls may depart now that could not before.
 func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
-	switch {
-	case c == nil:
+	if c == nil {
 		return false
-	case c.steers.Load() || len(a.Quotas) > 0:
-		if a.waited(0) {
-			c.moved.Store(int64(now))
-		}
-		c.observe(ctx, now, a) // a call flies until its answer is known
-		c.down(a)
-		return true
+	}
+	teaches, room := c.matters(a)
+	if room && a.waited(0) {
+		c.moved.Store(int64(now))
+	}
+	if teaches {
+		c.Observe(ctx, now, a) // a call flies until its answer is known
 	}
 	c.down(a)
-	most := c.most.Load()
-	if most > 0 && a.waited(0) {
-		c.moved.Store(int64(now))
-		if a.Served {
-			c.observe(ctx, now, a)
-		}
+	return room
+}
+
+// LandedSilently is Landed for an answer that changes nothing but the number of calls in
+// flight. It returns false for others, and does nothing then.
+func (c *Course) LandedSilently(a *Answer) bool {
+	if c == nil {
 		return true
 	}
-	if a.Served && a.Seen.Ordinal()%sample == 0 {
-		c.observe(ctx, now, a)
+	if teaches, room := c.matters(a); teaches || room {
+		return false
 	}
-	return false
+	c.down(a)
+	return true
+}
+
+// matters reports whether the learner observes an answer that is no refusal, and whether
+// calls may depart for it. While calls in flight are not bounded, one answer in so many
+// is observed.
+func (c *Course) matters(a *Answer) (teaches, room bool) {
+	if c.steers.Load() || len(a.Quotas) > 0 {
+		return true, true
+	}
+	room = c.most.Load() > 0 && a.waited(0)
+	return a.Served && (room || a.Seen.Ordinal()%sample == 0), room
 }
 
 // down counts a call that departed as no longer in flight.
@@ -76,21 +80,12 @@ func (c *Course) down(a *Answer) {
 	}
 }
 
-// LandedSilently is Landed for an answer that changes nothing but the number of calls in
-// flight. It returns false for others, and does nothing then.
-func (c *Course) LandedSilently(a *Answer) bool {
+// Observe lets the learner learn from an answer. The call stays in flight: it was refused,
+// and lands afterwards, or departed from another lane that has the quota in common.
+func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	if c == nil {
-		return true
+		return
 	}
-	if c.steers.Load() || c.most.Load() > 0 && a.waited(0) || len(a.Quotas) > 0 || a.Served && a.Seen.Ordinal()%sample == 0 {
-		return false
-	}
-	c.down(a)
-	return true
-}
-
-// observe lets the learner learn from an answer.
-func (c *Course) observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	if c.fleet != nil {
 		c.observeShared(now, a)
 		return

@@ -177,10 +177,10 @@ func (c *Course) Resume(now throttle.Instant) {
 	}
 }
 
-// Flights returns the table in which the course counts calls. It has none if it is nil.
-func (c *Course) Flights() *flight.Table {
+// table returns the table in which the course counts calls, or a new one if it is nil.
+func (c *Course) table() *flight.Table {
 	if c == nil {
-		return nil
+		return new(flight.Table)
 	}
 	return c.flights
 }

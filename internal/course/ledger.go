@@ -21,8 +21,7 @@ type Ledgers struct {
 	waits   bool // for resets that are exact
 	learns  bool
 	all     []ledger
-	held    bool // a call was held since the last one landed
-	quotas  []learn.Quota
+	quotas  []learn.Quota // those of one unit in an answer
 }
 
 // A ledger counts what departs in one unit.
@@ -47,49 +46,40 @@ type ledger struct {
 // requests is the unit in which each call costs one.
 const requests = "requests"
 
-// NewLedgers returns the ledgers of a lane with these limits; nil if there are none. Calls are
-// in the table of the course, if there is one. If they wait for resets, exact ones are believed. If the lane learns, what
-// is left of other units bounds what departs, too.
+// NewLedgers returns the ledgers of a lane with these limits. Calls are in the table of the
+// course, if there is one. If they wait for resets, exact ones are believed. If the lane
+// learns, what is left of other units bounds what departs, too.
 func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers {
-	s := &Ledgers{flights: c.Flights(), waits: waits, learns: learns}
-	if s.flights == nil {
-		s.flights = new(flight.Table)
-	}
+	s := &Ledgers{flights: c.table(), waits: waits, learns: learns}
 	if waits {
 		s.find(requests)
 	}
-	if s.Configure(limits); len(s.all) == 0 {
-		return nil
-	}
+	s.Configure(limits)
 	return s
 }
 
-// Flights returns the table of the calls. It has none if it is nil.
-func (s *Ledgers) Flights() *flight.Table {
-	if s == nil {
-		return nil
-	}
-	return s.flights
-}
+// Flights returns the table of the calls.
+func (s *Ledgers) Flights() *flight.Table { return s.flights }
 
-// Configure finds the limits in which calls are priced.
+// Hold reports whether there are ledgers: otherwise no call is held.
+func (s *Ledgers) Hold() bool { return len(s.all) > 0 }
+
+// Configure finds the limits in which calls are priced. The caller holds the lock.
 func (s *Ledgers) Configure(limits []throttle.Limit) {
-	if s == nil {
-		return
-	}
-	s.flights.Lock()
-	defer s.flights.Unlock()
 	for i := range s.all {
 		s.all[i].limit = -1
 	}
 	for i, l := range slices.Backward(limits) {
-		if unit := cmp.Or(l.Unit, requests); unit != requests && s.learns {
+		if unit := unitOf(l.Unit); unit != requests && s.learns {
 			if ledger := s.find(unit); ledger != nil {
 				ledger.limit, ledger.burst = i, int64(cmp.Or(l.Burst, l.Permits))
 			}
 		}
 	}
 }
+
+// unitOf returns the unit of a limit or quota.
+func unitOf(unit string) string { return cmp.Or(unit, requests) }
 
 // find returns the ledger of a unit, and makes it if there is room; otherwise nil.
 func (s *Ledgers) find(unit string) *ledger {
@@ -99,6 +89,7 @@ func (s *Ledgers) find(unit string) *ledger {
 	}
 	if i < 0 {
 		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1, ratio: 1})
+		s.flights.Ended = s.ended
 	}
 	return &s.all[i]
 }
@@ -117,9 +108,6 @@ func (l *ledger) cost(r throttle.Request) int64 {
 // Settle takes in what a call really cost in a unit. What others cost is estimated in the same
 // proportion.
 func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
-	if s == nil {
-		return
-	}
 	s.flights.Lock()
 	defer s.flights.Unlock()
 	for i := range s.all {
@@ -133,28 +121,10 @@ func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
 	}
 }
 
-// Refresh implements the veto of a gate.
-func (s *Ledgers) Refresh(now throttle.Instant) { s.flights.Waiting(now, s.lapsed) }
-
-// lapsed counts a call no longer that is overdue.
-func (s *Ledgers) lapsed(c *flight.Call) {
-	for i := range s.all {
-		s.all[i].spare(&c.Bills[i])
-		s.all[i].flying -= c.Bills[i].Cost
-	}
-}
-
-// spare notes that a call spent nothing, as far as is known.
-func (l *ledger) spare(b *flight.Bill) {
-	l.landed = true
-	if l.state != nil && b.Cost > 0 {
-		l.state.Spared(b.Number, b.Cost)
-	}
-}
-
 // Ask implements the veto of a gate. A call that is held waits for an answer, at most until
 // an instant.
 func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
+	fewer := s.flights.Lapse(t.Now)
 	for i := range s.all {
 		l := &s.all[i]
 		cost := l.cost(t.Request)
@@ -162,14 +132,12 @@ func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
 			continue
 		}
 		if until := l.spent(t.Now, cost); until > t.Now {
-			_, fewer := s.flights.Waiting(t.Now, s.lapsed)
 			f = throttle.Forecast{At: max(f.At, min(until, fewer)), Reason: throttle.ReasonConcurrency}
 		}
 		if at := l.paced(t.Now, cost); at > max(t.Now, f.At) {
 			f = throttle.Forecast{At: at, Reason: throttle.ReasonRate, Limit: learnedLimit}
 		}
 	}
-	s.held = s.held || f.At > t.Now
 	return f, nil
 }
 
@@ -193,10 +161,8 @@ func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
 		return 0
 	}
 	p := l.state.PlanFor(now, l.number, cost)
-	if l.rate = p.Rate; p.Asks {
-		p.Hold = max(p.Sure, l.left.Add(flight.Lease(0)))
-	}
-	return max(p.Hold, l.due())
+	l.rate = p.Rate
+	return max(holdOf(p, l.left), l.due())
 }
 
 // due returns when the permits of the last call are paid for, at the rate in force.
@@ -221,6 +187,9 @@ func (s *Ledgers) Board(t flight.Turn) throttle.Instant {
 	return 0
 }
 
+// Leave implements the veto of a gate: the table says when a call ends.
+func (s *Ledgers) Leave(flight.Turn) {}
+
 const (
 	// slack is how much later than due a call may depart without a delay for those behind
 	// it: the least tolerance of a limiter.
@@ -228,34 +197,16 @@ const (
 	longest = 3600 // seconds for which a call is paid for at most: a wrong rate is not asked about more rarely
 )
 
-// Leave implements the veto of a gate.
-func (s *Ledgers) Leave(t flight.Turn) {
-	if t.Call != nil {
-		s.count(t.Call)
-	}
-}
-
-// Landed counts a call no longer as in flight. It reports whether a call was held since the
-// last one landed.
-func (s *Ledgers) Landed(c *flight.Call) (held bool) {
-	if s == nil {
-		return false
-	}
-	s.count(c)
-	held, s.held = s.held, false
-	return held
-}
-
-// count counts a call no longer as in flight. If its answer reported nothing, it has spent
+// ended counts a call no longer as in flight. If its answer reported nothing, it has spent
 // nothing, as far as is known.
-func (s *Ledgers) count(c *flight.Call) {
+func (s *Ledgers) ended(c *flight.Call) {
 	for i := range s.all {
-		if c.Hangs {
-			return
-		}
 		l, b := &s.all[i], &c.Bills[i]
-		if l.flying -= b.Cost; !b.Read {
-			l.spare(b)
+		if l.flying -= b.Cost; b.Read || b.Number == 0 {
+			continue
+		}
+		if l.landed = true; l.state != nil && b.Cost > 0 {
+			l.state.Spared(b.Number, b.Cost)
 		}
 	}
 }
@@ -263,7 +214,7 @@ func (s *Ledgers) count(c *flight.Call) {
 // Read takes in what an answer reports. It returns how long it is until the reset of a quota
 // that is spent, if it is waited for, and marks the quotas that calls are held to.
 func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
-	if s == nil || len(a.Quotas) == 0 {
+	if len(a.Quotas) == 0 {
 		return 0
 	}
 	s.flights.Lock()
@@ -274,36 +225,50 @@ func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 	}
 	for i := range a.Quotas {
 		if s.waits && a.Quotas[i].HasReset {
-			s.find(cmp.Or(a.Quotas[i].Unit, requests))
+			s.find(unitOf(a.Quotas[i].Unit))
 		}
 	}
 	for i := range s.all {
 		l := &s.all[i]
-		if l.limit < 0 && a.Refused {
-			continue
-		}
-		s.quotas = s.quotas[:0]
-		for k := range a.Quotas {
-			if q := &a.Quotas[k]; cmp.Or(q.Unit, requests) == l.unit {
-				s.quotas = append(s.quotas, *q)
-				s.quotas[len(s.quotas)-1].Unit = requests
-			}
-		}
-		if len(s.quotas) == 0 {
+		if l.limit < 0 && a.Refused || !s.pick(l.unit, a.Quotas) {
 			continue
 		}
 		if l.state == nil {
-			state := learn.New(learn.Setting{Waits: s.waits})
-			l.state = &state
+			l.state = new(learn.New(learn.Setting{Waits: s.waits}))
 		}
 		l.read(now, call, &call.Bills[i], a.Refused, s.quotas)
-		for k, j := 0, 0; s.waits && k < len(a.Quotas); k++ {
-			if q := &a.Quotas[k]; cmp.Or(q.Unit, requests) == l.unit {
-				exact, reset := l.state.Awaits(now, &s.quotas[j])
-				if q.Held, j = exact, j+1; exact && q.Remaining < 1 {
-					wait = max(wait, reset)
-				}
-			}
+		if s.waits {
+			wait = max(wait, l.waits(now, a.Quotas))
+		}
+	}
+	return wait
+}
+
+// pick copies the quotas of a unit, which the ledger's state knows as requests. It returns
+// false if there are none.
+func (s *Ledgers) pick(unit string, from []learn.Quota) bool {
+	s.quotas = s.quotas[:0]
+	for _, q := range from {
+		if unitOf(q.Unit) == unit {
+			q.Unit = requests
+			s.quotas = append(s.quotas, q)
+		}
+	}
+	return len(s.quotas) > 0
+}
+
+// waits marks the quotas whose resets are exact. It returns how long it is until the reset
+// of one that is spent; zero: none is.
+func (l *ledger) waits(now throttle.Instant, quotas []learn.Quota) (wait time.Duration) {
+	for i := range quotas {
+		q := quotas[i]
+		if unitOf(q.Unit) != l.unit {
+			continue
+		}
+		q.Unit = requests
+		exact, reset := l.state.Awaits(now, &q)
+		if quotas[i].Held = exact; exact && q.Remaining < 1 {
+			wait = max(wait, reset)
 		}
 	}
 	return wait
@@ -337,9 +302,6 @@ func (s *Ledgers) Room(now throttle.Instant, n int) int {
 // Forget forgets what was reported: calls go, and their answers report it anew. The caller holds
 // the lock.
 func (s *Ledgers) Forget() {
-	if s == nil {
-		return
-	}
 	for i := range s.all {
 		s.all[i].state, s.all[i].rate = nil, 0
 	}

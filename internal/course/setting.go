@@ -1,7 +1,6 @@
 package course
 
 import (
-	"cmp"
 	"math"
 	"time"
 
@@ -18,7 +17,7 @@ func SettingOf(limits []throttle.Limit) learn.Setting {
 	}
 	for _, limit := range limits {
 		rate := limit.PerSecond()
-		if cmp.Or(limit.Unit, "requests") != "requests" || limit.Per > time.Minute || rate >= set.Configured {
+		if unitOf(limit.Unit) != requests || limit.Per > time.Minute || rate >= set.Configured {
 			continue
 		}
 		set.Configured, set.Burst = rate, float64(max(limit.Burst, 1))

@@ -1,6 +1,7 @@
 package course
 
 import (
+	"math"
 	"time"
 
 	"github.com/weirgo/weir/internal/flight"
@@ -45,8 +46,43 @@ func (c *Course) Depart(now throttle.Instant) bool {
 	return ok
 }
 
-// Refresh implements the veto of a gate: it brings the plan up to an instant.
-func (c *Course) Refresh(now throttle.Instant) {
+// Ask implements the veto of a gate. The instants are the learner's guess.
+func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
+	if !t.Forecast {
+		c.refresh(t.Now)
+	}
+	f := throttle.Forecast{Reason: throttle.ReasonConcurrency, Limit: learnedLimit}
+	if !c.steers.Load() {
+		if t.ID != 0 && c.full() && !c.silent(t.Now) {
+			f.At = c.retries()
+		}
+		return f, nil
+	}
+	due := c.hold()
+	if due > t.Now {
+		c.heldTo, f.At, f.Reason = due, due, throttle.ReasonRate
+		return f, nil
+	}
+	if t.ID == 0 {
+		return f, nil
+	}
+	if free, next := c.room(t.Now); free == 0 && next > t.Now {
+		c.heldTo, f.At = throttle.Never, next
+		return f, nil
+	}
+	if c.heldTo > 0 {
+		c.opened, c.heldTo = min(c.heldTo, t.Now), 0
+	}
+	f.At, f.Reason = max(due, c.opened), throttle.ReasonRate
+	if c.pace != nil {
+		one := throttle.Request{N: 1, Since: max(t.Since, f.At)}
+		f.At = max(f.At, c.pace.Forecast(t.Now, one).At)
+	}
+	return f, nil
+}
+
+// refresh brings the plan up to an instant at which a call asks to depart.
+func (c *Course) refresh(now throttle.Instant) {
 	switch {
 	case !c.steers.Load():
 		if c.full() && c.silent(now) {
@@ -60,21 +96,6 @@ func (c *Course) Refresh(now throttle.Instant) {
 	if c.slow(now) {
 		c.raise(now)
 	}
-}
-
-// Ask implements the veto of a gate.
-func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
-	f := throttle.Forecast{Reason: throttle.ReasonConcurrency, Limit: learnedLimit}
-	if !c.steers.Load() {
-		if t.ID != 0 && c.full() && !c.silent(t.Now) {
-			f.At = c.retries()
-		}
-		return f, nil
-	}
-	if f.At = c.held(t); f.At > t.Now && (f.At <= c.hold() || c.crowded(t.Now) <= t.Now) {
-		f.Reason = throttle.ReasonRate
-	}
-	return f, nil
 }
 
 // Board implements the veto of a gate.
@@ -128,14 +149,9 @@ func (c *Course) Room(now throttle.Instant, n int) int {
 		return n
 	case c.hold() > now:
 		return 0
-	case c.plan.Most == 0:
-		return n
 	}
-	flying := c.Look().Flying()
-	if c.plan.Since > 0 {
-		flying, _ = c.recent(now, flight.Lease(0))
-	}
-	return min(n, max(0, c.plan.Most-flying))
+	free, _ := c.room(now)
+	return min(n, free)
 }
 
 // learnedLimit is the name of the learned limit in errors and spans.
@@ -172,85 +188,59 @@ func (c *Course) grows() bool {
 	return c.state.Mode == learn.Start && c.plan.Most == c.part(max(1, int(c.state.Cap)))
 }
 
-// held returns the instant since which, or until which, what was learned holds
-// a call. It is the learner's guess.
-func (c *Course) held(t flight.Turn) throttle.Instant {
-	due := c.hold()
-	if due > t.Now {
-		c.heldTo = due
-		return due
-	}
-	if t.ID == 0 {
-		return 0
-	}
-	if at := c.crowded(t.Now); at > t.Now {
-		c.heldTo = throttle.Never
-		return at
-	}
-	if c.heldTo > 0 {
-		c.opened, c.heldTo = min(c.heldTo, t.Now), 0
-	}
-	due = max(due, c.opened)
-	if c.pace != nil {
-		one := throttle.Request{N: 1, Since: max(t.Since, due)}
-		due = max(due, c.pace.Forecast(t.Now, one).At)
-	}
-	return due
-}
-
-// hold returns the instant before which no call departs. The wait for an answer has an end.
+// hold returns the instant before which no call departs.
 func (c *Course) hold() throttle.Instant {
-	hold := c.plan.Hold
-	if c.plan.Asks {
-		hold = max(c.plan.Sure, c.left.Add(flight.Lease(0)))
-	}
+	hold := holdOf(c.plan, c.left)
 	if c.fleet != nil {
 		hold = max(hold, c.fleet.braked)
 	}
 	return hold
 }
 
-// crowded returns when fewer calls will be in flight than the plan's bound.
-// That is when one lands. If the next call waits for the answer of a probe, it
-// is at the latest when the probe was without an answer for too long.
-func (c *Course) crowded(now throttle.Instant) throttle.Instant {
-	if c.plan.Most == 0 {
-		return now
+// holdOf returns the instant before which no call departs by a plan, if the last one
+// departed at left. The wait for an answer has an end.
+func holdOf(p learn.Plan, left throttle.Instant) throttle.Instant {
+	if p.Asks {
+		return max(p.Sure, left.Add(flight.Patience))
 	}
-	lease := flight.Lease(0)
+	return p.Hold
+}
+
+// room returns how many more calls may be in flight by the plan's bound. If none may, it
+// returns when one fewer will be in flight. That is when one lands. If the next call waits
+// for the answer of a probe, it is at the latest when the probe was without an answer for
+// too long.
+func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
+	if c.plan.Most == 0 {
+		return math.MaxInt, now
+	}
+	lease := flight.Patience
 	if c.plan.Since == 0 {
-		if c.Look().Flying() < c.plan.Most {
-			return now
+		if free = c.plan.Most - c.Look().Flying(); free > 0 {
+			return free, now
 		}
 		switch {
 		case c.grows():
-			return c.retries()
+			return 0, c.retries()
 		case c.state.Mode != learn.Trial:
-			return throttle.Never
+			return 0, throttle.Never
 		}
 		// It is not known yet whether calls in flight count: a call that takes much
 		// longer than others must not stop them.
 		lease = flight.Lease(time.Duration(1e9 * c.state.RTT))
 	}
-	n, next := c.recent(now, lease)
-	if n < c.plan.Most {
-		return now
+	n, next := c.flights.Recent(now, lease, c.counts)
+	return max(0, c.plan.Most-n), next
+}
+
+// counts reports whether the plan's bound concerns a call in flight.
+func (c *Course) counts(f *flight.Call) bool {
+	ordinal := f.Seen.Ordinal()
+	if ordinal <= c.forgot {
+		return false
 	}
-	return next
-}
-
-// recent returns how many calls that the plan's bound concerns have been without an
-// answer for less than a lease, and when there will be one fewer.
-func (c *Course) recent(now throttle.Instant, lease time.Duration) (n int, fewer throttle.Instant) {
-	return c.flights.Recent(now, lease, func(f *flight.Call) bool {
-		return f.Seen.Ordinal() > c.forgot && c.numbered(f) > c.plan.Since
-	})
-}
-
-// numbered returns the ordinal of a call in flight by the state's count.
-func (c *Course) numbered(f *flight.Call) int64 {
 	if c.together() {
-		return f.Given
+		ordinal = f.Given
 	}
-	return f.Seen.Ordinal()
+	return ordinal > c.plan.Since
 }

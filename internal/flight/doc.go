@@ -18,8 +18,7 @@
 // would move every request to the heap. Entries that have landed are used again.
 //
 // A call may never be answered. [Lease] says for how long one is waited for. An
-// overdue call is counted no longer by [Table.Waiting] and [Table.Recent], but its
-// entry stays until it lands.
+// overdue call counts no longer, see [Table.Lapse], but its entry stays until it lands.
 //
 // The package decides nothing: it reads no clock, and knows no limits.
 package flight

@@ -69,6 +69,8 @@ type Turn struct {
 	Now   throttle.Instant
 	Grant throttle.Grant // of its permits; not after Now; zero: it asks
 	Call  *Call          // nil: it has no entry
+
+	Forecast bool // it asks when it could depart, and does not depart now
 }
 
 // A Table holds the calls in flight of one lane. The zero value is empty. The methods
@@ -82,12 +84,15 @@ type Table struct {
 	// the same calls, and a call boards with all of them or with none.
 	sync.Mutex
 
-	calls   map[uint64]*Call
-	last    *Call         // in the order of departures
-	fresh   *Call         // the first that does not hang; nil: all do
-	waiting int           // calls from there on
-	usual   time.Duration // that an answer takes; zero: none came
-	spare   *Call         // entries to use again
+	// Ended is called once for each entry, under the lock, when its call is in flight no
+	// longer: it landed, did not depart after all, or is overdue. If nil, nothing is.
+	Ended func(*Call)
+
+	calls map[uint64]*Call
+	last  *Call         // in the order of departures
+	fresh *Call         // the first that does not hang; nil: all do
+	usual time.Duration // that an answer takes; zero: none came
+	spare *Call         // entries to use again
 }
 
 // Look returns the state of the table.
@@ -159,7 +164,7 @@ func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 		c.At, t.last.next = max(now, t.last.At), c
 	}
 	t.last = c
-	if t.waiting++; t.fresh == nil {
+	if t.fresh == nil {
 		t.fresh = c
 	}
 	if t.calls == nil {
@@ -172,9 +177,6 @@ func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 
 // Find returns the entry of a call, or nil.
 func (t *Table) Find(id uint64) *Call { return t.calls[id] }
-
-// Last returns the entry of the call that departed last, or nil.
-func (t *Table) Last() *Call { return t.last }
 
 // Land removes the entry of a call that was answered now, or has failed. The call is
 // zero if it has none.
@@ -200,7 +202,7 @@ func (t *Table) Leave(id uint64) Call {
 	delete(t.calls, id)
 	t.kept.Add(-1)
 	if !c.Hangs {
-		t.waiting--
+		t.end(c)
 	}
 	if t.fresh == c {
 		t.fresh = c.next
@@ -220,24 +222,30 @@ func (t *Table) Leave(id uint64) Call {
 	return left
 }
 
-// Waiting returns how many calls have an entry and are not overdue, by how long
-// answers take here. If there are any, there will be one fewer at an instant though no
-// answer comes; otherwise that is [throttle.Never]. Lapsed is called for each call that
-// has become overdue.
-func (t *Table) Waiting(now throttle.Instant, lapsed func(*Call)) (n int, fewer throttle.Instant) {
+// end passes on that a call is in flight no longer.
+func (t *Table) end(c *Call) {
+	if t.Ended != nil {
+		t.Ended(c)
+	}
+}
+
+// Lapse ends the calls that are overdue, by how long answers take here. It returns when
+// the next one will be; [throttle.Never]: no other call has an entry.
+func (t *Table) Lapse(now throttle.Instant) (next throttle.Instant) {
 	lease := Lease(t.usual)
 	for ; t.fresh != nil; t.fresh = t.fresh.next {
 		if over := t.fresh.At.Add(lease); over > now {
-			return t.waiting, over
+			return over
 		}
 		t.fresh.Hangs = true
-		t.waiting--
-		lapsed(t.fresh)
+		t.end(t.fresh)
 	}
-	return 0, throttle.Never
+	return throttle.Never
 }
 
-// Recent is Waiting for a lease of the caller's, and for the calls that it counts.
+// Recent returns how many of the calls that counts means departed less than a lease ago.
+// If there are any, there will be one fewer at an instant though no answer comes;
+// otherwise that is [throttle.Never].
 func (t *Table) Recent(now throttle.Instant, lease time.Duration, counts func(*Call) bool) (n int, fewer throttle.Instant) {
 	fewer = throttle.Never
 	for c := t.last; c != nil && c.At.Add(lease) > now; c = c.prev {

@@ -31,17 +31,19 @@ func TestHungCallsAreCountedForALease(t *testing.T) {
 		}
 		f.Leave(3)
 		f.Land(now.Add(took), 9) // a stranger
+		counted := 2
+		f.Ended = func(*Call) { counted-- }
 		want := func(at throttle.Instant, n int, fewer throttle.Instant) {
 			t.Helper()
-			if got, next := f.Waiting(at, func(*Call) {}); got != n || next != fewer {
-				t.Errorf("answers of %v: Waiting(%v) = %d, %v, want %d, %v", took, at.Sub(now), got, next.Sub(now), n, fewer.Sub(now))
+			if next := f.Lapse(at); counted != n || next != fewer {
+				t.Errorf("answers of %v: Lapse(%v) = %v with %d left, want %v, %d", took, at.Sub(now), next.Sub(now), counted, fewer.Sub(now), n)
 			}
 		}
 		want(now.Add(lease-1), 2, now.Add(lease))
 		want(now.Add(lease), 1, now.Add(lease+2))
 		f.Land(now.Add(lease), 2) // it had hung
-		if n, _ := f.Waiting(now.Add(lease), func(*Call) {}); n != 1 {
-			t.Errorf("answers of %v: %d are counted once the first has answered late, want 1", took, n)
+		if counted != 1 {
+			t.Errorf("answers of %v: %d are counted once the first has answered late, want 1", took, counted)
 		}
 		want(now.Add(time.Hour), 0, throttle.Never)
 		if f.Kept() != 1 {
@@ -59,30 +61,32 @@ func TestEntriesStandInTheOrderOfDepartures(t *testing.T) {
 	f.Board(dawn, 1)
 	f.Board(dawn-5, 2)
 	f.Board(dawn+5, 3)
-	if n, fewer := f.Waiting(dawn.Add(time.Second), func(*Call) {}); n != 1 || fewer != dawn.Add(time.Second)+5 {
-		t.Errorf("%d are counted until %v, want the last alone", n, fewer.Sub(dawn))
+	counted := 3
+	f.Ended = func(*Call) { counted-- }
+	if next := f.Lapse(dawn.Add(time.Second)); counted != 1 || next != dawn.Add(time.Second)+5 {
+		t.Errorf("%d are counted until %v, want the last alone", counted, next.Sub(dawn))
 	}
-	if last := f.Last(); last.ID != 3 || last.At != dawn+5 {
-		t.Errorf("the last is call %d at %v, want 3 at 5ns", last.ID, last.At.Sub(dawn))
+	if f.last.ID != 3 || f.last.At != dawn+5 {
+		t.Errorf("the last is call %d at %v, want 3 at 5ns", f.last.ID, f.last.At.Sub(dawn))
 	}
 	f.Land(dawn.Add(time.Second), 2)
 	f.Land(dawn.Add(time.Second), 3)
-	if n, _ := f.Waiting(dawn.Add(time.Second), func(*Call) {}); n != 0 {
-		t.Errorf("%d are counted, want none", n)
+	if counted != 0 {
+		t.Errorf("%d are counted, want none", counted)
 	}
-	if last := f.Last(); last.ID != 1 {
-		t.Errorf("the last is call %d, want 1, which hangs", last.ID)
+	if f.last.ID != 1 {
+		t.Errorf("the last is call %d, want 1, which hangs", f.last.ID)
 	}
 }
 
 // The lease of the next call counts once the first has landed.
-func TestWaitingGoesOnWithTheNextCall(t *testing.T) {
+func TestNextLeaseIsThatOfTheNextCall(t *testing.T) {
 	var f Table
 	f.Board(dawn, 1)
 	f.Board(dawn+5, 2)
 	f.Land(dawn+9, 1)
-	if n, fewer := f.Waiting(dawn+9, func(*Call) {}); n != 1 || fewer != dawn.Add(time.Second)+5 {
-		t.Errorf("Waiting = %d, %v, want 1, 1s and 5ns", n, fewer.Sub(dawn))
+	if next := f.Lapse(dawn + 9); next != dawn.Add(time.Second)+5 {
+		t.Errorf("Lapse = %v, want 1s and 5ns", next.Sub(dawn))
 	}
 }
 
@@ -90,19 +94,23 @@ func TestWaitingGoesOnWithTheNextCall(t *testing.T) {
 // So is one that boards again although nobody landed it.
 func TestCallThatLeavesTwiceIsCountedOnce(t *testing.T) {
 	var f Table
-	f.Board(dawn, 7)
-	f.Leave(7)
-	f.Board(dawn, 7)
-	f.Board(dawn, 7)
-	if n, _ := f.Waiting(dawn, func(*Call) {}); n != 1 || f.Kept() != 1 {
-		t.Errorf("%d in flight, %d entries, want 1", n, f.Kept())
+	boarded, ended := 0, 0
+	f.Ended = func(*Call) { ended++ }
+	for range 3 {
+		f.Board(dawn, 7)
+		if boarded++; boarded == 1 {
+			f.Leave(7)
+		}
+	}
+	if ended != 2 || f.Kept() != 1 {
+		t.Errorf("of 3 calls %d ended, %d entries, want 2, 1", ended, f.Kept())
 	}
 	now := dawn.Add(2 * time.Second) // it hangs
-	f.Waiting(now, func(*Call) {})
+	f.Lapse(now)
 	f.Land(now, 7)
 	f.Board(now, 8)
-	if n, _ := f.Waiting(now, func(*Call) {}); n != 1 {
-		t.Errorf("%d in flight, want 1", n)
+	if ended != 3 || f.Kept() != 1 {
+		t.Errorf("%d calls ended, %d entries, want 3, and the new one", ended, f.Kept())
 	}
 }
 

@@ -21,7 +21,7 @@ func (g *Gate) Bind(most int, fleet store.Flights) {
 	g.bound.most, g.bound.fleet = int64(max(most, 0)), fleet
 	g.list()
 	if fleet != nil {
-		fleet.Notify(g.waker())
+		fleet.Notify(func() { g.wake() })
 	}
 }
 
@@ -44,11 +44,8 @@ func (g *Gate) Flights() *throttle.FlightState {
 // Vacate says that the answer of a call has ended, in a lane that bounds its calls in
 // flight.
 func (g *Gate) Vacate() {
-	if !g.bound.vacate() {
-		return
-	}
-	if wake := g.waker(); wake != nil {
-		wake()
+	if g.bound.vacate() {
+		g.wake()
 	}
 }
 

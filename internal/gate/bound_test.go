@@ -26,7 +26,7 @@ func TestBoundLetsTheNextGoWhenOneEnds(t *testing.T) {
 		l.want(at(20, 30))
 		time.AfterFunc(10*time.Millisecond, func() {
 			l.Refund(l.Now(), throttle.Grant{At: l.Now()}, l.request(1))
-			l.waker()()
+			l.wake()
 		})
 		l.want(at(20, 30, 10))
 		if n := l.InFlight(); n != 2 {

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -24,17 +23,16 @@ type Gate struct {
 	vetoes  []veto // those that there are, in the order in which they are asked
 	pause   pause
 	bound   bound
-	ledgers *course.Ledgers // nil: there are none
-	course  *course.Course  // nil: the lane does not learn
-	asks    atomic.Bool     // the bound or the ledgers are asked for each call
+	ledgers *course.Ledgers
+	course  *course.Course // nil: the lane does not learn
+	asks    atomic.Bool    // the bound or the ledgers are asked for each call
 
-	wake func() // under the lock of the flights
+	held bool   // a veto has held a call since the last one landed
+	wake func() // wakes those in line; set before the first Take
 }
 
 // A veto may hold calls. It is asked with the lock of the lane's flights held.
 type veto interface {
-	// Refresh brings the veto up to an instant at which a call asks to depart.
-	Refresh(now throttle.Instant)
 	// Ask returns since when a call may depart. After now, it is until when the call is
 	// held, and why. The error rejects the call. Nothing is spent.
 	Ask(t flight.Turn) (throttle.Forecast, error)
@@ -50,7 +48,6 @@ type veto interface {
 // A quiet veto counts nothing: vetoes embed it for what they have no need of.
 type quiet struct{}
 
-func (quiet) Refresh(throttle.Instant)           {}
 func (quiet) Board(flight.Turn) throttle.Instant { return 0 }
 func (quiet) Leave(flight.Turn)                  {}
 func (quiet) Room(_ throttle.Instant, n int) int { return n }
@@ -58,10 +55,10 @@ func (quiet) Room(_ throttle.Instant, n int) int { return n }
 // NewGate returns the gate in front of a limiter. If the course is nil, the lane does not
 // learn. If the ledgers are nil, no quota holds its calls. The lane's callers wait through pauses of up to maxPause.
 func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxPause time.Duration) *Gate {
-	g := &Gate{Limiter: limiter, course: c, ledgers: s, started: time.Now()}
-	if g.flights = cmp.Or(c.Flights(), s.Flights()); g.flights == nil {
-		g.flights = new(flight.Table)
+	if s == nil {
+		s = course.NewLedgers(c, nil, false, false)
 	}
+	g := &Gate{Limiter: limiter, course: c, ledgers: s, flights: s.Flights(), started: time.Now(), wake: func() {}}
 	g.pause = pause{flights: g.flights, longest: maxPause + pauseLag}
 	g.bound = bound{flights: g.flights}
 	g.list()
@@ -74,21 +71,13 @@ func (g *Gate) list() {
 	if g.bound.holds() {
 		g.vetoes = append(g.vetoes, &g.bound)
 	}
-	if g.ledgers != nil {
+	if g.ledgers.Hold() {
 		g.vetoes = append(g.vetoes, g.ledgers)
 	}
 	if g.course != nil {
 		g.vetoes = append(g.vetoes, g.course)
 	}
-	g.asks.Store(g.bound.holds() || g.ledgers != nil)
-}
-
-// Hold puts ledgers into a gate that has none, for limits that count another unit from now on.
-func (g *Gate) Hold(s *course.Ledgers) {
-	g.flights.Lock()
-	defer g.flights.Unlock()
-	g.ledgers = s
-	g.list()
+	g.asks.Store(g.bound.holds() || g.ledgers.Hold())
 }
 
 // now returns the present instant by the gate's clock.
@@ -103,7 +92,7 @@ func (g *Gate) calm() bool {
 
 // keeps reports whether more is known of a call in flight than that it is.
 func (g *Gate) keeps() bool {
-	return g.ledgers != nil || g.pause.shut.Load() || g.course.Steers()
+	return g.ledgers.Hold() || g.pause.shut.Load() || g.course.Steers()
 }
 
 // Take implements [throttle.Limiter]. While the gate is calm, a departure costs the
@@ -130,9 +119,9 @@ func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, e
 func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	t := flight.Turn{Request: r, Now: now}
 	for _, v := range g.vetoes {
-		v.Refresh(now)
 		held, err := v.Ask(t)
 		if err != nil || held.At > now {
+			g.held = true
 			return throttle.Grant{At: held.At}, err
 		}
 		// Each is charged no earlier than the others allowed it: credit for a late
@@ -205,7 +194,7 @@ func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	g.flights.Lock()
 	defer g.flights.Unlock()
 	for _, v := range g.vetoes {
-		held, _ := v.Ask(flight.Turn{Request: r, Now: now})
+		held, _ := v.Ask(flight.Turn{Request: r, Now: now, Forecast: true})
 		switch {
 		case held.At <= now:
 		case held.Reason == throttle.ReasonPause && held.At > forecast.At:
@@ -252,36 +241,24 @@ func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answe
 	if a.Served {
 		g.pause.served(&c)
 	}
-	room = g.ledgers.Landed(&c) || room
-	wake := g.wake
+	room, g.held = room || g.held, false
 	g.flights.Unlock()
-	if room && wake != nil {
-		wake()
+	if room {
+		g.wake()
 	}
 }
 
-// waker returns what wakes those in line.
-func (g *Gate) waker() func() {
-	g.flights.Lock()
-	defer g.flights.Unlock()
-	return g.wake
-}
-
-// Reconcile implements [throttle.Limiter].
+// Reconcile implements [throttle.Limiter]. A pause that is over by hand opens the gate. As
+// after every closing, one call goes first.
 func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if f.Resumed {
-		g.resume()
+		g.flights.Lock()
+		g.pause.closedTo = 0
+		g.ledgers.Forget()
+		g.flights.Unlock()
 		g.course.Resume(now)
 	}
 	g.Limiter.Reconcile(now, f)
-}
-
-// resume opens the gate. As after every closing, one call goes first.
-func (g *Gate) resume() {
-	g.flights.Lock()
-	defer g.flights.Unlock()
-	g.pause.closedTo = 0
-	g.ledgers.Forget()
 }
 
 // Tune implements [throttle.Limiter].
@@ -293,6 +270,10 @@ func (g *Gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 		return err
 	}
 	g.course.Configure(now, limits)
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	g.ledgers.Configure(limits)
+	g.list()
 	return nil
 }
 

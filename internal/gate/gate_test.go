@@ -98,9 +98,8 @@ type fake struct {
 	aboard int
 }
 
-func (f *fake) Refresh(throttle.Instant) { *f.log = append(*f.log, "refresh "+f.name) }
-
 func (f *fake) Ask(flight.Turn) (throttle.Forecast, error) {
+	*f.log = append(*f.log, "ask "+f.name)
 	return f.held, f.err
 }
 
@@ -183,29 +182,29 @@ func TestVetoesBoardTogetherOrNotAtAll(t *testing.T) {
 		aboard bool
 	}{
 		{"all allow", func(*fakeLimiter, [3]*fake) {}, call, dawn, nil,
-			"refresh a, refresh b, refresh c, take, board a, board b, board c", true},
+			"ask a, ask b, ask c, take, board a, board b, board c", true},
 		{"the first holds", func(_ *fakeLimiter, v [3]*fake) { v[0].held.At = dawn + 5 }, call, dawn + 5, nil,
-			"refresh a", false},
+			"ask a", false},
 		{"the last holds", func(_ *fakeLimiter, v [3]*fake) { v[2].held.At = throttle.Never }, call, throttle.Never, nil,
-			"refresh a, refresh b, refresh c", false},
+			"ask a, ask b, ask c", false},
 		{"one rejects", func(_ *fakeLimiter, v [3]*fake) { v[1].err = refused }, call, 0, refused,
-			"refresh a, refresh b", false},
+			"ask a, ask b", false},
 		{"the limiter holds", func(l *fakeLimiter, _ [3]*fake) { l.at = dawn + 7 }, call, dawn + 7, nil,
-			"refresh a, refresh b, refresh c, take", false},
+			"ask a, ask b, ask c, take", false},
 		{"the limiter rejects", func(l *fakeLimiter, _ [3]*fake) { l.at, l.err = 0, refused }, call, 0, refused,
-			"refresh a, refresh b, refresh c, take", false},
+			"ask a, ask b, ask c, take", false},
 		{"the first does not board", func(_ *fakeLimiter, v [3]*fake) { v[0].until = dawn + 3 }, call, dawn + 3, nil,
-			"refresh a, refresh b, refresh c, take, board a, refund", false},
+			"ask a, ask b, ask c, take, board a, refund", false},
 		{"the last does not board", func(_ *fakeLimiter, v [3]*fake) { v[2].until = throttle.Never }, call, throttle.Never, nil,
-			"refresh a, refresh b, refresh c, take, board a, board b, board c, leave b, leave a, refund", false},
+			"ask a, ask b, ask c, take, board a, board b, board c, leave b, leave a, refund", false},
 		{"no call in flight", func(*fakeLimiter, [3]*fake) {}, throttle.Request{N: 1}, dawn, nil,
-			"refresh a, refresh b, refresh c, take", false},
+			"ask a, ask b, ask c, take", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var log []string
 			g, limiter, vetoes := gateOfFakes(&log)
-			g.ledgers = new(course.Ledgers) // every call has an entry
+			g.ledgers = course.NewLedgers(nil, nil, true, false) // every call has an entry
 			test.set(limiter, vetoes)
 			granted, err := g.Take(dawn, test.r)
 			if granted.At != test.at || !errors.Is(err, test.err) {

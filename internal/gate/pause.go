@@ -70,10 +70,9 @@ func (p *pause) Ask(t flight.Turn) (throttle.Forecast, error) {
 		wait := &shaping.Error{Err: ErrPaused, Wait: p.closedTo.Sub(t.Now), Reason: throttle.ReasonPause}
 		return throttle.Forecast{At: p.closedTo, Reason: throttle.ReasonPause}, wait
 	}
-	// Whatever departs while the gate is shut is a probe: the last call is one, or there
-	// is no probe.
-	if last := p.flights.Last(); last != nil && last.Probe == p.closing && last.At.Add(flight.Lease(0)) > t.Now {
-		return throttle.Forecast{At: last.At.Add(flight.Lease(0)), Reason: throttle.ReasonConcurrency}, nil
+	probing, until := p.flights.Recent(t.Now, flight.Patience, func(c *flight.Call) bool { return c.Probe == p.closing })
+	if probing > 0 {
+		return throttle.Forecast{At: until, Reason: throttle.ReasonConcurrency}, nil
 	}
 	return throttle.Forecast{}, nil
 }

@@ -11,9 +11,7 @@ import (
 
 // Notify implements [throttle.Remote].
 func (g *Gate) Notify(wake func()) {
-	g.flights.Lock()
 	g.wake = wake
-	g.flights.Unlock()
 	if n, ok := g.Limiter.(throttle.Remote); ok {
 		n.Notify(func() {
 			g.Update(g.now())

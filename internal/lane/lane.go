@@ -27,7 +27,7 @@ type Lane struct {
 	settings *Settings
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	course   *course.Course                   // nil: the lane does not learn
-	ledgers  atomic.Pointer[course.Ledgers]   // nil: no reported quota holds its calls
+	ledgers  *course.Ledgers
 	gate     *gate.Gate
 	queue    *shaping.Queue
 	budget   *backoff.Budget
@@ -87,9 +87,8 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 	l.limits.Store(limits)
 	_, local := from.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
-	ledgers := course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
-	l.ledgers.Store(ledgers)
-	l.gate = gate.NewGate(limiter, l.course, ledgers, set.MaxPause)
+	l.ledgers = course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
+	l.gate = gate.NewGate(limiter, l.course, l.ledgers, set.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
 	set.SetQueue(l.queue)
 	l.hook.Wait = l.waits
@@ -209,7 +208,7 @@ func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 // Settle states what a departure should have been charged, since its cost in a unit is known.
 func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
 	l.queue.Settle(d, actual)
-	l.ledgers.Load().Settle(unit, d.Request, actual)
+	l.ledgers.Settle(unit, d.Request, actual)
 }
 
 // Store returns how the lane's limits are shared through a store, as the

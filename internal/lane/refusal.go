@@ -23,7 +23,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	moved := l.closes(now, asked)
 	a.Refused, a.Until = true, fact.Until
 	if !l.shared {
-		l.ledgers.Load().Read(now, a)
+		l.ledgers.Read(now, a)
 	}
 	l.course.Observe(ctx, now, a)
 	l.queue.Reconcile(fact)
@@ -41,7 +41,7 @@ func (l *Lane) spent(a *Answer) {
 		return
 	}
 	now := l.queue.Now()
-	asked := l.ledgers.Load().Read(now, a)
+	asked := l.ledgers.Read(now, a)
 	if asked == 0 {
 		return
 	}

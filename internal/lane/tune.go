@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weirgo/weir/internal/course"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -66,26 +65,12 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 		return err
 	}
 	l.limits.Store(resolved)
-	l.account(*resolved)
 	for _, b := range s.sublanesOf(l) {
 		if b.OfBucket() {
 			b.course.Configure(b.queue.Now(), *resolved)
 		}
 	}
 	return nil
-}
-
-// account holds the lane's calls to what is reported of the units of its limits.
-func (l *Lane) account(limits []throttle.Limit) {
-	if s := l.ledgers.Load(); s != nil {
-		s.Configure(limits)
-		return
-	}
-	_, local := l.settings.Store.(throttle.Local)
-	if s := course.NewLedgers(l.course, limits, l.settings.WaitResets, l.settings.Learn && local); s != nil {
-		l.gate.Hold(s)
-		l.ledgers.Store(s)
-	}
 }
 
 // Ordered returns the limits in the order in which a lane with the old limits
