@@ -7,7 +7,6 @@ import (
 
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
-	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -25,16 +24,14 @@ func (t *Transport) enter(key string) (*lane.Lane, error) {
 // settings returns the fields that the lanes need.
 func (t *Transport) settings() lane.Settings {
 	s := lane.Settings{
-		MaxWaiting:        t.Line.MaxWaiting,
 		MaxInFlight:       t.InFlight.Max,
 		SharedMaxInFlight: t.InFlight.Shared,
-		SetQueue:          t.setQueue,
+		Line:              t.Line,
 		MaxPause:          t.maxPause(),
 		MaxLanes:          t.maxLanes(),
 		Learn:             t.Learn != LearnOff,
 		Spread:            t.Learn == LearnSpread,
 		WaitResets:        t.WaitForReset,
-		Recall:            t.imported,
 		Store:             t.Store,
 		Shadow:            t.Shadow,
 		Priced:            t.Cost != nil,
@@ -44,14 +41,14 @@ func (t *Transport) settings() lane.Settings {
 		Observe:           t.observe,
 		Opened:            t.opened,
 	}
+	if s.Learn {
+		s.Recall = t.imported
+	}
 	if s.Store == nil {
 		s.Store = throttle.Local{}
 	}
 	return s
 }
-
-// setQueue sets the fields of a lane's queue.
-func (t *Transport) setQueue(q *shaping.Queue) { q.Line = t.Line }
 
 // opened logs a new lane that should not be there: one that several keys must
 // share, or one whose key looks like a raw path.

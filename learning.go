@@ -44,7 +44,7 @@ func (t *Transport) ExportLearned() map[string]json.RawMessage {
 	all := make(map[string]json.RawMessage)
 	for _, l := range t.lanes.All() {
 		if m, ok := l.Export(); ok {
-			all[l.Key()], _ = json.Marshal(m) // it is finite: a state is
+			all[l.Key], _ = json.Marshal(m) // it is finite: a state is
 		}
 	}
 	return all

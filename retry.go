@@ -41,7 +41,7 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 		switch {
 		case !c.couldGo(d.Delay):
 			d = backoff.Decision{Reason: backoff.ReasonDeadline}
-		case d.Reason != backoff.ReasonThrottled && !c.lane.Budget().Withdraw(time.Duration(now)):
+		case d.Reason != backoff.ReasonThrottled && !c.lane.Budget.Withdraw(time.Duration(now)):
 			d = backoff.Decision{Reason: backoff.ReasonBudget}
 		case !c.renewBody(resp, &lost):
 			d = backoff.Decision{Reason: backoff.ReasonBody}
@@ -132,7 +132,7 @@ func (c *call) delay(d backoff.Decision) error {
 	if d.AfterPause || d.Delay <= 0 {
 		return nil
 	}
-	ended := c.t.tracer.Delay(c.ctx, c.lane.Key(), c.sent, d)
+	ended := c.t.tracer.Delay(c.ctx, c.lane.Key, c.sent, d)
 	timer := time.NewTimer(d.Delay)
 	defer timer.Stop()
 	var err error

@@ -49,7 +49,7 @@ func (a *attempt) settle(unit string, cost int) error {
 	defer l.Leave(nil)
 	actual, ok := a.actual(l.Limits(), unit, cost)
 	if !ok {
-		return fmt.Errorf("weir: lane %q has no limit of %q", l.Key(), unit)
+		return fmt.Errorf("weir: lane %q has no limit of %q", l.Key, unit)
 	}
 	charged := actual
 	if l != a.lane {

@@ -57,7 +57,7 @@ func (t *Transport) Snapshot() []LaneState {
 func stateOf(l *lane.Lane) LaneState {
 	s := l.State()
 	return LaneState{
-		Key:      l.Key(),
+		Key:      l.Key,
 		Waiting:  s.Waiting,
 		Requests: l.Requests(),
 		InFlight: l.InFlight(),
@@ -99,12 +99,11 @@ type ShadowCount struct {
 
 // shadowCounts returns what a lane's shadow has counted; nil if there is none.
 func shadowCounts(l *lane.Lane) (counts []ShadowCount) {
-	seen := l.ShadowCounts()
-	if seen == nil {
+	if l.Shadow == nil {
 		return nil
 	}
-	for live := range seen {
-		for candidate, n := range seen[live] {
+	for live, candidates := range l.Shadow.Counts() {
+		for candidate, n := range candidates {
 			if n > 0 {
 				counts = append(counts, ShadowCount{Outcome(live), Outcome(candidate), n})
 			}

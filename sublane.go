@@ -104,7 +104,7 @@ func (c *call) parts() [4]string {
 // refusal concerns one key.
 func (c *call) part(of headers.Scope) string {
 	key := ""
-	if c.lane.Shared() {
+	if c.lane.Shared {
 		key = lane.PartOfKey(c.key)
 	}
 	switch of {
@@ -170,10 +170,7 @@ func (c *call) enterBucket(name string) *lane.Lane {
 // openSublane enters a sub-lane, made on first use, and returns it; nil if there are
 // too many.
 func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
-	l := c.t.lanes.FindSublane(c.lane, part)
-	if l == nil {
-		l = c.t.lanes.OpenSublane(c.lane, part, kind)
-	}
+	l := c.t.lanes.OpenSublane(c.lane, part, kind)
 	if l != nil {
 		c.enterSublane(l)
 	}

@@ -43,7 +43,7 @@ type observer struct {
 }
 
 // observerOf returns the observer of a lane.
-func observerOf(l *lane.Lane) *observer { return l.Observer().(*observer) }
+func observerOf(l *lane.Lane) *observer { return l.Observer.(*observer) }
 
 // observe returns the observer of a new lane of a key.
 func (t *Transport) observe(key string) lane.Observer {

@@ -33,9 +33,9 @@ func (c *call) wait() error {
 func (c *call) arrive(err error) {
 	if arrived := c.turn.Arrived(); arrived != 0 {
 		c.started = cmp.Or(c.started, arrived)
-		c.lane.Budget().Deposit(time.Duration(arrived))
+		c.lane.Budget.Deposit(time.Duration(arrived))
 	}
-	if c.lane.ShadowLimits() != nil {
+	if c.lane.Shadow != nil {
 		c.countShadow(err)
 	}
 }
@@ -120,8 +120,8 @@ func (c *call) countShadow(err error) {
 		live = lane.Held
 	}
 	r := throttle.Request{N: c.turn.N}
-	if r.Each, err = c.costs(c.lane.ShadowLimits()); err == nil {
-		c.lane.DecideShadow(arrived, r, live)
+	if r.Each, err = c.costs(c.lane.Shadow.Limits); err == nil {
+		c.lane.Shadow.Decide(arrived, r, live)
 	}
 }
 

@@ -55,7 +55,7 @@ func (f *Flight) Lose(cancel context.CancelCauseFunc) {
 		return
 	}
 	if f.lane.lost.CompareAndSwap(false, true) {
-		f.lane.settings.Logger().Warn("weir: the body of an answer was never closed: its call counted as in flight until the garbage collector found it", "lane", f.lane.key)
+		f.lane.warn("weir: the body of an answer was never closed: its call counted as in flight until the garbage collector found it")
 	}
 	cancel(nil)
 	f.Land()

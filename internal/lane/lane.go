@@ -5,53 +5,54 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/course"
 	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/readable"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
 // A Lane is one key's queue over its limiter. A sub-lane has no limits. It
 // holds what a refusal said of only a part of its lane: of a route, of a
-// credential or, in the lane that many keys share, of a key.
+// credential or, in the lane that many keys share, of a key. The exported fields are never
+// changed.
 type Lane struct {
-	key      string
+	Key      string          // a sub-lane has that of its lane; the lane that many keys share has ""
+	Shared   bool            // by the keys beyond the bound
+	Budget   *backoff.Budget // of retries
+	Observer Observer
+	Shadow   *Shadow // nil: there are no shadow limits
+
 	settings *Settings
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	course   *course.Course                   // nil: the lane does not learn
 	ledgers  *course.Ledgers
 	gate     *gate.Gate
 	queue    *shaping.Queue
-	budget   *backoff.Budget
-	shadow   *shadow // nil: there are no shadow limits
-	observer Observer
 
-	users     atomic.Int64 // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
-	listed    atomic.Bool  // its table knows that it may be idle
-	used      atomic.Int64 // Instant of the last departure
-	refusedAt atomic.Int64 // Instant of the last refusal; zero: never refused
-	pausedTo  atomic.Int64 // Instant; end of the last pause that was a new one; zero: there was none
-	servedAt  atomic.Int64 // Instant; when the last served call departed; noted from the first refusal on
-	sublanes  atomic.Int32 // number of its sub-lanes
-	doubts    doubts
+	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
+	listed    atomic.Bool             // its table knows that it may be idle
+	used      atomic.Int64            // Instant of the last departure
+	refusedAt atomic.Int64            // Instant of the last refusal; zero: never refused
+	pausedTo  atomic.Int64            // Instant; end of the last pause that was a new one; zero: there was none
+	servedAt  atomic.Int64            // Instant; when the last served call departed; noted from the first refusal on
+	sublanes  atomic.Int32            // number of its sub-lanes
+	doubt     atomic.Pointer[doubt]   // the last; nil: there is none
 	buckets   atomic.Pointer[buckets] // nil: no answer named one
 
-	longWaits longWaits
+	longWaits sync.Map    // waitCause -> throttle.Instant at which such a wait was logged
 	lost      atomic.Bool // the body of an answer was never closed, and that was logged
 
-	hook   shaping.Hook
-	shared bool     // by the keys beyond the bound
-	home   *table   // its table; nil: it is in none
-	place  int      // index in its table, under the lock of the lanes
-	sub    *sublane // of a sub-lane; nil: it is none
+	hook shaping.Hook
+	home *table   // its table; nil: it is in none
+	sub  *sublane // of a sub-lane; nil: it is none
 }
 
 // A sublane says of which part of which lane a sub-lane is.
@@ -64,13 +65,13 @@ type sublane struct {
 // name returns the name of the lane in its table.
 func (l *Lane) name() string {
 	if l.sub == nil {
-		return l.key
+		return l.Key
 	}
 	return sublaneName(l.sub.lane, l.sub.part)
 }
 
 // sublaneName returns the name of the sub-lane of a part of a lane.
-func sublaneName(l *Lane, part string) string { return l.key + "\x00" + part }
+func sublaneName(l *Lane, part string) string { return l.Key + "\x00" + part }
 
 // gone is the number of users of a lane that has left the table. It is so low
 // that no requests that enter by mistake make it positive.
@@ -83,17 +84,16 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
-	l := &Lane{key: key, settings: set, budget: set.Budget()}
+	l := &Lane{Key: key, settings: set, Budget: set.Budget(), Observer: set.Observe(key)}
 	l.limits.Store(limits)
 	_, local := from.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
 	l.ledgers = course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
 	l.gate = gate.NewGate(limiter, l.course, l.ledgers, set.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
-	set.SetQueue(l.queue)
+	l.queue.Line = set.Line
 	l.hook.Wait = l.waits
 	l.queue.Hook = &l.hook
-	l.observer = set.Observe(key)
 	if shared, ok := limiter.(store.Limiter); ok {
 		shared.Watch(l.watch())
 	}
@@ -116,7 +116,7 @@ func (l *Lane) bound() error {
 	if !ok {
 		return fmt.Errorf("InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
 	}
-	flights, err := store.Flights(l.key, set.SharedMaxInFlight)
+	flights, err := store.Flights(l.Key, set.SharedMaxInFlight)
 	if err != nil {
 		return fmt.Errorf("InFlight.Shared: %w", err)
 	}
@@ -127,7 +127,7 @@ func (l *Lane) bound() error {
 
 // watch passes on to the observer the calls to the store.
 func (l *Lane) watch() store.Watch {
-	return store.Watch{Called: l.observer.Called, Strayed: l.observer.Strayed}
+	return store.Watch{Called: l.Observer.Called, Strayed: l.Observer.Strayed}
 }
 
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that
@@ -147,21 +147,19 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []
 	return c
 }
 
-// Key returns the key of the lane. A sub-lane has that of its lane; the lane
-// that many keys share has "".
-func (l *Lane) Key() string { return l.key }
-
-// Shared reports whether the keys beyond the bound share the lane.
-func (l *Lane) Shared() bool { return l.shared }
-
 // Limits returns the lane's limits, resolved. They must not be changed.
 func (l *Lane) Limits() []throttle.Limit { return *l.limits.Load() }
 
-// Label returns the label, for users, of the limit with that name.
-func (l *Lane) Label(name string) string { return labelOf(l.Limits(), name) }
-
-// Budget returns the budget of the lane's retries.
-func (l *Lane) Budget() *backoff.Budget { return l.budget }
+// Label returns the label, for users, of the limit with that name. It returns
+// the name itself if the limits have changed meanwhile, or if it is empty.
+func (l *Lane) Label(name string) string {
+	for _, limit := range l.Limits() {
+		if limit.Name == name {
+			return limit.Label()
+		}
+	}
+	return name
+}
 
 // Learns reports whether the lane learns from answers.
 func (l *Lane) Learns() bool { return l.course != nil && l.course.Learns() }
@@ -218,33 +216,6 @@ func (l *Lane) Store() *throttle.StoreState { return l.gate.Store() }
 // HasSublanes reports whether the lane has sub-lanes. It takes no lock.
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
 
-// ShadowLimits returns the limits that decide beside the enforced ones, if
-// there are any.
-func (l *Lane) ShadowLimits() []throttle.Limit {
-	if l.shadow == nil {
-		return nil
-	}
-	return l.shadow.limits
-}
-
-// DecideShadow lets the lane's shadow decide on a request that arrived at an
-// instant. The lane's own limits have decided live. There must be shadow
-// limits.
-func (l *Lane) DecideShadow(arrived throttle.Instant, r throttle.Request, live Outcome) {
-	l.shadow.decide(arrived, r, live)
-}
-
-// ShadowCounts returns what the shadow has counted, and nil if there is none.
-func (l *Lane) ShadowCounts() *Counts {
-	if l.shadow == nil {
-		return nil
-	}
-	l.shadow.mu.Lock()
-	defer l.shadow.mu.Unlock()
-	seen := l.shadow.seen
-	return &seen
-}
-
 // State returns the state of the lane's queue and limiter.
 func (l *Lane) State() shaping.State { return l.queue.State() }
 
@@ -254,14 +225,11 @@ func (l *Lane) Known() learn.Known { return l.course.Known() }
 // Configured returns how many requests per second the configured limits of up
 // to a minute allow. Zero means any number.
 func (l *Lane) Configured() float64 {
-	if rate := course.SettingOf(*l.limits.Load()).Configured; !math.IsInf(rate, 1) {
+	if rate := course.SettingOf(l.Limits()).Configured; !math.IsInf(rate, 1) {
 		return rate
 	}
 	return 0
 }
-
-// Observer returns the lane's observer.
-func (l *Lane) Observer() Observer { return l.observer }
 
 // enter counts a request in. It returns false if the lane has left the table.
 func (l *Lane) enter() bool { return l.users.Add(1) > 0 }
@@ -338,30 +306,26 @@ func (l *Lane) rests(age time.Duration) time.Duration {
 // close ends the line and the limiter.
 func (l *Lane) close() error {
 	l.queue.Close()
-	l.observer.Closed(l.queue.State().Store)
+	l.Observer.Closed(l.queue.State().Store)
 	return l.gate.Close()
 }
 
 // waits passes on to the log and the observer a wait that begins.
 func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.logLong(w)
-	return l.observer.Waits(ctx, w, l.Store())
+	return l.Observer.Waits(ctx, w, l.Store())
 }
 
 // logLong logs a wait that will be long. Otherwise nobody would notice callers
 // whom a day's limit holds for an hour.
 func (l *Lane) logLong(w shaping.Wait) {
-	limits := *l.limits.Load()
-	wait := max(w.Planned, lineTime(limits, w.Waiting))
-	if wait <= longWait || !l.longWaits.due(waitCause{w.Reason, w.Limit}, time.Now()) {
+	wait := max(w.Planned, lineTime(l.Limits(), w.Waiting))
+	if wait <= longWait || !l.dueToLog(waitCause{w.Reason, w.Limit}) {
 		return
 	}
-	with := []any{"lane", l.key, "wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
+	with := []any{"wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}
 	if w.Limit != "" {
-		with = append(with, "limit", labelOf(limits, w.Limit))
+		with = append(with, "limit", l.Label(w.Limit))
 	}
-	if l.sub != nil {
-		with = append(with, "alone", l.sub.part)
-	}
-	l.settings.Logger().Warn("weir: requests wait for long", with...)
+	l.warn("weir: requests wait for long", with...)
 }

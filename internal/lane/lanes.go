@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -48,7 +47,7 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 	if s.draining.Load() {
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	}
-	if l := s.latest.Load(); l != nil && l.key == key && l.enter() {
+	if l := s.latest.Load(); l != nil && l.Key == key && l.enter() {
 		return l, nil
 	}
 	if l := s.keyed.find(key); l != nil && l.enter() {
@@ -65,8 +64,12 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 			name = ""
 		}
 		limits := s.settings.Limits(name) // the user's function: not under the lock
-		memory := s.recall(name)          // and so is this
-		if l, err = s.open(name, limits, memory, shared, changes); l != nil || err != nil {
+		if l, err = s.add(name, limits, shared, changes); l != nil {
+			defer l.Leave(nil) // even if Opened panics
+			s.settings.Opened(name, shared)
+			l.enter()
+		}
+		if l != nil || err != nil {
 			return l, err
 		}
 	}
@@ -78,7 +81,7 @@ func (s *Lanes) Again(l *Lane) (*Lane, error) {
 	if l.enter() {
 		return l, nil
 	}
-	return s.Enter(l.key)
+	return s.Enter(l.Key)
 }
 
 // present returns the lane that there is for a key, with the request counted
@@ -126,26 +129,9 @@ func (s *Lanes) unlock() {
 	}
 }
 
-// open makes a lane, with the request counted in. It returns nil if something
-// has changed since the limits were asked for.
-func (s *Lanes) open(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*Lane, error) {
-	l, err := s.add(key, limits, memory, shared, changes)
-	if l == nil {
-		return nil, err
-	}
-	reported := false
-	defer func() {
-		if !reported { // Opened panicked
-			l.Leave(nil)
-		}
-	}()
-	s.settings.Opened(key, shared)
-	reported = true
-	return l, nil
-}
-
-// add makes a lane under the lock.
-func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, shared bool, changes int64) (*Lane, error) {
+// add makes a lane, with the request counted in. It returns nil if something has changed
+// since the limits were asked for.
+func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes int64) (*Lane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -153,10 +139,10 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	case s.changes.Load() != changes,
 		shared && s.overflow.Load() != nil,
-		!shared && (s.keyed.find(key) != nil || len(s.keyed.all) >= s.settings.MaxLanes):
+		!shared && (s.keyed.find(key) != nil || s.keyed.n >= s.settings.MaxLanes):
 		return nil, nil
 	}
-	shadow, err := newShadow(s.settings.Shadow, s.settings.MaxWaiting)
+	shadow, err := newShadow(s.settings.Shadow, s.settings.Line.MaxWaiting)
 	if err != nil {
 		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
@@ -168,15 +154,17 @@ func (s *Lanes) add(key string, limits []throttle.Limit, memory *learn.Memory, s
 	if err != nil {
 		return nil, err
 	}
-	l.shadow = shadow
+	l.Shadow, l.Shared = shadow, shared
 	if err := l.bound(); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	if memory != nil {
-		l.course.Recall(l.queue.Now(), *memory)
+	if s.settings.Recall != nil {
+		if memory := s.settings.Recall(key); memory != nil {
+			l.course.Recall(l.queue.Now(), *memory)
+		}
 	}
 	l.enter()
-	if l.shared = shared; shared {
+	if shared {
 		s.overflow.Store(l) // not in the table: its keys have lanes again as soon as there is room
 	} else {
 		s.keyed.add(l)
@@ -201,10 +189,12 @@ func (s *Lanes) FindSublane(of *Lane, part string) *Lane {
 	return l
 }
 
-// OpenSublane returns the sub-lane of a part of a lane, with the request
-// counted in. It makes the sub-lane on first use. If there are too many, it
-// returns nil.
+// OpenSublane is FindSublane, but makes the sub-lane on first use. If there are too
+// many, it returns nil.
 func (s *Lanes) OpenSublane(of *Lane, part string, kind Kind) *Lane {
+	if l := s.FindSublane(of, part); l != nil {
+		return l
+	}
 	s.mu.Lock()
 	defer s.unlock()
 	return s.openLocked(of, part, kind)
@@ -221,7 +211,7 @@ func (s *Lanes) openLocked(of *Lane, part string, kind Kind) *Lane {
 	}
 	// A sub-lane only holds a pause. The store's limiter of the lane could not know
 	// that pause from one of the lane itself.
-	l, err := newLane(&s.settings, throttle.Local{}, of.key, new([]throttle.Limit), s.settings.Learn && kind != First)
+	l, err := newLane(&s.settings, throttle.Local{}, of.Key, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {
 		return nil
 	}
@@ -237,7 +227,7 @@ func (s *Lanes) openLocked(of *Lane, part string, kind Kind) *Lane {
 func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.sublanes.all {
+	for l := range s.sublanes.all {
 		if l.sub.lane == of {
 			all = append(all, l)
 		}
@@ -249,24 +239,16 @@ func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 func (s *Lanes) All() []*Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Clone(s.keyed.all)
-	if l := s.overflow.Load(); l != nil {
-		all = append(all, l)
-	}
-	return all
+	return slices.AppendSeq(make([]*Lane, 0, s.keyed.n+1), s.Each)
 }
 
 // Each calls f with each lane that holds limits, until f returns false. It
 // takes no lock, and may leave out lanes that are made or removed meanwhile.
 func (s *Lanes) Each(f func(*Lane) bool) {
-	more := true
-	s.keyed.index.Range(func(_, l any) bool {
-		more = f(l.(*Lane))
-		return more
-	})
-	if l := s.overflow.Load(); l != nil && more {
-		f(l)
+	if l := s.overflow.Load(); l != nil && !f(l) {
+		return
 	}
+	s.keyed.all(f)
 }
 
 // Drain lets nobody enter any more. Those who are in a lane stay.
@@ -295,12 +277,14 @@ func (s *Lanes) Close() error {
 		return nil
 	}
 	s.closed = true
-	sublanes := slices.Clone(s.sublanes.all)
 	s.mu.Unlock()
 	close(s.done)
 	var errs []error
-	for _, l := range append(s.All(), sublanes...) {
+	end := func(l *Lane) bool {
 		errs = append(errs, l.close())
+		return true
 	}
+	s.Each(end) // no lane is made or removed any more
+	s.sublanes.all(end)
 	return errors.Join(errs...)
 }

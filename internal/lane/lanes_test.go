@@ -3,6 +3,7 @@ package lane
 import (
 	"context"
 	"log/slog"
+	"testing"
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
@@ -16,7 +17,6 @@ import (
 // newLanes returns lanes without limits, of an owner who wants to hear nothing.
 func newLanes() *Lanes {
 	return New(Settings{
-		SetQueue: func(*shaping.Queue) {},
 		MaxPause: time.Minute,
 		MaxLanes: 100,
 		Learn:    true,
@@ -27,6 +27,20 @@ func newLanes() *Lanes {
 		Observe:  func(string) Observer { return deaf{} },
 		Opened:   func(string, bool) {},
 	})
+}
+
+// The queue of a lane has the fields of the owner's line.
+func TestQueueHasTheOwnersLine(t *testing.T) {
+	s := newLanes()
+	defer s.Close()
+	s.settings.Line = shaping.Line{MaxWaiting: 7, MaxWait: 2 * time.Second, PrecisePacing: true}
+	l, err := s.Enter("a.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.queue.Line != s.settings.Line {
+		t.Errorf("the queue has the line %+v, want %+v", l.queue.Line, s.settings.Line)
+	}
 }
 
 // A deaf observer takes note of nothing.

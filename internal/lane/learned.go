@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/learn"
 )
 
 // An Answer is what came of a call that departed from a lane.
@@ -13,12 +14,12 @@ type Answer = course.Answer
 // Learned passes a report to the observer and the log.
 func (l *Lane) Learned(ctx context.Context, r course.Report) {
 	if r.Event {
-		l.observer.Learned(ctx, r.Known)
+		l.Observer.Learned(ctx, r.Known)
 	}
 	if !r.Line {
 		return
 	}
-	with := []any{"lane", l.key}
+	with := []any{"lane", l.Key}
 	if r.Known.Rate > 0 {
 		with = append(with, "per_second", math.Round(r.Known.Rate*100)/100)
 	}
@@ -27,3 +28,7 @@ func (l *Lane) Learned(ctx context.Context, r course.Report) {
 	}
 	l.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }
+
+// Export returns what the lane has learned, for the Recall of a later owner. It
+// returns false if the lane is sure of nothing.
+func (l *Lane) Export() (learn.Memory, bool) { return l.course.Export() }

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"sync"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -21,26 +20,12 @@ type waitCause struct {
 	limit  string // the limit's name
 }
 
-// longWaits remember when a lane has logged a long wait, by cause. They are
-// safe for concurrent use.
-type longWaits struct {
-	mu     sync.Mutex
-	logged map[waitCause]time.Time
-}
-
-// due reports whether a wait with this cause is to be logged now, and remembers
+// dueToLog reports whether a wait with this cause is to be logged now, and remembers
 // that it was.
-func (l *longWaits) due(cause waitCause, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if last, ok := l.logged[cause]; ok && now.Sub(last) < longWaitEvery {
-		return false
-	}
-	if l.logged == nil {
-		l.logged = make(map[waitCause]time.Time)
-	}
-	l.logged[cause] = now
-	return true
+func (l *Lane) dueToLog(cause waitCause) bool {
+	now := l.Now()
+	last, logged := l.longWaits.LoadOrStore(cause, now)
+	return !logged || now.Sub(last.(throttle.Instant)) >= longWaitEvery && l.longWaits.CompareAndSwap(cause, last, now)
 }
 
 // lineTime returns how long a line of waiting requests takes at least to pass

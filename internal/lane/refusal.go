@@ -22,13 +22,13 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	}
 	moved := l.closes(now, asked)
 	a.Refused, a.Until = true, fact.Until
-	if !l.shared {
+	if !l.Shared {
 		l.ledgers.Read(now, a)
 	}
 	l.course.Observe(ctx, now, a)
 	l.queue.Reconcile(fact)
 	if moved {
-		l.logClosed(asked, "weir: lane closed: the server asked for a long pause")
+		l.warn("weir: lane closed: the server asked for a long pause", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
 	return asked > 0 && asked <= l.settings.MaxPause
 }
@@ -37,7 +37,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 // the lane pauses until then, as it does for a refusal that asks for that time. A lane that
 // keys share does not: the quota is of one of them.
 func (l *Lane) spent(a *Answer) {
-	if l.shared || len(a.Quotas) == 0 {
+	if l.Shared || len(a.Quotas) == 0 {
 		return
 	}
 	now := l.queue.Now()
@@ -48,7 +48,7 @@ func (l *Lane) spent(a *Answer) {
 	moved := l.closes(now, asked)
 	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(asked, gate.LongestPause) + learn.ResetGuard)})
 	if moved {
-		l.logClosed(asked, "weir: lane closed: the server reported that nothing is left of its quota")
+		l.warn("weir: lane closed: the server reported that nothing is left of its quota", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
 }
 
@@ -58,7 +58,7 @@ func (l *Lane) closes(now throttle.Instant, asked time.Duration) bool {
 	held := min(asked, gate.LongestPause)
 	moved := asked > 0 && l.moved(now, now.Add(held))
 	if moved {
-		l.observer.Paused(asked, held)
+		l.Observer.Paused(asked, held)
 	}
 	if asked <= l.settings.MaxPause {
 		return false
@@ -67,13 +67,13 @@ func (l *Lane) closes(now throttle.Instant, asked time.Duration) bool {
 	return moved
 }
 
-// logClosed logs that the lane is closed for a time that was asked for.
-func (l *Lane) logClosed(asked time.Duration, why string) {
-	with := []any{"lane", l.key, "asked", asked, "closed", min(asked, gate.LongestPause)}
+// warn logs a warning about the lane.
+func (l *Lane) warn(what string, with ...any) {
+	with = append([]any{"lane", l.Key}, with...)
 	if l.sub != nil {
 		with = append(with, "alone", l.sub.part)
 	}
-	l.settings.Logger().Warn(why, with...)
+	l.settings.Logger().Warn(what, with...)
 }
 
 // moved reports whether a pause until an instant is a new one. It is if no pause
@@ -116,10 +116,26 @@ func (l *Lane) Alone(refusedAt throttle.Instant) bool {
 	return throttle.Instant(l.servedAt.Load()) > refusedAt
 }
 
+// A doubt is the refusal of one route of a key, while it is unclear whether the
+// refusal concerns the whole lane.
+type doubt struct {
+	key, route string
+	until      throttle.Instant
+}
+
 // Doubtful reports whether it is unclear that the refusal of a route concerns
 // the whole lane. It is unclear unless another route of the key was refused for
 // such a long time and still is.
 func (l *Lane) Doubtful(key, route string, asked time.Duration) bool {
 	now := l.queue.Now()
-	return !l.doubts.agreed(now, &doubt{key: key, route: route, until: now.Add(min(asked, gate.LongestPause))})
+	this := &doubt{key: key, route: route, until: now.Add(min(asked, gate.LongestPause))}
+	for {
+		last := l.doubt.Load()
+		if last != nil && last.key == key && last.route != route && last.until > now {
+			return false
+		}
+		if l.doubt.CompareAndSwap(last, this) {
+			return true
+		}
+	}
 }

@@ -15,25 +15,19 @@ func (s *Lanes) Resume(l *Lane, key string) { s.relieve(l, key, (*Lane).resume) 
 // learned. It ends their pauses as Resume does.
 func (s *Lanes) Forget(l *Lane, key string) { s.relieve(l, key, (*Lane).forget) }
 
-// relieve calls do for the lane of a key, and for the shared lane if the key is
-// "".
+// relieve calls do for the lane and its sub-lanes: in the shared lane for the key's own
+// alone. For the key "", it does so for all of them, and in the shared lane too.
 func (s *Lanes) relieve(l *Lane, key string, do func(*Lane)) {
-	s.relieveOne(l, key, do)
-	if o := s.overflow.Load(); o != nil && o != l && key == "" {
-		s.relieveOne(o, key, do)
-	}
-}
-
-// relieveOne calls do for the lane and for its sub-lanes. In the shared lane, it
-// calls do for the key's own sub-lanes, or for all if the key is "".
-func (s *Lanes) relieveOne(l *Lane, key string, do func(*Lane)) {
-	l.doubts.forget()
+	l.doubt.Store(nil)
 	for _, sublane := range s.sublanesOf(l) {
-		if !l.shared || key == "" || strings.HasPrefix(sublane.sub.part, PartOfKey(key)) {
+		if !l.Shared || key == "" || strings.HasPrefix(sublane.sub.part, PartOfKey(key)) {
 			do(sublane)
 		}
 	}
 	do(l)
+	if o := s.overflow.Load(); o != nil && !l.Shared && key == "" {
+		s.relieve(o, key, do)
+	}
 }
 
 // PartOfKey returns how the names of a key's sub-lanes begin, in the lane that many

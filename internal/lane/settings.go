@@ -42,16 +42,15 @@ type Observer interface {
 // Settings are what lanes must know of their owner. The functions must be safe
 // for concurrent use.
 type Settings struct {
-	MaxWaiting        int                               // most requests in a shadow's line; zero: shaping.DefaultMaxWaiting
 	MaxInFlight       int                               // most calls of a lane of a key in flight; zero: any number
 	SharedMaxInFlight int                               // the same in all processes that share Store
-	SetQueue          func(*shaping.Queue)              // sets the fields of a new queue
+	Line              shaping.Line                      // of each queue
 	MaxPause          time.Duration                     // longest pause that callers wait through
 	MaxLanes          int                               // most lanes of keys, and most sub-lanes
 	Learn             bool                              // lanes learn their server's limit from the answers
 	Spread            bool                              // calls are spread evenly over a window that the server reports
 	WaitResets        bool                              // a reported quota that is spent pauses the lane until its reset, if that is exact
-	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was
+	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was. If nil, nothing was
 	Store             throttle.Store                    // makes the limiters
 	Shadow            []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
 	Priced            bool                              // a request may cost differently for each limit

@@ -22,12 +22,12 @@ const (
 // that of the shadow limits.
 type Counts [3][3]uint64
 
-// A shadow decides beside a lane what shadow limits would do with its requests,
+// A Shadow decides beside a lane what shadow limits would do with its requests,
 // and enforces nothing. It plays through the line that would form in front of
 // those limits: a request that would wait departs, for the shadow, at its
 // instant, and later requests come after it.
-type shadow struct {
-	limits []throttle.Limit // resolved
+type Shadow struct {
+	Limits []throttle.Limit // resolved
 	most   int              // most requests in its line
 
 	mu      sync.Mutex
@@ -39,7 +39,7 @@ type shadow struct {
 
 // newShadow returns the shadow of the limits, with at most that many requests
 // in its line. If there are no limits, it returns nil.
-func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
+func newShadow(limits []throttle.Limit, most int) (*Shadow, error) {
 	if len(limits) == 0 {
 		return nil, nil
 	}
@@ -54,7 +54,7 @@ func newShadow(limits []throttle.Limit, most int) (*shadow, error) {
 	if most <= 0 {
 		most = shaping.DefaultMaxWaiting
 	}
-	return &shadow{limits: resolved, most: most, limiter: limiter}, nil
+	return &Shadow{Limits: resolved, most: most, limiter: limiter}, nil
 }
 
 // unaligned returns the limits with windows that begin with their first permit.
@@ -70,15 +70,23 @@ func unaligned(limits []throttle.Limit) []throttle.Limit {
 	return limits
 }
 
-// decide counts one request that arrived now.
-func (s *shadow) decide(now throttle.Instant, r throttle.Request, live Outcome) {
+// Counts returns what the shadow has counted.
+func (s *Shadow) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+// Decide counts one request that arrived at an instant. The lane's own limits have decided
+// live.
+func (s *Shadow) Decide(now throttle.Instant, r throttle.Request, live Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[live][s.candidate(now, r)]++
 }
 
 // candidate returns what the shadow limits do with a request that arrives now.
-func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
+func (s *Shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	if s.waiting(now) >= s.most {
 		return Rejected
 	}
@@ -103,7 +111,7 @@ func (s *shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 }
 
 // waiting returns how many requests wait in the shadow's line.
-func (s *shadow) waiting(now throttle.Instant) int {
+func (s *Shadow) waiting(now throttle.Instant) int {
 	over, _ := slices.BinarySearch(s.line, now+1)
 	waiting := len(s.line) - over
 	if over > waiting {

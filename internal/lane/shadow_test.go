@@ -19,7 +19,7 @@ func TestShadowForgetsWhoHasDeparted(t *testing.T) {
 		now := throttle.InstantOf(time.Now())
 		for range 10_000 {
 			for range 3 {
-				s.decide(now, throttle.Request{N: 1}, Held)
+				s.Decide(now, throttle.Request{N: 1}, Held)
 			}
 			now = now.Add(3 * time.Second)
 		}

@@ -34,7 +34,7 @@ const askedMost = 10_000
 type table struct {
 	keep  time.Duration // how long an unused lane stays
 	index sync.Map      // lane.name -> *Lane
-	all   []*Lane       // in any order
+	n     int           // of lanes
 
 	resting resting // lanes that may not go before an instant
 
@@ -52,9 +52,21 @@ func (t *table) find(name string) *Lane {
 
 // add adds a lane, which is in use.
 func (t *table) add(l *Lane) {
-	l.home, l.place = t, len(t.all)
-	t.all = append(t.all, l)
+	l.home = t
+	t.n++
 	t.index.Store(l.name(), l)
+}
+
+// remove removes a lane.
+func (t *table) remove(l *Lane) {
+	t.n--
+	t.index.Delete(l.name())
+}
+
+// all calls f with each lane, in any order, until f returns false. It takes no lock, and
+// may leave out lanes that are added or removed meanwhile.
+func (t *table) all(f func(*Lane) bool) {
+	t.index.Range(func(_, l any) bool { return f(l.(*Lane)) })
 }
 
 // list puts a lane that nobody is in into the list of idle lanes.
@@ -72,7 +84,7 @@ func (t *table) list(l *Lane) {
 // less recently than others and may go.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
 	t.wake(throttle.InstantOf(time.Now()))
-	full, most := len(t.all) >= bound, asked
+	full, most := t.n >= bound, asked
 	if full {
 		most = askedMost
 	}
@@ -87,7 +99,7 @@ func (t *table) room(bound int) (ok bool, gone []*Lane) {
 			if c.lane.retire(c.age > idle) {
 				t.remove(c.lane)
 				gone = append(gone, c.lane)
-				full = len(t.all) >= bound
+				full = t.n >= bound
 				continue
 			}
 			heap.Push(&t.resting, rest{c.lane, throttle.InstantOf(time.Now()).Add(c.lane.rests(c.age))})
@@ -164,14 +176,4 @@ func (r *resting) Pop() any {
 	(*r)[last] = rest{}
 	*r = (*r)[:last]
 	return x
-}
-
-// remove removes a lane.
-func (t *table) remove(l *Lane) {
-	t.index.Delete(l.name())
-	last := len(t.all) - 1
-	moved := t.all[last]
-	t.all[l.place], moved.place = moved, l.place
-	t.all[last] = nil
-	t.all = t.all[:last]
 }

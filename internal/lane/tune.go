@@ -21,7 +21,7 @@ func (s *Lanes) Retune() error {
 	for _, l := range s.All() {
 		if err := s.tune(l); err != nil {
 			if failed++; failed <= maxNamed {
-				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.key, err))
+				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.Key, err))
 			}
 		}
 	}
@@ -36,17 +36,13 @@ func (s *Lanes) Retune() error {
 func (s *Lanes) tune(l *Lane) error {
 	for {
 		changes := s.changes.Load()
-		limits := s.settings.Limits(l.key) // the user's function: not under the lock
+		limits := s.settings.Limits(l.Key) // the user's function: not under the lock
 		s.tuning.Lock()
-		latest := s.changes.Load() == changes
-		var err error
-		if latest {
-			err = s.replace(l, limits)
+		if s.changes.Load() == changes {
+			defer s.tuning.Unlock()
+			return s.replace(l, limits)
 		}
 		s.tuning.Unlock()
-		if latest {
-			return err
-		}
 	}
 }
 
