@@ -112,27 +112,18 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 		c.state.Setting = set
 	}
 	c.most.Store(0)
-	if set.Configured == 0 && c.fleet == nil {
-		c.unbind()
+	if set.Configured == 0 && c.fleet == nil { // look for the limit, from the calls in flight on
+		c.begin(&learn.Fact{})
+		c.state.Cap = max(c.state.Cap, float64(c.Look().Flying()))
 	}
 	if c.begun {
 		c.replan(now)
 	}
 }
 
-// unbind begins to look for the limit when none is configured any more, with as
-// many calls in flight as there are now.
-func (c *Course) unbind() {
-	c.begin(&learn.Fact{})
-	c.state.Cap = max(c.state.Cap, float64(c.Look().Flying()))
-}
-
 // Follow gives the course of a new sub-lane the pace at which calls leave its lane. The
 // sub-lane is made for a refusal, and a share of those calls was refused.
 func (c *Course) Follow(of *Course) {
-	if c == nil || of == nil {
-		return
-	}
 	of.mu.Lock()
 	marks := of.marks
 	if of.begun {
@@ -148,9 +139,6 @@ func (c *Course) Follow(of *Course) {
 // Adopt gives the course of a sub-lane that is being made the configured limits of its
 // lane, as far as they bound what is learned.
 func (c *Course) Adopt(of *Course) {
-	if c == nil || of == nil {
-		return
-	}
 	of.mu.Lock()
 	set := of.setting
 	of.mu.Unlock()

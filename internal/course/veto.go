@@ -83,17 +83,13 @@ func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
 
 // refresh brings the plan up to an instant at which a call asks to depart.
 func (c *Course) refresh(now throttle.Instant) {
-	switch {
-	case !c.steers.Load():
-		if c.full() && c.silent(now) {
-			c.begin(&learn.Fact{})
-			c.raise(now)
-		}
-		return
-	case c.plan.Reported:
+	steers := c.steers.Load()
+	if steers && c.plan.Reported {
 		c.replan(now)
 	}
-	if c.slow(now) {
+	full := !steers && c.full() || steers && c.grows() && c.Look().Flying() >= c.plan.Most
+	if full && c.silent(now) {
+		c.begin(&learn.Fact{})
 		c.raise(now)
 	}
 }
@@ -174,12 +170,6 @@ func (c *Course) raise(now throttle.Instant) {
 	}
 	c.moved.Store(int64(now))
 	c.replan(now)
-}
-
-// slow reports whether the bound of calls in flight still grows, is reached,
-// and none of them was answered for a while.
-func (c *Course) slow(now throttle.Instant) bool {
-	return c.grows() && c.Look().Flying() >= c.plan.Most && c.silent(now)
 }
 
 // grows reports whether the plan's bound of calls in flight is the one that

@@ -207,19 +207,6 @@ func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	return forecast
 }
 
-// room returns for how many of n calls in line permits are fetched: for those that may
-// depart.
-func (g *Gate) room(now throttle.Instant, n int) int {
-	g.flights.Lock()
-	defer g.flights.Unlock()
-	for _, v := range g.vetoes {
-		if n > 0 {
-			n = v.Room(now, n)
-		}
-	}
-	return n
-}
-
 // Store returns how the limits are shared through a store, as the limiter reported it
 // last; nil: they are not.
 func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }

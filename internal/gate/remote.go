@@ -22,21 +22,32 @@ func (g *Gate) Notify(wake func()) {
 
 // Fetch implements [throttle.Remote].
 func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	if g.bound.fleet != nil {
-		g.bound.fleet.Await(n)
-	}
+	room := g.await(now, n)
 	r, ok := g.Limiter.(throttle.Remote)
-	if !ok {
+	if !ok || room == 0 && n > 0 {
 		return
 	}
-	if room := g.room(now, n); room < n {
-		if room == 0 {
-			return
-		}
+	if room < n {
 		// At least two: others are in line, and permits in hand may be theirs.
 		n, line = max(room, 2), first(line, room)
 	}
 	r.Fetch(now, n, line)
+}
+
+// await returns for how many of n calls in line permits are fetched: for those that may
+// depart.
+func (g *Gate) await(now throttle.Instant, n int) int {
+	if g.bound.fleet != nil {
+		g.bound.fleet.Await(n)
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	for _, v := range g.vetoes {
+		if n > 0 {
+			n = v.Room(now, n)
+		}
+	}
+	return n
 }
 
 // Lend implements [store.Lender].
@@ -46,10 +57,7 @@ func (g *Gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]
 		g.Fetch(now, 1, line)
 		return nil
 	}
-	if g.bound.fleet != nil {
-		g.bound.fleet.Await(1)
-	}
-	if g.room(now, 1) == 0 {
+	if g.await(now, 1) == 0 {
 		return nil
 	}
 	return l.Lend(now, until, line)

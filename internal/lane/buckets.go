@@ -111,10 +111,11 @@ func (b *buckets) makeRoom() {
 
 // begin makes a new sub-lane what its kind says.
 func (l *Lane) begin(kind Kind, of *Lane) {
-	switch kind {
-	case First:
+	switch {
+	case kind == First:
 		l.gate.CloseTo(l.Now())
-	case Bucket:
+	case l.course == nil || of.course == nil:
+	case kind == Bucket:
 		l.course.Adopt(of.course)
 	default:
 		l.course.Follow(of.course)

@@ -110,11 +110,6 @@ func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 // room for it are closed by unlock.
 func (s *Lanes) room(t *table) bool {
 	ok, gone := t.room(s.settings.MaxLanes)
-	for _, l := range gone {
-		if l.sub != nil {
-			l.sub.lane.sublanes.Add(-1)
-		}
-	}
 	s.gone = append(s.gone, gone...)
 	return ok
 }
@@ -219,7 +214,6 @@ func (s *Lanes) openLocked(of *Lane, part string, kind Kind) *Lane {
 	l.begin(kind, of)
 	l.enter()
 	s.sublanes.add(l)
-	of.sublanes.Add(1)
 	return l
 }
 

@@ -43,6 +43,21 @@ func TestQueueHasTheOwnersLine(t *testing.T) {
 	}
 }
 
+// A request whose lane is reported by a function that panics is counted no longer.
+func TestPanicOfOpenedLeavesTheLane(t *testing.T) {
+	s := newLanes()
+	defer s.Close()
+	s.settings.Opened = func(string, bool) { panic("opened") }
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = s.Enter("a.test")
+		t.Error("Enter returned")
+	}()
+	if l := s.keyed.find("a.test"); l.Requests() != 0 || !l.listed.Load() {
+		t.Errorf("%d requests, listed as idle: %v, want none, true", l.Requests(), l.listed.Load())
+	}
+}
+
 // A deaf observer takes note of nothing.
 type deaf struct{}
 

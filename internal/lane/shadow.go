@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -47,27 +48,19 @@ func newShadow(limits []throttle.Limit, most int) (*Shadow, error) {
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := throttle.Local{}.Limiter("", unaligned(resolved)...)
+	// An aligned window would be looked for on the wall clock, which cannot be read for the
+	// future instants at which a line is played through: windows begin with their first permit.
+	unaligned := slices.Clone(resolved)
+	for i := range unaligned {
+		if unaligned[i].Algorithm == throttle.AlgorithmFixedWindow {
+			unaligned[i].Align = throttle.AlignFirstUse
+		}
+	}
+	limiter, err := throttle.Local{}.Limiter("", unaligned...)
 	if err != nil {
 		return nil, err
 	}
-	if most <= 0 {
-		most = shaping.DefaultMaxWaiting
-	}
-	return &Shadow{Limits: resolved, most: most, limiter: limiter}, nil
-}
-
-// unaligned returns the limits with windows that begin with their first permit.
-// An aligned window would be looked for on the wall clock, which cannot be read
-// for the future instants at which a line is played through.
-func unaligned(limits []throttle.Limit) []throttle.Limit {
-	limits = slices.Clone(limits)
-	for i := range limits {
-		if limits[i].Algorithm == throttle.AlgorithmFixedWindow {
-			limits[i].Align = throttle.AlignFirstUse
-		}
-	}
-	return limits
+	return &Shadow{Limits: resolved, most: cmp.Or(most, shaping.DefaultMaxWaiting), limiter: limiter}, nil
 }
 
 // Counts returns what the shadow has counted.

@@ -53,13 +53,17 @@ func (t *table) find(name string) *Lane {
 // add adds a lane, which is in use.
 func (t *table) add(l *Lane) {
 	l.home = t
-	t.n++
+	if t.n++; l.sub != nil {
+		l.sub.lane.sublanes.Add(1)
+	}
 	t.index.Store(l.name(), l)
 }
 
 // remove removes a lane.
 func (t *table) remove(l *Lane) {
-	t.n--
+	if t.n--; l.sub != nil {
+		l.sub.lane.sublanes.Add(-1)
+	}
 	t.index.Delete(l.name())
 }
 

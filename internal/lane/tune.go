@@ -49,7 +49,7 @@ func (s *Lanes) tune(l *Lane) error {
 // replace replaces the limits of a lane.
 func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	old := l.limits.Load()
-	limits, err := s.settings.inPlace(*old, limits)
+	limits, err := s.Ordered(*old, limits)
 	if err != nil {
 		return err
 	}
@@ -69,12 +69,6 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	return nil
 }
 
-// Ordered returns the limits in the order in which a lane with the old limits
-// would have them. The error says why it would not take them.
-func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) {
-	return s.settings.inPlace(old, limits)
-}
-
 // likenesses say which new limit takes the place of an old one of the same unit: that
 // of the same name, or else the first of the same length and algorithm, or else the first.
 var likenesses = [...]func(o, l throttle.Limit) bool{
@@ -83,10 +77,11 @@ var likenesses = [...]func(o, l throttle.Limit) bool{
 	func(o, l throttle.Limit) bool { return true },
 }
 
-// inPlace returns the limits in an order in which each has the place of the old one
-// that it replaces, because the costs of requests in line are stored by place, and
-// names that nobody gave are made of places.
-func (s *Settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, error) {
+// Ordered returns the limits in the order in which a lane with the old limits has them:
+// each has the place of the old one that it replaces, because the costs of requests in
+// line are stored by place, and names that nobody gave are made of places. The error says
+// why a lane would not take them.
+func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) {
 	rest := slices.Clone(limits)
 	places := make([]*throttle.Limit, len(old))
 	for _, like := range likenesses {
@@ -103,7 +98,7 @@ func (s *Settings) inPlace(old, limits []throttle.Limit) ([]throttle.Limit, erro
 		switch {
 		case l != nil:
 			ordered = append(ordered, *l)
-		case s.Priced:
+		case s.settings.Priced:
 			return nil, fmt.Errorf("no limit of %q is left, and requests in line were priced in that", unitOf(old[i]))
 		}
 	}
