@@ -121,8 +121,8 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 	}
 }
 
-// Follow gives the course of a new sub-lane the pace at which calls leave its lane. The
-// sub-lane is made for a refusal, and a share of those calls was refused.
+// Follow gives the course of a sub-lane that is being made the pace at which calls leave its
+// lane. The sub-lane is made for a refusal, and a share of those calls was refused.
 func (c *Course) Follow(of *Course) {
 	of.mu.Lock()
 	marks := of.marks
@@ -130,8 +130,6 @@ func (c *Course) Follow(of *Course) {
 		marks = of.state.Pace
 	}
 	of.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.first, c.marks = marks[0], marks
 	c.flights.Start(of.Look().Ordinal())
 }
@@ -140,11 +138,8 @@ func (c *Course) Follow(of *Course) {
 // lane, as far as they bound what is learned.
 func (c *Course) Adopt(of *Course) {
 	of.mu.Lock()
-	set := of.setting
+	c.setting = of.setting
 	of.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.setting = set
 	c.reset()
 }
 
@@ -183,14 +178,13 @@ func (c *Course) Look() flight.Seen {
 
 // Tolerance returns the permit tolerance of the learned rate, and zero if there
 // is none.
-func (c *Course) Tolerance() time.Duration {
-	if !c.Steers() {
-		return 0
+func (c *Course) Tolerance() (d time.Duration) {
+	if c.Steers() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.pace != nil {
+			d = c.pace.Tolerance()
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pace == nil {
-		return 0
-	}
-	return c.pace.Tolerance()
+	return d
 }

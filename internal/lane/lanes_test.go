@@ -47,7 +47,12 @@ func TestQueueHasTheOwnersLine(t *testing.T) {
 func TestPanicOfOpenedLeavesTheLane(t *testing.T) {
 	s := newLanes()
 	defer s.Close()
-	s.settings.Opened = func(string, bool) { panic("opened") }
+	s.settings.Opened = func(key string, _ bool) {
+		if n := s.keyed.find(key).Requests(); n != 1 {
+			t.Errorf("%d requests while the lane is reported, want the one that opens it", n)
+		}
+		panic("opened")
+	}
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = s.Enter("a.test")

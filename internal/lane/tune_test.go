@@ -20,7 +20,8 @@ func TestNewLimitsHaveThePlacesOfOldOnes(t *testing.T) {
 		priced         bool
 		err            string
 	}{
-		{"by name", []throttle.Limit{second.Named("x"), minute}, []throttle.Limit{minute, minute.Named("x")}, []throttle.Limit{minute.Named("x"), minute}, false, ""},
+		{"by name", []throttle.Limit{second.Named("x"), minute.Named("y")}, []throttle.Limit{second.Named("y"), minute.Named("x")},
+			[]throttle.Limit{minute.Named("x"), second.Named("y")}, false, ""},
 		{"by length", []throttle.Limit{second, minute}, []throttle.Limit{throttle.TokenBucket(50, time.Minute, 1), throttle.TokenBucket(5, time.Second, 1)},
 			[]throttle.Limit{throttle.TokenBucket(5, time.Second, 1), throttle.TokenBucket(50, time.Minute, 1)}, false, ""},
 		{"by unit alone", []throttle.Limit{second, tokens(second)}, []throttle.Limit{tokens(minute), minute}, []throttle.Limit{minute, tokens(minute)}, false, ""},
@@ -53,7 +54,7 @@ func TestRetuneNamesSomeLanes(t *testing.T) {
 	bad := throttle.Limit{}
 	s.settings.Limits = func(string) []throttle.Limit { return []throttle.Limit{bad} }
 	err := s.Retune()
-	if err == nil || strings.Count(err.Error(), "limits of lane") != 10 || !strings.Contains(err.Error(), "2 more lanes") {
+	if err == nil || strings.Count(err.Error(), "limits of lane") != 10 || !strings.Contains(err.Error(), " of 2 more lanes") {
 		t.Errorf("Retune of 12 lanes with a limit that does not validate: %v, want ten names and 2 more", err)
 	}
 }
