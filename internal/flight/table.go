@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -186,9 +187,7 @@ func (t *Table) Land(now throttle.Instant, id uint64) Call {
 		return c
 	}
 	took := now.Sub(c.At)
-	if t.usual == 0 {
-		t.usual = took
-	}
+	t.usual = cmp.Or(t.usual, took)
 	t.usual += (took - t.usual) / 8 // as TCP smooths round trips: RFC 6298, section 2
 	return c
 }
