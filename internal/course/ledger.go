@@ -238,7 +238,7 @@ func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 		}
 		l.read(now, call, &call.Bills[i], a.Refused, s.quotas)
 		if s.waits {
-			wait = max(wait, l.waits(now, a.Quotas))
+			wait = max(wait, l.waits(now, a.Quotas, s.quotas))
 		}
 	}
 	return wait
@@ -248,26 +248,25 @@ func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 // false if there are none.
 func (s *Ledgers) pick(unit string, from []learn.Quota) bool {
 	s.quotas = s.quotas[:0]
-	for _, q := range from {
-		if unitOf(q.Unit) == unit {
-			q.Unit = requests
-			s.quotas = append(s.quotas, q)
+	for i := range from {
+		if unitOf(from[i].Unit) == unit {
+			s.quotas = append(s.quotas, from[i])
+			s.quotas[len(s.quotas)-1].Unit = requests
 		}
 	}
 	return len(s.quotas) > 0
 }
 
-// waits marks the quotas whose resets are exact. It returns how long it is until the reset
-// of one that is spent; zero: none is.
-func (l *ledger) waits(now throttle.Instant, quotas []learn.Quota) (wait time.Duration) {
+// waits marks the quotas whose resets are exact, of which own are those of the ledger's unit.
+// It returns how long it is until the reset of one that is spent; zero: none is.
+func (l *ledger) waits(now throttle.Instant, quotas, own []learn.Quota) (wait time.Duration) {
 	for i := range quotas {
-		q := quotas[i]
+		q := &quotas[i]
 		if unitOf(q.Unit) != l.unit {
 			continue
 		}
-		q.Unit = requests
-		exact, reset := l.state.Awaits(now, &q)
-		if quotas[i].Held = exact; exact && q.Remaining < 1 {
+		exact, reset := l.state.Awaits(now, &own[0])
+		if q.Held, own = exact, own[1:]; exact && q.Remaining < 1 {
 			wait = max(wait, reset)
 		}
 	}
