@@ -39,8 +39,6 @@ type Course struct {
 	pace     throttle.Limiter // of the plan's rate; nil: it has none
 	forgot   int64            // entries of departures up to this ordinal do not count
 	left     throttle.Instant // when the last call departed while the plan decides
-	heldTo   throttle.Instant // until when calls are held, but for the pace; Never: until one lands; zero: they are not
-	opened   throttle.Instant // since when they are not
 	event    learn.Known      // in the last event
 	eventAt  throttle.Instant // when that was
 	logged   learn.Known      // in the last line of log
@@ -68,7 +66,6 @@ func NewCourse(set learn.Setting, r Reporter) *Course {
 // reset forgets everything but the setting.
 func (c *Course) reset() {
 	c.begun, c.state, c.pace, c.plan = false, &unlearned, nil, learn.Plan{}
-	c.heldTo, c.opened = 0, 0
 	c.event, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
 	c.forgot = c.Look().Ordinal() // what flies is known by how the flights stood as it left
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}

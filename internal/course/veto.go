@@ -60,20 +60,17 @@ func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
 	}
 	due := c.hold()
 	if due > t.Now {
-		c.heldTo, f.At, f.Reason = due, due, throttle.ReasonRate
+		f.At, f.Reason = due, throttle.ReasonRate
 		return f, nil
 	}
 	if t.ID == 0 {
 		return f, nil
 	}
 	if free, next := c.room(t.Now); free == 0 && next > t.Now {
-		c.heldTo, f.At = throttle.Never, next
+		f.At = next
 		return f, nil
 	}
-	if c.heldTo > 0 {
-		c.opened, c.heldTo = min(c.heldTo, t.Now), 0
-	}
-	f.At, f.Reason = max(due, c.opened), throttle.ReasonRate
+	f.At, f.Reason = due, throttle.ReasonRate
 	if c.pace != nil {
 		one := throttle.Request{N: 1, Since: max(t.Since, f.At)}
 		f.At = max(f.At, c.pace.Forecast(t.Now, one).At)

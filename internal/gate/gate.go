@@ -27,8 +27,9 @@ type Gate struct {
 	course  *course.Course // nil: the lane does not learn
 	asks    atomic.Bool    // the bound or the ledgers are asked for each call
 
-	held bool   // a veto has held a call since the last one landed
-	wake func() // wakes those in line; set before the first Take
+	heldTo throttle.Instant // until when vetoes hold calls; Never: until one lands; zero: they do not
+	opened throttle.Instant // since when they do not
+	wake   func()           // wakes those in line; set before the first Take
 }
 
 // A veto may hold calls. It is asked with the lock of the lane's flights held.
@@ -118,16 +119,23 @@ func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, e
 // ask is Take with the vetoes, under the lock.
 func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	t := flight.Turn{Request: r, Now: now}
+	// Each is charged no earlier than the others allowed it: credit for a late timer is for
+	// the time in which nothing else held the call. A permit that is dated earlier by the
+	// whole tolerance is void as soon as its caller wakes up.
+	opened := g.opened
+	if g.heldTo > 0 {
+		opened = min(g.heldTo, now)
+	}
+	t.Since = max(t.Since, opened)
 	for _, v := range g.vetoes {
 		held, err := v.Ask(t)
 		if err != nil || held.At > now {
-			g.held = true
+			g.heldTo = held.At
 			return throttle.Grant{At: held.At}, err
 		}
-		// Each is charged no earlier than the others allowed it: credit for a late
-		// timer is for the time in which nothing else held the call.
 		t.Since = max(t.Since, held.At)
 	}
+	g.opened, g.heldTo = opened, 0
 	granted, err := g.Limiter.Take(now, t.Request)
 	switch {
 	case err != nil:
@@ -228,7 +236,7 @@ func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answe
 	if a.Served {
 		g.pause.served(&c)
 	}
-	room, g.held = room || g.held, false
+	room = room || g.heldTo > 0
 	g.flights.Unlock()
 	if room {
 		g.wake()

@@ -248,6 +248,30 @@ func TestCallIsChargedNoEarlierThanItWasAllowed(t *testing.T) {
 	}
 }
 
+// A veto that holds a call until an instant, or until a call lands, has allowed it since then,
+// and not since it came: the limiter would date its permit earlier by the whole tolerance.
+func TestCallIsChargedNoEarlierThanItWasLetGo(t *testing.T) {
+	for _, c := range []struct{ until, asks, want throttle.Instant }{
+		{until: dawn - 20, asks: dawn - 10, want: dawn - 20},      // the timer was late by 10
+		{until: throttle.Never, asks: dawn - 10, want: dawn - 10}, // a call landed then
+	} {
+		var log []string
+		g, limiter, vetoes := gateOfFakes(&log)
+		call := throttle.Request{N: 1, ID: 1, Since: dawn - 1000}
+		limiter.at, vetoes[1].held.At = dawn-30, c.until
+		if g.Take(dawn-500, call); limiter.since != 0 {
+			t.Fatal("the limiter was asked for a call that was held")
+		}
+		vetoes[1].held.At = 0
+		if g.Take(c.asks, call); limiter.since != c.want {
+			t.Errorf("held until %v: charged since %v, want %v", c.until.Sub(dawn), limiter.since.Sub(dawn), c.want.Sub(dawn))
+		}
+		if g.Take(dawn, call); limiter.since != c.want {
+			t.Errorf("the next one is charged since %v, want %v", limiter.since.Sub(dawn), c.want.Sub(dawn))
+		}
+	}
+}
+
 // A call that finds, once it has its permits, that others have departed is held, and its
 // permits go back.
 func TestPermitsGoBackIfOthersDepartMeanwhile(t *testing.T) {

@@ -106,3 +106,14 @@ func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 		})
 	}
 }
+
+// A slow quota of tokens paces its calls further apart than a permit may be late.
+func TestSlowTokensArePacedInRealTime(t *testing.T) {
+	t.Parallel()
+	vendor := modelVendor(testserver.TokenBucket(20_000, time.Second, 10_000))
+	wall, refused := pricedRig(t, testserver.Listen, vendor, 1).DrainTokens(60)
+	t.Logf("%.2f of the ideal time, %d refused", wall, refused)
+	if wall > 2 || refused > 4 {
+		t.Errorf("%.2f of the ideal time, %d refused, want 2 and 4 at most", wall, refused)
+	}
+}
