@@ -40,7 +40,7 @@ type Ceiling struct {
 
 	Reset  throttle.Instant // earliest reported end of the window; zero: none was reported
 	Full   float64          // longest reported time to the reset, in seconds
-	Moves  int              // readings whose end contradicts the one before
+	Moves  int              // readings whose end contradicts the one before, less windows that began since
 	Gap    float64          // seconds for which the level has not risen, as single calls read it; zero: enough is left
 	Ends   int              // windows in a row that ended at their reported end; negative: one did not
 	Jump   Mark             // the call that saw V jump last, or the first one with a reading
@@ -187,6 +187,9 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.match(f, q.Remaining)
 	t.Answered = max(t.Answered, f.Ordinal)
 	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
+		if !t.fills() && f.Ordinal > t.Jump.Ordinal { // but a window has no more than any of its readings allows
+			t.V = max(t.C, min(t.V, q.Remaining+float64(f.Granted)))
+		}
 		return
 	}
 	at := t.order(f)

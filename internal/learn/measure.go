@@ -162,18 +162,13 @@ func (m *sample) exact() bool { return m.asked && m.probed == 0 }
 // period notes a silence that is too long for a bucket: a period is as long at most as the time in
 // which it was spent, and as that silence, which a reported time ends, at least.
 func (r *Search) period(m *sample) {
-	switch {
-	case m.long(r.W):
-		if r.P == 0 {
-			r.P = min(m.t, 4*m.silence)
-		}
-		if m.exact() && r.windows(true) && m.covered > m.t/8 && m.t < 1.9*r.P {
-			r.P = m.t // the first was not a whole one
-		}
-		if r.P = min(r.P, m.t); m.exact() {
-			r.P = max(r.P, m.covered)
-		}
-	case m.silence < 2/r.W:
-		r.P *= 0.97
+	if !m.long(r.W) {
+		return
+	}
+	if r.P == 0 {
+		r.P = 4 * m.silence
+	}
+	if r.P = min(r.P, m.t); m.exact() {
+		r.P = max(r.P, m.covered)
 	}
 }

@@ -76,13 +76,8 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		s.thin(f, now)
 		return
 	}
-	if !s.Episode && s.Blamed < 3 {
-		if blamed, asked := s.blames(f, now); asked {
-			return
-		} else if blamed {
-			s.Blamed++
-			return
-		}
+	if !s.Episode && s.blames(f, now) {
+		return
 	}
 	switch {
 	case s.Episode:
@@ -107,7 +102,6 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 		s.end(f)
 		return
 	}
-	s.Blamed = 0
 	s.note(f)
 	switch {
 	case !f.Waited:

@@ -55,17 +55,14 @@ const (
 )
 
 // calls returns how many calls a search takes.
-func (r *Search) calls(rtt float64, asked bool) float64 {
+func (r *Search) calls(rtt float64) float64 {
 	cost := min(r.G*min(1, narrow/r.U), r.U*max(costMost, costPeriod*r.P, costBlocks*r.Block))
-	if asked && r.windows(asked) {
-		cost = max(cost, r.U*min(12, 20*r.P*r.U*r.U))
-	}
 	return r.W / r.U * max(costCalls/r.W, costLeast, costTrip*rtt, cost, r.P*r.U/costSpent) * (1 + costEarly*r.Early)
 }
 
 // grow raises the rate for f, which was served while a caller waited, by a step at least.
 func (r *Search) grow(f *Fact, rtt float64, asked bool, least float64) {
-	n := r.calls(rtt, asked)
+	n := r.calls(rtt)
 	r.X = min(r.X+1/n, farthestX)
 	if k := int(r.X * quarters); k >= r.Marked {
 		r.Marks[k%marks], r.Rates[k%marks] = Mark{f.Ordinal, f.Departed}, r.R

@@ -17,7 +17,7 @@ func grown(r Search, calls float64) Search {
 // in as many again. Far above it, it rises ever faster.
 func TestSearchPassesItsEstimate(t *testing.T) {
 	r := Search{W: 100, U: 0.1, R: 90}
-	n := r.calls(0.005, false)
+	n := r.calls(0.005)
 	if n < 20 || n > 60 {
 		t.Errorf("a search of a tenth takes %.0f calls, want 20 to 60", n)
 	}
@@ -75,7 +75,7 @@ func TestLongSilenceShowsAWindow(t *testing.T) {
 	if w.P != 60 || !w.windows(false) {
 		t.Errorf("a silence of 20 s of 60 shows a period of %.1f s, windows %v", w.P, w.windows(false))
 	}
-	if n, before := w.calls(0.005, false), r.calls(0.005, false); n < 30*before/10 {
+	if n, before := w.calls(0.005), r.calls(0.005); n < 30*before/10 {
 		t.Errorf("a search in windows takes %.0f calls, and %.0f elsewhere", n, before)
 	}
 }

@@ -12,11 +12,11 @@ const (
 	farthest     = 3600 // seconds for which single calls read a level if no reset is reported: few windows are longer
 	mostGrow     = 8    // times as far apart is each single call at most. Row "20/s burst 10, IETF, reset full, at once"
 	leastGrow    = 1.2  // times as far apart is each single call at least
-	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise
+	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise. Row "log 5000/h, no limit, no reset"
 	leastReaders = 4    // permits kept for single calls if the end of a window is not sure; fewer show no rise
 	mostReaders  = 8    // permits kept at most, once windows were seen
 	manyReaders  = 20   // permits kept before, and a tenth of a greater quota
-	unread       = 8    // answers without a reading, after which a quota sets no pace
+	stoodFor     = 0.9  // of the time for which a level has stood: no window is shorter
 	leastGap     = 1e-4 // seconds between single calls
 	answers      = 1    // seconds for which the next call waits for an answer
 	unhurried    = 1.5  // times as long as permits were granted after the newest reading: a faster answer to it swings. Test "SlowBucketIsSharedEvenly"
@@ -37,13 +37,13 @@ func (t *Ceiling) readers() float64 {
 
 // schedule sets for how long the level has not risen.
 func (t *Ceiling) schedule(s *State, left float64, here Level) {
-	d, rose, end := here.At.Sub(t.Prev.At).Seconds(), here.Low-t.Prev.High, t.end()
+	d, rose := here.At.Sub(t.Prev.At).Seconds(), here.Low-t.Prev.High
 	switch {
 	case t.fills() || left > t.readers():
 		t.Gap = 0
 	case t.Gap > 0 && rose >= 1: // two more are there after twice as long
 		t.Gap = 2 * d / rose
-	case t.Gap > 0 && (end <= t.Prev.At || end > here.At):
+	case t.Gap > 0:
 		t.Gap += d
 		return
 	}
@@ -51,8 +51,10 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 }
 
 // look returns when a single call reads the level next, so much later each time that the permits
-// that are left last until a window ends. It is at an end of a window of the length that is
-// reported, or of a round one, the longest first, if there is one in that time.
+// that are left last until a window ends. It is sooner if a window of the length that is reported,
+// or of a round one, ends sooner: one that is no shorter than the level has stood. A level of
+// 43 that stands since 12:00:00 is read at 12:00:30, at 12:01:00 and at 12:02:00. If nothing is
+// left, a look is refused, so the longest of these windows goes first.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	since, from, late := t.At.Add(-seconds(t.Gap)), t.At, seconds(0.020+s.RTT/2)
 	if t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
@@ -79,7 +81,7 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 		if unit < time.Second {
 			unit *= time.Second
 		}
-		if unit == 0 {
+		if unit == 0 || left >= 1 && unit.Seconds() < stoodFor*gap {
 			continue
 		}
 		wall := (since - since%throttle.Instant(unit)).Add(unit + late)
@@ -87,7 +89,7 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 		for _, end := range [...]throttle.Instant{min(wall, used), max(wall, used)} {
 			switch {
 			case end <= from:
-			case end <= soon:
+			case end <= soon && left < 1:
 				return end
 			default:
 				next = min(next, end)
@@ -116,12 +118,6 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 	p.Reported = true
 	rate, hold, asks := t.pace(s, now, granted)
-	if s.Last.Ordinal-t.Last.Ordinal > unread { // another quota is reported now: this one holds until its reset if it is spent
-		if t.left(now, granted) >= 1 || !t.timed() || t.Reset <= now {
-			return
-		}
-		rate, asks = 0, false
-	}
 	if rate > 0 && (p.Rate == 0 || rate < p.Rate) {
 		p.Rate, p.Bounded = rate, true
 	}
@@ -140,9 +136,6 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	left, unanswered := t.left(now, granted), granted-s.ahead(t) > t.Answered
 	if t.fills() {
 		rate, hold = t.paced(s, now, left, granted)
-		if over := t.end(); t.Ends > 0 && t.timed() && over > t.At && hold > over { // one asks whether it rose at once
-			rate, hold = 0, over
-		}
 		if flying := t.Slope * s.RTT; !s.Setting.Shared && unanswered && t.C-float64(granted) < 1 && t.size() > 2*flying+few*t.Call {
 			return rate, now.Add(seconds(answers)), true
 		}
@@ -189,4 +182,24 @@ func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted in
 		hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
 	}
 	return rate, hold
+}
+
+// reserve returns how many permits are kept for calls of others and for
+// readings that come late.
+func (t *Ceiling) reserve(rtt float64) float64 {
+	size := t.size()
+	keep := max(3*t.Call, 0.1*size)
+	if t.Slope > 0 {
+		keep = max(keep, min(size/3, 0.1*t.Slope), t.Slope*rtt)
+	}
+	return min(keep, size/3)
+}
+
+// ahead returns how many numbers beyond one the next call takes, of which the quota can have
+// as many left.
+func (s *State) ahead(t *Ceiling) int64 {
+	if s.Ahead == 0 {
+		return 0
+	}
+	return min(s.Ahead, max(0, int64(t.size()-t.reserve(s.RTT))-1))
 }

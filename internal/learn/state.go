@@ -19,7 +19,6 @@ type State struct {
 	Before   Before
 	Ceilings [maxCeilings]Ceiling
 	Doubt    int     // readings that contradict the ones before, less those that agree
-	Blamed   int     // refusals in a row that ceilings explained
 	Ahead    int64   // numbers beyond one that the next call takes: see [State.PlanFor]
 	Cost     float64 // numbers that a call usually takes; zero: one
 }

@@ -6,9 +6,8 @@ import "github.com/weirgo/weir/throttle"
 // readings agree, and refusals are foreseen.
 
 // blames reports whether a ceiling explains the refusal of f. Ceilings that said
-// enough was left lose trust, unless the refusal reports others alone. If asked is true, f
-// was a single call that looked whether a spent quota is back.
-func (s *State) blames(f *Fact, now throttle.Instant) (blamed, asked bool) {
+// enough was left lose trust, unless the refusal reports others alone.
+func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 	for i := range s.Ceilings {
 		t := &s.Ceilings[i]
 		if !t.binds(s) || t.flying() {
@@ -17,7 +16,6 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed, asked bool) {
 		switch left := t.left(now, f.Ordinal); {
 		case left <= max(2, float64(f.Flying)/4):
 			blamed, t.Strikes = true, 0
-			asked = asked || left < 1 && f.alone()
 			if left < 1 && t.fills() && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than was believed, or stands still
 				t.Slope, t.From, t.Cut = slower*t.Slope, t.Mid, f.Landed
 				t.Blur = t.Slope
@@ -26,7 +24,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed, asked bool) {
 			t.Strikes++
 		}
 	}
-	return blamed, asked
+	return blamed
 }
 
 // contradict notes a reading that contradicts the ones before.

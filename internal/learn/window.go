@@ -35,8 +35,8 @@ const (
 )
 
 // resetAt keeps the earliest reported end of the window. Resets are rounded up, so
-// the earliest is nearest to the truth. An end that moves while it is still ahead is the
-// end of no window.
+// the earliest is nearest to the truth. An end that moves while it is still ahead is as far
+// ahead as a window is long.
 func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	at := f.Landed.Add(q.Reset)
 	blur := rounding
@@ -54,15 +54,20 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	}
 }
 
-// timed reports whether windows end at the reported reset, as far as is known.
+// timed reports whether windows end at the reported reset, as far as is known. Row "strangers half,
+// X-RateLimit": the reset of a bucket moves.
 func (t *Ceiling) timed() bool { return t.Reset > 0 && t.Moves < mostMoves && t.Ends > -refuted }
 
 // end returns when the window of the newest reading ends, as far as that is known; zero: it
 // is not.
 func (t *Ceiling) end() throttle.Instant {
 	switch {
+	case t.timed() && t.Stands && t.Window > 0:
+		return min(t.Reset, t.Jump.At.Add(seconds(t.Window)))
 	case t.timed():
 		return t.Reset
+	case t.Stands && t.Window > 0:
+		return t.Jump.At.Add(seconds(t.Window))
 	case t.Stands && t.Period > 0:
 		return t.Jump.At.Add(seconds(t.Period))
 	}
