@@ -6,12 +6,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// await makes w, who is in line, wait. The head asks the limiter again at the instant
-// next. If no other caller waits, w may be lent the limiter's call.
+// await makes w, who is in line, wait. If it is the head, it asks the limiter again at the
+// instant next. If no other caller waits, w may be lent the limiter's call.
 func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
 	w.waits = true
 	q.expiring.add(w)
-	q.due = next
+	if w == q.line.first() {
+		q.due = next
+	}
 	q.retime(now)
 	r := q.meet()
 	if r == nil || r.lender == nil || q.line.count > 1 {

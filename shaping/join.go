@@ -111,17 +111,13 @@ func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
 
 // ask asks the limiter for w, who has just entered the line, if w is its head. If w can
 // never be granted, it asks even so, for the error.
-// If w is not granted, the instant is that at which the head asks again.
+// If w is not granted, the instant is after now: that at which it asks again, or Never if
+// the head does so before it.
 func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Grant, error) {
-	heads := w == q.line.first()
-	if !heads && bound != throttle.Never {
-		return throttle.Grant{At: q.due}, nil
+	if w != q.line.first() && bound != throttle.Never {
+		return throttle.Grant{At: throttle.Never}, nil
 	}
-	g, err := q.take(w, now)
-	if err == nil && g.At > now && !heads {
-		return throttle.Grant{At: q.due}, nil
-	}
-	return g, err
+	return q.take(w, now)
 }
 
 // beginWait returns what the hook receives of a wait that begins. It is not

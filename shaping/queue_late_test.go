@@ -316,7 +316,8 @@ func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := NewQueue(limiter)
+		paid := &tally{Limiter: limiter}
+		q := NewQueue(paid)
 		const callers = 64
 		ctx := sleeper{t.Context(), q, 50 * time.Millisecond}
 		start := time.Now()
@@ -331,8 +332,11 @@ func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
 		stuck := time.AfterFunc(time.Minute, func() { q.Close() })
 		defer stuck.Stop()
 		wg.Wait()
-		if took, most := time.Since(start), 4*callers*10*time.Millisecond; took > most || q.State().Stale == 0 {
+		if took, most := time.Since(start), 6*callers*10*time.Millisecond; took > most || q.State().Stale == 0 {
 			t.Errorf("%d callers left in %v, %d of their permits void, want %v at most, and some", callers, took, q.State().Stale, most)
+		}
+		if paid.spent != callers {
+			t.Errorf("%d callers left for %d permits", callers, paid.spent)
 		}
 	})
 }
