@@ -202,10 +202,9 @@ const (
 func (s *Ledgers) ended(c *flight.Call) {
 	for i := range s.all {
 		l, b := &s.all[i], &c.Bills[i]
-		if l.flying -= b.Cost; b.Read || b.Number == 0 {
-			continue
-		}
-		if l.landed = true; l.state != nil && b.Cost > 0 {
+		l.flying -= b.Cost
+		l.landed = l.landed || b.Number > 0
+		if l.state != nil && b.Cost > 0 && !b.Read {
 			l.state.Spared(b.Number, b.Cost)
 		}
 	}
