@@ -67,9 +67,13 @@ func New(tb testing.TB, limits ...Limit) *Vendor {
 }
 
 // inBubble reports whether the caller is in a bubble. There is no other question
-// than Wait, which panics outside of one.
+// than Wait, which panics outside of one, and if another goroutine of the bubble
+// already waits.
 func inBubble() (in bool) {
-	defer func() { in = recover() == nil }()
+	defer func() {
+		e := recover()
+		in = e == nil || e == "wait already in progress"
+	}()
 	synctest.Wait()
 	return true
 }

@@ -3,7 +3,9 @@ package weirtest_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir/weirtest"
@@ -62,6 +64,37 @@ func TestHandlerRefuses(t *testing.T) {
 		get(t, client, vendor.URL+"/free")
 		if n := counts(vendor); n["pause"] != 1 {
 			t.Errorf("breaches = %v, want one of the pause", n)
+		}
+	})
+}
+
+// Goroutines of one bubble may each make a vendor at the same time.
+func TestVendorsOfOneBubbleBeginTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if url := weirtest.New(t).URL; url != "http://vendor.test" {
+					t.Errorf("a vendor is at %s, not in the bubble", url)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// A GraphQL API refuses under 200.
+func TestVendorThatRefusesUnder200(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		vendor := weirtest.New(t, weirtest.FixedWindow(1, 365*24*time.Hour))
+		vendor.RefusalStatus, vendor.MaxRefusals = 200, 2
+		vendor.Dialect = weirtest.Named("retry-after")
+		client := vendor.Client()
+		for range 3 {
+			get(t, client, vendor.URL)
+		}
+		if n := counts(vendor); n["early"] != 1 {
+			t.Errorf("breaches = %v, want an early one", n)
 		}
 	})
 }

@@ -20,7 +20,7 @@ type Arrival struct {
 
 	Over     *Limit        // the limit that refused it; nil: no limit did
 	Answered time.Duration // since the vendor's start, just before the status was sent; zero: as of Status
-	Header   http.Header   // of an answer of 400 or above; nil: of any other
+	Header   http.Header   // of a refusal, a fault, or an answer of 400 or above; nil: of any other
 }
 
 // Arrivals are requests in the order of their arrival.

@@ -65,7 +65,7 @@ func (r *recorder) note(status int) {
 	defer v.mu.Unlock()
 	a := &v.arrivals[r.call.index]
 	a.Status, a.Answered = status, time.Since(v.start)
-	if status >= 400 {
+	if status >= 400 || !a.Granted {
 		a.Header = r.Header().Clone()
 	}
 }

@@ -107,6 +107,9 @@ func (v *Vendor) answer(w http.ResponseWriter, r *http.Request, call *call) {
 		call.fault.strike(w, r)
 		return
 	}
+	if call.decision.Granted {
+		defer call.done() // also if a style panics
+	}
 	for _, style := range v.Styles {
 		style(w.Header(), call.decision)
 	}
@@ -114,7 +117,6 @@ func (v *Vendor) answer(w http.ResponseWriter, r *http.Request, call *call) {
 		v.refuse(w)
 		return
 	}
-	defer call.done()
 	pause(r.Context(), v.service())
 	call.fault.answer(w, r, v.handler())
 }
