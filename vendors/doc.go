@@ -24,11 +24,10 @@
 // # How safe a preset is
 //
 // A preset's limits stay below each of its numbers in every window, also if some calls
-// reach the vendor later than others: see [Number.Limit]. This holds for one process; set Store for a
-// fleet. If a number is wrong, or others
-// spend of the same quota, the lane learns the rest from refusals. Two credentials
-// of one account have a lane each, and so has a token that was refreshed: set Key to the account, or
-// Share to a part.
+// reach the vendor later than others: see [Number.Limit]. This holds for one Transport: make one
+// for all calls, and set Store for a fleet. If a number is wrong, or others spend of the same
+// quota, the lane learns the rest from refusals. Each host and each credential of an account
+// has a lane, and so has a token that was refreshed: set Key to the account, or Share to a part.
 //
 // # When not to use it
 //

@@ -30,7 +30,8 @@ func awsAccessKey(req *http.Request) string {
 }
 
 // AmazonSES returns the preset of Amazon SES for an account in the sandbox. A message to several
-// recipients costs as many permits: send it with weir.WithCost.
+// recipients costs as many permits: send it with weir.WithCost. The sandbox has one a second,
+// so such a message fails there: send one to each recipient.
 func AmazonSES() Preset {
 	const source = "https://docs.aws.amazon.com/ses/latest/dg/quotas.html"
 	return preset(Preset{

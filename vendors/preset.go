@@ -23,7 +23,7 @@ type Preset struct {
 	Reads   []string // ends of paths whose POST changes nothing, and may be repeated; nil: none are known
 
 	// Share is the part of each number that the Transport takes: 0.5 if another process
-	// like this one spends the rest. Zero means 1.
+	// like this one spends the rest. It is at least one of each. Zero means 1.
 	Share float64
 
 	key   func(*http.Request) string // nil: weir.ByHost
@@ -41,7 +41,7 @@ func (p Preset) Transport() *weir.Transport {
 	routes := map[string][]throttle.Limit{}
 	for _, n := range p.Numbers {
 		n.Most, n.Burst = p.part(n.Most), p.part(n.Burst)
-		if n.Most > 0 && n.In == 0 {
+		if n.Most > 0 && n.In == 0 && (t.InFlight.Max == 0 || n.Most < t.InFlight.Max) {
 			t.InFlight.Max = n.Most
 		}
 		switch l := n.Limit(); {
@@ -51,6 +51,9 @@ func (p Preset) Transport() *weir.Transport {
 		default:
 			t.Limits = append(t.Limits, l)
 		}
+	}
+	for route := range routes { // LimitsFor replaces Limits, and does not add to them
+		routes[route] = append(routes[route], t.Limits...)
 	}
 	if len(routes) > 0 {
 		t.LimitsFor = func(key string) []throttle.Limit { return routes[key[strings.LastIndexByte(key, ' ')+1:]] }
