@@ -209,10 +209,14 @@ func (r *reader) isRefusalText(text string) bool {
 		return false
 	}
 	text = strings.TrimRight(strings.ToLower(text), ".! \r\n")
-	for _, start := range [...]string{"rate limit exceeded", "rate limit reached", "rate exceeded", "rate limited", "api rate limit", "user rate limit exceeded", "request rate limit exceeded"} {
+	for _, start := range [...]string{"rate limit exceeded", "rate limit reached", "rate exceeded", "api rate limit", "user rate limit exceeded", "request rate limit exceeded"} {
 		if strings.HasPrefix(text, start) {
 			return true
 		}
+	}
+	// "Rate limited keys may not call this" is no refusal for now.
+	if rest, ok := strings.CutPrefix(text, "rate limited"); ok && !strings.HasPrefix(rest, " ") {
+		return true
 	}
 	if text == "too many requests" || r.resp.StatusCode == http.StatusBadRequest {
 		return text == "too many requests"

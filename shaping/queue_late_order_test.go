@@ -14,19 +14,19 @@ import (
 // A tally counts the permits that a limiter has granted, and that did not come back.
 type tally struct {
 	throttle.Limiter
-	spent int
+	spent atomic.Int32
 }
 
 func (l *tally) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	g, err := l.Limiter.Take(now, r)
 	if err == nil && g.At <= now {
-		l.spent++
+		l.spent.Add(1)
 	}
 	return g, err
 }
 
 func (l *tally) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
-	l.spent--
+	l.spent.Add(-1)
 	l.Limiter.Refund(now, g, r)
 }
 
@@ -89,8 +89,8 @@ func TestLateCallerBehindALateHeadPays(t *testing.T) {
 					q.wake()
 				}
 				wg.Wait()
-				if n := q.State().Stale; limiter.spent != 3 || n == 0 {
-					t.Errorf("3 callers left for %d permits, %d were void, want 3 and some", limiter.spent, n)
+				if n := q.State().Stale; limiter.spent.Load() != 3 || n == 0 {
+					t.Errorf("3 callers left for %d permits, %d were void, want 3 and some", limiter.spent.Load(), n)
 				}
 			})
 		})

@@ -335,8 +335,8 @@ func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
 		if took, most := time.Since(start), 10*callers*10*time.Millisecond; took > most || q.State().Stale == 0 {
 			t.Errorf("%d callers left in %v, %d of their permits void, want %v at most, and some", callers, took, q.State().Stale, most)
 		}
-		if paid.spent != callers {
-			t.Errorf("%d callers left for %d permits", callers, paid.spent)
+		if n := paid.spent.Load(); n != callers {
+			t.Errorf("%d callers left for %d permits", callers, n)
 		}
 	})
 }
