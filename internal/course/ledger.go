@@ -170,7 +170,15 @@ func (l *ledger) due() throttle.Instant {
 	if l.rate <= 0 {
 		return 0
 	}
-	return l.from.Add(time.Duration(min(float64(l.paid)/l.rate, longest) * 1e9))
+	return l.from.Add(time.Duration(min(float64(l.paid)/l.rate, l.longest()) * 1e9))
+}
+
+// longest returns for how many seconds a call is paid for at most.
+func (l *ledger) longest() float64 {
+	if reset := l.state.LongestReset(); reset > 0 {
+		return min(max(reset, soonest), rarest)
+	}
+	return rarest
 }
 
 // Board implements the veto of a gate.
@@ -193,8 +201,10 @@ func (s *Ledgers) Leave(flight.Turn) {}
 const (
 	// slack is how much later than due a call may depart without a delay for those behind
 	// it: the least tolerance of a limiter.
-	slack   = 10 * time.Millisecond
-	longest = 3600 // seconds for which a call is paid for at most: a wrong rate is not asked about more rarely
+	slack = 10 * time.Millisecond
+	// A wrong rate is asked about at least so often, in seconds: each hour if answers report
+	// no reset. Otherwise the quota is whole again at the reset, or has one permit more.
+	rarest, soonest = 3600, 10
 )
 
 // ended counts a call no longer as in flight. If its answer reported nothing, it has spent

@@ -141,6 +141,15 @@ func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float
 	return n, until
 }
 
+// LongestReset returns the longest time until a reset that an answer has reported, in
+// seconds; zero: none was reported.
+func (s *State) LongestReset() (reset float64) {
+	for i := range s.Ceilings {
+		reset = max(reset, s.Ceilings[i].Full)
+	}
+	return reset
+}
+
 // PlanFor returns the plan for a call that takes so many numbers.
 func (s *State) PlanFor(now throttle.Instant, granted, cost int64) Plan {
 	s.Ahead = cost - 1

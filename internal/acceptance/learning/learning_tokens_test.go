@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,5 +116,46 @@ func TestSlowTokensArePacedInRealTime(t *testing.T) {
 	t.Logf("%.2f of the ideal time, %d refused", wall, refused)
 	if wall > 2 || refused > 4 {
 		t.Errorf("%.2f of the ideal time, %d refused, want 2 and 4 at most", wall, refused)
+	}
+}
+
+// Calls that cost as much as the whole quota empty it again and again, so that its rate is hard to
+// see. A wrong one holds a call no longer than ten seconds, if the quota is whole again in one.
+func TestCallsOfAWholeQuotaLeave(t *testing.T) {
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex // of the draws
+			draws, spent := rand.New(rand.NewPCG(seed, 1)), 0
+			draw := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return draws.IntN(n)
+			}
+			vendor := modelVendor(testserver.TokenBucket(1000, time.Second, 1000))
+			r := pricedRig(t, testserver.Pipe, vendor, 1)
+			r.Transport.Limits = []throttle.Limit{harness.Named(throttle.TokenBucket(1000, time.Second, 1000), "tokens")}
+			began := time.Now()
+			var all sync.WaitGroup
+			for range 12 {
+				all.Go(func() {
+					for range 12 {
+						cost := []int{1, 100, 600, 1000}[draw(4)]
+						mu.Lock()
+						spent += cost
+						mu.Unlock()
+						req := r.Request(t.Context(), "")
+						req.Header.Set("Tokens", strconv.Itoa(cost))
+						if resp, err := r.Transport.RoundTrip(req); err == nil {
+							resp.Body.Close()
+						}
+						time.Sleep(time.Duration(draw(100)) * time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+			if took, ideal := time.Since(began).Seconds(), float64(spent)/1000; took > 20*ideal {
+				t.Errorf("seed %d: %.0f s, ideal %.0f s", seed, took, ideal)
+			}
+		})
 	}
 }
