@@ -9,7 +9,6 @@ import (
 // A bound is the veto of the most calls that may be in flight at a time, in this
 // process and in all that share its store. A call counts until its answer has ended.
 type bound struct {
-	quiet
 	flights *flight.Table
 	most    int64         // zero: any number in this process
 	fleet   store.Flights // nil: any number in all processes
