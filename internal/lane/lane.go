@@ -52,7 +52,7 @@ type Lane struct {
 
 	hook shaping.Hook
 	home *table   // its table; nil: it is in none
-	sub  *sublane // of a sub-lane; nil: it is none
+	sub  *sublane // nil: the lane is no sub-lane
 }
 
 // A sublane says of which part of which lane a sub-lane is.

@@ -261,7 +261,7 @@ func TestOneGoesAlone(t *testing.T) {
 }
 
 // After a flush, and after a restart with nothing kept, all is there again, and
-// nobody who comes learns anew.
+// a new process has nothing to learn.
 func TestAFlushLosesNothingThatWasLearned(t *testing.T) {
 	c := newTeam(t)
 	a, b := c.join(counted), c.join(counted)
