@@ -149,7 +149,10 @@ func TestLearnedLimitRefusesNobody(t *testing.T) {
 				t.Errorf("a call that a second's permit cannot serve was refused after %v: %v", waited, a.Err)
 			}
 		}
-		r.Want("GET of cost 50", r.Get(weir.WithCost(t.Context(), 50), ""), 200)
+		// Of another path than the calls that failed: it is no next try of theirs.
+		costly := r.Request(weir.WithCost(t.Context(), 50), "")
+		costly.URL.Path = "/costly"
+		r.Want("GET of cost 50", r.Do(costly), 200)
 	})
 }
 
