@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle/limitertest"
 )
 
-var histories = flag.Int("histories", 0, "random histories of the script for each algorithm; 0: 150 if CI is set, 40 otherwise, 5 with -short")
+var histories = flag.Int("histories", 0, "random histories of the script for each algorithm; 0: 60 if CI is set, 40 otherwise, 5 with -short")
 
 // lives returns how many random histories the script lives for each algorithm.
 func lives() int {
@@ -20,7 +20,7 @@ func lives() int {
 	case testing.Short():
 		return 5
 	case os.Getenv("CI") != "":
-		return 150
+		return 60
 	default:
 		return 40 // what a change has time for
 	}
