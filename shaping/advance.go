@@ -35,6 +35,7 @@ func (q *Queue) letGo(w *waiter, out outcome) {
 	q.line.depart(w)
 	q.expiring.remove(w)
 	q.out.add(w, out)
+	q.asleep.add(w)
 }
 
 // sendAway takes w out of the line with an error.

@@ -105,6 +105,7 @@ func (q *Queue) sweep() {
 	list, head, again := q.leavers.take(), q.line.first(), false
 	for _, w := range list {
 		if w.out.granted > 0 { // granted in the moment of the cancel: another may have it
+			q.asleep.wakes(w)
 			q.limiter.Refund(q.Now(), w.out.grant, w.request())
 			again = true
 		}

@@ -1,6 +1,7 @@
 package shaping_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -73,5 +74,26 @@ func TestPreciselyPacedLineKeepsItsRateInRealTime(t *testing.T) {
 	}
 	if most := int64(1000*took.Seconds()) + 11; left > most {
 		t.Errorf("%d left within %v, want at most %d", left, took, most)
+	}
+}
+
+// Callers that all run so late that their own permits are void leave at half of the rate at
+// least, and never faster than it.
+func TestLateCallersKeepTheirRateInRealTime(t *testing.T) {
+	const rate, tolerance = 100, 20 * time.Millisecond
+	for _, late := range []time.Duration{21 * time.Millisecond, 47 * time.Millisecond} {
+		q := newQueue(t, throttle.LeakyBucket(rate, time.Second))
+		start := time.Now()
+		r := beginIn(q, 16, func(ctx context.Context) context.Context { return shaping.Sleeper(ctx, q, late) })
+		time.Sleep(2*time.Second + late)
+		left := r.left.Load()
+		took := time.Since(start)
+		r.end()
+		if most := 1 + int64((took+tolerance).Seconds()*rate); left < rate || left > most {
+			t.Errorf("late by %v, %d left within %v, want at least %d and at most %d", late, left, took, rate, most)
+		}
+		if q.State().Stale == 0 {
+			t.Errorf("late by %v, no permit was void: no test", late)
+		}
 	}
 }

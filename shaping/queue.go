@@ -99,6 +99,7 @@ type Queue struct {
 	rings    throttle.Instant // when the alarm rings; Never: it is not set; zero: it may have rung
 	due      throttle.Instant // when the head asks again; Never: only a message of the limiter can help it
 	stale    uint64           // permits that were void when their caller woke up
+	asleep   *sleepers        // those who were let go and have not run; nil: no permit was ever void
 }
 
 // NewQueue returns a queue in front of the limiter. It panics if the limiter is
@@ -336,32 +337,6 @@ func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 // rejection returns the error for a caller of whom the forecast is known.
 func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant) *Error {
 	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Limit: f.Limit, Reason: f.Reason}
-}
-
-// missed reports whether the permits of w are void. They are if w woke up so
-// long after their instant, because the process stood still, that others may
-// hold the next permits by now. They are, too, if a pause was set between the
-// grant and now. It takes the lock only then: those who were woken together
-// would stand in line once more, for the lock.
-//
-// The permits go back, and w, which runs now, asks for them before the others in line:
-// they sleep, and on a machine that wakes each caller too late none would ever leave.
-func (q *Queue) missed(w *waiter) bool {
-	now, out, tolerance := q.Now(), &w.out, time.Duration(q.tolerance.Load())
-	if now.Sub(out.grant.At) > tolerance || out.granted <= throttle.Instant(q.pausedAt.Load()) {
-		q.lock()
-		defer q.unlock()
-		q.stale++
-		q.limiter.Refund(q.Now(), out.grant, w.request())
-		w.late = true
-		return true
-	}
-	out.granted = now // it departs with this last look
-	if late := now.Sub(out.due); late > 0 {
-		q.lateTo.Store(int64(now.Add(tolerance)))
-		q.late.Store(int64(late))
-	}
-	return false
 }
 
 // giveBack gives back permits that were granted and not used, so that others

@@ -308,8 +308,12 @@ func (s sleeper) Err() error {
 	return s.Context.Err()
 }
 
-// Callers that all wake up later than the tolerance leave even so. A permit that comes back
-// from between others is lost, so that they do not reach the rate.
+// Sleeper returns a sleeper, for the tests outside of the package.
+func Sleeper(ctx context.Context, q *Queue, nap time.Duration) context.Context {
+	return sleeper{ctx, q, nap}
+}
+
+// Callers that all wake up later than the tolerance leave even so, each for one permit.
 func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(100, time.Second)) // tolerance 20ms
@@ -332,7 +336,7 @@ func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
 		stuck := time.AfterFunc(time.Minute, func() { q.Close() })
 		defer stuck.Stop()
 		wg.Wait()
-		if took, most := time.Since(start), 10*callers*10*time.Millisecond; took > most || q.State().Stale == 0 {
+		if took, most := time.Since(start), 2*callers*10*time.Millisecond; took > most || q.State().Stale == 0 {
 			t.Errorf("%d callers left in %v, %d of their permits void, want %v at most, and some", callers, took, q.State().Stale, most)
 		}
 		if n := paid.spent.Load(); n != callers {

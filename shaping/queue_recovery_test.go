@@ -48,8 +48,14 @@ type recovery struct {
 
 // begin has so many callers come again as soon as they left.
 func begin(q *shaping.Queue, callers int) *recovery {
+	return beginIn(q, callers, func(ctx context.Context) context.Context { return ctx })
+}
+
+// beginIn is begin with callers in another context, made from the one that ends.
+func beginIn(q *shaping.Queue, callers int, in func(context.Context) context.Context) *recovery {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recovery{queue: q, stop: cancel}
+	ctx = in(ctx)
 	for range callers {
 		r.all.Go(func() {
 			for q.Wait(ctx) == nil {

@@ -20,16 +20,17 @@ type waiter struct {
 	id    uint64           // of its call
 
 	// Under the queue's lock, until the caller is woken.
-	tenant *tenant
-	cost   float64       // what its departure counts in its tenant's share
-	bytes  int64         // that its caller holds while it waits
-	index  int32         // 1 + index among its tenant's; 0: not in line
-	expiry int32         // 1 + index among the expiring; 0: not among them
-	waits  bool          // it was put in line to wait
-	late   bool          // it woke up too late for its permits, and comes back into the line
-	leaves atomic.Bool   // its caller has given up, and others take it out of line
-	out    outcome       // how it came out of the line
-	ready  chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
+	tenant  *tenant
+	cost    float64       // what its departure counts in its tenant's share
+	bytes   int64         // that its caller holds while it waits
+	index   int32         // 1 + index among its tenant's; 0: not in line
+	expiry  int32         // 1 + index among the expiring; 0: not among them
+	waits   bool          // it was put in line to wait
+	watched bool          // it was let go, and its permits may be taken back until it runs
+	late    bool          // it woke up too late for its permits, and comes back into the line
+	leaves  atomic.Bool   // its caller has given up, and others take it out of line
+	out     outcome       // how it came out of the line
+	ready   chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
 }
 
 // An outcome is how a caller came out of the line: granted or rejected. The zero value is

@@ -115,10 +115,12 @@ func (b *bucket) overspend(now Instant, n int64) {
 // that was charged since some instant has come back, the state moves back to
 // there. Otherwise the permits keep their instants: if the state moved back,
 // two requests could leave in the place of a later one. Permits that are too old
-// for that come back as far as the charges since leave room.
+// for that come back as far as the charges since leave room, unless they are soon earned.
 func (b *bucket) refund(oldest, at Instant, n int64) {
 	if at < oldest {
-		b.relieve(at, at, n)
+		if costly(b.limit, n) {
+			b.relieve(at, at, n)
+		}
 		return
 	}
 	b.returned.expire(oldest)

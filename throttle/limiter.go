@@ -123,7 +123,7 @@ type Limiter interface {
 	// line at that instant may have it, at the same cost and within the tolerance. If a
 	// settled call went over its estimate, that debt is earned back first. A permit
 	// that no caller takes in time is lost. Permits that come back after the tolerance
-	// are available again as far as the limit has room. Those that are earned within
+	// are available again as far as the limit has room. Those that a bucket earns within
 	// 100 ms are lost. Windows stop counting the permits at once.
 	Refund(now Instant, g Grant, r Request)
 

@@ -168,3 +168,19 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 		t.Errorf("Take after all that can be counted = %d, %v, want the last instant", granted.At, err)
 	}
 }
+
+// A window counts no permit that was never used, however late it comes back.
+func TestWindowsStopCountingPermitsThatComeBackLate(t *testing.T) {
+	ten := throttle.Request{N: 10}
+	for _, limit := range []throttle.Limit{
+		throttle.FixedWindow(10, 100*time.Millisecond), throttle.SlidingLog(10, 100*time.Millisecond), throttle.SlidingWindow(10, 100*time.Millisecond),
+	} {
+		l := throttle.NewAt(limit)
+		g, _ := l.Take(epoch, ten)
+		now := epoch.Add(50 * time.Millisecond) // the tolerance is 20 ms
+		l.Refund(now, g, ten)
+		if again, err := l.Take(now, ten); err != nil || again.At > now {
+			t.Errorf("%v: Take of all after a late Refund of all = %v, %v, want now", limit, again.At.Sub(now), err)
+		}
+	}
+}

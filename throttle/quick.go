@@ -67,7 +67,7 @@ func newQuick(s *set, b *bucket, now Instant) *quick {
 	if q.leaky {
 		q.most = stateRange / unit
 	}
-	for q.most > 1 && s.costly(0, q.most) { // a costlier one is remembered
+	for q.most > 1 && costly(b.limit, q.most) { // a costlier one is remembered
 		q.most /= 2
 	}
 	q.tat.Store(q.ticks(b.floor(now, tolerance)))

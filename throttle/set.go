@@ -116,7 +116,7 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 		if n := int64(r.Of(i)); n > 0 {
 			at = min(at, rule.spend(a, charged, n))
 			spent = true
-			s.settled = s.settled || s.costly(i, n)
+			s.settled = s.settled || costly(s.limits[i], n)
 		}
 	}
 	return at, spent, nil
@@ -124,8 +124,8 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 
 // costly reports whether n permits of a limit take longer to earn than what a late
 // timer may waste.
-func (s *set) costly(i int, n int64) bool {
-	return float64(n)*float64(s.limits[i].Per) > float64(maxTolerance)*float64(s.limits[i].Permits)
+func costly(l Limit, n int64) bool {
+	return float64(n)*float64(l.Per) > float64(maxTolerance)*float64(l.Permits)
 }
 
 // asking returns when r is decided, and since when it was in line.
@@ -211,7 +211,7 @@ func (s *set) unlockAsFound() {
 // hold it.
 func (s *set) thaw(b *bucket, now Instant) {
 	b.returned.expire(now.Add(-s.tolerance))
-	if s.settled || s.costly(0, 1) || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
+	if s.settled || costly(s.limits[0], 1) || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
 		s.quick.Store(nil)
 		return
 	}
@@ -269,7 +269,7 @@ func (s *set) Refund(now Instant, g Grant, r Request) {
 		return
 	}
 	for i, rule := range s.rules {
-		if n := int64(r.Of(i)); n > 0 && (g.At >= oldest || s.costly(i, n)) {
+		if n := int64(r.Of(i)); n > 0 {
 			rule.refund(oldest, g.At, n)
 		}
 	}
