@@ -47,8 +47,8 @@ func (s *sleepers) wakes(w *waiter) {
 }
 
 // missed reports whether w must stand in line again: its permits are void, and no others are
-// due. It takes the lock only if they are void or may have been taken back. Otherwise those
-// who were woken together would stand in line once more, for the lock.
+// due. It takes the lock only if they are void or may have been taken back. Otherwise callers
+// that were woken together would stand in line once more, for the lock.
 func (q *Queue) missed(w *waiter) bool {
 	now := q.Now()
 	if (w.watched || q.void(w, now)) && !q.holdsOrRetakes(w) {

@@ -102,9 +102,9 @@ func limitsAt(rate int) []throttle.Limit {
 	}
 }
 
-// However late callers wake up, if all do, they leave at half of a bucket's rate at least. A
-// window loses more if callers are late by a multiple of it: those who run as it opens take
-// what is due before any sleeper has it, and so nobody runs as the next one opens.
+// Callers that all wake up late leave at half of a bucket's rate at least. A window loses more
+// if they are late by a multiple of it. Callers that run as it opens take what is due before it
+// is granted to a sleeper. So no caller runs as the next window opens.
 func TestCallersThatAllWakeLateKeepHalfTheRate(t *testing.T) {
 	const callers = 64
 	for _, rate := range []int{10, 50, 100, 333, 1000} {
