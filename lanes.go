@@ -94,6 +94,22 @@ func (t *Transport) Resume(key string) error {
 	return nil
 }
 
+// Pause pauses the lane of a key for d, as a refusal that asks for that time does: its
+// requests wait, or are rejected with [ErrPaused] if d is longer than MaxPause. Other
+// processes that share the lane's limits pause too. Requests in flight are not touched. A
+// pause that ends later stays. It is an hour at most. The error says that d is not
+// positive, or why there can be no lane of that key. Pause is safe for concurrent use.
+func (t *Transport) Pause(key string, d time.Duration) error {
+	if d <= 0 {
+		return fmt.Errorf("weir: pausing lane %q for %v: want a positive time", key, d)
+	}
+	pause := func(_ *lane.Lanes, l *lane.Lane, _ string) { l.Pause(d) }
+	if err := t.relieve(key, pause); err != nil {
+		return fmt.Errorf("weir: pausing lane %q: %w", key, err)
+	}
+	return nil
+}
+
 // relieve calls do for the lane of a key and for its sub-lanes.
 func (t *Transport) relieve(key string, do func(*lane.Lanes, *lane.Lane, string)) error {
 	t.once.Do(t.init)
