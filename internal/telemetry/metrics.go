@@ -78,7 +78,7 @@ func NewMetrics(provider metric.MeterProvider, lanes Lanes) *Metrics {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
 	}
-	from := provider.Meter(instrumentation)
+	from := provider.Meter(instrumentation, metric.WithInstrumentationVersion(version))
 	m := &Metrics{groups: make(map[string]*group), unregister: func() {}}
 	if err := m.make(from); err != nil {
 		otel.Handle(err)

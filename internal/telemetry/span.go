@@ -19,6 +19,10 @@ import (
 // instrumentation is the instrumentation scope of all spans and metrics.
 const instrumentation = "github.com/weirgo/weir"
 
+// version is the version of that scope. It is weir.Version, which this package cannot
+// import; a test of the root compares them.
+const version = "0.1.0"
+
 // maxLabel bounds a lane's name in telemetry, in bytes.
 const maxLabel = 128
 
@@ -32,7 +36,7 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
 	}
-	return Tracer{provider.Tracer(instrumentation)}
+	return Tracer{provider.Tracer(instrumentation, trace.WithInstrumentationVersion(version))}
 }
 
 // Wait begins the span of a wait in a lane's line. Store says who enforces the
