@@ -160,8 +160,15 @@ func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
 	return a
 }
 
-// quotaOf returns a quota in the learner's terms.
+// quotaOf returns a quota in the learner's terms. A bound of calls in flight is no rate, and
+// its places come free as calls end, so it has neither a window nor a reset.
 func quotaOf(q *headers.Quota) learn.Quota {
+	if q.Unit == "concurrent-requests" {
+		return learn.Quota{
+			Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining,
+			HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, Advisory: q.Advisory,
+		}
+	}
 	return learn.Quota{
 		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining, Reset: q.Reset, Window: q.Window,
 		HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, HasReset: q.HasReset, HasWindow: q.HasWindow,

@@ -40,6 +40,9 @@ func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksGeneric()) &
 // needsBody reports whether the dialect's hints could say more than the header
 // did. If they cannot, the body is left alone, because it may come slowly.
 func (r *reader) needsBody() bool {
+	if r.sig.Throttled && r.isProblem() {
+		return true
+	}
 	for f := range r.hints {
 		needed := true
 		switch f.Fact {

@@ -13,7 +13,7 @@
 // milliseconds come first. A number in them that would be thirty years is an
 // instant. The RateLimit header fields are read in all
 // generations of their draft (draft-polli-ratelimit-headers-00 to
-// draft-ietf-httpapi-ratelimit-headers-10), from 07 on as structured fields
+// draft-ietf-httpapi-ratelimit-headers-11), from 07 on as structured fields
 // (RFC 9651). So is every other field with the word "ratelimit" or "rate-limit"
 // in its name; the other words of the name are the quota. A last word such as
 // "ms" is the unit of a reset.

@@ -30,21 +30,24 @@ func (r *reader) draft(lines []string) {
 	}
 }
 
-// draftItem reads `"name";r=50;t=30`. An item with a value of a wrong type is
-// left out. The drafts' own examples lack r, and name the item by a token.
+// draftItem reads `"name";r=50;t=30;pk=:YQ==:`: no more than 50 may be used in the next 30
+// seconds. Up to draft 10, t says when there is more; either way there is no more before.
+// An item with a value of a wrong type is left out. The drafts' own examples lack r, and
+// name the item by a token.
 func (r *reader) draftItem(member httpsfv.Member) {
 	item, name, ok := namedItem(member)
 	remaining, hasRemaining, okRemaining := count(item.Params, "r")
 	reset, hasReset, okReset := count(item.Params, "t")
-	if !ok || !okRemaining || !okReset {
+	key, okKey := partitionKey(item.Params)
+	if !ok || !okRemaining || !okReset || !okKey {
 		return
 	}
-	q := r.quota(name)
+	q := r.partition(name, key)
 	if hasRemaining {
 		q.lowerRemaining(float64(remaining))
 	}
 	if hasReset {
-		q.delayReset(seconds(reset), ResetNext)
+		q.delayReset(seconds(reset), ResetWindow)
 	}
 }
 
@@ -95,16 +98,17 @@ func (r *reader) draftLimit(limit int64, parameters *httpsfv.Params) {
 	}
 }
 
-// draftPolicyItem reads `"name";q=100;w=60;qu="content-bytes"`.
+// draftPolicyItem reads `"name";q=100;w=60;qu="content-bytes";pk=:YQ==:`.
 func (r *reader) draftPolicyItem(member httpsfv.Member) {
 	item, name, ok := namedItem(member)
 	limit, hasLimit, okLimit := count(item.Params, "q")
 	w, hasWindow, okWindow := count(item.Params, "w")
 	unit, okUnit := quotaUnit(item.Params)
-	if !ok || !okLimit || !okWindow || !okUnit || hasWindow && w == 0 {
+	key, okKey := partitionKey(item.Params)
+	if !ok || !okLimit || !okWindow || !okUnit || !okKey || hasWindow && w == 0 {
 		return
 	}
-	q := r.quota(name)
+	q := r.partition(name, key)
 	if unit != "" {
 		q.Unit = unit
 	}
@@ -131,6 +135,13 @@ func quotaUnit(parameters *httpsfv.Params) (unit string, ok bool) {
 	}
 	unit, ok = word(value)
 	return clean(unit), ok && unit != ""
+}
+
+// partitionKey returns the bytes of the parameter pk, or "" if it is not there.
+func partitionKey(parameters *httpsfv.Params) (key string, ok bool) {
+	value, has := parameter(parameters, "pk")
+	text, isBytes := value.([]byte)
+	return string(text), isBytes || !has
 }
 
 // word returns the text of a String or a Token.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ const (
 )
 
 // problems are hints that any vendor's body may hold: the problem types of
-// draft-ietf-httpapi-ratelimit-headers-10. That draft shows a capacity that is
+// draft-ietf-httpapi-ratelimit-headers-11. That draft shows a capacity that is
 // reduced for a while with a 503 and no wait.
 var problems = []Field{
 	{Name: "type", Fact: FactRefusal, Words: map[string]Scope{
@@ -27,6 +28,19 @@ var problems = []Field{
 		"*/http-problem-types#temporary-reduced-capacity": ScopeUnknown,
 		"*/http-problem-types#abnormal-usage-detected":    ScopeUnknown,
 	}, Statuses: []int{403, 503}, If: map[string]string{"Content-Type": "application/problem+json*"}},
+}
+
+// isProblem reports whether the body is a problem document (RFC 9457).
+func (r *reader) isProblem() bool {
+	return strings.HasPrefix(strings.ToLower(r.resp.Header.Get("Content-Type")), "application/problem+json")
+}
+
+// violate notes the name of a quota for which a problem document refuses, within the bound
+// of quotas.
+func (r *reader) violate(name []byte) {
+	if s := clean(string(name)); s != "" && len(r.violated) < maxQuotas && !slices.Contains(r.violated, s) {
+		r.violated = append(r.violated, s)
+	}
 }
 
 // hints yields the hints that the body may hold: those of the dialect, and
@@ -182,6 +196,9 @@ func (r *reader) hint(at path, value []byte) {
 		if at.matches(f.Name) {
 			r.value(f, []string{string(value)}, ReasonBody)
 		}
+	}
+	if at.matches("violated-policies.*") && r.isProblem() {
+		r.violate(value)
 	}
 	if r.asks && len(value) <= maxSentence {
 		r.genericHint(at, string(value))

@@ -20,8 +20,8 @@ var generic = new(Dialect)
 //
 // Parse reads the body only if it may say more than the header. That is so if the
 // dialect has hints there. It is also so for errors in JSON, XML or plain text that may
-// be refusals (400, 403, 503), or that refuse without a wait. Parse then waits for the
-// first 64 KiB of the body, for five seconds or until the request's context ends. What
+// be refusals (400, 403, 503), or that refuse without a wait. It is so for a refusal's
+// problem document (RFC 9457), which may name the quotas. Parse then waits for the first 64 KiB of the body, for five seconds or until the request's context ends. What
 // has come by then counts. Afterwards resp.Body has another value, which reads and
 // closes as before. If the body had stood still, a goroutine reads it until more of it
 // comes or until it is closed.
@@ -96,8 +96,9 @@ func (r *reader) judge() {
 	}
 	s.Quotas = r.quotas
 	s.Reason = r.reason()
-	s.Throttled, s.NotProcessed, s.Permanent, s.Scope = s.Reason != "", false, false, ScopeUnknown
+	s.Throttled, s.NotProcessed, s.Permanent, s.Scope, s.Violated = s.Reason != "", false, false, ScopeUnknown, nil
 	if s.Throttled {
+		s.Violated = r.violated
 		status := r.resp.StatusCode
 		s.NotProcessed = status == http.StatusTooManyRequests || r.notProcessed || slices.Contains(r.dialect.NotProcessed, status)
 		s.Scope = cmp.Or(r.scope, r.dialect.Scope)

@@ -281,7 +281,7 @@ func TestResetKind(t *testing.T) {
 	}{
 		{"X-RateLimit-Reset", "5", headers.ResetUnknown},
 		{"RateLimit", "limit=1, reset=5", headers.ResetWindow},
-		{"RateLimit", `"a";r=1;t=5`, headers.ResetNext},
+		{"RateLimit", `"a";r=1;t=5`, headers.ResetWindow},
 	} {
 		if got := parse(200, c.field, c.value).Quotas; len(got) != 1 || got[0].ResetKind != c.want || got[0].Reset != 5*time.Second {
 			t.Errorf("%s: %s: Quotas = %+v, want ResetKind %v", c.field, c.value, got, c.want)

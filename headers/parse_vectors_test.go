@@ -47,6 +47,8 @@ type vector struct {
 		Scope        headers.Scope
 		NotProcessed bool `json:"not_processed"`
 		Permanent    bool
+		Violated     []string // nil: any
+		Waits        *float64 `json:"waits_s"` // as Signal.Wait returns
 	}
 }
 
@@ -57,6 +59,8 @@ type vectorQuota struct {
 	Reset     *float64 `json:"reset_s"`
 	Window    *float64 `json:"window_s"`
 	Unit      string
+	Partition *string // nil: any
+	ResetKind string  `json:"reset_kind"` // "window"; empty: any
 }
 
 // A vectorValue is a string, or a long one made of parts.
@@ -199,6 +203,12 @@ func TestVendorsVectors(t *testing.T) {
 				if got.Reason != e.Reason || got.Scope != e.Scope || got.NotProcessed != e.NotProcessed || got.Permanent != e.Permanent {
 					t.Errorf("Parse = %+v, want reason %q, scope %v, not processed %v, permanent %v", got, e.Reason, e.Scope, e.NotProcessed, e.Permanent)
 				}
+				if e.Violated != nil && !slices.Equal(got.Violated, e.Violated) {
+					t.Errorf("Violated = %q, want %q", got.Violated, e.Violated)
+				}
+				if wait, _ := got.Wait(); e.Waits != nil && wait.Seconds() != *e.Waits {
+					t.Errorf("Wait = %v, want %v s", wait, *e.Waits)
+				}
 			})
 		}
 	}
@@ -224,7 +234,8 @@ func (v *vector) check(t *testing.T, got headers.Signal) {
 }
 
 func (want vectorQuota) equals(got headers.Quota) bool {
-	return got.Name == want.Name && got.Unit == want.Unit &&
+	return got.Name == want.Name && got.Unit == want.Unit && (want.Partition == nil || got.Partition == *want.Partition) &&
+		(want.ResetKind == "" || got.ResetKind == headers.ResetWindow) &&
 		same(got.Limit, got.HasLimit, want.Limit) &&
 		same(got.Remaining, got.HasRemaining, want.Remaining) &&
 		same(got.Reset.Seconds(), got.HasReset, want.Reset) &&

@@ -10,6 +10,9 @@ import (
 const (
 	unitRequests = "requests"
 	unitTokens   = "tokens"
+	// unitConcurrent is the unit of a bound of calls in flight, in the words of
+	// draft-ietf-httpapi-ratelimit-headers.
+	unitConcurrent = "concurrent-requests"
 )
 
 // A reader reads one response in one dialect.
@@ -24,6 +27,7 @@ type reader struct {
 	notProcessed bool          // the vendor says that it has done nothing
 	served       bool          // the vendor says that it has not refused
 	forbidden    bool          // the vendor says not to try again
+	violated     []string      // names of the quotas for which a problem document refuses
 	asks         bool          // the rules for all vendors are applied to the body
 	bodyWait     time.Duration // the wait that the body states by those rules
 	bare         bool          // RetryAfter was a number without a unit

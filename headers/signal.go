@@ -1,6 +1,9 @@
 package headers
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Signal is what one response says about the caller's quotas. The zero value
 // says nothing.
@@ -12,8 +15,9 @@ type Signal struct {
 	Reason        Reason        // a word of ours, never the vendor's text; "" if the response neither refuses nor forbids
 	RetryAfter    time.Duration // the wait that the response itself asks for, from its receipt; set if HasRetryAfter
 	HasRetryAfter bool
-	Quotas        []Quota // in the order of their names
-	Bucket        string  // which of its buckets the vendor says that the call came from; "" if it names none
+	Quotas        []Quota  // in the order of their names
+	Violated      []string // names of the quotas for which a problem document refuses; nil if it names none
+	Bucket        string   // which of its buckets the vendor says that the call came from; "" if it names none
 }
 
 // A Reason says what made a response a refusal.
@@ -34,7 +38,8 @@ const (
 // A Quota is one quota as a response reports it. The zero value says nothing.
 type Quota struct {
 	Name      string        // of the policy, resource or window; "" if the vendor names none
-	Unit      string        // "requests", unless the vendor counts something else ("tokens", "complexity", ...)
+	Partition string        // the key, as bytes, under which the vendor counts the request; "" if it names none
+	Unit      string        // "requests", unless the vendor counts something else ("tokens", "content-bytes", ...)
 	Limit     float64       // most that is granted in a window; finite; set if HasLimit
 	Remaining float64       // finite, not negative; set if HasRemaining
 	Reset     time.Duration // from the response's receipt, not negative; set if HasReset
@@ -67,7 +72,7 @@ const (
 	ResetUnknown ResetKind = iota // the response does not say
 	ResetFull                     // the whole quota is there again
 	ResetNext                     // the next permit comes, or a part of the quota
-	ResetWindow                   // the window ends
+	ResetWindow                   // the window ends; no more than Remaining may be used before
 )
 
 // Wait returns how long the signal asks a refused caller to wait from its
@@ -75,11 +80,13 @@ const (
 // that is there:
 //
 //   - RetryAfter, if it is above zero;
-//   - the latest reset among the quotas that have none remaining;
+//   - the latest reset among the quotas that have none remaining, or that are
+//     among Violated;
 //   - for a refusal, the latest reset among the quotas that do not say what
 //     remains.
 //
-// Advisory quotas do not count. If the second result is true, the wait is above
+// Advisory quotas do not count. Nor does a quota of "concurrent-requests" if the
+// response does not refuse: its places come free as calls end. If the second result is true, the wait is above
 // zero.
 func (s Signal) Wait() (time.Duration, bool) {
 	if s.RetryAfter > 0 {
@@ -88,7 +95,9 @@ func (s Signal) Wait() (time.Duration, bool) {
 	var wait, vague time.Duration
 	for i := range s.Quotas {
 		switch q := &s.Quotas[i]; {
-		case !q.HasReset || q.Advisory:
+		case !q.HasReset || q.Advisory || q.Unit == unitConcurrent && !s.Throttled:
+		case slices.Contains(s.Violated, q.Name):
+			wait = max(wait, q.Reset)
 		case !q.HasRemaining:
 			vague = max(vague, q.Reset)
 		case q.Remaining == 0:

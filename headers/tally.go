@@ -44,6 +44,18 @@ func (t *tally) quota(name string) *Quota {
 	return t.add(Quota{Name: name, Unit: unitRequests})
 }
 
+// partition returns the part of a name's quota that has a key, and makes it if there is none.
+// Fields that name no key are about the only part there is.
+func (t *tally) partition(name, key string) *Quota {
+	for i := range t.quotas {
+		if q := &t.quotas[i]; q.Name == name && (q.Partition == key || q.Partition == "" || key == "") {
+			q.Partition = cmp.Or(q.Partition, key)
+			return q
+		}
+	}
+	return t.add(Quota{Name: name, Partition: key, Unit: unitRequests})
+}
+
 // quotaOf returns the quota of a name and a window, and makes it if there is
 // none.
 func (t *tally) quotaOf(name string, window time.Duration) *Quota {
@@ -147,7 +159,7 @@ func (t *tally) settle() {
 	}
 	t.quotas = slices.DeleteFunc(t.quotas, isEmpty)
 	slices.SortStableFunc(t.quotas, func(a, b Quota) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Window, b.Window))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Window, b.Window))
 	})
 }
 

@@ -424,3 +424,30 @@ func TestSpentRouteHoldsNoOther(t *testing.T) {
 		})
 	}
 }
+
+// A bound of calls in flight is no rate, and its places do not come back at an instant:
+// calls that nothing else holds leave at once, although responses report none left.
+func TestBoundOfCallsInFlightHasNoReset(t *testing.T) {
+	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
+		synctest.Test(t, func(t *testing.T) {
+			client := harness.LearningFrom(t, func(*http.Request) (http.Header, int, error) {
+				return http.Header{
+					"Ratelimit-Policy": {`"places";q=4;w=60;qu="concurrent-requests"`},
+					"Ratelimit":        {`"places";r=0;t=10`},
+				}, 200, nil
+			})
+			transport := client.Transport.(*weir.Transport)
+			transport.Learn, transport.WaitForReset = learns, true
+			began := time.Now()
+			for range 10 {
+				harness.Call(client, "http://vendor.example/", time.Hour)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("Learn %d: ten calls one after the other took %v, want no wait", learns, took)
+			}
+			if learned := transport.Snapshot()[0].Learned; learned.Rate > 0 {
+				t.Errorf("Learn %d: Learned = %+v, want no rate", learns, learned)
+			}
+		})
+	}
+}
