@@ -77,6 +77,7 @@ const needed = `package pages
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -92,6 +93,7 @@ import (
 
 var (
 	_ context.Context
+	_ json.Number
 	_ fmt.Stringer
 	_ http.Client
 	_ time.Duration
@@ -110,6 +112,8 @@ const stripes = 4
 
 var (
 	ctx                  context.Context
+	text                 []byte
+	transport            = new(weir.Transport)
 	plan                 map[string]string
 	customer             string
 	cluster              redis.UniversalClient

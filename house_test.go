@@ -45,7 +45,7 @@ func list(t *testing.T) []listed {
 // without those above it.
 func TestImportsGoOneWay(t *testing.T) {
 	may := map[string][]string{
-		module:                                   {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/store", "internal/telemetry"},
+		module:                                   {"throttle", "shaping", "headers", "backoff", "internal/lane", "internal/learn", "internal/readable", "internal/replay", "internal/store", "internal/strict", "internal/telemetry"},
 		module + "/internal/lane":                {"throttle", "shaping", "backoff", "internal/course", "internal/flight", "internal/gate", "internal/learn", "internal/readable", "internal/store"},
 		module + "/internal/gate":                {"throttle", "shaping", "internal/course", "internal/flight", "internal/learn", "internal/store"},
 		module + "/internal/course":              {"throttle", "internal/flight", "internal/learn", "internal/store"},
@@ -65,6 +65,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		module + "/distributed/internal/script":  {"throttle", "internal/store"},
 		module + "/internal/readable":            {},
 		module + "/internal/replay":              {},
+		module + "/internal/strict":              {},
 		module + "/internal/telemetry":           {"throttle", "shaping", "headers", "backoff", "internal/store"},
 		module + "/internal/store":               {"throttle"},
 		module + "/internal/testserver":          {},

@@ -71,19 +71,24 @@ func ByRoute(patterns ...string) func(*http.Request) string {
 		mux.Handle(pattern, http.NotFoundHandler())
 	}
 	return func(req *http.Request) string {
-		host := ByHost(req)
-		if req.URL == nil || req.URL.Path == "" {
-			return host
+		if pattern := patternOf(mux, req); pattern != "" {
+			return ByHost(req) + " " + pattern
 		}
-		if req.Host == "" { // the mux matches hosts by it; the base takes the URL's
-			r := *req
-			r.Host, req = req.URL.Host, &r
-		}
-		if _, pattern := mux.Handler(req); pattern != "" {
-			return host + " " + pattern
-		}
-		return host
+		return ByHost(req)
 	}
+}
+
+// patternOf returns the pattern that a request matches, or "".
+func patternOf(mux *http.ServeMux, req *http.Request) string {
+	if req.URL == nil || req.URL.Path == "" {
+		return ""
+	}
+	if req.Host == "" { // the mux matches hosts by it; the base takes the URL's
+		r := *req
+		r.Host, req = req.URL.Host, &r
+	}
+	_, pattern := mux.Handler(req)
+	return pattern
 }
 
 // ByHeader returns a key function that keys requests by host and by the values of

@@ -33,6 +33,27 @@ const (
 	LearnOff
 )
 
+// learningWords are the ways to learn as texts, in the order of their constants.
+var learningWords = [...]string{"on", "spread", "off"}
+
+// MarshalText implements [encoding.TextMarshaler]. The texts are "on", "spread" and "off".
+func (l Learning) MarshalText() ([]byte, error) {
+	if int(l) >= len(learningWords) {
+		return nil, fmt.Errorf("weir: Learning %d is unknown", l)
+	}
+	return []byte(learningWords[l]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It reads what MarshalText writes.
+func (l *Learning) UnmarshalText(text []byte) error {
+	i := slices.Index(learningWords[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("weir: Learning %q is none of on, spread and off", text)
+	}
+	*l = Learning(i)
+	return nil
+}
+
 // ExportLearned returns what the lanes have learned of their servers' limits, by
 // key, for the ImportLearned of a later Transport. The map marshals to JSON. Its
 // values can be read by this version of the package, and by versions near it.

@@ -39,10 +39,7 @@ func (t *Transport) Reload() error {
 
 // limitsFor returns the limits of a lane as they are now.
 func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
-	if t.LimitsFor != nil {
-		limits = t.LimitsFor(key)
-	}
-	if len(limits) == 0 {
+	if limits = t.ownLimits(t.applied.plan.Load(), key); len(limits) == 0 {
 		limits = *t.limits.Load()
 	}
 	t.warnOfUnits(limits)

@@ -506,3 +506,41 @@ func TestHiddenPlacesAreFoundOverSockets(t *testing.T) {
 		}
 	}
 }
+
+// Callers that wait at a slow limit are served soon after a configuration with a fast one.
+func TestAppliedLimitsServeThoseWhoWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits in real time")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	transport := new(weir.Transport)
+	slow := weir.Config{Routes: []weir.RouteConfig{{Match: "/", Limits: []throttle.Limit{throttle.TokenBucket(1, time.Minute, 1)}}}}
+	if err := transport.Apply(slow); err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var served atomic.Int64
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() {
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+			resp, err := transport.RoundTrip(req)
+			if err == nil {
+				resp.Body.Close()
+				served.Add(1)
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond)
+	fast := weir.Config{Routes: []weir.RouteConfig{{Match: "/", Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 10)}}}}
+	if err := transport.Apply(fast); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if served.Load() != 40 {
+		t.Errorf("%d of 40 calls were served within 20 s, want all", served.Load())
+	}
+}

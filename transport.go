@@ -218,6 +218,8 @@ type Transport struct {
 	warned   atomic.Bool                      // of a unit without a Cost
 	limits   atomic.Pointer[[]throttle.Limit] // as they are now
 
+	applied applied // configurations
+
 	spoken atomic.Pointer[spoken] // dialect of the host that any lane has looked up last
 	outer  outerTries             // calls that an outer client may try again
 }
@@ -226,6 +228,7 @@ var _ http.RoundTripper = (*Transport)(nil)
 
 // init reads the fields, once.
 func (t *Transport) init() {
+	t.applied.started.Store(true)
 	t.base = t.Base
 	if t.base == nil {
 		t.base = http.DefaultTransport

@@ -18,13 +18,29 @@ import (
 // requests fail, or a field counts as if it were zero. It sends nothing, and asks
 // LimitsFor for the limits of the key "". It is safe for concurrent use.
 func (t *Transport) Validate() error {
-	errs := t.wrongLimits()
-	wrong := func(is bool, format string, args ...any) {
+	var errs []error
+	for _, f := range t.faults() {
+		errs = append(errs, fmt.Errorf("weir: %s%s%w", f.field, f.colon, f.err))
+	}
+	return errors.Join(errs...)
+}
+
+// A fault is what is wrong with a field.
+type fault struct {
+	field string
+	err   error
+	colon string // between the two, in the error of Validate
+}
+
+// faults returns all that is wrong with the fields.
+func (t *Transport) faults() []fault {
+	faults := t.wrongLimits()
+	wrong := func(is bool, field, format string, args ...any) {
 		if is {
-			errs = append(errs, fmt.Errorf("weir: "+format, args...))
+			faults = append(faults, fault{field, fmt.Errorf(format, args...), " "})
 		}
 	}
-	negative := func(field string, n int64, value any) { wrong(n < 0, "%s %v is negative", field, value) }
+	negative := func(field string, n int64, value any) { wrong(n < 0, field, "%v is negative", value) }
 	negative("Line.MaxWaiting", int64(t.Line.MaxWaiting), t.Line.MaxWaiting)
 	negative("Line.MaxWait", int64(t.Line.MaxWait), t.Line.MaxWait)
 	negative("InFlight.Max", int64(t.InFlight.Max), t.InFlight.Max)
@@ -33,23 +49,23 @@ func (t *Transport) Validate() error {
 	negative("Line.MaxForecast", int64(t.Line.MaxForecast), t.Line.MaxForecast)
 	negative("MaxPause", int64(t.MaxPause), t.MaxPause)
 	negative("MaxLanes", int64(t.MaxLanes), t.MaxLanes)
-	wrong(t.Line.Overflow > shaping.OverflowShedOldest, "Line.Overflow %d is unknown", t.Line.Overflow)
-	wrong(t.Learn > LearnOff, "Learn %d is unknown", t.Learn)
-	wrong(!(t.Line.LowPriorityShare <= 1), "Line.LowPriorityShare %v is not a share", t.Line.LowPriorityShare)
+	wrong(t.Line.Overflow > shaping.OverflowShedOldest, "Line.Overflow", "%d is unknown", t.Line.Overflow)
+	wrong(t.Learn > LearnOff, "Learn", "%d is unknown", t.Learn)
+	wrong(!(t.Line.LowPriorityShare <= 1), "Line.LowPriorityShare", "%v is not a share", t.Line.LowPriorityShare)
 	if _, ok := t.Store.(store.FlightStore); !ok {
-		wrong(t.InFlight.Shared > 0, "InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", t.InFlight.Shared, t.Store)
+		wrong(t.InFlight.Shared > 0, "InFlight.Shared", "is %d, but the store, %T, does not bound calls in flight across processes", t.InFlight.Shared, t.Store)
 	}
 	r := cmp.Or(t.Retry, new(backoff.Policy))
 	negative("Retry.Attempts", int64(r.Attempts), r.Attempts)
 	negative("Retry.MaxElapsed", int64(r.MaxElapsed), r.MaxElapsed)
 	negative("Retry.AttemptTimeout", int64(r.AttemptTimeout), r.AttemptTimeout)
-	wrong(r.BudgetShare != r.BudgetShare, "Retry.BudgetShare is no number")
-	wrong(r.BudgetPerSecond != r.BudgetPerSecond, "Retry.BudgetPerSecond is no number")
-	return errors.Join(errs...)
+	wrong(r.BudgetShare != r.BudgetShare, "Retry.BudgetShare", "is no number")
+	wrong(r.BudgetPerSecond != r.BudgetPerSecond, "Retry.BudgetPerSecond", "is no number")
+	return faults
 }
 
 // wrongLimits returns the faults in the limits of each field.
-func (t *Transport) wrongLimits() (errs []error) {
+func (t *Transport) wrongLimits() (faults []fault) {
 	lists := map[string][]throttle.Limit{"Limits": t.Limits}
 	if t.LimitsFor != nil {
 		lists[`LimitsFor("")`] = t.LimitsFor("")
@@ -57,16 +73,16 @@ func (t *Transport) wrongLimits() (errs []error) {
 	lists["Shadow"] = t.Shadow
 	for _, field := range []string{"Limits", `LimitsFor("")`, "Shadow"} {
 		if _, err := throttle.Resolve(lists[field]...); err != nil {
-			errs = append(errs, fmt.Errorf("weir: %s: %w", field, err))
+			faults = append(faults, fault{field, err, ": "})
 		}
 		for _, l := range lists[field] {
 			if strings.ContainsAny(l.Unit, " \t") {
-				errs = append(errs, fmt.Errorf("weir: %s: unit %q has a space", field, l.Unit))
+				faults = append(faults, fault{field, fmt.Errorf("unit %q has a space", l.Unit), ": "})
 			}
 			if t.unpriced(l) {
-				errs = append(errs, fmt.Errorf("weir: %s: unit %q without a Cost: a request costs one", field, l.Unit))
+				faults = append(faults, fault{field, fmt.Errorf("unit %q without a Cost: a request costs one", l.Unit), ": "})
 			}
 		}
 	}
-	return errs
+	return faults
 }

@@ -2,6 +2,7 @@ package shaping
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -26,6 +27,28 @@ const (
 	// are worth less the longer they wait.
 	OverflowShedOldest
 )
+
+// overflowWords are the choices as texts, in the order of their constants.
+var overflowWords = [...]string{"reject", "shedLeastUrgent", "shedOldest"}
+
+// MarshalText implements [encoding.TextMarshaler]. The texts are "reject", "shedLeastUrgent"
+// and "shedOldest".
+func (o Overflow) MarshalText() ([]byte, error) {
+	if int(o) >= len(overflowWords) {
+		return nil, fmt.Errorf("shaping: Overflow %d is unknown", o)
+	}
+	return []byte(overflowWords[o]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It reads what MarshalText writes.
+func (o *Overflow) UnmarshalText(text []byte) error {
+	i := slices.Index(overflowWords[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("shaping: Overflow %q is none of reject, shedLeastUrgent and shedOldest", text)
+	}
+	*o = Overflow(i)
+	return nil
+}
 
 // admit returns the error that rejects w, or nil, and reports whether others were
 // rejected to make room. W has just entered the line, and has to wait until bound at

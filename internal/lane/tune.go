@@ -31,6 +31,22 @@ func (s *Lanes) Retune() error {
 	return errors.Join(errs...)
 }
 
+// Check returns why lanes would not take the limits that limits returns for their keys. It
+// changes nothing.
+func (s *Lanes) Check(limits func(key string) []throttle.Limit) error {
+	var errs []error
+	for _, l := range s.All() {
+		ordered, err := s.Ordered(*l.limits.Load(), limits(l.Key))
+		if err == nil {
+			_, err = s.resolver.resolve(ordered)
+		}
+		if err != nil && len(errs) < maxNamed {
+			errs = append(errs, fmt.Errorf("limits of lane %q: %w", l.Key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // tune gives a lane the limits that it should have. If they are changed several
 // times at once, the lane gets the latest.
 func (s *Lanes) tune(l *Lane) error {

@@ -1,0 +1,268 @@
+package weir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weirgo/weir/internal/strict"
+	"github.com/weirgo/weir/throttle"
+)
+
+// applied is what Apply has made of configurations.
+type applied struct {
+	plan    atomic.Pointer[plan] // nil: there was none
+	started atomic.Bool          // the fields were read: they may not change any more
+
+	mu   sync.Mutex
+	base *program // what the program has set; nil before the first configuration
+	now  Config   // all fields in force but Lanes and Routes
+}
+
+// A program is what the program itself has set in a Transport.
+type program struct {
+	fields Config
+	key    func(*http.Request) string
+	cost   func(*http.Request, throttle.Limit) int
+}
+
+// A plan is what a configuration says of lanes and routes.
+type plan struct {
+	mux    *http.ServeMux
+	routes map[string]*RouteConfig // by pattern
+	lanes  map[string][]throttle.Limit
+}
+
+// Apply puts a configuration in force, in place of the one before. It is all or nothing: if
+// the error is not nil, nothing has changed, and it joins all that is wrong, each with its
+// path in the document, such as routes[2].limits[0].
+//
+// Before the first use of the Transport all fields may change. Apply is then not safe for
+// concurrent use, just as fields are not. Later it changes Limits, Lanes and Routes, in every
+// lane and for lanes to come, and times all requests in line anew, as SetLimits does; another
+// field that would change is an error. Two things must be so from the first use on: routes
+// have lanes of their own only if Apply was called before, and costs only if a configuration
+// before had some, or the program has set Cost.
+//
+// A request in line keeps its lane and its cost. What SetLimits has set holds until the next
+// Apply.
+func (t *Transport) Apply(c Config) error {
+	t.applied.mu.Lock()
+	defer t.applied.mu.Unlock()
+	if t.applied.base == nil {
+		t.applied.base = t.program()
+		t.applied.now = t.applied.base.fields
+	}
+	next := t.applied.base.fields
+	strict.Overlay(&next, c)
+	next.Lanes, next.Routes = nil, nil
+	p, errs := t.planOf(&c)
+	for _, f := range t.wrongFields(&next, &c) {
+		if limits := f.field == "limits" || f.field == "shadow"; !limits || len(errs) == 0 { // the plan's are of single ones
+			errs = append(errs, strict.At(f.field, f.err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("weir: configuration: %w", err)
+	}
+	if t.applied.started.Load() {
+		if err := t.replan(p, next.Limits); err != nil {
+			return fmt.Errorf("weir: configuration: %w", err)
+		}
+	} else {
+		t.preset(&next, &c)
+		t.applied.plan.Store(p)
+	}
+	t.applied.now = next
+	return nil
+}
+
+// program returns what the program has set.
+func (t *Transport) program() *program {
+	limits := t.Limits
+	if t.applied.started.Load() {
+		limits = *t.limits.Load()
+	}
+	return &program{key: t.Key, cost: t.Cost, fields: Config{
+		Limits: limits, Shadow: t.Shadow, Line: t.Line, InFlight: t.InFlight, Retry: t.Retry, MaxPause: t.MaxPause,
+		Learn: t.Learn, WaitForReset: t.WaitForReset, MaxLanes: t.MaxLanes, UnguardedResends: t.UnguardedResends,
+	}}
+}
+
+// preset sets the fields before first use.
+func (t *Transport) preset(next, c *Config) {
+	t.Limits, t.Shadow, t.Line, t.InFlight, t.Retry, t.MaxPause = next.Limits, next.Shadow, next.Line, next.InFlight, next.Retry, next.MaxPause
+	t.Learn, t.WaitForReset, t.MaxLanes, t.UnguardedResends = next.Learn, next.WaitForReset, next.MaxLanes, next.UnguardedResends
+	if t.applied.base.key == nil {
+		t.Key = t.routeKey
+	}
+	if t.Cost = t.applied.base.cost; c.priced() {
+		t.Cost = t.routeCost
+	}
+}
+
+// wrongFields returns what is wrong with the fields that would be in force, each with its path.
+func (t *Transport) wrongFields(next, c *Config) (wrong []fault) {
+	if !t.applied.started.Load() {
+		like := &Transport{
+			Limits: next.Limits, Shadow: next.Shadow, Store: t.Store, Cost: t.applied.base.cost, Line: next.Line, InFlight: next.InFlight,
+			Retry: next.Retry, MaxPause: next.MaxPause, Learn: next.Learn, MaxLanes: next.MaxLanes,
+		}
+		if c.priced() {
+			like.Cost = t.routeCost
+		}
+		for _, f := range like.faults() {
+			wrong = append(wrong, fault{field: strict.Path(f.field), err: f.err})
+		}
+		return wrong
+	}
+	is := *next
+	is.Limits = t.applied.now.Limits
+	for _, err := range strict.Differences(t.applied.now, is) {
+		wrong = append(wrong, fault{err: fmt.Errorf("%w after the first use", err)})
+	}
+	return wrong
+}
+
+// replan puts a plan and limits in force while running. Every lane is asked first whether it
+// would take its limits; if one fails all the same, all get back what they had.
+func (t *Transport) replan(p *plan, limits []throttle.Limit) error {
+	err := t.lanes.Check(func(key string) []throttle.Limit {
+		own := t.ownLimits(p, key)
+		if len(own) == 0 {
+			return limits
+		}
+		return own
+	})
+	if err != nil {
+		return err
+	}
+	plan, before := t.applied.plan.Swap(p), t.limits.Swap(&limits)
+	if err := t.lanes.Retune(); err != nil {
+		t.applied.plan.Store(plan)
+		t.limits.CompareAndSwap(&limits, before) // unless SetLimits came between
+		return errors.Join(err, t.lanes.Retune())
+	}
+	return nil
+}
+
+// planOf returns the plan of a configuration, and all that is wrong with it.
+func (t *Transport) planOf(c *Config) (*plan, []error) {
+	p := &plan{mux: http.NewServeMux(), routes: map[string]*RouteConfig{}, lanes: c.Lanes}
+	errs := c.wrong()
+	for i := range c.Routes {
+		r := c.Routes[i]
+		wrong := func(field string, err error) {
+			errs = append(errs, strict.At(fmt.Sprintf("routes[%d].%s", i, field), err))
+		}
+		if err := handle(p.mux, r.Match); err != nil {
+			wrong("match", err)
+		}
+		if len(r.Limits) > 0 && t.applied.base.key != nil {
+			wrong("limits", errors.New("the program has set Key, which makes the lanes"))
+		}
+		if started := t.applied.started.Load(); started && len(r.Limits) > 0 && t.Key == nil {
+			wrong("limits", errors.New("no configuration was applied before the first use, so routes have no lanes"))
+		} else if started && len(r.Cost) > 0 && t.Cost == nil {
+			wrong("cost", errors.New("no configuration before the first use had a cost"))
+		}
+		for unit := range r.Cost {
+			if t.LimitsFor == nil && !t.counts(c, unit) {
+				wrong("cost", fmt.Errorf("no limit counts %q", unit))
+			}
+		}
+		p.routes[r.Match] = &r
+	}
+	return p, errs
+}
+
+// counts reports whether a limit counts a unit.
+func (t *Transport) counts(c *Config, unit string) bool {
+	lists := [][]throttle.Limit{c.Limits, c.Shadow, t.applied.base.fields.Limits, t.applied.base.fields.Shadow}
+	for _, limits := range c.Lanes {
+		lists = append(lists, limits)
+	}
+	for _, r := range c.Routes {
+		lists = append(lists, r.Limits)
+	}
+	for _, limits := range lists {
+		for _, l := range limits {
+			if cmp.Or(l.Unit, "requests") == unit {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// handle registers a pattern. ServeMux panics if it cannot be read, or conflicts with another.
+func handle(mux *http.ServeMux, pattern string) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%v", fault)
+		}
+	}()
+	mux.Handle(pattern, http.NotFoundHandler())
+	return nil
+}
+
+// priced reports whether a route has costs.
+func (c *Config) priced() bool {
+	for _, r := range c.Routes {
+		if len(r.Cost) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ownLimits returns the limits of a key under a plan, or none if Limits holds for it.
+func (t *Transport) ownLimits(p *plan, key string) []throttle.Limit {
+	if p != nil {
+		if limits := p.lanes[key]; len(limits) > 0 {
+			return limits
+		}
+		_, pattern, _ := strings.Cut(key, " ")
+		if r := p.routes[pattern]; r != nil && len(r.Limits) > 0 {
+			return r.Limits
+		}
+	}
+	if t.LimitsFor != nil {
+		return t.LimitsFor(key)
+	}
+	return nil
+}
+
+// routeKey is the Key of a Transport with a configuration: a route with limits has a lane.
+func (t *Transport) routeKey(req *http.Request) string {
+	if r := t.configuredRoute(req); r != nil && len(r.Limits) > 0 {
+		return ByHost(req) + " " + r.Match
+	}
+	return ByHost(req)
+}
+
+// routeCost is the Cost of a Transport whose routes have costs.
+func (t *Transport) routeCost(req *http.Request, limit throttle.Limit) int {
+	if r := t.configuredRoute(req); r != nil {
+		if n, ok := r.Cost[cmp.Or(limit.Unit, "requests")]; ok {
+			return n
+		}
+	}
+	if cost := t.applied.base.cost; cost != nil {
+		return cost(req, limit)
+	}
+	return 1
+}
+
+// configuredRoute returns the route of a request, or nil.
+func (t *Transport) configuredRoute(req *http.Request) *RouteConfig {
+	p := t.applied.plan.Load()
+	if p == nil || len(p.routes) == 0 {
+		return nil
+	}
+	return p.routes[patternOf(p.mux, req)]
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir"
+)
+
+// A better limit serves those who wait, and a mistake changes nothing.
+func TestConfigurationIsFollowed(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"-for", "2s"}, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	const mistake = `nothing changed: weir: configuration: limits[0]: throttle: limit "40/q burst 4"`
+	text := out.String()
+	if strings.Count(text, "applied\n") != 2 || !strings.Contains(text, mistake) {
+		t.Errorf("it printed %s, want two configurations applied and a mistake between", text)
+	}
+}
+
+func TestConfigurationThatIsWrongEndsTheProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(path, []byte("limits: [1/s]\nlimits: [2/s]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"-config", path}, &out, &errs); code != 1 || !strings.Contains(errs.String(), "limits") {
+		t.Errorf("exit code %d, %s, want 1 and the key that stands twice", code, &errs)
+	}
+	if err := load(filepath.Join(t.TempDir(), "none"), new(weir.Transport)); err == nil {
+		t.Error("load of no file = nil, want an error")
+	}
+}

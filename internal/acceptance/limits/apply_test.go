@@ -1,0 +1,165 @@
+package limits_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// config reads a configuration.
+func config(t *testing.T, text string) (c weir.Config) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// apply applies a configuration.
+func apply(t *testing.T, transport *weir.Transport, text string) {
+	t.Helper()
+	if err := transport.Apply(config(t, text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// At 1.5 s half an interval is still to be earned: 50 ms of the new one.
+func TestApplyTimesWaitersAnew(t *testing.T) {
+	const ms = time.Millisecond
+	for name, changed := range map[string]string{
+		"Limits": `{"limits": ["10/s burst 1"]}`,
+		"Lanes":  `{"limits": ["1/h"], "lanes": {"vendor.test": ["10/s burst 1"]}}`,
+		"Routes": `{"limits": ["1/h"], "routes": [{"match": "/", "limits": ["10/s burst 1"]}]}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := new(weir.Transport)
+			apply(t, transport, strings.ReplaceAll(changed, "10/s", "1/s"))
+			r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+			callers := r.Callers(t.Context(), 5)
+			time.Sleep(1500 * ms)
+			apply(t, transport, changed)
+			callers.Wait()
+			want := []time.Duration{0, 1000 * ms, 1550 * ms, 1650 * ms, 1750 * ms}
+			harness.WantEqual(t, name+": arrivals", harness.Instants(r.Vendor.Arrivals()), want)
+		})
+	}
+}
+
+// A request of a route waits in the lane of the route, at the route's cost.
+func TestAppliedRouteHasALaneAndACost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := new(weir.Transport)
+		apply(t, transport, `{"limits": ["1/s burst 1"], "routes": [
+			{"match": "GET /bulk", "limits": ["10/s burst 10", "100/s burst 100 of tokens"], "cost": {"requests": 5, "tokens": 100}},
+			{"match": "GET /free", "cost": {"requests": 0}}]}`)
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		for range 3 {
+			r.Want("GET", r.Do(r.Path("/bulk")), 200)
+		}
+		for range 2 {
+			r.Want("GET", r.Do(r.Path("/free")), 200)
+		}
+		for range 2 {
+			r.Want("GET", r.Do(r.Path("/else")), 200)
+		}
+		want := []time.Duration{0, time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second, 3 * time.Second}
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
+		harness.WantEqual(t, "lanes", r.Keys(), []string{"vendor.test", "vendor.test GET /bulk"})
+	})
+}
+
+// What a configuration leaves out is as the program set it, also if one before had it.
+func TestApplyGoesBackToTheProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &weir.Transport{Limits: harness.Every(time.Second)}
+		apply(t, transport, `{"limits": ["1/m burst 1"]}`)
+		apply(t, transport, `{"maxPause": "1m"}`)
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		r.Callers(t.Context(), 2).Wait()
+		apply(t, transport, `{"limits": ["1/h burst 1"], "maxPause": "1m"}`)
+		apply(t, transport, `{"maxPause": "1m"}`)
+		r.Callers(t.Context(), 1).Wait()
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), harness.Spaced(0, time.Second, 3))
+	})
+}
+
+// All that is wrong is named with its path, and nothing has changed.
+func TestApplyIsAllOrNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &weir.Transport{Limits: harness.Every(time.Second)}
+		apply(t, transport, `{}`)
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		r.Spend()
+		err := transport.Apply(weir.Config{
+			Limits:   []throttle.Limit{throttle.TokenBucket(100, time.Second, 1), {Permits: -1}},
+			Lanes:    map[string][]throttle.Limit{"a.example": nil},
+			Routes:   []weir.RouteConfig{{Match: "/{"}, {Match: "/y"}, {Match: "/y", Cost: map[string]int{"tokenz": -1}}},
+			MaxPause: time.Second,
+			Line:     weir.Line{MaxWait: time.Second},
+		})
+		for _, want := range []string{
+			`limits[1]: `, `lanes["a.example"]: no limits`, `routes[0].match: `, `routes[2].match: `, `routes[2].cost["tokenz"]: -1 is negative`,
+			`routes[2].cost: no limit counts "tokenz"`, `maxPause: 0s cannot become 1s after the first use`, `line.maxWait: 0s cannot become 1s`,
+			`routes[2].cost: no configuration before the first use had a cost`,
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Apply = %v, want %q in it", err, want)
+			}
+		}
+		r.Want("GET", r.Get(t.Context(), "a"), 200)
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), harness.Spaced(0, time.Second, 2))
+	})
+}
+
+// If the limiter of one lane cannot be tuned, all lanes keep what they had.
+func TestApplyIsAllOrNothingOverLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &weir.Transport{Limits: harness.Every(time.Second)}
+		transport.Store = harness.StoreFunc(func(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
+			if key == "fixed.example" {
+				return harness.Once(), nil
+			}
+			return throttle.Local{}.Limiter(key, limits...)
+		})
+		apply(t, transport, `{}`)
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		r.Spend()
+		r.To("fixed.example")
+		err := transport.Apply(config(t, `{"limits": ["100/s burst 100"]}`))
+		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "fixed.example") {
+			t.Errorf("Apply = %v, want errors.ErrUnsupported of fixed.example", err)
+		}
+		for _, lane := range transport.Snapshot() {
+			if lane.Key == "vendor.example" && lane.Limits[0].Limit != harness.Every(time.Second)[0] {
+				t.Errorf("lane %s has limits %+v, want those before", lane.Key, lane.Limits)
+			}
+		}
+	})
+}
+
+// The program's own Key makes the lanes, and its Cost holds for what a route leaves out.
+func TestApplyBesideTheProgramsKeyAndCost(t *testing.T) {
+	transport := &weir.Transport{
+		Key:  func(*http.Request) string { return "one" },
+		Cost: func(*http.Request, throttle.Limit) int { return 2 },
+	}
+	err := transport.Apply(config(t, `{"routes": [{"match": "/a", "limits": ["1/s"]}]}`))
+	if err == nil || !strings.Contains(err.Error(), "routes[0].limits: the program has set Key") {
+		t.Errorf("Apply = %v, want that Key is set", err)
+	}
+	apply(t, transport, `{"limits": ["10/s of tokens", "10/s"], "routes": [{"match": "/a", "cost": {"tokens": 7}}]}`)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.example/a", http.NoBody)
+	tokens, requests := throttle.TokenBucket(10, time.Second, 1).Of("tokens"), throttle.TokenBucket(10, time.Second, 1)
+	if n, m := transport.Cost(req, tokens), transport.Cost(req, requests); n != 7 || m != 2 {
+		t.Errorf("Cost = %d tokens and %d requests, want 7 of the route and 2 of the program", n, m)
+	}
+}
