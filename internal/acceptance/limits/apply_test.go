@@ -134,16 +134,48 @@ func TestApplyIsAllOrNothingOverLanes(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
 		r.Spend()
 		r.To("fixed.example")
-		err := transport.Apply(config(t, `{"limits": ["100/s burst 100"]}`))
+		err := transport.Apply(config(t, `{"limits": ["100/s burst 100"], "lanes": {"vendor.test": ["50/s burst 50"]}}`))
 		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "fixed.example") {
 			t.Errorf("Apply = %v, want errors.ErrUnsupported of fixed.example", err)
 		}
+		r.Want("GET of a lane to come", r.To("later.test"), 200)
 		for _, lane := range transport.Snapshot() {
-			if lane.Key == "vendor.example" && lane.Limits[0].Limit != harness.Every(time.Second)[0] {
+			if lane.Key != "fixed.example" && lane.Limits[0].Limit.Permits != 1 {
 				t.Errorf("lane %s has limits %+v, want those before", lane.Key, lane.Limits)
 			}
 		}
 	})
+}
+
+// A lane whose calls in line are priced in a unit keeps a limit of it, and then no lane changes.
+func TestApplyAsksEveryLaneFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tuned := 0
+		transport := new(weir.Transport)
+		transport.Store = harness.StoreFunc(func(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
+			l, err := throttle.Local{}.Limiter(key, limits...)
+			return tuning{l, &tuned}, err
+		})
+		apply(t, transport, `{"limits": ["1/s", "1000/s of tokens"], "routes": [{"match": "/", "cost": {"tokens": 1}}]}`)
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		r.Spend()
+		r.To("b.test")
+		err := transport.Apply(config(t, `{"limits": ["9/s", "9/s of tokens"], "lanes": {"vendor.test": ["9/s"]}}`))
+		if err == nil || !strings.Contains(err.Error(), `limits of lane "vendor.test": no limit of "tokens" is left`) || tuned > 0 {
+			t.Errorf("Apply = %v, and %d lanes were tuned, want an error of vendor.test alone", err, tuned)
+		}
+	})
+}
+
+// A tuning limiter counts how often it is tuned.
+type tuning struct {
+	throttle.Limiter
+	tuned *int
+}
+
+func (t tuning) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	*t.tuned++
+	return t.Limiter.Tune(now, limits...)
 }
 
 // The program's own Key makes the lanes, and its Cost holds for what a route leaves out.
