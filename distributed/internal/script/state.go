@@ -1,0 +1,153 @@
+package script
+
+import (
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// callerPeriod is that in which callers are counted: see countCaller in lane.lua.
+const callerPeriod = 5_000_000 // µs
+
+// Pattern returns the pattern of the keys of a namespace, for SCAN.
+func Pattern(namespace string) string {
+	special := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `^`, `\^`)
+	return "weir:" + Layout + ":{" + special.Replace(Escape(namespace)) + "/*}"
+}
+
+// LaneOf returns the lane whose hash a key of the namespace is, and false if it is another key.
+// A lane that was too long for a key has a hash at its end.
+func LaneOf(namespace, key string) (lane string, ok bool) {
+	rest, ours := strings.CutPrefix(key, "weir:"+Layout+":{"+Escape(namespace)+"/")
+	name, whole := strings.CutSuffix(rest, "}")
+	if !ours || !whole || strings.Contains(name, "}") {
+		return "", false
+	}
+	return unescape(name), true
+}
+
+// unescape is the inverse of Escape.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
+				b.Write(c)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// FlightsKey returns the key of the slots of a lane, given that of its hash.
+func FlightsKey(key string) string { return key + ":flights" }
+
+// A LaneState is what the hash of a lane says, for people.
+type LaneState struct {
+	Limits   []throttle.Limit // in force, in the order of their names
+	Paused   time.Duration    // until the pause ends; zero: it is not paused
+	Replicas int              // that called lately
+	Interval time.Duration    // of the learned pace; zero: none
+}
+
+// StateFields returns the fields of a lane's hash that ReadState needs, of those that there are.
+func StateFields(all []string) []string {
+	return slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(field string) bool {
+		return field != "lane" && field != "learned" && !strings.HasPrefix(field, "=")
+	})
+}
+
+// ReadState reads the fields of a lane's hash at an instant by the clock of Redis. The error
+// says which field makes no sense.
+func ReadState(fields map[string]string, now time.Time) (s LaneState, err error) {
+	micros := now.UnixMicro()
+	var n [7]int64 // see readLane in lane.lua
+	if text := fields["lane"]; !readNumbers(firstWords(text, len(n)), n[:]) {
+		return s, senseless("a lane of %q", text)
+	}
+	s.Paused = time.Duration(max(n[2]-micros, 0)) * time.Microsecond
+	switch n[3] {
+	case micros / callerPeriod:
+		s.Replicas = int(max(n[4], n[5]))
+	case micros/callerPeriod - 1:
+		s.Replicas = int(n[4])
+	}
+	if text, ok := fields["learned"]; ok {
+		f, ok := readLearnedField(text)
+		if !ok {
+			return s, senseless("what was learned, %q", text)
+		}
+		if f.unit > f.den { // a pace of 1 µs is none
+			s.Interval = time.Duration(float64(f.unit) / float64(f.den) * 1000)
+		}
+	}
+	for _, field := range StateFields(slices.Collect(maps.Keys(fields))) {
+		name, ok := strings.CutPrefix(field, "=")
+		if !ok {
+			continue
+		}
+		l, ok := readClaim(fields[field])
+		if !ok {
+			return s, senseless("a limit of %q", fields[field])
+		}
+		s.Limits = append(s.Limits, l.Named(name))
+	}
+	return s, nil
+}
+
+// firstWords returns the first n words of a text.
+func firstWords(text string, n int) string {
+	words := strings.Fields(text)
+	return strings.Join(words[:min(n, len(words))], " ")
+}
+
+// readClaim returns the limit that a claim states: see encodeLimit.
+func readClaim(text string) (l throttle.Limit, ok bool) {
+	claim, _, _ := strings.Cut(text, ";")
+	words := strings.Fields(claim)
+	var n [5]int64
+	if len(words) != 7 || !readNumbers(strings.Join(words[1:6], " "), n[:]) {
+		return l, false
+	}
+	l = throttle.Limit{Permits: int(n[0]), Per: time.Duration(n[1]) * time.Microsecond}
+	for a := throttle.AlgorithmTokenBucket; ; a++ {
+		word, windows := algorithmWord(a)
+		if word == words[0] {
+			l.Algorithm = a
+			if a == throttle.AlgorithmTokenBucket {
+				l.Burst = int(n[4])
+			}
+			if windows && words[6] != "-" {
+				l.Align = throttle.Align(words[6])
+			}
+			return l, true
+		}
+		if a == throttle.AlgorithmGCRA {
+			return l, false
+		}
+	}
+}
+
+// ReadFlights returns how many slots for calls in flight are leased to replicas at an instant
+// by the clock of Redis, and the most that there may be: the least that a replica claims.
+// Leases that make no sense do not count.
+func ReadFlights(fields map[string]string, now time.Time) (leased, most int) {
+	for _, text := range fields {
+		var n [9]int64 // see read in slots.lua
+		if !readNumbers(text, n[:]) || n[2] <= now.UnixMicro() || n[1] > MostSlots || n[3] > MostSlots {
+			continue
+		}
+		leased += int(n[3])
+		if most == 0 || int(n[1]) < most {
+			most = int(n[1])
+		}
+	}
+	return leased, most
+}
