@@ -1,5 +1,213 @@
 package main
 
-import "context"
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
 
-func redisCommand(_ context.Context, _ []string, _ console) error { return usagef("not yet") }
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+)
+
+const redisHelp = `usage: weir redis -namespace NAME [flags] lanes
+       weir redis -namespace NAME [flags] resume KEY
+       weir redis -namespace NAME [flags] forget KEY
+
+lanes prints what Redis holds of the lanes of a namespace: replicas that called lately, limits in
+force, pauses, learned rates, and calls in flight. It changes nothing.
+
+resume ends the pause of a lane, in all replicas. A server that still refuses pauses it again.
+forget makes all replicas forget what they have learned of a lane, and ends its pause.
+Both ask before. KEY is the key of the lane, as lanes prints it.
+
+  weir redis -addr redis:6379 -namespace billing lanes
+`
+
+// settings are the flags of the command.
+type settings struct {
+	addr, namespace, user, passwordFile string
+	cluster, tls, yes                   bool
+	db                                  int
+	timeout                             time.Duration
+}
+
+// redisCommand runs the command.
+func redisCommand(ctx context.Context, args []string, c console) error {
+	var s settings
+	flags := flag.NewFlagSet("redis", flag.ContinueOnError)
+	flags.StringVar(&s.addr, "addr", "localhost:6379", "`host:port` of Redis, or of nodes of a Cluster with commas between them")
+	flags.StringVar(&s.namespace, "namespace", "", "`name` with which the store was made")
+	flags.StringVar(&s.user, "user", "", "`name` of the user of Redis")
+	flags.StringVar(&s.passwordFile, "password-file", "", "`file` that holds the password")
+	flags.BoolVar(&s.cluster, "cluster", false, "the nodes are those of a Redis Cluster")
+	flags.BoolVar(&s.tls, "tls", false, "connect with TLS")
+	flags.IntVar(&s.db, "db", 0, "`number` of the database")
+	flags.DurationVar(&s.timeout, "timeout", 10*time.Second, "longest `time` to wait for Redis")
+	flags.BoolVar(&s.yes, "yes", false, "do not ask before a change")
+	rest, err := parse(flags, args, c, redisHelp)
+	if err != nil {
+		return err
+	}
+	if s.namespace == "" {
+		return usagef("no -namespace")
+	}
+	verb, keys := "", []string(nil)
+	if len(rest) > 0 {
+		verb, keys = rest[0], rest[1:]
+	}
+	do, changes := operations[verb]
+	switch {
+	case verb != "lanes" && !changes:
+		return usagef("%q is none of lanes, resume and forget", verb)
+	case changes && len(keys) != 1:
+		return usagef("%s of %d keys, want one", verb, len(keys))
+	case !changes && len(keys) > 0:
+		return usagef("lanes takes no key: %q", keys)
+	}
+	rdb, err := s.client()
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	if !changes {
+		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+		lanes, err := distributed.Lanes(ctx, rdb, s.namespace)
+		return cmp.Or(printLanes(c, lanes), err)
+	}
+	return s.change(ctx, c, rdb, change{verb, keys[0], do})
+}
+
+// operations change a lane.
+var operations = map[string]func(*weir.Transport, string) error{
+	"resume": (*weir.Transport).Resume,
+	"forget": (*weir.Transport).Forget,
+}
+
+// client returns a client of Redis.
+func (s settings) client() (redis.UniversalClient, error) {
+	opt := &redis.UniversalOptions{Addrs: strings.Split(s.addr, ","), Username: s.user, DB: s.db, IsClusterMode: s.cluster}
+	if s.passwordFile != "" {
+		text, err := os.ReadFile(s.passwordFile)
+		if err != nil {
+			return nil, err
+		}
+		opt.Password = strings.TrimSpace(string(text))
+	}
+	if s.tls {
+		opt.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if len(opt.Addrs) > 1 && !s.cluster {
+		return nil, usagef("%d addresses without -cluster", len(opt.Addrs))
+	}
+	return redis.NewUniversalClient(opt), nil
+}
+
+// printLanes prints a line for each lane.
+func printLanes(c console, lanes []distributed.Lane) error {
+	if len(lanes) == 0 {
+		return say(c, "no lanes")
+	}
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "lane\treplicas\tlimits\tpaused for\tlearned\tin flight")
+	for _, l := range lanes {
+		limits := make([]string, len(l.Limits))
+		for i, limit := range l.Limits {
+			limits[i] = limit.String()
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", readableKey(l.Key), l.Replicas, cmp.Or(strings.Join(limits, ", "), "-"),
+			dash(l.Paused > 0, "%v", readable(l.Paused)), dash(l.Learned > 0, "%.3g/s", l.Learned), dash(l.MaxSlots > 0, "%d of %d", l.Slots, l.MaxSlots))
+	}
+	return table.Flush()
+}
+
+// dash returns what is formatted, or "-" if there is nothing.
+func dash(is bool, format string, args ...any) string {
+	if !is {
+		return "-"
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// readableKey returns a key as it is, or quoted if a terminal would not show it so.
+func readableKey(key string) string {
+	if quoted := strconv.Quote(key); key == "" || quoted != `"`+key+`"` {
+		return quoted
+	}
+	return key
+}
+
+// A change is what an operator does to a lane.
+type change struct {
+	verb, key string
+	do        func(*weir.Transport, string) error
+}
+
+// change changes a lane that there is, if the operator agrees.
+func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClient, ch change) error {
+	bounded, cancel := context.WithTimeout(ctx, s.timeout)
+	lanes, err := distributed.Lanes(bounded, rdb, s.namespace)
+	cancel()
+	i := slices.IndexFunc(lanes, func(l distributed.Lane) bool { return l.Key == ch.key })
+	if i < 0 {
+		return cmp.Or(err, fmt.Errorf("no lane %q in namespace %q", ch.key, s.namespace))
+	}
+	if err := printLanes(c, lanes[i:i+1]); err != nil {
+		return err
+	}
+	if !s.yes {
+		fmt.Fprintf(c.out, "%s this lane in all replicas? [y/N] ", ch.verb)
+		answer, _ := bufio.NewReader(c.in).ReadString('\n')
+		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+			return fmt.Errorf("%s %q: not confirmed, nothing changed", ch.verb, ch.key)
+		}
+	}
+	if err := s.send(rdb, ch); err != nil {
+		return err
+	}
+	return s.await(ctx, c, rdb, ch)
+}
+
+// send changes the lane as a replica that comes, and goes at once.
+func (s settings) send(rdb redis.UniversalClient, ch change) error {
+	store := distributed.New(rdb, s.namespace)
+	store.Logger = slog.New(slog.DiscardHandler) // what is wrong is seen afterwards
+	store.FirstDeadline, store.Deadline, store.MaxDeadline = s.timeout, s.timeout, s.timeout
+	defer store.Close() //nolint:errcheck // it returns none
+	transport := &weir.Transport{Store: store, Logger: store.Logger}
+	defer transport.Close()
+	return ch.do(transport, ch.key)
+}
+
+// await waits until Redis has what was sent.
+func (s settings) await(ctx context.Context, c console, rdb redis.UniversalClient, ch change) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	for {
+		lanes, err := distributed.Lanes(ctx, rdb, s.namespace)
+		i := slices.IndexFunc(lanes, func(l distributed.Lane) bool { return l.Key == ch.key })
+		switch {
+		case i < 0 && err != nil:
+			return fmt.Errorf("%s %q: it may not have been done: %w", ch.verb, ch.key, err)
+		case i < 0 || lanes[i].Paused == 0:
+			return say(c, "done")
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%s %q: the lane is still paused for %v", ch.verb, ch.key, readable(lanes[i].Paused))
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A closing vendor refuses its first call and asks for ten minutes, and serves all others.
+type closing struct{ calls atomic.Int64 }
+
+func (c *closing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: req, ProtoMajor: 1, ProtoMinor: 1}
+	if c.calls.Add(1) == 1 {
+		resp.StatusCode = http.StatusTooManyRequests
+		resp.Header.Set("Retry-After", "600")
+	}
+	return resp, nil
+}
+
+// pausedLane lets a call of a replica be refused for ten minutes, and returns what tells when
+// it was served.
+func pausedLane(t *testing.T, addr string) (served chan error) {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	store := distributed.New(rdb, "company")
+	store.Logger = slog.New(slog.DiscardHandler)
+	store.FirstDeadline, store.Deadline, store.MaxDeadline = 5*time.Second, 5*time.Second, 5*time.Second
+	transport := &weir.Transport{
+		Base: new(closing), Store: store, MaxPause: time.Hour, Logger: store.Logger,
+		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 10)},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); transport.Close(); store.Close(); rdb.Close() })
+	served = make(chan error, 1)
+	go func() {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test/", http.NoBody)
+		if err == nil {
+			_, err = transport.RoundTrip(req)
+		}
+		served <- err
+	}()
+	for range 200 {
+		if lanes, _ := distributed.Lanes(ctx, rdb, "company"); len(lanes) == 1 && lanes[0].Paused > time.Minute {
+			return served
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	t.Fatal("the lane was not paused within 5 s")
+	return nil
+}
+
+// An operator sees a paused lane, and ends its pause: the call that waits is served.
+func TestOperatorEndsAPause(t *testing.T) {
+	for _, verb := range []string{"resume", "forget"} {
+		t.Run(verb, func(t *testing.T) {
+			server := redistest.Start(t)
+			served := pausedLane(t, server.Addr())
+			redis := func(in string, args ...string) (int, string, string) {
+				return runs(t, in, append([]string{"redis", "-addr", server.Addr(), "-namespace", "company"}, args...)...)
+			}
+			code, out, errs := redis("", "lanes")
+			if fields := strings.Fields(out); code != 0 || !strings.Contains(out, "100/s burst 10") || !strings.Contains(out, "vendor.test  1") || len(fields) < 10 {
+				t.Errorf("lanes = %d, %s%s, want the lane with its limit and its replica", code, out, errs)
+			}
+			for _, no := range []string{"n\n", "", "yess\n"} {
+				if code, _, errs := redis(no, verb, "vendor.test"); code != 1 || !strings.Contains(errs, "not confirmed, nothing changed") {
+					t.Errorf("%s, answered %q = %d, %s, want 1 and that nothing changed", verb, no, code, errs)
+				}
+			}
+			if code, _, errs := redis("y\n", verb, "else.test"); code != 1 || !strings.Contains(errs, `no lane "else.test" in namespace "company"`) {
+				t.Errorf("%s of no lane = %d, %s, want 1 and its name", verb, code, errs)
+			}
+			select {
+			case err := <-served:
+				t.Fatalf("the call was served before the pause was ended: %v", err)
+			default:
+			}
+			if code, out, errs := redis("Y\n", verb, "vendor.test"); code != 0 || !strings.Contains(out, "[y/N] done") {
+				t.Errorf("%s = %d, %s%s, want 0 and that it is done", verb, code, out, errs)
+			}
+			select {
+			case err := <-served:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the call that waited was not served within 10 s")
+			}
+			if code, out, errs := redis("", "-yes", verb, "vendor.test"); code != 0 || strings.Contains(out, "[y/N]") {
+				t.Errorf("%s -yes = %d, %s%s, want 0 and no question", verb, code, out, errs)
+			}
+		})
+	}
+}
+
+func TestRedisPassword(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "secret")
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"redis", "-addr", server.Addr(), "-namespace", "company", "lanes"}
+	if code, _, errs := runs(t, "", args...); code != 1 || !strings.Contains(errs, "NOAUTH") {
+		t.Errorf("lanes without a password = %d, %s, want 1 and NOAUTH", code, errs)
+	}
+	if code, out, errs := runs(t, "", append(args, "-password-file", file)...); code != 0 || out != "no lanes\n" {
+		t.Errorf("lanes with a password = %d, %q, %s, want no lanes", code, out, errs)
+	}
+}
+
+func TestRedisExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-h"}, 0, "forget makes all replicas forget"},
+		{[]string{"lanes"}, 2, "no -namespace"},
+		{[]string{"-namespace", "a"}, 2, `"" is none of lanes, resume and forget`},
+		{[]string{"-namespace", "a", "flush"}, 2, `"flush" is none of`},
+		{[]string{"-namespace", "a", "resume"}, 2, "resume of 0 keys"},
+		{[]string{"-namespace", "a", "lanes", "b"}, 2, `lanes takes no key: ["b"]`},
+		{[]string{"-namespace", "a", "-addr", "a:1,b:1", "lanes"}, 2, "2 addresses without -cluster"},
+		{[]string{"-namespace", "a", "-password-file", "no-such-file", "lanes"}, 1, "no-such-file"},
+		{[]string{"-namespace", "a", "-addr", "127.0.0.1:1", "-timeout", "2s", "lanes"}, 1, "127.0.0.1:1"},
+	} {
+		code, out, errs := runs(t, "", append([]string{"redis"}, tt.args...)...)
+		if code != tt.code || !strings.Contains(out+errs, tt.want) {
+			t.Errorf("weir redis %q = %d, %q, %q, want %d and %q", tt.args, code, out, errs, tt.code, tt.want)
+		}
+	}
+}
