@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if err != nil {
 			return program.Fail("configured", err, stderr)
 		}
-		defer os.RemoveAll(dir)
+		defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary one
 		*path = filepath.Join(dir, "limits.yaml")
 		if err := replace(*path, files[0]); err != nil {
 			return program.Fail("configured", err, stderr)
