@@ -118,7 +118,6 @@ var (
 	customer             string
 	cluster              redis.UniversalClient
 	rate, burst, replica int
-	transport            *weir.Transport
 	callMyAPI            func(*http.Client, string)
 )
 `
