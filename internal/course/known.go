@@ -99,14 +99,9 @@ func near(k, known learn.Known, share float64) bool {
 		math.Abs(float64(k.InFlight-known.InFlight)) <= float64(known.InFlight)*share
 }
 
-// An estimate is logged when it has been narrow and within a fifth for standsFor, if it
-// differs by more than a quarter from the estimate that was logged last.
 const (
-	standsFor      = 10 * time.Second
-	standingWithin = 0.2
-	logChange      = 0.25
+	standsFor      = 10 * time.Second // for which an estimate is narrow before it is logged
+	standingWithin = 0.2              // of the estimate: so far it may move meanwhile
+	logChange      = 0.25             // of the estimate that was logged last: a greater change is logged
+	eventEvery     = 5 * time.Second  // at least between two events of a lane: the steps of a search come more often
 )
-
-// eventEvery is the shortest time between two events of one lane. The steps of a search
-// come more often.
-const eventEvery = 5 * time.Second

@@ -10,14 +10,11 @@ import (
 )
 
 const (
-	// patience is how long a call may be without an answer while the number of
-	// calls in flight still grows. Then more calls are let go, as if it had been
-	// answered. A vendor refuses faster than it serves, and a slow vendor must not
-	// be asked one call at a time.
+	// patience is how long a call may be without an answer while the number of calls in flight
+	// still grows. Then more are let go: a slow vendor must not be asked one call at a time, and
+	// vendors refuse faster than they serve.
 	patience = 100 * time.Millisecond
-	// sample is how many departures lie between two that are timed while no call
-	// waits.
-	sample = 8
+	sample   = 8 // departures from one that is timed to the next, while no call waits
 )
 
 // Calm reports whether nothing that was learned holds a call.

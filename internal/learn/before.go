@@ -111,7 +111,7 @@ func (b *Before) raise(f *Fact, r *Search) (least float64, restored bool) {
 	case b.There.Ordinal == 0:
 		b.There = Mark{f.Granted, f.Landed}
 	case proves(b.There, f):
-		r.restore(b.Rate, b.Width)
+		r.W, r.U, r.X, r.G, r.Marked = b.Rate, b.Width, 0.5, 0, 0
 		b.Rate, b.Rising, b.There, b.Done = 0, false, Mark{}, f.Departed
 		return 0, true
 	}

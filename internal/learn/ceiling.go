@@ -89,7 +89,6 @@ const (
 	forgotten   = 64  // calls without a reading, after which a quota no longer counts
 	slower      = 0.7 // times as high is a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
 	coarse      = 2   // seconds: gateways report "1 s" in every answer (esp-v2)
-	mostMoves   = 2   // a reset that has moved so often ends no window
 )
 
 // ceilingOf returns the ceiling of the quota with a key. A new one takes the place of the oldest.

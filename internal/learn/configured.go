@@ -9,13 +9,10 @@ import "math"
 // below the configured one, and measured from there. What is learned never exceeds
 // what is configured.
 
-// near is the share of a configured rate at which the vendor's rate is looked
-// for first. Limits are set too high by a burst, or by a quarter, more often
-// than by half.
-const near = 0.85
-
-// above is how far the rate in force may rise above the configured one: the limiter holds it there.
-const above = 1.05
+const (
+	near  = 0.85 // of a configured rate: limits are set too high by a burst, or by a quarter, more often than by half
+	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter holds it there
+)
 
 // believes reports whether the configured limits are taken for the vendor's.
 func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }

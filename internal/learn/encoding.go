@@ -5,12 +5,10 @@ import (
 	"errors"
 )
 
-// encodingVersion changes with the meaning of a field. A new field needs no new version:
-// who does not know it ignores it, and who misses it begins with zero.
-const encodingVersion = 1
-
-// mostEncoded bounds an encoded State, in bytes. One takes 1,500 to 8,000.
-const mostEncoded = 32 << 10
+const (
+	encodingVersion = 1        // changes with the meaning of a field: a new field that is not known is ignored, or begins with zero
+	mostEncoded     = 32 << 10 // bytes of an encoded State: one takes 1,500 to 8,000
+)
 
 // errEncoded says that a State cannot be read.
 var errEncoded = errors.New("learn: no state of this version")

@@ -86,7 +86,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	}
 	rate = min(rate, s.ceiling())
 	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, max(rate, 1e-6)
-	s.Probe.begin()
+	s.Asked, s.Gap = Mark{}, 0 // the first probe is quick
 	s.Probing = s.W == 0 || s.U > narrow || s.Mode == Trial
 	s.Search.refused()
 	s.probe(now)

@@ -13,17 +13,13 @@ type Memory struct {
 	InFlight float64 `json:"in_flight,omitempty"` // calls in flight; zero: not known
 }
 
-// memoryVersion is the version of the memories that Export makes.
-const memoryVersion = 1
-
 const (
-	// remembered is the least width of a rate that a memory brings. The vendor's
-	// rate may have changed, and a search takes 2.2 calls divided by the width.
-	// With 0.03, a remembered rate that is a tenth of the vendor's 50/s is left
-	// behind within 30 s, and a right one costs four or five refusals in 500 calls.
-	// With 0.05 it costs nine.
+	memoryVersion = 1                // of the memories that Export makes
+	longest       = 31 * 24 * 3600.0 // seconds of the longest window
+	// remembered is the least width of a rate that a memory brings. With 0.03, a rate that is a
+	// tenth of the vendor's 50/s is left behind within 30 s, and a right one costs four or five
+	// refusals in 500 calls. With 0.05 it costs nine.
 	remembered = 0.03
-	longest    = 31 * 24 * 3600.0 // seconds of the longest window
 )
 
 // Export returns the part that lasts, and false if nothing is sure.

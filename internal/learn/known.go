@@ -37,13 +37,10 @@ type Known struct {
 }
 
 const (
-	// sureWidth is the greatest width of an estimate that people are shown.
-	sureWidth = 0.2
-	// narrowWidth is the greatest width of an estimate that is logged. With 0.1, two of
-	// 24 vendors of 6/s were logged as 4.75/s, with 0.05 all within 15 %.
-	narrowWidth = 0.05
-	// risen is how many times the estimate the rate in force is when the limit has surely risen.
-	risen = 1.5
+	sureWidth   = 0.2  // greatest width of an estimate that people are shown
+	narrowWidth = 0.05 // of one that is logged: with 0.1, two of 24 vendors of 6/s were logged as 4.75/s, and with 0.05 all within 15 %
+	risen       = 1.5  // times the estimate: with such a rate in force, the limit has surely risen
+	settled     = 0.05 // of a slope: its error when it has settled
 )
 
 // Known returns what the state is sure of under its plan.
@@ -67,9 +64,6 @@ func (s *State) Known(p Plan) Known {
 	}
 	return k
 }
-
-// settled is the error of a slope that has settled, as a share of it.
-const settled = 0.05
 
 // Settled reports whether one answer more changes little while none is a refusal: the
 // configured limits are believed, or reported quotas set the plan's pace and have been read

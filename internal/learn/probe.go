@@ -25,9 +25,6 @@ const (
 	lateRound  = 0.03 // seconds by which a probe goes after a round instant, for clocks that differ
 )
 
-// begin begins anew after a refusal: the first probe is quick.
-func (p *Probe) begin() { p.Asked, p.Gap = Mark{}, 0 }
-
 // after sets the instant of the next probe: first is the gap to the first one, and began is
 // when the vendor's window may have begun.
 func (p *Probe) after(now throttle.Instant, first float64, places bool, began throttle.Instant, rtt float64) {

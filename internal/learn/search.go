@@ -123,11 +123,6 @@ func (r *Search) again() {
 	r.X, r.Marked, r.Rise = 0, 0, 0
 }
 
-// restore makes a rate the estimate that was served before, and is again.
-func (r *Search) restore(rate, width float64) {
-	r.W, r.U, r.X, r.G, r.Marked = rate, width, 0.5, 0, 0
-}
-
 // windows reports whether the vendor counts in windows, as far as is known: what it served at
 // once is worth half a period or more. If no time was reported, periods of two seconds and less
 // are as likely to be probes that came late.

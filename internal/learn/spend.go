@@ -57,7 +57,7 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 // left, a look is refused, so the longest of these windows goes first.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	since, from, late := t.At.Add(-seconds(t.Gap)), t.At, seconds(0.020+s.RTT/2)
-	if t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
+	if left < 1 && t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
 		if least := t.Jump.At.Add(seconds(t.Least)); !t.timed() || least < t.Reset {
 			from = max(from, least)
 		}

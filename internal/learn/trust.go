@@ -5,9 +5,10 @@ import "github.com/weirgo/weir/throttle"
 // What a vendor reports may be garbage, or of another meaning: it is believed as long as
 // readings agree, and refusals are foreseen.
 
-// blames reports whether a ceiling explains the refusal of f. Ceilings that said
+// blames reports whether a ceiling explains the refusal of f. If none does, those that said
 // enough was left lose trust, unless the refusal reports others alone.
 func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
+	unforeseen := uint(0)
 	for i := range s.Ceilings {
 		t := &s.Ceilings[i]
 		if !t.binds(s) || t.flying() {
@@ -21,7 +22,12 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 				t.Blur = t.Slope
 			}
 		case left > max(3, float64(f.Flying), t.size()/4) && (len(f.Quotas) == 0 || t.Last.Ordinal == f.Ordinal):
-			t.Strikes++
+			unforeseen |= 1 << i
+		}
+	}
+	for i := range s.Ceilings {
+		if !blamed && unforeseen>>i&1 == 1 {
+			s.Ceilings[i].Strikes++
 		}
 	}
 	return blamed

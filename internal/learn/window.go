@@ -10,28 +10,17 @@ import (
 // window was seen to end there. If none is reported, or another one each time, the length is
 // learned from jump to jump.
 
-// A reset in whole seconds is off by up to a second, and by another one if it is an epoch that
-// is compared with a Date. One with milliseconds is off by what an answer's way differs.
 const (
-	rounding      = 2 * time.Second
-	leastRounding = 200 * time.Millisecond
-)
-
-// longestReset is the longest reset that is believed.
-const longestReset = 31 * 24 * time.Hour
-
-const (
-	// early is the share of a window's length after which the next one is looked for: a
-	// reading that comes too early costs a permit, one that comes too late a part of the window.
-	early = 0.98
-	// shortest is the least length of a window in seconds: vendors count seconds or more.
-	shortest = 0.9
-	// mostTurns is after how many windows that ended when they were looked for others are looked for.
-	mostTurns = 8
-	// refuted is how many windows in a row end earlier than reported if that is no rounding.
-	refuted = 2
-	// soonEnough is the share of a window's length by which a reported end may be late.
-	soonEnough = 0.1
+	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date
+	leastRounding = 200 * time.Millisecond // of one with milliseconds
+	longestReset  = 31 * 24 * time.Hour    // that is believed: a month
+	early         = 0.98                   // of a length, after which the next end is looked for: too early costs a permit, too late a part of the window
+	shortest      = 0.9                    // seconds of a window: vendors count seconds or more
+	sameLength    = 1.01                   // of a round length: the jump before was seen a little late
+	mostTurns     = 8                      // windows that ended when they were looked for, after which sooner ends are looked for
+	refuted       = 2                      // windows in a row that end earlier than reported, if that is no rounding
+	soonEnough    = 0.1                    // of a length, by which a reported end may be late
+	mostMoves     = 2                      // a reset that has moved so often ends no window
 )
 
 // resetAt keeps the earliest reported end of the window. Resets are rounded up, so
@@ -43,6 +32,7 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	if q.Reset%time.Second != 0 {
 		blur = leastRounding
 	}
+	blur += f.Landed.Sub(f.Departed) // the vendor reported it at some time between the two
 	t.Full = max(t.Full, q.Reset.Seconds())
 	switch {
 	case t.Reset == 0 || f.Landed.Add(blur) > t.Reset && at > t.Reset:
@@ -132,15 +122,19 @@ func (t *Ceiling) lasted(f *Fact) {
 		}
 		return
 	}
+	first := t.Period == 0
 	t.Turns, t.Period, t.Least = 0, 0, least
 	if length < shortest {
 		return
 	}
 	t.Period = early * length
 	for _, unit := range rounds {
-		if u := float64(unit); u > least && u <= 1.01*length { // the jump before was seen a little late
+		switch u := float64(unit); {
+		case u > sameLength*length && first: // it began before the first reading, so it was longer
 			t.Period = u
-			break
+		case u > least && u <= sameLength*length:
+			t.Period = u
+			return
 		}
 	}
 }
