@@ -91,7 +91,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 			q.sendAway(w, err)
 			continue
 		}
-		q.letGo(w, outcome{grant: g, granted: now, due: max(g.At, due)})
+		q.letGo(w, outcome{grant: g, all: w.out.all, granted: now, due: max(g.At, due)})
 	}
 	return false
 }

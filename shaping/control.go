@@ -19,6 +19,12 @@ func (q *Queue) Pause(d time.Duration) {
 // they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
 	q.limiter.Reconcile(q.Now(), f)
+	q.reconciled(f)
+}
+
+// reconciled re-times all callers in line after the limiter has taken in what the vendor
+// answered.
+func (q *Queue) reconciled(f throttle.Fact) {
 	q.lock()
 	defer q.unlock()
 	now := q.Now()
@@ -35,6 +41,12 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	if err := q.limiter.Tune(q.Now(), limits...); err != nil {
 		return err
 	}
+	q.retune()
+	return nil
+}
+
+// retune re-times all callers in line after the limits have changed.
+func (q *Queue) retune() {
 	q.lock()
 	defer q.unlock()
 	now := q.Now()
@@ -42,7 +54,6 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	q.rates = nil
 	q.sift(now)
 	q.advance(now)
-	return nil
 }
 
 // sift rejects each caller who can no longer be granted, or no longer in time, even if
@@ -66,8 +77,17 @@ func (q *Queue) sift(now throttle.Instant) {
 // difference is charged now. If it is less, the difference goes to those in
 // line, as far as [throttle.Limiter] allows.
 func (q *Queue) Settle(d Departure, actual throttle.Request) {
-	q.limiter.Settle(q.Now(), d.Grant, d.Request, actual)
+	q.settleAll(d, actual)
 	q.wake()
+}
+
+// settleAll passes to the limiter, or to each of them, what a departure cost.
+func (q *Queue) settleAll(d Departure, actual throttle.Request) {
+	if j := q.joint(); j != nil {
+		j.settle(q.Now(), d, actual)
+		return
+	}
+	q.limiter.Settle(q.Now(), d.Grant, d.Request, actual)
 }
 
 // A State is the state of a queue and of its limiter at one instant.

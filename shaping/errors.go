@@ -46,6 +46,7 @@ type Error struct {
 	Forecast time.Duration   // how long it would have been if nobody else had come or left: a guess; zero if there is none
 	Waiting  int             // other callers in line
 	Before   int             // of those, how many would have departed before this one
+	Lane     string          // the name of the [Roster] for which the caller waited; "": the queue has no rosters
 	Limit    string          // the name of the limit that held the caller; "" if none did
 	Reason   throttle.Reason // what the caller would have waited for; "" if nothing held it
 }

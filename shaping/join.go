@@ -52,7 +52,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
-		if late || q.line.first() != head { // w was before it for a moment
+		if late || q.joint() != nil || q.line.first() != head { // w was before it for a moment
 			q.advance(now)
 		}
 		return nil, nil, err
@@ -83,7 +83,7 @@ func (q *Queue) rejected(now throttle.Instant) *Error {
 
 // pass lets w, who has just entered the line, depart at once.
 func (q *Queue) pass(w *waiter, g throttle.Grant, now throttle.Instant) {
-	w.out = outcome{grant: g, granted: now}
+	w.out = outcome{grant: g, all: w.out.all, granted: now}
 	q.line.depart(w)
 	q.caughtUp(g.At, w.since)
 	if q.line.count > 0 { // it was more urgent than they are
@@ -93,6 +93,9 @@ func (q *Queue) pass(w *waiter, g throttle.Grant, now throttle.Instant) {
 
 // take asks the limiter for what w asks for.
 func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
+	if j := q.joint(); j != nil {
+		return j.take(w, now)
+	}
 	return q.limiter.Take(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
 }
 
@@ -130,6 +133,7 @@ func (q *Queue) beginWait(w *waiter, t *Turn, now throttle.Instant) *Wait {
 		Queue:   q,
 		Planned: max(0, f.At.Sub(now)),
 		Waiting: q.line.count - 1,
+		Lane:    f.Lane,
 		Limit:   f.Limit,
 		Reason:  cmp.Or(f.Reason, throttle.ReasonRate),
 	}

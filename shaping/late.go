@@ -129,7 +129,7 @@ func (q *Queue) takeBack(w *waiter, now throttle.Instant) {
 	if q.void(w, now) {
 		q.stale++
 	}
-	q.limiter.Refund(now, w.out.grant, w.request())
+	q.refund(now, w.out, w.request())
 	w.out.granted = 0
 }
 

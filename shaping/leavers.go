@@ -60,6 +60,9 @@ func (q *Queue) unlock() {
 func (q *Queue) free() {
 	out := q.out
 	q.out = outgoing{}
+	if j := q.joint(); j != nil {
+		j.unlocked(q.line.count, q.line.bytes)
+	}
 	q.mu.Unlock()
 	if n := out.wake(); n >= crowd {
 		q.reuse()
@@ -106,7 +109,7 @@ func (q *Queue) sweep() {
 	for _, w := range list {
 		if w.out.granted > 0 { // granted in the moment of the cancel: another may have it
 			q.asleep.wakes(w)
-			q.limiter.Refund(q.Now(), w.out.grant, w.request())
+			q.refund(q.Now(), w.out, w.request())
 			again = true
 		}
 	}

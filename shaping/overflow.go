@@ -69,7 +69,7 @@ func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed b
 // would be one of them, no other caller is rejected, and it returns w's error. It
 // reports whether others were rejected. One caller alone is never too many.
 func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error) {
-	if !q.overfull(q.line.count, q.line.bytes) {
+	if !q.overfull(q.filled()) {
 		return false, nil
 	}
 	victims, ok := q.victims(w)
@@ -82,6 +82,15 @@ func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error)
 	return len(victims) > 0, nil
 }
 
+// filled returns how many callers wait, and the bytes that they hold: those in line and,
+// if several queues wait for one limiter, those of the others.
+func (q *Queue) filled() (count int, bytes int64) {
+	if j := q.joint(); j != nil {
+		count, bytes = j.others()
+	}
+	return q.line.count + count, q.line.bytes + bytes
+}
+
 // overfull reports whether so many callers, who hold so many bytes, are beyond the bounds
 // of the line.
 func (q *Queue) overfull(count int, bytes int64) bool {
@@ -90,7 +99,7 @@ func (q *Queue) overfull(count int, bytes int64) bool {
 
 // victims returns who is rejected to make room for w, and false if w is.
 func (q *Queue) victims(w *waiter) (all []*waiter, ok bool) {
-	count, bytes := q.line.count, q.line.bytes
+	count, bytes := q.filled()
 	for v := range q.line.victims(q.Overflow) {
 		if v == w {
 			break

@@ -108,18 +108,23 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 	if limiter == nil {
 		panic("shaping: NewQueue of a nil limiter")
 	}
-	started := time.Now()
-	q := &Queue{
-		limiter: limiter,
-		started: started,
-		base:    throttle.InstantOf(started),
-		due:     throttle.Never,
-	}
+	q := newQueue(limiter)
 	q.readTolerance()
 	if r, ok := limiter.(throttle.Remote); ok {
 		r.Notify(q.wake)
 	}
 	return q
+}
+
+// newQueue returns a queue that knows nothing of its limiter yet.
+func newQueue(limiter throttle.Limiter) *Queue {
+	started := time.Now()
+	return &Queue{
+		limiter: limiter,
+		started: started,
+		base:    throttle.InstantOf(started),
+		due:     throttle.Never,
+	}
 }
 
 // readTolerance reads the limiter's permit tolerance, which changes with its
@@ -196,12 +201,12 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	}
 	if q.idle() {
 		now := q.Now()
-		g, err := q.limiter.Take(now, t.request(now))
+		g, all, err := q.try(now, t.request(now))
 		if err != nil {
 			return err
 		}
 		if g.At <= now {
-			t.depart(g, now)
+			t.depart(outcome{grant: g, all: all}, now)
 			return nil
 		}
 	}
@@ -210,10 +215,19 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	err := q.wait(w, t)
 	t.arrived, t.number = w.arrived, w.number
 	if err == nil {
-		t.depart(w.out.grant, w.out.granted)
+		t.depart(w.out, w.out.granted)
 		q.departed(w)
 	}
 	return err
+}
+
+// try spends permits for a caller who does not stand in line.
+func (q *Queue) try(now throttle.Instant, r throttle.Request) (g throttle.Grant, all *grants, err error) {
+	if j := q.joint(); j != nil {
+		return j.try(now, r)
+	}
+	g, err = q.limiter.Take(now, r)
+	return g, nil, err
 }
 
 // idle reports whether permits may be taken without the lock: the line is empty, and no
@@ -336,14 +350,26 @@ func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 
 // rejection returns the error for a caller of whom the forecast is known.
 func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant) *Error {
-	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Limit: f.Limit, Reason: f.Reason}
+	if j := q.joint(); j != nil && cause == ErrQueueFull { //nolint:errorlint // it is the queue's own
+		f.Lane = cmp.Or(j.lane(), f.Lane)
+	}
+	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Lane: f.Lane, Limit: f.Limit, Reason: f.Reason}
 }
 
 // giveBack gives back permits that were granted and not used, so that others
 // may have them.
-func (q *Queue) giveBack(now throttle.Instant, g throttle.Grant, r throttle.Request) {
-	q.limiter.Refund(now, g, r)
+func (q *Queue) giveBack(now throttle.Instant, out outcome, r throttle.Request) {
+	q.refund(now, out, r)
 	q.advance(now)
+}
+
+// refund gives back what was granted for a request.
+func (q *Queue) refund(now throttle.Instant, out outcome, r throttle.Request) {
+	if j := q.joint(); j != nil {
+		j.refund(now, out.all, r)
+		return
+	}
+	q.limiter.Refund(now, out.grant, r)
 }
 
 // lateFor returns why the wait of w must end by its deadline.

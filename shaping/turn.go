@@ -27,6 +27,7 @@ type Turn struct {
 	number   int64            // among arrivals of the same instant; zero: it never stood in line
 	visits   int              // times it departed
 	granted  throttle.Grant   // what Take returned last
+	all      *grants          // what it returned of each roster; nil: there is one limiter
 	departed throttle.Instant // when it departed last; zero: never, or it was returned
 }
 
@@ -44,20 +45,22 @@ func (t *Turn) Departed() throttle.Instant { return t.departed }
 type Departure struct {
 	Request throttle.Request
 	Grant   throttle.Grant // its instant is the departure's, or earlier by the tolerance at most
+
+	all *grants // of each roster; nil: there is one limiter
 }
 
 // Departure returns the turn's last departure. Its grant is zero if the turn
 // never departed, or was returned.
 func (t *Turn) Departure() Departure {
-	return Departure{Request: t.request(t.departed), Grant: t.granted}
+	return Departure{Request: t.request(t.departed), Grant: t.granted, all: t.all}
 }
 
 // depart notes a departure at the instant now, by a grant of another.
-func (t *Turn) depart(granted throttle.Grant, now throttle.Instant) {
+func (t *Turn) depart(out outcome, now throttle.Instant) {
 	if t.arrived == 0 {
 		t.arrived = now
 	}
-	t.granted, t.departed = granted, now
+	t.granted, t.all, t.departed = out.grant, out.all, now
 	t.visits++
 }
 
@@ -83,12 +86,12 @@ func (q *Queue) Return(t *Turn) {
 	if t.departed == 0 {
 		return
 	}
-	granted := t.granted
-	t.granted, t.departed = throttle.Grant{}, 0
+	out := outcome{grant: t.granted, all: t.all}
+	t.granted, t.all, t.departed = throttle.Grant{}, nil, 0
 	t.visits--
 	q.lock()
 	defer q.unlock()
-	q.giveBack(q.Now(), granted, t.request(0))
+	q.giveBack(q.Now(), out, t.request(0))
 }
 
 // Charge charges a departure once more, without waiting, because what departed
@@ -100,7 +103,7 @@ func (q *Queue) Charge(d Departure) {
 	for i := range twice.Each {
 		twice.Each[i] *= 2
 	}
-	q.limiter.Settle(q.Now(), d.Grant, d.Request, twice)
+	q.settleAll(d, twice)
 }
 
 // CheckWait returns the error with which WaitTurn would reject the turn after the

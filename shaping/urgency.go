@@ -73,13 +73,17 @@ const leastPermits = 0.01
 // it burdens most. If no rate is known, it is the number of permits.
 func (q *Queue) burden(w *waiter) float64 {
 	if q.rates == nil {
-		q.readRates()
+		q.rates = ratesOf(q.limiter.State(q.Now()))
 	}
-	burden, r := float64(0), throttle.Request{N: w.n, Each: w.each.get()}
-	for i, rate := range q.rates {
+	return burdenOf(q.rates, throttle.Request{N: w.n, Each: w.each.get()})
+}
+
+// burdenOf returns the burden of a request on limits of these rates.
+func burdenOf(rates []float64, r throttle.Request) (burden float64) {
+	for i, rate := range rates {
 		burden = max(burden, max(float64(r.Of(i)), leastPermits)/rate)
 	}
-	if len(q.rates) > 0 {
+	if len(rates) > 0 {
 		return burden
 	}
 	for _, n := range r.Each {
@@ -88,12 +92,13 @@ func (q *Queue) burden(w *waiter) float64 {
 	return max(burden, float64(r.N), leastPermits)
 }
 
-// readRates reads how many permits each limit grants in a second.
-func (q *Queue) readRates() {
-	q.rates = []float64{}
-	for _, l := range q.limiter.State(q.Now()).Limits {
-		q.rates = append(q.rates, l.Limit.PerSecond())
+// ratesOf returns how many permits each limit grants in a second.
+func ratesOf(s throttle.State) []float64 {
+	rates := []float64{}
+	for _, l := range s.Limits {
+		rates = append(rates, l.Limit.PerSecond())
 	}
+	return rates
 }
 
 // lowPriorityShare returns LowPriorityShare or its default, between 0 and one

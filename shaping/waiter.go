@@ -37,6 +37,7 @@ type waiter struct {
 // that of a caller that waits or gave up.
 type outcome struct {
 	grant   throttle.Grant
+	all     *grants          // of each roster; nil: there is one limiter
 	granted throttle.Instant // zero: it was not
 	due     throttle.Instant // when it would have been granted if nothing had been late
 	err     error            // why it was rejected; nil: it was granted

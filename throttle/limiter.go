@@ -194,6 +194,7 @@ type Forecast struct {
 	At     Instant // the request cannot go before it; not after now: it could go now; Never: Take returns an error
 	Limit  string  // the name of the limit that holds the request; "" if none does
 	Reason Reason  // what the request would wait for; "" if it could go now
+	Lane   string  // of several limiters that are asked together, the name of the one that holds the request; "": there is one
 }
 
 // A Reason says what a request waits for, in the words of the telemetry.

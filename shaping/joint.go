@@ -1,0 +1,421 @@
+package shaping
+
+import (
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// nowhere is where the first caller of a queue waits that needs to wait for nothing.
+const nowhere = -1
+
+// shown is how many callers of a queue a remote limiter sees. A run for more would be void
+// before the other limiters allow them.
+const shown = 64
+
+// grants are what the limiters of a joint granted together.
+type grants [MaxRosters]throttle.Grant
+
+// A joint is the limiter of a queue whose callers need several limiters. Its state is
+// that of the queue's first caller, under the junction's lock.
+type joint struct {
+	junction *Junction
+	queue    *Queue
+	name     string // under which callers without a tenant share a roster with other queues
+	rosters  []*Roster
+	places   []int // of the first limit of each roster among those of the queue
+	seats    []waiter
+
+	head    *waiter          // the queue's first caller, who waits in a roster; nil: nobody does
+	at      int              // the roster in which it waits
+	behind  bool             // another one was before it there
+	heldTo  throttle.Instant // until when its limiter holds it
+	opened  throttle.Instant // since when the limiters hold nobody
+	count   int              // callers in the queue, as the roster counts them
+	bytes   int64
+	waiting []throttle.Request // of the first callers, for remote limiters
+}
+
+// joint returns the queue's limiter, if it is several; nil: it is one.
+func (q *Queue) joint() *joint {
+	j, _ := q.limiter.(*joint)
+	return j
+}
+
+// part returns what a request asks of one roster's limiter.
+func (j *joint) part(i int, r throttle.Request) throttle.Request {
+	if r.Each != nil {
+		from, to := min(j.places[i], len(r.Each)), min(j.places[i+1], len(r.Each))
+		r.Each = r.Each[from:to:to]
+	}
+	return r
+}
+
+// take spends permits of all limiters for w, the queue's first caller, or none. If it may
+// not go now, it waits in the roster of one limiter.
+func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
+	j.junction.mu.Lock()
+	defer j.done()
+	if j.head != w {
+		j.leave(j.at, false, now)
+		j.head = w
+	}
+	if i := j.blocked(w); i != nowhere {
+		j.stay(i, now)
+		j.behind, j.heldTo = true, 0
+		return throttle.Grant{At: throttle.Never}, nil
+	}
+	all := new(grants)
+	g, held, err := j.spend(now, w.request(), all)
+	switch {
+	case err != nil:
+		j.stay(nowhere, now)
+		return throttle.Grant{}, err
+	case held != nowhere:
+		j.seat(held, w)
+		j.stay(held, now)
+		j.behind, j.heldTo = false, g.At
+		j.rosters[held].asked = &j.seats[held]
+		return g, nil
+	}
+	for i := range j.rosters {
+		j.leave(i, true, all[i].At)
+	}
+	w.out.all, j.head = all, nil
+	return g, nil
+}
+
+// try is take for a caller who does not wait. It spends nothing if anybody waits for one
+// of the limiters.
+func (j *joint) try(now throttle.Instant, r throttle.Request) (g throttle.Grant, all *grants, err error) {
+	j.junction.mu.Lock()
+	defer j.junction.unlock()
+	for _, r := range j.rosters {
+		if r.line.count > 0 {
+			return throttle.Grant{At: throttle.Never}, nil, nil
+		}
+	}
+	all = new(grants)
+	g, _, err = j.spend(now, r, all)
+	return g, all, err
+}
+
+// blocked puts w in line in each roster that has one, and returns the first in which
+// another caller is before it; nowhere: it is the first in all.
+func (j *joint) blocked(w *waiter) int {
+	for k := range j.rosters {
+		i := j.nth(k)
+		if r := j.rosters[i]; r.line.count > 0 {
+			j.seat(i, w)
+			if r.line.first() != &j.seats[i] {
+				return i
+			}
+		}
+	}
+	return nowhere
+}
+
+// nth returns the roster that is asked k-th: the one in which the caller waits is first,
+// because the others date its permits by that.
+func (j *joint) nth(k int) int { return (max(j.at, 0) + k) % len(j.rosters) }
+
+// seat puts w in line in a roster, unless it is there.
+func (j *joint) seat(i int, w *waiter) {
+	seat, r := &j.seats[i], j.rosters[i]
+	if seat.index > 0 {
+		return
+	}
+	if r.rates == nil {
+		r.rates = ratesOf(r.limiter.State(j.queue.Now()))
+	}
+	u := urgency{priority: w.tenant.class.priority, tenant: w.tenant.name, weight: int(w.tenant.weight)}
+	if u.tenant == "" {
+		u.tenant, u.weight = j.name, 1
+	}
+	seat.place, seat.cost = w.place, burdenOf(r.rates, j.part(i, w.request()))
+	r.enter(seat, j, u)
+}
+
+// stay leaves all rosters but one.
+func (j *joint) stay(at int, now throttle.Instant) {
+	for i := range j.rosters {
+		if i != at {
+			j.leave(i, false, now)
+		}
+	}
+	j.move(at)
+}
+
+// leave leaves the line of a roster, if the queue's first caller is in it.
+func (j *joint) leave(i int, departs bool, charged throttle.Instant) {
+	if i == nowhere || j.seats[i].index == 0 {
+		return
+	}
+	j.rosters[i].leave(&j.seats[i], departs, charged)
+	if i == j.at {
+		j.move(nowhere)
+	}
+}
+
+// move makes a roster the one that counts the callers of the queue.
+func (j *joint) move(at int) {
+	if at == j.at {
+		return
+	}
+	count, bytes := j.count, j.bytes
+	j.counts(0, 0)
+	j.at = at
+	j.counts(count, bytes)
+}
+
+// counts says how many callers are in the queue.
+func (j *joint) counts(count int, bytes int64) {
+	if j.at != nowhere {
+		r := j.rosters[j.at]
+		r.waiting, r.bytes, r.changed = r.waiting+count-j.count, r.bytes+bytes-j.bytes, true
+	}
+	j.count, j.bytes = count, bytes
+}
+
+// spend takes permits of all limiters, or none. If one holds the request, held is the
+// roster of the one that does so for longest, as far as is certain.
+func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g throttle.Grant, held int, err error) {
+	r.Since = max(r.Since, j.free(now))
+	for k := range j.rosters {
+		i := j.nth(k)
+		all[i], err = j.rosters[i].limiter.Take(now, j.part(i, r))
+		if err != nil || all[i].At > now {
+			for ; k > 0; k-- {
+				o := j.nth(k - 1)
+				j.rosters[o].limiter.Refund(now, all[o], j.part(o, r))
+			}
+			if err != nil {
+				return throttle.Grant{}, i, j.named(i, err)
+			}
+			at, held := j.longest(i, all[i].At, now, r)
+			return throttle.Grant{At: at}, held, nil
+		}
+		// Each is charged no earlier than the others allowed it.
+		r.Since = max(r.Since, all[i].At)
+		g.At = max(g.At, all[i].At)
+	}
+	j.opened = max(j.opened, j.free(now))
+	j.behind, j.heldTo = false, 0
+	return g, nowhere, nil
+}
+
+// free returns since when nothing holds the queue's first caller: credit for a late timer is
+// for the time in which nothing else held it.
+func (j *joint) free(now throttle.Instant) throttle.Instant {
+	switch {
+	case j.behind && j.at != nowhere:
+		return max(j.opened, min(j.rosters[j.at].moved, now))
+	case j.heldTo > 0:
+		return max(j.opened, min(j.heldTo, now))
+	}
+	return j.opened
+}
+
+// longest returns which limiter holds a request for longest, if limiter i does so until an
+// instant.
+func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
+	if until == throttle.Never { // nothing is known of when that ends
+		return until, i
+	}
+	for o := range j.rosters {
+		if o == i {
+			continue
+		}
+		if f := j.rosters[o].limiter.Forecast(now, j.part(o, r)); f.At > until && f.At != throttle.Never {
+			until, i = f.At, o
+		}
+	}
+	return until, i
+}
+
+// named returns the error of a roster's limiter with its name.
+func (j *joint) named(i int, err error) error {
+	named := &Error{Err: err}
+	if e, ok := errors.AsType[*Error](err); ok {
+		*named = *e
+	}
+	named.Lane = j.rosters[i].name
+	return named
+}
+
+// refund gives back what the limiters granted.
+func (j *joint) refund(now throttle.Instant, all *grants, r throttle.Request) {
+	j.junction.mu.Lock()
+	defer j.done()
+	for i, roster := range j.rosters {
+		roster.limiter.Refund(now, all[i], j.part(i, r))
+		roster.asked = nil // its first one may go now
+	}
+}
+
+// settle corrects what the limiters charged.
+func (j *joint) settle(now throttle.Instant, d Departure, actual throttle.Request) {
+	for i, roster := range j.rosters {
+		roster.limiter.Settle(now, d.all[i], j.part(i, d.Request), j.part(i, actual))
+		roster.Wake()
+	}
+}
+
+// done unlocks the rosters. In each the first one is woken, unless it knows of it.
+func (j *joint) done() {
+	for _, r := range j.rosters {
+		r.call()
+	}
+	j.junction.unlock()
+}
+
+// unlocked says how many callers are in the queue, which is about to be unlocked.
+func (j *joint) unlocked(count int, bytes int64) {
+	j.junction.mu.Lock()
+	defer j.done()
+	j.counts(count, bytes)
+	if count == 0 {
+		j.stay(nowhere, j.queue.Now())
+		j.head = nil
+	}
+}
+
+// others returns how many callers of other queues wait for the limiter that holds this
+// queue's, and how many bytes they hold.
+func (j *joint) others() (count int, bytes int64) {
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	if j.at == nowhere {
+		return 0, 0
+	}
+	r := j.rosters[j.at]
+	return r.waiting - j.count, r.bytes - j.bytes
+}
+
+// lane returns the name of the roster in which the queue's first caller waits.
+func (j *joint) lane() string {
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	if j.at == nowhere {
+		return ""
+	}
+	return j.rosters[j.at].name
+}
+
+// Take implements [throttle.Limiter] for callers who never give permits back.
+func (j *joint) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	g, _, err := j.try(now, r)
+	return g, err
+}
+
+// Forecast implements [throttle.Limiter].
+func (j *joint) Forecast(now throttle.Instant, r throttle.Request) (longest throttle.Forecast) {
+	for i, roster := range j.rosters {
+		f := roster.limiter.Forecast(now, j.part(i, r))
+		if f.At > longest.At || longest.Reason == "" && f.Reason != "" && longest.At <= now {
+			f.Lane = roster.name
+			longest = f
+		}
+	}
+	if longest.Reason == "" {
+		longest.Lane = j.lane()
+	}
+	return longest
+}
+
+// Refund, Settle, Reconcile and Tune implement [throttle.Limiter]. The queue calls others
+// with the grant of each limiter. Answers and limits go to a limiter, and then to its [Roster].
+func (j *joint) Refund(throttle.Instant, throttle.Grant, throttle.Request)                   {}
+func (j *joint) Settle(throttle.Instant, throttle.Grant, throttle.Request, throttle.Request) {}
+func (j *joint) Reconcile(throttle.Instant, throttle.Fact)                                   {}
+func (j *joint) Tune(throttle.Instant, ...throttle.Limit) error                              { return errors.ErrUnsupported }
+
+// Tolerance implements [throttle.Limiter].
+func (j *joint) Tolerance() time.Duration {
+	tolerance := throttle.Tolerance()
+	for _, r := range j.rosters {
+		if t := r.limiter.Tolerance(); t > 0 {
+			tolerance = min(tolerance, t)
+		}
+	}
+	return tolerance
+}
+
+// State implements [throttle.Limiter].
+func (j *joint) State(now throttle.Instant) (all throttle.State) {
+	all.Whole = true
+	for _, r := range j.rosters {
+		s := r.limiter.State(now)
+		all.Paused, all.Whole = max(all.Paused, s.Paused), all.Whole && s.Whole
+		all.Limits = append(all.Limits, s.Limits...)
+		if all.Store == nil {
+			all.Store = s.Store
+		}
+	}
+	return all
+}
+
+// Notify implements [throttle.Remote]: a roster wakes the queue.
+func (j *joint) Notify(func()) {}
+
+// Fetch implements [throttle.Remote]. Each remote limiter sees the callers of all queues
+// whose first caller waits for it.
+func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+	j.junction.mu.Lock()
+	defer j.junction.unlock()
+	j.waiting = j.waiting[:0]
+	if j.at != nowhere {
+		if _, remote := j.rosters[j.at].limiter.(throttle.Remote); remote {
+			for r := range line {
+				if j.waiting = append(j.waiting, r); len(j.waiting) == shown {
+					break
+				}
+			}
+		}
+		j.counts(n, j.bytes)
+	}
+	for i, r := range j.rosters {
+		if i == j.at || r.changed { // an unchanged line, too, may need another call
+			r.fetch(now)
+		}
+	}
+}
+
+// Close implements [throttle.Remote]. The limiters are their owner's.
+func (j *joint) Close() error {
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	for _, r := range j.rosters {
+		delete(r.queues, j.queue)
+	}
+	return nil
+}
+
+// fetch shows a remote limiter the callers who wait for it.
+func (r *Roster) fetch(now throttle.Instant) {
+	remote, ok := r.limiter.(throttle.Remote)
+	if !ok || r.waiting == 0 && !r.fetching {
+		return
+	}
+	r.changed, r.fetching = false, r.waiting > 0
+	remote.Fetch(now, r.waiting, r.requests())
+}
+
+// requests yields what the callers ask of the limiter: those of each queue in turn.
+func (r *Roster) requests() iter.Seq[throttle.Request] {
+	return func(yield func(throttle.Request) bool) {
+		heads := slices.Collect(r.line.inOrder())
+		for n := 0; len(heads) > 0; n++ {
+			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= len(r.heads[w].waiting) })
+			for _, w := range heads {
+				j := r.heads[w]
+				if !yield(j.part(j.at, j.waiting[n])) {
+					return
+				}
+			}
+		}
+	}
+}

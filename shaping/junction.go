@@ -1,0 +1,197 @@
+package shaping
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// MaxRosters is the most rosters of one queue. Vendors count a call in a few places: for
+// its customer, its route, its account.
+const MaxRosters = 8
+
+// A Junction joins limiters that one caller needs together, such as that of a customer
+// and that of the account which all customers share. Each limiter has a [Roster], and
+// each set of them a [Queue], made with NewQueue. The zero value is ready to use. It is
+// safe for concurrent use, and must not be copied.
+//
+// A caller departs when all limiters of its queue allow it. Until then nothing of any of
+// them is spent. The first callers of all queues that wait for one limiter share it as
+// the callers of one queue do: by class, by the tenants' weights, and queue by queue if
+// they name no tenant.
+//
+// # No deadlock
+//
+// One lock guards all rosters. A queue takes it with its own lock held, and nobody takes
+// the lock of a queue while holding it: queues are woken on another goroutine. The first
+// caller of a queue waits in one roster at a time, and holds nothing there. The first one
+// of a roster waits for that limiter alone, never for another caller. So some caller can
+// always go, or only time can help.
+type Junction struct {
+	mu      sync.Mutex
+	made    uint64   // queues
+	waking  []*Queue // to be woken
+	running bool     // the goroutine that wakes them
+}
+
+// A Roster is the line in front of one limiter of a [Junction]. It holds the first caller
+// of each queue that waits for this limiter. Make it with [Junction.NewRoster]. It is
+// safe for concurrent use.
+type Roster struct {
+	name     string
+	limiter  throttle.Limiter
+	junction *Junction
+
+	// Under the junction's lock.
+	line     line
+	heads    map[*waiter]*joint // whose first caller each of the line is
+	queues   map[*Queue]bool    // all that need the limiter
+	asked    *waiter            // the first of the line, who knows it or will be woken; nil: no one
+	moved    throttle.Instant   // until when the last first one held the others
+	rates    []float64          // permits per second of each limit; nil: not read yet
+	waiting  int                // callers in the queues whose first one is in the line
+	bytes    int64              // that those hold
+	fetching bool               // the limiter, a remote one, has seen somebody in line
+	changed  bool               // it has not seen the line as it is now
+}
+
+// NewRoster returns a roster in front of a limiter, which nothing else may use for
+// callers. The name stands in errors and in [Wait]. If the limiter is a
+// [throttle.Remote], the roster registers itself for its messages.
+func (n *Junction) NewRoster(name string, limiter throttle.Limiter) *Roster {
+	r := &Roster{name: name, limiter: limiter, junction: n, heads: make(map[*waiter]*joint), queues: make(map[*Queue]bool)}
+	if remote, ok := limiter.(throttle.Remote); ok {
+		remote.Notify(r.Wake)
+	}
+	return r
+}
+
+// NewQueue returns a queue whose callers need permits of all the rosters. The costs in
+// [Turn].Each are those of the first roster's limits, then those of the second's, and so
+// on, as the limits are now. Close the queue when it is needed no longer. It panics if
+// there are no rosters, more than [MaxRosters], or one of another junction.
+func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
+	if len(rosters) == 0 || len(rosters) > MaxRosters {
+		panic("shaping: NewQueue of " + strconv.Itoa(len(rosters)) + " rosters, want 1 to " + strconv.Itoa(MaxRosters))
+	}
+	j := &joint{junction: n, rosters: rosters, seats: make([]waiter, len(rosters)), places: make([]int, len(rosters)+1), at: nowhere}
+	q := newQueue(j)
+	j.queue = q
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.made++
+	j.name = "\x00" + strconv.FormatUint(n.made, 36)
+	for i, r := range rosters {
+		if r.junction != n {
+			panic("shaping: NewQueue with roster " + strconv.Quote(r.name) + " of another junction")
+		}
+		j.places[i+1] = j.places[i] + len(r.limiter.State(q.Now()).Limits)
+		r.queues[q] = true
+	}
+	q.readTolerance()
+	return q
+}
+
+// Wake asks the limiter again for the first one in line, because an earlier answer may no
+// longer hold.
+func (r *Roster) Wake() {
+	r.junction.mu.Lock()
+	r.asked = nil
+	r.call()
+	r.junction.unlock()
+}
+
+// Waiting returns the number of callers in the queues whose first caller waits for this
+// limiter.
+func (r *Roster) Waiting() int {
+	r.junction.mu.Lock()
+	defer r.junction.mu.Unlock()
+	return r.waiting
+}
+
+// Reconciled re-times all callers who need the limiter, which has received the fact before.
+// Permits that were granted before a pause are void, as with [Queue.Reconcile].
+func (r *Roster) Reconciled(f throttle.Fact) {
+	for _, q := range r.all() {
+		q.reconciled(f)
+	}
+}
+
+// Retime re-times all callers who need the limiter, whose limits have changed before.
+func (r *Roster) Retime() {
+	for _, q := range r.all() {
+		q.retune()
+	}
+}
+
+// all returns the queues whose callers need the limiter.
+func (r *Roster) all() (queues []*Queue) {
+	r.junction.mu.Lock()
+	defer r.junction.mu.Unlock()
+	r.rates = nil
+	for q := range r.queues {
+		queues = append(queues, q)
+	}
+	return queues
+}
+
+// call notes that the first one in line must be asked, unless that is so already.
+func (r *Roster) call() {
+	first := r.line.first()
+	if first == r.asked {
+		return
+	}
+	if r.asked = first; first != nil {
+		r.junction.waking = append(r.junction.waking, r.heads[first].queue)
+	}
+}
+
+// enter puts the first caller of a queue in line.
+func (r *Roster) enter(seat *waiter, of *joint, u urgency) {
+	r.line.share = of.queue.lowPriorityShare()
+	r.line.enter(seat, u)
+	r.heads[seat] = of
+}
+
+// leave takes one out of line. If it departs, its permit is dated charged.
+func (r *Roster) leave(seat *waiter, departs bool, charged throttle.Instant) {
+	if seat == r.line.first() {
+		r.moved = charged
+	}
+	if departs {
+		r.line.depart(seat)
+	} else {
+		r.line.leave(seat)
+	}
+	delete(r.heads, seat)
+	if r.asked == seat { // the same seat may come back behind others
+		r.asked = nil
+	}
+}
+
+// unlock unlocks the rosters, and has those woken who must be.
+func (n *Junction) unlock() {
+	start := len(n.waking) > 0 && !n.running
+	n.running = n.running || start
+	n.mu.Unlock()
+	if start { // a caller holds the lock of its queue, and must not take another's
+		go n.wake()
+	}
+}
+
+// wake wakes the queues that are to be woken.
+func (n *Junction) wake() {
+	for {
+		n.mu.Lock()
+		if len(n.waking) == 0 {
+			n.running, n.waking = false, nil
+			n.mu.Unlock()
+			return
+		}
+		q := n.waking[0]
+		n.waking = n.waking[1:]
+		n.mu.Unlock()
+		q.wake()
+	}
+}

@@ -1,0 +1,411 @@
+package shaping_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// tick is the grid on which permits fall due and things happen.
+const tick = 10 * time.Millisecond
+
+// A booth is a limiter simple enough to be judged: one departure is followed by a gap for
+// each permit. It may be closed, so that only an event can help.
+type booth struct {
+	mu    sync.Mutex
+	wake  func()
+	gap   time.Duration
+	state boothState
+}
+
+type boothState struct {
+	free   throttle.Instant // when the next one may go
+	paused throttle.Instant
+	closed bool
+	spent  int
+}
+
+func (s boothState) holds(now throttle.Instant) (until throttle.Instant) {
+	if s.closed {
+		return throttle.Never
+	}
+	return max(s.free, s.paused)
+}
+
+func (b *booth) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if until := b.state.holds(now); until > now {
+		return throttle.Grant{At: until}, nil
+	}
+	n := r.Of(0)
+	b.state.free = now.Add(time.Duration(n) * b.gap)
+	b.state.spent += n
+	return throttle.Grant{At: now}, nil
+}
+
+func (b *booth) Refund(now throttle.Instant, _ throttle.Grant, r throttle.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state.free = b.state.free.Add(-time.Duration(r.Of(0)) * b.gap)
+	b.state.spent -= r.Of(0)
+}
+
+func (b *booth) Forecast(now throttle.Instant, _ throttle.Request) throttle.Forecast {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return throttle.Forecast{At: max(b.state.free, b.state.paused), Reason: throttle.ReasonRate}
+}
+
+func (b *booth) Settle(throttle.Instant, throttle.Grant, throttle.Request, throttle.Request) {}
+
+func (b *booth) Reconcile(_ throttle.Instant, f throttle.Fact) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state.paused = max(b.state.paused, f.Until)
+}
+
+func (b *booth) Tune(throttle.Instant, ...throttle.Limit) error { return nil }
+func (b *booth) Tolerance() time.Duration                       { return time.Hour }
+
+func (b *booth) State(throttle.Instant) throttle.State {
+	limit := throttle.LeakyBucket(1, b.gap)
+	return throttle.State{Limits: []throttle.LimitState{{Limit: limit}}}
+}
+
+func (b *booth) Notify(wake func())                                      { b.wake = wake }
+func (b *booth) Fetch(throttle.Instant, int, iter.Seq[throttle.Request]) {}
+func (b *booth) Close() error                                            { return nil }
+
+// now returns the state as it is.
+func (b *booth) now() boothState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// A passenger is a caller of a history.
+type passenger struct {
+	id      int
+	way     int // its queue
+	n       int
+	class   shaping.Priority
+	comes   int // tick
+	gives   int // tick at which it gives up; below zero: never
+	longest time.Duration
+	back    bool // it gives its permits back when it has them
+	came    time.Duration
+	left    time.Duration
+	err     error
+	state   int // waiting, departed, gone, returned
+	cancel  context.CancelFunc
+	turn    shaping.Turn
+}
+
+const (
+	absent = iota
+	waits
+	went
+	gone
+)
+
+// A history is a random one over some booths and queues.
+type history struct {
+	seed       uint64
+	booths     []*booth
+	rosters    []*shaping.Roster
+	ways       [][]int // the booths of each queue
+	queues     []*shaping.Queue
+	passengers []*passenger
+
+	mu    sync.Mutex
+	start time.Time
+	held  []bool // which booths held callers just before the tick
+}
+
+func newHistory(seed uint64) *history {
+	r := rand.New(rand.NewPCG(seed, 1))
+	h := &history{seed: seed, start: time.Now()}
+	junction := new(shaping.Junction)
+	for i := range 2 + r.IntN(3) {
+		b := &booth{gap: tick * time.Duration(1+r.IntN(4))}
+		h.booths = append(h.booths, b)
+		h.rosters = append(h.rosters, junction.NewRoster(fmt.Sprint("booth ", i), b))
+	}
+	for range 2 + r.IntN(4) {
+		way := r.Perm(len(h.booths))[:1+r.IntN(len(h.booths))]
+		rosters := make([]*shaping.Roster, len(way))
+		for i, b := range way {
+			rosters[i] = h.rosters[b]
+		}
+		q := junction.NewQueue(rosters...)
+		q.LowPriorityShare = -1 // the order of classes is strict
+		h.ways, h.queues = append(h.ways, way), append(h.queues, q)
+	}
+	for id := range 4 + r.IntN(14) {
+		p := &passenger{id: id, way: r.IntN(len(h.ways)), n: 1 + r.IntN(3), comes: r.IntN(20), gives: -1}
+		p.class = priorities[r.IntN(len(priorities))]
+		if r.IntN(4) == 0 {
+			p.gives = p.comes + r.IntN(20)
+		}
+		if r.IntN(5) == 0 {
+			p.longest = time.Duration(r.IntN(20)) * tick
+		}
+		p.back = r.IntN(8) == 0
+		h.passengers = append(h.passengers, p)
+	}
+	return h
+}
+
+// come lets a passenger come.
+func (h *history) come(p *passenger, wg *sync.WaitGroup) {
+	ctx, cancel := context.WithCancel(shaping.WithPriority(context.Background(), p.class))
+	p.cancel, p.state, p.came = cancel, waits, time.Since(h.start)
+	p.turn = shaping.Turn{N: p.n, MaxWait: p.longest, ID: uint64(p.id + 1)}
+	wg.Go(func() {
+		err := h.queues[p.way].WaitTurn(ctx, &p.turn)
+		h.mu.Lock()
+		p.err, p.left, p.state = err, time.Since(h.start), went
+		if err != nil {
+			p.state = gone
+		}
+		back := p.back && err == nil
+		if back {
+			p.state = gone
+		}
+		h.mu.Unlock()
+		if back {
+			h.queues[p.way].Return(&p.turn)
+		}
+	})
+}
+
+// play lives the history, and returns what was wrong.
+func (h *history) play() (wrong string) {
+	var wg sync.WaitGroup
+	r := rand.New(rand.NewPCG(h.seed, 2))
+	defer func() {
+		for _, p := range h.passengers {
+			if p.cancel != nil {
+				p.cancel()
+			}
+		}
+		for _, b := range h.booths {
+			b.mu.Lock()
+			b.state.closed = false
+			b.mu.Unlock()
+			b.wake()
+		}
+		wg.Wait()
+		for _, q := range h.queues {
+			q.Close()
+		}
+	}()
+	const long = 250 // ticks, enough for all to go
+	for now := range long {
+		var came []*passenger
+		for _, p := range h.passengers {
+			if p.comes == now {
+				h.come(p, &wg)
+				synctest.Wait()
+				came = append(came, p)
+			}
+			if p.gives == now && p.cancel != nil {
+				p.cancel()
+			}
+		}
+		synctest.Wait()
+		if wrong = h.judge(); wrong != "" {
+			return fmt.Sprintf("tick %d: %s", now, wrong)
+		}
+		if now < 40 {
+			h.happen(r)
+		} else {
+			h.open()
+		}
+		synctest.Wait()
+		time.Sleep(tick - time.Millisecond)
+		synctest.Wait()
+		if wrong = h.judge(); wrong != "" {
+			return fmt.Sprintf("before tick %d: %s", now+1, wrong)
+		}
+		waiting := h.waiting()
+		h.held = h.held[:0]
+		for _, b := range h.booths {
+			h.held = append(h.held, b.now().holds(h.queues[0].Now()) > h.queues[0].Now())
+		}
+		time.Sleep(time.Millisecond) // permits fall due
+		synctest.Wait()
+		if wrong = h.order(waiting); wrong != "" {
+			return fmt.Sprintf("tick %d: %s", now+1, wrong)
+		}
+	}
+	return h.end()
+}
+
+// happen does one random thing.
+func (h *history) happen(r *rand.Rand) {
+	b := r.IntN(len(h.booths))
+	booth := h.booths[b]
+	switch r.IntN(8) {
+	case 0:
+		f := throttle.Fact{Until: h.queues[0].Now().Add(tick * time.Duration(r.IntN(8)))}
+		booth.Reconcile(0, f)
+		h.rosters[b].Reconciled(f)
+	case 1:
+		booth.mu.Lock()
+		booth.state.closed = true
+		booth.mu.Unlock()
+	case 2:
+		h.open()
+	case 3:
+		booth.mu.Lock()
+		booth.gap = tick * time.Duration(1+r.IntN(4))
+		booth.state.free = min(booth.state.free, h.queues[0].Now().Add(booth.gap))
+		booth.mu.Unlock()
+		h.rosters[b].Retime()
+	}
+}
+
+// open opens all booths.
+func (h *history) open() {
+	for _, b := range h.booths {
+		b.mu.Lock()
+		was := b.state.closed
+		b.state.closed = false
+		b.mu.Unlock()
+		if was {
+			b.wake()
+		}
+	}
+}
+
+// waiting returns who waits.
+func (h *history) waiting() (all []*passenger) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.passengers {
+		if p.state == waits {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// first returns the first one of each queue.
+func (h *history) first(of []*passenger) (first []*passenger) {
+	first = make([]*passenger, len(h.queues))
+	for _, p := range of {
+		if f := first[p.way]; f == nil || p.class > f.class || p.class == f.class && p.before(f) {
+			first[p.way] = p
+		}
+	}
+	return first
+}
+
+func (p *passenger) before(o *passenger) bool {
+	return p.came < o.came || p.came == o.came && p.id < o.id
+}
+
+// judge checks what must hold whenever nothing moves: what was spent at each booth is
+// what those cost who departed, and no one waits who could go.
+func (h *history) judge() string {
+	now, waiting := h.queues[0].Now(), h.waiting()
+	for b, booth := range h.booths {
+		spent := 0
+		for _, p := range h.passengers {
+			if p.state == went && slices.Contains(h.ways[p.way], b) {
+				spent += p.n
+			}
+		}
+		if got := booth.now().spent; got != spent {
+			return fmt.Sprintf("booth %d has spent %d permits, and %d departed with them", b, got, spent)
+		}
+	}
+	first := h.first(waiting)
+	for _, p := range first {
+		if p != nil && !h.excused(p, now) {
+			return fmt.Sprintf("passenger %d waits, and could go", p.id)
+		}
+	}
+	return ""
+}
+
+// excused reports whether something holds p: a booth, or another one before it there.
+func (h *history) excused(p *passenger, now throttle.Instant) bool {
+	for _, b := range h.ways[p.way] {
+		if h.booths[b].now().holds(now) > now {
+			return true
+		}
+	}
+	return false
+}
+
+// order checks that no one who departed just now has overtaken a more urgent one, whom
+// only what it spent kept from going.
+func (h *history) order(waited []*passenger) string {
+	now := h.queues[0].Now()
+	first := h.first(h.waiting())
+	for _, p := range waited {
+		if p.state != went || p.left < time.Since(h.start) {
+			continue
+		}
+		for _, o := range first {
+			if o == nil || o.class <= p.class || !slices.Contains(waited, o) {
+				continue
+			}
+			could := true
+			for _, b := range h.ways[o.way] {
+				s := h.booths[b].now()
+				if slices.Contains(h.ways[p.way], b) {
+					s.free = s.free.Add(-time.Duration(p.n) * h.booths[b].gap)
+				} else if h.held[b] { // both could go from the same instant on
+					could = false
+				}
+				could = could && s.holds(now) <= now
+			}
+			if could {
+				return fmt.Sprintf("passenger %d of class %d went before %d of class %d", p.id, p.class, o.id, o.class)
+			}
+		}
+	}
+	return ""
+}
+
+// end checks that everybody has left, and that nobody stands in a roster.
+func (h *history) end() string {
+	if left := h.waiting(); len(left) > 0 {
+		return fmt.Sprintf("passenger %d never came out", left[0].id)
+	}
+	for i, r := range h.rosters {
+		if n := r.Waiting(); n != 0 {
+			return fmt.Sprintf("roster %d counts %d who wait", i, n)
+		}
+	}
+	return ""
+}
+
+// TestNoCallerIsHeldForNothing lives random histories of callers who need several
+// limiters. WEIR_SEED begins with another seed.
+func TestNoCallerIsHeldForNothing(t *testing.T) {
+	histories := 10_000
+	if testing.Short() {
+		histories = 500
+	}
+	for seed := range uint64(histories) {
+		wrong := ""
+		synctest.Test(t, func(*testing.T) { wrong = newHistory(seed).play() })
+		if wrong != "" {
+			t.Fatalf("history %d: %s", seed, wrong)
+		}
+	}
+}
