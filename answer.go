@@ -1,7 +1,9 @@
 package weir
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 
 // observe reads the answer into signal, and reports it to the lane.
 func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
-	c.paused, c.refusedFor, c.bucket, c.byRoute, c.inHand = false, 0, "", false, resp
+	c.paused, c.refusedFor, c.about, c.bucket, c.byRoute, c.inHand = false, 0, nil, "", false, resp
 	*signal = headers.Signal{}
 	if err != nil {
 		if c.flying {
@@ -51,10 +53,13 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	}
 	var more bool
 	*signal, more = dialect.ParseHeader(resp, now)
-	if quotas {
+	if c.lanes != nil {
+		c.about = c.laneNamed(signal)
+	}
+	if quotas && c.about == nil {
 		c.named(signal.Bucket)
 	}
-	c.byRoute = c.t.WaitForReset && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
+	c.byRoute = c.t.WaitForReset && c.about == nil && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
 	if more && refuses {
 		c.believe(signal)
 		first := *signal
@@ -63,6 +68,9 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 			acted = true
 		}
 		*signal = dialect.Parse(resp, now)
+		if c.lanes != nil {
+			c.about = c.laneNamed(signal)
+		}
 		acted = acted && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
 	}
 	c.believe(signal)
@@ -89,7 +97,10 @@ func (c *call) refused(status int, signal *headers.Signal) {
 		c.refusedAt = c.lane.Now()
 	}
 	if !alone {
-		l := c.concerned(status, signal)
+		l := c.about
+		if l == nil {
+			l = c.concerned(status, signal)
+		}
 		a := c.answer(l, signal.Quotas)
 		c.paused = l.Refused(c.ctx, &a, c.refusedFor)
 	}
@@ -108,7 +119,7 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 		ofAll = nil
 		bucket = c.answeredFor(quotas)
 	}
-	c.land(c.lane, served, ofAll)
+	c.landInAll(served, ofAll)
 	for i := range c.visits {
 		switch v := &c.visits[i]; {
 		case v.passed && v.lane == bucket:
@@ -120,6 +131,25 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 		case v.lane == bucket:
 			c.reportToBucket(bucket, quotas)
 		}
+	}
+}
+
+// landInAll says it to the lanes of the call. A quota is of the lane that it names, else of
+// the one that the answer names, else of the widest.
+func (c *call) landInAll(served bool, quotas []headers.Quota) {
+	if c.lanes == nil {
+		c.land(c.lane, served, quotas)
+		return
+	}
+	about := cmp.Or(c.about, c.lane)
+	for _, l := range c.lanes {
+		var own []headers.Quota
+		for _, q := range quotas {
+			if cmp.Or(c.laneOf(q.Name), about) == l {
+				own = append(own, q)
+			}
+		}
+		c.land(l, served, own)
 	}
 }
 
@@ -147,6 +177,9 @@ func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
 // refusal.
 func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
 	turn, seen := &c.turn, c.seen
+	if i := slices.Index(c.lanes, l); i >= 0 && i < len(c.saw) {
+		seen = c.saw[i]
+	}
 	for i := range c.visits {
 		if v := &c.visits[i]; v.lane == l {
 			turn, seen = &v.turn, v.seen

@@ -27,12 +27,11 @@ type attempt struct {
 	cancel context.CancelCauseFunc // of ending
 	values context.Context         // of the request that the base shows
 
-	lane      *lane.Lane
-	server    *server
-	departure shaping.Departure // its request is what was settled so far
-	secure    bool
-	t         *Transport
-	flight    lane.Flight // zero: calls in flight are not bounded, or it has not departed
+	charge          // of the call's lane, the only one
+	all    []charge // of its lanes, if it has keys for several; nil: charge is the only one
+	server *server
+	secure bool
+	t      *Transport
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began
@@ -44,6 +43,40 @@ type attempt struct {
 	trace   httptrace.ClientTrace // zero: nobody has asked for it
 	cause   error                 // why it was stopped; nil: it was not
 	settled []string              // units
+}
+
+// A charge is what one lane charged for an attempt, and its flight there.
+type charge struct {
+	lane      *lane.Lane
+	departure shaping.Departure // its request is what was settled so far
+	flight    lane.Flight       // zero: calls in flight are not bounded, or it has not departed
+}
+
+// each calls f with what each lane charged.
+func (a *attempt) each(f func(*charge)) {
+	for i := range a.all {
+		f(&a.all[i])
+	}
+	if a.all == nil {
+		f(&a.charge)
+	}
+}
+
+// fly begins the flight in each lane.
+func (a *attempt) fly() { a.each(func(c *charge) { c.lane.Fly(&c.flight) }) }
+
+// land ends the flight in each lane.
+func (a *attempt) land() { a.each(func(c *charge) { c.flight.Land() }) }
+
+// lasts reports whether the flight has begun and not ended.
+func (a *attempt) lasts() (lasts bool) {
+	a.each(func(c *charge) { lasts = lasts || c.flight.Lasts() })
+	return lasts
+}
+
+// lose ends a flight whose body was dropped.
+func (a *attempt) lose(cancel context.CancelCauseFunc) {
+	a.each(func(c *charge) { c.flight.Lose(cancel) })
 }
 
 // attemptKey is the key of the attempt among the values of its context.
@@ -183,7 +216,7 @@ func (a *attempt) end() error {
 // finish ends the context and the flight. Ending them again does nothing.
 func (a *attempt) finish() {
 	a.expire(nil)
-	a.flight.Land()
+	a.land()
 }
 
 // What net/http may send again behind one attempt.
@@ -233,7 +266,7 @@ func (a *attempt) wroteHeaders() {
 	if a.written.Add(1) > 1 {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.lane.Charge(a.departure)
+		a.each(func(c *charge) { c.lane.Charge(c.departure) })
 	}
 }
 

@@ -23,7 +23,7 @@ type own struct {
 // the caller drops it.
 func (a *attempt) own(theirs *http.Response) *http.Response {
 	o := &own{attempt: a, resp: *theirs, theirs: theirs}
-	runtime.AddCleanup(o, a.flight.Lose, a.expire)
+	runtime.AddCleanup(o, a.lose, a.expire)
 	o.resp.Body = o
 	if conn, writes := theirs.Body.(io.ReadWriteCloser); writes {
 		o.resp.Body = duplex{o, conn}
@@ -86,18 +86,18 @@ func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 	a.shown = *resp.Request.WithContext((*shownContext)(a))
 	resp.Request = &a.shown
 	if early {
-		a.flight.Land()
+		a.land()
 	}
 	upgraded := resp.StatusCode == http.StatusSwitchingProtocols
 	switch {
-	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && !a.flight.Lasts(): // http.NoBody, and that of HTTP/2
+	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && !a.lasts(): // http.NoBody, and that of HTTP/2
 		a.finish()
 		return resp
 	case upgraded:
 		a.expire(nil)
 	}
 	a.ReadCloser = resp.Body
-	if a.flight.Lasts() {
+	if a.lasts() {
 		return a.own(resp)
 	}
 	resp.Body = a

@@ -23,9 +23,12 @@ type call struct {
 	body    *replay.Body // nil: the request has none
 
 	key      string
-	lane     *lane.Lane // nil until it is entered
-	observer *observer  // of the lane
-	visits   []visit    // sub-lanes that it has entered
+	lane     *lane.Lane   // the widest of its lanes; nil until it is entered
+	lanes    []*lane.Lane // all of them; nil: there is one
+	group    *lane.Group  // of lanes; nil: there is one
+	saw      []lane.Seen  // state of each of lanes when the turn came
+	observer *observer    // of the lane
+	visits   []visit      // sub-lanes that it has entered
 	turn     shaping.Turn
 	seen     lane.Seen // state of the lane when the turn came
 
@@ -38,6 +41,7 @@ type call struct {
 	refusedAt  throttle.Instant // when the first of them was refused; zero: none was
 	paused     bool             // the lane is paused because of the last answer
 	refusedFor time.Duration    // the wait that the last answer asked for, if it refused
+	about      *lane.Lane       // that the last answer named; nil: none
 	bucket     string           // that the last answer named; "": none
 	byRoute    bool             // it named none, and reports quotas of its route alone
 	forbidden  bool             // a quota made an earlier 403 a refusal
@@ -70,9 +74,7 @@ func (c *call) fail(err error) error {
 	if errors.As(err, &refused) {
 		e.Wait, e.Forecast, e.Before = refused.Wait, refused.Forecast, refused.Before
 		e.Reason, e.Err = refused.Reason, refused.Err
-		if e.Limit = refused.Limit; c.lane != nil {
-			e.Limit = c.lane.Label(refused.Limit)
-		}
+		c.held(e, refused)
 	}
 	if c.started != 0 {
 		e.Elapsed = c.lane.Now().Sub(c.started)

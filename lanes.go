@@ -2,6 +2,7 @@ package weir
 
 import (
 	"fmt"
+	"net/http"
 	"runtime"
 	"time"
 
@@ -19,6 +20,14 @@ func (t *Transport) enter(key string) (*lane.Lane, error) {
 		runtime.AddCleanup(t.lanes, (*telemetry.Metrics).Close, t.metrics)
 	})
 	return t.lanes.Enter(key)
+}
+
+// keyOf returns the key of a request that has one.
+func (t *Transport) keyOf(req *http.Request) string {
+	if t.Key == nil {
+		return ByHost(req)
+	}
+	return t.Key(req)
 }
 
 // settings returns the fields that the lanes need.

@@ -109,7 +109,12 @@ func (c *call) timeLeft() time.Duration {
 // couldGo reports whether the request could go again after a delay. It could
 // not if some lane is certain to hold it for too long.
 func (c *call) couldGo(delay time.Duration) bool {
-	could := c.lane.CouldTake(c.ctx, &c.turn, delay)
+	var could bool
+	if c.group != nil {
+		could = c.group.CouldTake(c.ctx, &c.turn, delay)
+	} else {
+		could = c.lane.CouldTake(c.ctx, &c.turn, delay)
+	}
 	for _, v := range c.visits {
 		could = could && v.lane.CouldTake(c.ctx, &c.turn, delay)
 	}

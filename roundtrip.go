@@ -37,21 +37,13 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	if req.URL == nil {
 		return c.fail(errors.New("request has no URL"))
 	}
-	key := t.Key
-	if key == nil {
-		key = ByHost
-	}
-	c.key = key(req)
-	l, err := t.enter(c.key)
-	if err != nil {
+	if err := c.enter(); err != nil {
 		return c.fail(err)
 	}
-	c.lane, c.observer = l, observerOf(l)
 	c.turn.MaxWait = c.options.maxWait
 	if t.Tenant != nil {
 		c.turn.Tenant, c.turn.Weight = t.Tenant(req)
 	}
-	c.turn.ID = c.observer.calls.Add(1)
 	return c.price()
 }
 
@@ -97,9 +89,7 @@ func (c *call) end() {
 	for _, v := range c.visits {
 		v.lane.Leave(&v.turn)
 	}
-	if c.lane != nil {
-		c.lane.Leave(&c.turn)
-	}
+	c.left()
 }
 
 // finish returns the answer to the caller.

@@ -31,7 +31,7 @@ func (c *call) send() (*http.Response, error) {
 	if a == nil { // then its calls in flight are not bounded
 		return conform(c.t.base.RoundTrip(out))
 	}
-	c.lane.Fly(&a.flight)
+	a.fly()
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
 		defer timer.Stop()
@@ -109,7 +109,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 
 // newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
-	return &attempt{caller: c.ctx, lane: c.lane, server: &c.observer.server, departure: c.turn.Departure(), secure: c.req.URL.Scheme == "https", t: c.t}
+	return &attempt{caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, all: c.charges(), server: &c.observer.server, secure: c.req.URL.Scheme == "https", t: c.t}
 }
 
 // prepare lets the user change the header and the URL of the request to send.
@@ -132,7 +132,7 @@ func (c *call) prepare(out *http.Request) error {
 // long. If they do not, the call gives them back and waits once more. Prepare is
 // not called again, because it might always take that long.
 func (c *call) inTime(a *attempt) error {
-	if c.t.Prepare == nil || !c.lane.Late(&c.turn) {
+	if c.t.Prepare == nil || !c.late() {
 		return nil
 	}
 	c.began = c.began.Add(c.lane.Now().Sub(c.turn.Departed())) // Prepare is no wait in line
@@ -141,7 +141,7 @@ func (c *call) inTime(a *attempt) error {
 		return err
 	}
 	if a != nil {
-		a.departure = c.turn.Departure()
+		a.departure, a.all = c.turn.Departure(), c.charges()
 	}
 	return nil
 }

@@ -42,14 +42,33 @@ func (a *attempt) settle(unit string, cost int) error {
 	if slices.Contains(a.settled, unit) {
 		return fmt.Errorf("weir: %q was settled before", unit)
 	}
-	l, err := a.t.lanes.Again(a.lane)
-	if err != nil {
+	var err error
+	var settled bool
+	a.each(func(c *charge) {
+		ok, failed := c.settle(a.t, unit, cost)
+		settled, err = settled || ok, cmp.Or(err, failed)
+	})
+	switch {
+	case err != nil:
 		return fmt.Errorf("weir: settling %q: %w", unit, err)
+	case !settled:
+		return fmt.Errorf("weir: lane %q has no limit of %q", a.lane.Key, unit)
+	}
+	a.settled = append(a.settled, unit)
+	return nil
+}
+
+// settle corrects what one lane charged. It returns false if the lane has no limit of
+// that unit.
+func (a *charge) settle(t *Transport, unit string, cost int) (ok bool, err error) {
+	l, err := t.lanes.Again(a.lane)
+	if err != nil {
+		return false, err
 	}
 	defer l.Leave(nil)
 	actual, ok := a.actual(l.Limits(), unit, cost)
 	if !ok {
-		return fmt.Errorf("weir: lane %q has no limit of %q", l.Key, unit)
+		return false, nil
 	}
 	charged := actual
 	if l != a.lane {
@@ -61,13 +80,13 @@ func (a *attempt) settle(unit string, cost int) error {
 		}
 	}
 	l.Settle(a.departure, unit, charged)
-	a.departure.Request, a.settled = actual, append(a.settled, unit)
-	return nil
+	a.departure.Request = actual
+	return true, nil
 }
 
-// actual returns what the attempt cost of each limit, given what it cost in a
+// actual returns what the attempt cost of each of the lane's limits, given what it cost in a
 // unit. Ok is false if no limit has that unit.
-func (a *attempt) actual(limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
+func (a *charge) actual(limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
 	charged := a.departure.Request
 	actual = throttle.Request{N: charged.N, Since: charged.Since, Each: make([]int, len(limits))}
 	for i, limit := range limits {

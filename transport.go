@@ -89,6 +89,19 @@ type Transport struct {
 	// Key returns the key of a request's lane. If nil, ByHost is used.
 	Key func(*http.Request) string
 
+	// Keys returns the keys of all lanes of a request, from the narrowest to the widest,
+	// such as customer, route and account. The request departs when all of them allow it,
+	// and is counted in each. While one holds it, nothing of the others is spent, and
+	// nobody there waits for it. LimitsFor returns the limits of each.
+	//
+	// What the server answers concerns the lane that the answer names: by the key, or by the
+	// name of a limit. Otherwise it concerns the widest. Line bounds each lane for those who
+	// wait for it. A shed request is one with the same keys as the newcomer.
+	//
+	// A key that is empty or comes twice is left out. If none is left, Key counts. More than
+	// MaxKeys fail the request. If nil, Key returns the one key of each request.
+	Keys func(*http.Request) []string
+
 	// Cost returns how many permits of a limit a request costs; a negative cost is
 	// an error. It may be an estimate that Settle corrects later. If nil, a request
 	// costs one permit of each limit.
@@ -220,6 +233,7 @@ type Transport struct {
 
 	applied applied // configurations
 
+	calls  atomic.Uint64          // requests with several keys: the ID of the last one
 	spoken atomic.Pointer[spoken] // dialect of the host that any lane has looked up last
 	outer  outerTries             // calls that an outer client may try again
 }

@@ -35,8 +35,10 @@ func (c *call) arrive(err error) {
 		c.started = cmp.Or(c.started, arrived)
 		c.lane.Budget.Deposit(time.Duration(arrived))
 	}
-	if c.lane.Shadow != nil {
-		c.countShadow(err)
+	for _, l := range c.each() {
+		if l.Shadow != nil {
+			c.countShadow(l, err)
+		}
 	}
 }
 
@@ -51,12 +53,11 @@ func (c *call) turnCome() error {
 				return err
 			}
 		}
-		seen, err := c.waitIn(c.lane, &c.turn)
-		if err != nil {
+		if err := c.waitInAll(); err != nil {
 			c.giveBack()
 			return err
 		}
-		c.granted, c.seen = true, seen
+		c.granted = true
 		if !c.divided() || !c.sublanePaused() {
 			return nil
 		}
@@ -85,10 +86,15 @@ func (c *call) passSublanes() error {
 // waitIn waits in the line of a lane or sub-lane, no longer than the lines before it have
 // left of the longest wait.
 func (c *call) waitIn(l *lane.Lane, t *shaping.Turn) (lane.Seen, error) {
+	c.bound(t)
+	return l.Wait(c.ctx, t)
+}
+
+// bound bounds a wait by what is left of the longest one.
+func (c *call) bound(t *shaping.Turn) {
 	if c.longest > 0 {
 		t.MaxWait = max(c.longest-c.lane.Now().Sub(c.began), 1)
 	}
-	return l.Wait(c.ctx, t)
 }
 
 // giveBack returns the permits of a departure that does not take place, those
@@ -96,7 +102,7 @@ func (c *call) waitIn(l *lane.Lane, t *shaping.Turn) (lane.Seen, error) {
 func (c *call) giveBack() {
 	if c.granted {
 		c.granted = false
-		c.lane.Return(&c.turn)
+		c.returnAll()
 	}
 	for i := range c.visits {
 		if v := &c.visits[i]; v.passed {
@@ -106,22 +112,22 @@ func (c *call) giveBack() {
 	}
 }
 
-// countShadow lets the lane's shadow decide on the call too. The lane's own
+// countShadow lets a lane's shadow decide on the call too. The lane's own
 // limits have just decided. A call that stood in line was held, whatever became
 // of it.
-func (c *call) countShadow(err error) {
+func (c *call) countShadow(l *lane.Lane, err error) {
 	live, arrived := lane.Admitted, c.turn.Arrived()
 	switch {
 	case arrived == 0 && c.ctx.Err() != nil:
 		return // it gave up before anything was decided
 	case arrived == 0:
-		live, arrived = lane.Rejected, c.lane.Now()
+		live, arrived = lane.Rejected, l.Now()
 	case err != nil, c.turn.Departed() > arrived:
 		live = lane.Held
 	}
 	r := throttle.Request{N: c.turn.N}
-	if r.Each, err = c.costs(c.lane.Shadow.Limits); err == nil {
-		c.lane.Shadow.Decide(arrived, r, live)
+	if r.Each, err = c.costs(l.Shadow.Limits); err == nil {
+		l.Shadow.Decide(arrived, r, live)
 	}
 }
 
@@ -131,7 +137,7 @@ func (c *call) price() (err error) {
 	if c.t.Cost == nil {
 		return nil
 	}
-	if c.turn.Each, err = c.costs(c.lane.Limits()); err != nil {
+	if c.turn.Each, err = c.eachCost(); err != nil {
 		return c.fail(err)
 	}
 	return nil

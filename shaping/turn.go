@@ -55,6 +55,16 @@ func (t *Turn) Departure() Departure {
 	return Departure{Request: t.request(t.departed), Grant: t.granted, all: t.all}
 }
 
+// Part returns what the limiter of the i-th roster charged for a departure from the
+// queue, for its own [throttle.Limiter.Settle].
+func (q *Queue) Part(d Departure, i int) Departure {
+	j := q.joint()
+	if j == nil || d.all == nil {
+		return d
+	}
+	return Departure{Request: j.part(i, d.Request), Grant: d.all[i]}
+}
+
 // depart notes a departure at the instant now, by a grant of another.
 func (t *Turn) depart(out outcome, now throttle.Instant) {
 	if t.arrived == 0 {

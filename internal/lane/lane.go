@@ -36,6 +36,7 @@ type Lane struct {
 	ledgers  *course.Ledgers
 	gate     *gate.Gate
 	queue    *shaping.Queue
+	roster   atomic.Pointer[shaping.Roster] // of the groups; nil: the lane is in none, and its calls wait in queue
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
 	listed    atomic.Bool             // its table knows that it may be idle
@@ -177,11 +178,20 @@ func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
 	if err := l.queue.WaitTurn(ctx, t); err != nil {
 		return 0, err
 	}
-	return l.course.Look(), nil
+	return l.Look(), nil
 }
 
-// Waiting returns the number of requests in line.
-func (l *Lane) Waiting() int { return l.queue.Waiting() }
+// Look returns the state of the lane's calls in flight.
+func (l *Lane) Look() Seen { return l.course.Look() }
+
+// Waiting returns the number of requests in line. In a lane with groups these are the
+// ones whose line waits for this lane.
+func (l *Lane) Waiting() int {
+	if r := l.roster.Load(); r != nil {
+		return r.Waiting()
+	}
+	return l.queue.Waiting()
+}
 
 // Late reports whether the turn's last departure was charged so long ago that
 // its permits hold no more.
@@ -196,7 +206,7 @@ func (l *Lane) Return(t *shaping.Turn) {
 	d, late := t.Departure(), l.Late(t)
 	l.queue.Return(t)
 	if _, remote := l.gate.Limiter.(throttle.Remote); late && !remote {
-		l.queue.Settle(d, throttle.Request{})
+		l.settle(d, throttle.Request{})
 	}
 }
 
@@ -205,7 +215,7 @@ func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 
 // Settle states what a departure should have been charged, since its cost in a unit is known.
 func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
-	l.queue.Settle(d, actual)
+	l.settle(d, actual)
 	l.ledgers.Settle(unit, d.Request, actual)
 }
 
@@ -217,7 +227,11 @@ func (l *Lane) Store() *throttle.StoreState { return l.gate.Store() }
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
 
 // State returns the state of the lane's queue and limiter.
-func (l *Lane) State() shaping.State { return l.queue.State() }
+func (l *Lane) State() shaping.State {
+	s := l.queue.State()
+	s.Waiting = l.Waiting()
+	return s
+}
 
 // Known returns what the answers have taught.
 func (l *Lane) Known() learn.Known { return l.course.Known() }

@@ -32,6 +32,7 @@ type Lanes struct {
 	closed bool
 	gone   []*Lane // to be closed, once it is not held
 
+	groups   groups
 	resolver resolver
 }
 
@@ -120,6 +121,7 @@ func (s *Lanes) unlock() {
 	s.gone = nil
 	s.mu.Unlock()
 	for _, l := range gone {
+		s.groups.dropAll(l)
 		_ = l.close() // it was idle: no caller is left for the error
 	}
 }
@@ -273,6 +275,7 @@ func (s *Lanes) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	close(s.done)
+	s.groups.close()
 	var errs []error
 	end := func(l *Lane) bool {
 		errs = append(errs, l.close())

@@ -46,7 +46,7 @@ func (l *Lane) forget() {
 // resume ends the lane's own pause.
 func (l *Lane) resume() {
 	l.pausedTo.Store(0)
-	l.queue.Reconcile(throttle.Fact{Resumed: true})
+	l.reconcile(throttle.Fact{Resumed: true})
 }
 
 // Pause pauses the lane for d, as a refusal that asks for that time does. An

@@ -1,0 +1,234 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/internal/gate"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Group is the line of the calls that need the same lanes, each of which has a permit
+// for them. It holds no state of its own, so it can be made anew whenever nobody is in it.
+type Group struct {
+	Lanes []*Lane // the narrowest first
+
+	queue *shaping.Queue
+	hook  shaping.Hook
+	sizes []int        // how many limits each lane had when the group was made
+	users atomic.Int64 // calls in it
+	gone  atomic.Bool  // it was dropped: the last call closes it
+}
+
+// groups are those of one owner, bounded by the number of lanes.
+type groups struct {
+	junction shaping.Junction
+
+	mu     sync.Mutex
+	of     map[members]*Group
+	closed bool
+}
+
+// members are the lanes of a group.
+type members [shaping.MaxRosters]*Lane
+
+// Join returns the group of some lanes, with the call counted in. They are at most
+// [shaping.MaxRosters], and the caller has entered each of them once. The error says that
+// the lanes are closed.
+func (s *Lanes) Join(lanes ...*Lane) (*Group, error) {
+	var key members
+	copy(key[:], lanes)
+	s.groups.mu.Lock()
+	defer s.groups.mu.Unlock()
+	g := s.groups.of[key]
+	if g != nil && !g.fits() {
+		s.groups.drop(key, g)
+		g = nil
+	}
+	if g == nil {
+		if s.groups.closed {
+			return nil, &shaping.Error{Err: shaping.ErrClosed}
+		}
+		g = s.form(lanes)
+		s.groups.makeRoom(s.settings.MaxLanes)
+		s.groups.of[key] = g
+	}
+	g.users.Add(1)
+	return g, nil
+}
+
+// form makes the group of some lanes.
+func (s *Lanes) form(lanes []*Lane) *Group {
+	g := &Group{Lanes: slices.Clone(lanes)}
+	rosters := make([]*shaping.Roster, len(lanes))
+	for i, l := range lanes {
+		if l.roster.Load() == nil {
+			l.roster.Store(s.groups.junction.NewRoster(l.Key, l.gate))
+		}
+		rosters[i] = l.roster.Load()
+		g.sizes = append(g.sizes, len(l.Limits()))
+	}
+	g.queue = s.groups.junction.NewQueue(rosters...)
+	g.queue.Line = s.settings.Line
+	g.hook.Wait = func(ctx context.Context, w shaping.Wait) func(error) { return g.Named(w.Lane).waits(ctx, w) }
+	g.queue.Hook = &g.hook
+	return g
+}
+
+// fits reports whether the lanes have as many limits as when the group was made. Costs of
+// calls in line are stored by the limits' places.
+func (g *Group) fits() bool {
+	for i, l := range g.Lanes {
+		if len(l.Limits()) != g.sizes[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// makeRoom drops idle groups, if there are as many groups as may be.
+func (s *groups) makeRoom(most int) {
+	if s.of == nil {
+		s.of = make(map[members]*Group)
+	}
+	for key, g := range s.of {
+		if len(s.of) < most {
+			return
+		}
+		if g.users.Load() == 0 {
+			s.drop(key, g)
+		}
+	}
+}
+
+// drop removes a group. The last call that is in it closes it.
+func (s *groups) drop(key members, g *Group) {
+	delete(s.of, key)
+	g.gone.Store(true)
+	if g.users.Load() == 0 {
+		_ = g.queue.Close() // it says nothing else
+	}
+}
+
+// dropAll drops the groups of a lane, in which nobody is.
+func (s *groups) dropAll(of *Lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, g := range s.of {
+		if slices.Contains(g.Lanes, of) {
+			s.drop(key, g)
+		}
+	}
+}
+
+// close ends the lines of all groups.
+func (s *groups) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, g := range s.of {
+		_ = g.queue.Close() // it says nothing else
+	}
+}
+
+// Leave counts a call out of the group.
+func (g *Group) Leave() {
+	if g.users.Add(-1) == 0 && g.gone.Load() {
+		_ = g.queue.Close() // it says nothing else
+	}
+}
+
+// Named returns the lane of that key; if none has it, the widest.
+func (g *Group) Named(key string) *Lane {
+	for _, l := range g.Lanes {
+		if l.Key == key {
+			return l
+		}
+	}
+	return g.Lanes[len(g.Lanes)-1]
+}
+
+// Size returns for how many limits of the i-th lane a call has a cost.
+func (g *Group) Size(i int) int { return g.sizes[i] }
+
+// Wait waits until all lanes let the turn depart. The errors are those of
+// [shaping.Queue.WaitTurn], with the lane that held it.
+func (g *Group) Wait(ctx context.Context, t *shaping.Turn) error { return g.queue.WaitTurn(ctx, t) }
+
+// Part returns what the i-th lane charged for a departure.
+func (g *Group) Part(d shaping.Departure, i int) shaping.Departure { return g.queue.Part(d, i) }
+
+// Late is [Lane.Late] for all lanes.
+func (g *Group) Late(t *shaping.Turn) bool {
+	for i := range g.Lanes {
+		if g.late(t, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// late reports whether the permits of the i-th lane hold no more.
+func (g *Group) late(t *shaping.Turn, i int) bool {
+	charged, l := g.Part(t.Departure(), i).Grant.At, g.Lanes[i]
+	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
+}
+
+// Return is [Lane.Return] for all lanes.
+func (g *Group) Return(t *shaping.Turn) {
+	d := t.Departure()
+	var late [shaping.MaxRosters]bool
+	for i := range g.Lanes {
+		late[i] = g.late(t, i)
+	}
+	g.queue.Return(t)
+	for i, l := range g.Lanes {
+		if _, remote := l.gate.Limiter.(throttle.Remote); late[i] && !remote {
+			l.settle(g.Part(d, i), throttle.Request{})
+		}
+	}
+}
+
+// CouldTake is [Lane.CouldTake] for all lanes.
+func (g *Group) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
+	for _, l := range g.Lanes {
+		if l.gate.ClosedFor(l.Now()) > delay {
+			return false
+		}
+	}
+	return g.queue.CheckWait(ctx, turn, delay) == nil
+}
+
+// reconcile passes a fact to the limiter, and re-times the calls that need it.
+func (l *Lane) reconcile(f throttle.Fact) {
+	l.queue.Reconcile(f)
+	if r := l.roster.Load(); r != nil {
+		r.Reconciled(f)
+	}
+}
+
+// retune replaces the limits, and re-times the calls that need them.
+func (l *Lane) retune(limits []throttle.Limit) error {
+	if err := l.queue.Tune(limits...); err != nil {
+		return err
+	}
+	if r := l.roster.Load(); r != nil {
+		r.Retime()
+	}
+	return nil
+}
+
+// settle corrects what a departure was charged.
+func (l *Lane) settle(d shaping.Departure, actual throttle.Request) {
+	l.queue.Settle(d, actual)
+	if r := l.roster.Load(); r != nil {
+		r.Wake()
+	}
+}
+
+var _ throttle.Remote = (*gate.Gate)(nil) // a roster registers itself for its messages

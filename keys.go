@@ -1,0 +1,197 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// MaxKeys is the most keys that Transport.Keys may return for a request.
+const MaxKeys = shaping.MaxRosters
+
+// keys returns the keys of the request's lanes, the narrowest first.
+func (c *call) keys() (keys []string, err error) {
+	for _, key := range c.t.Keys(c.req) {
+		if key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > MaxKeys {
+		return nil, fmt.Errorf("Keys returned %d keys, want %d at most", len(keys), MaxKeys)
+	}
+	if len(keys) == 0 {
+		keys = append(keys, c.t.keyOf(c.req))
+	}
+	return keys, nil
+}
+
+// enter enters the lanes of the request. The widest is the lane of the call.
+func (c *call) enter() error {
+	if c.t.Keys == nil {
+		c.key = c.t.keyOf(c.req)
+		l, err := c.t.enter(c.key)
+		if err == nil {
+			c.lane, c.observer = l, observerOf(l)
+			c.turn.ID = c.observer.calls.Add(1)
+		}
+		return err
+	}
+	keys, err := c.keys()
+	if err != nil {
+		return err
+	}
+	c.turn.ID = c.t.calls.Add(1)
+	for _, c.key = range keys {
+		l, err := c.t.enter(c.key)
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(c.lanes, l): // the one that keys beyond MaxLanes share
+			l.Leave(nil)
+		default:
+			c.lanes = append(c.lanes, l)
+		}
+		c.lane, c.observer = l, observerOf(l)
+	}
+	c.group, err = c.t.lanes.Join(c.lanes...)
+	return err
+}
+
+// left leaves the lanes of the request.
+func (c *call) left() {
+	if c.group != nil {
+		c.group.Leave()
+	}
+	for _, l := range c.lanes {
+		l.Leave(&c.turn)
+	}
+	if c.lanes == nil && c.lane != nil {
+		c.lane.Leave(&c.turn)
+	}
+}
+
+// each returns the call's lanes.
+func (c *call) each() []*lane.Lane {
+	if c.lanes == nil {
+		return []*lane.Lane{c.lane}
+	}
+	return c.lanes
+}
+
+// waitInAll waits until all lanes of the call let it depart.
+func (c *call) waitInAll() error {
+	if c.group == nil {
+		seen, err := c.waitIn(c.lane, &c.turn)
+		c.seen = seen
+		return err
+	}
+	c.bound(&c.turn)
+	if err := c.group.Wait(c.ctx, &c.turn); err != nil {
+		return err
+	}
+	c.saw = c.saw[:0]
+	for _, l := range c.lanes {
+		c.saw = append(c.saw, l.Look())
+	}
+	c.seen = c.saw[len(c.saw)-1]
+	return nil
+}
+
+// returnAll gives the permits of all lanes back.
+func (c *call) returnAll() {
+	if c.group != nil {
+		c.group.Return(&c.turn)
+		return
+	}
+	c.lane.Return(&c.turn)
+}
+
+// late reports whether the permits of some lane hold no more.
+func (c *call) late() bool {
+	if c.group != nil {
+		return c.group.Late(&c.turn)
+	}
+	return c.lane.Late(&c.turn)
+}
+
+// eachCost returns what the call costs of the limits of all its lanes, one lane after the
+// other, and nil if that is N for all.
+func (c *call) eachCost() (all []int, err error) {
+	if c.group == nil {
+		return c.costs(c.lane.Limits())
+	}
+	for i, l := range c.group.Lanes {
+		costs, err := c.costs(l.Limits())
+		if err != nil || costs == nil {
+			return nil, err
+		}
+		for n := len(costs); n < c.group.Size(i); n++ { // a limit has gone meanwhile
+			costs = append(costs, c.turn.N)
+		}
+		all = append(all, costs[:c.group.Size(i)]...)
+	}
+	return all, nil
+}
+
+// laneNamed returns the lane of the call that an answer names: by its bucket, or by the quota
+// that is spent, if that is the key of a lane or the name of one of its limits. It is nil
+// if the answer names none.
+func (c *call) laneNamed(signal *headers.Signal) *lane.Lane {
+	if l := c.laneOf(signal.Bucket); l != nil {
+		return l
+	}
+	for _, q := range signal.Quotas {
+		if !signal.Throttled || q.HasRemaining && q.Remaining < 1 {
+			if l := c.laneOf(q.Name); l != nil {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// laneOf returns the narrowest lane of that key, or with a limit of that name.
+func (c *call) laneOf(name string) *lane.Lane {
+	if name == "" {
+		return nil
+	}
+	for _, l := range c.lanes {
+		if l.Key == name || slices.ContainsFunc(l.Limits(), func(o throttle.Limit) bool { return o.Name == name }) {
+			return l
+		}
+	}
+	return nil
+}
+
+// charges returns what each lane charged for the call's departure.
+func (c *call) charges() []charge {
+	d := c.turn.Departure()
+	if c.group == nil {
+		return nil
+	}
+	all := make([]charge, len(c.lanes))
+	for i, l := range c.lanes {
+		all[i].lane, all[i].departure = l, c.group.Part(d, i)
+	}
+	return all
+}
+
+// held names in e the lane that held the call.
+func (c *call) held(e *Error, refused *shaping.Error) {
+	l := c.lane
+	if c.group != nil && refused.Lane != "" {
+		l = c.group.Named(refused.Lane)
+		e.Lane = l.Key
+	}
+	if e.Limit = refused.Limit; l != nil {
+		e.Limit = l.Label(refused.Limit)
+	}
+	if inner := (*shaping.Error)(nil); errors.As(e.Err, &inner) {
+		e.Err = inner.Err
+	}
+}
