@@ -16,6 +16,10 @@ const nowhere = -1
 // before the other limiters allow them.
 const shown = 64
 
+// moment is how soon a limiter lets a caller go for whom remote limiters keep or fetch the
+// other permits meanwhile. Permits hold for so long at least.
+const moment = 10 * time.Millisecond
+
 // grants are what the limiters of a joint granted together.
 type grants [MaxRosters]throttle.Grant
 
@@ -32,6 +36,8 @@ type joint struct {
 	head    *waiter          // the queue's first caller, who waits in a roster; nil: nobody does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
+	asking  bool             // its limiter waits for the reply of a store
+	prompt  bool             // its limiter will let it go in a moment, as far as is known
 	heldTo  throttle.Instant // until when its limiter holds it
 	opened  throttle.Instant // since when the limiters hold nobody
 	count   int              // callers in the queue, as the roster counts them
@@ -65,7 +71,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	}
 	if i := j.blocked(w); i != nowhere {
 		j.stay(i, now)
-		j.behind, j.heldTo = true, 0
+		j.behind, j.asking, j.prompt, j.heldTo = true, false, false, 0
 		return throttle.Grant{At: throttle.Never}, nil
 	}
 	all := new(grants)
@@ -78,6 +84,8 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.seat(held, w)
 		j.stay(held, now)
 		j.behind, j.heldTo = false, g.At
+		j.asking = g.At == throttle.Never && j.rosters[held].limiter.Forecast(now, j.part(held, w.request())).Reason == throttle.ReasonStore
+		j.prompt = j.asking || g.At.Sub(now) <= moment
 		j.rosters[held].asked = &j.seats[held]
 		return g, nil
 	}
@@ -86,6 +94,27 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	}
 	w.out.all, j.head = all, nil
 	return g, nil
+}
+
+// take spends permits for a queue, but none that a guest needs who waits for a store. The
+// reply may take a millisecond, and the guest was first here.
+func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g throttle.Grant, err error) {
+	for _, guest := range r.guests {
+		if guest == j || !guest.asking || len(guest.waiting) == 0 {
+			continue
+		}
+		theirs := guest.part(slices.Index(guest.rosters, r), guest.waiting[0])
+		theirs.ID = 0 // it does not depart
+		kept, err := r.limiter.Take(now, theirs)
+		switch {
+		case err != nil:
+			continue
+		case kept.At > now:
+			return kept, nil
+		}
+		defer r.limiter.Refund(now, kept, theirs)
+	}
+	return r.limiter.Take(now, req)
 }
 
 // try is take for a caller who does not wait. It spends nothing if anybody waits for one
@@ -118,9 +147,16 @@ func (j *joint) blocked(w *waiter) int {
 	return nowhere
 }
 
-// nth returns the roster that is asked k-th: the one in which the caller waits is first,
-// because the others date its permits by that.
-func (j *joint) nth(k int) int { return (max(j.at, 0) + k) % len(j.rosters) }
+// nth returns the roster that is asked k-th. The one in which the caller waits is first,
+// because the others date its permits by that. Otherwise the widest is: its permits are
+// the scarcest.
+func (j *joint) nth(k int) int {
+	first, n := j.at, len(j.rosters)
+	if first == nowhere {
+		first = n - 1
+	}
+	return (first - k + n) % n
+}
 
 // seat puts w in line in a roster, unless it is there.
 func (j *joint) seat(i int, w *waiter) {
@@ -186,7 +222,7 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 	r.Since = max(r.Since, j.free(now))
 	for k := range j.rosters {
 		i := j.nth(k)
-		all[i], err = j.rosters[i].limiter.Take(now, j.part(i, r))
+		all[i], err = j.rosters[i].take(now, j, j.part(i, r))
 		if err != nil || all[i].At > now {
 			for ; k > 0; k-- {
 				o := j.nth(k - 1)
@@ -203,7 +239,7 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 		g.At = max(g.At, all[i].At)
 	}
 	j.opened = max(j.opened, j.free(now))
-	j.behind, j.heldTo = false, 0
+	j.behind, j.asking, j.prompt, j.heldTo = false, false, false, 0
 	return g, nowhere, nil
 }
 
@@ -368,16 +404,15 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	defer j.junction.unlock()
 	j.waiting = j.waiting[:0]
 	if j.at != nowhere {
-		if _, remote := j.rosters[j.at].limiter.(throttle.Remote); remote {
-			for r := range line {
-				if j.waiting = append(j.waiting, r); len(j.waiting) == shown {
-					break
-				}
+		for r := range line {
+			if j.waiting = append(j.waiting, r); len(j.waiting) == shown {
+				break
 			}
 		}
 		j.counts(n, j.bytes)
 	}
 	for i, r := range j.rosters {
+		r.invite(j, n > 0 && j.prompt && j.at != nowhere && i != j.at)
 		if i == j.at || r.changed { // an unchanged line, too, may need another call
 			r.fetch(now)
 		}
@@ -397,16 +432,37 @@ func (j *joint) Close() error {
 // fetch shows a remote limiter the callers who wait for it.
 func (r *Roster) fetch(now throttle.Instant) {
 	remote, ok := r.limiter.(throttle.Remote)
-	if !ok || r.waiting == 0 && !r.fetching {
+	n := r.waiting + len(r.guests)
+	if !ok || n == 0 && !r.fetching {
 		return
 	}
-	r.changed, r.fetching = false, r.waiting > 0
-	remote.Fetch(now, r.waiting, r.requests())
+	r.changed, r.fetching = false, n > 0
+	remote.Fetch(now, n, r.requests())
 }
 
-// requests yields what the callers ask of the limiter: those of each queue in turn.
+// invite makes a queue a guest, or no guest any more.
+func (r *Roster) invite(j *joint, is bool) {
+	i := slices.Index(r.guests, j)
+	switch {
+	case is == (i >= 0):
+		return
+	case is:
+		r.guests = append(r.guests, j)
+	default:
+		r.guests = slices.Delete(r.guests, i, i+1)
+	}
+	r.changed = true
+}
+
+// requests yields what the callers ask of the limiter: the first ones of guests, and then
+// those of each queue in turn.
 func (r *Roster) requests() iter.Seq[throttle.Request] {
 	return func(yield func(throttle.Request) bool) {
+		for _, j := range r.guests {
+			if len(j.waiting) > 0 && !yield(j.part(slices.Index(j.rosters, r), j.waiting[0])) {
+				return
+			}
+		}
 		heads := slices.Collect(r.line.inOrder())
 		for n := 0; len(heads) > 0; n++ {
 			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= len(r.heads[w].waiting) })

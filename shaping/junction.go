@@ -50,6 +50,7 @@ type Roster struct {
 	asked    *waiter            // the first of the line, who knows it or will be woken; nil: no one
 	moved    throttle.Instant   // until when the last first one held the others
 	rates    []float64          // permits per second of each limit; nil: not read yet
+	guests   []*joint           // whose first caller needs a permit soon, and waits elsewhere; of a remote limiter
 	waiting  int                // callers in the queues whose first one is in the line
 	bytes    int64              // that those hold
 	fetching bool               // the limiter, a remote one, has seen somebody in line

@@ -1,0 +1,144 @@
+package distributed_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// The customers of a fleet whose requests have two keys: each has a plan, and all share
+// one account.
+const (
+	customers = 20
+	planned   = 40  // calls per second of each customer
+	pooled    = 200 // of all together
+)
+
+// A customerFleet is replicas in front of one vendor.
+type customerFleet struct {
+	vendor   *testserver.Vendor
+	replicas []*weir.Transport
+}
+
+// openCustomers opens replicas whose requests have those keys, with a plan of so many calls
+// per second.
+func openCustomers(t *testing.T, replicas, plan int, keys func(customer string) []string) *customerFleet {
+	t.Helper()
+	server := redistest.Start(t)
+	f := &customerFleet{vendor: &testserver.Vendor{}}
+	s := testserver.Run(t, testserver.Listen, f.vendor)
+	for range replicas {
+		given := place{Addrs: []string{server.Addr()}}.client()
+		t.Cleanup(func() { given.Close() })
+		store := distributed.New(given, "customers")
+		store.Logger, store.Replicas = slog.New(slog.DiscardHandler), replicas
+		store.Deadline, store.MaxDeadline = patience, patience
+		t.Cleanup(func() { store.Close() })
+		transport := &weir.Transport{
+			Base: addressed{s.Transport(), s.URL}, Store: store, Learn: weir.LearnOff, Retry: backoff.None, Logger: store.Logger,
+			Keys: func(req *http.Request) []string { return keys(req.Header.Get(testserver.DefaultIDHeader)) },
+			LimitsFor: func(key string) []throttle.Limit {
+				if key == "account" {
+					return []throttle.Limit{throttle.TokenBucket(pooled, time.Second, 10)}
+				}
+				return []throttle.Limit{throttle.TokenBucket(plan, time.Second, 4)}
+			},
+		}
+		t.Cleanup(func() { transport.Close() })
+		f.replicas = append(f.replicas, transport)
+	}
+	return f
+}
+
+// addressed sends to one server whatever host a request names.
+type addressed struct {
+	http.RoundTripper
+	url string
+}
+
+// call has each customer call at each replica for d, as often as it may. It returns how
+// many calls there were, and how many calls to Redis.
+func (f *customerFleet) call(t *testing.T, callers int, d time.Duration) (calls, toRedis uint64) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	var wg sync.WaitGroup
+	var served atomic.Uint64
+	for _, transport := range f.replicas {
+		for i := range customers * callers {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, transport.Base.(addressed).url, nil)
+					req.Header.Set(testserver.DefaultIDHeader, "customer"+strconv.Itoa(i%customers))
+					if resp, err := transport.RoundTrip(req); err == nil {
+						resp.Body.Close()
+						served.Add(1)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for _, transport := range f.replicas {
+		for _, s := range transport.Snapshot() {
+			toRedis += s.Store.Calls
+		}
+	}
+	return served.Load(), toRedis
+}
+
+// Each key keeps its bound at the vendor, and the customers share the account.
+func TestFleetKeepsTheBoundOfEachKey(t *testing.T) {
+	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
+	const d = 3 * time.Second
+	calls, toRedis := f.call(t, 2, d)
+	t.Logf("%d calls, %d calls to Redis", calls, toRedis)
+	arrivals := f.vendor.Arrivals()
+	within := (d + patience).Seconds()
+	if most := int(pooled*within) + 10; len(arrivals) > most {
+		t.Errorf("%d calls of the account in %v, want %d at most", len(arrivals), d, most)
+	}
+	if least := int(pooled * d.Seconds() / 2); len(arrivals) < least {
+		t.Errorf("%d calls of the account in %v, want %d at least", len(arrivals), d, least)
+	}
+	of := make(map[string]int)
+	for _, a := range arrivals {
+		of[a.ID]++
+	}
+	for id, n := range of {
+		if most := int(planned*within) + 4; n > most {
+			t.Errorf("%d calls of %s in %v, want %d at most", n, id, d, most)
+		}
+		if fair := len(arrivals) / customers; n < fair/2 {
+			t.Errorf("%d calls of %s, want half of the fair %d at least", n, id, fair)
+		}
+	}
+}
+
+// What two keys cost in calls to Redis, beside one that lets as many calls go.
+func TestTwoKeysCostFewMoreCalls(t *testing.T) {
+	for _, callers := range []int{1, 4} {
+		cost := func(plan int, keys func(string) []string) float64 {
+			calls, toRedis := openCustomers(t, 1, plan, keys).call(t, callers, 2*time.Second)
+			t.Logf("%d callers: %d calls, %d to Redis, %.2f each", callers, calls, toRedis, float64(toRedis)/float64(calls))
+			return float64(toRedis) / float64(calls)
+		}
+		one := cost(pooled/customers, func(customer string) []string { return []string{customer} })
+		two := cost(planned, func(customer string) []string { return []string{customer, "account"} })
+		if two > 2*one { // 1.3 on a quiet machine
+			t.Errorf("%d callers: two keys cost %.2f calls to Redis for each call, and one key %.2f", callers, two, one)
+		}
+	}
+}
