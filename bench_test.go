@@ -252,3 +252,28 @@ func BenchmarkRoundTrip(b *testing.B) {
 		})
 	}
 }
+
+// What a call costs with one key, by Key and by Keys, and with three keys.
+func BenchmarkKeys(b *testing.B) {
+	for _, keys := range [][]string{nil, {"account"}, {"customer", "route", "account"}} {
+		b.Run(fmt.Sprintf("keys=%d", len(keys)), func(b *testing.B) {
+			transport := &weir.Transport{
+				Base: harness.Stub{}, Limits: []throttle.Limit{harness.Wide}, Retry: backoff.None,
+				Key: func(*http.Request) string { return "account" },
+			}
+			if keys != nil {
+				transport.Keys = func(*http.Request) []string { return keys }
+			}
+			defer transport.Close()
+			req := harness.GetOf("vendor.test")
+			b.ReportAllocs()
+			for b.Loop() {
+				resp, err := transport.RoundTrip(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				resp.Body.Close()
+			}
+		})
+	}
+}

@@ -48,6 +48,14 @@
 // of the rate. To keep a campaign behind other calls, let both wait in the same
 // replicas, or give the campaign a namespace and limits of its own.
 //
+// # Several lanes on one call
+//
+// With weir's Transport.Keys a call takes a permit of each lane, and each keeps the bound
+// below. While a caller awaits the reply for one lane, its permits of the others stay in
+// hand for 10 ms. Where customers share an account, the account's runs serve all of them.
+// A busy replica makes 1.2 to 1.6 calls to Redis for each request, and 1.0 with one key;
+// a request that comes alone makes two.
+//
 // # Calls in flight
 //
 // If a vendor bounds the calls in flight, weir's Transport.InFlight.Shared bounds them for

@@ -220,6 +220,9 @@ func (j *joint) counts(count int, bytes int64) {
 // roster of the one that does so for longest, as far as is certain.
 func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g throttle.Grant, held int, err error) {
 	r.Since = max(r.Since, j.free(now))
+	if at, i := j.foreseen(now, r); i != nowhere {
+		return throttle.Grant{At: at}, i, nil
+	}
 	for k := range j.rosters {
 		i := j.nth(k)
 		all[i], err = j.rosters[i].take(now, j, j.part(i, r))
@@ -241,6 +244,19 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 	j.opened = max(j.opened, j.free(now))
 	j.behind, j.asking, j.prompt, j.heldTo = false, false, false, 0
 	return g, nowhere, nil
+}
+
+// foreseen returns which limiter is certain to hold a request, and until when; nowhere:
+// perhaps none does. What is spent and given back may be lost, so the limiters that are
+// asked after another are looked at before anything is spent.
+func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
+	for k := 1; k < len(j.rosters); k++ {
+		i := j.nth(k)
+		if f := j.rosters[i].limiter.Forecast(now, j.part(i, r)); f.At > now && f.At != throttle.Never {
+			return j.longest(i, f.At, now, r)
+		}
+	}
+	return now, nowhere
 }
 
 // free returns since when nothing holds the queue's first caller: credit for a late timer is

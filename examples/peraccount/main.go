@@ -1,17 +1,19 @@
-// Peraccount gives each customer account a lane of its own: three accounts with
-// three tiers call the same vendor at the same time through one client, and
-// none waits for another. The API key of a call names its account; in the lane's
-// key it stands as a hash.
+// Peraccount puts each call in two lanes: that of its customer account, and that of the
+// organisation to which all accounts belong. Three accounts with three tiers call the same
+// vendor at the same time through one client. The API key of a call names its account; in
+// the lane's key it stands as a hash.
 //
 //	go run ./peraccount
 //
 // It prints a line per account: its tier, its calls, how many the vendor refused,
-// and how long they took. The busy account is done after about 3 s, the quiet
-// ones long before. It exits with 1 if a call failed.
+// and how long they took. The accounts share the organisation's 30/s in turn: so the busy
+// one is done after about 4.5 s, the quiet ones long before. With -out picture it draws
+// what the vendor served into picture.svg and picture.png. It exits with 1 if a call failed.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,16 +42,19 @@ var accounts = []account{
 	{name: "corner shop", apiKey: "key-of-corner-shop", tier: throttle.TokenBucket(5, time.Second, 3), calls: 4},
 }
 
+// organisation is what the vendor accepts of all accounts together.
+var organisation = throttle.TokenBucket(30, time.Second, 8)
+
 // newClient returns the one client of all accounts.
 func newClient(url string, base http.RoundTripper) *http.Client {
 	laneOf := weir.ByHeader("Authorization")
-	tiers := map[string][]throttle.Limit{}
+	tiers := map[string][]throttle.Limit{"organisation": {ours(organisation)}}
 	for _, a := range accounts {
 		tiers[laneOf(a.request(context.Background(), url))] = []throttle.Limit{ours(a.tier)}
 	}
 	return &http.Client{Transport: &weir.Transport{
 		Base:      base,
-		Key:       laneOf,
+		Keys:      func(req *http.Request) []string { return []string{laneOf(req), "organisation"} },
 		LimitsFor: func(lane string) []throttle.Limit { return tiers[lane] }, // nil, of an unknown lane, is no limit
 	}}
 }
@@ -88,9 +93,11 @@ func (a account) call(ctx context.Context, client *http.Client, url string) (fai
 }
 
 func main() {
+	out := flag.String("out", "", "draw what the vendor served into this file, without extension")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop)
-	failed, err := run(ctx, os.Stdout)
+	failed, err := run(ctx, os.Stdout, *out)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peraccount:", err)
 	}
@@ -99,8 +106,9 @@ func main() {
 	}
 }
 
-// run is the program. It returns how many calls failed.
-func run(ctx context.Context, w io.Writer) (failed int, err error) {
+// run is the program. It returns how many calls failed. If out is not empty, it draws a
+// picture.
+func run(ctx context.Context, w io.Writer, out string) (failed int, err error) {
 	vendor, err := openVendor()
 	if err != nil {
 		return 0, err
@@ -122,5 +130,8 @@ func run(ctx context.Context, w io.Writer) (failed int, err error) {
 		})
 	}
 	all.Wait()
-	return failed, nil
+	if out != "" {
+		err = writePicture(out, vendor.whole.Arrivals())
+	}
+	return failed, err
 }

@@ -9,7 +9,7 @@ import (
 
 func TestNoAccountWaitsForAnother(t *testing.T) {
 	var out bytes.Buffer
-	failed, err := run(t.Context(), &out)
+	failed, err := run(t.Context(), &out, "")
 	if err != nil || failed > 0 {
 		t.Fatalf("%d failed, error %v\n%s", failed, err, &out)
 	}
@@ -29,7 +29,7 @@ func TestInterruptEndsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	if failed, err := run(ctx, &out); err != nil || failed == 0 {
+	if failed, err := run(ctx, &out, ""); err != nil || failed == 0 {
 		t.Errorf("%d failed, error %v, want all and none", failed, err)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A vendor is the embedded API. It holds each account to its tier.
+// A vendor is the embedded API. It holds each account to its tier, and all of them to the
+// limit of their organisation.
 type vendor struct {
 	*testserver.Server
+	whole *testserver.Vendor            // holds all accounts, and passes calls on
 	tiers map[string]*testserver.Vendor // by what Authorization says
 }
 
@@ -17,16 +19,22 @@ func openVendor() (*vendor, error) {
 	for _, a := range accounts {
 		v.tiers["Bearer "+a.apiKey] = &testserver.Vendor{
 			Limits: []testserver.Limit{testserver.TokenBucket(a.tier.Permits, a.tier.Per, a.tier.Burst)},
-			Styles: []testserver.Style{testserver.RetryAfterSeconds, testserver.XRateLimitDelta},
+			Styles: []testserver.Style{testserver.RetryAfterSeconds},
 		}
 	}
+	v.whole = &testserver.Vendor{
+		Limits:   []testserver.Limit{testserver.TokenBucket(organisation.Permits, organisation.Per, organisation.Burst)},
+		Styles:   []testserver.Style{testserver.RetryAfterSeconds, testserver.XRateLimitDelta},
+		IDHeader: "Authorization",
+		Handler:  http.HandlerFunc(v.serve),
+	}
 	var err error
-	v.Server, err = testserver.Listen(v)
+	v.Server, err = testserver.Listen(v.whole)
 	return v, err
 }
 
-// ServeHTTP implements http.Handler.
-func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serve answers a call that the organisation's limit lets pass.
+func (v *vendor) serve(w http.ResponseWriter, r *http.Request) {
 	if tier := v.tiers[r.Header.Get("Authorization")]; tier != nil {
 		tier.ServeHTTP(w, r)
 		return
@@ -34,7 +42,8 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "unknown API key", http.StatusUnauthorized)
 }
 
-// refused returns how many requests of the account got a 429.
+// refused returns how many requests of the account got a 429, from either limit.
 func (v *vendor) refused(a account) int {
-	return v.tiers["Bearer "+a.apiKey].Arrivals().Count(http.StatusTooManyRequests)
+	all := v.whole.Arrivals().Filter(func(r testserver.Arrival) bool { return r.ID == "Bearer "+a.apiKey })
+	return all.Count(http.StatusTooManyRequests) + v.tiers["Bearer "+a.apiKey].Arrivals().Count(http.StatusTooManyRequests)
 }

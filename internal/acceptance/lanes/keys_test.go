@@ -387,3 +387,29 @@ func TestCloseRejectsCallsOfSeveralLanes(t *testing.T) {
 		}
 	})
 }
+
+// While lanes learn, too, a customer that waits for the account keeps its own permits.
+func TestLearningLaneKeepsThePermitsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Service: time.Millisecond,
+			Limits:  []testserver.Limit{testserver.TokenBucket(30, time.Second, 8)},
+			Styles:  []testserver.Style{testserver.XRateLimitDelta},
+		}
+		r := harness.PipeRig(t, vendor, &weir.Transport{
+			Keys: fromHeader,
+			LimitsFor: limitsOf(map[string]throttle.Limit{
+				"small":   throttle.TokenBucket(10, time.Second, 3),
+				"account": throttle.TokenBucket(30, time.Second, 6),
+			}),
+		})
+		var wg sync.WaitGroup
+		send(r, &wg, "busy", "busy account", 60)
+		send(r, &wg, "small", "small account", 10)
+		wg.Wait()
+		small := r.Vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return strings.HasPrefix(a.ID, "small") })
+		if last := small[9].At; last > time.Second {
+			t.Errorf("ten calls at 10/s ended at %v, want a second at most", last)
+		}
+	})
+}
