@@ -171,7 +171,7 @@ func (r *Roster) leave(seat *waiter, departs bool, charged throttle.Instant) {
 	}
 }
 
-// unlock unlocks the rosters, and has those woken who must be.
+// unlock unlocks the rosters, and wakes the queues that must ask again.
 func (n *Junction) unlock() {
 	start := len(n.waking) > 0 && !n.running
 	n.running = n.running || start
