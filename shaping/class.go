@@ -37,7 +37,7 @@ type class struct {
 // A tenant is one of those who share a class.
 type tenant struct {
 	class   *class
-	name    string // "": callers that name none
+	name    *string // nil: callers that name none
 	waiting byPlace
 	weight  float32
 	index   int32   // 1 + index in class.tenants; 0: nobody waits
@@ -176,7 +176,7 @@ func (c *class) open(name string) *tenant {
 	if c.named == nil {
 		c.named = make(map[string]*tenant)
 	}
-	t := &tenant{name: name}
+	t := &tenant{name: &name}
 	c.named[name] = t
 	return t
 }

@@ -167,7 +167,10 @@ func (j *joint) seat(i int, w *waiter) {
 	if r.rates == nil {
 		r.rates = ratesOf(r.limiter.State(j.queue.Now()))
 	}
-	u := urgency{priority: w.tenant.class.priority, tenant: w.tenant.name, weight: int(w.tenant.weight)}
+	u := urgency{priority: w.tenant.class.priority, weight: int(w.tenant.weight)}
+	if name := w.tenant.name; name != nil {
+		u.tenant = *name
+	}
 	if u.tenant == "" {
 		u.tenant, u.weight = j.name, 1
 	}
