@@ -172,6 +172,11 @@ func (f *fixed) begins() Instant { return f.window.end.Add(-f.limit.Per) }
 // longestOwed.
 func (f *fixed) overspend(now Instant, n int64) {
 	f.charge(now, n)
+	f.bound()
+}
+
+// bound leaves no more debt than windows pay within longestOwed.
+func (f *fixed) bound() {
 	windows := max(int64(longestOwed/f.limit.Per), 1)
 	if f.window.debt/windows > f.permits {
 		f.window.debt = f.permits * windows

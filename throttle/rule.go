@@ -40,6 +40,9 @@ type rule interface {
 	// state returns the state, whose Next is negative if one permit could be spent
 	// since some time ago.
 	state(now Instant) LimitState
+	// encode writes the state without the limit, and decode reads it into a new rule.
+	encode(c *coder)
+	decode(c *coder)
 }
 
 // longestOwed bounds the harm of a wrong number that is settled. It is 4.5

@@ -12,7 +12,8 @@ type Store interface {
 
 // Local is the store of this process. The zero value is ready to use. Each
 // limiter that it makes has a state of its own, whole at first, even if it made
-// one for the same key before.
+// one for the same key before. Its limiters can be stored: they implement
+// [encoding.BinaryAppender] and [encoding.BinaryUnmarshaler].
 type Local struct {
 	// Wall reads the wall clock at the instant now, for windows that are aligned
 	// to it. It must be safe for concurrent use. A simulation, whose instants are
