@@ -58,6 +58,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		module + "/backoff":                      {"headers"},
 		module + "/shaping":                      {"throttle", "internal/readable", "internal/store"},
 		module + "/distributed":                  {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/reserve", "distributed/internal/script", "distributed/internal/slots"},
+		module + "/distributed/hostlocal":        {"throttle", "internal/store"},
 		module + "/distributed/internal/reserve": {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script"},
 		module + "/distributed/internal/slots":   {"throttle", "internal/store", "distributed/internal/call", "distributed/internal/conn", "distributed/internal/script"},
 		module + "/distributed/internal/call":    {"throttle", "internal/store", "distributed/internal/conn", "distributed/internal/script"},

@@ -1,0 +1,276 @@
+package hostlocal
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/internal/store"
+	"github.com/weirgo/weir/throttle"
+)
+
+// An exchange is the part of a limiter that exchanges messages with other processes about
+// what the vendor answered. It runs on a goroutine of its own, because the learner's lock
+// may be held where the limiter is called. The fields but those under mu are guarded by
+// the limiter's lock.
+type exchange struct {
+	limiter *limiter
+	learner store.Learner // nil: the lane learns nothing
+
+	place   int64                // up to which the messages were applied here
+	ordinal int64                // the latest departure that is known
+	landed  int64                // departures whose answers were known
+	lapsed  []store.OrdinalRange // departures that did not take place
+	entry   store.Entry          // to send
+	wanted  bool                 // the file has less than was applied here
+	from    int64                // place of the first message in the file
+
+	mu    sync.Mutex
+	runs  bool // the goroutine runs
+	again bool // and is to run once more
+}
+
+// Replicate implements [store.Replicator].
+func (l *limiter) Replicate(learner store.Learner) {
+	l.mu.Lock()
+	l.learner.learner = learner
+	l.mu.Unlock()
+	l.learner.once() // a new process receives what the others have learned before its first call
+}
+
+// Flush implements [store.Replicator].
+func (l *limiter) Flush() { l.learner.start() }
+
+// behind starts an exchange if messages of others are in the file.
+func (x *exchange) behind(to int64) {
+	if x.learner != nil && to != x.place {
+		x.start()
+	}
+}
+
+// lapse notes that a departure did not take place.
+func (x *exchange) lapse(ordinal int64) {
+	if x.learner == nil || ordinal == 0 {
+		return
+	}
+	if len(x.lapsed) < 64 {
+		x.lapsed = append(x.lapsed, store.OrdinalRange{First: ordinal, Count: 1})
+	}
+	if x.limiter.st.learned.alone == 1 || x.limiter.st.learned.ceiling > 0 {
+		x.start()
+	}
+}
+
+// start makes the goroutine run once from now on.
+func (x *exchange) start() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.runs {
+		x.again = true
+		return
+	}
+	x.runs = true
+	go x.run()
+}
+
+// run exchanges messages until there is nothing to do.
+func (x *exchange) run() {
+	for {
+		more := x.once()
+		x.mu.Lock()
+		if !more && !x.again {
+			x.runs = false
+			x.mu.Unlock()
+			return
+		}
+		x.again = false
+		x.mu.Unlock()
+	}
+}
+
+// patience is for how often an exchange tries to lock the file, a millisecond apart.
+const patience = 1000
+
+// once exchanges messages once, and wakes the callers. It reports whether it must be
+// repeated: what was applied may change what holds.
+func (x *exchange) once() (more bool) {
+	l := x.limiter
+	u, ok := x.propose()
+	if !ok {
+		return false
+	}
+	for try := range patience {
+		l.mu.Lock()
+		news, err := x.send(u)
+		l.mu.Unlock()
+		if err == nil {
+			return x.apply(news)
+		}
+		if try == 0 || l.isClosed() {
+			continue
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+func (l *limiter) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// propose returns what this process sends.
+func (x *exchange) propose() (u *update, ok bool) {
+	l := x.limiter
+	l.mu.Lock()
+	learner := x.learner
+	if learner == nil || l.closed {
+		l.mu.Unlock()
+		return nil, false
+	}
+	v := x.view()
+	v.Canceled, x.lapsed = x.lapsed, nil
+	u = &update{place: x.place, ordinal: x.ordinal, landed: x.landed}
+	condense := x.wanted || x.place-x.from > condenseAt
+	l.mu.Unlock()
+
+	e := learner.Propose(v)
+	u.pacing = learner.Pacing(v)
+	if condense && u.place > 0 {
+		u.snapshot = learner.Snapshot()
+	}
+	for _, r := range v.Canceled {
+		u.lapsed += r.Count
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x.entry = joined(x.entry, e)
+	u.entry = x.entry
+	return u, true
+}
+
+// joined returns an entry that was not sent with the next one.
+func joined(e, next store.Entry) store.Entry {
+	if len(e.Data)+len(next.Data) < mostEntries {
+		e.Data = append(e.Data, next.Data...)
+	}
+	e.Uncounted += next.Uncounted
+	e.Landed += next.Landed
+	e.Refused += next.Refused
+	if next.Reading.Ordinal >= e.Reading.Ordinal {
+		e.Reading = next.Reading
+	}
+	e.Revoke = e.Revoke || next.Revoke
+	return e
+}
+
+// view returns the state of the lane as this process knows it.
+func (x *exchange) view() store.FleetState {
+	l := x.limiter
+	now := throttle.InstantOf(time.Now()).Add(l.st.ahead)
+	return store.FleetState{
+		Now: now, ClockOffset: l.off, Ordinal: x.ordinal, Landed: x.landed, Last: throttle.Instant(l.st.learned.last),
+		Replicas: max(len(l.st.members), 1), RoundTrip: usualTrip,
+	}
+}
+
+// usualTrip is how long a decision takes at most, nearly always.
+const usualTrip = 100 * time.Microsecond
+
+// A news is what an exchange brought.
+type news struct {
+	journal journal
+	took    bool
+}
+
+// send writes what this process sends, and returns the messages in the file. The limiter's
+// lock is held.
+func (x *exchange) send(u *update) (n news, err error) {
+	l := x.limiter
+	off := l.off
+	h, err := l.begin(throttle.InstantOf(time.Now()))
+	l.off = off
+	if err != nil {
+		return n, err
+	}
+	if n.journal, err = l.readCold(); err != nil {
+		unlock(l.hot.file)
+		return n, err
+	}
+	k := &l.st.learned
+	before := *k
+	n.took = k.take(h, &n.journal, u)
+	if n.journal.written {
+		err = l.writeCold(&n.journal)
+	}
+	l.unite(h)
+	l.dirty = true
+	if before.touched = k.touched; *k != before {
+		l.st.events++
+	}
+	if failed := l.finish(h); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return n, err
+	}
+	x.ordinal, x.landed, x.from = k.ordinal, k.landed, n.journal.from
+	data := x.entry.Data
+	if n.took {
+		data = nil
+	}
+	x.entry = store.Entry{Data: data, Revoke: x.entry.Revoke && len(data) > 0}
+	return n, nil
+}
+
+// apply makes the learner apply the messages that it has not applied.
+func (x *exchange) apply(n news) (more bool) {
+	l, j := x.limiter, &n.journal
+	place := x.place // only this goroutine changes it
+	switch {
+	case j.to() < place: // it was lost, and is sent again
+	case j.from > place:
+		x.learner.Restore(j.snapshot)
+		place = j.from
+		fallthrough
+	default:
+		place += each(j.entries[place-j.from:], x.learner.Apply)
+	}
+	l.mu.Lock()
+	more = place > x.place || j.to() < place || len(x.entry.Data) > 0
+	x.wanted = j.to() < place
+	x.place = max(x.place, place)
+	closed := l.closed
+	l.mu.Unlock()
+	l.poll.mu.Lock()
+	wake := l.poll.wake
+	l.poll.mu.Unlock()
+	if wake != nil && !closed {
+		wake()
+	}
+	return more && !closed
+}
+
+// readCold reads the journal. The file of the lane is locked.
+func (l *limiter) readCold() (journal, error) {
+	if l.cold.file == nil {
+		f, err := openFile(l.path + learnedFile)
+		if err != nil {
+			return journal{}, err
+		}
+		l.cold = slots{file: f}
+	}
+	l.cold.head = header{} // the value is wanted also if it is the last one
+	value, fresh, err := l.cold.read()
+	if err != nil || !fresh {
+		return journal{}, err
+	}
+	return readJournal(value), nil
+}
+
+// writeCold writes the journal.
+func (l *limiter) writeCold(j *journal) error {
+	err := l.cold.write(j.append(make([]byte, headSize)), 0)
+	j.written = err != nil
+	return err
+}

@@ -1,0 +1,377 @@
+package hostlocal
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/internal/store"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A limiter enforces the limits of a lane together with those of other processes. It
+// decides by the arithmetic of throttle.Local over a state in a file, under the file's
+// lock. A Take costs some system calls and never waits for them: if another process has
+// the lock for longer, the caller asks again.
+type limiter struct {
+	store *Store
+	path  string                                      // of the files, without their endings
+	id    uint64                                      // of this process in the lane
+	clock func(now throttle.Instant) throttle.Instant // reads the wall clock at an instant
+
+	mu      sync.Mutex
+	closed  bool
+	hot     slots // the state
+	cold    slots // the journal of what is learned
+	checked throttle.Instant
+	out     []byte // memory of the last write
+
+	set    decider
+	st     state
+	union  union
+	loaded bool             // the state was in a file
+	dirty  bool             // the state has changed and is to be written
+	limits []throttle.Limit // of this process, resolved
+	claim  string           // the same
+	off    time.Duration    // by which the lane's clock is ahead of the queue's
+
+	pending  []func(h throttle.Instant) // what was not written yet
+	lostAt   throttle.Instant           // since when the file cannot be used; zero: it can
+	cause    string                     // of that
+	failures uint64
+	calls    uint64
+
+	poll    poll
+	watch   store.Watch
+	strayed []store.Event // to report when no lock is held
+	learner exchange
+}
+
+var _ store.Limiter = (*limiter)(nil)
+
+// newLimiter returns the limiter of resolved limits, before its file is open.
+func newLimiter(s *Store, path string, limits []throttle.Limit) *limiter {
+	l := &limiter{store: s, path: path, id: rand.Uint64() >> 1, limits: limits, claim: claimOf(limits), clock: readWall}
+	if s.clock != nil {
+		l.clock = s.clock
+	}
+	wall := func(h throttle.Instant) throttle.Instant { return h.Add(-l.st.ahead) }
+	set, _ := throttle.Local{Wall: wall}.Limiter("", limits...) // resolved
+	l.set = set.(decider)
+	l.union = unionOf(&state{claims: []claim{{limits: l.claim}}}, limits)
+	l.poll.limiter = l
+	l.learner.limiter = l
+	return l
+}
+
+// readWall reads the wall clock.
+func readWall(throttle.Instant) throttle.Instant { return throttle.InstantOf(time.Now()) }
+
+// start opens and reads the file. If another process has its lock, that is done later.
+func (l *limiter) start() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.lock(0)
+	if err == nil {
+		err = l.load()
+		unlock(l.hot.file)
+	}
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+const (
+	busyFor = time.Millisecond      // a caller asks again after about so long if the lock is held
+	lostFor = 20 * time.Millisecond // and if the file cannot be used
+	refuse  = time.Second           // callers are refused if that lasts for longer
+)
+
+// Take implements [throttle.Limiter]. The error matches [ErrUnavailable] if the file
+// could not be used for a second, and [ErrClosed] after Close.
+func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	l.mu.Lock()
+	g, err := l.take(now, r)
+	l.mu.Unlock()
+	return g, err
+}
+
+// take is Take under the lock.
+func (l *limiter) take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	if l.closed {
+		return throttle.Grant{}, fmt.Errorf("hostlocal: %w", ErrClosed)
+	}
+	h, err := l.begin(now)
+	if err != nil {
+		return l.lost(now, err)
+	}
+	g, err := l.decide(now, h, r)
+	if failed := l.finish(h); failed != nil {
+		return l.lost(now, failed)
+	}
+	l.found()
+	l.learner.behind(l.st.learned.to)
+	return g, err
+}
+
+// decide decides with the state in memory. It marks the state if something was spent.
+func (l *limiter) decide(now, h throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	if hold := l.st.learned.holdsTo(h, len(l.st.members)); hold > h {
+		return throttle.Grant{At: l.back(hold)}, nil
+	}
+	asks := l.union.request(r, l.limits)
+	if asks.Since == 0 {
+		asks.Since = now
+	}
+	asks.Since = asks.Since.Add(l.off)
+	g, err := l.set.Take(h, asks)
+	if err != nil || g.At > h {
+		return throttle.Grant{At: l.back(g.At)}, err
+	}
+	if !free(&r, len(l.limits)) {
+		l.dirty = true
+		l.st.learned.depart(h)
+	}
+	granted := throttle.Grant{At: l.back(g.At), Ref: throttle.Ref{Instant: int64(g.At)}}
+	if l.st.learned.counted == 1 {
+		granted.Ref.Ordinal = l.st.learned.ordinal
+	}
+	return granted, nil
+}
+
+// free reports whether a request of n limits asks for nothing and is no call.
+func free(r *throttle.Request, n int) bool {
+	for i := range n {
+		if r.Of(i) > 0 {
+			return false
+		}
+	}
+	return r.ID == 0 && (n > 0 || r.N == 0)
+}
+
+// back returns an instant of the lane's clock by the queue's clock.
+func (l *limiter) back(at throttle.Instant) throttle.Instant {
+	if at == throttle.Never {
+		return at
+	}
+	return at.Add(-l.off)
+}
+
+// lost returns when to ask again although the file could not be used. After a second it
+// is an error.
+func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) {
+	l.failures++
+	if l.lostAt == 0 {
+		l.lostAt, l.cause = now, causeOf(err)
+	}
+	if now.Sub(l.lostAt) >= refuse {
+		return throttle.Grant{}, fmt.Errorf("hostlocal: %w: %s: %w", ErrUnavailable, l.path+laneFile, err)
+	}
+	again := lostFor
+	if errors.Is(err, errBusy) {
+		again = busyFor/2 + rand.N(busyFor)
+	}
+	return throttle.Grant{At: now.Add(again)}, nil
+}
+
+// found notes that the file could be used.
+func (l *limiter) found() { l.lostAt, l.cause, l.calls = 0, "", l.calls+1 }
+
+// later applies op to the state, now or as soon as the file can be used. It gives op the
+// instant by the lane's clock.
+func (l *limiter) later(now throttle.Instant, op func(h throttle.Instant)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.pending) >= mostPending {
+		return
+	}
+	l.pending = append(l.pending, op)
+	if !l.flush(now) {
+		l.poll.retry()
+	}
+}
+
+// mostPending bounds what waits to be written.
+const mostPending = 4096
+
+// flush writes what is pending, and reports whether it could.
+func (l *limiter) flush(now throttle.Instant) bool {
+	h, err := l.begin(now)
+	if err == nil {
+		err = l.finish(h)
+	}
+	if err != nil {
+		_, _ = l.lost(now, err)
+		return false
+	}
+	l.found()
+	return true
+}
+
+// ahead returns by how much the lane's clock is ahead of the queue's clock now.
+func (l *limiter) ahead(now throttle.Instant) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clock(now).Add(l.st.ahead).Sub(now)
+}
+
+// Refund implements [throttle.Limiter].
+func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
+	l.later(now, func(h throttle.Instant) {
+		l.set.Refund(h, throttle.Grant{At: l.dated(g)}, l.union.request(r, l.limits))
+		l.learner.lapse(g.Ref.Ordinal)
+	})
+}
+
+// dated returns the instant of a grant by the lane's clock.
+func (l *limiter) dated(g throttle.Grant) throttle.Instant {
+	if g.Ref.Instant != 0 {
+		return throttle.Instant(g.Ref.Instant)
+	}
+	return g.At.Add(l.off)
+}
+
+// Settle implements [throttle.Limiter].
+func (l *limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
+	l.later(now, func(h throttle.Instant) {
+		l.set.Settle(h, throttle.Grant{At: l.dated(g)}, l.union.request(r, l.limits), l.union.request(actual, l.limits))
+	})
+}
+
+// Reconcile implements [throttle.Limiter].
+func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
+	if f == (throttle.Fact{}) {
+		return
+	}
+	f.Until = f.Until.Add(l.ahead(now))
+	l.later(now, func(h throttle.Instant) { l.set.Reconcile(h, f) })
+}
+
+// Tune implements [throttle.Limiter]. Limits that other processes enforce hold, too, until
+// they have not been seen for ten seconds.
+func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	resolved, err := resolve(limits)
+	if err != nil {
+		return err
+	}
+	l.later(now, func(h throttle.Instant) {
+		if l.claim != claimOf(resolved) && len(l.st.members) < 2 {
+			l.st.withdraw(l.claim) // nobody else has made it
+		}
+		l.limits, l.claim = resolved, claimOf(resolved)
+		l.st.join(h, l.id, l.claim)
+		l.union = union{} // a change counts from now on, also if the limits are the same
+		l.unite(h)
+	})
+	return nil
+}
+
+// Tolerance implements [throttle.Limiter].
+func (l *limiter) Tolerance() time.Duration { return l.set.Tolerance() }
+
+// Forecast implements [throttle.Limiter].
+func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.look(now)
+	asks := l.union.request(r, l.limits)
+	if l.union.learned {
+		asks.Each[len(asks.Each)-1] = 0 // it may be wrong, so no caller is refused for it
+	}
+	if asks.Since == 0 {
+		asks.Since = now
+	}
+	asks.Since = asks.Since.Add(l.off)
+	f := l.set.Forecast(h, asks)
+	if f.At <= h {
+		return throttle.Forecast{At: now}
+	}
+	f.At = l.back(f.At)
+	for i, limit := range l.union.limits {
+		if limit.Name == f.Limit && l.union.own[i] >= 0 {
+			f.Limit = l.limits[l.union.own[i]].Name
+		}
+	}
+	return f
+}
+
+// look reads the state without the lock, and returns the instant by the lane's clock.
+func (l *limiter) look(now throttle.Instant) throttle.Instant {
+	dirty := l.dirty
+	if l.hot.file != nil && !l.closed && len(l.pending) == 0 {
+		_ = l.load() // otherwise, what was read last
+	}
+	l.dirty = dirty
+	h := max(l.clock(now).Add(l.st.ahead), l.st.wrote-throttle.Instant(stepped))
+	l.off = h.Sub(now)
+	return h
+}
+
+// State implements [throttle.Limiter].
+func (l *limiter) State(now throttle.Instant) throttle.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.look(now)
+	st := l.set.State(h)
+	all := st.Limits
+	st.Limits = make([]throttle.LimitState, len(l.limits))
+	for i, limit := range l.limits {
+		if i < len(l.union.back) && l.union.back[i] < len(all) {
+			st.Limits[i] = all[l.union.back[i]]
+		}
+		st.Limits[i].Limit = limit
+	}
+	st.Store = &throttle.StoreState{
+		Lost: l.lostAt != 0 && now.Sub(l.lostAt) >= refuse, Cause: l.cause, Replicas: len(l.st.members), Differs: l.union.differs,
+		Calls: l.calls + l.failures, Failures: l.failures,
+	}
+	return st
+}
+
+// Lend implements [store.Lender]. It lends nothing: Take needs no call.
+func (l *limiter) Lend(now, _ throttle.Instant, line iter.Seq[throttle.Request]) func() {
+	l.Fetch(now, 1, line)
+	return nil
+}
+
+// Holder implements [store.Lender]. No permit is in hand.
+func (l *limiter) Holder(throttle.Instant, iter.Seq[throttle.Request]) int { return -1 }
+
+// Watch implements [store.Limiter].
+func (l *limiter) Watch(w store.Watch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watch = w
+}
+
+// stray notes an event, to be reported.
+func (l *limiter) stray(e store.Event) { l.strayed = append(l.strayed, e) }
+
+// Close implements [throttle.Remote].
+func (l *limiter) Close() error {
+	l.store.forget(l)
+	return l.end()
+}
+
+// end closes the limiter.
+func (l *limiter) end() error {
+	l.poll.stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	now := throttle.InstantOf(time.Now())
+	if h, err := l.begin(now); err == nil {
+		l.st.leave(l.id)
+		l.dirty = true
+		_ = l.finish(h)
+	}
+	l.closed = true
+	l.shut()
+	return nil
+}

@@ -1,0 +1,9 @@
+package hostlocal_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func verify(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,133 @@
+package hostlocal
+
+import (
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A poll looks at a lane's file while callers wait: processes do not notify each other. It
+// wakes the callers if another process has changed when they may go.
+type poll struct {
+	limiter *limiter
+
+	mu      sync.Mutex
+	wake    func()
+	timer   *time.Timer
+	ticks   bool // the timer runs
+	waits   bool // callers are in line
+	again   bool // something is to be written
+	stopped bool
+	events  uint64 // as the file had them last
+}
+
+const (
+	everyPoll  = 50 * time.Millisecond
+	everyRetry = time.Millisecond
+)
+
+// Notify implements [throttle.Remote].
+func (l *limiter) Notify(wake func()) {
+	l.poll.mu.Lock()
+	defer l.poll.mu.Unlock()
+	l.poll.wake = wake
+}
+
+// Fetch implements [throttle.Remote].
+func (l *limiter) Fetch(_ throttle.Instant, n int, _ iter.Seq[throttle.Request]) {
+	p := &l.poll
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waits = n > 0; p.waits {
+		p.run(everyPoll)
+	}
+}
+
+// run starts the timer if it does not run.
+func (p *poll) run(d time.Duration) {
+	switch {
+	case p.stopped || p.ticks:
+		return
+	case p.timer == nil:
+		p.timer = time.AfterFunc(d, p.tick)
+	default:
+		p.timer.Reset(d)
+	}
+	p.ticks = true
+}
+
+// retry makes the limiter write what is pending in a moment.
+func (p *poll) retry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.again = true; p.ticks && p.timer.Stop() {
+		p.ticks = false
+	}
+	p.run(everyRetry)
+}
+
+// stop ends the timer for good.
+func (p *poll) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped = true; p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// tick looks at the file once.
+func (p *poll) tick() {
+	events, written := p.limiter.glance(time.Now())
+	p.mu.Lock()
+	changed := events != p.events && p.waits
+	p.events, p.ticks, p.again = events, false, !written
+	switch {
+	case p.again:
+		p.run(everyRetry)
+	case p.waits:
+		p.run(everyPoll)
+	}
+	wake := p.wake
+	p.mu.Unlock()
+	if changed && wake != nil {
+		wake()
+	}
+}
+
+// glance returns how many events the file has, and whether nothing is pending any more.
+// It writes what is pending, and that this process still uses the lane.
+func (l *limiter) glance(wall time.Time) (events uint64, written bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return l.st.events, true
+	}
+	now := throttle.InstantOf(wall)
+	if len(l.pending) > 0 {
+		return l.st.events, l.flushAside(now)
+	}
+	if l.hot.file == nil {
+		return l.st.events, true
+	}
+	if l.clock(now).Add(l.st.ahead).Sub(l.st.seen(l.id)) > refresh {
+		_ = l.flushAside(now)
+	}
+	heads, _, err := l.hot.heads()
+	if err != nil {
+		return l.st.events, true
+	}
+	newest := heads[0]
+	if heads[1].number > newest.number {
+		newest = heads[1]
+	}
+	return newest.events, true
+}
+
+// flushAside is flush by the wall clock. The queue's clock is not known here.
+func (l *limiter) flushAside(wall throttle.Instant) bool {
+	off := l.off
+	defer func() { l.off = off }()
+	return l.flush(wall)
+}

@@ -1,0 +1,204 @@
+package hostlocal
+
+import (
+	"encoding"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/internal/store"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A decider is a limiter of throttle.Local, whose state is stored.
+type decider interface {
+	throttle.Limiter
+	encoding.BinaryAppender
+	encoding.BinaryUnmarshaler
+}
+
+// errBusy is the error if another process holds the lock.
+var errBusy = errors.New("another process holds its lock; it may be stopped")
+
+const (
+	tries   = 24          // to lock a file, some microseconds each
+	checks  = time.Second // the path of an open file is checked as often
+	stepped = time.Second // a wall clock that is so far back was stepped
+)
+
+// begin locks the lane's file and reads its state, and returns the instant by its clock.
+// If there is no error, finish must follow. The limiter's lock is held.
+func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
+	if err := l.lock(now); err != nil {
+		return 0, err
+	}
+	if err := l.load(); err != nil {
+		unlock(l.hot.file)
+		return 0, err
+	}
+	h = l.clock(now).Add(l.st.ahead)
+	if back := l.st.wrote.Sub(h); back > stepped {
+		l.st.ahead += back
+		h, l.dirty = l.st.wrote, true
+		l.stray(store.EventClockStepped)
+	}
+	l.off = h.Sub(now)
+	if h.Sub(l.st.seen(l.id)) > refresh || !l.claimed() {
+		l.dirty = true
+		l.st.join(h, l.id, l.claim)
+		l.unite(h)
+	}
+	for _, op := range l.pending {
+		op(h)
+		l.dirty, l.st.events = true, l.st.events+1
+	}
+	return h, nil
+}
+
+// claimed reports whether the lane's state has the claim of this process.
+func (l *limiter) claimed() bool {
+	for i := range l.st.claims {
+		if l.st.claims[i].limits == l.claim {
+			return true
+		}
+	}
+	return false
+}
+
+// finish writes the state if it has changed, and unlocks the file. After an error nothing
+// was spent.
+func (l *limiter) finish(h throttle.Instant) error {
+	defer unlock(l.hot.file)
+	if !l.dirty {
+		return nil
+	}
+	l.dirty = false
+	l.st.wrote = max(l.st.wrote, h)
+	l.out = l.st.append(append(l.out[:0], make([]byte, headSize)...))
+	out, err := l.set.AppendBinary(l.out)
+	if err == nil {
+		l.out = out
+		err = l.hot.write(out, l.st.events)
+	}
+	if err != nil {
+		l.hot.head = header{} // what is in memory is not what is stored
+		return err
+	}
+	l.pending = l.pending[:0]
+	return nil
+}
+
+// never is an instant before all others.
+const never throttle.Instant = -1 << 62
+
+// lock opens and locks the lane's file. From time to time it checks that the file is
+// still the one at the path: somebody may have removed it.
+func (l *limiter) lock(now throttle.Instant) error {
+	for range 3 {
+		if l.hot.file == nil {
+			if err := l.reopen(); err != nil {
+				return err
+			}
+		}
+		if err := l.try(); err != nil {
+			return err
+		}
+		if since := now.Sub(l.checked); since >= 0 && since < checks || l.same() {
+			l.checked = now - now%throttle.Instant(checks)
+			return nil
+		}
+		unlock(l.hot.file)
+		l.shut()
+	}
+	return errBusy
+}
+
+// try locks the open file.
+func (l *limiter) try() error {
+	for i := range tries {
+		ok, err := tryLock(l.hot.file)
+		if err != nil || ok {
+			return err
+		}
+		if i%4 == 3 {
+			runtime.Gosched()
+		}
+	}
+	return errBusy
+}
+
+// reopen opens the file. What it holds is new to this process.
+func (l *limiter) reopen() error {
+	if err := makeDir(l.store.dir); err != nil {
+		return err
+	}
+	f, err := openFile(l.path + laneFile)
+	if err != nil {
+		return err
+	}
+	l.hot, l.checked = slots{file: f}, never
+	return nil
+}
+
+// same reports whether the open file is the one at the path.
+func (l *limiter) same() bool {
+	open, err := l.hot.file.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Lstat(l.path + laneFile)
+	return err == nil && os.SameFile(open, at)
+}
+
+// shut closes the files.
+func (l *limiter) shut() {
+	for _, s := range []*slots{&l.hot, &l.cold} {
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		*s = slots{}
+	}
+}
+
+// load reads the state if another process has changed it. If there is none, the state of
+// this process stays in force: the file is new, or somebody has removed the last one.
+func (l *limiter) load() error {
+	value, fresh, err := l.hot.read()
+	switch {
+	case err != nil:
+		return err
+	case !fresh:
+		if l.hot.head.number == 0 {
+			l.dirty = true
+			if l.loaded {
+				l.stray(store.EventStateLost)
+			}
+		}
+		return nil
+	}
+	st, rest, ok := readState(value, l.hot.head.events, &l.st)
+	if !ok || l.set.UnmarshalBinary(rest) != nil {
+		l.dirty = true
+		l.stray(store.EventStateForeign)
+		return nil
+	}
+	l.st, l.loaded = st, true
+	if !l.union.holds(&l.st) {
+		l.union = unionOf(&l.st, l.limits)
+	}
+	return nil
+}
+
+// unite puts the union of the state in force.
+func (l *limiter) unite(h throttle.Instant) {
+	if l.union.holds(&l.st) {
+		return
+	}
+	old := l.union.limits
+	l.union, l.dirty = unionOf(&l.st, l.limits), true
+	if !slices.Equal(old, l.union.limits) {
+		_ = l.set.Tune(h, l.union.limits...) // they were resolved
+	}
+}

@@ -1,0 +1,165 @@
+package hostlocal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// ErrClosed is matched by errors of a store that was closed.
+var ErrClosed = errors.New("store is closed")
+
+// ErrUnavailable is matched by the error with which callers are refused while the file
+// of their lane cannot be used.
+var ErrUnavailable = errors.New("file of the lane cannot be used")
+
+// A Store enforces limits together with every other Store of the same directory and
+// namespace, in whatever process of this host and user. Set its fields before first
+// use. The zero value is ready. It is a [throttle.Store], and safe for concurrent use.
+type Store struct {
+	// Dir is the directory of the files. It is made, with mode 0700, if it is missing. It
+	// must be on a local disk, and other users must not be able to write to it. Zero means
+	// the directory weir in [os.UserCacheDir].
+	Dir string
+
+	// Namespace keeps lanes of the same key apart, such as those of two accounts. Zero is a
+	// namespace, too.
+	Namespace string
+
+	once   sync.Once
+	dir    string
+	err    error
+	mu     sync.Mutex
+	open   map[*limiter]struct{} // nil: the store was closed, or nothing was opened
+	closed bool
+
+	clock func(throttle.Instant) throttle.Instant // of tests; nil: the wall clock
+}
+
+var _ throttle.Store = (*Store)(nil)
+
+// Limiter implements [throttle.Store]. It opens the file of the key, and makes it if it
+// is missing. The error is for limits that make no sense, for a log that is too long,
+// or for a file or directory that cannot be used. It matches [ErrClosed] after Close.
+func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
+	resolved, err := resolve(limits)
+	if err != nil {
+		return nil, err
+	}
+	if s.once.Do(s.prepare); s.err != nil {
+		return nil, fmt.Errorf("hostlocal: %w", s.err)
+	}
+	l := newLimiter(s, s.path(key), resolved)
+	if err := l.start(); err != nil {
+		return nil, fmt.Errorf("hostlocal: lane %q: %w", key, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = l.end()
+		return nil, fmt.Errorf("hostlocal: lane %q: %w", key, ErrClosed)
+	}
+	if s.open == nil {
+		s.open = make(map[*limiter]struct{})
+	}
+	s.open[l] = struct{}{}
+	return l, nil
+}
+
+// mostLog is how many permits a sliding log may have. All departures are in the file.
+const mostLog = 4_096
+
+// resolve returns resolved limits, or what is wrong with them.
+func resolve(limits []throttle.Limit) ([]throttle.Limit, error) {
+	resolved, err := throttle.Resolve(limits...)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range resolved {
+		if l.Algorithm == throttle.AlgorithmSlidingLog && l.Permits > mostLog {
+			return nil, fmt.Errorf("hostlocal: limit %s: %d permits of a sliding log exceed %d: a sliding window has no such bound", l.Label(), l.Permits, mostLog)
+		}
+	}
+	return resolved, nil
+}
+
+// prepare finds the directory and sweeps it.
+func (s *Store) prepare() {
+	if s.dir = s.Dir; s.dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			s.err = err
+			return
+		}
+		s.dir = filepath.Join(cache, "weir")
+	}
+	if s.err = makeDir(s.dir); s.err == nil {
+		s.sweep(time.Now())
+	}
+}
+
+// makeDir makes a directory, and checks that other users cannot change what is in it.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return checkDir(dir)
+}
+
+const (
+	laneFile    = ".lane"
+	learnedFile = ".learned"
+)
+
+// path returns the path of a key's file, without its ending.
+func (s *Store) path(key string) string {
+	sum := sha256.Sum256([]byte(magic + s.Namespace + "\x00" + key))
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:16]))
+}
+
+// forgotten is for how long a lane was not used whose files are removed. No limit and no
+// calendar window is longer but for those that a user made so.
+const forgotten = 100 * 24 * time.Hour
+
+// sweep removes the files of lanes that nobody has used for long. A process that had
+// opened one finds that it is gone.
+func (s *Store) sweep(now time.Time) {
+	entries, _ := os.ReadDir(s.dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < forgotten {
+			continue
+		}
+		if name := e.Name(); strings.HasSuffix(name, laneFile) || strings.HasSuffix(name, learnedFile) {
+			_ = os.Remove(filepath.Join(s.dir, name))
+		}
+	}
+}
+
+// Close closes every limiter of the store. Limiters then refuse with ErrClosed. Calling
+// it again does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	open := s.open
+	s.open, s.closed = nil, true
+	s.mu.Unlock()
+	for l := range open {
+		_ = l.end()
+	}
+	return nil
+}
+
+// forget takes a limiter that was closed out of the store.
+func (s *Store) forget(l *limiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, l)
+}

@@ -1,0 +1,131 @@
+package hostlocal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A union is the limits in force: those of all processes that used the lane lately, and
+// the learned pace as the last. So the strictest hold. If all processes have the same
+// limits, they are just those.
+type union struct {
+	limits  []throttle.Limit
+	own     []int // for each of the limits, the index of that limit of this process; -1: it has none
+	back    []int // for each limit of this process, the index in limits
+	plain   bool  // limits are those of this process, in their order
+	differs bool  // another process has a limit that this one has not
+	learned bool  // the last limit is the learned pace
+
+	texts    []string // of the claims
+	interval int64    // of the learned pace, in nanoseconds
+}
+
+// learnedName is the name of the limit that was learned.
+const learnedName = "learned"
+
+// holds reports whether the union is that of a state.
+func (u *union) holds(s *state) bool {
+	if u.texts == nil || u.interval != s.learned.interval || len(u.texts) != len(s.claims) {
+		return false
+	}
+	for i := range s.claims {
+		if u.texts[i] != s.claims[i].limits {
+			return false
+		}
+	}
+	return true
+}
+
+// unionOf returns the union of a state, for a process with its own limits. All processes
+// get the same limits in the same order.
+func unionOf(s *state, own []throttle.Limit) union {
+	u := union{interval: s.learned.interval, texts: []string{}}
+	for i := range s.claims {
+		u.texts = append(u.texts, s.claims[i].limits)
+		for _, l := range s.claims[i].parse() {
+			if u.find(l) < 0 {
+				l.Name = u.free(l.Name)
+				u.limits = append(u.limits, l)
+			}
+		}
+	}
+	u.own = make([]int, len(u.limits))
+	for i, l := range u.limits {
+		u.own[i] = slices.IndexFunc(own, func(o throttle.Limit) bool { return same(o, l) })
+		u.differs = u.differs || u.own[i] < 0
+	}
+	for _, l := range own {
+		u.back = append(u.back, max(u.find(l), 0))
+	}
+	u.plain = slices.Equal(u.limits, own) && u.interval == 0
+	if u.interval > 0 {
+		u.learned = true
+		u.limits = append(u.limits, throttle.TokenBucket(1, time.Duration(u.interval), 1).Named(u.free(learnedName)))
+		u.own = append(u.own, -1)
+	}
+	return u
+}
+
+// same reports whether two limits differ in the name at most.
+func same(a, b throttle.Limit) bool {
+	a.Name = b.Name
+	return a == b
+}
+
+// find returns the index of a limit; -1 if there is none.
+func (u *union) find(l throttle.Limit) int {
+	return slices.IndexFunc(u.limits, func(o throttle.Limit) bool { return same(o, l) })
+}
+
+// free returns a name that no limit has: that one, if it may.
+func (u *union) free(name string) string {
+	for i := 1; slices.ContainsFunc(u.limits, func(l throttle.Limit) bool { return l.Name == name }); i++ {
+		name = fmt.Sprintf("other-%d", len(u.limits)+i)
+	}
+	return name
+}
+
+// request returns a request for the limits of a union. A limit that this process does
+// not have is charged what those of its unit cost here, but no more than it ever grants.
+func (u *union) request(r throttle.Request, own []throttle.Limit) throttle.Request {
+	if u.plain {
+		return r
+	}
+	calls := r.ID != 0 || r.N > 0 || slices.ContainsFunc(r.Each, func(n int) bool { return n > 0 })
+	costs := make([]int, len(u.limits))
+	for i, l := range u.limits {
+		switch {
+		case u.own[i] >= 0:
+			costs[i] = r.Of(u.own[i])
+		case u.learned && i == len(costs)-1:
+			costs[i] = int(asNumber(calls))
+		default:
+			costs[i] = foreign(l, r, own)
+		}
+	}
+	r.Each = costs
+	return r
+}
+
+// foreign returns what a request costs of a limit that only other processes have.
+func foreign(l throttle.Limit, r throttle.Request, own []throttle.Limit) int {
+	n := 0
+	if len(own) == 0 {
+		n = r.N
+	}
+	for i, o := range own {
+		if o.Unit == l.Unit {
+			n = max(n, r.Of(i))
+		}
+	}
+	if n > 0 && l.Check(n) != nil {
+		if l.Burst > 0 {
+			return l.Burst
+		}
+		return l.Permits
+	}
+	return n
+}
