@@ -87,6 +87,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/distributed/hostlocal"
 	"github.com/weirgo/weir/throttle"
 	"github.com/weirgo/weir/weirtest"
 )
@@ -100,6 +101,7 @@ var (
 	_ redis.UniversalClient
 	_ weir.Transport
 	_ distributed.Store
+	_ hostlocal.Store
 	_ throttle.Limit
 	_ testing.TB
 	_ weirtest.Vendor

@@ -46,7 +46,6 @@ type limiter struct {
 
 	poll    poll
 	watch   store.Watch
-	strayed []store.Event // to report when no lock is held
 	learner exchange
 }
 
@@ -320,8 +319,8 @@ func (l *limiter) State(now throttle.Instant) throttle.State {
 	all := st.Limits
 	st.Limits = make([]throttle.LimitState, len(l.limits))
 	for i, limit := range l.limits {
-		if i < len(l.union.back) && l.union.back[i] < len(all) {
-			st.Limits[i] = all[l.union.back[i]]
+		if at := l.union.back[i]; at >= 0 && at < len(all) {
+			st.Limits[i] = all[at]
 		}
 		st.Limits[i].Limit = limit
 	}
@@ -348,8 +347,12 @@ func (l *limiter) Watch(w store.Watch) {
 	l.watch = w
 }
 
-// stray notes an event, to be reported.
-func (l *limiter) stray(e store.Event) { l.strayed = append(l.strayed, e) }
+// stray reports an event, on a goroutine of its own because the lock is held. It is rare.
+func (l *limiter) stray(e store.Event) {
+	if l.watch.Strayed != nil {
+		go l.watch.Strayed(e)
+	}
+}
 
 // Close implements [throttle.Remote].
 func (l *limiter) Close() error {

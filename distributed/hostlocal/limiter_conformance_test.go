@@ -87,7 +87,7 @@ func (s *turns) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 
 // Limiters over files decide by the rules.
 func TestFilesDecideByTheRules(t *testing.T) {
-	limitertest.Suite{Make: fresh(t, 1), Histories: histories(30)}.Decisions(t)
+	limitertest.Suite{Make: fresh(t, 1), Histories: histories(10)}.Decisions(t)
 }
 
 func histories(n int) int {

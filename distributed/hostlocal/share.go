@@ -170,7 +170,7 @@ func (l *limiter) load() error {
 	case err != nil:
 		return err
 	case !fresh:
-		if l.hot.head.number == 0 {
+		if l.hot.none {
 			l.dirty = true
 			if l.loaded {
 				l.stray(store.EventStateLost)

@@ -21,6 +21,7 @@ import (
 type slots struct {
 	file *os.File
 	head header // of the last value that was read or written; zero: none was
+	none bool   // no value was whole when the file was read last
 	buf  []byte
 }
 
@@ -44,7 +45,8 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // read returns the newest value that is whole, valid until the next call. If that is the
-// one that was read or written last, or if there is none, fresh is false.
+// one that was read or written last, or if there is none, fresh is false. Its checksum
+// is verified then, too: others may have to read it.
 func (s *slots) read() (value []byte, fresh bool, err error) {
 	heads, n, err := s.heads()
 	if err != nil {
@@ -56,18 +58,21 @@ func (s *slots) read() (value []byte, fresh bool, err error) {
 	}
 	for _, place := range [2]int{newest, 1 - newest} {
 		h := heads[place]
-		if h.number == 0 || h == s.head {
-			return nil, false, nil
+		if h.number == 0 {
+			break
 		}
 		value, err := s.valueAt(place, h, n)
 		if err != nil {
 			return nil, false, err
 		}
-		if value != nil {
-			s.head = h
-			return value[headSize:], true, nil
+		if value == nil {
+			continue
 		}
+		fresh = h != s.head
+		s.head, s.none = h, false
+		return value[headSize:], fresh, nil
 	}
+	s.none = true
 	return nil, false, nil
 }
 

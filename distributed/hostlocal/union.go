@@ -45,20 +45,19 @@ func unionOf(s *state, own []throttle.Limit) union {
 	u := union{interval: s.learned.interval, texts: []string{}}
 	for i := range s.claims {
 		u.texts = append(u.texts, s.claims[i].limits)
-		for _, l := range s.claims[i].parse() {
-			if u.find(l) < 0 {
+		claimed := s.claims[i].parse()
+		for j, at := range u.places(claimed) {
+			if l := claimed[j]; at < 0 {
 				l.Name = u.free(l.Name)
 				u.limits = append(u.limits, l)
 			}
 		}
 	}
+	u.back = u.places(own)
 	u.own = make([]int, len(u.limits))
-	for i, l := range u.limits {
-		u.own[i] = slices.IndexFunc(own, func(o throttle.Limit) bool { return same(o, l) })
+	for i := range u.limits {
+		u.own[i] = slices.Index(u.back, i)
 		u.differs = u.differs || u.own[i] < 0
-	}
-	for _, l := range own {
-		u.back = append(u.back, max(u.find(l), 0))
 	}
 	u.plain = slices.Equal(u.limits, own) && u.interval == 0
 	if u.interval > 0 {
@@ -75,9 +74,20 @@ func same(a, b throttle.Limit) bool {
 	return a == b
 }
 
-// find returns the index of a limit; -1 if there is none.
-func (u *union) find(l throttle.Limit) int {
-	return slices.IndexFunc(u.limits, func(o throttle.Limit) bool { return same(o, l) })
+// places returns the indices of limits in the union, each its own; -1 if there is none.
+func (u *union) places(limits []throttle.Limit) []int {
+	taken := make([]bool, len(u.limits))
+	places := make([]int, len(limits))
+	for j, l := range limits {
+		places[j] = -1
+		for i, o := range u.limits {
+			if !taken[i] && same(o, l) {
+				places[j], taken[i] = i, true
+				break
+			}
+		}
+	}
+	return places
 }
 
 // free returns a name that no limit has: that one, if it may.

@@ -1,0 +1,117 @@
+package hostlocal_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/throttle"
+)
+
+const midnight throttle.Instant = 1_767_225_600_000_000_000
+
+// pair returns limiters of two processes, and the path of their file.
+func pair(t *testing.T, limits ...throttle.Limit) (a, b throttle.Limiter, path string) {
+	dir := private(t)
+	a, b = hostlocal.NewAt(dir, "k", limits...), hostlocal.NewAt(dir, "k", limits...)
+	t.Cleanup(func() { _, _ = a.(throttle.Remote).Close(), b.(throttle.Remote).Close() })
+	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
+	if len(files) != 1 {
+		t.Fatalf("the directory has %v, want one file", files)
+	}
+	return a, b, files[0]
+}
+
+// granted reports whether a limiter grants one permit.
+func granted(t *testing.T, l throttle.Limiter, now throttle.Instant) bool {
+	t.Helper()
+	g, err := l.Take(now, throttle.Request{N: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.At <= now
+}
+
+// A pause at one process holds the other, and so does its use of the limit.
+func TestPausesHoldOtherProcesses(t *testing.T) {
+	a, b, _ := pair(t, throttle.TokenBucket(1, time.Second, 1))
+	if !granted(t, a, midnight) || granted(t, b, midnight) {
+		t.Error("two processes do not share one permit")
+	}
+	a.Reconcile(midnight.Add(time.Second), throttle.Fact{Until: midnight.Add(time.Minute)})
+	if granted(t, b, midnight.Add(time.Minute-1)) || !granted(t, b, midnight.Add(time.Minute)) {
+		t.Error("a pause does not hold the other process until its end")
+	}
+}
+
+// A file that is damaged costs one burst at most: a process that knows the state writes it
+// again.
+func TestDamagedFilesAreWrittenAgain(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"truncated": func(path string) error { return os.Truncate(path, 100) },
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"garbage":   func(path string) error { return os.WriteFile(path, []byte("garbage of another program"), 0o600) },
+		"removed":   os.Remove,
+	} {
+		if name == "removed" && runtime.GOOS == "windows" {
+			continue // an open file cannot be
+		}
+		a, b, path := pair(t, throttle.TokenBucket(1, time.Hour, 2))
+		if !granted(t, a, midnight) || !granted(t, a, midnight) {
+			t.Fatalf("%s: no permit at first", name)
+		}
+		if err := damage(path); err != nil {
+			t.Fatal(err)
+		}
+		later := midnight.Add(2 * time.Second)
+		if granted(t, a, later) || granted(t, b, later) || granted(t, a, later) {
+			t.Errorf("%s: a permit was granted twice", name)
+		}
+	}
+}
+
+// If processes enforce different limits, the strictest hold.
+func TestStrictestLimitsHold(t *testing.T) {
+	dir := private(t)
+	a := hostlocal.NewAt(dir, "k", throttle.TokenBucket(100, time.Second, 10))
+	b := hostlocal.NewAt(dir, "k", throttle.TokenBucket(1, time.Second, 1))
+	t.Cleanup(func() { _, _ = a.(throttle.Remote).Close(), b.(throttle.Remote).Close() })
+	if !granted(t, b, midnight) || granted(t, a, midnight.Add(500*time.Millisecond)) {
+		t.Error("a process with looser limits does not keep the stricter ones")
+	}
+	if st := a.State(midnight.Add(500 * time.Millisecond)); !st.Store.Differs || st.Store.Replicas != 2 {
+		t.Errorf("the state is %+v", st.Store)
+	}
+	if !granted(t, a, midnight.Add(13*time.Second)) || !granted(t, a, midnight.Add(13*time.Second+10*time.Millisecond)) {
+		t.Error("limits that nobody has enforced for 13 s still hold")
+	}
+}
+
+// A file that another user could have planted is refused.
+func TestPlantedFilesAreRefused(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("access is by lists of the profile")
+	}
+	dir := private(t)
+	l := hostlocal.NewAt(dir, "k")
+	_ = l.(throttle.Remote).Close()
+	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
+	if err := os.Rename(files[0], files[0]+".real"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(files[0]+".real", files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&hostlocal.Store{Dir: dir}).Limiter("k"); err == nil {
+		t.Error("a symbolic link in the place of a file is followed")
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&hostlocal.Store{Dir: dir}).Limiter("other"); err == nil {
+		t.Error("a directory that others may write to is used")
+	}
+}
