@@ -28,9 +28,7 @@ func fresh(t *testing.T, processes int) limitertest.Factory {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		for _, l := range all.limiters {
-			open = append(open, l)
-		}
+		open = append(open, all.limiters...)
 		for len(open) > 64 { // files are few
 			_ = open[0].(io.Closer).Close()
 			open = open[1:]

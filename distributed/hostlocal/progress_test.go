@@ -75,13 +75,14 @@ func drain(dir, limit string, workers, calls int) {
 type process struct {
 	*exec.Cmd
 	departures []int64
+	began      chan struct{} // closed with the first departure
 	done       chan struct{}
 }
 
 // begins starts a process that drains the lane of a directory.
 func begins(t *testing.T, dir, limit string, workers, calls int) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
+	p := &process{Cmd: exec.Command(os.Args[0]), began: make(chan struct{}), done: make(chan struct{})}
 	p.Env = append(os.Environ(), "HOSTLOCAL_DIR="+dir, "HOSTLOCAL_LIMIT="+limit, fmt.Sprint("HOSTLOCAL_WORKERS=", workers), fmt.Sprint("HOSTLOCAL_CALLS=", calls))
 	p.Stderr = os.Stderr
 	out, err := p.StdoutPipe()
@@ -95,7 +96,9 @@ func begins(t *testing.T, dir, limit string, workers, calls int) *process {
 		defer close(p.done)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if at, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
-				p.departures = append(p.departures, at)
+				if p.departures = append(p.departures, at); len(p.departures) == 1 {
+					close(p.began)
+				}
 			}
 		}
 		_ = p.Wait()
@@ -152,7 +155,12 @@ func TestKilledProcessesLeaveTheStateWhole(t *testing.T) {
 		all.Go(func() {
 			for range kills / 4 {
 				p := begins(t, dir, limit, 4, 1<<30)
-				time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+				select {
+				case <-p.began:
+				case <-time.After(5 * time.Second):
+					t.Error("a process departs nothing for 5 s beside others that are killed")
+				}
+				time.Sleep(rand.N(20 * time.Millisecond))
 				_ = p.Process.Kill()
 				<-p.done
 				mu.Lock()

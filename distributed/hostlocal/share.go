@@ -179,7 +179,7 @@ func (l *limiter) load() error {
 		return nil
 	}
 	st, rest, ok := readState(value, l.hot.head.events, &l.st)
-	if !ok || l.set.UnmarshalBinary(rest) != nil {
+	if !ok || !l.restore(rest) {
 		l.dirty = true
 		l.stray(store.EventStateForeign)
 		return nil
@@ -190,6 +190,9 @@ func (l *limiter) load() error {
 	}
 	return nil
 }
+
+// restore puts the stored limits in force, and reports whether they make sense.
+func (l *limiter) restore(b []byte) bool { return l.set.UnmarshalBinary(b) == nil }
 
 // unite puts the union of the state in force.
 func (l *limiter) unite(h throttle.Instant) {

@@ -60,28 +60,25 @@ func (c *claim) parse() (limits []throttle.Limit) {
 }
 
 // join notes that a process uses the lane and enforces limits, and forgets those that
-// were not seen lately. It reports whether the list of claims has changed.
-func (s *state) join(now throttle.Instant, id uint64, limits string) (changed bool) {
+// were not seen lately.
+func (s *state) join(now throttle.Instant, id uint64, limits string) {
 	since := now.Add(-lately)
 	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.id == id || m.seen < since })
 	s.members = append(s.members, member{id, now})
 	if len(s.members) > mostMembers {
 		s.members = slices.Delete(s.members, 0, 1)
 	}
-	before := len(s.claims)
 	s.claims = slices.DeleteFunc(s.claims, func(c claim) bool { return c.limits != limits && c.seen < since })
-	changed = len(s.claims) < before
 	for i := range s.claims {
 		if s.claims[i].limits == limits {
 			s.claims[i].seen = now
-			return changed
+			return
 		}
 	}
 	if len(s.claims) == mostClaims {
 		s.claims = slices.Delete(s.claims, 0, 1)
 	}
 	s.claims = append(s.claims, claim{limits, now})
-	return true
 }
 
 // leave forgets a process. What it has claimed holds for some seconds more.
