@@ -45,8 +45,8 @@ func (b *bucket) earliest(a asking, n int64) Instant {
 		return last.at // how far beyond is not known
 	}
 	spare := b.spare
-	if n > 1 && !b.leaky() {
-		spare = b.pace.times(b.burst() - n)
+	if n+a.leave > 1 && !b.leaky() {
+		spare = b.pace.times(b.burst() - n - a.leave)
 	}
 	due := b.tat.before(spare, b.pace.den)
 	if len(b.returned) == 0 {

@@ -91,7 +91,7 @@ func (s *set) replace(now Instant, limits []Limit) {
 		if slices.Contains(from[i+1:], j) {
 			was = apart(was)
 		}
-		s.rules[i] = s.takeOver(now, limits[i], was)
+		s.rules[i] = s.takeOver(now, s.enforced[i], was)
 	}
 }
 

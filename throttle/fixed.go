@@ -100,11 +100,12 @@ func (w *window) settle(permits int64) {
 
 // earliest returns when n permits fit a window and the spacing lets them go.
 func (f *fixed) earliest(a asking, n int64) Instant {
-	return max(f.opens(a.now, n), f.spacing.earliest())
+	return max(f.opens(a, n), f.spacing.earliest())
 }
 
-// opens returns since when the window has room for n permits.
-func (f *fixed) opens(now Instant, n int64) Instant {
+// opens returns since when the window has room for n permits beside what they must leave.
+func (f *fixed) opens(a asking, n int64) Instant {
+	now := a.now
 	n = min(n, f.permits) // of more than is counted, one request has all
 	w := &f.window
 	if now >= w.end {
@@ -114,6 +115,8 @@ func (f *fixed) opens(now Instant, n int64) Instant {
 	switch {
 	case w.used > f.permits-n:
 		return f.paid(w, n)
+	case w.used > f.permits-n-a.leave:
+		return w.end.Add(-fades(w.end.Sub(w.start), a.leave, f.permits-n-w.used))
 	case now < w.start || w.usedBefore > f.permits-n:
 		return w.start
 	default:

@@ -23,6 +23,20 @@ type Limit struct {
 	Unit      string        // what a permit counts: "tokens", ...; zero: "requests"
 	Align     Align         // fixed window: where windows begin; zero: the epoch in UTC
 	Name      string        // in telemetry and store keys; zero: made of the unit and the place among limits of up to a minute, or longer ones
+
+	// Keep is left to other clients of the same quota: see [Limit.Enforced]. Zero: nothing.
+	Keep Part
+
+	// Reserve is for urgent requests: see [Request].Urgent. All others leave so many permits
+	// of the burst, or of the window. A token bucket earns at the whole rate for them even so.
+	// A fixed window releases its reserve evenly until its end, because what is left there is
+	// lost. After a fraction f of the window it reserves Reserve x (1-f):
+	//
+	//	fixed 20000/d reserve 10%   2000 at midnight, 1000 at noon, 83 at 23:00
+	//
+	// Logs and sliding windows release nothing: what is spent there is missed for a whole Per.
+	// A leaky bucket saves no permits and cannot reserve any. Zero: nothing.
+	Reserve Part
 }
 
 // An Algorithm says how a limit is enforced. The zero value is the token
@@ -183,6 +197,9 @@ func (l Limit) Validate() error {
 	if err := l.Align.check(l.Per); err != nil {
 		return l.invalid("%w", err)
 	}
+	if err := l.checkParts(); err != nil {
+		return l.invalid("%w", err)
+	}
 	return nil
 }
 
@@ -197,7 +214,7 @@ func (l Limit) saves() bool {
 	return l.Algorithm == AlgorithmTokenBucket || l.Algorithm == AlgorithmGCRA
 }
 
-// most returns the most permits that one request may ask for.
+// most returns the most permits that one request may ask for, of a limit that keeps nothing.
 func (l Limit) most() int {
 	switch {
 	case l.Algorithm == AlgorithmLeakyBucket:
@@ -212,21 +229,32 @@ func (l Limit) most() int {
 // exceeded returns the error for a request of n permits, which is more than
 // most.
 func (l Limit) exceeded(n int64) error {
+	most := l.Enforced().most()
 	if l.saves() {
-		return fmt.Errorf("throttle: %d permits exceed burst of %d of limit %s: %w", n, l.most(), l.Label(), ErrExceedsBurst)
+		return fmt.Errorf("throttle: %d permits exceed burst of %d of limit %s: %w", n, most, l.Label(), ErrExceedsBurst)
 	}
-	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %s: %w", n, l.most(), l.Label(), ErrExceedsBurst)
+	return fmt.Errorf("throttle: %d permits exceed the window's %d of limit %s: %w", n, most, l.Label(), ErrExceedsBurst)
 }
 
 // Check returns an error if n permits at once can never be granted. It matches
 // [ErrExceedsBurst], or says that n is negative. If they are granted sooner or
-// later, it returns nil.
-func (l Limit) Check(n int) error {
+// later, be it only to an urgent request, it returns nil.
+func (l Limit) Check(n int) error { return l.CheckRequest(Request{N: n, Urgent: true}, 0) }
+
+// CheckRequest returns what Check does for the permits that r asks of l, limit i of a list. A
+// request that is not urgent must leave what l reserves.
+func (l Limit) CheckRequest(r Request, i int) error {
+	n, leaves, most := r.Of(i), 0, l.Enforced().most()
+	if !r.Urgent {
+		leaves = l.leaves()
+	}
 	switch {
 	case n < 0:
 		return fmt.Errorf("throttle: %d permits are negative", n)
-	case n > l.most():
+	case n > most:
 		return l.exceeded(int64(n))
+	case n > most-leaves:
+		return fmt.Errorf("throttle: %d permits exceed the %d of %d that limit %s leaves to requests that are not urgent: %w", n, most-leaves, most, l.Label(), ErrExceedsBurst)
 	default:
 		return nil
 	}
@@ -244,8 +272,8 @@ func (l Limit) Window(at time.Time) (start, end time.Time) {
 }
 
 // PerSecond returns the limit's rate, in permits per second: 1.5 for 90 a minute.
-// It is the long-run rate; Burst is not in it.
-func (l Limit) PerSecond() float64 { return float64(l.Permits) / l.Per.Seconds() }
+// It is the long-run rate that is enforced: neither Burst nor Keep is in it.
+func (l Limit) PerSecond() float64 { return float64(l.Enforced().Permits) / l.Per.Seconds() }
 
 // unit returns what a permit counts.
 func (l Limit) unit() string {

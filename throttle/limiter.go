@@ -71,6 +71,9 @@ type Request struct {
 	Since Instant // when the caller joined the line; permits that fell due since may be spent late; zero: now
 	Until Instant // when the caller leaves the line; zero: it has no deadline; only a [Remote] reads it
 	ID    uint64  // of the call that the permits are for, the same for Take and Refund; zero: it has none
+
+	// Urgent requests may spend what limits reserve ([Limit].Reserve). If false, that is left.
+	Urgent bool
 }
 
 // Of returns how many permits of limit i the request asks for.

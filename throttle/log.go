@@ -40,8 +40,8 @@ func newLog(l Limit) *log {
 func (g *log) live() []run { return g.runs[g.head:] }
 
 // earliest returns when n permits fit the span and the spacing lets them go.
-func (g *log) earliest(_ asking, n int64) Instant {
-	return max(g.opens(n), g.spacing.earliest())
+func (g *log) earliest(a asking, n int64) Instant {
+	return max(g.opens(n+a.leave), g.spacing.earliest())
 }
 
 // opens returns when the permits have left the span that stand in the way of n

@@ -12,7 +12,7 @@ func TestLogMemoryIsBoundedByPermits(t *testing.T) {
 	now := Instant(1)
 	for range 200_000 {
 		now += Instant(rand.Int64N(int64(2 * time.Millisecond)))
-		if a := (asking{now, now}); g.earliest(a, 1) <= now {
+		if a := (asking{now: now, line: now}); g.earliest(a, 1) <= now {
 			g.spend(a, now, 1)
 		}
 	}
@@ -24,12 +24,12 @@ func TestLogMemoryIsBoundedByPermits(t *testing.T) {
 func TestLogKeepsOneRunOfEqualInstants(t *testing.T) {
 	g := newLog(SlidingLog(1_000_000, time.Second))
 	for range 1_000_000 {
-		g.spend(asking{5, 5}, 5, 1)
+		g.spend(asking{now: 5, line: 5}, 5, 1)
 	}
 	if len(g.live()) != 1 {
 		t.Fatalf("%d runs, want 1", len(g.live()))
 	}
-	if at := g.earliest(asking{6, 6}, 1_000_000); at != 5+Instant(time.Second) {
+	if at := g.earliest(asking{now: 6, line: 6}, 1_000_000); at != 5+Instant(time.Second) {
 		t.Fatalf("earliest = %d, want a second after 5", at)
 	}
 }

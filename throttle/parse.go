@@ -20,6 +20,12 @@ func (l Limit) String() string {
 	if l.Burst != 0 {
 		b.WriteString(" burst " + strconv.Itoa(l.Burst))
 	}
+	if l.Keep != "" {
+		b.WriteString(" keep " + quoteWord(string(l.Keep)))
+	}
+	if l.Reserve != "" {
+		b.WriteString(" reserve " + quoteWord(string(l.Reserve)))
+	}
 	if l.Unit != "" {
 		b.WriteString(" of " + quoteWord(l.Unit))
 	}
@@ -35,7 +41,8 @@ func (l Limit) String() string {
 // ParseLimit reads what [Limit.String] writes, and what people write: "100/s",
 // "100 / s", "60/min", "5000/hour", "50_000/d", "10k/d", "100req/s", "90000
 // tokens/m", "100 per second", "10 rps" (and rpm, rph, rpd). The algorithm's word
-// may stand before or after the rate: "5000/h fixed". The limit that it returns
+// may stand before or after the rate: "5000/h fixed". A [Part] is a percentage or a number:
+// "5000/h keep 20%", "20000/d fixed reserve 100". The limit that it returns
 // validates. The error names the part that cannot be read.
 func ParseLimit(s string) (Limit, error) {
 	var l Limit
@@ -221,6 +228,10 @@ func (p *limitParser) setting(l *Limit, word string) error {
 	var target *string
 	switch word {
 	case "burst":
+	case "keep":
+		target = (*string)(&l.Keep)
+	case "reserve":
+		target = (*string)(&l.Reserve)
 	case "of":
 		target = &l.Unit
 	case "align":

@@ -58,6 +58,9 @@ func TestParseLimit(t *testing.T) {
 		{"90k tokens / m", tokens, "90000/m of tokens"},
 		{"10k/d", throttle.TokenBucket(10_000, 24*time.Hour, 0), "10000/d"},
 		{"1_5kreq/h burst 2k", throttle.TokenBucket(15_000, time.Hour, 2000), "15000/h burst 2000"},
+		{"5000/h keep 20%", throttle.TokenBucket(5000, time.Hour, 0).Keeping("20%"), ""},
+		{"5000/h keep 1_000 burst 50 reserve 2.5%", throttle.TokenBucket(5000, time.Hour, 50).Keeping("1_000").Reserving("2.5%"), "5000/h burst 50 keep 1_000 reserve 2.5%"},
+		{"20000/d fixed reserve 10% of calls", throttle.FixedWindow(20_000, 24*time.Hour).Of("calls").Reserving("10%"), "fixed 20000/d reserve 10% of calls"},
 		{"7 rpd", throttle.TokenBucket(7, 24*time.Hour, 0), "7/d"},
 		{"300 per 10seconds", throttle.TokenBucket(300, 10*time.Second, 0), "300/10s"},
 		{"2/2days", throttle.TokenBucket(2, 48*time.Hour, 0), "2/48h"},
@@ -117,6 +120,19 @@ func TestParseLimitNamesTheOffendingPart(t *testing.T) {
 		{"100/s burst 0", `burst "0"`},
 		{"100/s burst 2 burst 3", `a second burst "3"`},
 		{"leaky 100/s burst 3", "burst 3: the leaky algorithm saves no permits"},
+		{"100/s keep", `nothing after "keep"`},
+		{"100/s keep 1 keep 2", `a second "keep": "2"`},
+		{"100/s keep 100%", `keep "100%" leaves none of 100 permits`},
+		{"100/s keep 101%", `keep "101%" is not between 0% and 100%`},
+		{"100/s keep NaN%", `keep "NaN%" is not between`},
+		{"100/s keep -5%", `keep "-5%" is not between`},
+		{"100/s keep -5", `keep "-5" is not a number of permits`},
+		{"100/s keep 0.2", `keep "0.2" is not a number of permits, or a percentage such as 20%`},
+		{"100/s keep 100", `keep "100" leaves none of 100 permits`},
+		{"100/s reserve 10%", `reserve "10%" leaves none of 1 permits at once to other requests`},
+		{"100/s burst 20 keep 90% reserve 2", `reserve "2" leaves none of 2 permits at once`},
+		{"fixed 100/s reserve ten", `reserve "ten" is not a number of permits`},
+		{"leaky 100/s reserve 1%", `reserve "1%": the leaky algorithm saves no permits`},
 		{"100/s of a of b", `a second "of": "b"`},
 		{`100/s name "x`, `unclosed quote at "\"x"`},
 		{"100/s name \x01", "a character that cannot be printed"},
@@ -141,9 +157,9 @@ func TestParseLimitNamesTheOffendingPart(t *testing.T) {
 
 func TestLimitStandsInJSON(t *testing.T) {
 	type config struct{ Limits []throttle.Limit }
-	in := config{[]throttle.Limit{throttle.TokenBucket(100, time.Second, 20), throttle.SlidingLog(9, time.Hour)}}
+	in := config{[]throttle.Limit{throttle.TokenBucket(100, time.Second, 20), throttle.SlidingLog(9, time.Hour).Keeping("2").Reserving("10%")}}
 	text, err := json.Marshal(in)
-	if want := `{"Limits":["100/s burst 20","log 9/h"]}`; err != nil || string(text) != want {
+	if want := `{"Limits":["100/s burst 20","log 9/h keep 2 reserve 10%"]}`; err != nil || string(text) != want {
 		t.Fatalf("Marshal = %s, %v, want %s", text, err, want)
 	}
 	var out config
@@ -200,6 +216,10 @@ func TestRandomLimitsPrintAndParse(t *testing.T) {
 			Per:       time.Duration(1 + random.Int64N(1<<62)),
 			Unit:      words[random.IntN(len(words))],
 			Name:      words[random.IntN(len(words))],
+			Keep:      []throttle.Part{"", "0.5%", "0"}[random.IntN(3)],
+		}
+		if l.Permits < 3 {
+			l.Keep = ""
 		}
 		got, err := throttle.ParseLimit(l.String())
 		if err != nil || got != l {
@@ -209,7 +229,7 @@ func TestRandomLimitsPrintAndParse(t *testing.T) {
 }
 
 func FuzzParseLimit(f *testing.F) {
-	for _, s := range []string{"100/s", "fixed 5000/h of tokens align day@UTC name daily", `1/1ns burst 3 of "a b"`, "log 1/d", "100/1.5h", `1/s name "\x00"`, "1/+1s"} {
+	for _, s := range []string{"100/s", "100/s burst 9 keep 3% reserve 2", "fixed 5000/h of tokens align day@UTC name daily", `1/1ns burst 3 of "a b"`, "log 1/d", "100/1.5h", `1/s name "\x00"`, "1/+1s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

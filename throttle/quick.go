@@ -19,6 +19,7 @@ type quick struct {
 	origin    Instant
 	unit, den int64
 	burst     int64
+	reserved  int64 // of the burst, for urgent requests
 	leaky     bool
 	tolerance int64 // in nanoseconds
 	most      int64 // the most permits that fit
@@ -57,6 +58,7 @@ func newQuick(s *set, b *bucket, now Instant) *quick {
 		unit:      unit,
 		den:       den,
 		burst:     burst,
+		reserved:  s.reserved[0],
 		leaky:     b.leaky(),
 		tolerance: int64(tolerance),
 		most:      burst,
@@ -120,17 +122,23 @@ func (q *quick) resume(s *set, b *bucket, now Instant) bool {
 // near reports whether q can decide at an instant.
 func (q *quick) near(now Instant) bool { return q.from <= now && now < q.to }
 
-// take decides for n permits as the set's Take does. If ok is false, q cannot
-// decide.
-func (q *quick) take(now, since Instant, n int64) (at Instant, ok bool) {
+// take decides r, which asks for the same of each limit, as the set's Take does. If ok is
+// false, q cannot decide.
+func (q *quick) take(now Instant, r *Request) (at Instant, ok bool) {
+	n := int64(r.N)
 	if n < 1 || n > q.most || !q.near(now) {
 		return 0, false
 	}
 	clock := int64(now - q.origin)
-	line := int64(max(min(since, now), now-Instant(q.tolerance), q.paused) - q.origin)
+	line := int64(max(min(r.Since, now), now-Instant(q.tolerance), q.paused) - q.origin)
 	need := n
-	if q.leaky {
+	switch {
+	case q.leaky:
 		need = 1
+	case !r.Urgent:
+		if need += q.reserved; need > q.burst {
+			return 0, false
+		}
 	}
 	clock *= q.den
 	line *= q.den

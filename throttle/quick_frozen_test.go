@@ -16,14 +16,14 @@ func TestFrozenWordIsNotSpentFrom(t *testing.T) {
 		q := s.quick.Load()
 		now = now.Add(time.Minute)
 		s.lock()
-		if at, ok := q.take(now, now, 1); ok {
+		if at, ok := q.take(now, &Request{N: 1, Since: now}); ok {
 			t.Errorf("%v: a Take while the word is frozen = %d, want none", l, at)
 		}
 		if word := q.tat.Load(); word != frozen {
 			t.Errorf("%v: the word is %d after a Take while it is frozen", l, word)
 		}
 		s.unlockAsFound()
-		if _, ok := q.take(now, now, 1); !ok {
+		if _, ok := q.take(now, &Request{N: 1, Since: now}); !ok {
 			t.Errorf("%v: no Take once the lock is free", l)
 		}
 	}

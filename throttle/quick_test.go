@@ -44,7 +44,7 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 			if throttle.LockFree(a) {
 				lockFree++
 			}
-			r := throttle.Request{N: 1 + random.IntN(max(l.Burst, 1)), Since: now - throttle.Instant(random.Int64N(2*interval+1))}
+			r := throttle.Request{N: 1 + random.IntN(max(l.Burst, 1)), Urgent: random.IntN(3) == 0, Since: now - throttle.Instant(random.Int64N(2*interval+1))}
 			x, errX := a.Take(now, r)
 			y, errY := b.Take(now, r)
 			if x.At != y.At || (errX == nil) != (errY == nil) {
@@ -116,7 +116,14 @@ func randomBucket(random *rand.Rand) throttle.Limit {
 	if random.IntN(3) == 0 {
 		return throttle.LeakyBucket(permits, time.Second)
 	}
-	return throttle.TokenBucket(permits, time.Second, 1+random.IntN(20))
+	l := throttle.TokenBucket(permits, time.Second, 1+random.IntN(20))
+	if random.IntN(2) == 0 && l.Burst > 3 {
+		l.Keep, l.Reserve = "30%", "25%"
+		if permits < 7 {
+			l.Keep = ""
+		}
+	}
+	return l
 }
 
 func refundBoth(now, at throttle.Instant, a, b throttle.Limiter) {

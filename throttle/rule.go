@@ -6,8 +6,8 @@ import "time"
 // instants that it is given. Its methods are called under the set's lock. Their
 // n is never more than the limit grants at once.
 type rule interface {
-	// earliest returns the instant since which n permits can be spent, if nothing
-	// else is spent before. It may be in the past.
+	// earliest returns the instant since which n permits can be spent and a.leave are left,
+	// if nothing else is spent before. It may be in the past.
 	earliest(a asking, n int64) Instant
 	// spend charges n permits for a departure at a.now, and returns the instant at
 	// which they count. The instant charged, not after a.now, is the one since
@@ -51,9 +51,12 @@ const longestOwed = 1 << 47 * time.Microsecond
 
 // An asking says when a request is decided, and since when it was in line, no
 // further back than the tolerance.
-type asking struct{ now, line Instant }
+type asking struct {
+	now, line Instant
+	leave     int64 // permits that the request must leave, at the beginning of a window
+}
 
-// newRule returns the rule of a resolved limit. Windows that follow the wall
+// newRule returns the rule of a resolved limit that keeps nothing. Windows that follow the wall
 // clock read it through wall. If wall is nil, instants are the wall clock.
 func newRule(l Limit, wall func(Instant) Instant) rule {
 	switch l.Algorithm {

@@ -22,8 +22,10 @@ type set struct {
 	mu        sync.Mutex
 	word      int64 // of the lock-free form, as lock found it
 	limits    []Limit
+	enforced  []Limit // without what they keep
 	rules     []rule
 	most      []int64 // most permits of each limit that one request may ask for
+	reserved  []int64 // permits of each limit for urgent requests
 	tolerance time.Duration
 	pausedTo  atomic.Int64 // Instant; written under mu
 	settled   bool         // charges must be remembered, under the lock: one was costly, or an estimate
@@ -43,12 +45,13 @@ func newSet(limits []Limit, wall func(Instant) Instant) *set {
 func (s *set) install(now Instant, limits []Limit) {
 	s.quick.Store(nil)
 	s.free.Store(len(limits) == 0)
-	s.limits, s.tunedAt = limits, max(s.tunedAt, now)
+	s.limits, s.enforced, s.tunedAt = limits, make([]Limit, len(limits)), max(s.tunedAt, now)
 	s.rules = make([]rule, len(limits))
-	s.most = make([]int64, len(limits))
+	s.most, s.reserved = make([]int64, len(limits)), make([]int64, len(limits))
 	for i, l := range limits {
-		s.rules[i] = newRule(l, s.wall)
-		s.most[i] = int64(l.most())
+		s.enforced[i] = l.Enforced()
+		s.rules[i] = newRule(s.enforced[i], s.wall)
+		s.most[i], s.reserved[i] = int64(s.enforced[i].most()), int64(l.Reserved())
 	}
 	s.tolerance = Tolerance(limits...)
 }
@@ -68,7 +71,7 @@ const (
 func Tolerance(limits ...Limit) time.Duration {
 	tolerance := maxTolerance
 	for _, l := range limits {
-		two := 2 * min(l.Per/time.Duration(max(l.Permits, 1)), maxTolerance)
+		two := 2 * min(l.Per/time.Duration(max(l.Enforced().Permits, 1)), maxTolerance)
 		tolerance = min(tolerance, max(two, minTolerance))
 	}
 	return tolerance
@@ -81,7 +84,7 @@ func (s *set) Take(now Instant, r Request) (Grant, error) {
 	}
 	if r.Each == nil {
 		if q := s.quick.Load(); q != nil {
-			if at, ok := q.take(now, r.Since, int64(r.N)); ok {
+			if at, ok := q.take(now, &r); ok {
 				return Grant{At: at}, nil
 			}
 		} else if s.free.Load() && r.N >= 0 && now >= Instant(s.pausedTo.Load()) {
@@ -116,7 +119,7 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 		if n := int64(r.Of(i)); n > 0 {
 			at = min(at, rule.spend(a, charged, n))
 			spent = true
-			s.settled = s.settled || costly(s.limits[i], n)
+			s.settled = s.settled || costly(s.enforced[i], n)
 		}
 	}
 	return at, spent, nil
@@ -144,7 +147,7 @@ func (s *set) allowed(a asking, r *Request) Instant {
 		allowed := Instant(s.pausedTo.Load())
 		for i, rule := range s.rules {
 			if n := int64(r.Of(i)); n > 0 {
-				allowed = max(allowed, from, rule.earliest(a, n))
+				allowed = max(allowed, from, rule.earliest(s.leaving(a, r, i), n))
 			}
 		}
 		// A returned permit that one limit counted on may be lost by then.
@@ -154,6 +157,14 @@ func (s *set) allowed(a asking, r *Request) Instant {
 		}
 		a.line = line
 	}
+}
+
+// leaving returns a with the permits of limit i that r must leave.
+func (s *set) leaving(a asking, r *Request, i int) asking {
+	if a.leave = s.reserved[i]; r.Urgent {
+		a.leave = 0
+	}
+	return a
 }
 
 // check returns the error of a request that can never be granted.
@@ -166,8 +177,10 @@ func (s *set) check(r *Request) error {
 		if n < 0 {
 			return fmt.Errorf("throttle: %d permits are negative", n)
 		}
-		if n > most {
-			return s.limits[i].exceeded(n)
+		if n > most-s.reserved[i] {
+			if err := s.limits[i].CheckRequest(*r, i); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -211,7 +224,7 @@ func (s *set) unlockAsFound() {
 // hold it.
 func (s *set) thaw(b *bucket, now Instant) {
 	b.returned.expire(now.Add(-s.tolerance))
-	if s.settled || costly(s.limits[0], 1) || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
+	if s.settled || costly(s.enforced[0], 1) || len(b.returned) > 0 || now < Instant(s.pausedTo.Load()) {
 		s.quick.Store(nil)
 		return
 	}
@@ -246,7 +259,7 @@ func (s *set) Forecast(now Instant, r Request) Forecast {
 func (s *set) latest(at Instant, r *Request) int {
 	a := asking{now: at, line: at.Add(-s.tolerance)}
 	for i, rule := range s.rules {
-		if n := int64(r.Of(i)); n > 0 && rule.earliest(a, n) >= at {
+		if n := int64(r.Of(i)); n > 0 && rule.earliest(s.leaving(a, r, i), n) >= at {
 			return i
 		}
 	}
@@ -313,6 +326,7 @@ func (s *set) State(now Instant) State {
 	}
 	for i, rule := range s.rules {
 		st.Limits[i] = rule.state(now)
+		st.Limits[i].Limit = s.limits[i]
 		st.Limits[i].Next = max(st.Limits[i].Next, 0)
 		st.Whole = st.Whole && rule.whole(now)
 	}

@@ -47,7 +47,7 @@ func (s *sliding) at(now Instant) counts {
 // the spacing lets them go.
 func (s *sliding) earliest(a asking, n int64) Instant {
 	c := s.at(a.now)
-	opens := s.opens(c, n)
+	opens := s.opens(c, n+a.leave)
 	if a.now < c.start {
 		opens = max(opens, c.start)
 	}
@@ -62,25 +62,25 @@ func (s *sliding) opens(c counts, n int64) Instant {
 	}
 	for {
 		if room := s.permits - c.this - n; room >= 0 {
-			if past := s.fades(c.before, room); past < int64(s.limit.Per) {
-				return c.start.Add(time.Duration(past))
+			if left := fades(s.limit.Per, c.before, room); left > 0 {
+				return c.start.Add(s.limit.Per - left)
 			}
 		}
 		c = counts{c.start.Add(s.limit.Per), 0, c.this, c.before}
 	}
 }
 
-// fades returns how far into a window the permits of the window before weigh no
-// more than room, in whole permits.
-func (s *sliding) fades(before, room int64) int64 {
-	if before <= room {
-		return 0
+// fades returns how long before the end of a window n permits weigh no more than room, in
+// whole permits, if their weight falls evenly to zero until then.
+func fades(per time.Duration, n, room int64) time.Duration {
+	if n <= room {
+		return per
 	}
-	// before x (per-past) / per < room+1, the product in 128 bits.
-	hi, lo := bits.Mul64(uint64(room+1), uint64(s.limit.Per))
+	// n x left / per < room+1, the product in 128 bits.
+	hi, lo := bits.Mul64(uint64(room+1), uint64(per))
 	lo, borrow := bits.Sub64(lo, 1, 0)
-	left, _ := bits.Div64(hi-borrow, lo, uint64(before))
-	return int64(s.limit.Per) - int64(left)
+	left, _ := bits.Div64(hi-borrow, lo, uint64(n))
+	return time.Duration(left)
 }
 
 // weight returns how many whole permits those of the window before count.

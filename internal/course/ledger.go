@@ -70,6 +70,7 @@ func (s *Ledgers) Configure(limits []throttle.Limit) {
 		s.all[i].limit = -1
 	}
 	for i, l := range slices.Backward(limits) {
+		l = l.Enforced()
 		if unit := unitOf(l.Unit); unit != requests && s.learns {
 			if ledger := s.find(unit); ledger != nil {
 				ledger.limit, ledger.burst = i, int64(cmp.Or(l.Burst, l.Permits))

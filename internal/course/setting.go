@@ -16,6 +16,7 @@ func SettingOf(limits []throttle.Limit) learn.Setting {
 		set.Configured = math.Inf(1)
 	}
 	for _, limit := range limits {
+		limit = limit.Enforced()
 		rate := limit.PerSecond()
 		if unitOf(limit.Unit) != requests || limit.Per > time.Minute || rate >= set.Configured {
 			continue

@@ -304,7 +304,7 @@ func (l *Lane) rests(age time.Duration) time.Duration {
 		whole := limit.Limit.Per.Seconds() / 8
 		switch limit.Limit.Algorithm {
 		case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA, throttle.AlgorithmLeakyBucket:
-			whole = limit.Utilization * float64(max(limit.Limit.Burst, 1)) / limit.Limit.PerSecond()
+			whole = limit.Utilization * float64(max(limit.Limit.Enforced().Burst, 1)) / limit.Limit.PerSecond()
 		}
 		if limit.Utilization > 0 {
 			seconds = max(seconds, whole)

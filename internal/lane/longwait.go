@@ -33,6 +33,7 @@ func (l *Lane) dueToLog(cause waitCause) bool {
 // with a burst of 20 take 4 s.
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 	for _, limit := range limits {
+		limit = limit.Enforced()
 		atHand := limit.Permits // of a window
 		if limit.Burst > 0 {
 			atHand = limit.Burst

@@ -60,7 +60,7 @@ func (s *limitSet) check(r *throttle.Request) error {
 	}
 	c := s.costs(r)
 	for i := range s.limits {
-		if err := s.limits[i].Check(int(c[i])); err != nil {
+		if err := s.limits[i].CheckRequest(throttle.Request{N: int(c[i]), Urgent: r.Urgent}, 0); err != nil {
 			return err
 		}
 	}

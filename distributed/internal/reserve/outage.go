@@ -74,6 +74,7 @@ const longPer = time.Minute
 func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Limit {
 	out := make([]throttle.Limit, len(limits))
 	for i, l := range limits {
+		l = l.Enforced()
 		per := float64(l.Per) * float64(replicas) / share
 		permits := float64(l.Permits)
 		// Fewer permits if the time would be too long for a Duration.
@@ -100,7 +101,7 @@ func (l *Limiter) logShare() {
 	rates := make([]string, len(limits))
 	for i, limit := range limits {
 		one := throttle.Limit{Permits: 1, Per: limit.Per, Unit: limit.Unit}.String() // "1/m of tokens"
-		rates[i] = fmt.Sprintf("%.6g", float64(limit.Permits)*set.Share/call.DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
+		rates[i] = fmt.Sprintf("%.6g", float64(limit.Enforced().Permits)*set.Share/call.DefaultReplicas) + strings.TrimSuffix(one[1:], " of requests")
 	}
 	l.log(slog.LevelWarn, fmt.Sprintf("weir: a lane for which Redis never answered goes at %s (Replicas not set: 1 of %d)", strings.Join(rates, " and "), call.DefaultReplicas))
 }

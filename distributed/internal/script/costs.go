@@ -23,6 +23,7 @@ func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
 
 // BurstOf returns the most permits at once of a whole limit.
 func BurstOf(l throttle.Limit) int {
+	l = l.Enforced()
 	switch l.Algorithm {
 	case throttle.AlgorithmLeakyBucket:
 		return 1

@@ -206,6 +206,7 @@ func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
 }
 
 func encodeLimit(l throttle.Limit) (encodedLimit, error) {
+	l = l.Enforced()
 	word, windows := algorithmWord(l.Algorithm)
 	per, burst := min(max(Micros(l.Per), 1), mostNumber-1), max(l.Burst, 1)
 	switch {

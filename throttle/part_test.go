@@ -1,0 +1,137 @@
+package throttle_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+func TestKeepMakesTheLimitSmaller(t *testing.T) {
+	for _, c := range []struct{ limit, want string }{
+		{"5000/h burst 500 keep 20%", "4000/h burst 400"},
+		{"5000/h burst 500 keep 1000", "4000/h burst 400"},
+		{"5000/h keep 20%", "4000/h burst 1"},
+		{"100/s burst 20 keep 7%", "93/s burst 18"},
+		{"3/s burst 5 keep 1%", "2/s burst 3"},
+		{"fixed 5000/h keep 1k reserve 10%", "fixed 4000/h reserve 10%"},
+		{"leaky 10/s keep 5%", "leaky 9/s"},
+		{"log 100/m keep 0%", "log 100/m"},
+	} {
+		l, err := throttle.ParseLimit(c.limit)
+		if got := l.Enforced().String(); err != nil || got != c.want {
+			t.Errorf("%s enforces %s, %v, want %s", c.limit, got, err, c.want)
+		}
+	}
+	huge := throttle.TokenBucket(math.MaxInt, time.Hour, math.MaxInt).Keeping("50%")
+	if got := huge.Enforced(); float64(got.Burst) > math.MaxInt/2*1.001 || float64(got.Burst) < math.MaxInt/2*0.999 {
+		t.Errorf("half of the largest burst is %d", got.Burst)
+	}
+}
+
+// The state shows the limit as it was written, and counts what is enforced.
+func TestKeptPermitsAreNeverSpent(t *testing.T) {
+	for _, text := range []string{"100/m burst 50 keep 20%", "fixed 100/m keep 20", "log 100/m keep 20%", "sliding 100/m keep 20%", "leaky 100/m keep 20%"} {
+		l, err := throttle.ParseLimit(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter, granted := throttle.NewAt(l), 0
+		for now := epoch; now < epoch.Add(10*time.Minute); now = now.Add(100 * time.Millisecond) {
+			for {
+				if g, err := limiter.Take(now, throttle.Request{N: 1}); err != nil {
+					t.Fatal(err)
+				} else if g.At > now {
+					break
+				}
+				granted++
+			}
+		}
+		if granted < 740 || granted > 880 {
+			t.Errorf("%s: %d permits in 10 minutes, want about 800 and no more than a burst or a window beyond", text, granted)
+		}
+		s := limiter.State(epoch.Add(time.Hour)).Limits[0]
+		if s.Limit.String() != text+" of requests name "+s.Limit.Name || s.Headroom > 80 {
+			t.Errorf("%s: the state is of %s with %v at hand", text, s.Limit, s.Headroom)
+		}
+	}
+}
+
+// Bulk takes what it can from midnight on. What is reserved is there for urgent requests all
+// day, and is all spent in the end.
+func TestFixedWindowReleasesItsReserveUntilItsEnd(t *testing.T) {
+	const day = 24 * time.Hour
+	limiter := throttle.NewAt(throttle.FixedWindow(20_000, day).Reserving("10%"))
+	midnight := throttle.InstantOf(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC))
+	bulk, now := 0, midnight
+	for now < midnight.Add(day) {
+		if reserved := int(2000 * midnight.Add(day).Sub(now) / day); 20_000-bulk < reserved {
+			t.Fatalf("%d permits are left after %v, want %d or more", 20_000-bulk, now.Sub(midnight), reserved)
+		}
+		g, err := limiter.Take(now, throttle.Request{N: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.At <= now {
+			bulk++
+			continue
+		}
+		now = g.At
+	}
+	if bulk != 20_000 {
+		t.Errorf("%d permits left on the day, want all 20,000", bulk)
+	}
+}
+
+func TestUrgentRequestsSpendTheReserve(t *testing.T) {
+	for _, c := range []struct {
+		limit         string
+		bulk, urgent  int           // granted at once
+		bulkAt, allAt time.Duration // the next one is granted
+	}{
+		{"10/s burst 20 reserve 25%", 15, 5, 600 * time.Millisecond, 100 * time.Millisecond},
+		{"gcra 10/s burst 20 reserve 5", 15, 5, 600 * time.Millisecond, 100 * time.Millisecond},
+		{"10/s burst 40 keep 50% reserve 25%", 15, 5, 1200 * time.Millisecond, 200 * time.Millisecond},
+		{"log 20/s reserve 5", 15, 5, time.Second, time.Second},
+		{"fixed 20/s reserve 5", 15, 5, time.Second, time.Second},
+		{"sliding 20/s reserve 5", 15, 5, 1250*time.Millisecond + 1, time.Second + 1},
+	} {
+		l, err := throttle.ParseLimit(c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter, now := throttle.NewAt(l), epoch.Add(-time.Duration(epoch)%time.Second)
+		take := func(urgent bool) (n int, at throttle.Instant) {
+			for {
+				g, err := limiter.Take(now, throttle.Request{N: 1, Since: now, Urgent: urgent})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if g.At > now {
+					return n, g.At
+				}
+				n++
+			}
+		}
+		bulk, _ := take(false)
+		urgent, allAt := take(true)
+		_, bulkAt := take(false)
+		if bulk != c.bulk || urgent != c.urgent || bulkAt.Sub(now) != c.bulkAt || allAt.Sub(now) != c.allAt {
+			t.Errorf("%s: %d, then %d urgent ones, the next after %v and %v; want %d, %d, %v, %v",
+				c.limit, bulk, urgent, bulkAt.Sub(now), allAt.Sub(now), c.bulk, c.urgent, c.bulkAt, c.allAt)
+		}
+	}
+}
+
+func TestCostsBeyondTheReserveAreUrgent(t *testing.T) {
+	limiter := throttle.NewAt(throttle.TokenBucket(100, time.Second, 20).Reserving("25%"))
+	_, err := limiter.Take(epoch, throttle.Request{N: 16})
+	if want := "throttle: 16 permits exceed the 15 of 20 that limit 100/s burst 20 reserve 25% leaves to requests that are not urgent: cost exceeds burst"; !errors.Is(err, throttle.ErrExceedsBurst) || err.Error() != want {
+		t.Errorf("Take of 16 = %v, want %s", err, want)
+	}
+	if g, err := limiter.Take(epoch, throttle.Request{N: 16, Urgent: true}); err != nil || g.At > epoch {
+		t.Errorf("an urgent Take of 16 = %v, %v", g, err)
+	}
+}
