@@ -6,13 +6,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// await makes w, who is in line, wait. If it is the head, it asks the limiter again at the
-// instant next. If no other caller waits, w may be lent the limiter's call.
-func (q *Queue) await(w *waiter, next, now throttle.Instant) (call func()) {
+// await makes w, who is in line, wait. If it goes next, it asks the limiter again at the
+// instant at. If no other caller waits, w may be lent the limiter's call.
+func (q *Queue) await(w *waiter, at, now throttle.Instant) (call func()) {
 	w.waits = true
 	q.expiring.add(w)
-	if w == q.line.first() {
-		q.due = next
+	if w == q.next(now) {
+		q.due = at
 	}
 	q.retime(now)
 	r := q.meet()
@@ -69,7 +69,7 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 	due := min(q.due, now) // of the head; those behind it never had an instant
 	q.due = throttle.Never
 	for gone := 0; q.line.count > 0; due = now {
-		w := q.line.first()
+		w := q.next(now)
 		if w.ctx.Err() != nil { // its goroutine is on its way out
 			gone = q.dropHead(w, gone)
 			continue
@@ -94,6 +94,24 @@ func (q *Queue) grant(now throttle.Instant) (waits bool) {
 		q.letGo(w, outcome{grant: g, all: w.out.all, granted: now, due: max(g.At, due)})
 	}
 	return false
+}
+
+// next returns the caller to ask for: the head of the line. If permits that a limit reserves
+// hold the head, which is owed its class's share, it is an urgent caller who can go sooner.
+func (q *Queue) next(now throttle.Instant) *waiter {
+	w := q.line.first()
+	if len(q.line.classes) < 2 || w.urgent {
+		return w
+	}
+	u, r := q.line.classes[0].first(), w.request()
+	if !u.urgent {
+		return w
+	}
+	held := q.limiter.Forecast(now, r).At
+	if r.Urgent = true; held > q.limiter.Forecast(now, r).At && held > q.forecast(u, now).At {
+		return u
+	}
+	return w
 }
 
 // holds returns a caller in line whose permits are due although the head's are not, or

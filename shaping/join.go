@@ -96,7 +96,7 @@ func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	if j := q.joint(); j != nil {
 		return j.take(w, now)
 	}
-	return q.limiter.Take(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
+	return q.limiter.Take(now, w.request())
 }
 
 // earliest returns the instant before which w cannot go. It is not inlined,
@@ -104,20 +104,20 @@ func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 //
 //go:noinline
 func (q *Queue) earliest(w *waiter, now throttle.Instant) throttle.Instant {
-	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id}).At
+	return q.limiter.Forecast(now, w.request()).At
 }
 
 // forecast returns the limiter's forecast for w.
 func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
-	return q.limiter.Forecast(now, throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id})
+	return q.limiter.Forecast(now, w.request())
 }
 
-// ask asks the limiter for w, who has just entered the line, if w is its head. If w can
+// ask asks the limiter for w, who has just entered the line, if w goes next. If w can
 // never be granted, it asks even so, for the error.
 // If w is not granted, the instant is after now: that at which it asks again, or Never if
 // the head does so before it.
 func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Grant, error) {
-	if w != q.line.first() && bound != throttle.Never {
+	if bound != throttle.Never && w != q.next(now) {
 		return throttle.Grant{At: throttle.Never}, nil
 	}
 	return q.take(w, now)

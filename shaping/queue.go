@@ -156,9 +156,8 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	}
 	if q.idle() {
 		now := q.Now()
-		g, err := q.limiter.Take(now, throttle.Request{N: n, Since: now})
-		if err != nil || g.At <= now {
-			return err
+		if g, err := q.limiter.Take(now, throttle.Request{N: n, Since: now}); err == nil && g.At <= now {
+			return nil
 		}
 	}
 	w := q.newWaiter(ctx, 0)
@@ -201,11 +200,7 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	}
 	if q.idle() {
 		now := q.Now()
-		g, all, err := q.try(now, t.request(now))
-		if err != nil {
-			return err
-		}
-		if g.At <= now {
+		if g, all, err := q.try(now, t.request(now)); err == nil && g.At <= now {
 			t.depart(outcome{grant: g, all: all}, now)
 			return nil
 		}
@@ -213,7 +208,7 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	w := q.newWaiter(ctx, t.MaxWait)
 	t.stand(w)
 	err := q.wait(w, t)
-	t.arrived, t.number = w.arrived, w.number
+	t.arrived, t.number, t.urgent = w.arrived, w.number, w.urgent
 	if err == nil {
 		t.depart(w.out, w.out.granted)
 		q.departed(w)
@@ -243,6 +238,7 @@ func (q *Queue) idle() bool { return !q.busy.Load() && q.late.Load() == 0 }
 // waiter, not on the stack.
 func (q *Queue) wait(w *waiter, t *Turn) error {
 	var ended func(error)
+	w.urgent = urgencyOf(w.ctx).of(t).urgent()
 	for {
 		q.lock() // not in join, which uses more stack
 		now, bound := q.approach(w)

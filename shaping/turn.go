@@ -26,6 +26,7 @@ type Turn struct {
 	arrived  throttle.Instant // first arrival; zero: not yet
 	number   int64            // among arrivals of the same instant; zero: it never stood in line
 	visits   int              // times it departed
+	urgent   bool             // it departed as an urgent request
 	granted  throttle.Grant   // what Take returned last
 	all      *grants          // what it returned of each roster; nil: there is one limiter
 	departed throttle.Instant // when it departed last; zero: never, or it was returned
@@ -76,7 +77,7 @@ func (t *Turn) depart(out outcome, now throttle.Instant) {
 
 // request returns what the turn asks the limiter for, in line since an instant.
 func (t *Turn) request(since throttle.Instant) throttle.Request {
-	return throttle.Request{N: t.N, Each: t.Each, Since: since, ID: t.ID}
+	return throttle.Request{N: t.N, Each: t.Each, Since: since, ID: t.ID, Urgent: t.urgent}
 }
 
 // stand makes w, who is new, the caller whose turn it is.
@@ -127,7 +128,9 @@ func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) err
 		return q.rejection(ErrClosed, throttle.Forecast{}, now)
 	}
 	then := now.Add(max(delay, 0))
-	forecast := q.limiter.Forecast(now, t.request(now))
+	r := t.request(now)
+	r.Urgent = urgencyOf(ctx).of(t).urgent()
+	forecast := q.limiter.Forecast(now, r)
 	forecast.At = max(forecast.At, then)
 	if forecast.At > q.deadline(ctx, t.MaxWait, max(delay, 0)) {
 		return q.rejection(ErrDeadline, forecast, now)

@@ -12,7 +12,8 @@ import (
 // ([Queue].LowPriorityShare). Any value may be used. Zero is PriorityNormal.
 type Priority int8
 
-// Priorities, for callers who need no others.
+// Priorities, for callers who need no others. A caller of PriorityHigh or more is urgent: it
+// may spend what a limit reserves ([throttle.Limit].Reserve).
 const (
 	PriorityLow    Priority = -10
 	PriorityNormal Priority = 0
@@ -29,6 +30,9 @@ type urgency struct {
 	tenant   string
 	weight   int
 }
+
+// urgent reports whether a caller may spend what limits reserve.
+func (u urgency) urgent() bool { return u.priority >= PriorityHigh }
 
 // maxWeight bounds a weight. The sums of such weights are exact.
 const maxWeight = 1_000_000_000

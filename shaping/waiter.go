@@ -27,6 +27,7 @@ type waiter struct {
 	expiry  int32         // 1 + index among the expiring; 0: not among them
 	waits   bool          // it was put in line to wait
 	watched bool          // it was let go, and its permits may be taken back until it runs
+	urgent  bool          // it may spend what limits reserve
 	late    bool          // it woke up too late for its permits, and comes back into the line
 	leaves  atomic.Bool   // its caller has given up, and others take it out of line
 	out     outcome       // how it came out of the line
@@ -82,7 +83,7 @@ func (e *each) get() []int {
 
 // request returns what w asks for.
 func (w *waiter) request() throttle.Request {
-	return throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id}
+	return throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id, Urgent: w.urgent}
 }
 
 // dated returns what w asks for, with its deadline.
