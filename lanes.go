@@ -35,10 +35,12 @@ func (t *Transport) settings() lane.Settings {
 	s := lane.Settings{
 		MaxInFlight:       t.InFlight.Max,
 		SharedMaxInFlight: t.InFlight.Shared,
+		ReservedInFlight:  t.InFlight.Reserve,
 		Line:              t.Line,
 		MaxPause:          t.maxPause(),
 		MaxLanes:          t.maxLanes(),
 		Learn:             t.Learn != LearnOff,
+		Share:             t.Share,
 		Spread:            t.Learn == LearnSpread,
 		WaitResets:        t.WaitForReset,
 		Store:             t.Store,

@@ -48,6 +48,10 @@ type InFlight struct {
 	// distributed.Store. Zero means any number.
 	Shared int
 
+	// Reserve is how many of Max only requests of PriorityHigh may use. It is for this
+	// process: Shared has no reserve. Zero means none.
+	Reserve int
+
 	// UntilHeaders counts a request as in flight only until its response begins, for
 	// streams that last. If false, it counts to the end of the body.
 	UntilHeaders bool
@@ -141,6 +145,20 @@ type Transport struct {
 	// Learn says whether a lane learns its server's limit from the answers. Zero
 	// means LearnOn.
 	Learn Learning
+
+	// Share is the part of a quota that a lane takes, because other clients that Weir does not
+	// know spend from it, too: 0.5 for half. Of a quota that responses report, the lane leaves
+	// the rest at any time, whoever has spent the others: with a share of 0.3 it stops at 70 of
+	// 100. If the limit is not reported, the largest reading stands for it. Of a bucket, it also
+	// takes no more than that share of the rate.
+	//
+	// Without such reports the limit is learned from refusals. The lane looks for the whole of
+	// it, takes its share from then on, and does not look for more. It looks again if it is
+	// refused several times. In a fleet, set the same Share everywhere: it is the fleet's.
+	//
+	// Configured limits stay as they are: see [throttle.Limit].Keep. It needs Learn, or
+	// WaitForReset. Zero means 1, all of it.
+	Share float64
 
 	// WaitForReset makes a lane wait for the reset of a quota that is spent. If a
 	// served response reports "0 remaining" and a reset, the lane pauses until 20 ms

@@ -45,6 +45,8 @@ func (t *Transport) faults() []fault {
 	negative("Line.MaxWait", int64(t.Line.MaxWait), t.Line.MaxWait)
 	negative("InFlight.Max", int64(t.InFlight.Max), t.InFlight.Max)
 	negative("InFlight.Shared", int64(t.InFlight.Shared), t.InFlight.Shared)
+	negative("InFlight.Reserve", int64(t.InFlight.Reserve), t.InFlight.Reserve)
+	wrong(t.InFlight.Reserve > 0 && t.InFlight.Reserve >= t.InFlight.Max, "InFlight.Reserve %d leaves none of InFlight.Max %d to other requests", t.InFlight.Reserve, t.InFlight.Max)
 	negative("Line.MaxWaitingBytes", t.Line.MaxWaitingBytes, t.Line.MaxWaitingBytes)
 	negative("Line.MaxForecast", int64(t.Line.MaxForecast), t.Line.MaxForecast)
 	negative("MaxPause", int64(t.MaxPause), t.MaxPause)
@@ -52,6 +54,7 @@ func (t *Transport) faults() []fault {
 	wrong(t.Line.Overflow > shaping.OverflowShedOldest, "Line.Overflow", "%d is unknown", t.Line.Overflow)
 	wrong(t.Learn > LearnOff, "Learn", "%d is unknown", t.Learn)
 	wrong(!(t.Line.LowPriorityShare <= 1), "Line.LowPriorityShare", "%v is not a share", t.Line.LowPriorityShare)
+	wrong(!(t.Share >= 0 && t.Share <= 1), "Share", "%v is not between 0 and 1", t.Share)
 	if _, ok := t.Store.(store.FlightStore); !ok {
 		wrong(t.InFlight.Shared > 0, "InFlight.Shared", "is %d, but the store, %T, does not bound calls in flight across processes", t.InFlight.Shared, t.Store)
 	}

@@ -107,8 +107,11 @@ func (q *Queue) next(now throttle.Instant) *waiter {
 	if !u.urgent {
 		return w
 	}
-	held := q.limiter.Forecast(now, r).At
-	if r.Urgent = true; held > q.limiter.Forecast(now, r).At && held > q.forecast(u, now).At {
+	held := q.limiter.Forecast(now, r)
+	r.Urgent = true
+	freed := q.limiter.Forecast(now, r)
+	inFlight := held.Reason == throttle.ReasonConcurrency && freed.Reason != held.Reason // nobody knows until when
+	if inFlight || held.At > freed.At && held.At > q.forecast(u, now).At {
 		return u
 	}
 	return w

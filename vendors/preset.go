@@ -23,7 +23,8 @@ type Preset struct {
 	Reads   []string // ends of paths whose POST changes nothing, and may be repeated; nil: none are known
 
 	// Share is the part of each number that the Transport takes: 0.5 if another process
-	// like this one spends the rest. It is at least one of each. Zero means 1.
+	// like this one spends the rest. It is at least one of each, and the Share of the Transport,
+	// for what the vendor reports. Zero means 1.
 	Share float64
 
 	key   func(*http.Request) string // nil: weir.ByHost
@@ -36,7 +37,7 @@ type units map[string]func(*http.Request) int
 // Transport returns a new Transport with the preset's limits, keys, costs and dialect. It is
 // yours to change before its first use.
 func (p Preset) Transport() *weir.Transport {
-	t := &weir.Transport{Key: p.key}
+	t := &weir.Transport{Key: p.key, Share: min(max(p.Share, 0), 1)}
 	t.Dialect, _ = headers.Lookup(p.Name)
 	routes := map[string][]throttle.Limit{}
 	for _, n := range p.Numbers {

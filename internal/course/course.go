@@ -94,7 +94,7 @@ func (c *Course) Forget() {
 	c.reset()
 }
 
-// Configure replaces the configured limits. Spread stays as it was.
+// Configure replaces the configured limits. Spread and Share stay as they were.
 func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 	if c == nil {
 		return
@@ -102,7 +102,7 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 	set := SettingOf(limits)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if set.Spread, set.Shared, set.Without = c.setting.Spread, c.setting.Shared, c.setting.Without; set == c.setting {
+	if set.Share, set.Spread, set.Shared, set.Without = c.setting.Share, c.setting.Spread, c.setting.Shared, c.setting.Without; set == c.setting {
 		return
 	}
 	if c.setting = set; c.begun {

@@ -19,9 +19,12 @@ import (
 type Ledgers struct {
 	flights *flight.Table
 	waits   bool // for resets that are exact
-	learns  bool
-	all     []ledger
-	quotas  []learn.Quota // those of one unit in an answer
+
+	Share float64 // of a quota, see learn.Setting; set before first use
+
+	learns bool
+	all    []ledger
+	quotas []learn.Quota // those of one unit in an answer
 }
 
 // A ledger counts what departs in one unit.
@@ -244,7 +247,7 @@ func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 			continue
 		}
 		if l.state == nil {
-			l.state = new(learn.New(learn.Setting{Waits: s.waits}))
+			l.state = new(learn.New(learn.Setting{Waits: s.waits, Share: s.Share}))
 		}
 		l.read(now, call, &call.Bills[i], a.Refused, s.quotas)
 		if s.waits {

@@ -11,6 +11,7 @@ import (
 type bound struct {
 	flights *flight.Table
 	most    int64         // zero: any number in this process
+	urgent  int64         // of most, for urgent calls
 	fleet   store.Flights // nil: any number in all processes
 }
 
@@ -23,6 +24,10 @@ func (g *Gate) Bind(most int, fleet store.Flights) {
 		fleet.Notify(func() { g.wake() })
 	}
 }
+
+// Reserve makes so many of the calls that may be in flight in this process be urgent ones. It is
+// called before the first Take.
+func (g *Gate) Reserve(urgent int) { g.bound.urgent = int64(max(urgent, 0)) }
 
 // Bounded reports whether the calls in flight are bounded.
 func (g *Gate) Bounded() bool { return g.bound.holds() }
@@ -51,11 +56,19 @@ func (g *Gate) Vacate() {
 // holds reports whether there is a bound at all.
 func (b *bound) holds() bool { return b.most > 0 || b.fleet != nil }
 
+// mostFor returns how many calls there may be in flight in this process after one departs.
+func (b *bound) mostFor(urgent bool) int64 {
+	if urgent || b.most == 0 {
+		return b.most
+	}
+	return max(b.most-b.urgent, 1)
+}
+
 // room returns for how many of n calls there is room. The error says that there will
 // be none until the store is back.
-func (b *bound) room(n int) (int, error) {
-	if b.most > 0 {
-		n = min(n, int(max(0, b.most-b.flights.Occupied())))
+func (b *bound) room(n int, urgent bool) (int, error) {
+	if most := b.mostFor(urgent); most > 0 {
+		n = min(n, int(max(0, most-b.flights.Occupied())))
 	}
 	if b.fleet == nil || n == 0 {
 		return n, nil
@@ -69,15 +82,15 @@ func (b *bound) Ask(t flight.Turn) (throttle.Forecast, error) {
 	if t.ID == 0 {
 		return throttle.Forecast{}, nil
 	}
-	if n, err := b.room(1); n == 0 {
+	if n, err := b.room(1, t.Urgent); n == 0 {
 		return throttle.Forecast{At: throttle.Never, Reason: throttle.ReasonConcurrency}, err
 	}
 	return throttle.Forecast{}, nil
 }
 
 // Board implements veto.
-func (b *bound) Board(flight.Turn) throttle.Instant {
-	if !b.flights.Occupy(b.most) {
+func (b *bound) Board(t flight.Turn) throttle.Instant {
+	if !b.flights.Occupy(b.mostFor(t.Urgent)) {
 		return throttle.Never
 	}
 	if b.fleet != nil && !b.fleet.Board() {
@@ -93,7 +106,8 @@ func (b *bound) Leave(flight.Turn) { b.vacate() }
 // vacate counts one call fewer, and reports whether somebody may have been held
 // because the lane was full.
 func (b *bound) vacate() (wasFull bool) {
-	wasFull = b.flights.Vacate() == b.most-1
+	left := b.flights.Vacate()
+	wasFull = left < b.most && left >= b.mostFor(false)-1
 	if b.fleet != nil && b.fleet.Land() {
 		return true
 	}
@@ -102,6 +116,6 @@ func (b *bound) vacate() (wasFull bool) {
 
 // Room implements veto.
 func (b *bound) Room(_ throttle.Instant, n int) int {
-	n, _ = b.room(n)
+	n, _ = b.room(n, true)
 	return n
 }

@@ -80,3 +80,26 @@ func at(all ...time.Duration) (sum time.Duration) {
 	}
 	return sum - time.Millisecond
 }
+
+// Calls that are not urgent leave places to urgent ones, and go again when those end.
+func TestBoundReservesPlacesForUrgentCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lineOf(t, func(g *Gate) {
+			g.Reserve(1)
+			g.Bind(3, nil)
+		})
+		l.want(0)
+		l.want(0)
+		urgent, other := l.request(1), l.request(1)
+		urgent.Urgent = true
+		if g, err := l.Take(l.Now(), other); err != nil || g.At <= l.Now() {
+			t.Errorf("a third call departs: %v, %v", g, err)
+		}
+		if g, err := l.Take(l.Now(), urgent); err != nil || g.At > l.Now() {
+			t.Errorf("a third call, which is urgent, is held: %v, %v", g, err)
+		}
+		time.AfterFunc(10*time.Millisecond, l.Vacate) // two are in flight, as many as may be
+		time.AfterFunc(20*time.Millisecond, l.Vacate)
+		l.want(20 * time.Millisecond)
+	})
+}

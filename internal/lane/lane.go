@@ -34,6 +34,7 @@ type Lane struct {
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	course   *course.Course                   // nil: the lane does not learn
 	ledgers  *course.Ledgers
+	share    learn.Share // of what answers report
 	gate     *gate.Gate
 	queue    *shaping.Queue
 	roster   atomic.Pointer[shaping.Roster] // of the groups; nil: the lane is in none, and its calls wait in queue
@@ -90,6 +91,7 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 	_, local := from.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
 	l.ledgers = course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
+	l.ledgers.Share = set.Share
 	l.gate = gate.NewGate(limiter, l.course, l.ledgers, set.MaxPause)
 	l.queue = shaping.NewQueue(l.gate)
 	l.queue.Line = set.Line
@@ -109,6 +111,7 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 // bound bounds the lane's calls in flight, as the settings say.
 func (l *Lane) bound() error {
 	set := l.settings
+	l.gate.Reserve(set.ReservedInFlight)
 	if set.SharedMaxInFlight <= 0 {
 		l.gate.Bind(set.MaxInFlight, nil)
 		return nil
@@ -140,7 +143,7 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []
 		return nil
 	}
 	set := course.SettingOf(limits)
-	set.Spread = l.settings.Spread
+	set.Share, set.Spread = l.settings.Share, l.settings.Spread
 	c := course.NewCourse(set, l)
 	if together {
 		c.Share(shared, learns)

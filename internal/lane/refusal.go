@@ -22,6 +22,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	}
 	moved := l.closes(now, asked)
 	a.Refused, a.Until = true, fact.Until
+	l.reduce(a)
 	if !l.Shared {
 		l.ledgers.Read(now, a)
 	}
@@ -31,6 +32,13 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 		l.warn("weir: lane closed: the server asked for a long pause", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
 	return asked > 0 && asked <= l.settings.MaxPause
+}
+
+// reduce leaves of what an answer reports the share that the lane takes.
+func (l *Lane) reduce(a *Answer) {
+	if share := l.settings.Share; share > 0 && share < 1 {
+		l.share.Reduce(l.queue.Now(), a.Quotas, share)
+	}
 }
 
 // spent takes in what an answer reports of quotas. If one is spent whose reset is exact,
@@ -94,6 +102,7 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
+	l.reduce(a)
 	l.spent(a) // first, because a call that lands lets the next one go
 	if !l.gate.LandedSilently(a) {
 		l.gate.Landed(ctx, l.queue.Now(), a)

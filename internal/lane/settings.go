@@ -44,10 +44,12 @@ type Observer interface {
 type Settings struct {
 	MaxInFlight       int                               // most calls of a lane of a key in flight; zero: any number
 	SharedMaxInFlight int                               // the same in all processes that share Store
+	ReservedInFlight  int                               // of MaxInFlight, for urgent requests
 	Line              shaping.Line                      // of each queue
 	MaxPause          time.Duration                     // longest pause that callers wait through
 	MaxLanes          int                               // most lanes of keys, and most sub-lanes
 	Learn             bool                              // lanes learn their server's limit from the answers
+	Share             float64                           // of what the server reports or is learned of it, which a lane takes; zero or 1: all
 	Spread            bool                              // calls are spread evenly over a window that the server reports
 	WaitResets        bool                              // a reported quota that is spent pauses the lane until its reset, if that is exact
 	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was. If nil, nothing was

@@ -31,6 +31,7 @@ type Ceiling struct {
 	Call     float64          // permits that a call usually takes
 
 	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
+	Found float64 // the least that Slope was when it was measured well last; zero: it never was
 	Stood Level   // the newest reading before V began to rise
 	Risen float64 // permits by which V has risen since then
 	Blur  float64 // error of Slope, in permits per second
@@ -292,9 +293,10 @@ func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 }
 
 // binds reports whether the ceiling is believed. A vendor that always reports zero says
-// nothing.
+// nothing. A lane that takes a share also believes readings that contradict each other: others
+// spend as well.
 func (t *Ceiling) binds(s *State) bool {
-	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && t.Strikes < mostStrikes && s.Doubt < mostDoubt &&
+	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && t.Strikes < mostStrikes && (s.Doubt < mostDoubt || s.Setting.part() < 1) &&
 		s.Last.Ordinal-t.Last.Ordinal <= forgotten
 }
 

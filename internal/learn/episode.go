@@ -84,6 +84,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 		s.Mode = Trial
 		s.try(f)
 	}
+	s.missed()
 	rate = min(rate, s.ceiling())
 	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, max(rate, 1e-6)
 	s.Asked, s.Gap = Mark{}, 0 // the first probe is quick
@@ -137,6 +138,7 @@ func (s *State) end(f *Fact) {
 	default:
 		s.measure(s.sample(f))
 		s.restart(here)
+		s.found()
 	}
 	if s.off(Windows) {
 		s.P = 0

@@ -27,7 +27,7 @@ func (s *State) Export() (m Memory, ok bool) {
 	m.Version = memoryVersion
 	switch {
 	case s.sure():
-		m.Rate, m.Width, m.Period = s.W, s.U, s.P
+		m.Rate, m.Width, m.Period = max(s.W, s.Whole), s.U, s.P
 	case s.Mode == Flight:
 		m.InFlight = s.Ceil
 	default:
@@ -71,5 +71,6 @@ func (s *State) Import(m Memory) {
 	case m.Rate < s.ceiling():
 		s.Mode = Rate
 		s.W, s.R, s.U, s.X, s.P = m.Rate, m.Rate, max(m.Width, remembered), 1, m.Period
+		s.found()
 	}
 }

@@ -33,6 +33,7 @@ type Setting struct {
 	Burst      float64 // permits that they allow at once
 	Shared     bool    // processes share the lane: none knows how many calls of all are in flight, so that is not taken for what the vendor counts
 	Waits      bool    // wait for resets that are exact: see [State.Room]
+	Share      float64 // of the vendor's limit that the lane takes, see [Share]; zero or 1: all
 	Spread     bool    // spread what is left of a reported window over the rest of it
 
 	Without Mechanism // switched off, to measure what they are worth; zero: none is

@@ -60,7 +60,7 @@ func (s *State) Known(p Plan) Known {
 	case s.Mode == Flight && !s.Episode:
 		k.InFlight = int(s.Ceil)
 	case s.sure():
-		k.Rate = s.W
+		k.Rate = max(s.W, s.Whole)
 	}
 	return k
 }

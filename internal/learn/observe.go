@@ -86,7 +86,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		s.firstRefusal(f, now)
 	case s.Mode == Rate:
 		// R rose since f left, by as many answers as were in flight.
-		s.begin(f, now, s.R*math.Exp(-min(mostRise, s.Rise*float64(f.Flying-1))))
+		s.begin(f, now, s.shared(s.R)*math.Exp(-min(mostRise, s.Rise*float64(f.Flying-1))))
 	default:
 		s.flightRefused(f, now)
 	}
@@ -105,6 +105,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	s.note(f)
 	switch {
 	case !f.Waited:
+	case s.Mode == Flight && s.Cap >= s.Ceil && s.Setting.part() < 1: // fewer are in flight, so nothing is shown
 	case s.Mode != Rate:
 		s.room(f)
 		if s.Mode = s.Places.grow(f, s.Mode); s.Mode == Flight {
@@ -127,4 +128,10 @@ func (s *State) grow(f *Fact) {
 	}
 	s.Search.grow(f, s.RTT, s.asked(), least)
 	s.R = min(s.R, above*s.ceiling())
+	if s.Whole > 0 {
+		s.R = min(s.R, s.Whole)
+		if s.X > shown {
+			s.Missed = 0
+		}
+	}
 }

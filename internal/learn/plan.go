@@ -35,12 +35,15 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	}
 	switch {
 	case s.Mode == Rate:
-		p.Rate = s.R
+		p.Rate = s.shared(s.R)
 		if !s.Episode {
 			p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
 		}
 	case s.Mode != Start || s.Setting.Configured == 0:
 		p.Most = max(1, int(s.Cap))
+		if s.Mode == Flight {
+			p.Most = max(1, int(s.Cap*s.Setting.part()))
+		}
 	}
 	if s.Episode && s.Probing {
 		p.Rate, p.Most, p.Since, p.Probe = s.RefR, 1, s.Cut, true

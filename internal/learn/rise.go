@@ -36,6 +36,9 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
 		t.Slope, t.Blur = slope, blur
 	}
+	if t.Blur < t.Slope/4 {
+		t.Found = t.Slope - t.Blur
+	}
 	if t.Slope != known && t.Slope*d < 1 { // it stands still
 		t.Slope, t.Risen, t.Stood, t.From, t.Mid = 0, 0, here, here, here
 		return
@@ -59,6 +62,9 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 		return
 	}
 	t.From, t.Mid = here, here
+	if s.Setting.part() < 1 && t.Found > 0 { // it is full because only a share is taken
+		return
+	}
 	pace := s.pace(f)
 	if !f.Waited || pace < 0.7*t.Slope {
 		return

@@ -26,6 +26,8 @@ type Search struct {
 	Block    float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
 	Early    float64 // share of refusals that came early in their search, smoothed
 	Mute     bool    // the last episode measured nothing
+	Whole    float64 // the vendor's rate, of which the lane takes a share; zero: it takes all, or looks for it
+	Missed   int     // refusals below that share, less long searches without one
 }
 
 const (

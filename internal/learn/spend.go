@@ -118,6 +118,9 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 	p.Reported = true
 	rate, hold, asks := t.pace(s, now, granted)
+	if most := t.part(s); most > 0 && (rate == 0 || rate > most) {
+		rate = most
+	}
 	if rate > 0 && (p.Rate == 0 || rate < p.Rate) {
 		p.Rate, p.Bounded = rate, true
 	}

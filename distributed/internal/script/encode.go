@@ -207,6 +207,9 @@ func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
 
 func encodeLimit(l throttle.Limit) (encodedLimit, error) {
 	l = l.Enforced()
+	if l.Reserve != "" {
+		return encodedLimit{}, fmt.Errorf("reserve %q holds in one process only", string(l.Reserve))
+	}
 	word, windows := algorithmWord(l.Algorithm)
 	per, burst := min(max(Micros(l.Per), 1), mostNumber-1), max(l.Burst, 1)
 	switch {

@@ -1,0 +1,105 @@
+package learning_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/testserver"
+)
+
+// A beside is a lane that takes a share of a quota, beside a console that sends as it likes.
+type beside struct {
+	name   string
+	limit  testserver.Limit
+	styles []testserver.Style
+	rate   float64 // permits per second of the limit
+	warmup time.Duration
+	runs   time.Duration
+	least  float64 // of its share that the lane takes, after the warm-up
+}
+
+func besides() []beside {
+	hundreds, bucket := testserver.FixedWindow(1000, 10*time.Second), testserver.TokenBucket(100, time.Second, 40)
+	noLimit := testserver.Fields{Remaining: "X-RateLimit-Remaining", Reset: "X-RateLimit-Reset", As: testserver.DeltaSeconds}.Write
+	return []beside{
+		{"a reported window", hundreds, []testserver.Style{testserver.XRateLimitDelta}, 100, 20 * time.Second, time.Minute, 0.8},
+		{"a window without its limit", hundreds, []testserver.Style{noLimit}, 100, 20 * time.Second, time.Minute, 0.5},
+		{"a reported bucket", bucket, []testserver.Style{testserver.RateLimit}, 100, 20 * time.Second, time.Minute, 0.4},
+		{"a bucket with a rate as its limit", bucket, []testserver.Style{testserver.Seen(testserver.XRateLimitDelta, testserver.RateAsLimit)}, 100, 30 * time.Second, time.Minute, 0.4},
+		{"bare refusals of a bucket", bucket, nil, 100, time.Minute, 2 * time.Minute, 0.5},
+		{"bare refusals of a window", hundreds, nil, 100, 2 * time.Minute, 3 * time.Minute, 0.4},
+	}
+}
+
+// run has 32 workers send through a transport with half of the quota, beside a console that
+// sends a fifth of the rate, at random. It returns what both were granted after the warm-up, and
+// how often the console was refused then.
+func (b *beside) run(r *harness.Rig) (lane, console, refused int) {
+	ctx, cancel := context.WithCancel(r.Context())
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				r.Get(ctx, "lane")
+			}
+		})
+	}
+	wg.Go(func() {
+		base := r.Server.Transport()
+		for ctx.Err() == nil {
+			time.Sleep(time.Duration(rand.ExpFloat64() / (0.2 * b.rate) * 1e9))
+			if resp, err := base.RoundTrip(r.Request(ctx, "console")); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		}
+	})
+	time.Sleep(b.runs)
+	cancel()
+	wg.Wait()
+	for _, a := range r.Vendor.Arrivals() {
+		switch {
+		case a.At < b.warmup:
+		case a.ID == "lane" && a.Granted:
+			lane++
+		case a.ID == "console" && a.Granted:
+			console++
+		case a.ID == "console":
+			refused++
+		}
+	}
+	return lane, console, refused
+}
+
+// The vendor's record shows that a lane takes no more than its share, and that the rest is left
+// to a console: none of its calls is refused.
+func TestLaneLeavesTheRestToOthers(t *testing.T) {
+	runs := 3
+	if testing.Short() {
+		runs = 1
+	}
+	for _, b := range besides() {
+		t.Run(b.name, func(t *testing.T) {
+			for seed := range runs {
+				synctest.Test(t, func(t *testing.T) {
+					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
+					r := harness.PipeRig(t, vendor, &weir.Transport{Share: 0.5})
+					lane, console, refused := b.run(r)
+					whole := b.rate * (b.runs - b.warmup).Seconds()
+					took := float64(lane) / whole
+					t.Logf("run %d: the lane took %.3f of the quota, the console %.3f, which was refused %d times", seed, took, float64(console)/whole, refused)
+					if took > 0.5*1.02 || took < 0.5*b.least || refused > 0 {
+						t.Errorf("run %d: the lane took %.3f of the quota, and the console was refused %d times; want %.2f to 0.5, and 0", seed, took, refused, 0.5*b.least)
+					}
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package learn
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Share leaves a part of what a vendor reports to other clients. What is reported is reduced
+// before anything is learned from it, so all of the learner keeps to it. With a share of 0.3,
+// "100 of 100 left" is read as 30 of 30, "80 left" as 10, and "70 left" as none. So the vendor
+// has 70 left at any time, whoever has spent the others. It is safe for concurrent use.
+type Share struct {
+	mu     sync.Mutex
+	quotas map[uint64]*sized
+}
+
+// A sized is what readings show of how great a quota is.
+type sized struct {
+	largest float64          // reading
+	since   throttle.Instant // when the first one came
+	reset   time.Duration    // the longest that was reported
+}
+
+const (
+	mostSized = 16              // quotas of a lane: vendors have four at most
+	patient   = 5 * time.Second // and two windows, for which no more is left than what is kept, if the limit is a rate
+)
+
+// Reduce reduces quotas that are reported at an instant to a share of them, less than 1.
+func (s *Share) Reduce(now throttle.Instant, quotas []Quota, share float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range quotas {
+		q := &quotas[i]
+		if !q.HasRemaining {
+			continue
+		}
+		whole := s.whole(now, q, share)
+		kept := max(0, min((1-share)*whole, whole-1)) // at least one is for the lane
+		q.Limit, q.Remaining = max(share*q.Limit, min(q.Limit, 1)), max(0, q.Remaining-kept)
+	}
+}
+
+// whole returns how great a quota is: its limit or, if that is not reported, the largest
+// reading. Some vendors report the rate of a bucket as its limit, and never that so many are
+// left.
+func (s *Share) whole(now throttle.Instant, q *Quota, share float64) float64 {
+	key := q.Key()
+	t := s.quotas[key]
+	if t == nil {
+		if s.quotas == nil || len(s.quotas) >= mostSized {
+			s.quotas = make(map[uint64]*sized)
+		}
+		t = &sized{since: now}
+		s.quotas[key] = t
+	}
+	t.largest, t.reset = max(t.largest, q.Remaining), max(t.reset, q.Reset, q.Window)
+	if q.HasLimit && (t.largest > (1-share)*q.Limit || now.Sub(t.since) < patient+2*min(t.reset, longestReset)) {
+		return q.Limit
+	}
+	return t.largest
+}
+
+// mostMissed is how many refusals below the share of a rate show that the rate has fallen.
+const mostMissed = 4
+
+// part returns the share of a vendor's limit that the lane may take.
+func (s *Setting) part() float64 {
+	if s.Share > 0 && s.Share < 1 {
+		return s.Share
+	}
+	return 1
+}
+
+// shared returns what the lane may take of a rate, once the vendor's is found. Until then
+// nobody knows what a share of it is.
+func (s *State) shared(rate float64) float64 {
+	if s.Whole == 0 {
+		return rate
+	}
+	return rate * s.Setting.part()
+}
+
+// part returns the most that a lane with a share takes of a level that rises; zero: any.
+func (t *Ceiling) part(s *State) float64 {
+	if part := s.Setting.part(); part < 1 && !t.Stands {
+		return part * t.Found
+	}
+	return 0
+}
+
+// found notes the vendor's rate once it is measured well, for a lane that takes a share of it.
+// The search does not go beyond: nobody refuses a share, and idleness is no room.
+func (s *State) found() {
+	if s.Setting.part() < 1 && s.Whole == 0 && s.U <= narrow {
+		s.Whole, s.Missed = s.W*(1-s.U), 0
+	}
+}
+
+// missed counts a refusal below the share: others took more than the rest, or the vendor's rate
+// has fallen. If it happens again and again, the rate is searched anew.
+func (s *State) missed() {
+	if s.Whole == 0 {
+		return
+	}
+	if s.Missed++; s.Missed >= mostMissed {
+		s.Whole, s.Missed = 0, 0
+	}
+}
