@@ -114,14 +114,28 @@ func (f *fixed) opens(a asking, n int64) Instant {
 	}
 	switch {
 	case w.used > f.permits-n:
-		return f.paid(w, n)
+		at := f.paid(w, n)
+		if a.leave > 0 {
+			next := f.now(at)
+			at = max(at, f.releases(&next, a.leave, n))
+		}
+		return at
 	case w.used > f.permits-n-a.leave:
-		return w.end.Add(-fades(w.end.Sub(w.start), a.leave, f.permits-n-w.used))
+		return f.releases(w, a.leave, n)
 	case now < w.start || w.usedBefore > f.permits-n:
 		return w.start
 	default:
 		return w.before
 	}
+}
+
+// releases returns since when n permits of a window leave no less than is reserved then.
+func (f *fixed) releases(w *window, reserved, n int64) Instant {
+	length := w.end.Sub(w.start)
+	if f.align.first {
+		length = f.limit.Per
+	}
+	return w.end.Add(-fades(length, reserved, max(f.permits-n-w.used, 0)))
 }
 
 // paid returns when a window after w has room for n permits, after the debt is

@@ -103,3 +103,14 @@ func TestLaneLeavesTheRestToOthers(t *testing.T) {
 		})
 	}
 }
+
+// The same over real sockets, in real time.
+func TestLaneLeavesTheRestToOthersOverSockets(t *testing.T) {
+	b := beside{limit: testserver.FixedWindow(200, 2*time.Second), rate: 100, warmup: 2 * time.Second, runs: 8 * time.Second}
+	vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: []testserver.Style{testserver.XRateLimitDelta}, Service: 5 * time.Millisecond}
+	lane, console, refused := b.run(harness.SocketRig(t, vendor, &weir.Transport{Share: 0.5}))
+	t.Logf("the lane took %d calls of 600, the console %d", lane, console)
+	if windows := 300 + 100; lane > windows || refused > 0 { // the record may begin in a window
+		t.Errorf("the lane took %d calls of 600, and the console was refused %d times; want half, and 0", lane, refused)
+	}
+}
