@@ -46,7 +46,7 @@ func (t *Transport) faults() []fault {
 	negative("InFlight.Max", int64(t.InFlight.Max), t.InFlight.Max)
 	negative("InFlight.Shared", int64(t.InFlight.Shared), t.InFlight.Shared)
 	negative("InFlight.Reserve", int64(t.InFlight.Reserve), t.InFlight.Reserve)
-	wrong(t.InFlight.Reserve > 0 && t.InFlight.Reserve >= t.InFlight.Max, "InFlight.Reserve %d leaves none of InFlight.Max %d to other requests", t.InFlight.Reserve, t.InFlight.Max)
+	wrong(t.InFlight.Reserve > 0 && t.InFlight.Reserve >= t.InFlight.Max, "InFlight.Reserve", "%d leaves none of InFlight.Max %d to other requests", t.InFlight.Reserve, t.InFlight.Max)
 	negative("Line.MaxWaitingBytes", t.Line.MaxWaitingBytes, t.Line.MaxWaitingBytes)
 	negative("Line.MaxForecast", int64(t.Line.MaxForecast), t.Line.MaxForecast)
 	negative("MaxPause", int64(t.MaxPause), t.MaxPause)
