@@ -1,7 +1,9 @@
 package weir
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"time"
 
 	"github.com/weirgo/weir/backoff"
@@ -11,7 +13,9 @@ import (
 // options are what a context says about its requests. They are one value, so
 // that a request looks only once.
 type options struct {
-	cost    int // zero: not set
+	cost    int            // zero: not set
+	costOf  map[string]int // by unit; never changed; nil: not set
+	spend   *Spend         // nil: the context is not tracked
 	maxWait time.Duration
 	retry   *backoff.Policy
 }
@@ -42,6 +46,24 @@ func WithCost(ctx context.Context, n int) context.Context {
 		panic("weir: WithCost of a cost that is not positive")
 	}
 	return with(ctx, func(o *options) { o.cost = n })
+}
+
+// WithCostOf returns a context whose requests cost n permits of every limit of a unit, such
+// as "tokens", whatever Transport.Cost and WithCost say. An empty unit means "requests".
+// Costs of other units stay, so it may be called for several. If n is zero, the requests
+// cost nothing of that unit. It panics if n is negative.
+func WithCostOf(ctx context.Context, unit string, n int) context.Context {
+	if n < 0 {
+		panic("weir: WithCostOf of a negative cost")
+	}
+	return with(ctx, func(o *options) {
+		costs := maps.Clone(o.costOf)
+		if costs == nil {
+			costs = make(map[string]int)
+		}
+		costs[cmp.Or(unit, "requests")] = n
+		o.costOf = costs
+	})
 }
 
 // WithMaxWait returns a context whose requests wait in line no longer than d

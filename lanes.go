@@ -45,7 +45,7 @@ func (t *Transport) settings() lane.Settings {
 		WaitResets:        t.WaitForReset,
 		Store:             t.Store,
 		Shadow:            t.Shadow,
-		Priced:            t.Cost != nil,
+		Priced:            func() bool { return t.Cost != nil || t.priced.Load() },
 		Limits:            t.limitsFor,
 		Budget:            t.Retry.NewBudget,
 		Logger:            t.logger,

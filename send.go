@@ -31,6 +31,7 @@ func (c *call) send() (*http.Response, error) {
 	if a == nil { // then its calls in flight are not bounded
 		return conform(c.t.base.RoundTrip(out))
 	}
+	c.options.spend.sent(a)
 	a.fly()
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
@@ -88,7 +89,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	}
 	out = c.req
 	switch {
-	case !c.t.UnguardedResends || c.lane.Bounded() || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0: // Settle finds it
+	case !c.t.UnguardedResends || c.lane.Bounded() || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0 || c.options.spend != nil: // Settle finds it
 		a = newAttempt(c)
 		c.watched = a
 		// The copy that WithContext makes stays on the stack: one allocation

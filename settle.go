@@ -22,21 +22,27 @@ import (
 // The response may have gone through an [http.Client], and its body may be
 // closed. Settle is safe for concurrent use.
 func Settle(resp *http.Response, unit string, cost int) error {
-	if cost < 0 {
-		return fmt.Errorf("weir: settled cost %d of %q is negative", cost, unit)
-	}
-	var a *attempt
-	if resp != nil && resp.Request != nil {
-		a, _ = resp.Request.Context().Value(attemptKey{}).(*attempt)
-	}
+	a := attemptOf(resp)
 	if a == nil {
 		return fmt.Errorf("weir: settling %q: the response was not obtained through a Transport that can settle it", unit)
 	}
 	return a.settle(cmp.Or(unit, "requests"), cost)
 }
 
+// attemptOf returns the attempt that brought a response; nil: it was not watched, or not
+// ours.
+func attemptOf(resp *http.Response) (a *attempt) {
+	if resp != nil && resp.Request != nil {
+		a, _ = resp.Request.Context().Value(attemptKey{}).(*attempt)
+	}
+	return a
+}
+
 // settle corrects what the attempt was charged in a unit.
 func (a *attempt) settle(unit string, cost int) error {
+	if cost < 0 {
+		return fmt.Errorf("weir: settled cost %d of %q is negative", cost, unit)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if slices.Contains(a.settled, unit) {

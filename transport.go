@@ -248,6 +248,7 @@ type Transport struct {
 	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
 	rawKey   atomic.Bool                      // one was reported
 	warned   atomic.Bool                      // of a unit without a Cost
+	priced   atomic.Bool                      // a context has stated costs by unit
 	limits   atomic.Pointer[[]throttle.Limit] // as they are now
 
 	applied applied // configurations

@@ -134,9 +134,6 @@ func (c *call) countShadow(l *lane.Lane, err error) {
 // price sets what the call costs.
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
-	if c.t.Cost == nil {
-		return nil
-	}
 	if c.turn.Each, err = c.eachCost(); err != nil {
 		return c.fail(err)
 	}
@@ -146,12 +143,22 @@ func (c *call) price() (err error) {
 // costs returns what the call costs of each limit, and nil if that is N for
 // all.
 func (c *call) costs(limits []throttle.Limit) ([]int, error) {
-	if c.t.Cost == nil || c.options.cost > 0 {
+	byUnit := c.costsOf()
+	if byUnit == nil && (c.t.Cost == nil || c.options.cost > 0) {
 		return nil, nil
 	}
 	costs := make([]int, len(limits))
 	for i, limit := range limits {
-		if costs[i] = c.t.Cost(c.req, limit); costs[i] < 0 {
+		n, ok := byUnit[limit.Unit]
+		switch {
+		case ok:
+			costs[i] = n
+		case c.t.Cost == nil || c.options.cost > 0:
+			costs[i] = c.turn.N
+		default:
+			costs[i] = c.t.Cost(c.req, limit)
+		}
+		if costs[i] < 0 {
 			return nil, fmt.Errorf("cost %d of limit %q is negative", costs[i], limit.Label())
 		}
 	}

@@ -55,7 +55,7 @@ type Settings struct {
 	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was. If nil, nothing was
 	Store             throttle.Store                    // makes the limiters
 	Shadow            []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
-	Priced            bool                              // a request may cost differently for each limit
+	Priced            func() bool                       // reports whether a request may cost differently for each limit
 	Limits            func(key string) []throttle.Limit // returns the limits of a key as they are now
 	Budget            func() *backoff.Budget            // makes the budget of one lane
 	Logger            func() *slog.Logger

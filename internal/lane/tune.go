@@ -114,7 +114,7 @@ func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) 
 		switch {
 		case l != nil:
 			ordered = append(ordered, *l)
-		case s.settings.Priced:
+		case s.settings.Priced():
 			return nil, fmt.Errorf("no limit of %q is left, and requests in line were priced in that", unitOf(old[i]))
 		}
 	}

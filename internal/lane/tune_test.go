@@ -32,7 +32,7 @@ func TestNewLimitsHaveThePlacesOfOldOnes(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := newLanes()
-			s.settings.Priced = test.priced
+			s.settings.Priced = func() bool { return test.priced }
 			got, err := s.Ordered(test.old, test.new)
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("Ordered: %v, want an error with %q", err, test.err)

@@ -1,0 +1,141 @@
+package limits_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+func TestSpendReservesAndSettles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reserved, settled int
+		next              time.Duration // arrival of a call of 100 tokens
+	}{
+		"as reserved":    {50, 50, 500 * time.Millisecond},
+		"costs nothing":  {0, 0, 0},
+		"underspend":     {90, 10, 100 * time.Millisecond},
+		"overspend":      {50, 150, 1500 * time.Millisecond},
+		"not settled":    {70, -1, 700 * time.Millisecond},
+		"the whole cost": {100, 100, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := tokenRig(t)
+				ctx, spend := weir.Track(t.Context())
+				spend.Reserve("tokens", tt.reserved)
+				r.Want("GET", r.Get(ctx, "a"), 200)
+				if tt.settled >= 0 {
+					if err := spend.Settle("tokens", tt.settled); err != nil {
+						t.Errorf("Settle = %v", err)
+					}
+					if spend.Settle("tokens", tt.settled) == nil {
+						t.Error("second Settle of a call = nil, want an error")
+					}
+				}
+				r.Call() // of 100 tokens
+				harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), []time.Duration{0, tt.next})
+			})
+		})
+	}
+}
+
+// Settle may come while the call is in flight, but not before it was sent.
+func TestSpendSettlesBeforeTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tokenRig(t)
+		r.Transport.Learn, r.Vendor.Service = weir.LearnOff, time.Minute // what was learned bounds the cost in flight
+		ctx, spend := weir.Track(t.Context())
+		spend.Reserve("tokens", 100)
+		for what, settle := range map[string]func() error{
+			"no call":       func() error { return spend.Settle("tokens", 10) },
+			"negative cost": func() error { return spend.Settle("tokens", -1) },
+		} {
+			if settle() == nil {
+				t.Errorf("Settle with %s = nil, want an error", what)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { r.Want("GET", r.Get(ctx, "a"), 200) })
+		synctest.Wait()
+		if err := spend.Settle("tokens", 10); err != nil {
+			t.Errorf("Settle in flight = %v", err)
+		}
+		wg.Go(func() { r.Call() }) // of 100 tokens
+		wg.Wait()
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), []time.Duration{0, 100 * time.Millisecond})
+	})
+}
+
+// The reservation stands for each call, as of an SDK that tries again. Another context's
+// is its own.
+func TestSpendChargesEachCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tokenRig(t)
+		ctx, spend := weir.Track(t.Context())
+		spend.Reserve("tokens", 50)
+		for _, ctx := range []context.Context{ctx, ctx, ctx, t.Context()} {
+			r.Want("GET", r.Get(ctx, "a"), 200)
+		}
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()),
+			[]time.Duration{0, 0, 500 * time.Millisecond, 1500 * time.Millisecond})
+		spend.Reserve("tokens", -1)
+		if got := r.Get(ctx, "a"); got.Err == nil {
+			t.Error("GET of a negative cost = nil, want an error")
+		}
+	})
+}
+
+func TestCostOfAUnitPrecedes(t *testing.T) {
+	tokens := throttle.TokenBucket(10, time.Second, 10).Of("tokens")
+	for name, tt := range map[string]struct {
+		cost func(*http.Request, throttle.Limit) int
+		with func(context.Context) context.Context
+		next time.Duration // of a second call
+	}{
+		"no Cost":         {nil, func(ctx context.Context) context.Context { return weir.WithCostOf(ctx, "tokens", 8) }, 600 * time.Millisecond},
+		"beside WithCost": {nil, func(ctx context.Context) context.Context { return weir.WithCostOf(weir.WithCost(ctx, 2), "tokens", 8) }, 600 * time.Millisecond},
+		"of another unit": {nil, func(ctx context.Context) context.Context {
+			return weir.WithCostOf(weir.WithCost(ctx, 7), "requests", 1)
+		}, 400 * time.Millisecond},
+		"an empty unit":      {nil, func(ctx context.Context) context.Context { return weir.WithCostOf(ctx, "", 100) }, time.Second},
+		"instead of Cost":    {func(*http.Request, throttle.Limit) int { return 10 }, func(ctx context.Context) context.Context { return weir.WithCostOf(ctx, "tokens", 8) }, 600 * time.Millisecond},
+		"reserved, not both": {nil, reserved, 600 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Cost: tt.cost, Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 100), tokens}})
+				ctx := tt.with(t.Context())
+				r.Want("GET", r.Get(ctx, "a"), 200)
+				r.Want("GET", r.Get(ctx, "b"), 200)
+				harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), []time.Duration{0, tt.next})
+			})
+		})
+	}
+}
+
+// reserved reserves 8 tokens, in a context that says otherwise.
+func reserved(ctx context.Context) context.Context {
+	ctx, spend := weir.Track(weir.WithCostOf(ctx, "tokens", 3))
+	spend.Reserve("tokens", 8)
+	return ctx
+}
+
+// A limit in whose unit requests in line are priced cannot be dropped.
+func TestUnitOfAContextCannotBeDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := throttle.TokenBucket(100, time.Second, 100)
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 10).Of("tokens"), calls}})
+		r.Want("GET", r.Get(weir.WithCostOf(t.Context(), "tokens", 8), "a"), 200)
+		if r.Transport.SetLimits(calls) == nil {
+			t.Error("SetLimits without the unit = nil, want an error")
+		}
+	})
+}
