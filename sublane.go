@@ -163,8 +163,12 @@ func (c *call) enterBucket(name string) *lane.Lane {
 	if name == "" {
 		return nil
 	}
-	part := c.part(headers.ScopeLane) + "bucket " + name + majorOf(c.req) + " credential " + credentialOf(c.req)
-	return c.openSublane(part, lane.Bucket)
+	return c.openSublane(c.bucketPart(name), lane.Bucket)
+}
+
+// bucketPart is the part of the lane that a bucket holds.
+func (c *call) bucketPart(name string) string {
+	return c.part(headers.ScopeLane) + "bucket " + name + majorOf(c.req) + " credential " + credentialOf(c.req)
 }
 
 // openSublane enters a sub-lane, made on first use, and returns it; nil if there are

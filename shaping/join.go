@@ -139,6 +139,7 @@ func (q *Queue) beginWait(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	}
 	if t != nil {
 		begun.Visits = t.visits
+		t.reason, t.limit = begun.Reason, begun.Limit
 	}
 	return begun
 }

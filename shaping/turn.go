@@ -30,6 +30,8 @@ type Turn struct {
 	granted  throttle.Grant   // what Take returned last
 	all      *grants          // what it returned of each roster; nil: there is one limiter
 	departed throttle.Instant // when it departed last; zero: never, or it was returned
+	limit    string           // that held it in its last wait that a hook saw; "": none did
+	reason   throttle.Reason  // of that wait; "": there was none
 }
 
 // Arrived returns the instant of the turn's first arrival. It is zero if the
@@ -40,6 +42,10 @@ func (t *Turn) Arrived() throttle.Instant { return t.arrived }
 // last made sure that its permits hold. It is zero if the turn never departed,
 // or was returned.
 func (t *Turn) Departed() throttle.Instant { return t.departed }
+
+// Held returns what held the turn in its last wait in line, and the name of the limit that
+// did; "": it has not waited, or no limit held it. It is known if the queue has a Hook.
+func (t *Turn) Held() (throttle.Reason, string) { return t.reason, t.limit }
 
 // A Departure says what was charged for a turn that departed, and when.
 // [Queue.Settle] and [Queue.Charge] take it.

@@ -215,6 +215,24 @@ func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	return forecast
 }
 
+// Expect returns the instant until which the vetoes are expected to hold r, learned limits
+// included: unlike Forecast, it is a guess. It is zero if they do not hold r, or only calls
+// in flight do.
+func (g *Gate) Expect(now throttle.Instant, r throttle.Request) (at throttle.Instant) {
+	if g.calm() {
+		return 0
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	for _, v := range g.vetoes {
+		held, _ := v.Ask(flight.Turn{Request: r, Now: now, Forecast: true})
+		if held.Reason != throttle.ReasonConcurrency {
+			at = max(at, held.At)
+		}
+	}
+	return at
+}
+
 // Store returns how the limits are shared through a store, as the limiter reported it
 // last; nil: they are not.
 func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }

@@ -25,7 +25,7 @@ func TestQuotaHoldsWhatIsLeft(t *testing.T) {
 		l.land(id, true)
 		id = l.want(0)
 		l.want(0)
-		if f := l.Forecast(l.Now(), l.request(9)); f.Reason != throttle.ReasonConcurrency || f.At > l.Now() {
+		if f := l.Gate.Forecast(l.Now(), l.request(9)); f.Reason != throttle.ReasonConcurrency || f.At > l.Now() {
 			t.Errorf("Forecast = %+v, want the reason and no instant", f)
 		}
 		time.AfterFunc(40*time.Millisecond, func() { l.land(id, true) }) // it reports nothing

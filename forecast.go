@@ -1,0 +1,145 @@
+package weir
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Forecast says how long a request would wait if it came now: at least (Wait), and as
+// far as can be guessed (Expected). A router compares Expected. A job that snoozes comes
+// back after it.
+type Forecast = shaping.Forecast
+
+// uncalled is the ID of a turn that is only forecast. No call has it.
+const uncalled = math.MaxUint64
+
+// Forecast returns how long the request would wait if it came now, and for what. It covers
+// the limits, pauses, what was learned of the server's limit, the line before it, and
+// sub-lanes. What a shared Store has not sent to this process yet is not known. It spends
+// and sends nothing, takes no place in line, and makes no lane. The body is neither read
+// nor closed. It calls Key, Cost, Tenant and, if the request's lane would be a new one,
+// LimitsFor.
+//
+// The error is the [*Error] with which RoundTrip would reject the request at once, as far
+// as that is certain: for ErrPaused, ErrDeadline, ErrQueueFull, ErrExceedsBurst or
+// ErrClosed. The forecast holds with an error, too: it then says when to come back, except
+// for the last two. Forecast is safe for concurrent use, and takes the locks that a
+// call in line takes.
+func (t *Transport) Forecast(req *http.Request) (Forecast, error) {
+	t.once.Do(t.init)
+	c := call{t: t, req: req, ctx: outlived(req.Context())}
+	if err := c.look(); err != nil {
+		return Forecast{}, err
+	}
+	if c.lane == nil {
+		return Forecast{}, c.afresh()
+	}
+	defer c.lane.Leave(nil)
+	if err := c.price(); err != nil {
+		return Forecast{}, err
+	}
+	f, err := c.lane.Forecast(c.ctx, &c.turn)
+	for _, l := range c.knownSublanes() {
+		turn := c.turn
+		turn.N, turn.Each = 1, nil
+		held, rejects := l.Forecast(c.ctx, &turn)
+		l.Leave(nil)
+		f = longer(f, held)
+		if err == nil {
+			err = rejects
+		}
+	}
+	if err != nil {
+		return f, c.fail(err)
+	}
+	return f, nil
+}
+
+// longer returns the forecast of a call that passes both lines.
+func longer(a, b Forecast) Forecast {
+	if b.Wait > a.Wait || b.Wait == a.Wait && b.Expected > a.Expected || a.Reason == "" {
+		a.Reason, a.Limit = b.Reason, b.Limit
+	}
+	a.Wait, a.Expected = max(a.Wait, b.Wait), max(a.Expected, b.Expected)
+	a.Waiting = max(a.Waiting, b.Waiting)
+	return a
+}
+
+// look fills in what a forecast needs of the call, and enters its lane if there is one.
+func (c *call) look() (err error) {
+	c.options = optionsOf(c.ctx)
+	c.turn.MaxWait, c.turn.ID = c.options.maxWait, uncalled
+	if c.req.Body != nil && c.req.Body != http.NoBody {
+		c.turn.Bytes = c.req.ContentLength
+	}
+	if c.t.Tenant != nil {
+		c.turn.Tenant, c.turn.Weight = c.t.Tenant(c.req)
+	}
+	key := c.t.Key
+	if key == nil {
+		key = ByHost
+	}
+	c.key = key(c.req)
+	if c.lane, err = c.t.lanes.Find(c.key); err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// afresh returns the error that the first request of a new lane would get.
+func (c *call) afresh() error {
+	limits, err := throttle.Resolve(c.t.limitsFor(c.key)...)
+	if err != nil {
+		return c.fail(err)
+	}
+	c.turn.N = max(c.options.cost, 1)
+	r := throttle.Request{N: c.turn.N}
+	if r.Each, err = c.costs(limits); err != nil {
+		return c.fail(err)
+	}
+	limiter, err := throttle.Local{}.Limiter(c.key, limits...)
+	if err == nil {
+		_, err = limiter.Take(1, r)
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// knownSublanes returns the sub-lanes that there are, and that the call would pass, each
+// entered.
+func (c *call) knownSublanes() (all []*lane.Lane) {
+	if !c.divided() {
+		return nil
+	}
+	parts := c.parts()
+	names := parts[:]
+	if c.lane.NamesBuckets() {
+		route := c.part(headers.ScopeRoute)
+		buckets, known := c.lane.BucketsOf(route)
+		names = append(names, c.sublimited())
+		if !known {
+			names = append(names, route+" first")
+		}
+		for _, name := range buckets {
+			if name != "" {
+				names = append(names, c.bucketPart(name))
+			}
+		}
+	}
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		if l := c.t.lanes.FindSublane(c.lane, name); l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}

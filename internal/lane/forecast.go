@@ -1,0 +1,56 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/internal/gate"
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Find returns the lane in which a request of the key would be counted, with the request
+// counted in. It makes none: it returns nil if the request's would be a new one. The error
+// is shaping.ErrClosed.
+func (s *Lanes) Find(key string) (*Lane, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.draining.Load() {
+		return nil, &shaping.Error{Err: shaping.ErrClosed}
+	}
+	l := s.keyed.find(key)
+	if l == nil && s.keyed.n >= s.settings.MaxLanes {
+		l = s.overflow.Load()
+	}
+	if l != nil {
+		l.enter() // under the lock no lane is on its way out
+	}
+	return l, nil
+}
+
+// Forecast returns how long the turn would wait if it came now, as [shaping.Queue.Forecast]
+// does. What was learned of the server's limit counts in what is expected.
+func (l *Lane) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
+	f, err := l.queue.Forecast(ctx, t)
+	now := l.Now()
+	held := l.gate.Expect(now, throttle.Request{N: t.N, Each: t.Each, Since: now, ID: t.ID}).Sub(now)
+	f.Expected = max(f.Expected, l.learnedTime(f.Waiting)+max(held, 0))
+	if closed := l.gate.ClosedFor(now); closed > 0 && !errors.Is(err, shaping.ErrClosed) {
+		f.Wait, f.Expected, f.Limit, f.Reason = closed, max(f.Expected, closed), "", throttle.ReasonPause
+		err = &shaping.Error{Err: gate.ErrPaused, Wait: closed, Waiting: f.Waiting, Reason: throttle.ReasonPause}
+	}
+	f.Limit = l.Label(f.Limit)
+	return f, err
+}
+
+// learnedTime returns how long so many requests take at the rate to which the lane is held
+// by what it has learned, sure or not; zero: it is held to none.
+func (l *Lane) learnedTime(n int) time.Duration {
+	_, plan := l.course.Learned()
+	if plan.Rate <= 0 || !l.course.Steers() {
+		return 0
+	}
+	return time.Duration(min(float64(n)/plan.Rate, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))
+}

@@ -1,0 +1,82 @@
+package shaping_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// wantForecast fails the test unless a turn is forecast so.
+func wantForecast(t *testing.T, what string, q *shaping.Queue, turn *shaping.Turn, want shaping.Forecast, cause error) {
+	t.Helper()
+	got, err := q.Forecast(t.Context(), turn)
+	if got != want || !errors.Is(err, cause) {
+		t.Errorf("%s: Forecast = %+v, %v, want %+v, %v", what, got, err, want, cause)
+	}
+}
+
+func TestForecastCountsTheLineBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second).Named("mail"))
+		j := newJournal(t, q)
+		wantForecast(t, "idle", q, one(), shaping.Forecast{}, nil)
+		j.come(t.Context(), "a", one())
+		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "c", one())
+		time.Sleep(600 * time.Millisecond)
+		const next = 400 * time.Millisecond
+		wantForecast(t, "behind two", q, one(), shaping.Forecast{Wait: next, Expected: next + 2*time.Second, Limit: "mail", Reason: "rate", Waiting: 2}, nil)
+		urgent := &shaping.Turn{N: 1, Priority: shaping.PriorityHigh}
+		wantForecast(t, "more urgent", q, urgent, shaping.Forecast{Wait: next, Expected: next, Limit: "mail", Reason: "rate"}, nil)
+		j.want("a 0s", "b 1s", "c 2s") // it has taken no place and no permit
+	})
+}
+
+func TestForecastSaysWhyATurnWouldBeRejected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second).Named("mail"))
+		q.MaxWaiting, q.MaxForecast = 2, 90*time.Second
+		j := newJournal(t, q)
+		j.come(t.Context(), "a", one())
+		held := shaping.Forecast{Wait: time.Second, Expected: time.Second, Limit: "mail", Reason: "rate"}
+		wantForecast(t, "deadline", q, within(time.Second-1), held, shaping.ErrDeadline)
+		wantForecast(t, "in time", q, within(time.Second), held, nil)
+		bucket := newQueue(t, throttle.TokenBucket(1, time.Second, 1))
+		if _, err := bucket.Forecast(t.Context(), &shaping.Turn{N: 2}); !errors.Is(err, throttle.ErrExceedsBurst) {
+			t.Errorf("beyond the burst: Forecast = %v, want ErrExceedsBurst", err)
+		}
+		j.come(t.Context(), "b", one())
+		j.come(t.Context(), "c", one())
+		held.Waiting, held.Expected = 2, 3*time.Second
+		wantForecast(t, "full", q, one(), held, shaping.ErrQueueFull)
+		q.MaxWaiting, q.MaxForecast = 0, 3*time.Second-1
+		wantForecast(t, "expected for too long", q, one(), held, shaping.ErrQueueFull)
+		j.want("a 0s", "b 1s", "c 2s")
+		q.Pause(time.Minute)
+		wantForecast(t, "paused", q, one(), shaping.Forecast{Wait: time.Minute, Expected: time.Minute, Reason: "pause"}, shaping.ErrQueueFull)
+		_ = q.Close()
+		wantForecast(t, "closed", q, one(), shaping.Forecast{}, shaping.ErrClosed)
+	})
+}
+
+// A turn knows what held it in its last wait.
+func TestTurnKnowsWhatHeldIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Second).Named("mail"))
+		q.Hook = &shaping.Hook{Wait: func(context.Context, shaping.Wait) func(error) { return nil }}
+		for _, want := range []throttle.Reason{"", throttle.ReasonRate} {
+			turn := one()
+			if err := q.WaitTurn(t.Context(), turn); err != nil {
+				t.Fatal(err)
+			}
+			if reason, limit := turn.Held(); reason != want || (limit == "mail") != (want != "") {
+				t.Errorf("Held = %q, %q, want %q", reason, limit, want)
+			}
+		}
+	})
+}
