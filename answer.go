@@ -39,10 +39,7 @@ func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 // refusal. The body may come slowly, so a time that the header states is acted on before
 // the body is waited for. Acted is true if the body then had nothing to add.
 func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
-	dialect := c.t.Dialect
-	if dialect == nil {
-		dialect = c.observer.server.dialect(c.req, &c.t.spoken)
-	}
+	dialect := c.dialect()
 	refuses, quotas := dialect.CanRefuse(resp.StatusCode), c.lane.Learns() || c.t.WaitForReset
 	if !refuses && !quotas {
 		return false
@@ -76,6 +73,14 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	c.believe(signal)
 	c.forbidden = c.forbidden || signal.Reason == headers.Reason403 && !signal.HasRetryAfter
 	return acted
+}
+
+// dialect returns the dialect that the call's server speaks.
+func (c *call) dialect() *headers.Dialect {
+	if c.t.Dialect != nil {
+		return c.t.Dialect
+	}
+	return observerOf(c.lane).server.dialect(c.req, &c.t.spoken)
 }
 
 // believe takes a doubtful refusal out of the signal. A second 403 whose only sign of a

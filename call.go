@@ -34,6 +34,7 @@ type call struct {
 
 	longest time.Duration    // wait before one attempt, in all lines; zero: any
 	began   throttle.Instant // of the last wait, if longest counts
+	waited  waited           // in line, in all waits
 
 	started    throttle.Instant // arrival in the first lane; zero: not yet
 	sent       int              // attempts
@@ -75,6 +76,9 @@ func (c *call) fail(err error) error {
 		e.Wait, e.Forecast, e.Before = refused.Wait, refused.Forecast, refused.Before
 		e.Reason, e.Err = refused.Reason, refused.Err
 		c.held(e, refused)
+	}
+	if e.waited = c.waited; c.lane != nil {
+		e.waited.limit, e.dialect = c.lane.Label(c.waited.limit), c.dialect()
 	}
 	if c.started != 0 {
 		e.Elapsed = c.lane.Now().Sub(c.started)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/readable"
 	"github.com/weirgo/weir/shaping"
@@ -46,6 +47,9 @@ type Error struct {
 	Status   int             // of the last response that was thrown away for another attempt; zero: there was none
 	Header   http.Header     // of that response
 	Err      error           // the cause
+
+	waited  waited           // with the label of its limit
+	dialect *headers.Dialect // of the server; nil: there was no lane, or the default
 }
 
 // Error returns the cause with its numbers. It says whether this client's own

@@ -110,7 +110,10 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 
 // newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
-	return &attempt{caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, all: c.charges(), server: &c.observer.server, secure: c.req.URL.Scheme == "https", t: c.t}
+	return &attempt{
+		caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, all: c.charges(),
+		server: &c.observer.server, secure: c.req.URL.Scheme == "https", number: c.sent + 1, waited: c.waited.kept(), t: c.t,
+	}
 }
 
 // prepare lets the user change the header and the URL of the request to send.

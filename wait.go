@@ -17,7 +17,9 @@ func (c *call) wait() error {
 	if c.longest = cmp.Or(c.options.maxWait, c.t.Line.MaxWait); c.longest > 0 {
 		c.began = c.lane.Now()
 	}
+	began := c.waits()
 	err := c.turnCome()
+	c.hasWaited(began, err)
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
 	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.Store()), err)
 	if first {

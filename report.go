@@ -1,0 +1,114 @@
+package weir
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Report says what a call waited for, how often it was sent, and what the vendor
+// reported.
+type Report struct {
+	Lane     string          // the lane's key
+	Waited   time.Duration   // wait in line before all attempts together, without delays before retries; zero: none
+	Reason   throttle.Reason // of the last such wait; "": there was none
+	Limit    string          // the limit that held it then, as in [Error]; "": none did
+	Attempts int             // that were sent; zero: none was
+	Signal   headers.Signal  // what the header of the response reports; the zero value: nothing, or there is no response
+}
+
+// ReportOf returns the report of the call behind a response. The response may have gone
+// through an [http.Client], which has followed redirects: then the report is of the last
+// hop. Its body may be closed. Times in Signal count from the call of ReportOf if the
+// header states a date, and otherwise from the response.
+//
+// Ok is false if the response came from no Transport, or from one with UnguardedResends
+// for which nothing else is kept of a call: a bound of InFlight, Cost, Track, or an
+// AttemptTimeout. It is safe for concurrent use.
+func ReportOf(resp *http.Response) (r Report, ok bool) {
+	a := attemptOf(resp)
+	if a == nil {
+		return Report{}, false
+	}
+	dialect := a.t.Dialect
+	if dialect == nil {
+		dialect = a.server.dialect(resp.Request, &a.t.spoken)
+	}
+	r = Report{Lane: a.lane.Key, Attempts: a.number, Signal: signalOf(dialect, resp)}
+	if w := a.waited; w != nil {
+		r.Waited, r.Reason, r.Limit = w.total, w.reason, a.lane.Label(w.limit)
+	}
+	return r, true
+}
+
+// Report returns the report of the call that got no response. SDKs wrap the error: find it
+// with errors.As. Signal is that of the last response that was thrown away.
+func (e *Error) Report() Report {
+	r := Report{Lane: e.Lane, Waited: e.waited.total, Reason: e.waited.reason, Limit: e.waited.limit, Attempts: e.Attempts}
+	if e.Status != 0 {
+		r.Signal = signalOf(e.dialect, &http.Response{StatusCode: e.Status, Header: e.Header})
+	}
+	return r
+}
+
+// signalOf returns what the header of a response reports.
+func signalOf(dialect *headers.Dialect, resp *http.Response) headers.Signal {
+	signal, _ := dialect.ParseHeader(resp, time.Now())
+	return signal
+}
+
+// A waited is how long a call has waited in line, and what held it in the last wait that it
+// had. The zero value has not waited.
+type waited struct {
+	total  time.Duration
+	reason throttle.Reason
+	limit  string // its name
+}
+
+// waits returns when a wait of the call begins. It is zero for the first one, which begins
+// when the turn arrives: that needs no clock.
+func (c *call) waits() (began throttle.Instant) {
+	if c.turn.Arrived() == 0 && !c.divided() {
+		return 0
+	}
+	return c.lane.Now()
+}
+
+// hasWaited adds a wait that has ended with err. It began at an instant; zero: when the turn
+// arrived.
+func (c *call) hasWaited(began throttle.Instant, err error) {
+	reason, limit := c.held()
+	if reason == "" {
+		return
+	}
+	ended := c.turn.Departed()
+	if err != nil {
+		ended = c.lane.Now()
+	}
+	c.waited.total += max(0, ended.Sub(cmp.Or(began, c.turn.Arrived(), ended)))
+	c.waited.reason, c.waited.limit = reason, limit
+}
+
+// held returns what held the call in the last line in which it waited.
+func (c *call) held() (reason throttle.Reason, limit string) {
+	if reason, limit = c.turn.Held(); reason != "" {
+		return reason, limit
+	}
+	for i := range c.visits {
+		if r, l := c.visits[i].turn.Held(); r != "" {
+			reason, limit = r, l
+		}
+	}
+	return reason, limit
+}
+
+// kept returns what an attempt keeps of the call's waits; nil: there were none.
+func (w waited) kept() *waited {
+	if w.reason == "" {
+		return nil
+	}
+	return &w
+}
