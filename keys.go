@@ -37,7 +37,9 @@ func (c *call) enter() error {
 		l, err := c.t.enter(c.key)
 		if err == nil {
 			c.lane, c.observer = l, observerOf(l)
-			c.turn.ID = c.observer.calls.Add(1)
+			if c.turn.ID = c.observer.calls.Add(1); c.turn.ID == 1 {
+				c.made()
+			}
 		}
 		return err
 	}

@@ -82,14 +82,17 @@ func (c *call) waits() (began throttle.Instant) {
 func (c *call) hasWaited(began throttle.Instant, err error) {
 	reason, limit := c.held()
 	if reason == "" {
+		c.countTurn(false, 0, err)
 		return
 	}
 	ended := c.turn.Departed()
 	if err != nil {
 		ended = c.lane.Now()
 	}
-	c.waited.total += max(0, ended.Sub(cmp.Or(began, c.turn.Arrived(), ended)))
+	stood := max(0, ended.Sub(cmp.Or(began, c.turn.Arrived(), ended)))
+	c.waited.total += stood
 	c.waited.reason, c.waited.limit = reason, limit
+	c.countTurn(true, stood, err)
 }
 
 // held returns what held the call in the last line in which it waited.

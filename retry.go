@@ -49,6 +49,9 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 			c.throttled++
 		}
 	}
+	if d.Retry {
+		c.observer.counts.retried.Add(1)
+	}
 	if d.Reason == backoff.ReasonBody {
 		c.logBodyLost(telemetry.FailureOf(resp, err), lost)
 	}

@@ -17,6 +17,7 @@ type LaneState struct {
 	Requests int                   // requests in the lane: in line, in flight or between attempts
 	InFlight int                   // requests in flight, if a bound of InFlight is set; else zero
 	Paused   time.Duration         // until the lane's pause ends; zero: it is not paused
+	Counts   Counts                // of what happened since the lane was made
 	Stale    uint64                // permits that were void because their request woke too late
 	Limits   []throttle.LimitState // in the order in which they were configured
 	Learned  Learned               // of the server's limit; the zero value if nothing is sure
@@ -62,6 +63,7 @@ func stateOf(l *lane.Lane) LaneState {
 		Requests: l.Requests(),
 		InFlight: l.InFlight(),
 		Paused:   s.Paused,
+		Counts:   observerOf(l).counts.read(),
 		Stale:    s.Stale,
 		Learned:  Learned(l.Known()),
 		Shadow:   shadowCounts(l),

@@ -40,6 +40,8 @@ type observer struct {
 	asking telemetry.Asking // waits for the store's answer
 	server server
 	calls  atomic.Uint64 // that have entered the lane: the ID of the last one
+	counts counts
+	watch  watch
 }
 
 // observerOf returns the observer of a lane.

@@ -20,6 +20,7 @@ func (c *call) wait() error {
 	began := c.waits()
 	err := c.turnCome()
 	c.hasWaited(began, err)
+	c.observer.watch.look(c, err)
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
 	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.Store()), err)
 	if first {

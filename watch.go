@@ -1,0 +1,172 @@
+package weir
+
+import (
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/throttle"
+)
+
+const (
+	// lookEvery is how often a lane that is called is looked at: the state of a lane costs
+	// a lock, which is nothing once a second.
+	lookEvery = time.Second
+	// reportEvery is the shortest time between two lines of log for one matter of a lane.
+	reportEvery = time.Minute
+
+	// nearShare of a limit leaves a fifth of it for whoever reads the line.
+	nearShare = 0.8
+	// nearLeast is how long a limit takes to be whole again if it is worth a line. A shorter
+	// one is used up and whole again between two lines.
+	nearLeast = time.Minute
+
+	// spikeTimes as many arrivals as usual are a spike if spikeLeast came since the last
+	// look. If calls come at random, 5 a second, 20 in a second come less than once in
+	// ten million seconds (Poisson).
+	spikeTimes = 4
+	spikeLeast = 20
+	// spikeMemory is the time over which the usual rate is averaged, and for which a new
+	// lane has none.
+	spikeMemory = time.Minute
+
+	// differShare is the share of requests on which shadow limits may decide otherwise. Of
+	// differLeast requests that is 20: limits that differ on one in a hundred come to that
+	// once in 300 times (binomial).
+	differShare = 0.02
+	differLeast = 1000
+)
+
+// A watch looks at a lane while it is called, and reports what an operator should know: in a
+// line of log, and in an event of the span of the call that came then. It reports what
+// begins, at most once a minute each.
+type watch struct {
+	next atomic.Int64 // Instant of the next look
+
+	mu                 sync.Mutex
+	since, at          throttle.Instant // of the first look and the last; zero: there was none
+	seen               uint64           // calls at the last look
+	usual              float64          // calls per second
+	near, spike, shade matter
+}
+
+// A matter is one thing that a watch reports.
+type matter struct {
+	lasts bool             // it was so at the last look
+	at    throttle.Instant // of the last report; zero: there was none
+}
+
+// begins takes in whether it is so now, and reports whether that is to be reported.
+func (m *matter) begins(is bool, now throttle.Instant) bool {
+	begins := is && !m.lasts && (m.at == 0 || now.Sub(m.at) >= reportEvery)
+	if m.lasts = is && (m.lasts || begins); begins {
+		m.at = now
+	}
+	return begins
+}
+
+// look looks at the lane of a call whose turn has ended with err, if it is time.
+func (w *watch) look(c *call, err error) {
+	now := c.turn.Departed()
+	if err != nil {
+		now = c.lane.Now()
+	}
+	if next := w.next.Load(); int64(now) >= next && w.next.CompareAndSwap(next, int64(now.Add(lookEvery))) {
+		w.report(c, now)
+	}
+}
+
+// report reports what has begun.
+func (w *watch) report(c *call, now throttle.Instant) {
+	limit, used := nearest(c.lane.State().Limits)
+	differs := differing(c)
+	w.mu.Lock()
+	rate, usual, spikes := w.arrivals(c.observer.calls.Load(), now)
+	near, spike, shade := w.near.begins(used >= nearShare, now), w.spike.begins(spikes, now), w.shade.begins(differs > differShare, now)
+	w.mu.Unlock()
+	if near {
+		c.log(slog.LevelInfo, "weir: a limit is nearly used up", slog.String("limit", limit), slog.Float64("used", round(used)))
+		telemetry.Near(c.ctx, c.lane.Key, limit, used)
+	}
+	if spike {
+		c.log(slog.LevelInfo, "weir: many more requests than usual", slog.Float64("per_second", round(rate)), slog.Float64("usual", round(usual)))
+		telemetry.Spike(c.ctx, c.lane.Key, rate, usual)
+	}
+	if shade {
+		c.log(slog.LevelInfo, "weir: shadow limits decide otherwise", slog.Float64("share", round(differs)))
+		telemetry.Differs(c.ctx, c.lane.Key, differs)
+	}
+}
+
+// arrivals returns how many calls came per second since the last look, how many usually do,
+// and whether that is a spike. W.mu is held.
+func (w *watch) arrivals(calls uint64, now throttle.Instant) (rate, usual float64, spikes bool) {
+	if w.at == 0 {
+		w.since, w.at, w.seen = now, now, calls
+		return 0, 0, false
+	}
+	n, passed := calls-w.seen, max(now.Sub(w.at), 1).Seconds()
+	rate, usual = float64(n)/passed, w.usual
+	weight := -math.Expm1(-passed / min(spikeMemory, max(now.Sub(w.since), 1)).Seconds())
+	w.usual += (rate - usual) * weight
+	spikes = n >= spikeLeast && rate > spikeTimes*usual && now.Sub(w.since) >= spikeMemory
+	w.at, w.seen = now, calls
+	return rate, usual, spikes
+}
+
+// nearest returns the limit, among those that take long to be whole again, of which the
+// greatest share is used, and that share.
+func nearest(limits []throttle.LimitState) (limit string, used float64) {
+	for _, l := range limits {
+		if whole := float64(max(l.Limit.Burst, l.Limit.Permits)) / l.Limit.PerSecond(); l.Utilization > used && whole >= nearLeast.Seconds() {
+			limit, used = l.Limit.Label(), l.Utilization
+		}
+	}
+	return limit, used
+}
+
+// differing returns the share of requests on which shadow limits decide otherwise than the
+// enforced ones; zero if there are too few.
+func differing(c *call) float64 {
+	if c.lane.Shadow == nil {
+		return 0
+	}
+	var all, otherwise uint64
+	for live, candidates := range c.lane.Shadow.Counts() {
+		for candidate, n := range candidates {
+			if all += n; live != candidate {
+				otherwise += n
+			}
+		}
+	}
+	if all < differLeast {
+		return 0
+	}
+	return float64(otherwise) / float64(all)
+}
+
+// made reports that the call is the first of its lane, and with which limits it was made.
+func (c *call) made() {
+	if !c.t.logger().Enabled(c.ctx, slog.LevelDebug) && !telemetry.Recording(c.ctx) {
+		return
+	}
+	limits := make([]string, 0, 4)
+	for _, l := range c.lane.Limits() {
+		limits = append(limits, l.Label())
+	}
+	c.log(slog.LevelDebug, "weir: lane made", slog.Any("limits", limits))
+	telemetry.Made(c.ctx, c.lane.Key, limits)
+}
+
+// log logs what concerns the call's lane.
+func (c *call) log(level slog.Level, what string, with ...slog.Attr) {
+	if l := c.t.logger(); l.Enabled(c.ctx, level) {
+		l.LogAttrs(c.ctx, level, what, append([]slog.Attr{slog.String("lane", c.lane.Key)}, with...)...)
+	}
+}
+
+// round returns a number for people, with three digits behind the point.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }
