@@ -22,7 +22,7 @@ const uncalled = math.MaxUint64
 // the limits, pauses, what was learned of the server's limit, the line before it, and
 // sub-lanes. What a shared Store has not sent to this process yet is not known. It spends
 // and sends nothing, takes no place in line, and makes no lane. The body is neither read
-// nor closed. It calls Key, Cost, Tenant and, if the request's lane would be a new one,
+// nor closed. It calls Key or Keys, Cost, Tenant and, if the request's lane would be a new one,
 // LimitsFor.
 //
 // The error is the [*Error] with which RoundTrip would reject the request at once, as far
@@ -30,9 +30,29 @@ const uncalled = math.MaxUint64
 // ErrClosed. The forecast holds with an error, too: it then says when to come back, except
 // for the last two. Forecast is safe for concurrent use, and takes the locks that a
 // call in line takes.
-func (t *Transport) Forecast(req *http.Request) (Forecast, error) {
+//
+// With Keys it is the longest forecast of the request's lanes. Expected then leaves out
+// those in line.
+func (t *Transport) Forecast(req *http.Request) (f Forecast, err error) {
 	t.once.Do(t.init)
 	c := call{t: t, req: req, ctx: outlived(req.Context())}
+	keys := []string{""}
+	if t.Keys == nil {
+		keys[0] = t.keyOf(req)
+	} else if keys, err = c.keys(); err != nil {
+		return f, c.fail(err)
+	}
+	for _, c.key = range keys {
+		one, rejects := c.forecast()
+		if f = longer(f, one); err == nil {
+			err = rejects
+		}
+	}
+	return f, err
+}
+
+// forecast returns the forecast of the call for the lane of its key.
+func (c *call) forecast() (Forecast, error) {
 	if err := c.look(); err != nil {
 		return Forecast{}, err
 	}
@@ -80,11 +100,6 @@ func (c *call) look() (err error) {
 	if c.t.Tenant != nil {
 		c.turn.Tenant, c.turn.Weight = c.t.Tenant(c.req)
 	}
-	key := c.t.Key
-	if key == nil {
-		key = ByHost
-	}
-	c.key = key(c.req)
 	if c.lane, err = c.t.lanes.Find(c.key); err != nil {
 		return c.fail(err)
 	}

@@ -80,7 +80,7 @@ func (c *call) waits() (began throttle.Instant) {
 // hasWaited adds a wait that has ended with err. It began at an instant; zero: when the turn
 // arrived.
 func (c *call) hasWaited(began throttle.Instant, err error) {
-	reason, limit := c.held()
+	reason, limit := c.heldBy()
 	if reason == "" {
 		c.countTurn(false, 0, err)
 		return
@@ -95,8 +95,8 @@ func (c *call) hasWaited(began throttle.Instant, err error) {
 	c.countTurn(true, stood, err)
 }
 
-// held returns what held the call in the last line in which it waited.
-func (c *call) held() (reason throttle.Reason, limit string) {
+// heldBy returns what held the call in the last line in which it waited.
+func (c *call) heldBy() (reason throttle.Reason, limit string) {
 	if reason, limit = c.turn.Held(); reason != "" {
 		return reason, limit
 	}
