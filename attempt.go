@@ -31,7 +31,7 @@ type attempt struct {
 	all    []charge // of its lanes, if it has keys for several; nil: charge is the only one
 	server *server
 	secure bool
-	number int     // 1 for the first attempt of the call
+	number int32   // 1 for the first attempt of the call
 	waited *waited // by the call, before this attempt; nil: it has not waited
 	t      *Transport
 

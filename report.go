@@ -37,7 +37,7 @@ func ReportOf(resp *http.Response) (r Report, ok bool) {
 	if dialect == nil {
 		dialect = a.server.dialect(resp.Request, &a.t.spoken)
 	}
-	r = Report{Lane: a.lane.Key, Attempts: a.number, Signal: signalOf(dialect, resp)}
+	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(dialect, resp)}
 	if w := a.waited; w != nil {
 		r.Waited, r.Reason, r.Limit = w.total, w.reason, a.lane.Label(w.limit)
 	}
@@ -109,9 +109,10 @@ func (c *call) heldBy() (reason throttle.Reason, limit string) {
 }
 
 // kept returns what an attempt keeps of the call's waits; nil: there were none.
-func (w waited) kept() *waited {
-	if w.reason == "" {
+func (c *call) kept() *waited {
+	if c.waited.reason == "" {
 		return nil
 	}
+	w := c.waited
 	return &w
 }
