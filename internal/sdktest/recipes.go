@@ -72,14 +72,14 @@ func asynqHandler(transport *weir.Transport) asynq.HandlerFunc {
 func asynqConfig() asynq.Config {
 	return asynq.Config{
 		RetryDelayFunc: func(n int, err error, task *asynq.Task) time.Duration {
-			if s, ok := errors.AsType[snoozed](err); ok {
+			var s snoozed
+			if errors.As(err, &s) {
 				return s.wait
 			}
 			return asynq.DefaultRetryDelayFunc(n, err, task)
 		},
 		IsFailure: func(err error) bool {
-			_, snoozes := errors.AsType[snoozed](err)
-			return !snoozes
+			return !errors.As(err, new(snoozed))
 		},
 	}
 }

@@ -41,8 +41,8 @@ func TestPagesShowRecipes(t *testing.T) {
 			}
 		}
 	}
-	if blocks != 5 {
-		t.Errorf("%d blocks were found, want 5", blocks)
+	if blocks != 4 {
+		t.Errorf("%d blocks were found, want 4", blocks)
 	}
 }
 
