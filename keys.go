@@ -22,7 +22,7 @@ func (c *call) keys() (keys []string, err error) {
 		}
 	}
 	if len(keys) > MaxKeys {
-		return nil, fmt.Errorf("Keys returned %d keys, want %d at most", len(keys), MaxKeys)
+		return nil, fmt.Errorf("request has %d keys, want %d at most", len(keys), MaxKeys)
 	}
 	if len(keys) == 0 {
 		keys = append(keys, c.t.keyOf(c.req))

@@ -212,12 +212,10 @@ func (h *history) play() (wrong string) {
 	}()
 	const long = 250 // ticks, enough for all to go
 	for now := range long {
-		var came []*passenger
 		for _, p := range h.passengers {
 			if p.comes == now {
 				h.come(p, &wg)
 				synctest.Wait()
-				came = append(came, p)
 			}
 			if p.gives == now && p.cancel != nil {
 				p.cancel()

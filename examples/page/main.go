@@ -27,8 +27,9 @@ func main() {
 	operate := flag.Bool("operate", false, "let whoever opens the page pause and resume lanes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *addr, *lanes, *operate); err != nil {
+	err := run(ctx, *addr, *lanes, *operate)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

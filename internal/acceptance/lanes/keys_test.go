@@ -306,7 +306,7 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 		{nil, []string{"fallback"}, ""},
 		{[]string{""}, []string{"fallback"}, ""},
 		{[]string{"", "a", "a", "b"}, []string{"a", "b"}, ""},
-		{strings.Split("123456789", ""), nil, "Keys returned 9 keys, want 8 at most"},
+		{strings.Split("123456789", ""), nil, "request has 9 keys, want 8 at most"},
 	} {
 		t.Run(fmt.Sprint(test.keys), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ type watched struct {
 	*harness.Rig
 	log   strings.Builder
 	spans harness.SpanLog
-	ctx   context.Context // of calls, with a span
 }
 
 func watch(t *testing.T, transport *weir.Transport, level slog.Level) *watched {
