@@ -89,14 +89,15 @@ func (t *Transport) program() *program {
 	}
 	return &program{key: t.Key, cost: t.Cost, fields: Config{
 		Limits: limits, Shadow: t.Shadow, Line: t.Line, InFlight: t.InFlight, Retry: t.Retry, MaxPause: t.MaxPause,
-		Learn: t.Learn, WaitForReset: t.WaitForReset, MaxLanes: t.MaxLanes, UnguardedResends: t.UnguardedResends,
+		Learn: t.Learn, Share: t.Share, WaitForReset: t.WaitForReset, MaxLanes: t.MaxLanes, UnguardedResends: t.UnguardedResends,
 	}}
 }
 
 // preset sets the fields before first use.
 func (t *Transport) preset(next, c *Config) {
 	t.Limits, t.Shadow, t.Line, t.InFlight, t.Retry, t.MaxPause = next.Limits, next.Shadow, next.Line, next.InFlight, next.Retry, next.MaxPause
-	t.Learn, t.WaitForReset, t.MaxLanes, t.UnguardedResends = next.Learn, next.WaitForReset, next.MaxLanes, next.UnguardedResends
+	t.Learn, t.Share, t.WaitForReset = next.Learn, next.Share, next.WaitForReset
+	t.MaxLanes, t.UnguardedResends = next.MaxLanes, next.UnguardedResends
 	if t.applied.base.key == nil {
 		t.Key = t.routeKey
 	}
@@ -110,7 +111,7 @@ func (t *Transport) wrongFields(next, c *Config) (wrong []fault) {
 	if !t.applied.started.Load() {
 		like := &Transport{
 			Limits: next.Limits, Shadow: next.Shadow, Store: t.Store, Cost: t.applied.base.cost, Line: next.Line, InFlight: next.InFlight,
-			Retry: next.Retry, MaxPause: next.MaxPause, Learn: next.Learn, MaxLanes: next.MaxLanes,
+			Retry: next.Retry, MaxPause: next.MaxPause, Learn: next.Learn, Share: next.Share, MaxLanes: next.MaxLanes,
 		}
 		if c.priced() {
 			like.Cost = t.routeCost

@@ -51,6 +51,7 @@ type Config struct {
 	// The others take the place of the field of the same name. If zero, that one stays.
 	MaxPause         time.Duration
 	Learn            Learning
+	Share            float64
 	WaitForReset     bool
 	MaxLanes         int
 	UnguardedResends bool
