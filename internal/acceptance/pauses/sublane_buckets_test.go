@@ -254,7 +254,7 @@ func TestBucketsBelowGlobalLimit(t *testing.T) {
 			t.Errorf("24 calls in each of 20 channels took %v, want about 20s", took)
 		}
 		for counted, n := range v.refused {
-			if most := map[bool]int{true: 40, false: 6}[counted == "global"]; n > most { // of 80 runs 26 refused 3 or 4 in one of 20
+			if most := map[bool]int{true: 60, false: 6}[counted == "global"]; n > most { // of 300 runs half refused 28 or more, and two 41; 47 were seen
 				t.Errorf("%q refused %d calls, want %d at most", counted, n, most)
 			}
 		}
