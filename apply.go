@@ -26,7 +26,7 @@ type applied struct {
 // A program is what the program itself has set in a Transport.
 type program struct {
 	fields Config
-	key    func(*http.Request) string
+	keyed  bool // by Key or Keys
 	cost   func(*http.Request, throttle.Limit) int
 }
 
@@ -87,7 +87,7 @@ func (t *Transport) program() *program {
 	if t.applied.started.Load() {
 		limits = *t.limits.Load()
 	}
-	return &program{key: t.Key, cost: t.Cost, fields: Config{
+	return &program{keyed: t.Key != nil || t.Keys != nil, cost: t.Cost, fields: Config{
 		Limits: limits, Shadow: t.Shadow, Line: t.Line, InFlight: t.InFlight, Retry: t.Retry, MaxPause: t.MaxPause,
 		Learn: t.Learn, Share: t.Share, WaitForReset: t.WaitForReset, MaxLanes: t.MaxLanes, UnguardedResends: t.UnguardedResends,
 	}}
@@ -98,7 +98,7 @@ func (t *Transport) preset(next, c *Config) {
 	t.Limits, t.Shadow, t.Line, t.InFlight, t.Retry, t.MaxPause = next.Limits, next.Shadow, next.Line, next.InFlight, next.Retry, next.MaxPause
 	t.Learn, t.Share, t.WaitForReset = next.Learn, next.Share, next.WaitForReset
 	t.MaxLanes, t.UnguardedResends = next.MaxLanes, next.UnguardedResends
-	if t.applied.base.key == nil {
+	if !t.applied.base.keyed {
 		t.Key = t.routeKey
 	}
 	if t.Cost = t.applied.base.cost; c.priced() {
@@ -163,8 +163,8 @@ func (t *Transport) planOf(c *Config) (*plan, []error) {
 		if err := handle(p.mux, r.Match); err != nil {
 			wrong("match", err)
 		}
-		if len(r.Limits) > 0 && t.applied.base.key != nil {
-			wrong("limits", errors.New("the program has set Key, which makes the lanes"))
+		if len(r.Limits) > 0 && t.applied.base.keyed {
+			wrong("limits", errors.New("the program has set Key or Keys, which make the lanes"))
 		}
 		if started := t.applied.started.Load(); started && len(r.Limits) > 0 && t.Key == nil {
 			wrong("limits", errors.New("no configuration was applied before the first use, so routes have no lanes"))

@@ -63,7 +63,7 @@ type RouteConfig struct {
 	Match string
 
 	// Limits make a lane of the route, one for each host, whose key is that of [ByRoute].
-	// They are an error if the program has set Transport.Key. If empty, the requests stay
+	// They are an error if the program has set Transport.Key or Keys. If empty, the requests stay
 	// in the lane of their host.
 	Limits []throttle.Limit
 

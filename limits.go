@@ -51,7 +51,7 @@ func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
 func (t *Transport) warnOfUnits(limits []throttle.Limit) {
 	for _, l := range limits {
 		if t.unpriced(l) && t.warned.CompareAndSwap(false, true) {
-			t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost says otherwise", "limit", l.String())
+			t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost, WithCostOf or Track says otherwise", "limit", l.String())
 		}
 	}
 }

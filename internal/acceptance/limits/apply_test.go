@@ -188,6 +188,13 @@ func TestApplyBesideTheProgramsKeyAndCost(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "routes[0].limits: the program has set Key") {
 		t.Errorf("Apply = %v, want that Key is set", err)
 	}
+	several := &weir.Transport{Keys: func(*http.Request) []string { return []string{"customer", "account"} }}
+	if err := several.Apply(config(t, `{"routes": [{"match": "/a", "limits": ["1/s"]}]}`)); err == nil || !strings.Contains(err.Error(), "routes[0].limits: the program has set Key or Keys") {
+		t.Errorf("Apply = %v, want that Keys is set", err)
+	}
+	if apply(t, several, `{"lanes": {"account": ["10/s"]}}`); several.Key != nil {
+		t.Error("Apply sets Key beside Keys")
+	}
 	apply(t, transport, `{"limits": ["10/s of tokens", "10/s"], "routes": [{"match": "/a", "cost": {"tokens": 7}}]}`)
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.example/a", http.NoBody)
 	tokens, requests := throttle.TokenBucket(10, time.Second, 1).Of("tokens"), throttle.TokenBucket(10, time.Second, 1)
