@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -29,6 +30,7 @@ const (
 	pageStep    = time.Second     // between two points, and the age of what is shown
 	pageKeep    = 5 * time.Minute // for which the past of a lane is kept that nobody looks at
 	maxPageForm = 64 << 10        // bytes of a form
+	pageTenants = 5               // classes and tenants shown of a line
 )
 
 //go:embed page.html
@@ -92,12 +94,17 @@ type pageView struct {
 type pageRow struct {
 	Key      string      `json:"key"`
 	Waiting  int         `json:"waiting"`
+	Line     []pageLine  `json:"line"` // the classes and tenants with the most callers in line
+	Who      string      `json:"who"`  // the same as text; "": all are of one class and tenant
 	Requests int         `json:"requests"`
 	InFlight int         `json:"inFlight"`
 	Paused   float64     `json:"paused"`
 	Use      float64     `json:"use"` // share of the limit that is used most
 	Limits   []pageLimit `json:"limits"`
 	Learned  string      `json:"learned"`
+	Refused  float64     `json:"refused"` // since the server last refused; zero: never
+	Counts   pageCounts  `json:"counts"`
+	Calls    string      `json:"calls"` // both as text
 	Store    string      `json:"store"`
 	Past     pagePoints  `json:"past"`
 }
@@ -107,6 +114,58 @@ type pageLimit struct {
 	Limit    string  `json:"limit"`
 	Headroom float64 `json:"headroom"`
 	Use      float64 `json:"use"`
+}
+
+// A pageLine is the callers of one class and tenant in line.
+type pageLine struct {
+	Priority int    `json:"priority"`
+	Tenant   string `json:"tenant"`
+	Waiting  int    `json:"waiting"`
+}
+
+// who returns a line's classes and tenants as text, one below the other.
+func who(line []pageLine) string {
+	if len(line) == 0 || len(line) == 1 && line[0].Tenant == "" && line[0].Priority == 0 {
+		return ""
+	}
+	var texts []string
+	for _, l := range line {
+		class := map[shaping.Priority]string{shaping.PriorityHigh: "high", shaping.PriorityNormal: "normal", shaping.PriorityLow: "low"}[shaping.Priority(l.Priority)]
+		class = cmp.Or(class, "priority "+strconv.Itoa(l.Priority))
+		if l.Tenant != "" && l.Priority == 0 {
+			class = ""
+		}
+		texts = append(texts, strings.TrimSpace(class+" "+l.Tenant)+": "+strconv.Itoa(l.Waiting))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// calls returns what became of a lane's calls as text, one below the other.
+func calls(c *Counts, refused time.Duration) string {
+	var texts []string
+	say := func(n uint64, format string, more ...any) {
+		if n > 0 {
+			texts = append(texts, fmt.Sprintf(format, append([]any{n}, more...)...))
+		}
+	}
+	say(c.Admitted, "%d at once")
+	if c.Held > 0 {
+		say(c.Held, "%d held, %v each", (c.Waited / time.Duration(c.Held)).Round(time.Millisecond))
+	}
+	say(c.Rejected, "%d rejected")
+	say(c.Refused, "%d refused, %v ago", refused.Round(time.Second))
+	say(c.Retried, "%d retried")
+	return strings.Join(texts, "\n")
+}
+
+// pageCounts are [Counts], with the time in seconds.
+type pageCounts struct {
+	Admitted uint64  `json:"admitted"`
+	Held     uint64  `json:"held"`
+	Rejected uint64  `json:"rejected"`
+	Refused  uint64  `json:"refused"`
+	Retried  uint64  `json:"retried"`
+	Waited   float64 `json:"waited"`
 }
 
 // pagePoints are the points of a lane's charts, a second apart or more.
@@ -220,7 +279,16 @@ func pageOrder(by string) func(a, b pageRow) int {
 
 // rowOf returns the row of a lane.
 func rowOf(s *LaneState) pageRow {
-	r := pageRow{Key: s.Key, Waiting: s.Waiting, Requests: s.Requests, InFlight: s.InFlight, Paused: s.Paused.Seconds(), Limits: []pageLimit{}}
+	r := pageRow{
+		Key: s.Key, Waiting: s.Waiting, Line: []pageLine{}, Requests: s.Requests, InFlight: s.InFlight, Paused: s.Paused.Seconds(),
+		Limits: []pageLimit{}, Refused: s.Refused.Seconds(), Counts: pageCounts{
+			s.Counts.Admitted, s.Counts.Held, s.Counts.Rejected, s.Counts.Refused, s.Counts.Retried, s.Counts.Waited.Seconds(),
+		},
+	}
+	for _, in := range s.Line[:min(pageTenants, len(s.Line))] {
+		r.Line = append(r.Line, pageLine{int(in.Priority), in.Tenant, in.Waiting})
+	}
+	r.Who, r.Calls = who(r.Line), calls(&s.Counts, s.Refused)
 	for _, l := range s.Limits {
 		r.Limits = append(r.Limits, pageLimit{l.Limit.Label(), finite(l.Headroom), finite(l.Utilization)})
 		r.Use = max(r.Use, finite(l.Utilization))
@@ -266,8 +334,8 @@ func (v *pageView) html(query url.Values) string {
 			paused = time.Duration(r.Paused * float64(time.Second)).Round(100 * time.Millisecond).String()
 		}
 		for _, cell := range []string{
-			strconv.Itoa(r.Waiting), "", strconv.Itoa(r.Requests - r.Waiting), fmt.Sprintf("%.0f %%", 100*r.Use), "",
-			strings.Join(limits, "\n"), r.Learned, paused, r.Store,
+			strings.TrimSpace(strconv.Itoa(r.Waiting) + "\n" + r.Who), "", strconv.Itoa(r.Requests - r.Waiting), fmt.Sprintf("%.0f %%", 100*r.Use), "",
+			strings.Join(limits, "\n"), r.Learned, r.Calls, paused, r.Store,
 		} {
 			rows.WriteString("<td>" + html.EscapeString(cell))
 		}

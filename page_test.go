@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +28,8 @@ type shown struct {
 		Paused  float64
 		Limits  []struct{ Limit string }
 		Learned string
+		Who     string
+		Calls   string
 		Past    struct{ Use []float64 }
 	}
 }
@@ -173,5 +177,31 @@ func TestPauseHoldsOneLane(t *testing.T) {
 	s := transport.Snapshot()
 	if s[0].Paused <= 0 || s[1].Paused > 0 {
 		t.Errorf("pauses = %v and %v, want the first alone", s[0].Paused, s[1].Paused)
+	}
+}
+
+// A lane shows who stands in its line, and what became of its calls.
+func TestPageShowsWhoWaitsAndWhatBecameOfCalls(t *testing.T) {
+	transport := laned(t, "a", "a", "a", "a") // which spends all
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, in := range []context.Context{weir.WithTenant(ctx, "acme", 1), weir.WithTenant(ctx, "acme", 1), weir.WithPriority(ctx, weir.PriorityHigh)} {
+		all.Go(func() {
+			req := httptest.NewRequest(http.MethodGet, "http://vendor.example/", nil).WithContext(in)
+			req.Header.Set("X-Key", "a")
+			_, _ = transport.RoundTrip(req)
+		})
+	}
+	for inLine(transport) < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	page := weir.Handler(transport)
+	if r := look(t, page, "").Rows[0]; r.Who != "acme: 2\nhigh: 1" || r.Calls != "4 at once" {
+		t.Errorf("in line stand %q, and of calls the page says %q", r.Who, r.Calls)
+	}
+	cancel()
+	all.Wait()
+	if text := get(t, weir.Handler(transport), "/"); !strings.Contains(text, "4 at once\n3 held, ") {
+		t.Errorf("the table lacks those who gave up:\n%s", text)
 	}
 }

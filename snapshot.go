@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -14,9 +15,11 @@ import (
 type LaneState struct {
 	Key      string                // "" for the lane that keys beyond MaxLanes share
 	Waiting  int                   // requests in line
+	Line     []shaping.Standing    // those by class and tenant, the most requests first; nil: nobody waits
 	Requests int                   // requests in the lane: in line, in flight or between attempts
 	InFlight int                   // requests in flight, if a bound of InFlight is set; else zero
 	Paused   time.Duration         // until the lane's pause ends; zero: it is not paused
+	Refused  time.Duration         // since the server last refused; zero: it never did
 	Counts   Counts                // of what happened since the lane was made
 	Stale    uint64                // permits that were void because their request woke too late
 	Limits   []throttle.LimitState // in the order in which they were configured
@@ -60,9 +63,11 @@ func stateOf(l *lane.Lane) LaneState {
 	return LaneState{
 		Key:      l.Key,
 		Waiting:  s.Waiting,
+		Line:     l.Standings(),
 		Requests: l.Requests(),
 		InFlight: l.InFlight(),
 		Paused:   s.Paused,
+		Refused:  l.SinceRefusal(),
 		Counts:   observerOf(l).counts.read(),
 		Stale:    s.Stale,
 		Learned:  Learned(l.Known()),

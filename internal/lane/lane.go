@@ -196,6 +196,14 @@ func (l *Lane) Waiting() int {
 	return l.queue.Waiting()
 }
 
+// Standings returns who is in line, the most requests first.
+func (l *Lane) Standings() []shaping.Standing {
+	if r := l.roster.Load(); r != nil {
+		return r.Standings()
+	}
+	return l.queue.Standings()
+}
+
 // Late reports whether the turn's last departure was charged so long ago that
 // its permits hold no more.
 func (l *Lane) Late(t *shaping.Turn) bool {
@@ -234,6 +242,15 @@ func (l *Lane) State() shaping.State {
 	s := l.queue.State()
 	s.Waiting = l.Waiting()
 	return s
+}
+
+// SinceRefusal returns how long ago the server last refused; zero: it never did.
+func (l *Lane) SinceRefusal() time.Duration {
+	at := throttle.Instant(l.refusedAt.Load())
+	if at == 0 {
+		return 0
+	}
+	return max(l.Now().Sub(at), 1)
 }
 
 // Known returns what the answers have taught.
