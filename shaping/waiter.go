@@ -31,6 +31,7 @@ type waiter struct {
 	late    bool          // it woke up too late for its permits, and comes back into the line
 	leaves  atomic.Bool   // its caller has given up, and others take it out of line
 	out     outcome       // how it came out of the line
+	nextOut *waiter       // who came out next, under the same lock; of the goroutine that wakes both
 	ready   chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
 }
 
@@ -42,7 +43,6 @@ type outcome struct {
 	granted throttle.Instant // zero: it was not
 	due     throttle.Instant // when it would have been granted if nothing had been late
 	err     error            // why it was rejected; nil: it was granted
-	next    *waiter          // who came out next, under the same lock
 }
 
 // outgoing are waiters who came out of the line, in that order. They are woken once the
@@ -55,7 +55,7 @@ func (o *outgoing) add(w *waiter, out outcome) {
 	if o.last == nil {
 		o.first = w
 	} else {
-		o.last.out.next = w
+		o.last.nextOut = w
 	}
 	o.last = w
 }
@@ -63,8 +63,8 @@ func (o *outgoing) add(w *waiter, out outcome) {
 // wake wakes them, and returns how many they are.
 func (o outgoing) wake() (n int) {
 	for w := o.first; w != nil; n++ {
-		next := w.out.next
-		w.out.next = nil
+		next := w.nextOut
+		w.nextOut = nil
 		w.ready <- struct{}{} // from here on w is its caller's
 		w = next
 	}
