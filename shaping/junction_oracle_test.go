@@ -349,9 +349,15 @@ func (h *history) excused(p *passenger, now throttle.Instant) bool {
 }
 
 // order checks that no one who departed just now has overtaken a more urgent one, whom
-// only what it spent kept from going.
+// only what it spent kept from going. Permits that come back in the same instant let both go
+// from that instant on.
 func (h *history) order(waited []*passenger) string {
 	now := h.queues[0].Now()
+	for _, p := range waited {
+		if p.back && p.state == gone && p.err == nil && p.left == time.Since(h.start) {
+			return ""
+		}
+	}
 	first := h.first(h.waiting())
 	for _, p := range waited {
 		if p.state != went || p.left < time.Since(h.start) {
