@@ -1,6 +1,7 @@
 package hostlocal
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ type exchange struct {
 	from    int64                // place of the first message in the file
 
 	mu    sync.Mutex
-	runs  bool // the goroutine runs
+	runs  bool // a goroutine exchanges messages
 	again bool // and is to run once more
 }
 
@@ -34,7 +35,10 @@ func (l *limiter) Replicate(learner store.Learner) {
 	l.mu.Lock()
 	l.learner.learner = learner
 	l.mu.Unlock()
-	l.learner.once() // a new process receives what the others have learned before its first call
+	x := &l.learner
+	if x.begin() && x.next(x.once()) { // a new process receives what the others have learned before its first call
+		go x.run()
+	}
 }
 
 // Flush implements [store.Replicator].
@@ -62,28 +66,35 @@ func (x *exchange) lapse(ordinal int64) {
 
 // start makes the goroutine run once from now on.
 func (x *exchange) start() {
+	if x.begin() {
+		go x.run()
+	}
+}
+
+// begin reports whether the caller is to exchange messages. If another goroutine does, that
+// one repeats it: the learner takes one call at a time, and each message once.
+func (x *exchange) begin() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.runs {
 		x.again = true
-		return
+		return false
 	}
 	x.runs = true
-	go x.run()
+	return true
+}
+
+// next reports whether the goroutine that exchanges messages must do so again.
+func (x *exchange) next(more bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.runs, x.again = more || x.again, false
+	return x.runs
 }
 
 // run exchanges messages until there is nothing to do.
 func (x *exchange) run() {
-	for {
-		more := x.once()
-		x.mu.Lock()
-		if !more && !x.again {
-			x.runs = false
-			x.mu.Unlock()
-			return
-		}
-		x.again = false
-		x.mu.Unlock()
+	for x.next(x.once()) {
 	}
 }
 
@@ -102,21 +113,16 @@ func (x *exchange) once() (more bool) {
 		l.mu.Lock()
 		news, err := x.send(u)
 		l.mu.Unlock()
-		if err == nil {
+		switch {
+		case err == nil:
 			return x.apply(news)
+		case errors.Is(err, ErrClosed):
+			return false
+		case try > 0:
+			time.Sleep(time.Millisecond)
 		}
-		if try == 0 || l.isClosed() {
-			continue
-		}
-		time.Sleep(time.Millisecond)
 	}
 	return false
-}
-
-func (l *limiter) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
 }
 
 // propose returns what this process sends.
@@ -226,7 +232,7 @@ func (x *exchange) send(u *update) (n news, err error) {
 // apply makes the learner apply the messages that it has not applied.
 func (x *exchange) apply(n news) (more bool) {
 	l, j := x.limiter, &n.journal
-	place := x.place // only this goroutine changes it
+	place := x.place // only the goroutine that exchanges messages changes it
 	switch {
 	case j.to() < place: // it was lost, and is sent again
 	case j.from > place:

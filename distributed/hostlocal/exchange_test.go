@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -59,14 +61,69 @@ func TestTransportsLearnTogether(t *testing.T) {
 	if served < 5*rate/4 || refused > served/4 {
 		t.Errorf("in 5 s of %d/s %d calls were served and %d refused", rate, served, refused)
 	}
-	var rates []float64
+	rates := agreed(transports, vendor.URL)
 	for _, transport := range transports {
-		for _, lane := range transport.Snapshot() {
-			rates = append(rates, lane.Learned.Rate)
-		}
 		_ = transport.Shutdown(t.Context())
 	}
-	if len(rates) != 2 || rates[0] != rates[1] || rates[0] > 2*rate { // zero while they search
+	if rates[0] != rates[1] || rates[0] <= 0 || rates[0] > 2*rate {
 		t.Errorf("learned rates %v, want twice the same, and no more than about %d", rates, rate)
+	}
+}
+
+// agreed makes calls until both transports have learned the same rate, and returns what
+// both have learned after ten seconds at most. A message takes a moment to be applied by
+// both, and the rate is zero while they search.
+func agreed(transports []*weir.Transport, url string) (rates [2]float64) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		for _, transport := range transports {
+			if resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get(url); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+		for i, transport := range transports {
+			for _, lane := range transport.Snapshot() {
+				rates[i] = lane.Learned.Rate
+			}
+		}
+		if rates[0] == rates[1] && rates[0] > 0 {
+			break
+		}
+	}
+	return rates
+}
+
+// A slow is a learner that is flushed while it is called.
+type slow struct {
+	replicator store.Replicator
+	calls, at  atomic.Int64 // how many were made, and how many run
+	overlap    atomic.Bool
+}
+
+func (s *slow) called() {
+	s.calls.Add(1)
+	s.overlap.Store(s.at.Add(1) > 1 || s.overlap.Load())
+	s.replicator.Flush()
+	time.Sleep(time.Millisecond)
+	s.at.Add(-1)
+}
+
+func (s *slow) Propose(store.FleetState) store.Entry        { s.called(); return store.Entry{} }
+func (s *slow) Apply([]byte, int64, throttle.Instant)       {}
+func (s *slow) Snapshot() []byte                            { return nil }
+func (s *slow) Restore([]byte)                              {}
+func (s *slow) Pacing(store.FleetState) (none store.Pacing) { return none }
+
+// A learner has one call at a time, the first ones, too.
+func TestLearnersAreCalledOneByOne(t *testing.T) {
+	l := hostlocal.NewAt(private(t), "k")
+	learner := &slow{replicator: l.(store.Replicator)}
+	learner.replicator.Replicate(learner)
+	for learner.calls.Load() < 10 {
+		time.Sleep(time.Millisecond)
+	}
+	_ = l.(throttle.Remote).Close()
+	if learner.overlap.Load() {
+		t.Error("a learner is called while another call runs")
 	}
 }

@@ -101,9 +101,6 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 
 // take is Take under the lock.
 func (l *limiter) take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
-	if l.closed {
-		return throttle.Grant{}, fmt.Errorf("hostlocal: %w", ErrClosed)
-	}
 	h, err := l.begin(now)
 	if err != nil {
 		return l.lost(now, err)
@@ -163,6 +160,9 @@ func (l *limiter) back(at throttle.Instant) throttle.Instant {
 // lost returns when to ask again although the file could not be used. After a second it
 // is an error.
 func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) {
+	if l.closed {
+		return throttle.Grant{}, fmt.Errorf("hostlocal: %w", err)
+	}
 	l.failures++
 	if l.lostAt == 0 {
 		l.lostAt, l.cause = now, causeOf(err)
@@ -270,7 +270,11 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 }
 
 // Tolerance implements [throttle.Limiter].
-func (l *limiter) Tolerance() time.Duration { return l.set.Tolerance() }
+func (l *limiter) Tolerance() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.set.Tolerance()
+}
 
 // Forecast implements [throttle.Limiter].
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {

@@ -83,7 +83,7 @@ type process struct {
 func begins(t *testing.T, dir, limit string, workers, calls int) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0]), began: make(chan struct{}), done: make(chan struct{})}
-	p.Env = append(os.Environ(), "HOSTLOCAL_DIR="+dir, "HOSTLOCAL_LIMIT="+limit, fmt.Sprint("HOSTLOCAL_WORKERS=", workers), fmt.Sprint("HOSTLOCAL_CALLS=", calls))
+	p.Env = append(os.Environ(), "GORACE=halt_on_error=1", "HOSTLOCAL_DIR="+dir, "HOSTLOCAL_LIMIT="+limit, fmt.Sprint("HOSTLOCAL_WORKERS=", workers), fmt.Sprint("HOSTLOCAL_CALLS=", calls))
 	p.Stderr = os.Stderr
 	out, err := p.StdoutPipe()
 	if err == nil {
@@ -93,7 +93,7 @@ func begins(t *testing.T, dir, limit string, workers, calls int) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		defer close(p.done)
+		defer close(p.done) // the last: nobody reports to a test that has ended
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if at, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
 				if p.departures = append(p.departures, at); len(p.departures) == 1 {
@@ -101,7 +101,9 @@ func begins(t *testing.T, dir, limit string, workers, calls int) *process {
 				}
 			}
 		}
-		_ = p.Wait()
+		if err := p.Wait(); p.ProcessState.Exited() && err != nil { // not killed by the test
+			t.Error("a process ended with", err)
+		}
 	}()
 	return p
 }

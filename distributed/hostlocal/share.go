@@ -29,8 +29,12 @@ const (
 )
 
 // begin locks the lane's file and reads its state, and returns the instant by its clock.
-// If there is no error, finish must follow. The limiter's lock is held.
+// If there is no error, finish must follow. The limiter's lock is held. After Close the
+// error is ErrClosed: a file that was opened then would stay open.
 func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
+	if l.closed {
+		return 0, ErrClosed
+	}
 	if err := l.lock(now); err != nil {
 		return 0, err
 	}
