@@ -220,6 +220,9 @@ func (q *Queue) Close() error {
 		q.sendAway(q.line.first(), rejection)
 	}
 	q.settle(now)
+	if j := q.joint(); j != nil {
+		_ = j.Close() // it says nothing else
+	}
 	if c, ok := q.alarm.(io.Closer); ok {
 		_ = c.Close() // nobody waits any more
 	}

@@ -59,6 +59,9 @@ func (c *class) enter(w *waiter, u urgency) {
 	if t.last.before(w.place) {
 		t.last = w.place
 	}
+	if t.index == 0 { // it was idle
+		t.end = max(t.end, c.now-u.credit)
+	}
 	if t.waiting.first() == w {
 		c.order(t)
 	}
@@ -71,14 +74,11 @@ func (c *class) order(t *tenant) {
 		c.weights -= float64(t.weight)
 		return
 	}
-	if t.index == 0 { // it was idle
-		t.end = max(t.end, c.now)
+	if t.start = t.end; t.index == 0 {
 		c.weights += float64(t.weight)
-		t.start = t.end
 		heap.Push(&c.tenants, t)
 		return
 	}
-	t.start = t.end
 	heap.Fix(&c.tenants, int(t.index)-1)
 }
 

@@ -2,8 +2,6 @@ package shaping
 
 import (
 	"errors"
-	"iter"
-	"slices"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -11,14 +9,6 @@ import (
 
 // nowhere is where the first caller of a queue waits that needs to wait for nothing.
 const nowhere = -1
-
-// shown is how many callers of a queue a remote limiter sees. A run for more would be void
-// before the other limiters allow them.
-const shown = 64
-
-// moment is how soon a limiter lets a caller go for whom remote limiters keep or fetch the
-// other permits meanwhile. Permits hold for so long at least.
-const moment = 10 * time.Millisecond
 
 // grants are what the limiters of a joint granted together.
 type grants [MaxRosters]throttle.Grant
@@ -34,6 +24,11 @@ type joint struct {
 	seats    []waiter
 
 	head    *waiter          // the queue's first caller, who waits in a roster; nil: nobody does
+	since   []float64        // virtual time of its class in each roster when it became the first
+	owed    uint8            // rosters, as bits, in which it was owed the next departure when it left
+	lost    uint8            // rosters, as bits, whose turn it has given up because another limiter held it
+	keeps   uint8            // rosters whose turn it keeps although it waits in another
+	kept    throttle.Instant // since when it does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
 	asking  bool             // its limiter waits for the reply of a store
@@ -66,10 +61,10 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	j.junction.mu.Lock()
 	defer j.done()
 	if j.head != w {
-		j.leave(j.at, false, now)
-		j.head = w
+		j.begin(w, now)
 	}
 	if i := j.blocked(w); i != nowhere {
+		j.keeps = 0
 		j.stay(i, now)
 		j.behind, j.asking, j.prompt, j.heldTo = true, false, false, 0
 		return throttle.Grant{At: throttle.Never}, nil
@@ -78,10 +73,12 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	g, held, err := j.spend(now, w.request(), all)
 	switch {
 	case err != nil:
+		j.keeps = 0
 		j.stay(nowhere, now)
 		return throttle.Grant{}, err
 	case held != nowhere:
 		j.seat(held, w)
+		j.keep(held, g.At, now)
 		j.stay(held, now)
 		j.behind, j.heldTo = false, g.At
 		j.asking = g.At == throttle.Never && j.rosters[held].limiter.Forecast(now, j.part(held, w.request())).Reason == throttle.ReasonStore
@@ -96,25 +93,40 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	return g, nil
 }
 
-// take spends permits for a queue, but none that a guest needs who waits for a store. The
-// reply may take a millisecond, and the guest was first here.
-func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g throttle.Grant, err error) {
-	for _, guest := range r.guests {
-		if guest == j || !guest.asking || len(guest.waiting) == 0 {
-			continue
-		}
-		theirs := guest.part(slices.Index(guest.rosters, r), guest.waiting[0])
-		theirs.ID = 0 // it does not depart
-		kept, err := r.limiter.Take(now, theirs)
-		switch {
-		case err != nil:
-			continue
-		case kept.At > now:
-			return kept, nil
-		}
-		defer r.limiter.Refund(now, kept, theirs)
+// begin makes w the queue's first caller.
+func (j *joint) begin(w *waiter, now throttle.Instant) {
+	j.keeps, j.lost = 0, 0
+	j.stay(nowhere, now)
+	j.head, j.owed = w, 0
+	for i, r := range j.rosters {
+		j.since[i] = r.line.passed(w.tenant.class.priority)
 	}
-	return r.limiter.Take(now, req)
+}
+
+// keep decides in which rosters the first caller keeps its turn, although one limiter
+// holds it until an instant. A turn that others would take is given up once. After that it
+// is kept for as long as the caller's own permits there take, at most: see [Junction].
+func (j *joint) keep(held int, until, now throttle.Instant) {
+	keeps, kept := uint8(0), now
+	if j.keeps != 0 {
+		kept = j.kept
+	}
+	for i, r := range j.rosters {
+		seat, bit := &j.seats[i], uint8(1)<<i
+		if i == held || seat.index == 0 || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
+			continue
+		}
+		switch long := until.Sub(kept).Seconds() > seat.cost; {
+		case j.lost&bit == 0:
+			j.lost |= bit
+		case !long:
+			keeps |= bit
+			r.asked = seat
+		case j.keeps&bit != 0: // it was kept, and the other limiter has moved its instant
+			j.lost &^= bit
+		}
+	}
+	j.keeps, j.kept = keeps, kept
 }
 
 // try is take for a caller who does not wait. It spends nothing if anybody waits for one
@@ -174,14 +186,18 @@ func (j *joint) seat(i int, w *waiter) {
 	if u.tenant == "" {
 		u.tenant, u.weight = j.name, 1
 	}
+	u.credit = max(0, r.line.passed(u.priority)-j.since[i])
 	seat.place, seat.cost = w.place, burdenOf(r.rates, j.part(i, w.request()))
 	r.enter(seat, j, u)
+	if j.owed>>i&1 != 0 && r.line.carry(seat, 1) {
+		j.owed &^= 1 << i
+	}
 }
 
-// stay leaves all rosters but one.
+// stay leaves all rosters but one, and those whose turn the first caller keeps.
 func (j *joint) stay(at int, now throttle.Instant) {
 	for i := range j.rosters {
-		if i != at {
+		if i != at && j.keeps>>i&1 == 0 {
 			j.leave(i, false, now)
 		}
 	}
@@ -192,6 +208,10 @@ func (j *joint) stay(at int, now throttle.Instant) {
 func (j *joint) leave(i int, departs bool, charged throttle.Instant) {
 	if i == nowhere || j.seats[i].index == 0 {
 		return
+	}
+	if l := &j.rosters[i].line; !departs && l.overtakes(&j.seats[i]) {
+		l.carry(&j.seats[i], -1)
+		j.owed |= 1 << i
 	}
 	j.rosters[i].leave(&j.seats[i], departs, charged)
 	if i == j.at {
@@ -333,6 +353,7 @@ func (j *joint) unlocked(count int, bytes int64) {
 	defer j.done()
 	j.counts(count, bytes)
 	if count == 0 {
+		j.keeps = 0
 		j.stay(nowhere, j.queue.Now())
 		j.head = nil
 	}
@@ -411,86 +432,4 @@ func (j *joint) State(now throttle.Instant) (all throttle.State) {
 		}
 	}
 	return all
-}
-
-// Notify implements [throttle.Remote]: a roster wakes the queue.
-func (j *joint) Notify(func()) {}
-
-// Fetch implements [throttle.Remote]. Each remote limiter sees the callers of all queues
-// whose first caller waits for it.
-func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	j.junction.mu.Lock()
-	defer j.junction.unlock()
-	j.waiting = j.waiting[:0]
-	if j.at != nowhere {
-		for r := range line {
-			if j.waiting = append(j.waiting, r); len(j.waiting) == shown {
-				break
-			}
-		}
-		j.counts(n, j.bytes)
-	}
-	for i, r := range j.rosters {
-		r.invite(j, n > 0 && j.prompt && j.at != nowhere && i != j.at)
-		if i == j.at || r.changed { // an unchanged line, too, may need another call
-			r.fetch(now)
-		}
-	}
-}
-
-// Close implements [throttle.Remote]. The limiters are their owner's.
-func (j *joint) Close() error {
-	j.junction.mu.Lock()
-	defer j.junction.mu.Unlock()
-	for _, r := range j.rosters {
-		delete(r.queues, j.queue)
-	}
-	return nil
-}
-
-// fetch shows a remote limiter the callers who wait for it.
-func (r *Roster) fetch(now throttle.Instant) {
-	remote, ok := r.limiter.(throttle.Remote)
-	n := r.waiting + len(r.guests)
-	if !ok || n == 0 && !r.fetching {
-		return
-	}
-	r.changed, r.fetching = false, n > 0
-	remote.Fetch(now, n, r.requests())
-}
-
-// invite makes a queue a guest, or no guest any more.
-func (r *Roster) invite(j *joint, is bool) {
-	i := slices.Index(r.guests, j)
-	switch {
-	case is == (i >= 0):
-		return
-	case is:
-		r.guests = append(r.guests, j)
-	default:
-		r.guests = slices.Delete(r.guests, i, i+1)
-	}
-	r.changed = true
-}
-
-// requests yields what the callers ask of the limiter: the first ones of guests, and then
-// those of each queue in turn.
-func (r *Roster) requests() iter.Seq[throttle.Request] {
-	return func(yield func(throttle.Request) bool) {
-		for _, j := range r.guests {
-			if len(j.waiting) > 0 && !yield(j.part(slices.Index(j.rosters, r), j.waiting[0])) {
-				return
-			}
-		}
-		heads := slices.Collect(r.line.inOrder())
-		for n := 0; len(heads) > 0; n++ {
-			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= len(r.heads[w].waiting) })
-			for _, w := range heads {
-				j := r.heads[w]
-				if !yield(j.part(j.at, j.waiting[n])) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -21,13 +21,27 @@ const MaxRosters = 8
 // the callers of one queue do: by class, by the tenants' weights, and queue by queue if
 // they name no tenant.
 //
+// # Shares
+//
+// The first caller of a queue waits in one roster at a time, and delays nobody at the other
+// limiters. It comes to the next one with credit for the time for which it has waited.
+//
+// Permits of two busy limiters need not fall due in the same instant. A caller that needs
+// both would lose its turn at one while the other holds it, again and again. So it gives up
+// each turn once. The next time it keeps its turn until the other limiter lets it go, but for
+// no longer than its own permits take here. At 10/s and 2/s, where the permits of the
+// first fall due 40 ms after those of the second:
+//
+//	0 ms   its turn at 2/s, but 10/s holds it for 40 ms: it gives the turn up
+//	40 ms  its turn at 10/s, but 2/s, which served another, holds it: it gives that up, too
+//	500 ms its turn at 2/s, which it keeps for 40 ms: then it departs
+//
 // # No deadlock
 //
 // One lock guards all rosters. A queue takes it with its own lock held, and nobody takes
-// the lock of a queue while holding it: queues are woken on another goroutine. The first
-// caller of a queue waits in one roster at a time, and holds nothing there. The first one
-// of a roster waits for that limiter alone, never for another caller. So some caller can
-// always go, or only time can help.
+// the lock of a queue while holding it: queues are woken on another goroutine. The first one
+// of a roster waits for that limiter, or keeps its turn until a known instant, never for
+// another caller. So some caller can always go, or only time can help.
 type Junction struct {
 	mu      sync.Mutex
 	made    uint64   // queues
@@ -76,7 +90,7 @@ func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
 	if len(rosters) == 0 || len(rosters) > MaxRosters {
 		panic("shaping: NewQueue of " + strconv.Itoa(len(rosters)) + " rosters, want 1 to " + strconv.Itoa(MaxRosters))
 	}
-	j := &joint{junction: n, rosters: rosters, seats: make([]waiter, len(rosters)), places: make([]int, len(rosters)+1), at: nowhere}
+	j := &joint{junction: n, rosters: rosters, seats: make([]waiter, len(rosters)), places: make([]int, len(rosters)+1), since: make([]float64, len(rosters)), at: nowhere}
 	q := newQueue(j)
 	j.queue = q
 	n.mu.Lock()

@@ -62,6 +62,32 @@ func (l *line) enter(w *waiter, u urgency) {
 	l.bytes += w.bytes
 }
 
+// passed returns the virtual time of a class; zero: nobody waits in it.
+func (l *line) passed(p Priority) float64 {
+	for _, c := range l.classes {
+		if c.priority == p {
+			return c.now
+		}
+	}
+	return 0
+}
+
+// overtakes reports whether w goes next although a more urgent class waits.
+func (l *line) overtakes(w *waiter) bool {
+	return len(l.classes) > 1 && w == l.first() && w.tenant.class != l.classes[0]
+}
+
+// carry lets w, who is in line, take along what its class was owed for it, if by is -1, or
+// bring it back. It reports whether a more urgent class waits, so that something is owed.
+func (l *line) carry(w *waiter, by float64) bool {
+	for _, c := range l.classes[1:] {
+		if c.priority >= w.tenant.class.priority {
+			c.owed = max(0, c.owed+by*w.cost*(1-l.share))
+		}
+	}
+	return w.tenant.class != l.classes[0]
+}
+
 // depart takes w out of the line because it departs, and counts its departure. If its
 // permits came first and it overtakes the head, it counts in its tenant's share alone,
 // not in what the classes owe each other.

@@ -80,7 +80,7 @@ func BenchmarkAdmission(b *testing.B) {
 			}
 			enter := func(w *waiter, i int) {
 				w.place = place{throttle.Instant(i), int64(i)}
-				l.enter(w, urgency{Priority(i % 3), names[i%len(names)], 1 + i%2})
+				l.enter(w, urgency{Priority(i % 3), names[i%len(names)], 1 + i%2, 0})
 			}
 			for i := range n {
 				enter(&waiter{deadline: throttle.Never, cost: 1}, i)

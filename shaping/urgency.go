@@ -29,6 +29,7 @@ type urgency struct {
 	priority Priority
 	tenant   string
 	weight   int
+	credit   float64 // virtual time for which it has waited elsewhere; zero: none
 }
 
 // urgent reports whether a caller may spend what limits reserve.

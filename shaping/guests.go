@@ -1,0 +1,124 @@
+package shaping
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// shown is how many callers of a queue a remote limiter sees. A run for more would be void
+// before the other limiters allow them.
+const shown = 64
+
+// moment is how soon a limiter lets a caller go for whom remote limiters keep or fetch the
+// other permits meanwhile. Permits hold for so long at least.
+const moment = 10 * time.Millisecond
+
+// Notify implements [throttle.Remote]: a roster wakes the queue.
+func (j *joint) Notify(func()) {}
+
+// Fetch implements [throttle.Remote]. Each remote limiter sees the callers of all queues
+// whose first caller waits for it.
+func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
+	j.junction.mu.Lock()
+	defer j.junction.unlock()
+	j.waiting = j.waiting[:0]
+	if j.at != nowhere {
+		for r := range line {
+			if j.waiting = append(j.waiting, r); len(j.waiting) == shown {
+				break
+			}
+		}
+		j.counts(n, j.bytes)
+	}
+	for i, r := range j.rosters {
+		r.invite(j, n > 0 && j.prompt && j.at != nowhere && i != j.at)
+		if i == j.at || r.changed { // an unchanged line, too, may need another call
+			r.fetch(now)
+		}
+	}
+}
+
+// Close implements [throttle.Remote]: the rosters forget the queue. The limiters are their
+// owner's.
+func (j *joint) Close() error {
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	for _, r := range j.rosters {
+		delete(r.queues, j.queue)
+	}
+	return nil
+}
+
+// take spends permits for a queue, but none that a guest needs who waits for a store. The
+// reply may take a millisecond, and the guest was first here.
+func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g throttle.Grant, err error) {
+	for _, guest := range r.guests {
+		if guest == j || !guest.asking || len(guest.waiting) == 0 {
+			continue
+		}
+		theirs := guest.part(slices.Index(guest.rosters, r), guest.waiting[0])
+		theirs.ID = 0 // it does not depart
+		kept, err := r.limiter.Take(now, theirs)
+		switch {
+		case err != nil:
+			continue
+		case kept.At > now:
+			return kept, nil
+		}
+		defer r.limiter.Refund(now, kept, theirs)
+	}
+	return r.limiter.Take(now, req)
+}
+
+// fetch shows a remote limiter the callers who wait for it.
+func (r *Roster) fetch(now throttle.Instant) {
+	remote, ok := r.limiter.(throttle.Remote)
+	n := r.waiting + len(r.guests)
+	if !ok || n == 0 && !r.fetching {
+		return
+	}
+	r.changed, r.fetching = false, n > 0
+	remote.Fetch(now, n, r.requests())
+}
+
+// invite makes a queue a guest, or no guest any more.
+func (r *Roster) invite(j *joint, is bool) {
+	i := slices.Index(r.guests, j)
+	switch {
+	case is == (i >= 0):
+		return
+	case is:
+		r.guests = append(r.guests, j)
+	default:
+		r.guests = slices.Delete(r.guests, i, i+1)
+	}
+	r.changed = true
+}
+
+// requests yields what the callers ask of the limiter: the first ones of guests, and then
+// those of each queue in turn.
+func (r *Roster) requests() iter.Seq[throttle.Request] {
+	return func(yield func(throttle.Request) bool) {
+		for _, j := range r.guests {
+			if len(j.waiting) > 0 && !yield(j.part(slices.Index(j.rosters, r), j.waiting[0])) {
+				return
+			}
+		}
+		heads := slices.DeleteFunc(slices.Collect(r.line.inOrder()), func(w *waiter) bool {
+			j := r.heads[w]
+			return j.at == nowhere || j.rosters[j.at] != r // it keeps its turn here, and is a guest
+		})
+		for n := 0; len(heads) > 0; n++ {
+			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= len(r.heads[w].waiting) })
+			for _, w := range heads {
+				j := r.heads[w]
+				if !yield(j.part(j.at, j.waiting[n])) {
+					return
+				}
+			}
+		}
+	}
+}

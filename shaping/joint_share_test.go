@@ -1,0 +1,114 @@
+package shaping_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A crossing is two limiters of 100 permits a second each. The second one's fall due a
+// while after those of the first.
+type crossing struct {
+	ctx         context.Context
+	junction    shaping.Junction
+	left, right *shaping.Roster
+	departed    map[string]*atomic.Int64
+}
+
+// newCrossing returns a crossing in which some queues are busy at each limiter.
+func newCrossing(ctx context.Context, t *testing.T, queues int, offset time.Duration) *crossing {
+	limit := throttle.LeakyBucket(100, time.Second)
+	c := &crossing{ctx: ctx, departed: make(map[string]*atomic.Int64)}
+	c.left = c.junction.NewRoster("left", newLimiter(t, limit))
+	c.right = c.junction.NewRoster("right", newLimiter(t, limit))
+	for range queues {
+		c.busy("left", shaping.PriorityNormal, c.left)
+	}
+	time.Sleep(offset)
+	for range queues {
+		c.busy("right", shaping.PriorityNormal, c.right)
+	}
+	return c
+}
+
+// busy opens a queue in which two callers of a class always wait.
+func (c *crossing) busy(kind string, class shaping.Priority, rosters ...*shaping.Roster) {
+	q := c.junction.NewQueue(rosters...)
+	q.LowPriorityShare = 0.1
+	n := c.departed[kind]
+	if n == nil {
+		n = new(atomic.Int64)
+		c.departed[kind] = n
+	}
+	for range 2 {
+		go func() {
+			for q.Wait(shaping.WithPriority(c.ctx, class)) == nil {
+				n.Add(1)
+			}
+		}()
+		synctest.Wait()
+	}
+}
+
+// offsets are whiles between permits of the two limiters.
+var offsets = []time.Duration{0, 2 * time.Millisecond, 5 * time.Millisecond}
+
+// A queue that needs two limiters, each of which is busy for others, has its share.
+func TestCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
+	for _, others := range []int{1, 3, 10, 30} {
+		for _, offset := range offsets {
+			t.Run(fmt.Sprint(others, offset), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					defer cancel()
+					c := newCrossing(ctx, t, others, offset)
+					c.busy("both", shaping.PriorityNormal, c.left, c.right)
+					c.busy("both", shaping.PriorityNormal, c.right, c.left)
+					<-ctx.Done()
+					synctest.Wait()
+					both, left := c.departed["both"].Load(), c.departed["left"].Load()
+					if fair := 2 * 2000 / int64(others+2); both < fair/2 {
+						t.Errorf("%d departures of both, want half of the fair %d", both, fair)
+					}
+					if all := both + left; all < 1900 {
+						t.Errorf("%d departures in 20 s at 100/s, want 1,900", all)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A low class, too, has its share among more urgent callers of each limiter.
+func TestLowCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
+	for _, offset := range offsets {
+		t.Run(fmt.Sprint(offset), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				c := newCrossing(ctx, t, 1, offset)
+				c.busy("low left", shaping.PriorityLow, c.left)
+				c.busy("low right", shaping.PriorityLow, c.right)
+				c.busy("both", shaping.PriorityLow, c.left, c.right)
+				<-ctx.Done()
+				synctest.Wait()
+				for kind, n := range c.departed {
+					t.Logf("%s: %d", kind, n.Load())
+				}
+				low, both := c.departed["low left"].Load(), c.departed["both"].Load()
+				if both < 50 {
+					t.Errorf("%d low departures of both, want half of the fair 100", both)
+				}
+				if all := low + both; all > 220 {
+					t.Errorf("%d low departures, want 220 at most of 2,000 at a share of 0.1", all)
+				}
+			})
+		})
+	}
+}
