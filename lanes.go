@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -78,6 +79,14 @@ func (t *Transport) maxPause() time.Duration {
 		return t.MaxPause
 	}
 	return DefaultMaxPause
+}
+
+// mostWaiting returns Line.MaxWaiting or its default.
+func (t *Transport) mostWaiting() int {
+	if t.Line.MaxWaiting > 0 {
+		return t.Line.MaxWaiting
+	}
+	return shaping.DefaultMaxWaiting
 }
 
 // maxLanes returns MaxLanes or its default.

@@ -68,8 +68,12 @@ func (o *observer) Called(c store.Call) {
 	o.asking.Called(&c)
 }
 
-// Strayed adds an event to the spans of those who wait for the store.
-func (o *observer) Strayed(e store.Event) { o.asking.Strayed(e) }
+// Strayed counts how replicas fell out of step, and adds an event to the spans of the waits
+// for the store.
+func (o *observer) Strayed(e store.Event) {
+	o.meter.Strayed(e)
+	o.asking.Strayed(e)
+}
 
 // Paused counts a pause. The server asked for asked, and the lane is paused for
 // held.
@@ -90,8 +94,8 @@ func observed(s *lane.Lanes) telemetry.Lanes {
 	return func(yield func(*telemetry.Meter, telemetry.State) bool) {
 		if s := lanes.Value(); s != nil {
 			s.Each(func(l *lane.Lane) bool {
-				state := telemetry.State{State: l.State(), Configured: l.Configured(), Learned: l.Known().Rate}
-				return yield(&observerOf(l).meter, state)
+				o := observerOf(l)
+				return yield(&o.meter, telemetry.State{State: l.State(), MostWaiting: o.t.mostWaiting(), Configured: l.Configured(), Learned: l.Known().Rate})
 			})
 		}
 	}

@@ -130,7 +130,8 @@ func (c *call) countShadow(l *lane.Lane, err error) {
 	}
 	r := throttle.Request{N: c.turn.N}
 	if r.Each, err = c.costs(l.Shadow.Limits); err == nil {
-		l.Shadow.Decide(arrived, r, live)
+		candidate := l.Shadow.Decide(arrived, r, live)
+		observerOf(l).meter.Shadow(c.ctx, Outcome(live).String(), Outcome(candidate).String())
 	}
 }
 

@@ -71,11 +71,13 @@ func (s *Shadow) Counts() Counts {
 }
 
 // Decide counts one request that arrived at an instant. The lane's own limits have decided
-// live.
-func (s *Shadow) Decide(now throttle.Instant, r throttle.Request, live Outcome) {
+// live. It returns what the shadow limits decide.
+func (s *Shadow) Decide(now throttle.Instant, r throttle.Request, live Outcome) (candidate Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen[live][s.candidate(now, r)]++
+	candidate = s.candidate(now, r)
+	s.seen[live][candidate]++
+	return candidate
 }
 
 // candidate returns what the shadow limits do with a request that arrives now.

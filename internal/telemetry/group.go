@@ -40,6 +40,7 @@ func newGroup(m *Metrics, name string) *group {
 // report reports the state of the group's lanes to the observer.
 func (g *group) report(o metric.Observer, r *reading) {
 	o.ObserveInt64(g.depth, r.depth, g.here)
+	o.ObserveInt64(g.bound, r.bound, g.here)
 	o.ObserveInt64(g.keys, r.keys, g.here)
 	if r.limited {
 		o.ObserveFloat64(g.headroom, r.left, g.source)
@@ -51,12 +52,13 @@ func (g *group) report(o metric.Observer, r *reading) {
 	}
 	if g.shared.Load() {
 		o.ObserveInt64(g.fallback, r.fallback, g.here)
+		o.ObserveInt64(g.differ, r.differ, g.here)
 	}
 }
 
 // A reading sums up the states of a group's lanes at one collection.
 type reading struct {
-	depth, keys, fallback int64
+	depth, bound, keys, fallback, differ int64
 
 	left    float64 // share of the limit of which the least is left
 	limited bool    // there is a limit
@@ -73,8 +75,12 @@ func (r *reading) add(s *State) {
 		}
 	}
 	r.depth += int64(s.Waiting)
+	r.bound += int64(s.MostWaiting)
 	if s.Store != nil && s.Store.Lost {
 		r.fallback++
+	}
+	if s.Store != nil && s.Store.Differs {
+		r.differ++
 	}
 	for _, limit := range s.Limits {
 		if left := 1 - limit.Utilization; !r.limited || left < r.left {

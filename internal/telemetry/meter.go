@@ -170,6 +170,14 @@ func FailureOf(resp *http.Response, err error) string {
 	}
 }
 
+// Shadow counts a request, by what the enforced limits did with it and what the shadow
+// limits would have done, each in a word.
+func (m *Meter) Shadow(ctx context.Context, live, candidate string) {
+	if g := m.group; g != nil {
+		g.shadows.Add(ctx, 1, g.seen.shadows.of(g.name, attribute.String("weir.shadow.live", live), attribute.String("weir.shadow.candidate", candidate)))
+	}
+}
+
 // Lost counts what the lane's store has lost since the last call: permits asked
 // for in calls without an answer, and void permits. If s is nil, the lane has
 // no store, and nothing is counted.
@@ -178,7 +186,9 @@ func (m *Meter) Lost(ctx context.Context, s *throttle.StoreState) {
 	if g == nil || s == nil {
 		return
 	}
-	g.shared.Store(true)
+	if !g.shared.Swap(true) {
+		g.strayNever(ctx)
+	}
 	g.mu.Lock()
 	unknown, void := grown(&m.unknown, s.Unknown), grown(&m.void, s.Void)
 	g.mu.Unlock()

@@ -41,14 +41,18 @@ type Metrics struct {
 	losses     metric.Int64Counter
 	voids      metric.Int64Counter
 	calls      metric.Float64Histogram
+	shadows    metric.Int64Counter
+	strayed    metric.Int64Counter
 
 	depth    metric.Int64ObservableUpDownCounter
+	bound    metric.Int64ObservableUpDownCounter
 	keys     metric.Int64ObservableUpDownCounter
 	headroom metric.Float64ObservableGauge
 	rate     metric.Float64ObservableGauge
 	fallback metric.Int64ObservableUpDownCounter
+	differ   metric.Int64ObservableUpDownCounter
 
-	seen struct{ admissions, waits, throttled, pauses, retries series }
+	seen struct{ admissions, waits, throttled, pauses, retries, shadows, strayed series }
 
 	called calls // attributes of the calls to the store
 
@@ -62,6 +66,8 @@ type Metrics struct {
 // allow.
 type State struct {
 	shaping.State
+	MostWaiting int // requests in line, at most
+
 	Configured float64 // by the configured limits; zero: any number
 	Learned    float64 // by what was learned of the server's limit; zero: nothing was
 }
@@ -109,7 +115,7 @@ var (
 
 // make makes the counters and histograms.
 func (m *Metrics) make(from metric.Meter) error {
-	var errs [8]error
+	var errs [10]error
 	m.admissions, errs[0] = from.Int64Counter("weir.admissions", metric.WithUnit("{request}"),
 		metric.WithDescription("Turns in the line of a lane, one for each attempt, by how they ended."))
 	m.waits, errs[1] = from.Float64Histogram("weir.wait.duration", metric.WithUnit("s"), waitBounds,
@@ -126,6 +132,10 @@ func (m *Metrics) make(from metric.Meter) error {
 		metric.WithDescription("Permits of the store that nobody took in time: many where the way to it is slow."))
 	m.calls, errs[7] = from.Float64Histogram("weir.store.operation.duration", metric.WithUnit("s"), callBounds,
 		metric.WithDescription("Calls to the store, by what they were for and, if they failed, why."))
+	m.shadows, errs[8] = from.Int64Counter("weir.shadow.decisions", metric.WithUnit("{decision}"),
+		metric.WithDescription("Requests, by what the enforced limits did with them and what the shadow limits would have done."))
+	m.strayed, errs[9] = from.Int64Counter("weir.store.strayed", metric.WithUnit("{event}"),
+		metric.WithDescription("Times at which the processes that share limits fell out of step, by how."))
 	return errors.Join(errs[:]...)
 }
 
@@ -134,12 +144,13 @@ func (m *Metrics) make(from metric.Meter) error {
 func (m *Metrics) collected() bool {
 	ctx := context.Background()
 	return m.admissions.Enabled(ctx) || m.waits.Enabled(ctx) || m.throttled.Enabled(ctx) ||
-		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.losses.Enabled(ctx) || m.voids.Enabled(ctx) || m.calls.Enabled(ctx)
+		m.pauses.Enabled(ctx) || m.retries.Enabled(ctx) || m.losses.Enabled(ctx) || m.voids.Enabled(ctx) || m.calls.Enabled(ctx) ||
+		m.shadows.Enabled(ctx) || m.strayed.Enabled(ctx)
 }
 
 // observe makes the instruments that are read at each collection.
 func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, error) {
-	var errs [5]error
+	var errs [7]error
 	m.depth, errs[0] = from.Int64ObservableUpDownCounter("weir.queue.depth", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests in the line of a lane."))
 	m.keys, errs[1] = from.Int64ObservableUpDownCounter("weir.keys.active", metric.WithUnit("{key}"),
@@ -150,13 +161,17 @@ func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, 
 		metric.WithDescription("Lanes whose store does not answer, so that the policy for its loss holds."))
 	m.rate, errs[4] = from.Float64ObservableGauge("weir.limit.rate", metric.WithUnit("{request}/s"),
 		metric.WithDescription("Requests per second that a lane's limits of up to a minute let out, or that it has learned of the server's; of several the least."))
+	m.bound, errs[5] = from.Int64ObservableUpDownCounter("weir.queue.limit", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that the line of a lane holds at most."))
+	m.differ, errs[6] = from.Int64ObservableUpDownCounter("weir.store.limits.differ", metric.WithUnit("{lane}"),
+		metric.WithDescription("Lanes for which another process claims stricter limits, so that those hold."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	return from.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		m.read(ctx, o, lanes)
 		return nil
-	}, m.depth, m.keys, m.headroom, m.fallback, m.rate)
+	}, m.depth, m.bound, m.keys, m.headroom, m.fallback, m.differ, m.rate)
 }
 
 // read reports the lanes as they are now. A name that no lane has any more is

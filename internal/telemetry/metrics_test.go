@@ -105,23 +105,31 @@ func TestLanesOfOneNameAreCountedTogether(t *testing.T) {
 	c.states[0], c.states[1], c.states[2] = limited(0.25, 0.5), limited(1.5), limited(0)
 	c.states[0].Configured, c.states[1].Configured, c.states[2].Learned = 30, 20, 7
 	c.states[0].Waiting, c.states[1].Waiting = 2, 3
-	c.states[1].Store, c.states[2].Store = &throttle.StoreState{Lost: true}, new(throttle.StoreState)
+	c.states[0].MostWaiting, c.states[1].MostWaiting, c.states[2].MostWaiting = 10, 20, 30
+	c.states[1].Store, c.states[2].Store = &throttle.StoreState{Lost: true}, &throttle.StoreState{Differs: true}
 	c.want(t, map[string]float64{
 		"weir.keys.active a": 2, "weir.queue.depth a": 5, "weir.limit.headroom a": -0.5, "weir.store.fallback.active a": 1,
 		"weir.keys.active b": 1, "weir.queue.depth b": 0, "weir.limit.headroom b": 1, "weir.store.fallback.active b": 0,
 		"weir.keys.active c": 1, "weir.queue.depth c": 0,
 		"weir.limit.rate a": 20, "weir.limit.rate b": 7,
+		"weir.queue.limit a": 30, "weir.queue.limit b": 30, "weir.queue.limit c": 0,
+		"weir.store.limits.differ a": 0, "weir.store.limits.differ b": 1,
+		"weir.store.strayed a": 0, "weir.store.strayed b": 0,
 	})
+	c.meters[1].Strayed(store.EventStateLost)
 	c.meters = nil
 	c.want(t, map[string]float64{
 		"weir.keys.active a": 0, "weir.queue.depth a": 0, "weir.store.fallback.active a": 0,
 		"weir.keys.active b": 0, "weir.queue.depth b": 0, "weir.store.fallback.active b": 0,
 		"weir.keys.active c": 0, "weir.queue.depth c": 0,
+		"weir.queue.limit a": 0, "weir.queue.limit b": 0, "weir.queue.limit c": 0,
+		"weir.store.limits.differ a": 0, "weir.store.limits.differ b": 0,
+		"weir.store.strayed a": 1, "weir.store.strayed b": 0,
 	})
 	for range 2 {
 		c.metrics.Close()
 	}
-	c.want(t, map[string]float64{})
+	c.want(t, map[string]float64{"weir.store.strayed a": 1, "weir.store.strayed b": 0})
 }
 
 // A store counts from the beginning of its limiter, and a lane may have one
@@ -153,7 +161,7 @@ func TestOnlySomeLanesHaveAName(t *testing.T) {
 	if n := got["weir.keys.active "+strings.Repeat("ü", 64)]; n != 1 {
 		t.Errorf("keys of the long name = %v, want 1 under its first 128 bytes", n)
 	}
-	if names := len(got) / 2; names != 50 {
+	if names := len(got) / 3; names != 50 {
 		t.Errorf("names = %d, want 50", names)
 	}
 }
@@ -190,6 +198,8 @@ func TestMetricsOfNobodyAreNil(t *testing.T) {
 	meter.Pause(time.Second, time.Second)
 	meter.Retry(t.Context(), backoff.Decision{}, nil, nil)
 	meter.Lost(t.Context(), new(throttle.StoreState))
+	meter.Shadow(t.Context(), "held", "admitted")
+	meter.Strayed(store.EventStateLost)
 	m.Called(new(store.Call))
 	if !ended {
 		t.Error("the wait's end was not passed on")

@@ -74,6 +74,29 @@ func (s *calls) of(kind store.Call) metric.MeasurementOption {
 	return s.known[kind]
 }
 
+// Strayed counts how the processes that share the lane's limits fell out of step, or came
+// back into it.
+func (m *Meter) Strayed(e store.Event) {
+	if m.group != nil {
+		m.group.stray(context.Background(), e, 1)
+	}
+}
+
+// stray adds n to the count of an event.
+func (g *group) stray(ctx context.Context, e store.Event, n int64) {
+	g.strayed.Add(ctx, n, g.seen.strayed.of(g.name, attribute.String("weir.store.event", label(string(e)))))
+}
+
+// strayNever counts each event zero times. Prometheus sees no increase in a counter whose
+// first value is one, so an alert on the first event would never fire.
+func (g *group) strayNever(ctx context.Context) {
+	for _, e := range [...]store.Event{
+		store.EventLimitsDiffer, store.EventLimitsAgree, store.EventStateLost, store.EventStateForeign, store.EventClockStepped, store.EventPermitsVoid,
+	} {
+		g.stray(ctx, e, 0)
+	}
+}
+
 // callAttributes returns what a call was for and, if it failed, why.
 func callAttributes(c *store.Call) []attribute.KeyValue {
 	with := []attribute.KeyValue{attribute.String("weir.store.operation", label(string(c.Operation)))}

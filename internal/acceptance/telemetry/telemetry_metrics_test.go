@@ -41,6 +41,10 @@ var instruments = map[string]allowed{
 		"error.type":         "2xx 3xx 4xx 5xx timeout _OTHER",
 		"weir.retry.outcome": "retried attempts max_throttled deadline budget method body"}},
 	"weir.store.fallback.active": {"{lane}", "updown", nil},
+	"weir.queue.limit":           {"{request}", "updown", nil},
+	"weir.shadow.decisions":      {"{decision}", "counter", map[string]string{"weir.shadow.live": outcomes, "weir.shadow.candidate": outcomes}},
+	"weir.store.limits.differ":   {"{lane}", "updown", nil},
+	"weir.store.strayed":         {"{event}", "counter", map[string]string{"weir.store.event": "limits_differ limits_agree state_lost state_foreign clock_stepped permits_void"}},
 	"weir.store.takes.unknown":   {"{request}", "counter", nil},
 	"weir.store.permits.void":    {"{permit}", "counter", nil},
 	"weir.store.operation.duration": {"s", "histogram", map[string]string{
@@ -51,6 +55,8 @@ var instruments = map[string]allowed{
 const causes = "timeout reply refused reset network other noscript loading readonly oom busy noperm auth channel wrongtype cluster masterdown noreplicas misconf"
 
 const results = "admitted rejected canceled expired closed"
+
+const outcomes = "admitted held rejected"
 
 func TestMetricsAreAllowed(t *testing.T) {
 	_, _, points := sinks(t)
@@ -176,6 +182,24 @@ func TestTurnsAreCountedByResult(t *testing.T) {
 		}
 		harness.WantSum(t, points, 3+3+7+1, "weir.wait.duration")
 		harness.WantCount(t, points, 4, "weir.wait.duration")
+	})
+}
+
+// What shadow limits decide is counted as Snapshot has it.
+func TestShadowDecisionsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := harness.NewMeterLog()
+		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
+			MeterProvider: log, Shadow: []throttle.Limit{throttle.TokenBucket(1, time.Hour, 3)}, Line: weir.Line{MaxWaiting: 2},
+		})
+		for range 6 {
+			r.Want("GET", r.Get(t.Context(), "a"), 200)
+		}
+		points := log.Points(t)
+		for candidate, n := range map[string]float64{"admitted": 3, "held": 2, "rejected": 1} {
+			harness.WantSum(t, points, n, "weir.shadow.decisions", "weir.lane=vendor.test", "weir.shadow.live=admitted", "weir.shadow.candidate="+candidate)
+		}
+		harness.WantSum(t, points, 2, "weir.queue.limit", "weir.lane=vendor.test")
 	})
 }
 

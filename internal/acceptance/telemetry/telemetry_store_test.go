@@ -120,14 +120,22 @@ func TestStrayedReplicasAreAnEvent(t *testing.T) {
 		f := harness.NewFleet(t, 2, &testserver.Vendor{}, throttle.TokenBucket(10, time.Second, 1))
 		var told bytes.Buffer
 		strict, loose := f.Replicas[0], f.Replicas[1]
+		metrics := harness.NewMeterLog()
+		loose.Transport.MeterProvider = metrics
 		loose.Transport.TracerProvider, loose.Transport.Limits = log, []throttle.Limit{throttle.TokenBucket(20, time.Second, 1)}
 		f.Stores[1].Logger = slog.New(slog.NewTextHandler(&told, nil))
 		strict.Want("GET", strict.Get(t.Context(), "a"), 200)
 		loose.Want("GET", loose.Get(t.Context(), "a"), 200)
+		points := metrics.Points(t)
+		harness.WantSum(t, points, 1, "weir.store.limits.differ", "weir.lane=vendor.test")
+		harness.WantSum(t, points, 1, "weir.store.strayed", "weir.lane=vendor.test", "weir.store.event=limits_differ")
 		for range 20 { // the stricter claim ends five seconds after its last call
 			time.Sleep(time.Second)
 			loose.Want("GET", loose.Get(t.Context(), "a"), 200)
 		}
+		points = metrics.Points(t)
+		harness.WantSum(t, points, 0, "weir.store.limits.differ", "weir.lane=vendor.test")
+		harness.WantSum(t, points, 1, "weir.store.strayed", "weir.lane=vendor.test", "weir.store.event=limits_agree")
 		var events []string
 		for _, s := range log.Named("weir.wait") {
 			for _, e := range s.Events() {

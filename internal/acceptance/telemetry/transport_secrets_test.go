@@ -44,6 +44,7 @@ func sinks(t *testing.T) (spans []sdktrace.ReadOnlySpan, texts []string, points 
 		{weir.Transport{Key: weir.ByRoute("/{secret}"), Limits: harness.Every(time.Second)}, nil},
 		{weir.Transport{Limits: []throttle.Limit{{Permits: -1}}}, nil},
 		{weir.Transport{MaxLanes: 1}, nil},
+		{weir.Transport{Shadow: harness.Every(time.Hour)}, nil},
 		{weir.Transport{Base: harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("proxy: %w", &url.Error{Op: "Put", URL: req.URL.String(), Err: harness.ErrAny})
 		})}, nil},
