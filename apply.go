@@ -89,7 +89,8 @@ func (t *Transport) program() *program {
 	}
 	return &program{keyed: t.Key != nil || t.Keys != nil, cost: t.Cost, fields: Config{
 		Limits: limits, Shadow: t.Shadow, Line: t.Line, InFlight: t.InFlight, Retry: t.Retry, MaxPause: t.MaxPause,
-		Learn: t.Learn, Share: t.Share, WaitForReset: t.WaitForReset, MaxLanes: t.MaxLanes, UnguardedResends: t.UnguardedResends,
+		Learn: t.Learn, Share: t.Share, WaitForReset: t.WaitForReset, MaxLanes: t.MaxLanes,
+		ServerAddress: t.ServerAddress, UnguardedResends: t.UnguardedResends,
 	}}
 }
 
@@ -97,7 +98,7 @@ func (t *Transport) program() *program {
 func (t *Transport) preset(next, c *Config) {
 	t.Limits, t.Shadow, t.Line, t.InFlight, t.Retry, t.MaxPause = next.Limits, next.Shadow, next.Line, next.InFlight, next.Retry, next.MaxPause
 	t.Learn, t.Share, t.WaitForReset = next.Learn, next.Share, next.WaitForReset
-	t.MaxLanes, t.UnguardedResends = next.MaxLanes, next.UnguardedResends
+	t.MaxLanes, t.ServerAddress, t.UnguardedResends = next.MaxLanes, next.ServerAddress, next.UnguardedResends
 	if !t.applied.base.keyed {
 		t.Key = t.routeKey
 	}

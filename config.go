@@ -54,6 +54,7 @@ type Config struct {
 	Share            float64
 	WaitForReset     bool
 	MaxLanes         int
+	ServerAddress    bool
 	UnguardedResends bool
 }
 

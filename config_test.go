@@ -18,7 +18,7 @@ func TestConfigIsReadAndWritten(t *testing.T) {
 		"limits": ["100/s burst 20"], "lanes": {"api.example.com": ["5000/h"]}, "shadow": ["leaky 10/s"],
 		"routes": [{"match": "POST /v1/chat", "limits": ["90000/m of tokens"], "cost": {"tokens": 800}}],
 		"line": {"maxWaiting": 7, "maxWait": "30s", "overflow": "shedOldest"}, "inFlight": {"max": 5, "untilHeaders": true},
-		"retry": {"attempts": 3, "budgetShare": -1}, "maxPause": "5m", "learn": "spread", "waitForReset": true, "maxLanes": 9, "unguardedResends": true}`
+		"retry": {"attempts": 3, "budgetShare": -1}, "maxPause": "5m", "learn": "spread", "waitForReset": true, "maxLanes": 9, "serverAddress": true, "unguardedResends": true}`
 	want := weir.Config{
 		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
 		Lanes:  map[string][]throttle.Limit{"api.example.com": {{Permits: 5000, Per: time.Hour}}},
@@ -29,7 +29,7 @@ func TestConfigIsReadAndWritten(t *testing.T) {
 		Line:     weir.Line{MaxWaiting: 7, MaxWait: 30 * time.Second, Overflow: shaping.OverflowShedOldest},
 		InFlight: weir.InFlight{Max: 5, UntilHeaders: true},
 		Retry:    &backoff.Policy{Attempts: 3, BudgetShare: -1},
-		MaxPause: 5 * time.Minute, Learn: weir.LearnSpread, WaitForReset: true, MaxLanes: 9, UnguardedResends: true,
+		MaxPause: 5 * time.Minute, Learn: weir.LearnSpread, WaitForReset: true, MaxLanes: 9, ServerAddress: true, UnguardedResends: true,
 	}
 	var got weir.Config
 	if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {

@@ -18,6 +18,9 @@ import (
 func (t *Transport) enter(key string) (*lane.Lane, error) {
 	t.metering.Do(func() {
 		t.metrics = telemetry.NewMetrics(t.MeterProvider, observed(t.lanes))
+		if t.ServerAddress {
+			t.metrics.NameServers()
+		}
 		runtime.AddCleanup(t.lanes, (*telemetry.Metrics).Close, t.metrics)
 	})
 	return t.lanes.Enter(key)

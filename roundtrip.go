@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/replay"
+	"github.com/weirgo/weir/internal/telemetry"
 )
 
 // RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
@@ -36,6 +37,9 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	}
 	if req.URL == nil {
 		return c.fail(errors.New("request has no URL"))
+	}
+	if t.ServerAddress {
+		c.ctx = telemetry.WithServer(c.ctx, req.URL.Hostname())
 	}
 	if err := c.enter(); err != nil {
 		return c.fail(err)

@@ -214,6 +214,13 @@ type Transport struct {
 	// global one before any is set, metrics cost nothing.
 	MeterProvider metric.MeterProvider
 
+	// ServerAddress adds the attribute server.address, the host of a request's URL, to the
+	// spans of waits and delays, and to the metrics weir.admissions, weir.wait.duration,
+	// weir.responses.throttled and weir.retries. In metrics the first 50 hosts of a Transport
+	// have their names, and all others are "other". If false, hosts are in no attribute, but
+	// may be the names of lanes.
+	ServerAddress bool
+
 	// Logger logs what an operator should know. A lane is closed for longer than
 	// MaxPause. A request waits for more than 30 s. There are more keys than MaxLanes.
 	// Keys look like raw paths. A wait is logged at most once a minute for each lane

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,11 +13,26 @@ import (
 type group struct {
 	*Metrics
 	name     string
-	here     metric.MeasurementOption                   // attributes: the name alone
-	source   metric.MeasurementOption                   // attributes: the name, and that limits are known in this process
-	kinds    [kinds]metric.MeasurementOption            // attributes: the name, and where a rate comes from
-	admitted [stores]atomic.Pointer[[]metric.AddOption] // attributes of an admission, made once for each store; nil: not made yet
-	shared   atomic.Bool                                // a lane of the group has, or had, a store
+	here     metric.MeasurementOption          // attributes: the name alone
+	source   metric.MeasurementOption          // attributes: the name, and that limits are known in this process
+	kinds    [kinds]metric.MeasurementOption   // attributes: the name, and where a rate comes from
+	admitted [stores]atomic.Pointer[admission] // the last one, for each store; nil: there was none
+	shared   atomic.Bool                       // a lane of the group has, or had, a store
+}
+
+// An admission has the attributes with which the last one was counted. If calls of a lane go
+// to one host, they are made once.
+type admission struct {
+	server string // "": no attribute
+	with   []metric.AddOption
+}
+
+// of returns the attributes with the names of the group and of the call's host.
+func (g *group) of(ctx context.Context, s *series, with ...attribute.KeyValue) metric.MeasurementOption {
+	if server := g.server(ctx); server != "" {
+		with = append(with, serverAddress.String(server))
+	}
+	return s.of(g.name, with...)
 }
 
 // kinds is the number of kinds of rates: configured and learned.

@@ -67,16 +67,15 @@ func (m *Meter) Turn(ctx context.Context, turn *shaping.Turn, store Store, err e
 // turn is Turn for a lane whose metrics are collected.
 func (g *group) turn(ctx context.Context, turn *shaping.Turn, store Store, err error) {
 	r := resultOf(err, turn.Arrived() != 0)
-	if r == resultAdmitted {
-		if with := g.admitted[store].Load(); with != nil {
-			g.admissions.Add(ctx, 1, *with...)
-			return
-		}
+	server := g.server(ctx)
+	if a := g.admitted[store].Load(); r == resultAdmitted && a != nil && a.server == server {
+		g.admissions.Add(ctx, 1, a.with...)
+		return
 	}
-	with := []metric.AddOption{g.seen.admissions.of(g.name,
+	with := []metric.AddOption{g.of(ctx, &g.seen.admissions,
 		attribute.String("weir.result", string(r)), attribute.String("weir.store", store.String()))}
 	if r == resultAdmitted {
-		g.admitted[store].Store(&with)
+		g.admitted[store].Store(&admission{server, with})
 	}
 	g.admissions.Add(ctx, 1, with...)
 }
@@ -90,7 +89,7 @@ func (m *Meter) Wait(ctx context.Context, w *shaping.Wait, ended func(error)) fu
 	}
 	began := time.Now()
 	return func(err error) {
-		g.waits.Record(ctx, time.Since(began).Seconds(), g.seen.waits.of(g.name,
+		g.waits.Record(ctx, time.Since(began).Seconds(), g.of(ctx, &g.seen.waits,
 			attribute.String("weir.wait.reason", string(w.Reason)), attribute.String("weir.result", string(resultOf(err, true)))))
 		ended(err)
 	}
@@ -109,7 +108,7 @@ func (m *Meter) Refusal(ctx context.Context, resp *http.Response, signal *header
 	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		with = append(with, attribute.Int("http.response.status_code", resp.StatusCode))
 	}
-	g.throttled.Add(ctx, 1, g.seen.throttled.of(g.name, with...))
+	g.throttled.Add(ctx, 1, g.of(ctx, &g.seen.throttled, with...))
 }
 
 // hintOf returns which header said when to come back.
@@ -151,7 +150,7 @@ func (m *Meter) Retry(ctx context.Context, d backoff.Decision, resp *http.Respon
 			return
 		}
 	}
-	g.retries.Add(ctx, 1, g.seen.retries.of(g.name,
+	g.retries.Add(ctx, 1, g.of(ctx, &g.seen.retries,
 		attribute.String("weir.retry.outcome", outcome), attribute.String("error.type", FailureOf(resp, err))))
 }
 

@@ -56,9 +56,11 @@ type Metrics struct {
 
 	called calls // attributes of the calls to the store
 
+	servers map[string]bool // hosts with a name of their own; nil: no host is an attribute
+
 	unregister func()
 
-	mu     sync.Mutex
+	mu     sync.Mutex        // guards what servers holds, too
 	groups map[string]*group // by name
 }
 
@@ -252,5 +254,9 @@ func (s *series) of(lane string, with ...attribute.KeyValue) metric.MeasurementO
 
 // setOf returns the attributes with a lane's name.
 func setOf(lane string, with []attribute.KeyValue) attribute.Set {
-	return attribute.NewSet(append(slices.Clone(with), attribute.String("weir.lane", lane))...)
+	with = slices.Clone(with)
+	if lane == rest {
+		with = nameless(with)
+	}
+	return attribute.NewSet(append(with, attribute.String("weir.lane", lane))...)
 }

@@ -44,7 +44,7 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 // the store is not observed. The function that it returns ends the span, with the reason
 // that w has then.
 func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait, asking *Asking) (ended func(error)) {
-	attributes := append(make([]attribute.KeyValue, 0, 8),
+	attributes := append(make([]attribute.KeyValue, 0, 9),
 		attribute.String("weir.lane", label(lane)),
 		attribute.String("weir.wait.reason", string(w.Reason)),
 		attribute.String("weir.store", store.String()),
@@ -82,7 +82,7 @@ func (t Tracer) Delay(ctx context.Context, lane string, attempts int, d backoff.
 // returns ends the span, with the error of what it measured.
 func (t Tracer) start(ctx context.Context, name string, attributes []attribute.KeyValue) (within context.Context, ended func(error)) {
 	started := time.Now()
-	within, span := t.Start(ctx, name, trace.WithAttributes(attributes...))
+	within, span := t.Start(ctx, name, trace.WithAttributes(withServer(ctx, attributes)...))
 	return within, func(err error) {
 		span.SetAttributes(attribute.Int64("weir.wait.actual_ms", time.Since(started).Milliseconds()))
 		// That a caller gives up is no error of the wait.
