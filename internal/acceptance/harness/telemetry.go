@@ -29,10 +29,11 @@ func NewMeterLog() MeterLog {
 
 // A Point is one exported data point.
 type Point struct {
-	Name, Unit, Kind string
-	Attributes       map[string]string
-	value            float64 // of a histogram: its sum
-	Count            uint64  // of a histogram
+	Name, Unit, Kind, Description string
+
+	Attributes map[string]string
+	value      float64 // of a histogram: its sum
+	Count      uint64  // of a histogram
 }
 
 // Has reports whether the point has the attributes, each "key=value".
@@ -67,7 +68,7 @@ func (l MeterLog) Points(t *testing.T) (points []Point) {
 func pointsOf(t *testing.T, m metricdata.Metrics) (points []Point) {
 	t.Helper()
 	add := func(kind string, set attribute.Set, value float64, count uint64) {
-		p := Point{Name: m.Name, Unit: m.Unit, Kind: kind, Attributes: make(map[string]string), value: value, Count: count}
+		p := Point{Name: m.Name, Unit: m.Unit, Kind: kind, Description: m.Description, Attributes: make(map[string]string), value: value, Count: count}
 		for _, kv := range set.ToSlice() {
 			p.Attributes[string(kv.Key)] = kv.Value.String()
 		}
