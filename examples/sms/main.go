@@ -17,13 +17,18 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/weirgo/weir/examples/internal/chart"
 	"github.com/weirgo/weir/examples/internal/program"
+	"github.com/weirgo/weir/examples/internal/waits"
 	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
 )
+
+// limit is what the sender may send.
+var limit = throttle.LeakyBucket(5, time.Second)
 
 // urgent is the one line that differs.
 func urgent(ctx context.Context) context.Context {
@@ -32,25 +37,48 @@ func urgent(ctx context.Context) context.Context {
 
 func inOrder(ctx context.Context) context.Context { return ctx }
 
-func main() {
-	program.Main(run, os.Interrupt)
+var sms = program.Drawing{
+	Name:  "sms",
+	What:  "how long messages are sent",
+	Shown: program.Shown{For: 20 * time.Second, Out: "sms"},
+	Run:   run,
 }
 
-// run is the program. It returns its exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := program.ParseShown("sms", "how long messages are sent", program.Shown{For: 20 * time.Second, Out: "sms"}, args, stdout)
-	if err != nil {
-		return program.Usage("sms", err, stderr)
-	}
+func main() { sms.Main() }
+
+// run lets the messages wait in a line in the order of their arrival, and in one in
+// which passwords are urgent, at the same time.
+func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture, error) {
 	fmt.Fprintf(stdout, "A sender of %.0f messages a second, a campaign of %d in line, and passwords now and then.\n", limit.PerSecond(), campaign(o.For))
-	lines, err := send(ctx, o.For)
-	if err != nil {
-		return program.Fail("sms", err, stderr)
+	began := time.Now()
+	lines := []*waits.Line{
+		{Name: "in order of arrival", Bulk: "campaign", Began: began},
+		{Name: "passwords first", Bulk: "campaign", Began: began},
 	}
-	writeTable(stdout, lines)
-	if err := writePicture(o.Out, lines); err != nil {
-		return program.Fail("sms", err, stderr)
+	ctx, cancel := context.WithTimeout(ctx, o.For)
+	defer cancel()
+	var senders sync.WaitGroup
+	for i, priority := range []func(context.Context) context.Context{inOrder, urgent} {
+		limiter, err := throttle.Local{}.Limiter("sms", limit)
+		if err != nil {
+			return chart.Picture{}, err
+		}
+		q := shaping.NewQueue(limiter)
+		senders.Go(func() {
+			defer q.Close()
+			lines[i].Fill(ctx, campaign(o.For), func(ctx context.Context, kind waits.Kind) error {
+				if kind == waits.Password {
+					ctx = priority(ctx)
+				}
+				return q.Wait(ctx)
+			})
+		})
 	}
-	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(o.Out))
-	return program.Code(ctx, false)
+	senders.Wait()
+	waits.WriteTable(stdout, lines...)
+	return waits.Picture(lines...), nil
 }
+
+// campaign returns how many messages stand in line from the beginning: as many as
+// the sender may send in half of the time.
+func campaign(length time.Duration) int { return int(limit.PerSecond() * length.Seconds() / 2) }

@@ -16,7 +16,7 @@ import (
 var first = regexp.MustCompile(`(?m)^ *passwords first +passwords +(\d+) +(\d+) `)
 
 func TestShortRunSendsThePasswordsFirst(t *testing.T) {
-	code, stdout, pictures := programtest.Run(t.Context(), t, run, "-for", "4s")
+	code, stdout, pictures := programtest.Run(t.Context(), t, sms.Exit, "-for", "4s")
 	if code != 0 || !pictures {
 		t.Errorf("exit %d, pictures %v\n%s", code, pictures, stdout)
 	}
@@ -30,7 +30,7 @@ func TestShortRunSendsThePasswordsFirst(t *testing.T) {
 func TestInterruptEndsWithWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	code, stdout, pictures := programtest.Run(ctx, t, run)
+	code, stdout, pictures := programtest.Run(ctx, t, sms.Exit)
 	if code != program.ExitInterrupted || !pictures || !strings.Contains(stdout, "campaign") {
 		t.Errorf("exit %d, pictures %v, want %d, pictures and a table\n%s", code, pictures, program.ExitInterrupted, stdout)
 	}
@@ -44,29 +44,9 @@ func TestBadFlagIsNamedWithItsValue(t *testing.T) {
 		"extra":            `"extra"`,
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), strings.Fields(args), &stdout, &stderr)
+		code := sms.Exit(t.Context(), strings.Fields(args), &stdout, &stderr)
 		if code != program.ExitUsage || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%s: exit %d, stderr %q; want exit %d and %s", args, code, &stderr, program.ExitUsage, want)
 		}
-	}
-}
-
-func TestTable(t *testing.T) {
-	lines := []*line{
-		{name: "in order", campaign: []message{{0, time.Second, true}, {0, 3 * time.Second, true}}, passwords: []message{{time.Second, 2 * time.Second, false}}},
-		{name: "first"},
-	}
-	const want = `
-      line   messages  came  sent  median wait  longest
-  in order   campaign     2     2       3.00 s   3.00 s
-  in order  passwords     1     0       2.00 s   2.00 s
-     first   campaign     0     0            -        -
-     first  passwords     0     0            -        -
-waits: until sent, or until the end for those that were still in line
-`
-	var got bytes.Buffer
-	writeTable(&got, lines)
-	if got.String() != want {
-		t.Errorf("table:\n%s\nwant:\n%s", &got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package waits
 
 import (
 	"fmt"
@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// writeTable prints what became of each line's campaign and passwords.
-func writeTable(w io.Writer, lines []*line) {
+// WriteTable prints what became of each line's bulk messages and passwords.
+func WriteTable(w io.Writer, lines ...*Line) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "line\tmessages\tcame\tsent\tmedian wait\tlongest\t")
 	for _, l := range lines {
-		writeRow(tw, l.name, "campaign", l.campaign)
-		writeRow(tw, l.name, "passwords", l.passwords)
+		writeRow(tw, l.Name, l.Bulk, l.messages(Bulk))
+		writeRow(tw, l.Name, "passwords", l.messages(Password))
 	}
 	_ = tw.Flush()
 	fmt.Fprintln(w, "waits: until sent, or until the end for those that were still in line")
 }
 
-func writeRow(w io.Writer, line, kind string, messages []message) {
+func writeRow(w io.Writer, line, kind string, messages []Message) {
 	sent := 0
 	waits := []time.Duration{}
 	for _, m := range messages {
-		waits = append(waits, m.waited)
-		if m.sent {
+		waits = append(waits, m.Waited)
+		if m.Sent {
 			sent++
 		}
 	}
