@@ -103,8 +103,6 @@ func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture,
 	}
 	fmt.Fprintf(stdout, "A newsletter of %d in line, and passwords now and then. The API: %s and %s. The SMTP server: %s.\n", newsletter, rate, day, rate)
 
-	ctx, cancel := context.WithTimeout(ctx, o.For)
-	defer cancel()
 	api := &waits.Line{Name: "API, 100 a day", Bulk: "newsletter", Began: time.Now()}
 	smtp := &waits.Line{Name: "SMTP", Bulk: "newsletter", Began: time.Now()}
 	var senders sync.WaitGroup

@@ -55,8 +55,6 @@ func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture,
 		{Name: "in order of arrival", Bulk: "campaign", Began: began},
 		{Name: "passwords first", Bulk: "campaign", Began: began},
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.For)
-	defer cancel()
 	var senders sync.WaitGroup
 	for i, priority := range []func(context.Context) context.Context{inOrder, urgent} {
 		limiter, err := throttle.Local{}.Limiter("sms", limit)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/weirgo/weir/examples/internal/chart"
 )
@@ -15,8 +16,9 @@ type Drawing struct {
 	Name string // of the program
 	What string // what -for means
 
-	// Run runs until the time in Shown is over or ctx ends, and prints its figures. The
-	// picture has what happened until then.
+	// Run runs until ctx ends, and prints its figures. The picture has what happened until
+	// then. The context is canceled when the time in Shown is over. It has no deadline: a
+	// lane would reject calls before it, which it cannot serve in time.
 	Run func(ctx context.Context, o Shown, stdout io.Writer) (chart.Picture, error)
 }
 
@@ -29,7 +31,10 @@ func (d Drawing) Exit(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err != nil {
 		return Usage(d.Name, err, stderr)
 	}
-	picture, err := d.Run(ctx, o, stdout)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer time.AfterFunc(o.For, cancel).Stop()
+	picture, err := d.Run(running, o, stdout)
 	if err == nil {
 		err = picture.Write(o.Out)
 	}

@@ -58,16 +58,12 @@ func (l *Line) Fill(ctx context.Context, bulk int, send func(context.Context, Ki
 // note sends a message, and notes what became of it.
 func (l *Line) note(ctx context.Context, kind Kind, send func(context.Context, Kind) error) {
 	came := time.Now()
-	// A context of its own, without a deadline: a message that cannot go before the
-	// end of the run waits until then.
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, cancel)()
-	err := send(patient, kind)
+	err := send(ctx, kind)
 	m := Message{Came: came.Sub(l.Began), Waited: time.Since(came), Sent: err == nil}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kinds[kind] = append(l.kinds[kind], m)
-	if err != nil && patient.Err() == nil && l.failed == nil {
+	if err != nil && ctx.Err() == nil && l.failed == nil {
 		l.failed = err
 	}
 }
