@@ -38,25 +38,35 @@ type Picture struct {
 
 // Write draws the picture into path.svg and path.png.
 func (p Picture) Write(path string) error {
-	height := legendHeight + p.PanelHeight*vg.Length(len(p.Panels))
-
-	svg := vgsvg.New(width, height)
-	p.paint(draw.New(svg))
-	var drawn bytes.Buffer
-	if _, err := svg.WriteTo(&drawn); err != nil {
+	svg, err := p.SVG()
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".svg", withFallbackFonts(p.centred(drawn.Bytes())), 0o644); err != nil {
+	if err := os.WriteFile(path+".svg", svg, 0o644); err != nil {
 		return err
 	}
-
-	png := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
+	png := vgimg.NewWith(vgimg.UseWH(width, p.height()), vgimg.UseDPI(144))
 	p.paint(draw.New(png))
 	var image bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: png}).WriteTo(&image); err != nil {
 		return err
 	}
 	return os.WriteFile(path+".png", image.Bytes(), 0o644)
+}
+
+// SVG draws the picture.
+func (p Picture) SVG() ([]byte, error) {
+	svg := vgsvg.New(width, p.height())
+	p.paint(draw.New(svg))
+	var drawn bytes.Buffer
+	if _, err := svg.WriteTo(&drawn); err != nil {
+		return nil, err
+	}
+	return withFallbackFonts(p.centred(drawn.Bytes())), nil
+}
+
+func (p Picture) height() vg.Length {
+	return legendHeight + p.PanelHeight*vg.Length(len(p.Panels))
 }
 
 // centred anchors titles and the labels of axes in their middle. With another font, which
