@@ -77,6 +77,7 @@ const needed = `package pages
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -94,6 +95,7 @@ import (
 
 var (
 	_ context.Context
+	_ tls.Config
 	_ json.Number
 	_ fmt.Stringer
 	_ http.Client
@@ -117,7 +119,7 @@ var (
 	text                 []byte
 	transport            = new(weir.Transport)
 	plan                 map[string]string
-	customer             string
+	customer, password   string
 	cluster              redis.UniversalClient
 	rate, burst, replica int
 	callMyAPI            func(*http.Client, string)
