@@ -64,6 +64,17 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// The list of the documents, which is also the menu of the site, has every page.
+func TestDocumentsAreListed(t *testing.T) {
+	texts := pages(t)
+	for page := range texts {
+		dir, file := filepath.Split(page)
+		if dir == "docs/" && file != "README.md" && !strings.Contains(texts["docs/README.md"], "]("+file+")") {
+			t.Errorf("docs/README.md does not list %s", file)
+		}
+	}
+}
+
 // anchors returns the anchors of a page's headings, as GitHub makes them.
 func anchors(text string) (all []string) {
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
