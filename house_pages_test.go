@@ -90,6 +90,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -100,6 +101,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 	"github.com/weirgo/weir/weirtest"
 )
@@ -108,6 +110,7 @@ var (
 	_ context.Context
 	_ tls.Config
 	_ json.Number
+	_ = errors.ErrUnsupported
 	_ fmt.Stringer
 	_ http.Client
 	_ time.Duration
@@ -116,6 +119,7 @@ var (
 	_ distributed.Store
 	_ hostlocal.Store
 	_ throttle.Limit
+	_ shaping.Queue
 	_ testing.TB
 	_ weirtest.Vendor
 )
@@ -129,6 +133,7 @@ var (
 	ctx                  context.Context
 	text                 []byte
 	transport            = new(weir.Transport)
+	client               *http.Client
 	plan                 map[string]string
 	customer, password   string
 	cluster              redis.UniversalClient
