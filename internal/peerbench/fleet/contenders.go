@@ -72,8 +72,12 @@ func sending(t *task, base http.RoundTripper) (*contender, error) {
 		limiter := rate.NewLimiter(rate.Limit(q.Rate)/rate.Limit(t.Replicas), max(1, q.Burst/t.Replicas))
 		transport := peerbench.Retryable(&peerbench.Limited{Limiter: limiter, Base: base})
 		return &contender{Closer: rdb, transport: transport, lost: untold}, nil
-	case redisRate:
-		transport := peerbench.Retryable(&limited{polling(rdb, q), base})
+	case redisRate, pipelined:
+		poll, err := polling(t.Who, rdb, q)
+		if err != nil {
+			return nil, err
+		}
+		transport := peerbench.Retryable(&limited{poll, base})
 		return &contender{Closer: rdb, transport: transport, lost: untold}, nil
 	case alone:
 		transport := &weir.Transport{Base: base, Logger: slog.New(slog.DiscardHandler)}
@@ -116,9 +120,16 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // polling is how redis_rate is waited with: it answers whether, and if not when
-// to ask again.
-func polling(rdb *redis.Client, q quota) wait {
+// to ask again. Pipelined, the calls of all goroutines share batches.
+func polling(who string, rdb *redis.Client, q quota) (wait, error) {
 	limiter := redis_rate.NewLimiter(rdb)
+	if who == pipelined {
+		pipeline, err := rdb.AutoPipeline() // it ends with the client
+		if err != nil {
+			return nil, err
+		}
+		limiter = redis_rate.NewLimiter(pipeline)
+	}
 	limit := redis_rate.Limit{Rate: q.Rate, Burst: q.Burst, Period: time.Second}
 	return func(ctx context.Context) error {
 		for {
@@ -132,14 +143,15 @@ func polling(rdb *redis.Client, q quota) wait {
 				return ctx.Err()
 			}
 		}
-	}
+	}, nil
 }
 
 // waiting returns a contender that waits. It leaves the client open.
 func waiting(who string, rdb *redis.Client, q quota) (*contender, error) {
 	switch who {
-	case redisRate:
-		return &contender{Closer: closers{}, wait: polling(rdb, q), lost: untold}, nil
+	case redisRate, pipelined:
+		poll, err := polling(who, rdb, q)
+		return &contender{Closer: closers{}, wait: poll, lost: untold}, err
 	case ping:
 		wait := func(ctx context.Context) error { return rdb.Ping(ctx).Err() }
 		return &contender{Closer: closers{}, wait: wait, lost: untold}, nil

@@ -114,7 +114,7 @@ func TestFleetDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &bench{options: o, server: server, out: t.Output()}
-	for _, who := range []string{xtime, redisRate, weirs} {
+	for _, who := range []string{xtime, redisRate, pipelined, weirs} {
 		d, err := b.drainOnce(t.Context(), who, []int{20, 10}, nil)
 		if err != nil {
 			t.Fatal(err)

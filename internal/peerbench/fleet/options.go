@@ -16,6 +16,7 @@ import (
 const (
 	xtime     = "x/time/rate"
 	redisRate = "redis_rate"
+	pipelined = "redis_rate-pipelined" // over go-redis' AutoPipeline
 	weirs     = "weir"
 	learning  = "weir-unknown"
 	alone     = "weir-alone" // learning in one process
@@ -55,7 +56,7 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.burst, "burst", 18, "burst that Weir is told in the drain: the vendor's, less what its permit tolerance may add")
 	f.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of -decision")
 	f.Func("who", "the only contenders, such as weir,redis_rate; PING is always there", func(s string) error {
-		return choose(&o.who, s, xtime, redisRate, weirs, learning)
+		return choose(&o.who, s, xtime, redisRate, pipelined, weirs, learning)
 	})
 	f.Func("demand", "of the drain: even, skewed (even,skewed)", func(s string) error {
 		return choose(&o.demands, s, "even", "skewed")
