@@ -22,7 +22,7 @@ var (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "distributed/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/operations/*.md", "examples/*.md", "distributed/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s = %v, %v", pattern, paths, err)

@@ -186,7 +186,7 @@ func (m *Meter) Lost(ctx context.Context, s *throttle.StoreState) {
 		return
 	}
 	if !g.shared.Swap(true) {
-		g.strayNever(ctx)
+		g.begin(ctx)
 	}
 	g.mu.Lock()
 	unknown, void := grown(&m.unknown, s.Unknown), grown(&m.void, s.Void)

@@ -115,6 +115,7 @@ func TestLanesOfOneNameAreCountedTogether(t *testing.T) {
 		"weir.queue.limit a": 30, "weir.queue.limit b": 30, "weir.queue.limit c": 0,
 		"weir.store.limits.differ a": 0, "weir.store.limits.differ b": 1,
 		"weir.store.strayed a": 0, "weir.store.strayed b": 0,
+		"weir.store.takes.unknown a": 0, "weir.store.takes.unknown b": 0, "weir.store.permits.void a": 0, "weir.store.permits.void b": 0,
 	})
 	c.meters[1].Strayed(store.EventStateLost)
 	c.meters = nil
@@ -125,11 +126,15 @@ func TestLanesOfOneNameAreCountedTogether(t *testing.T) {
 		"weir.queue.limit a": 0, "weir.queue.limit b": 0, "weir.queue.limit c": 0,
 		"weir.store.limits.differ a": 0, "weir.store.limits.differ b": 0,
 		"weir.store.strayed a": 1, "weir.store.strayed b": 0,
+		"weir.store.takes.unknown a": 0, "weir.store.takes.unknown b": 0, "weir.store.permits.void a": 0, "weir.store.permits.void b": 0,
 	})
 	for range 2 {
 		c.metrics.Close()
 	}
-	c.want(t, map[string]float64{"weir.store.strayed a": 1, "weir.store.strayed b": 0})
+	c.want(t, map[string]float64{
+		"weir.store.strayed a": 1, "weir.store.strayed b": 0,
+		"weir.store.takes.unknown a": 0, "weir.store.takes.unknown b": 0, "weir.store.permits.void a": 0, "weir.store.permits.void b": 0,
+	})
 }
 
 // A store counts from the beginning of its limiter, and a lane may have one

@@ -87,9 +87,11 @@ func (g *group) stray(ctx context.Context, e store.Event, n int64) {
 	g.strayed.Add(ctx, n, g.seen.strayed.of(g.name, attribute.String("weir.store.event", label(string(e)))))
 }
 
-// strayNever counts each event zero times. Prometheus sees no increase in a counter whose
+// begin counts what befalls a store zero times. Prometheus sees no increase in a counter whose
 // first value is one, so an alert on the first event would never fire.
-func (g *group) strayNever(ctx context.Context) {
+func (g *group) begin(ctx context.Context) {
+	g.losses.Add(ctx, 0, g.here)
+	g.voids.Add(ctx, 0, g.here)
 	for _, e := range [...]store.Event{
 		store.EventLimitsDiffer, store.EventLimitsAgree, store.EventStateLost, store.EventStateForeign, store.EventClockStepped, store.EventPermitsVoid,
 	} {
