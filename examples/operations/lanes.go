@@ -114,7 +114,7 @@ func (t *town) close() {
 	}
 	t.vendor.Close()
 	t.redis.Close()
-	t.silent.Close()
+	_ = t.silent.Close()
 }
 
 // calls counts those of all works.
