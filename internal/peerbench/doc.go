@@ -11,9 +11,10 @@
 //	go -C internal/peerbench run ./vendors
 //	go -C internal/peerbench test -run TestWhoWaits -v
 //	go -C internal/peerbench run ./fleet
+//	go -C internal/peerbench run ./page
 //
 // The output of the first is what benchstat reads; the second prints the
-// medians as Markdown. Times drift with the machine: read the ratios of one
+// medians as Markdown, and the last writes docs/benchmarks.md. Times drift with the machine: read the ratios of one
 // run, not its nanoseconds.
 //
 // # What is measured

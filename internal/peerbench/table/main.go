@@ -5,21 +5,27 @@
 //
 // A benchmark is a table, its first row the base: ns/op of the others is also
 // given as a multiple of it and as what is added to it, in the same run. Where
-// names end in a number of goroutines, g=1 and g=64, these become columns.
+// names end in a number of goroutines, g=1 and g=64, these become columns. With -without B/op
+// the columns of that unit are left out.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"slices"
 )
 
 func main() {
+	without := flag.String("without", "", "`unit` whose columns are left out")
+	flag.Parse()
 	tables, err := read(os.Stdin)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	for _, t := range tables {
+		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c.unit == *without })
 		t.write(os.Stdout)
 	}
 }
