@@ -1,5 +1,5 @@
-// Algorithms draws what each algorithm of package throttle makes of the same calls. It
-// needs no time: a limiter decides by instants that it is given.
+// Algorithms draws how each algorithm of package throttle times the same calls. It needs
+// no real time: a limiter decides by instants that it is given.
 //
 //	go run ./algorithms -o ../docs/pictures
 //

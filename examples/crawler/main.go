@@ -6,8 +6,8 @@
 // All pages are asked for at once, through one [http.Client]. Its [weir.Transport] makes a
 // lane for each host by itself, so no host waits for another. One host takes 2.5 s for a
 // page: there, the bound on calls in flight holds. One host answers 503 with Retry-After: 4.
-// Then its lane stops for that time, the page is asked for again, and the other hosts
-// notice nothing.
+// Then its lane stops for that time, the page is asked for again, and the lanes of
+// the other hosts go on.
 //
 // The hosts are part of the program, on one loopback socket. It prints a line for each
 // of them, and draws when each page was fetched into crawler.svg and crawler.png.

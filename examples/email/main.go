@@ -3,17 +3,17 @@
 //
 //	go run ./email
 //
-// The provider is part of the program, on loopback sockets. It accepts what Amazon SES
-// gives many accounts: 14 mails a second, and a number of mails a day. The real number is
-// 50,000; here a day takes 10 s and has 100, so that you see what happens at its end.
+// The provider is part of the program, on loopback sockets. Its limits are those of Amazon
+// SES for many accounts: 14 mails a second, and 50,000 a day. Here a day takes 10 s and
+// has 100, so that its end can be seen.
 //
 //   - The API is called through a [weir.Transport]. Passwords are PriorityHigh, so each is
-//     the next to leave. The day's limit reserves a fifth for them: the newsletter may not
-//     spend it, but for what the rest of the day can no longer use.
+//     the next to leave. The day's limit reserves a fifth for them. The newsletter gets
+//     only the part of the reserve that is released as the day goes by.
 //   - The SMTP server is reached by net/smtp, which knows no RoundTripper. A
 //     [shaping.Queue] stands before each mail instead.
 //
-// It prints who waited for how long, and draws each mail's wait into email.svg and
+// It prints the waits, and draws each mail's wait into email.svg and
 // email.png.
 package main
 
@@ -57,7 +57,7 @@ var email = program.Drawing{
 
 func main() { email.Main() }
 
-// byAPI returns what sends a mail by an HTTP API at a URL, through one client.
+// byAPI returns a function that sends mails by an HTTP API, through one client.
 func byAPI(url string, base http.RoundTripper) func(context.Context, waits.Kind) error {
 	client := &http.Client{Transport: &weir.Transport{Base: base, Limits: []throttle.Limit{rate, day}}}
 	return func(ctx context.Context, kind waits.Kind) error {
@@ -72,7 +72,7 @@ func byAPI(url string, base http.RoundTripper) func(context.Context, waits.Kind)
 	}
 }
 
-// bySMTP returns what sends a mail to an SMTP server, in the turn of a queue.
+// bySMTP returns a function that sends mails to an SMTP server, in the turns of a queue.
 func bySMTP(server string) (send func(context.Context, waits.Kind) error, err error) {
 	limiter, err := throttle.Local{}.Limiter("smtp", rate) // no HTTP, and no day: the rate alone
 	if err != nil {

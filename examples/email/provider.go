@@ -42,7 +42,7 @@ func openProvider() (*provider, error) {
 
 func (p *provider) Close() {
 	p.Server.Close()
-	p.smtp.Close()
+	_ = p.smtp.Close()
 	p.sessions.Wait()
 }
 
@@ -77,7 +77,7 @@ func (p *provider) acceptSMTP() {
 
 // serveSMTP takes the mails of one session, as RFC 5321 has it.
 func serveSMTP(conn net.Conn, grant func() bool) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	c := textproto.NewConn(conn)
 	answer, line := "220 mail.test", ""
 	for err := error(nil); err == nil; {

@@ -3,10 +3,10 @@
 //
 //	go run ./llm
 //
-// How many tokens an answer takes is known at its end. So a call reserves the most that it
-// may take, 1,000 tokens, and an answer takes 300 on average. One client leaves it at
+// The tokens of an answer are known at its end. So a call reserves the most that it may
+// take, 1,000 tokens, although an answer takes 300 on average. One client leaves it at
 // that, and uses a third of its quota. The other settles each call: once the stream has
-// ended, it states what the answer really took, and the rest goes to the next in line.
+// ended, it states the real number, and the rest is there for the next in line.
 //
 // The model is part of the program, on a loopback socket, once for each client. It prints
 // how much of the quota each of them used, and draws the tokens of each second into

@@ -1,15 +1,15 @@
-// Writequeue holds writes to a database to what the database can take. It has no HTTP
-// in it: a [shaping.Queue] stands before a store.
+// Writequeue keeps writes to a database within the rate that the database can take. It
+// has no HTTP in it: a [shaping.Queue] stands before a store.
 //
 //	go run ./writequeue
 //
 // The store takes 50 writes a second. Orders come at 25 a second, and a report of 300
 // rows comes at once, after three seconds. The queue lets orders go first, keeps at most
-// 100 writes in line, and lets none wait for longer than 5 s. What does not fit is rejected
-// at once with an error that says why. The caller can act on it: here it drops the row.
+// 100 writes in line, and lets none wait for longer than 5 s. A write that does not
+// fit is rejected at once, with an error that says why. The caller can act on it: here it
+// drops the row.
 //
-// The store is part of the program. It prints what became of the writes, and
-// draws the line and the writes of each moment into writequeue.svg and writequeue.png.
+// The store is part of the program. It prints how many writes were written, and draws the line and the writes of each moment into writequeue.svg and writequeue.png.
 package main
 
 import (
@@ -68,7 +68,7 @@ const (
 	row   kind = "rows of the report"
 )
 
-// An outcome is what became of the writes of a kind.
+// An outcome counts the writes of a kind.
 type outcome struct {
 	came     int
 	written  []time.Duration // instants, since the start

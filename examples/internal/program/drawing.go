@@ -10,15 +10,14 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// A Drawing is a program that runs for a time, and then draws what it saw.
+// A Drawing is a program that runs for a time and then draws a picture.
 type Drawing struct {
 	Shown
 	Name string // of the program
-	What string // what -for means
+	What string // meaning of -for, for its help
 
-	// Run runs until ctx ends, and prints its figures. The picture has what happened until
-	// then. The context is canceled when the time in Shown is over. It has no deadline: a
-	// lane would reject calls before it, which it cannot serve in time.
+	// Run runs until ctx ends, prints its figures, and returns the picture. The context is canceled when the time in Shown is over. It has no deadline: a
+	// lane rejects calls that it cannot serve before one.
 	Run func(ctx context.Context, o Shown, stdout io.Writer) (chart.Picture, error)
 }
 

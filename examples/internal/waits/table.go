@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// WriteTable prints what became of each line's bulk messages and passwords.
+// WriteTable prints how many messages of each line and kind were sent, and their waits.
 func WriteTable(w io.Writer, lines ...*Line) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

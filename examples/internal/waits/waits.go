@@ -1,4 +1,4 @@
-// Package waits shows how long bulk messages and passwords waited in lines.
+// Package waits records and draws how long bulk messages and passwords waited in lines.
 package waits
 
 import (
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A Line is what became of the messages of one line. Its methods are safe for concurrent use.
+// A Line records the messages of one line. Its methods are safe for concurrent use.
 type Line struct {
 	Name  string
-	Bulk  string    // what the bulk messages are: "campaign"
+	Bulk  string    // name of the bulk messages: "campaign"
 	Began time.Time // the zero of its messages' instants
 
 	mu     sync.Mutex
@@ -55,7 +55,7 @@ func (l *Line) Fill(ctx context.Context, bulk int, send func(context.Context, Ki
 	}
 }
 
-// note sends a message, and notes what became of it.
+// note sends a message, and records its wait and outcome.
 func (l *Line) note(ctx context.Context, kind Kind, send func(context.Context, Kind) error) {
 	came := time.Now()
 	err := send(ctx, kind)

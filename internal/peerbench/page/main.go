@@ -2,7 +2,7 @@
 //
 //	go -C internal/peerbench run ./page > page.md && mv page.md docs/benchmarks.md
 //
-// It takes about nine minutes, needs redis-server, and says on standard error what it does.
+// It takes about nine minutes, needs redis-server, and prints each command on standard error.
 // Nothing else should run on the machine.
 package main
 
@@ -36,7 +36,7 @@ const tail = `
 // A section is a benchmark of the page.
 type section struct {
 	title, about string
-	command      string // what is run in a shell, in the folder of the module
+	command      string // for a shell, in the folder of the module
 }
 
 var sections = []section{
@@ -164,7 +164,7 @@ func filled(table string) string {
 	return b.String()
 }
 
-// lastTable returns the last table of what a program printed: that of the medians.
+// lastTable returns the last table in a program's output, which has the medians.
 func lastTable(out string) (table string) {
 	inside := false
 	for line := range strings.Lines(out) {
