@@ -29,7 +29,8 @@ Compare rows, not machines: times drift with whatever else the machine does. The
 `
 
 const tail = `
-[Testing](testing.md#what-it-finds) has which clients come before the time that a refusal gave. token-throttle is not here, because it is for Python.
+[Testing](testing.md#what-it-finds) has which clients come before the time that a refusal gave. token-throttle is not here, because it is for
+Python, and INCREX is not, because the server above lacks it.
 [internal/peerbench](../internal/peerbench/doc.go) has more: memory of 100,000 callers in line, how late departures are, vendors that report in other dialects.
 `
 
