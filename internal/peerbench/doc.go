@@ -13,9 +13,9 @@
 //	go -C internal/peerbench run ./fleet
 //	go -C internal/peerbench run ./page
 //
-// The output of the first is what benchstat reads; the second prints the
-// medians as Markdown, and the last writes docs/benchmarks.md. Times drift with the machine: read the ratios of one
-// run, not its nanoseconds.
+// The output of the first is what benchstat reads. The second prints the
+// medians as Markdown, and the last one a page like docs/measured.md. Times drift
+// with the machine: read the ratios of one run, not its nanoseconds.
 //
 // # What is measured
 //

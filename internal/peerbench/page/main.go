@@ -1,9 +1,10 @@
-// Command page measures Weir beside other libraries and prints docs/benchmarks.md:
+// Command page measures Weir beside other libraries and prints a page like docs/measured.md:
 //
-//	go -C internal/peerbench run ./page > page.md && mv page.md docs/benchmarks.md
+//	go -C internal/peerbench run ./page > page.md && mv page.md docs/measured.md
 //
 // It takes about nine minutes, needs redis-server, and prints each command on standard error.
-// Nothing else should run on the machine.
+// Nothing else should run on the machine: keep no page whose floor is not the fastest row, or
+// with calls that were lost.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strings"
 )
 
-const head = `# Beside other libraries, measured
+const head = `# Measured
 
 This page is written by a program that runs all of it on one machine, in one go. To print it for yours:
 
