@@ -39,12 +39,13 @@ const newsletter = 120
 
 // The limits. An account out of the sandbox would have
 //
-//	throttle.TokenBucket(14, time.Second, 12)
+//	throttle.TokenBucket(14, time.Second, 8)
 //	throttle.FixedWindow(50_000, 24*time.Hour).Reserving("10%")
 //
-// The burst is two permits below the provider's 14, because a mail may leave a moment late.
+// The burst is six permits below the provider's 14: two for mails that leave a moment late,
+// and four because one new connection may take 0.3 s longer than another.
 var (
-	rate = throttle.TokenBucket(14, time.Second, 12)
+	rate = throttle.TokenBucket(14, time.Second, 8)
 	day  = throttle.FixedWindow(100, 10*time.Second).Aligned(throttle.AlignFirstUse).Reserving("20%")
 )
 
