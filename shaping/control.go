@@ -62,7 +62,7 @@ func (q *Queue) sift(now throttle.Instant) {
 	for _, w := range slices.Collect(q.line.all()) {
 		forecast := q.forecast(w, now)
 		if forecast.At == throttle.Never {
-			if _, err := q.take(w, now); err != nil {
+			if err := q.impossible(w, now); err != nil {
 				q.sendAway(w, err)
 				continue
 			}
@@ -71,6 +71,16 @@ func (q *Queue) sift(now throttle.Instant) {
 			q.dismiss(w, forecast, now)
 		}
 	}
+}
+
+// impossible returns the error of the limiter that never grants what w asks for. It spends
+// nothing.
+func (q *Queue) impossible(w *waiter, now throttle.Instant) error {
+	if j := q.joint(); j != nil {
+		return j.impossible(now, w.request())
+	}
+	_, err := q.limiter.Take(now, w.request())
+	return err
 }
 
 // Settle states what a departure should have been charged. If that is more, the

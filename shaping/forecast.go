@@ -15,6 +15,7 @@ import (
 type Forecast struct {
 	Wait     time.Duration   // the caller waits for this at least; zero: that is not certain of any wait
 	Expected time.Duration   // wait behind the callers before it, at the known rates; never below Wait. Zero: it goes at once, or only calls in flight hold it
+	Lane     string          // name of the [Roster] whose limiter holds the caller; "": none does, or the queue has one limiter
 	Limit    string          // name of the limit that holds the caller; "": no limit does
 	Reason   throttle.Reason // what the caller would wait for; "": it would go at once
 	Waiting  int             // callers in line that would depart before it; zero: it would be the first
@@ -40,10 +41,10 @@ func (q *Queue) Forecast(ctx context.Context, t *Turn) (Forecast, error) {
 	bound, head := q.forecast(w, now), q.line.first()
 	q.stand(w, t, now) // for a moment, to see who is before it
 	defer q.line.leave(w)
-	f := Forecast{Wait: max(0, bound.At.Sub(now)), Limit: bound.Limit, Reason: bound.Reason}
-	if f.Waiting, _ = q.line.ahead(w); f.Waiting > 0 && f.Reason == "" {
-		first := q.forecast(head, now)
-		f.Limit, f.Reason = first.Limit, cmp.Or(first.Reason, throttle.ReasonRate)
+	f := Forecast{Wait: max(0, bound.At.Sub(now)), Lane: bound.Lane, Limit: bound.Limit, Reason: bound.Reason}
+	if f.Waiting, _ = q.ahead(w); f.Waiting > 0 && f.Reason == "" {
+		first := q.forecast(cmp.Or(head, w), now) // with no head, others wait for the same limiter
+		f.Lane, f.Limit, f.Reason = first.Lane, first.Limit, cmp.Or(first.Reason, throttle.ReasonRate)
 	}
 	f.Expected = max(0, q.expected(w, max(bound.At, now), now))
 	return f, q.refusal(w, bound, now)
@@ -54,15 +55,14 @@ func (q *Queue) Forecast(ctx context.Context, t *Turn) (Forecast, error) {
 func (q *Queue) refusal(w *waiter, f throttle.Forecast, now throttle.Instant) error {
 	switch {
 	case f.At == throttle.Never:
-		_, err := q.take(w, now) // spends nothing: the limiter never grants it
-		return err
+		return q.impossible(w, now)
 	case f.At > w.deadline:
 		return q.reject(w, q.lateFor(w), now)
 	case w == q.line.first() && f.At <= now && f.Reason == "":
 		return nil
 	case q.MaxForecast > 0 && q.expected(w, max(f.At, now), now) > q.MaxForecast:
 		return q.reject(w, ErrQueueFull, now)
-	case q.overfull(q.line.count, q.line.bytes):
+	case q.overfull(q.filled()):
 		if _, ok := q.victims(w); !ok {
 			return q.reject(w, ErrQueueFull, now)
 		}

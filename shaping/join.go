@@ -117,7 +117,13 @@ func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
 // If w is not granted, the instant is after now: that at which it asks again, or Never if
 // the head does so before it.
 func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Grant, error) {
-	if bound != throttle.Never && w != q.next(now) {
+	joint := q.joint() != nil
+	if bound == throttle.Never && joint {
+		if err := q.impossible(w, now); err != nil {
+			return throttle.Grant{}, err
+		}
+	}
+	if (bound != throttle.Never || joint) && w != q.next(now) {
 		return throttle.Grant{At: throttle.Never}, nil
 	}
 	return q.take(w, now)

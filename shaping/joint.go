@@ -105,7 +105,8 @@ func (j *joint) begin(w *waiter, now throttle.Instant) {
 
 // keep decides in which rosters the first caller keeps its turn, although one limiter
 // holds it until an instant. A turn that others would take is given up once. After that it
-// is kept for as long as the caller's own permits there take, at most: see [Junction].
+// is kept at a limiter that is no faster, for as long as the caller's own permits there
+// take, at most: see [Junction].
 func (j *joint) keep(held int, until, now throttle.Instant) {
 	keeps, kept := uint8(0), now
 	if j.keeps != 0 {
@@ -116,10 +117,10 @@ func (j *joint) keep(held int, until, now throttle.Instant) {
 		if i == held || seat.index == 0 || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
 			continue
 		}
-		switch long := until.Sub(kept).Seconds() > seat.cost; {
+		switch long := until.Sub(kept) > j.takes(i); {
 		case j.lost&bit == 0:
 			j.lost |= bit
-		case !long:
+		case !long && j.slower(i, held):
 			keeps |= bit
 			r.asked = seat
 		case j.keeps&bit != 0: // it was kept, and the other limiter has moved its instant
@@ -127,6 +128,24 @@ func (j *joint) keep(held int, until, now throttle.Instant) {
 		}
 	}
 	j.keeps, j.kept = keeps, kept
+}
+
+// slower reports whether the permits of one roster take longer than those of another. Of
+// equal ones always the same is the slower one, so that callers do not keep both.
+func (j *joint) slower(a, b int) bool {
+	if x, y := j.takes(a), j.takes(b); x != y {
+		return x > y
+	}
+	return j.rosters[a].number < j.rosters[b].number
+}
+
+// takes returns how long the permits take that the first caller needs in a roster in which
+// it is. What was learned of a limit is no rate here.
+func (j *joint) takes(i int) time.Duration {
+	if len(j.rosters[i].rates) == 0 {
+		return moment
+	}
+	return time.Duration(j.seats[i].cost * float64(time.Second))
 }
 
 // try is take for a caller who does not wait. It spends nothing if anybody waits for one
@@ -176,9 +195,6 @@ func (j *joint) seat(i int, w *waiter) {
 	if seat.index > 0 {
 		return
 	}
-	if r.rates == nil {
-		r.rates = ratesOf(r.limiter.State(j.queue.Now()))
-	}
 	u := urgency{priority: w.tenant.class.priority, weight: int(w.tenant.weight)}
 	if name := w.tenant.name; name != nil {
 		u.tenant = *name
@@ -187,11 +203,20 @@ func (j *joint) seat(i int, w *waiter) {
 		u.tenant, u.weight = j.name, 1
 	}
 	u.credit = max(0, r.line.passed(u.priority)-j.since[i])
-	seat.place, seat.cost = w.place, burdenOf(r.rates, j.part(i, w.request()))
+	seat.place, seat.cost = w.place, j.burden(i, w)
 	r.enter(seat, j, u)
 	if j.owed>>i&1 != 0 && r.line.carry(seat, 1) {
 		j.owed &^= 1 << i
 	}
+}
+
+// burden returns what w counts in a roster, as [Queue.burden] does.
+func (j *joint) burden(i int, w *waiter) float64 {
+	r := j.rosters[i]
+	if r.rates == nil {
+		r.rates = ratesOf(r.limiter.State(j.queue.Now()))
+	}
+	return burdenOf(r.rates, j.part(i, w.request()))
 }
 
 // stay leaves all rosters but one, and those whose turn the first caller keeps.
@@ -244,7 +269,7 @@ func (j *joint) counts(count int, bytes int64) {
 func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g throttle.Grant, held int, err error) {
 	r.Since = max(r.Since, j.free(now))
 	if at, i := j.foreseen(now, r); i != nowhere {
-		return throttle.Grant{At: at}, i, nil
+		return j.longest(i, at, now, r)
 	}
 	for k := range j.rosters {
 		i := j.nth(k)
@@ -257,8 +282,7 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 			if err != nil {
 				return throttle.Grant{}, i, j.named(i, err)
 			}
-			at, held := j.longest(i, all[i].At, now, r)
-			return throttle.Grant{At: at}, held, nil
+			return j.longest(i, all[i].At, now, r)
 		}
 		// Each is charged no earlier than the others allowed it.
 		r.Since = max(r.Since, all[i].At)
@@ -267,19 +291,6 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 	j.opened = max(j.opened, j.free(now))
 	j.behind, j.asking, j.prompt, j.heldTo = false, false, false, 0
 	return g, nowhere, nil
-}
-
-// foreseen returns which limiter is certain to hold a request, and until when; nowhere:
-// perhaps none does. What is spent and given back may be lost, so the limiters that are
-// asked after another are looked at before anything is spent.
-func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
-	for k := 1; k < len(j.rosters); k++ {
-		i := j.nth(k)
-		if f := j.rosters[i].limiter.Forecast(now, j.part(i, r)); f.At > now && f.At != throttle.Never {
-			return j.longest(i, f.At, now, r)
-		}
-	}
-	return now, nowhere
 }
 
 // free returns since when nothing holds the queue's first caller: credit for a late timer is
@@ -292,23 +303,6 @@ func (j *joint) free(now throttle.Instant) throttle.Instant {
 		return max(j.opened, min(j.heldTo, now))
 	}
 	return j.opened
-}
-
-// longest returns which limiter holds a request for longest, if limiter i does so until an
-// instant.
-func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
-	if until == throttle.Never { // nothing is known of when that ends
-		return until, i
-	}
-	for o := range j.rosters {
-		if o == i {
-			continue
-		}
-		if f := j.rosters[o].limiter.Forecast(now, j.part(o, r)); f.At > until && f.At != throttle.Never {
-			until, i = f.At, o
-		}
-	}
-	return until, i
 }
 
 // named returns the error of a roster's limiter with its name.
@@ -328,6 +322,18 @@ func (j *joint) refund(now throttle.Instant, all *grants, r throttle.Request) {
 	for i, roster := range j.rosters {
 		roster.limiter.Refund(now, all[i], j.part(i, r))
 		roster.asked = nil // its first one may go now
+	}
+}
+
+// voided counts permits that were void. A queue with one limiter has no joint.
+func (j *joint) voided() {
+	if j == nil {
+		return
+	}
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	for _, r := range j.rosters {
+		r.stale++
 	}
 }
 
@@ -385,21 +391,6 @@ func (j *joint) lane() string {
 func (j *joint) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	g, _, err := j.try(now, r)
 	return g, err
-}
-
-// Forecast implements [throttle.Limiter].
-func (j *joint) Forecast(now throttle.Instant, r throttle.Request) (longest throttle.Forecast) {
-	for i, roster := range j.rosters {
-		f := roster.limiter.Forecast(now, j.part(i, r))
-		if f.At > longest.At || longest.Reason == "" && f.Reason != "" && longest.At <= now {
-			f.Lane = roster.name
-			longest = f
-		}
-	}
-	if longest.Reason == "" {
-		longest.Lane = j.lane()
-	}
-	return longest
 }
 
 // Refund, Settle, Reconcile and Tune implement [throttle.Limiter]. The queue calls others

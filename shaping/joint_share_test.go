@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A crossing is two limiters of 100 permits a second each. The second one's fall due a
-// while after those of the first.
+// A crossing is a limiter of 100 permits a second, and one of as many or fewer. Those of the
+// second one fall due a while after those of the first.
 type crossing struct {
 	ctx         context.Context
 	junction    shaping.Junction
@@ -22,11 +22,10 @@ type crossing struct {
 }
 
 // newCrossing returns a crossing in which some queues are busy at each limiter.
-func newCrossing(ctx context.Context, t *testing.T, queues int, offset time.Duration) *crossing {
-	limit := throttle.LeakyBucket(100, time.Second)
+func newCrossing(ctx context.Context, t *testing.T, queues, right int, offset time.Duration) *crossing {
 	c := &crossing{ctx: ctx, departed: make(map[string]*atomic.Int64)}
-	c.left = c.junction.NewRoster("left", newLimiter(t, limit))
-	c.right = c.junction.NewRoster("right", newLimiter(t, limit))
+	c.left = c.junction.NewRoster("left", newLimiter(t, throttle.LeakyBucket(100, time.Second)))
+	c.right = c.junction.NewRoster("right", newLimiter(t, throttle.LeakyBucket(right, time.Second)))
 	for range queues {
 		c.busy("left", shaping.PriorityNormal, c.left)
 	}
@@ -61,26 +60,32 @@ var offsets = []time.Duration{0, 2 * time.Millisecond, 5 * time.Millisecond}
 
 // A queue that needs two limiters, each of which is busy for others, has its share.
 func TestCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
-	for _, others := range []int{1, 3, 10, 30} {
-		for _, offset := range offsets {
-			t.Run(fmt.Sprint(others, offset), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-					defer cancel()
-					c := newCrossing(ctx, t, others, offset)
-					c.busy("both", shaping.PriorityNormal, c.left, c.right)
-					c.busy("both", shaping.PriorityNormal, c.right, c.left)
-					<-ctx.Done()
-					synctest.Wait()
-					both, left := c.departed["both"].Load(), c.departed["left"].Load()
-					if fair := 2 * 2000 / int64(others+2); both < fair/2 {
-						t.Errorf("%d departures of both, want half of the fair %d", both, fair)
-					}
-					if all := both + left; all < 1900 {
-						t.Errorf("%d departures in 20 s at 100/s, want 1,900", all)
-					}
+	for _, right := range []int{100, 37} {
+		for _, others := range []int{1, 3, 30} {
+			for _, offset := range offsets {
+				t.Run(fmt.Sprint(right, others, offset), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { share(t, right, others, offset) })
 				})
-			})
+			}
+		}
+	}
+}
+
+func share(t *testing.T, right, others int, offset time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c := newCrossing(ctx, t, others, right, offset)
+	c.busy("both", shaping.PriorityNormal, c.left, c.right)
+	c.busy("both", shaping.PriorityNormal, c.right, c.left)
+	<-ctx.Done()
+	synctest.Wait()
+	both := int(c.departed["both"].Load())
+	if fair := 2 * 20 * right / (others + 2); both < fair*2/5 {
+		t.Errorf("%d departures of both, want two fifths of the fair %d", both, fair)
+	}
+	for kind, rate := range map[string]int{"left": 100, "right": right} {
+		if all, most := both+int(c.departed[kind].Load()), 20*rate; all < most*9/10 {
+			t.Errorf("%d departures at the %s one, want nine tenths of %d", all, kind, most)
 		}
 	}
 }
@@ -92,15 +97,12 @@ func TestLowCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				c := newCrossing(ctx, t, 1, offset)
+				c := newCrossing(ctx, t, 1, 100, offset)
 				c.busy("low left", shaping.PriorityLow, c.left)
 				c.busy("low right", shaping.PriorityLow, c.right)
 				c.busy("both", shaping.PriorityLow, c.left, c.right)
 				<-ctx.Done()
 				synctest.Wait()
-				for kind, n := range c.departed {
-					t.Logf("%s: %d", kind, n.Load())
-				}
 				low, both := c.departed["low left"].Load(), c.departed["both"].Load()
 				if both < 50 {
 					t.Errorf("%d low departures of both, want half of the fair 100", both)

@@ -28,12 +28,11 @@ const MaxRosters = 8
 //
 // Permits of two busy limiters need not fall due in the same instant. A caller that needs
 // both would lose its turn at one while the other holds it, again and again. So it gives up
-// each turn once. The next time it keeps its turn until the other limiter lets it go, but for
-// no longer than its own permits take here. At 10/s and 2/s, where the permits of the
-// first fall due 40 ms after those of the second:
+// each turn once. The next time it keeps its turn at the slower limiter until the faster one
+// lets it go, but for no longer than its own permits take there. At 10/s and 2/s:
 //
 //	0 ms   its turn at 2/s, but 10/s holds it for 40 ms: it gives the turn up
-//	40 ms  its turn at 10/s, but 2/s, which served another, holds it: it gives that up, too
+//	40 ms  its turn at 10/s, but 2/s, which has served another, holds it: it gives that up, too
 //	500 ms its turn at 2/s, which it keeps for 40 ms: then it departs
 //
 // # No deadlock
@@ -44,7 +43,7 @@ const MaxRosters = 8
 // another caller. So some caller can always go, or only time can help.
 type Junction struct {
 	mu      sync.Mutex
-	made    uint64   // queues
+	made    uint64   // rosters and queues
 	waking  []*Queue // to be woken
 	running bool     // the goroutine that wakes them
 }
@@ -54,6 +53,7 @@ type Junction struct {
 // safe for concurrent use.
 type Roster struct {
 	name     string
+	number   uint64 // among all that the junction has made
 	limiter  throttle.Limiter
 	junction *Junction
 
@@ -69,6 +69,7 @@ type Roster struct {
 	bytes    int64              // that those hold
 	fetching bool               // the limiter, a remote one, has seen somebody in line
 	changed  bool               // it has not seen the line as it is now
+	stale    uint64             // permits of it that were void when their caller woke up
 }
 
 // NewRoster returns a roster in front of a limiter, which nothing else may use for
@@ -76,6 +77,10 @@ type Roster struct {
 // [throttle.Remote], the roster registers itself for its messages.
 func (n *Junction) NewRoster(name string, limiter throttle.Limiter) *Roster {
 	r := &Roster{name: name, limiter: limiter, junction: n, heads: make(map[*waiter]*joint), queues: make(map[*Queue]bool)}
+	n.mu.Lock()
+	n.made++
+	r.number = n.made
+	n.mu.Unlock()
 	if remote, ok := limiter.(throttle.Remote); ok {
 		remote.Notify(r.Wake)
 	}
@@ -123,6 +128,14 @@ func (r *Roster) Waiting() int {
 	r.junction.mu.Lock()
 	defer r.junction.mu.Unlock()
 	return r.waiting
+}
+
+// Stale returns how many of the limiter's permits were void because their caller woke up too
+// late.
+func (r *Roster) Stale() uint64 {
+	r.junction.mu.Lock()
+	defer r.junction.mu.Unlock()
+	return r.stale
 }
 
 // Reconciled re-times all callers who need the limiter, which has received the fact before.

@@ -128,6 +128,7 @@ func (q *Queue) takeBack(w *waiter, now throttle.Instant) {
 	}
 	if q.void(w, now) {
 		q.stale++
+		q.joint().voided()
 	}
 	q.refund(now, w.out, w.request())
 	w.out.granted = 0

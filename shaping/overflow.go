@@ -205,11 +205,22 @@ func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	if len(q.rates) == 0 || bound == throttle.Never {
 		return wait
 	}
-	_, cost := q.line.ahead(w)
+	_, cost := q.ahead(w)
 	if cost *= float64(time.Second); cost >= float64(math.MaxInt64-wait) {
 		return math.MaxInt64
 	}
 	return wait + time.Duration(cost)
+}
+
+// ahead returns how many callers will depart before w, and their cost. It includes those of
+// other queues that wait for the same limiter, as far as is known.
+func (q *Queue) ahead(w *waiter) (n int, cost float64) {
+	n, cost = q.line.ahead(w)
+	if j := q.joint(); j != nil {
+		others, theirs := j.ahead(w, n+1)
+		n, cost = n+others, max(cost, theirs)
+	}
+	return n, cost
 }
 
 // ahead returns how many callers will depart before w, and their cost, if nobody comes

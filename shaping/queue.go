@@ -340,7 +340,7 @@ func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 	f := q.forecast(w, now)
 	err := q.rejection(cause, f, now)
 	err.Waiting-- // the others
-	err.Before, _ = q.line.ahead(w)
+	err.Before, _ = q.ahead(w)
 	err.Forecast = max(0, q.expected(w, f.At, now))
 	return err
 }

@@ -18,11 +18,10 @@ import (
 type Group struct {
 	Lanes []*Lane // the narrowest first
 
-	queue *shaping.Queue
-	hook  shaping.Hook
-	sizes []int        // how many limits each lane had when the group was made
-	users atomic.Int64 // calls in it
-	gone  atomic.Bool  // it was dropped: the last call closes it
+	members members
+	queue   *shaping.Queue
+	hook    shaping.Hook
+	users   atomic.Int64 // calls in it
 }
 
 // groups are those of one owner, bounded by the number of lanes.
@@ -34,61 +33,57 @@ type groups struct {
 	closed bool
 }
 
-// members are the lanes of a group.
-type members [shaping.MaxRosters]*Lane
+// members are the lanes of a group, and how many limits each had when the group was made:
+// costs of calls in line are stored by the limits' places.
+type members struct {
+	lanes [shaping.MaxRosters]*Lane
+	sizes [shaping.MaxRosters]int
+}
+
+// membersOf returns some lanes as they are.
+func membersOf(lanes []*Lane) (m members) {
+	for i, l := range lanes {
+		m.lanes[i], m.sizes[i] = l, len(l.Limits())
+	}
+	return m
+}
 
 // Join returns the group of some lanes, with the call counted in. They are at most
 // [shaping.MaxRosters], and the caller has entered each of them once. The error says that
 // the lanes are closed.
 func (s *Lanes) Join(lanes ...*Lane) (*Group, error) {
-	var key members
-	copy(key[:], lanes)
 	s.groups.mu.Lock()
 	defer s.groups.mu.Unlock()
-	g := s.groups.of[key]
-	if g != nil && !g.fits() {
-		s.groups.drop(key, g)
-		g = nil
+	if s.groups.closed {
+		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	}
+	g := s.groups.of[membersOf(lanes)]
 	if g == nil {
-		if s.groups.closed {
-			return nil, &shaping.Error{Err: shaping.ErrClosed}
-		}
 		g = s.form(lanes)
-		s.groups.makeRoom(s.settings.MaxLanes)
-		s.groups.of[key] = g
 	}
 	g.users.Add(1)
 	return g, nil
 }
 
-// form makes the group of some lanes.
+// form makes the group of some lanes, whose limits do not change meanwhile.
 func (s *Lanes) form(lanes []*Lane) *Group {
-	g := &Group{Lanes: slices.Clone(lanes)}
+	s.tuning.Lock()
+	defer s.tuning.Unlock()
+	g := &Group{Lanes: slices.Clone(lanes), members: membersOf(lanes)}
 	rosters := make([]*shaping.Roster, len(lanes))
 	for i, l := range lanes {
 		if l.roster.Load() == nil {
 			l.roster.Store(s.groups.junction.NewRoster(l.Key, l.gate))
 		}
 		rosters[i] = l.roster.Load()
-		g.sizes = append(g.sizes, len(l.Limits()))
 	}
 	g.queue = s.groups.junction.NewQueue(rosters...)
 	g.queue.Line = s.settings.Line
 	g.hook.Wait = func(ctx context.Context, w shaping.Wait) func(error) { return g.Named(w.Lane).waits(ctx, w) }
 	g.queue.Hook = &g.hook
+	s.groups.makeRoom(s.settings.MaxLanes)
+	s.groups.of[g.members] = g
 	return g
-}
-
-// fits reports whether the lanes have as many limits as when the group was made. Costs of
-// calls in line are stored by the limits' places.
-func (g *Group) fits() bool {
-	for i, l := range g.Lanes {
-		if len(l.Limits()) != g.sizes[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // makeRoom drops idle groups, if there are as many groups as may be.
@@ -96,32 +91,29 @@ func (s *groups) makeRoom(most int) {
 	if s.of == nil {
 		s.of = make(map[members]*Group)
 	}
-	for key, g := range s.of {
+	for _, g := range s.of {
 		if len(s.of) < most {
 			return
 		}
 		if g.users.Load() == 0 {
-			s.drop(key, g)
+			s.drop(g)
 		}
 	}
 }
 
-// drop removes a group. The last call that is in it closes it.
-func (s *groups) drop(key members, g *Group) {
-	delete(s.of, key)
-	g.gone.Store(true)
-	if g.users.Load() == 0 {
-		_ = g.queue.Close() // it says nothing else
-	}
+// drop removes a group in which nobody is.
+func (s *groups) drop(g *Group) {
+	delete(s.of, g.members)
+	_ = g.queue.Close() // it says nothing else
 }
 
 // dropAll drops the groups of a lane, in which nobody is.
 func (s *groups) dropAll(of *Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, g := range s.of {
+	for _, g := range s.of {
 		if slices.Contains(g.Lanes, of) {
-			s.drop(key, g)
+			s.drop(g)
 		}
 	}
 }
@@ -137,11 +129,7 @@ func (s *groups) close() {
 }
 
 // Leave counts a call out of the group.
-func (g *Group) Leave() {
-	if g.users.Add(-1) == 0 && g.gone.Load() {
-		_ = g.queue.Close() // it says nothing else
-	}
-}
+func (g *Group) Leave() { g.users.Add(-1) }
 
 // Named returns the lane of that key; if none has it, the widest.
 func (g *Group) Named(key string) *Lane {
@@ -154,7 +142,7 @@ func (g *Group) Named(key string) *Lane {
 }
 
 // Size returns for how many limits of the i-th lane a call has a cost.
-func (g *Group) Size(i int) int { return g.sizes[i] }
+func (g *Group) Size(i int) int { return g.members.sizes[i] }
 
 // Wait waits until all lanes let the turn depart. The errors are those of
 // [shaping.Queue.WaitTurn], with the lane that held it.

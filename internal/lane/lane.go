@@ -240,7 +240,9 @@ func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
 // State returns the state of the lane's queue and limiter.
 func (l *Lane) State() shaping.State {
 	s := l.queue.State()
-	s.Waiting = l.Waiting()
+	if r := l.roster.Load(); r != nil {
+		s.Waiting, s.Stale = r.Waiting(), r.Stale()
+	}
 	return s
 }
 

@@ -54,5 +54,5 @@ func (l *Lane) resume() {
 func (l *Lane) Pause(d time.Duration) {
 	now := l.queue.Now()
 	l.closes(now, d)
-	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(d, gate.LongestPause))})
+	l.reconcile(throttle.Fact{Until: now.Add(min(d, gate.LongestPause))})
 }

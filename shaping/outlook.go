@@ -1,0 +1,104 @@
+package shaping
+
+import (
+	"math"
+
+	"github.com/weirgo/weir/throttle"
+)
+
+// foreseen returns which limiter is certain to hold a request, and until when; nowhere:
+// perhaps none does. What is spent and given back may be lost, so the limiters that are
+// asked after another are looked at before anything is spent.
+func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
+	for k := 1; k < len(j.rosters); k++ {
+		i := j.nth(k)
+		if f := j.rosters[i].limiter.Forecast(now, j.part(i, r)); f.At > now && f.At != throttle.Never {
+			return f.At, i
+		}
+	}
+	return now, nowhere
+}
+
+// longest returns which limiter holds a request for longest, if limiter i does so until an
+// instant. The error is that of a limiter whose pause rejects the request.
+func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) (throttle.Grant, int, error) {
+	held := i
+	for o, roster := range j.rosters {
+		f := roster.limiter.Forecast(now, j.part(o, r))
+		if f.Reason == throttle.ReasonPause && f.At > now { // then Take spends nothing
+			if _, err := roster.limiter.Take(now, j.part(o, r)); err != nil {
+				return throttle.Grant{}, o, j.named(o, err)
+			}
+		}
+		if until != throttle.Never && f.At > until && f.At != throttle.Never { // of Never nothing is known
+			until, held = f.At, o
+		}
+	}
+	return throttle.Grant{At: until}, held, nil
+}
+
+// ahead returns how many callers of other queues will depart before w, the n-th caller of
+// this one, and how many seconds all before it take: at the limiter at which that is longest.
+// All callers of a queue are taken to cost the same, and all queues to have the same weight.
+func (j *joint) ahead(w *waiter, n int) (others int, cost float64) {
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	for i, r := range j.rosters {
+		own := j.burden(i, w)
+		if len(r.rates) == 0 {
+			continue
+		}
+		if before, theirs := r.ahead(j, w.tenant.class.priority, own*float64(n)); theirs+own*float64(n-1) > cost {
+			others, cost = before, theirs+own*float64(n-1)
+		}
+	}
+	return others, cost
+}
+
+// ahead returns how many callers of other queues will depart before one of a queue, and
+// their cost. Those before it in its own queue, and it, cost own.
+func (r *Roster) ahead(of *joint, class Priority, own float64) (n int, cost float64) {
+	for seat := range r.line.all() {
+		o := r.heads[seat]
+		if o == of || seat.tenant.class.priority < class {
+			continue
+		}
+		theirs := float64(max(o.count, 1))
+		if seat.tenant.class.priority == class {
+			theirs = min(theirs, math.Ceil(own/seat.cost))
+		}
+		n, cost = n+int(theirs), cost+theirs*seat.cost
+	}
+	return n, cost
+}
+
+// impossible returns the error of the limiter that never grants a request.
+func (j *joint) impossible(now throttle.Instant, r throttle.Request) error {
+	for i, roster := range j.rosters {
+		if part := j.part(i, r); roster.limiter.Forecast(now, part).At == throttle.Never {
+			g, err := roster.limiter.Take(now, part)
+			if err != nil {
+				return j.named(i, err)
+			}
+			if g.At <= now { // it knew better
+				roster.limiter.Refund(now, g, part)
+			}
+		}
+	}
+	return nil
+}
+
+// Forecast implements [throttle.Limiter].
+func (j *joint) Forecast(now throttle.Instant, r throttle.Request) (longest throttle.Forecast) {
+	for i, roster := range j.rosters {
+		f := roster.limiter.Forecast(now, j.part(i, r))
+		if f.At > longest.At || longest.Reason == "" && f.Reason != "" && longest.At <= now {
+			f.Lane = roster.name
+			longest = f
+		}
+	}
+	if longest.Reason == "" {
+		longest.Lane = j.lane()
+	}
+	return longest
+}
