@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -25,7 +24,7 @@ func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 	c.observer.server.answered(resp)
 	acted := c.read(resp, signal)
 	if signal.Throttled {
-		c.observer.counts.refused.Add(1)
+		c.countRefusal()
 		c.observer.meter.Refusal(c.ctx, resp, signal)
 		// The refusal comes first, because a call that lands lets the next one go. If
 		// waiting does not help this request, a reported time still holds for the lane.
@@ -52,7 +51,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	var more bool
 	*signal, more = dialect.ParseHeader(resp, now)
 	if c.lanes != nil {
-		c.about = c.laneNamed(signal)
+		c.about = c.lanesNamed(signal)
 	}
 	if quotas && c.about == nil {
 		c.named(signal.Bucket)
@@ -61,13 +60,13 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	if more && refuses {
 		c.believe(signal)
 		first := *signal
-		if _, waits := first.Wait(); waits && first.Throttled {
+		if _, waits := first.Wait(); waits && first.Throttled && (len(c.lanes) < 2 || c.about != nil) { // else the body may name the lane
 			c.refused(resp.StatusCode, &first)
 			acted = true
 		}
 		*signal = dialect.Parse(resp, now)
-		if c.lanes != nil {
-			c.about = c.laneNamed(signal)
+		if c.lanes != nil && !acted {
+			c.about = c.lanesNamed(signal)
 		}
 		acted = acted && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
 	}
@@ -102,13 +101,17 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	if c.throttled == 0 {
 		c.refusedAt = c.lane.Now()
 	}
-	if !alone {
-		l := c.about
-		if l == nil {
-			l = c.concerned(status, signal)
-		}
-		a := c.answer(l, signal.Quotas)
-		c.paused = l.Refused(c.ctx, &a, c.refusedFor)
+	if alone {
+		return
+	}
+	lanes := c.about
+	if lanes == nil {
+		lanes = []*lane.Lane{c.concerned(status, signal)}
+	}
+	c.paused = false
+	for _, l := range lanes {
+		a := c.answer(l, c.own(l, signal.Quotas))
+		c.paused = l.Refused(c.ctx, &a, c.refusedFor) || c.paused
 	}
 }
 
@@ -140,23 +143,9 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	}
 }
 
-// landInAll says it to the lanes of the call. A quota is of the lane that it names, else of
-// the one that the answer names, else of the widest.
+// landInAll says it to the lanes of the call.
 func (c *call) landInAll(served bool, quotas []headers.Quota) {
-	if c.lanes == nil {
-		c.land(c.lane, served, quotas)
-		return
-	}
-	about := cmp.Or(c.about, c.lane)
-	for _, l := range c.lanes {
-		var own []headers.Quota
-		for _, q := range quotas {
-			if cmp.Or(c.laneOf(q.Name), about) == l {
-				own = append(own, q)
-			}
-		}
-		c.land(l, served, own)
-	}
+	c.inEach(func(l *lane.Lane) { c.land(l, served, c.own(l, quotas)) })
 }
 
 // answeredFor returns the sub-lane of the bucket or route whose quotas the answer reports;

@@ -42,7 +42,7 @@ type call struct {
 	refusedAt  throttle.Instant // when the first of them was refused; zero: none was
 	paused     bool             // the lane is paused because of the last answer
 	refusedFor time.Duration    // the wait that the last answer asked for, if it refused
-	about      *lane.Lane       // that the last answer named; nil: none
+	about      []*lane.Lane     // that the last answer named, the narrowest first; nil: none
 	bucket     string           // that the last answer named; "": none
 	byRoute    bool             // it named none, and reports quotas of its route alone
 	forbidden  bool             // a quota made an earlier 403 a refusal
@@ -78,7 +78,10 @@ func (c *call) fail(err error) error {
 		c.held(e, refused)
 	}
 	if e.waited = c.waited; c.lane != nil {
-		e.waited.limit, e.dialect = c.lane.Label(c.waited.limit), c.dialect()
+		e.dialect = c.dialect()
+	}
+	if l := c.waited.lane; l != nil {
+		e.waited.limit = l.Label(c.waited.limit)
 	}
 	if c.started != 0 {
 		e.Elapsed = c.lane.Now().Sub(c.started)

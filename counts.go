@@ -1,13 +1,18 @@
 package weir
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/shaping"
 )
 
 // Counts are what happened in a lane since it was made. An idle lane is removed after a
 // while, and begins at zero when it is made again. A turn is one attempt's wait for its
-// permits, long or none.
+// permits, long or none. With Transport.Keys a turn is held in the lane for which its wait
+// began, and rejected by one lane. The others admit it if it departs.
 type Counts struct {
 	Admitted uint64        // turns that departed at once; zero: none
 	Held     uint64        // turns that stood in line, whatever became of them; zero: none
@@ -35,18 +40,36 @@ func (c *counts) read() Counts {
 	}
 }
 
-// countTurn counts a turn that has ended with err. It stood in line for a time if it was
-// held. A caller that gives up at once counts nowhere.
-func (c *call) countTurn(held bool, stood time.Duration, err error) {
-	n := &c.observer.counts
-	if held {
+// countTurn counts a turn that has ended with err. If a lane held it, it stood in line for a
+// time. A caller that gives up at once counts nowhere.
+func (c *call) countTurn(held *lane.Lane, stood time.Duration, err error) {
+	if held != nil {
+		n := &observerOf(held).counts
 		n.held.Add(1)
 		n.waited.Add(int64(stood))
 	}
 	switch {
-	case err == nil && !held:
-		n.admitted.Add(1)
-	case err != nil && c.ctx.Err() == nil:
-		n.rejected.Add(1)
+	case err == nil:
+		c.inEach(func(l *lane.Lane) {
+			if l != held {
+				observerOf(l).counts.admitted.Add(1)
+			}
+		})
+	case c.ctx.Err() == nil:
+		by := ""
+		if rejected, ok := errors.AsType[*shaping.Error](err); ok {
+			by = rejected.Lane
+		}
+		observerOf(c.laneThat(by)).counts.rejected.Add(1)
+	}
+}
+
+// countRefusal counts a refusal in the lanes that it names, else in the widest.
+func (c *call) countRefusal() {
+	for _, l := range c.about {
+		observerOf(l).counts.refused.Add(1)
+	}
+	if c.about == nil {
+		c.observer.counts.refused.Add(1)
 	}
 }

@@ -1,8 +1,10 @@
 package weir
 
 import (
+	"cmp"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
@@ -31,39 +33,70 @@ const uncalled = math.MaxUint64
 // for the last two. Forecast is safe for concurrent use, and takes the locks that a
 // call in line takes.
 //
-// With Keys it is the longest forecast of the request's lanes. Expected then leaves out
-// those in line.
+// With Keys the forecast is for all lanes of the request together. Lane and Limit are of the
+// one that would hold it longest.
 func (t *Transport) Forecast(req *http.Request) (f Forecast, err error) {
 	t.once.Do(t.init)
 	c := call{t: t, req: req, ctx: outlived(req.Context())}
+	c.options = optionsOf(c.ctx)
+	c.turn.MaxWait, c.turn.ID = c.options.maxWait, uncalled
+	if req.Body != nil && req.Body != http.NoBody {
+		c.turn.Bytes = req.ContentLength
+	}
+	if t.Tenant != nil {
+		c.turn.Tenant, c.turn.Weight = t.Tenant(req)
+	}
 	keys := []string{""}
 	if t.Keys == nil {
 		keys[0] = t.keyOf(req)
 	} else if keys, err = c.keys(); err != nil {
 		return f, c.fail(err)
 	}
-	for _, c.key = range keys {
-		one, rejects := c.forecast()
-		if f = longer(f, one); err == nil {
-			err = rejects
-		}
+	defer c.left()
+	wrong := c.find(keys)
+	if c.lane == nil {
+		return f, wrong
 	}
-	return f, err
+	f, err = c.forecast()
+	return f, cmp.Or(wrong, err)
 }
 
-// forecast returns the forecast of the call for the lane of its key.
-func (c *call) forecast() (Forecast, error) {
-	if err := c.look(); err != nil {
-		return Forecast{}, err
+// find enters those lanes of the keys that there are. The error is that of the first one
+// which would reject the call without a wait.
+func (c *call) find(keys []string) (wrong error) {
+	for _, c.key = range keys {
+		l, err := c.t.lanes.Find(c.key)
+		switch {
+		case err != nil:
+			wrong = cmp.Or(wrong, c.fail(err))
+		case l == nil:
+			wrong = cmp.Or(wrong, c.afresh())
+		case slices.Contains(c.lanes, l): // the one that keys beyond MaxLanes share
+			l.Leave(nil)
+		case c.t.Keys == nil:
+			c.lane = l
+		default:
+			c.lane, c.lanes = l, append(c.lanes, l)
+		}
 	}
-	if c.lane == nil {
-		return Forecast{}, c.afresh()
+	return wrong
+}
+
+// forecast returns the forecast of the call for its lanes.
+func (c *call) forecast() (f Forecast, err error) {
+	if c.lanes != nil {
+		if c.group, err = c.t.lanes.Join(c.lanes...); err != nil {
+			return f, c.fail(err)
+		}
 	}
-	defer c.lane.Leave(nil)
 	if err := c.price(); err != nil {
-		return Forecast{}, err
+		return f, err
 	}
-	f, err := c.lane.Forecast(c.ctx, &c.turn)
+	if c.group != nil {
+		f, err = c.group.Forecast(c.ctx, &c.turn)
+	} else {
+		f, err = c.lane.Forecast(c.ctx, &c.turn)
+	}
 	for _, l := range c.knownSublanes() {
 		turn := c.turn
 		turn.N, turn.Each = 1, nil
@@ -75,35 +108,19 @@ func (c *call) forecast() (Forecast, error) {
 		}
 	}
 	if err != nil {
-		return f, c.fail(err)
+		err = c.fail(err)
 	}
-	return f, nil
+	return f, err
 }
 
 // longer returns the forecast of a call that passes both lines.
 func longer(a, b Forecast) Forecast {
 	if b.Wait > a.Wait || b.Wait == a.Wait && b.Expected > a.Expected || a.Reason == "" {
-		a.Reason, a.Limit = b.Reason, b.Limit
+		a.Reason, a.Lane, a.Limit = b.Reason, b.Lane, b.Limit
 	}
 	a.Wait, a.Expected = max(a.Wait, b.Wait), max(a.Expected, b.Expected)
 	a.Waiting = max(a.Waiting, b.Waiting)
 	return a
-}
-
-// look fills in what a forecast needs of the call, and enters its lane if there is one.
-func (c *call) look() (err error) {
-	c.options = optionsOf(c.ctx)
-	c.turn.MaxWait, c.turn.ID = c.options.maxWait, uncalled
-	if c.req.Body != nil && c.req.Body != http.NoBody {
-		c.turn.Bytes = c.req.ContentLength
-	}
-	if c.t.Tenant != nil {
-		c.turn.Tenant, c.turn.Weight = c.t.Tenant(c.req)
-	}
-	if c.lane, err = c.t.lanes.Find(c.key); err != nil {
-		return c.fail(err)
-	}
-	return nil
 }
 
 // afresh returns the error that the first request of a new lane would get.

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,9 +38,7 @@ func (c *call) enter() error {
 		l, err := c.t.enter(c.key)
 		if err == nil {
 			c.lane, c.observer = l, observerOf(l)
-			if c.turn.ID = c.observer.calls.Add(1); c.turn.ID == 1 {
-				c.made()
-			}
+			c.turn.ID = c.arrived(l)
 		}
 		return err
 	}
@@ -57,6 +56,7 @@ func (c *call) enter() error {
 			l.Leave(nil)
 		default:
 			c.lanes = append(c.lanes, l)
+			c.arrived(l)
 		}
 		c.lane, c.observer = l, observerOf(l)
 	}
@@ -77,12 +77,31 @@ func (c *call) left() {
 	}
 }
 
-// each returns the call's lanes.
-func (c *call) each() []*lane.Lane {
-	if c.lanes == nil {
-		return []*lane.Lane{c.lane}
+// arrived counts the call in one of its lanes, and returns its number there.
+func (c *call) arrived(l *lane.Lane) (number uint64) {
+	if number = observerOf(l).calls.Add(1); number == 1 {
+		c.made(l)
 	}
-	return c.lanes
+	return number
+}
+
+// inEach calls f with each lane of the call, the narrowest first.
+func (c *call) inEach(f func(*lane.Lane)) {
+	for _, l := range c.lanes {
+		f(l)
+	}
+	if c.lanes == nil {
+		f(c.lane)
+	}
+}
+
+// laneThat returns the lane of the call that has a key, as the queue names what held or
+// rejected it; if none has it, the widest.
+func (c *call) laneThat(key string) *lane.Lane {
+	if c.group == nil || key == "" {
+		return c.lane
+	}
+	return c.group.Named(key)
 }
 
 // waitInAll waits until all lanes of the call let it depart.
@@ -140,21 +159,47 @@ func (c *call) eachCost() (all []int, err error) {
 	return all, nil
 }
 
-// laneNamed returns the lane of the call that an answer names: by its bucket, or by the quota
-// that is spent, if that is the key of a lane or the name of one of its limits. It is nil
-// if the answer names none.
-func (c *call) laneNamed(signal *headers.Signal) *lane.Lane {
+// lanesNamed returns the lanes of the call that an answer names: by the policies that it says
+// are violated, else by its bucket, else by the quota that is spent. A name is the key of a
+// lane, or that of one of its limits. It is nil if the answer names none.
+func (c *call) lanesNamed(signal *headers.Signal) (named []*lane.Lane) {
+	for _, l := range c.lanes {
+		if slices.ContainsFunc(signal.Violated, func(name string) bool { return c.laneOf(name) == l }) {
+			named = append(named, l)
+		}
+	}
+	if named != nil {
+		return named
+	}
 	if l := c.laneOf(signal.Bucket); l != nil {
-		return l
+		return []*lane.Lane{l}
 	}
 	for _, q := range signal.Quotas {
 		if !signal.Throttled || q.HasRemaining && q.Remaining < 1 {
 			if l := c.laneOf(q.Name); l != nil {
-				return l
+				return []*lane.Lane{l}
 			}
 		}
 	}
 	return nil
+}
+
+// own returns those quotas of an answer that are of a lane: of the one that they name, else of
+// the widest that the answer names, else of the widest.
+func (c *call) own(l *lane.Lane, quotas []headers.Quota) (own []headers.Quota) {
+	if !slices.Contains(c.lanes, l) { // it is the only one, or a sub-lane
+		return quotas
+	}
+	about := c.lane
+	if n := len(c.about); n > 0 {
+		about = c.about[n-1]
+	}
+	for _, q := range quotas {
+		if cmp.Or(c.laneOf(q.Name), about) == l {
+			own = append(own, q)
+		}
+	}
+	return own
 }
 
 // laneOf returns the narrowest lane of that key, or with a limit of that name.
@@ -185,9 +230,8 @@ func (c *call) charges() []charge {
 
 // held names in e the lane that held the call.
 func (c *call) held(e *Error, refused *shaping.Error) {
-	l := c.lane
+	l := c.laneThat(refused.Lane)
 	if c.group != nil && refused.Lane != "" {
-		l = c.group.Named(refused.Lane)
 		e.Lane = l.Key
 	}
 	if e.Limit = refused.Limit; l != nil {

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/throttle"
 )
 
 // A Report says what a call waited for, how often it was sent, and what the vendor
 // reported.
 type Report struct {
-	Lane     string          // the lane's key
+	Lane     string          // the lane's key; with Keys, that of the lane that held the call, else of the widest
 	Waited   time.Duration   // wait in line before all attempts together, without delays before retries; zero: none
 	Reason   throttle.Reason // of the last such wait; "": there was none
 	Limit    string          // the limit that held it then, as in [Error]; "": none did
@@ -39,7 +40,7 @@ func ReportOf(resp *http.Response) (r Report, ok bool) {
 	}
 	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(dialect, resp)}
 	if w := a.waited; w != nil {
-		r.Waited, r.Reason, r.Limit = w.total, w.reason, a.lane.Label(w.limit)
+		r.Lane, r.Waited, r.Reason, r.Limit = w.lane.Key, w.total, w.reason, w.lane.Label(w.limit)
 	}
 	return r, true
 }
@@ -65,7 +66,8 @@ func signalOf(dialect *headers.Dialect, resp *http.Response) headers.Signal {
 type waited struct {
 	total  time.Duration
 	reason throttle.Reason
-	limit  string // its name
+	limit  string     // its name
+	lane   *lane.Lane // that held it; nil: it has not waited
 }
 
 // waits returns when a wait of the call begins. It is zero for the first one, which begins
@@ -82,7 +84,7 @@ func (c *call) waits() (began throttle.Instant) {
 func (c *call) hasWaited(began throttle.Instant, err error) {
 	reason, limit := c.heldBy()
 	if reason == "" {
-		c.countTurn(false, 0, err)
+		c.countTurn(nil, 0, err)
 		return
 	}
 	ended := c.turn.Departed()
@@ -91,8 +93,8 @@ func (c *call) hasWaited(began throttle.Instant, err error) {
 	}
 	stood := max(0, ended.Sub(cmp.Or(began, c.turn.Arrived(), ended)))
 	c.waited.total += stood
-	c.waited.reason, c.waited.limit = reason, limit
-	c.countTurn(true, stood, err)
+	c.waited.reason, c.waited.limit, c.waited.lane = reason, limit, c.laneThat(c.turn.HeldIn())
+	c.countTurn(c.waited.lane, stood, err)
 }
 
 // heldBy returns what held the call in the last line in which it waited.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
@@ -50,7 +51,7 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 		}
 	}
 	if d.Retry {
-		c.observer.counts.retried.Add(1)
+		c.inEach(func(l *lane.Lane) { observerOf(l).counts.retried.Add(1) })
 	}
 	if d.Reason == backoff.ReasonBody {
 		c.logBodyLost(telemetry.FailureOf(resp, err), lost)

@@ -98,9 +98,18 @@ type Transport struct {
 	// and is counted in each. While one holds it, nothing of the others is spent, and
 	// nobody there waits for it. LimitsFor returns the limits of each.
 	//
-	// What the server answers concerns the lane that the answer names: by the key, or by the
-	// name of a limit. Otherwise it concerns the widest. Line bounds each lane for those who
-	// wait for it. A shed request is one with the same keys as the newcomer.
+	// If permits of two busy lanes never come at the same time, a request that needs both keeps
+	// its turn in the slower lane, for the time of one of its requests at most: see
+	// shaping.Junction.
+	//
+	// What the server answers concerns the lanes that the answer names: in violated-policies of
+	// a problem document (each of them), else by the bucket, else by the quota that is spent. A
+	// name is the key of one of the request's lanes, or the Name of one of their limits; the
+	// narrowest such lane counts. An answer that names no lane concerns the widest. A reported
+	// quota teaches the lane that it names, in the same way.
+	//
+	// Line bounds each lane for those who wait for it. A shed request is one with the same keys
+	// as the newcomer.
 	//
 	// A key that is empty or comes twice is left out. If none is left, Key counts. More than
 	// MaxKeys fail the request. If nil, Key returns the one key of each request.

@@ -20,7 +20,7 @@ func (c *call) wait() error {
 	began := c.waits()
 	err := c.turnCome()
 	c.hasWaited(began, err)
-	c.observer.watch.look(c, err)
+	c.inEach(func(l *lane.Lane) { observerOf(l).watch.look(c, l, err) })
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
 	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.Store()), err)
 	if first {
@@ -38,11 +38,11 @@ func (c *call) arrive(err error) {
 		c.started = cmp.Or(c.started, arrived)
 		c.lane.Budget.Deposit(time.Duration(arrived))
 	}
-	for _, l := range c.each() {
+	c.inEach(func(l *lane.Lane) {
 		if l.Shadow != nil {
 			c.countShadow(l, err)
 		}
-	}
+	})
 }
 
 // turnCome waits in the sub-lanes that concern the call, and then in its lane.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/throttle"
 )
@@ -68,36 +69,36 @@ func (m *matter) begins(is bool, now throttle.Instant) bool {
 	return begins
 }
 
-// look looks at the lane of a call whose turn has ended with err, if it is time.
-func (w *watch) look(c *call, err error) {
+// look looks at a lane of a call whose turn has ended with err, if it is time.
+func (w *watch) look(c *call, l *lane.Lane, err error) {
 	now := c.turn.Departed()
 	if err != nil {
-		now = c.lane.Now()
+		now = l.Now()
 	}
 	if next := w.next.Load(); int64(now) >= next && w.next.CompareAndSwap(next, int64(now.Add(lookEvery))) {
-		w.report(c, now)
+		w.report(c, l, now)
 	}
 }
 
 // report reports what has begun.
-func (w *watch) report(c *call, now throttle.Instant) {
-	limit, used := nearest(c.lane.State().Limits)
-	differs := differing(c)
+func (w *watch) report(c *call, l *lane.Lane, now throttle.Instant) {
+	limit, used := nearest(l.State().Limits)
+	differs := differing(l)
 	w.mu.Lock()
-	rate, usual, spikes := w.arrivals(c.observer.calls.Load(), now)
+	rate, usual, spikes := w.arrivals(observerOf(l).calls.Load(), now)
 	near, spike, shade := w.near.begins(used >= nearShare, now), w.spike.begins(spikes, now), w.shade.begins(differs > differShare, now)
 	w.mu.Unlock()
 	if near {
-		c.log(slog.LevelInfo, "weir: a limit is nearly used up", slog.String("limit", limit), slog.Float64("used", round(used)))
-		telemetry.Near(c.ctx, c.lane.Key, limit, used)
+		c.log(slog.LevelInfo, l, "weir: a limit is nearly used up", slog.String("limit", limit), slog.Float64("used", round(used)))
+		telemetry.Near(c.ctx, l.Key, limit, used)
 	}
 	if spike {
-		c.log(slog.LevelInfo, "weir: many more requests than usual", slog.Float64("per_second", round(rate)), slog.Float64("usual", round(usual)))
-		telemetry.Spike(c.ctx, c.lane.Key, rate, usual)
+		c.log(slog.LevelInfo, l, "weir: many more requests than usual", slog.Float64("per_second", round(rate)), slog.Float64("usual", round(usual)))
+		telemetry.Spike(c.ctx, l.Key, rate, usual)
 	}
 	if shade {
-		c.log(slog.LevelInfo, "weir: shadow limits decide otherwise", slog.Float64("share", round(differs)))
-		telemetry.Differs(c.ctx, c.lane.Key, differs)
+		c.log(slog.LevelInfo, l, "weir: shadow limits decide otherwise", slog.Float64("share", round(differs)))
+		telemetry.Differs(c.ctx, l.Key, differs)
 	}
 }
 
@@ -130,12 +131,12 @@ func nearest(limits []throttle.LimitState) (limit string, used float64) {
 
 // differing returns the share of requests on which shadow limits decide otherwise than the
 // enforced ones; zero if there are too few.
-func differing(c *call) float64 {
-	if c.lane.Shadow == nil {
+func differing(l *lane.Lane) float64 {
+	if l.Shadow == nil {
 		return 0
 	}
 	var all, otherwise uint64
-	for live, candidates := range c.lane.Shadow.Counts() {
+	for live, candidates := range l.Shadow.Counts() {
 		for candidate, n := range candidates {
 			if all += n; live != candidate {
 				otherwise += n
@@ -148,23 +149,23 @@ func differing(c *call) float64 {
 	return float64(otherwise) / float64(all)
 }
 
-// made reports that the call is the first of its lane, and with which limits it was made.
-func (c *call) made() {
+// made reports that the call is the first of a lane, and with which limits it was made.
+func (c *call) made(l *lane.Lane) {
 	if !c.t.logger().Enabled(c.ctx, slog.LevelDebug) && !telemetry.Recording(c.ctx) {
 		return
 	}
 	limits := make([]string, 0, 4)
-	for _, l := range c.lane.Limits() {
-		limits = append(limits, l.Label())
+	for _, limit := range l.Limits() {
+		limits = append(limits, limit.Label())
 	}
-	c.log(slog.LevelDebug, "weir: lane made", slog.Any("limits", limits))
-	telemetry.Made(c.ctx, c.lane.Key, limits)
+	c.log(slog.LevelDebug, l, "weir: lane made", slog.Any("limits", limits))
+	telemetry.Made(c.ctx, l.Key, limits)
 }
 
-// log logs what concerns the call's lane.
-func (c *call) log(level slog.Level, what string, with ...slog.Attr) {
+// log logs what concerns a lane of the call.
+func (c *call) log(level slog.Level, of *lane.Lane, what string, with ...slog.Attr) {
 	if l := c.t.logger(); l.Enabled(c.ctx, level) {
-		l.LogAttrs(c.ctx, level, what, append([]slog.Attr{slog.String("lane", c.lane.Key)}, with...)...)
+		l.LogAttrs(c.ctx, level, what, append([]slog.Attr{slog.String("lane", of.Key)}, with...)...)
 	}
 }
 

@@ -145,7 +145,7 @@ func (q *Queue) beginWait(w *waiter, t *Turn, now throttle.Instant) *Wait {
 	}
 	if t != nil {
 		begun.Visits = t.visits
-		t.reason, t.limit = begun.Reason, begun.Limit
+		t.reason, t.lane, t.limit = begun.Reason, begun.Lane, begun.Limit
 	}
 	return begun
 }

@@ -30,7 +30,8 @@ type Turn struct {
 	granted  throttle.Grant   // what Take returned last
 	all      *grants          // what it returned of each roster; nil: there is one limiter
 	departed throttle.Instant // when it departed last; zero: never, or it was returned
-	limit    string           // that held it in its last wait that a hook saw; "": none did
+	lane     string           // roster whose limiter held it in its last wait that a hook saw; "": there is one limiter
+	limit    string           // that held it in that wait; "": none did
 	reason   throttle.Reason  // of that wait; "": there was none
 }
 
@@ -46,6 +47,11 @@ func (t *Turn) Departed() throttle.Instant { return t.departed }
 // Held returns what held the turn in its last wait in line, and the name of the limit that
 // did; "": it has not waited, or no limit held it. It is known if the queue has a Hook.
 func (t *Turn) Held() (throttle.Reason, string) { return t.reason, t.limit }
+
+// HeldIn returns the name of the [Roster] whose limiter held the turn when its last wait in
+// line began; "": it has not waited, or the queue has one limiter. It is known if the queue
+// has a Hook.
+func (t *Turn) HeldIn() string { return t.lane }
 
 // A Departure says what was charged for a turn that departed, and when.
 // [Queue.Settle] and [Queue.Charge] take it.
@@ -66,10 +72,14 @@ func (t *Turn) Departure() Departure {
 // queue, for its own [throttle.Limiter.Settle].
 func (q *Queue) Part(d Departure, i int) Departure {
 	j := q.joint()
-	if j == nil || d.all == nil {
+	if j == nil {
 		return d
 	}
-	return Departure{Request: j.part(i, d.Request), Grant: d.all[i]}
+	part := Departure{Request: j.part(i, d.Request)}
+	if d.all != nil {
+		part.Grant = d.all[i]
+	}
+	return part
 }
 
 // depart notes a departure at the instant now, by a grant of another.

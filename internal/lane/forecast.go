@@ -34,15 +34,34 @@ func (s *Lanes) Find(key string) (*Lane, error) {
 // does. What was learned of the server's limit counts in what is expected.
 func (l *Lane) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
 	f, err := l.queue.Forecast(ctx, t)
+	err = l.foresee(&f, throttle.Request{N: t.N, Each: t.Each, ID: t.ID}, err)
+	f.Lane, f.Limit = "", l.Label(f.Limit)
+	return f, err
+}
+
+// Forecast is [Lane.Forecast] for all lanes.
+func (g *Group) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
+	f, err := g.queue.Forecast(ctx, t)
+	for i, l := range g.Lanes {
+		r := g.Part(shaping.Departure{Request: throttle.Request{N: t.N, Each: t.Each, ID: t.ID}}, i).Request
+		err = l.foresee(&f, r, err)
+	}
+	f.Limit = g.Named(f.Lane).Label(f.Limit)
+	return f, err
+}
+
+// foresee adds to a forecast, and to its error, what was learned of the server's limit, and a
+// pause that rejects the request.
+func (l *Lane) foresee(f *shaping.Forecast, r throttle.Request, err error) error {
 	now := l.Now()
-	held := l.gate.Expect(now, throttle.Request{N: t.N, Each: t.Each, Since: now, ID: t.ID}).Sub(now)
+	r.Since = now
+	held := l.gate.Expect(now, r).Sub(now)
 	f.Expected = max(f.Expected, l.learnedTime(f.Waiting)+max(held, 0))
 	if closed := l.gate.ClosedFor(now); closed > 0 && !errors.Is(err, shaping.ErrClosed) {
-		f.Wait, f.Expected, f.Limit, f.Reason = closed, max(f.Expected, closed), "", throttle.ReasonPause
-		err = &shaping.Error{Err: gate.ErrPaused, Wait: closed, Waiting: f.Waiting, Reason: throttle.ReasonPause}
+		f.Wait, f.Expected, f.Lane, f.Limit, f.Reason = closed, max(f.Expected, closed), l.Key, "", throttle.ReasonPause
+		err = &shaping.Error{Err: gate.ErrPaused, Wait: closed, Waiting: f.Waiting, Lane: l.Key, Reason: throttle.ReasonPause}
 	}
-	f.Limit = l.Label(f.Limit)
-	return f, err
+	return err
 }
 
 // learnedTime returns how long so many requests take at the rate to which the lane is held

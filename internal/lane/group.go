@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -153,26 +152,20 @@ func (g *Group) Part(d shaping.Departure, i int) shaping.Departure { return g.qu
 
 // Late is [Lane.Late] for all lanes.
 func (g *Group) Late(t *shaping.Turn) bool {
-	for i := range g.Lanes {
-		if g.late(t, i) {
+	for i, l := range g.Lanes {
+		if l.late(g.Part(t.Departure(), i)) {
 			return true
 		}
 	}
 	return false
 }
 
-// late reports whether the permits of the i-th lane hold no more.
-func (g *Group) late(t *shaping.Turn, i int) bool {
-	charged, l := g.Part(t.Departure(), i).Grant.At, g.Lanes[i]
-	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
-}
-
 // Return is [Lane.Return] for all lanes.
 func (g *Group) Return(t *shaping.Turn) {
 	d := t.Departure()
 	var late [shaping.MaxRosters]bool
-	for i := range g.Lanes {
-		late[i] = g.late(t, i)
+	for i, l := range g.Lanes {
+		late[i] = l.late(g.Part(d, i))
 	}
 	g.queue.Return(t)
 	for i, l := range g.Lanes {

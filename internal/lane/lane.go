@@ -206,8 +206,10 @@ func (l *Lane) Standings() []shaping.Standing {
 
 // Late reports whether the turn's last departure was charged so long ago that
 // its permits hold no more.
-func (l *Lane) Late(t *shaping.Turn) bool {
-	charged := t.Departure().Grant.At
+func (l *Lane) Late(t *shaping.Turn) bool { return l.late(t.Departure()) }
+
+func (l *Lane) late(d shaping.Departure) bool {
+	charged := d.Grant.At
 	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
 }
 

@@ -5,11 +5,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/weirgo/weir/internal/store"
-
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
