@@ -107,10 +107,7 @@ func (r *Roster) requests() iter.Seq[throttle.Request] {
 				return
 			}
 		}
-		heads := slices.DeleteFunc(slices.Collect(r.line.inOrder()), func(w *waiter) bool {
-			j := r.heads[w]
-			return j.at == nowhere || j.rosters[j.at] != r // it keeps its turn here, and is a guest
-		})
+		heads := slices.DeleteFunc(slices.Collect(r.line.inOrder()), func(w *waiter) bool { return !r.heads[w].waitsIn(r) })
 		for n := 0; len(heads) > 0; n++ {
 			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= len(r.heads[w].waiting) })
 			for _, w := range heads {

@@ -255,6 +255,9 @@ func (j *joint) move(at int) {
 	j.counts(count, bytes)
 }
 
+// waitsIn reports whether the first caller waits in a roster. It may only keep its turn there.
+func (j *joint) waitsIn(r *Roster) bool { return j.at != nowhere && j.rosters[j.at] == r }
+
 // counts says how many callers are in the queue.
 func (j *joint) counts(count int, bytes int64) {
 	if j.at != nowhere {

@@ -114,3 +114,36 @@ func TestLowCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
 		})
 	}
 }
+
+// A thousand customers who wait for one account have the same of it, however many callers
+// each of them has.
+func TestAThousandCustomersShareTheAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const customers, rounds = 1000, 4
+		ctx, cancel := context.WithCancel(t.Context())
+		var junction shaping.Junction
+		account := junction.NewRoster("account", newLimiter(t, throttle.LeakyBucket(1000, time.Second)))
+		departed := make([]atomic.Int64, customers)
+		for i := range customers {
+			q := junction.NewQueue(junction.NewRoster("customer", newLimiter(t, throttle.TokenBucket(50, time.Second, 50))), account)
+			for range 1 + i%3 { // all wait again at once
+				go func() {
+					for q.Wait(ctx) == nil {
+						departed[i].Add(1)
+					}
+				}()
+			}
+		}
+		time.Sleep(rounds*time.Second - time.Millisecond/2)
+		cancel()
+		synctest.Wait()
+		least, most, all := int64(customers*rounds), int64(0), int64(0)
+		for i := range departed {
+			n := departed[i].Load()
+			least, most, all = min(least, n), max(most, n), all+n
+		}
+		if least < rounds-1 || most > rounds+1 || all != customers*rounds {
+			t.Errorf("%d departures, %d to %d of each customer, want %d, and %d of each, give or take one", all, least, most, customers*rounds, rounds)
+		}
+	})
+}

@@ -12,7 +12,7 @@ func (r *Roster) Kept() bool {
 	r.junction.mu.Lock()
 	defer r.junction.mu.Unlock()
 	first := r.line.first()
-	return first != nil && r.heads[first].keeps != 0 && r.heads[first].rosters[r.heads[first].at] != r
+	return first != nil && !r.heads[first].waitsIn(r)
 }
 
 // A closed queue takes no memory of its rosters, which live longer.

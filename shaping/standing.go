@@ -38,7 +38,9 @@ func (r *Roster) Standings() (all []Standing) {
 	var queues []*Queue
 	r.junction.mu.Lock()
 	for _, of := range r.heads {
-		queues = append(queues, of.queue)
+		if of.waitsIn(r) {
+			queues = append(queues, of.queue)
+		}
 	}
 	r.junction.mu.Unlock()
 	for _, q := range queues {
