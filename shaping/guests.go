@@ -8,13 +8,17 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// shown is how many callers of a queue a remote limiter sees. A run for more would be void
-// before the other limiters allow them.
-const shown = 64
-
 // moment is how soon a limiter lets a caller go for whom remote limiters keep or fetch the
 // other permits meanwhile. Permits hold for so long at least.
 const moment = 10 * time.Millisecond
+
+// A remote limiter sees of each queue the callers whom the other limiters will let go within
+// shownFor, about the time for which a run is fetched, and mostShown at most. Permits for more
+// would be void before.
+const (
+	shownFor  = 100 * time.Millisecond
+	mostShown = 64
+)
 
 // Notify implements [throttle.Remote]: a roster wakes the queue.
 func (j *joint) Notify(func()) {}
@@ -26,19 +30,53 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	defer j.junction.unlock()
 	j.waiting = j.waiting[:0]
 	if j.at != nowhere {
+		most := j.shownMost()
 		for r := range line {
-			if j.waiting = append(j.waiting, r); len(j.waiting) == shown {
+			if j.waiting = append(j.waiting, r); len(j.waiting) == most {
 				break
 			}
 		}
 		j.counts(n, j.bytes)
+		j.show(len(j.waiting))
 	}
 	for i, r := range j.rosters {
-		r.invite(j, n > 0 && j.prompt && j.at != nowhere && i != j.at)
+		r.invite(j, n > 0 && j.at != nowhere && i != j.at && j.soon(r, now))
 		if i == j.at || r.changed { // an unchanged line, too, may need another call
 			r.fetch(now)
 		}
 	}
+}
+
+// shownMost returns how many callers the limiter sees for which the first one waits.
+func (j *joint) shownMost() int {
+	slowest := time.Duration(0)
+	for i := range j.rosters {
+		if b := j.burden(i, j.head); i != j.at && len(j.rosters[i].rates) > 0 {
+			slowest = max(slowest, time.Duration(b*float64(time.Second)))
+		}
+	}
+	if slowest == 0 {
+		return mostShown
+	}
+	return min(1+int(shownFor/slowest), mostShown)
+}
+
+// show makes so many callers those that the limiter sees for which the first one waits.
+func (j *joint) show(n int) {
+	if j.at != nowhere {
+		j.rosters[j.at].shown += n - j.shows
+		j.shows = n
+	}
+}
+
+// soon reports whether the first caller is expected to go while permits of a roster hold that
+// are fetched or kept for it now.
+func (j *joint) soon(r *Roster, now throttle.Instant) bool {
+	holds := max(moment, r.limiter.Tolerance())
+	if j.behind {
+		return time.Duration(j.rosters[j.at].line.count)*j.takes(j.at) <= holds
+	}
+	return j.asking || j.heldTo.Sub(now) <= holds
 }
 
 // Close implements [throttle.Remote]: the rosters forget the queue. The limiters are their
@@ -76,7 +114,7 @@ func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g t
 // fetch shows a remote limiter the callers who wait for it.
 func (r *Roster) fetch(now throttle.Instant) {
 	remote, ok := r.limiter.(throttle.Remote)
-	n := r.waiting + len(r.guests)
+	n := r.shown + len(r.guests)
 	if !ok || n == 0 && !r.fetching {
 		return
 	}
@@ -109,7 +147,7 @@ func (r *Roster) requests() iter.Seq[throttle.Request] {
 		}
 		heads := slices.DeleteFunc(slices.Collect(r.line.inOrder()), func(w *waiter) bool { return !r.heads[w].waitsIn(r) })
 		for n := 0; len(heads) > 0; n++ {
-			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= len(r.heads[w].waiting) })
+			heads = slices.DeleteFunc(heads, func(w *waiter) bool { return n >= r.heads[w].shows })
 			for _, w := range heads {
 				j := r.heads[w]
 				if !yield(j.part(j.at, j.waiting[n])) {

@@ -32,12 +32,12 @@ type joint struct {
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
 	asking  bool             // its limiter waits for the reply of a store
-	prompt  bool             // its limiter will let it go in a moment, as far as is known
 	heldTo  throttle.Instant // until when its limiter holds it
 	opened  throttle.Instant // since when the limiters hold nobody
 	count   int              // callers in the queue, as the roster counts them
 	bytes   int64
 	waiting []throttle.Request // of the first callers, for remote limiters
+	shows   int                // how many of them the limiter sees for which the first one waits
 }
 
 // joint returns the queue's limiter, if it is several; nil: it is one.
@@ -66,7 +66,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	if i := j.blocked(w); i != nowhere {
 		j.keeps = 0
 		j.stay(i, now)
-		j.behind, j.asking, j.prompt, j.heldTo = true, false, false, 0
+		j.behind, j.asking, j.heldTo = true, false, 0
 		return throttle.Grant{At: throttle.Never}, nil
 	}
 	all := new(grants)
@@ -82,7 +82,6 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.stay(held, now)
 		j.behind, j.heldTo = false, g.At
 		j.asking = g.At == throttle.Never && j.rosters[held].limiter.Forecast(now, j.part(held, w.request())).Reason == throttle.ReasonStore
-		j.prompt = j.asking || g.At.Sub(now) <= moment
 		j.rosters[held].asked = &j.seats[held]
 		return g, nil
 	}
@@ -251,6 +250,7 @@ func (j *joint) move(at int) {
 	}
 	count, bytes := j.count, j.bytes
 	j.counts(0, 0)
+	j.show(0)
 	j.at = at
 	j.counts(count, bytes)
 }
@@ -292,7 +292,7 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 		g.At = max(g.At, all[i].At)
 	}
 	j.opened = max(j.opened, j.free(now))
-	j.behind, j.asking, j.prompt, j.heldTo = false, false, false, 0
+	j.behind, j.asking, j.heldTo = false, false, 0
 	return g, nowhere, nil
 }
 

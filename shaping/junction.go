@@ -67,6 +67,7 @@ type Roster struct {
 	guests   []*joint           // whose first caller needs a permit soon, and waits elsewhere; of a remote limiter
 	waiting  int                // callers in the queues whose first one is in the line
 	bytes    int64              // that those hold
+	shown    int                // of those, the callers that the limiter sees
 	fetching bool               // the limiter, a remote one, has seen somebody in line
 	changed  bool               // it has not seen the line as it is now
 	stale    uint64             // permits of it that were void when their caller woke up
