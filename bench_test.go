@@ -277,3 +277,34 @@ func BenchmarkKeys(b *testing.B) {
 		})
 	}
 }
+
+// Memory of a customer's lane, alone and under an account, with the key's own bytes. On amd64
+// a lane takes 3.1 KB, and its place under the account 2.2 KB.
+func BenchmarkKeysMemory(b *testing.B) {
+	const customers = 10_000
+	for _, account := range []string{"", "account"} {
+		b.Run("account="+account, func(b *testing.B) {
+			for b.Loop() {
+				var customer string
+				transport := &weir.Transport{
+					Base: harness.Stub{}, Limits: []throttle.Limit{harness.Wide}, Retry: backoff.None, MaxLanes: 2 * customers,
+					Key: func(*http.Request) string { return customer },
+				}
+				if account != "" {
+					transport.Keys = func(*http.Request) []string { return []string{customer, account} }
+				}
+				req, before := harness.GetOf("vendor.test"), harness.Heap()
+				for i := range customers {
+					customer = "customer " + strconv.Itoa(i)
+					resp, err := transport.RoundTrip(req)
+					if err != nil {
+						b.Fatal(err)
+					}
+					resp.Body.Close()
+				}
+				b.ReportMetric(float64(harness.Heap()-before)/customers, "B/lane")
+				transport.Close()
+			}
+		})
+	}
+}

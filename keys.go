@@ -17,7 +17,9 @@ const MaxKeys = shaping.MaxRosters
 
 // keys returns the keys of the request's lanes, the narrowest first.
 func (c *call) keys() (keys []string, err error) {
-	for _, key := range c.t.Keys(c.req) {
+	all := c.t.Keys(c.req)
+	keys = make([]string, 0, len(all))
+	for _, key := range all {
 		if key != "" && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -47,6 +49,7 @@ func (c *call) enter() error {
 		return err
 	}
 	c.turn.ID = c.t.calls.Add(1)
+	c.lanes = make([]*lane.Lane, 0, len(keys))
 	for _, c.key = range keys {
 		l, err := c.t.enter(c.key)
 		switch {
@@ -114,6 +117,9 @@ func (c *call) waitInAll() error {
 	c.bound(&c.turn)
 	if err := c.group.Wait(c.ctx, &c.turn); err != nil {
 		return err
+	}
+	if c.saw == nil {
+		c.saw = make([]lane.Seen, 0, len(c.lanes))
 	}
 	c.saw = c.saw[:0]
 	for _, l := range c.lanes {

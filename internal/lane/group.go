@@ -23,6 +23,13 @@ type Group struct {
 	users   atomic.Int64 // calls in it
 }
 
+// A roster is a lane's line for groups.
+type roster struct {
+	*shaping.Roster
+	narrowest []*Group // of which it is the narrowest lane; under the lock of groups
+	wider     bool     // it is in groups of which it is not
+}
+
 // groups are those of one owner, bounded by the number of lanes.
 type groups struct {
 	junction shaping.Junction
@@ -36,13 +43,13 @@ type groups struct {
 // costs of calls in line are stored by the limits' places.
 type members struct {
 	lanes [shaping.MaxRosters]*Lane
-	sizes [shaping.MaxRosters]int
+	sizes [shaping.MaxRosters]uint16
 }
 
 // membersOf returns some lanes as they are.
 func membersOf(lanes []*Lane) (m members) {
 	for i, l := range lanes {
-		m.lanes[i], m.sizes[i] = l, len(l.Limits())
+		m.lanes[i], m.sizes[i] = l, uint16(len(l.Limits())) //nolint:gosec // few
 	}
 	return m
 }
@@ -72,9 +79,9 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 	rosters := make([]*shaping.Roster, len(lanes))
 	for i, l := range lanes {
 		if l.roster.Load() == nil {
-			l.roster.Store(s.groups.junction.NewRoster(l.Key, l.gate))
+			l.roster.Store(&roster{Roster: s.groups.junction.NewRoster(l.Key, l.gate)})
 		}
-		rosters[i] = l.roster.Load()
+		rosters[i] = l.roster.Load().Roster
 	}
 	g.queue = s.groups.junction.NewQueue(rosters...)
 	g.queue.Line = s.settings.Line
@@ -82,6 +89,11 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 	g.queue.Hook = &g.hook
 	s.groups.makeRoom(s.settings.MaxLanes)
 	s.groups.of[g.members] = g
+	narrowest := lanes[0].roster.Load()
+	narrowest.narrowest = append(narrowest.narrowest, g)
+	for _, l := range lanes[1:] {
+		l.roster.Load().wider = true
+	}
 	return g
 }
 
@@ -103,6 +115,8 @@ func (s *groups) makeRoom(most int) {
 // drop removes a group in which nobody is.
 func (s *groups) drop(g *Group) {
 	delete(s.of, g.members)
+	r := g.Lanes[0].roster.Load()
+	r.narrowest = slices.DeleteFunc(r.narrowest, func(o *Group) bool { return o == g })
 	_ = g.queue.Close() // it says nothing else
 }
 
@@ -110,6 +124,13 @@ func (s *groups) drop(g *Group) {
 func (s *groups) dropAll(of *Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r := of.roster.Load()
+	for r != nil && len(r.narrowest) > 0 {
+		s.drop(r.narrowest[0])
+	}
+	if r == nil || !r.wider { // as with most lanes: there may be a group for each of them
+		return
+	}
 	for _, g := range s.of {
 		if slices.Contains(g.Lanes, of) {
 			s.drop(g)
@@ -141,7 +162,7 @@ func (g *Group) Named(key string) *Lane {
 }
 
 // Size returns for how many limits of the i-th lane a call has a cost.
-func (g *Group) Size(i int) int { return g.members.sizes[i] }
+func (g *Group) Size(i int) int { return int(g.members.sizes[i]) }
 
 // Wait waits until all lanes let the turn depart. The errors are those of
 // [shaping.Queue.WaitTurn], with the lane that held it.

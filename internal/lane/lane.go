@@ -37,7 +37,7 @@ type Lane struct {
 	share    learn.Share // of what answers report
 	gate     *gate.Gate
 	queue    *shaping.Queue
-	roster   atomic.Pointer[shaping.Roster] // of the groups; nil: the lane is in none, and its calls wait in queue
+	roster   atomic.Pointer[roster] // of the groups; nil: the lane is in none, and its calls wait in queue
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
 	listed    atomic.Bool             // its table knows that it may be idle
