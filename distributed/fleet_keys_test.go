@@ -28,6 +28,7 @@ const (
 
 // A customerFleet is replicas in front of one vendor.
 type customerFleet struct {
+	server   *redistest.Server
 	vendor   *testserver.Vendor
 	replicas []*weir.Transport
 }
@@ -37,7 +38,7 @@ type customerFleet struct {
 func openCustomers(t *testing.T, replicas, plan int, keys func(customer string) []string) *customerFleet {
 	t.Helper()
 	server := redistest.Start(t)
-	f := &customerFleet{vendor: &testserver.Vendor{}}
+	f := &customerFleet{server: server, vendor: &testserver.Vendor{}}
 	s := testserver.Run(t, testserver.Listen, f.vendor)
 	for range replicas {
 		given := place{Addrs: []string{server.Addr()}}.client()
@@ -155,6 +156,33 @@ func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 		}
 		if toRedis > 2*calls { // 1.4 on a quiet machine
 			t.Errorf("%d/s each: %d calls to Redis for %d calls, want two each at most", plan, toRedis, calls)
+		}
+	}
+}
+
+// While Redis is lost, and once it is back, calls of two keys go on.
+func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
+	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
+	const d = 2 * time.Second
+	for _, phase := range []struct {
+		what   string
+		befall func()
+	}{
+		{"at first", func() {}},
+		{"while it is killed", f.server.Kill},
+		{"once it is back", func() { f.server.Restart() }},
+	} {
+		phase.befall()
+		f.call(t, 1, d/2) // replicas take a while to find out
+		if calls, _ := f.call(t, 2, d); calls < pooled {
+			t.Errorf("%s: %d calls in %v, want %d, half of what may go", phase.what, calls, d, pooled)
+		}
+		for i, transport := range f.replicas {
+			for _, s := range transport.Snapshot() {
+				if s.Waiting != 0 || s.Requests != 0 {
+					t.Errorf("%s: replica %d has %d waiting of %d requests in %q, want none", phase.what, i, s.Waiting, s.Requests, s.Key)
+				}
+			}
 		}
 	}
 }

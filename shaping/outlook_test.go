@@ -30,7 +30,7 @@ func (o *office) customer(t *testing.T, n int, class shaping.Priority) *shaping.
 	o.ctx = shaping.WithPriority(o.ctx, class)
 	q := o.junction.NewQueue(o.junction.NewRoster("customer", newLimiter(t, throttle.TokenBucket(1000, time.Second, 100))), o.account)
 	for range n {
-		go q.Wait(o.ctx) //nolint:errcheck // the context's error ends the test
+		go q.Wait(o.ctx)
 		synctest.Wait()
 	}
 	return q
