@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/binary"
 	"errors"
@@ -16,7 +17,7 @@ var (
 )
 
 // layout is the version of the stored form. It changes if a field does.
-const layout = 1
+const layout = 2
 
 // errState is the error for bytes that are no state.
 var errState = errors.New("throttle: bytes are no state of a limiter")
@@ -26,8 +27,7 @@ var errState = errors.New("throttle: bytes are no state of a limiter")
 func (s *set) AppendBinary(b []byte) ([]byte, error) {
 	s.lock()
 	defer s.unlockAsFound()
-	c := &coder{b: append(b, layout)}
-	appendLimits(c, s.limits)
+	c := &coder{b: append(append(b, layout), s.storedLimits()...)}
 	c.number(s.pausedTo.Load(), int64(s.tunedAt), asNumber(s.settled))
 	for _, rule := range s.rules {
 		rule.encode(c)
@@ -42,26 +42,41 @@ func (s *set) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 || data[0] != layout {
 		return errState
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := &coder{b: data[1:]}
-	limits := readLimits(c)
-	if c.bad {
+	limits := s.limits
+	rest, same := bytes.CutPrefix(c.b, s.storedLimits()) // nearly always
+	if same {
+		c.b = rest
+	} else if limits = readLimits(c); c.bad {
 		return errState
 	}
 	paused, tuned, settled := Instant(c.next()), Instant(c.next()), c.next()
 	rules := make([]rule, len(limits))
 	for i, l := range limits {
-		rules[i] = newRule(l, s.wall)
+		rules[i] = newRule(l.Enforced(), s.wall)
 		rules[i].decode(c)
 	}
 	if c.bad || len(c.b) > 0 || tuned == Never {
 		return errState
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.install(minInstant, limits)
+	if s.quick.Store(nil); !same {
+		s.install(minInstant, limits)
+	}
 	s.rules, s.tunedAt, s.settled = rules, tuned, settled != 0
 	s.pausedTo.Store(int64(paused))
 	return nil
+}
+
+// storedLimits returns the stored form of the limits, which is made once. The lock is held.
+func (s *set) storedLimits() []byte {
+	if s.stored == nil {
+		c := &coder{}
+		appendLimits(c, s.limits)
+		s.stored = c.b
+	}
+	return s.stored
 }
 
 // appendLimits writes limits.
@@ -72,6 +87,8 @@ func appendLimits(c *coder, limits []Limit) {
 		c.text(l.Unit)
 		c.text(string(l.Align))
 		c.text(l.Name)
+		c.text(string(l.Keep))
+		c.text(string(l.Reserve))
 	}
 }
 
@@ -83,6 +100,7 @@ func readLimits(c *coder) []Limit {
 			Algorithm: Algorithm(c.within(0, int64(len(algorithmWords)-1))),
 			Permits:   int(c.next()), Per: time.Duration(c.next()), Burst: int(c.next()),
 			Unit: c.word(), Align: Align(c.word()), Name: c.word(),
+			Keep: Part(c.word()), Reserve: Part(c.word()),
 		}
 	}
 	resolved, err := Resolve(limits...)

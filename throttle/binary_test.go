@@ -53,6 +53,25 @@ func TestStoredLimitersDecideAsBefore(t *testing.T) {
 	limitertest.Suite{Make: newStored, Histories: 1000}.Decisions(t)
 }
 
+// A stored limit still leaves to others what it keeps, and to urgent requests what it reserves.
+func TestStoredLimitersKeepAndReserve(t *testing.T) {
+	l := newStored(throttle.TokenBucket(10, time.Hour, 10).Keeping("50%").Reserving("2"))
+	granted := 0
+	for i := range 20 {
+		if g, err := l.Take(1e18, throttle.Request{N: 1, Urgent: i >= 10}); err != nil {
+			t.Fatal(err)
+		} else if g.At <= 1e18 {
+			granted++
+		}
+		if want := min(i+1, 3); i < 10 && granted != want {
+			t.Fatalf("%d permits for %d requests that are not urgent, want %d", granted, i+1, want)
+		}
+	}
+	if granted != 5 {
+		t.Errorf("%d permits of 10, of which half are kept, want 5", granted)
+	}
+}
+
 // Bytes that are no state are an error, never a panic, and change nothing.
 func FuzzUnmarshalBinary(f *testing.F) {
 	for _, limits := range [][]throttle.Limit{

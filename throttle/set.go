@@ -23,6 +23,7 @@ type set struct {
 	word      int64 // of the lock-free form, as lock found it
 	limits    []Limit
 	enforced  []Limit // without what they keep
+	stored    []byte  // the stored form of limits; nil: not made yet
 	rules     []rule
 	most      []int64 // most permits of each limit that one request may ask for
 	reserved  []int64 // permits of each limit for urgent requests
@@ -45,7 +46,7 @@ func newSet(limits []Limit, wall func(Instant) Instant) *set {
 func (s *set) install(now Instant, limits []Limit) {
 	s.quick.Store(nil)
 	s.free.Store(len(limits) == 0)
-	s.limits, s.enforced, s.tunedAt = limits, make([]Limit, len(limits)), max(s.tunedAt, now)
+	s.limits, s.stored, s.enforced, s.tunedAt = limits, nil, make([]Limit, len(limits)), max(s.tunedAt, now)
 	s.rules = make([]rule, len(limits))
 	s.most, s.reserved = make([]int64, len(limits)), make([]int64, len(limits))
 	for i, l := range limits {
