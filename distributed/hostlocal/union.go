@@ -131,11 +131,19 @@ func foreign(l throttle.Limit, r throttle.Request, own []throttle.Limit) int {
 			n = max(n, r.Of(i))
 		}
 	}
-	if n > 0 && l.Check(n) != nil {
-		if l.Burst > 0 {
-			return l.Burst
+	if n > 0 && !grants(l, r.Urgent, n) {
+		e := l.Enforced()
+		if n = e.Burst; n == 0 {
+			n = e.Permits
 		}
-		return l.Permits
+		if !grants(l, r.Urgent, n) {
+			n -= l.Reserved()
+		}
 	}
 	return n
+}
+
+// grants reports whether a limit ever grants n permits.
+func grants(l throttle.Limit, urgent bool, n int) bool {
+	return l.CheckRequest(throttle.Request{N: n, Urgent: urgent}, 0) == nil
 }
