@@ -22,7 +22,7 @@ var (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/operations/*.md", "examples/*.md", "distributed/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/operations/*.md", "docs/sdk/*.md", "examples/*.md", "distributed/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s = %v, %v", pattern, paths, err)
@@ -103,6 +103,7 @@ import (
 	"github.com/weirgo/weir/distributed/hostlocal"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
+	"github.com/weirgo/weir/vendors"
 	"github.com/weirgo/weir/weirtest"
 )
 
@@ -121,6 +122,7 @@ var (
 	_ throttle.Limit
 	_ shaping.Queue
 	_ testing.TB
+	_ vendors.Preset
 	_ weirtest.Vendor
 )
 `
