@@ -3,6 +3,7 @@ package shaping
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -209,9 +210,13 @@ func (n *Junction) unlock() {
 	}
 }
 
-// wake wakes the queues that are to be woken.
+// wake wakes the queues that are to be woken. It rests now and then: queues that pass a turn
+// on to each other would otherwise do so for good while no time passes.
 func (n *Junction) wake() {
-	for {
+	for woken := 1; ; woken++ {
+		if woken%1000 == 0 {
+			time.Sleep(time.Millisecond)
+		}
 		n.mu.Lock()
 		if len(n.waking) == 0 {
 			n.running, n.waking = false, nil
