@@ -3,6 +3,7 @@ package hostlocal_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,6 +87,63 @@ func (s *turns) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 // Limiters over files decide by the rules.
 func TestFilesDecideByTheRules(t *testing.T) {
 	limitertest.Suite{Make: fresh(t, 1), Histories: histories(10)}.Decisions(t)
+}
+
+// Limiters of three processes that take turns over one file decide as one limiter without a
+// file does, in every random history. Changes of limits are left out: those that one process
+// makes hold beside the limits of the others.
+func TestProcessesDecideAsOneLimiter(t *testing.T) {
+	sets := [][]throttle.Limit{
+		{throttle.TokenBucket(3, time.Second, 5)},
+		{throttle.LeakyBucket(7, time.Second)},
+		{throttle.FixedWindow(9, 3*time.Second), throttle.GCRA(5, time.Second, 2)},
+		{throttle.SlidingLog(6, 2*time.Second)},
+		{throttle.SlidingWindow(8, 5*time.Second), throttle.TokenBucket(100, time.Minute, 9).Keeping("20%").Reserving("2")},
+	}
+	files := fresh(t, 3)
+	for seed := range uint64(histories(20) * len(sets)) {
+		limits := sets[seed%uint64(len(sets))]
+		alone, err := throttle.Local{Wall: func(now throttle.Instant) throttle.Instant { return now }}.Limiter("", limits...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := differ(alone, files(limits...), rand.New(rand.NewPCG(seed, 1))); text != "" {
+			t.Fatalf("history %d of %v: %s", seed, limits, text)
+		}
+	}
+}
+
+// differ lets two limiters live one random history, and returns where they differ.
+func differ(a, b throttle.Limiter, random *rand.Rand) string {
+	type granted struct{ a, b throttle.Grant }
+	last, now := granted{}, midnight
+	for step := range 100 {
+		now = now.Add(time.Duration(random.Int64N(4)) * time.Duration(random.Int64N(int64(400*time.Millisecond))))
+		r := throttle.Request{N: 1 + random.IntN(2), Urgent: random.IntN(4) == 0}
+		switch random.IntN(8) {
+		case 0:
+			a.Refund(now, last.a, r)
+			b.Refund(now, last.b, r)
+		case 1:
+			actual := throttle.Request{N: random.IntN(3)}
+			a.Settle(now, last.a, r, actual)
+			b.Settle(now, last.b, r, actual)
+		case 2:
+			f := throttle.Fact{Until: now.Add(time.Duration(random.Int64N(int64(time.Second))))}
+			a.Reconcile(now, f)
+			b.Reconcile(now, f)
+		default:
+			x, errA := a.Take(now, r)
+			y, errB := b.Take(now, r)
+			if x.At != y.At || (errA == nil) != (errB == nil) {
+				return fmt.Sprintf("step %d: Take(%v, %d) = %v, %v over files, want %v, %v", step, now, r.N, y.At, errB, x.At, errA)
+			}
+			if x.At <= now {
+				last = granted{x, y}
+			}
+		}
+	}
+	return ""
 }
 
 func histories(n int) int {

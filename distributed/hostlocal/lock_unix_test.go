@@ -1,0 +1,150 @@
+//go:build unix
+
+package hostlocal_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/throttle"
+)
+
+// grantedWithin reports whether a limiter grants a permit by the wall clock in so long.
+func grantedWithin(l throttle.Limiter, d time.Duration) bool {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		now := throttle.InstantOf(time.Now())
+		if g, err := l.Take(now, throttle.Request{N: 1}); err == nil && g.At <= now {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedWithin returns the error of the first refusal, or nil if there is none in so long.
+func refusedWithin(l throttle.Limiter, d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, err := l.Take(throttle.InstantOf(time.Now()), throttle.Request{N: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// While a process is stopped with the lock, callers of others are refused after a second
+// with an error that says so. They go on when the lock is free.
+func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
+	dir := private(t)
+	store := &hostlocal.Store{Dir: dir}
+	defer store.Close()
+	l, err := store.Limiter("k", throttle.TokenBucket(1000, time.Second, 1))
+	if err != nil || !grantedWithin(l, 5*time.Second) {
+		t.Fatal("no permit at first", err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
+	holder, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Close() }()
+	if err := syscall.Flock(int(holder.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	err = refusedWithin(l, 10*time.Second)
+	if !errors.Is(err, hostlocal.ErrUnavailable) {
+		t.Fatalf("callers of a lane whose file is locked get %v, want ErrUnavailable", err)
+	}
+	t.Log(err)
+	if d := time.Since(began); d < 900*time.Millisecond {
+		t.Errorf("callers were refused after %v, want a second", d)
+	}
+	if st := l.State(throttle.InstantOf(time.Now())); !st.Store.Lost || st.Store.Cause != "locked" {
+		t.Errorf("the state is %+v", st.Store)
+	}
+	_ = syscall.Flock(int(holder.Fd()), syscall.LOCK_UN)
+	if !grantedWithin(l, 5*time.Second) {
+		t.Error("no permit for 5 s after the lock is free")
+	}
+}
+
+// A directory that others may write to, and a directory or a link in the place of the file,
+// refuse callers after a second, until that is mended.
+func TestUnusableFilesRefuseUntilTheyAreMended(t *testing.T) {
+	for name, fault := range map[string]struct{ begin, end func(path string) error }{
+		"others may write": {
+			func(path string) error { return errors.Join(os.Remove(path), os.Chmod(filepath.Dir(path), 0o777)) },
+			func(path string) error { return os.Chmod(filepath.Dir(path), 0o700) },
+		},
+		"a directory in its place": {
+			func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+			os.Remove,
+		},
+		"a link in its place": {
+			func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/null", path)) },
+			os.Remove,
+		},
+	} {
+		dir := private(t)
+		store := &hostlocal.Store{Dir: dir}
+		l, err := store.Limiter("k", throttle.TokenBucket(1000, time.Second, 1))
+		if err != nil || !grantedWithin(l, 5*time.Second) {
+			t.Fatal(name, "no permit at first", err)
+		}
+		files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
+		if err := fault.begin(files[0]); err != nil {
+			t.Fatal(name, err)
+		}
+		if err := refusedWithin(l, 10*time.Second); !errors.Is(err, hostlocal.ErrUnavailable) {
+			t.Errorf("%s: callers get %v, want ErrUnavailable", name, err)
+		} else {
+			t.Log(err)
+		}
+		if err := fault.end(files[0]); err != nil {
+			t.Fatal(name, err)
+		}
+		if !grantedWithin(l, 5*time.Second) {
+			t.Errorf("%s: no permit for 5 s after the fault has ended", name)
+		}
+		_ = store.Close()
+	}
+}
+
+// A full disk, here a limit of the size of files, refuses after a second, and ends with it.
+// What could not be written was not spent.
+func TestFullDisksRefuseUntilThereIsRoom(t *testing.T) {
+	l := hostlocal.NewAt(private(t), "k", throttle.TokenBucket(1, time.Hour, 2))
+	defer l.(throttle.Remote).Close()
+	if !granted(t, l, midnight) {
+		t.Fatal("no permit at first")
+	}
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	small := old
+	small.Cur = 16
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		t.Skip(err)
+	}
+	var refusal error
+	for i := range 80 {
+		if granted, err := l.Take(midnight.Add(time.Duration(i)*20*time.Millisecond), throttle.Request{N: 1}); err != nil {
+			refusal = err
+		} else if granted.At <= midnight.Add(time.Duration(i)*20*time.Millisecond) {
+			t.Error("a permit is granted that was not written")
+		}
+	}
+	_ = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
+	if !errors.Is(refusal, hostlocal.ErrUnavailable) {
+		t.Errorf("callers get %v, want ErrUnavailable", refusal)
+	}
+	later := midnight.Add(2 * time.Second)
+	if !granted(t, l, later) || granted(t, l, later) {
+		t.Error("one permit was left, and one is not granted when there is room again")
+	}
+}
