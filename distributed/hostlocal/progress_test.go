@@ -146,7 +146,10 @@ func TestKilledProcessesLeaveTheStateWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "weir")
 	limit := fmt.Sprintf("%d/s burst 10", rate)
 	kills := 300
-	if testing.Short() {
+	switch {
+	case os.Getenv("WEIR_LONG") != "":
+		kills = 10_000
+	case testing.Short():
 		kills = 30
 	}
 	steady := begins(t, dir, limit, 4, 1<<30)
