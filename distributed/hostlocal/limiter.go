@@ -41,6 +41,7 @@ type limiter struct {
 	pending  []func(h throttle.Instant) // what was not written yet
 	lostAt   throttle.Instant           // since when the file cannot be used; zero: it can
 	cause    string                     // of that
+	number   uint64                     // of the last write when the lock could not be had
 	failures uint64
 	calls    uint64
 
@@ -164,7 +165,7 @@ func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) 
 		return throttle.Grant{}, fmt.Errorf("hostlocal: %w", err)
 	}
 	l.failures++
-	if l.lostAt == 0 {
+	if l.lostAt == 0 || errors.Is(err, errBusy) && l.moves() {
 		l.lostAt, l.cause = now, causeOf(err)
 	}
 	if now.Sub(l.lostAt) >= refuse {
@@ -175,6 +176,18 @@ func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) 
 		again = busyFor/2 + rand.N(busyFor)
 	}
 	return throttle.Grant{At: now.Add(again)}, nil
+}
+
+// moves reports whether other processes have written since the last look: a crowd then holds
+// the lock in turn, and nobody is stopped with it.
+func (l *limiter) moves() bool {
+	if l.hot.file == nil {
+		return false
+	}
+	heads, _, err := l.hot.heads()
+	last := l.number
+	l.number = max(heads[0].number, heads[1].number)
+	return err == nil && l.number != last
 }
 
 // found notes that the file could be used.

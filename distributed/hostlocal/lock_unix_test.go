@@ -72,6 +72,30 @@ func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
 	}
 }
 
+// A caller whose process never gets the lock is not refused while others write: no process
+// is stopped with the lock.
+func TestCrowdsAtTheLockAreNotRefused(t *testing.T) {
+	a, b, path := pair(t, throttle.TokenBucket(1000, time.Second, 1000))
+	holder, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Close() }()
+	for i := range 300 {
+		now := midnight.Add(time.Duration(i) * 10 * time.Millisecond)
+		if !granted(t, a, now) {
+			t.Fatal("the process that has the lock is not granted a permit")
+		}
+		if err := syscall.Flock(int(holder.Fd()), syscall.LOCK_EX); err != nil {
+			t.Fatal(err)
+		}
+		if g, err := b.Take(now, throttle.Request{N: 1}); err != nil || g.At <= now {
+			t.Fatalf("after %v without the lock: %v, %v, want to ask again", now.Sub(midnight), g.At, err)
+		}
+		_ = syscall.Flock(int(holder.Fd()), syscall.LOCK_UN)
+	}
+}
+
 // A directory that others may write to, and a directory or a link in the place of the file,
 // refuse callers after a second, until that is mended.
 func TestUnusableFilesRefuseUntilTheyAreMended(t *testing.T) {
