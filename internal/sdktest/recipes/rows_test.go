@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	openaioption "github.com/openai/openai-go/v3/option"
 	"github.com/stripe/stripe-go/v84"
+	"google.golang.org/genai"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weirgo/weir"
@@ -36,6 +37,13 @@ var rows = []row{
 	{"stripe-go", "V1Customers.Create", vendors.Stripe().Transport, nil, stripeCreate(0), stripeCreate(2)},
 	{"openai-go", "Chat.Completions.New", vendors.OpenAI().Transport, nil, openaiChat(0), openaiChat(2)},
 	{"anthropic-sdk-go", "Messages.New", vendors.Anthropic().Transport, nil, anthropicMessage(0), anthropicMessage(2)},
+	{"go-genai", "Models.GenerateContent", vendors.Gemini().Transport, nil, genaiGenerate(nil), genaiGenerate(&genai.HTTPRetryOptions{})},
+	{"aws-sdk-go-v2", "sesv2 SendEmail", vendors.AmazonSES().Transport, nil, sesSend(recommended), sesSend(retrying)},
+	{"aws-sdk-go-v2", "s3 PutObject", plain, nil, s3Put(recommended), s3Put(retrying)},
+	{"aws-sdk-go-v2", "dynamodb GetItem", plain, nil, dynamodbGet(recommended), dynamodbGet(retrying)},
+	{"slack-go", "PostMessageContext", vendors.Slack().Transport, http.HandlerFunc(slackOK), slackPost(0), slackPost(3)},
+	{"twilio-go", "CreateMessage", vendors.Twilio().Transport, nil, twilioMessage, nil},
+	{"sendgrid-go", "SendWithContext", vendors.SendGrid().Transport, nil, sendgridSend, sendgridRetry},
 	{"resty", "R().Get", plain, nil, restyGet(0), restyGet(3)},
 	{"go-retryablehttp", "Get", plain, nil, retryableGet(0), retryableGet(4)},
 	{"connect-go", "CallUnary", plain, echoed(), echoSay, nil},

@@ -112,7 +112,7 @@ func (r *row) rejectedOwn(t *testing.T) string {
 // keepsDeadline reports whether a call whose context ends before a pause is rejected at
 // once.
 func (r *row) keepsDeadline(t *testing.T) (kept bool) {
-	r.in(t, recommended, refusal{status: 429, after: "60", times: 1}, func(t *testing.T, g *rig) {
+	r.in(t, recommended, refusal{status: 429, after: "40", times: 1}, func(t *testing.T, g *rig) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		_ = g.call(ctx)
