@@ -174,7 +174,7 @@ func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 	} {
 		phase.befall()
 		f.call(t, 1, d/2) // replicas take a while to find out
-		if calls, _ := f.call(t, 2, d); calls < pooled {
+		if calls, _ := f.call(t, 2, d); calls < pooled*3/4 { // 198 were seen beside other tests
 			t.Errorf("%s: %d calls in %v, want %d, 3/8 of what may go", phase.what, calls, d, pooled*3/4)
 		}
 		for i, transport := range f.replicas {
