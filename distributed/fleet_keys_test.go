@@ -173,7 +173,7 @@ func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 		{"once it is back", func() { f.server.Restart() }},
 	} {
 		phase.befall()
-		f.call(t, 1, d/2) // replicas take a while to find out
+		f.call(t, 1, d/2)                                    // replicas take a while to find out
 		if calls, _ := f.call(t, 2, d); calls < pooled*3/4 { // 198 were seen beside other tests
 			t.Errorf("%s: %d calls in %v, want %d, 3/8 of what may go", phase.what, calls, d, pooled*3/4)
 		}
