@@ -166,5 +166,6 @@ func flawedReporting() []Row {
 		flawed(f.name, f.flaw, fast, xDelta.resetting(NoReset))
 		flawed(f.name, f.flaw, minute, xDelta.ending())
 	}
+	flawed("one in ten stale", Stale, vendor(Rule{Kind: FirstUse, Permits: 300, Per: 5 * time.Second}), xDelta.ending())
 	return rows
 }

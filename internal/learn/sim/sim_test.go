@@ -84,6 +84,7 @@ var missed = map[string]bool{
 	"log 100/10s, X-RateLimit delta, reset end":                     true,
 	"log 100/10s, no limit, no reset":                               true,
 	"one in ten stale, fixed 600/min, X-RateLimit delta, reset end": true,
+	"one in ten stale, first 300/5s, X-RateLimit delta, reset end":  true,
 }
 
 func TestGates(t *testing.T) {
