@@ -53,6 +53,7 @@ type Ceiling struct {
 	Cut     throttle.Instant // when the answer came for which Slope was last lowered
 	Match   int              // readings that say the limit less the calls in flight, less four for each other reading
 	Fewest  int              // calls in flight in those readings
+	Odd     int              // readings in a row that say more than their window can have
 
 	Term Term // of a reset that the lane waits for
 
@@ -87,6 +88,7 @@ const (
 	maxCeilings = 6   // bounds the state: vendors report four windows at most
 	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
 	mostStrikes = 3   // two bad refusals may be another limit's
+	oddly       = 3   // one reading in ten may be old, and two in a row then come in each window
 	forgotten   = 64  // calls without a reading, after which a quota no longer counts
 	slower      = 0.7 // times as high is a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
 	coarse      = 2   // seconds: gateways report "1 s" in every answer (esp-v2)
@@ -183,6 +185,11 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 		t.Window = q.Window.Seconds()
 	}
 	t.Held, t.Flight = q.Held, q.inFlight()
+	if t.Odd++; !first && t.Odd < oddly && f.Departed > t.At && t.odd(f, q) {
+		t.Answered = max(t.Answered, f.Ordinal)
+		return
+	}
+	t.Odd = 0
 	t.top(q.Remaining)
 	t.match(f, q.Remaining)
 	t.Answered = max(t.Answered, f.Ordinal)
@@ -205,6 +212,14 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	if f.guessed { // some calls that were granted may be to come, and have lower ordinals
 		t.Last.Ordinal = 0
 	}
+}
+
+// odd reports whether a reading says that more is left than before, and that the same window
+// still runs. It may be an old one, so it counts only if others say so, too. Row "one in ten
+// stale, first 300/5s".
+func (t *Ceiling) odd(f *Fact, q *Quota) bool {
+	rises := q.Remaining+float64(f.Ordinal-int64(max(1, f.Flying))) > t.V+t.size()/8
+	return rises && q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
 }
 
 // order returns the latest ordinal of those that had left when f did. A store grants in

@@ -112,6 +112,25 @@ func TestAHugeReadingIsForgotten(t *testing.T) {
 	}
 }
 
+// An answer that reports more than the window that still runs can have left is an old one. It begins
+// no window, so the reported reset is still believed. Three in a row are believed.
+func TestAnOldReadingBeginsNoWindow(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	s.answer(false, minute(100, 20))
+	before := s.Ceilings[0]
+	s.answer(false, minute(100, 90))
+	if after := s.Ceilings[0]; after.V != before.V || after.Ends != before.Ends {
+		t.Errorf("20 were left, then 90 in the same window: the level went from %.0f to %.0f, and %d ends were as reported, want %d", before.V, after.V, after.Ends, before.Ends)
+	}
+	for range oddly {
+		s.answer(false, minute(100, 90))
+	}
+	if after := s.Ceilings[0]; after.V < before.V+60 {
+		t.Errorf("90 were reported to be left again and again: the level went from %.0f to %.0f", before.V, after.V)
+	}
+}
+
 // An older answer that comes late, a stale one among them, does not lower what a newer one
 // has said.
 func TestOlderAnswersLowerNoCeiling(t *testing.T) {
