@@ -32,7 +32,7 @@ type limiter struct {
 	set    decider
 	st     state
 	union  union
-	loaded bool             // the state was in a file
+	loaded bool             // the state was in a file, or was written to one
 	dirty  bool             // the state has changed and is to be written
 	limits []throttle.Limit // of this process, resolved
 	claim  string           // the same
@@ -76,7 +76,7 @@ func (l *limiter) start() error {
 	defer l.mu.Unlock()
 	err := l.lock(0)
 	if err == nil {
-		err = l.load()
+		err = l.peek()
 		unlock(l.hot.file)
 	}
 	if errors.Is(err, errBusy) {
@@ -317,14 +317,21 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 
 // look reads the state without the lock, and returns the instant by the lane's clock.
 func (l *limiter) look(now throttle.Instant) throttle.Instant {
-	dirty := l.dirty
 	if l.hot.file != nil && !l.closed && len(l.pending) == 0 {
-		_ = l.load() // otherwise, what was read last
+		_ = l.peek() // otherwise, what was read last
 	}
-	l.dirty = dirty
 	h := max(l.clock(now).Add(l.st.ahead), l.st.wrote-throttle.Instant(stepped))
 	l.off = h.Sub(now)
 	return h
+}
+
+// peek reads the state. If that cannot be used, the next decision reads it again.
+func (l *limiter) peek() error {
+	strayed, err := l.load()
+	if strayed != "" {
+		l.hot.head = header{}
+	}
+	return err
 }
 
 // State implements [throttle.Limiter].

@@ -38,9 +38,14 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 	if err := l.lock(now); err != nil {
 		return 0, err
 	}
-	if err := l.load(); err != nil {
+	strayed, err := l.load()
+	if err != nil {
 		unlock(l.hot.file)
 		return 0, err
+	}
+	if strayed != "" {
+		l.dirty = true
+		l.stray(strayed)
 	}
 	h = l.clock(now).Add(l.st.ahead)
 	if back := l.st.wrote.Sub(h); back > stepped {
@@ -78,7 +83,6 @@ func (l *limiter) finish(h throttle.Instant) error {
 	if !l.dirty {
 		return nil
 	}
-	l.dirty = false
 	l.st.wrote = max(l.st.wrote, h)
 	l.out = l.st.append(append(l.out[:0], make([]byte, headSize)...))
 	out, err := l.set.AppendBinary(l.out)
@@ -90,7 +94,7 @@ func (l *limiter) finish(h throttle.Instant) error {
 		l.hot.head = header{} // what is in memory is not what is stored
 		return err
 	}
-	l.pending = l.pending[:0]
+	l.pending, l.loaded, l.dirty = l.pending[:0], true, false
 	return nil
 }
 
@@ -167,32 +171,27 @@ func (l *limiter) shut() {
 }
 
 // load reads the state if another process has changed it. If there is none, the state of
-// this process stays in force: the file is new, or somebody has removed the last one.
-func (l *limiter) load() error {
+// this process stays in force: the file is new, or somebody has removed the last one. The
+// event says that the stored state cannot be used; without the lock it may only be torn.
+func (l *limiter) load() (store.Event, error) {
 	value, fresh, err := l.hot.read()
 	switch {
 	case err != nil:
-		return err
+		return "", err
+	case !fresh && l.hot.none && l.loaded:
+		return store.EventStateLost, nil
 	case !fresh:
-		if l.hot.none {
-			l.dirty = true
-			if l.loaded {
-				l.stray(store.EventStateLost)
-			}
-		}
-		return nil
+		return "", nil
 	}
 	st, rest, ok := readState(value, l.hot.head.events, &l.st)
 	if !ok || !l.restore(rest) {
-		l.dirty = true
-		l.stray(store.EventStateForeign)
-		return nil
+		return store.EventStateForeign, nil
 	}
 	l.st, l.loaded = st, true
 	if !l.union.holds(&l.st) {
 		l.union = unionOf(&l.st, l.limits)
 	}
-	return nil
+	return "", nil
 }
 
 // restore puts the stored limits in force, and reports whether they make sense.

@@ -1,6 +1,7 @@
 package hostlocal_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -72,6 +74,39 @@ func TestDamagedFilesAreWrittenAgain(t *testing.T) {
 		if granted(t, a, later) || granted(t, b, later) || granted(t, a, later) {
 			t.Errorf("%s: a permit was granted twice", name)
 		}
+	}
+}
+
+// A reader without the lock may see half of a write, and reports nothing: the state is lost
+// only if that is so under the lock.
+func TestOnlyLossesUnderTheLockAreReported(t *testing.T) {
+	a, b, path := pair(t, throttle.TokenBucket(1, time.Hour, 2))
+	events := make(chan store.Event, 10)
+	b.(store.Limiter).Watch(store.Watch{Strayed: func(e store.Event) { events <- e }})
+	if !granted(t, a, midnight) || !granted(t, b, midnight) {
+		t.Fatal("no permit at first")
+	}
+	whole, err := os.ReadFile(path)
+	torn := append(make([]byte, 40), whole[40:]...) // neither place is whole
+	clear(torn[4096+8 : 4096+40])
+	if err := errors.Join(err, os.WriteFile(path, torn, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if st := b.State(midnight); st.Store.Replicas != 2 {
+		t.Errorf("the state is %+v while it is written", st.Store)
+	}
+	if err := os.WriteFile(path, whole, 0); err != nil {
+		t.Fatal(err)
+	}
+	if granted(t, b, midnight) {
+		t.Error("a third permit is granted")
+	}
+	if err := os.WriteFile(path, torn, 0); err != nil {
+		t.Fatal(err)
+	}
+	_ = granted(t, b, midnight)
+	if e := <-events; e != store.EventStateLost || len(events) > 0 {
+		t.Errorf("the event is %s, and %d more, want one of a lost state", e, len(events))
 	}
 }
 
