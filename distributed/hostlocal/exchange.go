@@ -26,8 +26,9 @@ type exchange struct {
 	from    int64                // place of the first message in the file
 
 	mu    sync.Mutex
-	runs  bool // a goroutine exchanges messages
-	again bool // and is to run once more
+	runs  bool          // a goroutine exchanges messages
+	again bool          // and is to run once more
+	ended chan struct{} // closed when it has ended; nil: none ran
 }
 
 // Replicate implements [store.Replicator].
@@ -80,7 +81,7 @@ func (x *exchange) begin() bool {
 		x.again = true
 		return false
 	}
-	x.runs = true
+	x.runs, x.ended = true, make(chan struct{})
 	return true
 }
 
@@ -88,8 +89,25 @@ func (x *exchange) begin() bool {
 func (x *exchange) next(more bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.runs, x.again = more || x.again, false
+	if x.runs, x.again = more || x.again, false; !x.runs {
+		close(x.ended)
+	}
 	return x.runs
+}
+
+// last sends what the learner still holds, until a deadline: the caller of Close may hold
+// the learner's lock, or another process that of the file.
+func (x *exchange) last(deadline time.Time) {
+	x.start()
+	x.mu.Lock()
+	ended := x.ended
+	x.mu.Unlock()
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+	}
 }
 
 // run exchanges messages until there is nothing to do.

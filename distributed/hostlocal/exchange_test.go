@@ -127,3 +127,39 @@ func TestLearnersAreCalledOneByOne(t *testing.T) {
 		t.Error("a learner is called while another call runs")
 	}
 }
+
+// A taught is a learner that has one message to send, and applies those of others.
+type taught struct {
+	store.Learner
+	unsent  string
+	applied []string
+}
+
+func (l *taught) Propose(store.FleetState) (e store.Entry) {
+	e.Data, l.unsent = []byte(l.unsent), ""
+	return e
+}
+
+func (l *taught) Apply(message []byte, _ int64, _ throttle.Instant) {
+	l.applied = append(l.applied, string(message))
+}
+
+func (l *taught) Pacing(store.FleetState) (none store.Pacing) { return none }
+
+// Close sends what the learner has not sent. A process that starts later applies it.
+func TestCloseSendsWhatTheLearnerHolds(t *testing.T) {
+	dir := private(t)
+	a, b := hostlocal.NewAt(dir, "k"), hostlocal.NewAt(dir, "k")
+	learner := new(taught)
+	a.(store.Replicator).Replicate(learner)
+	learner.unsent = "the last message"
+	if err := a.(throttle.Remote).Close(); err != nil {
+		t.Error(err)
+	}
+	later := new(taught)
+	b.(store.Replicator).Replicate(later)
+	_ = b.(throttle.Remote).Close()
+	if len(later.applied) != 1 || later.applied[0] != "the last message" {
+		t.Errorf("a later process applies %q, want the last message", later.applied)
+	}
+}

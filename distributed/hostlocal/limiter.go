@@ -378,27 +378,55 @@ func (l *limiter) stray(e store.Event) {
 	}
 }
 
-// Close implements [throttle.Remote].
+// closing bounds how long Close tries to write what this process holds. Others have the
+// lock for microseconds, unless one of them is stopped.
+const closing = 250 * time.Millisecond
+
+// Close implements [throttle.Remote]. It first sends what this process holds, for 250 ms at
+// most. The error is for permits and pauses that it could not write.
 func (l *limiter) Close() error {
 	l.store.forget(l)
-	return l.end()
+	return l.end(time.Now().Add(closing))
 }
 
-// end closes the limiter.
-func (l *limiter) end() error {
+// end closes the limiter at a deadline at the latest.
+func (l *limiter) end(deadline time.Time) error {
 	l.poll.stop()
+	l.mu.Lock()
+	learns := l.learner.learner != nil && !l.closed
+	l.mu.Unlock()
+	if learns {
+		l.learner.last(deadline)
+	}
+	for {
+		if left, err := l.leave(time.Now().Before(deadline)); left {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// leave writes what is pending, and that this process is gone, and closes the limiter. If
+// another process has the lock and there is time to ask again, the limiter stays open.
+func (l *limiter) leave(hasTime bool) (left bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil
+		return true, nil
 	}
-	now := throttle.InstantOf(time.Now())
-	if h, err := l.begin(now); err == nil {
+	h, err := l.begin(throttle.InstantOf(time.Now()))
+	if err == nil {
 		l.st.leave(l.id)
 		l.dirty = true
-		_ = l.finish(h)
+		err = l.finish(h)
+	}
+	if hasTime && errors.Is(err, errBusy) {
+		return false, nil
 	}
 	l.closed = true
 	l.shut()
-	return nil
+	if n := len(l.pending); err != nil && n > 0 {
+		return true, fmt.Errorf("hostlocal: %d changes are not in %s: %w", n, l.path+laneFile, err)
+	}
+	return true, nil
 }

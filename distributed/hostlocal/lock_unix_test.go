@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,15 +46,7 @@ func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
 	if err != nil || !grantedWithin(l, 5*time.Second) {
 		t.Fatal("no permit at first", err)
 	}
-	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
-	holder, err := os.OpenFile(files[0], os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Close() }()
-	if err := syscall.Flock(int(holder.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	unlock := held(t, dir)
 	began := time.Now()
 	err = refusedWithin(l, 10*time.Second)
 	if !errors.Is(err, hostlocal.ErrUnavailable) {
@@ -66,9 +59,67 @@ func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
 	if st := l.State(throttle.InstantOf(time.Now())); !st.Store.Lost || st.Store.Cause != "locked" {
 		t.Errorf("the state is %+v", st.Store)
 	}
-	_ = syscall.Flock(int(holder.Fd()), syscall.LOCK_UN)
+	unlock()
 	if !grantedWithin(l, 5*time.Second) {
 		t.Error("no permit for 5 s after the lock is free")
+	}
+}
+
+// held locks the one lane of a directory until the function is called that it returns.
+func held(t *testing.T, dir string) (unlock func()) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
+	if len(files) != 1 {
+		t.Fatalf("the directory has %v, want one file", files)
+	}
+	holder, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	if err == nil {
+		err = syscall.Flock(int(holder.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sync.OnceFunc(func() { _ = holder.Close() })
+}
+
+// Close writes permits that came back while another process had the lock. If that keeps the
+// lock, Close ends in a moment, and its error says what is lost.
+func TestCloseWritesWhatIsPending(t *testing.T) {
+	for name, test := range map[string]struct {
+		busy time.Duration
+		lost bool
+	}{
+		"lock held for a moment": {busy: 20 * time.Millisecond},
+		"lock held for long":     {busy: 10 * time.Second, lost: true},
+	} {
+		dir, limit, one := private(t), throttle.SlidingLog(2, time.Hour), throttle.Request{N: 1}
+		a, b := &hostlocal.Store{Dir: dir}, &hostlocal.Store{Dir: dir}
+		defer b.Close()
+		la, errA := a.Limiter("k", limit)
+		lb, errB := b.Limiter("k", limit)
+		if err := errors.Join(errA, errB); err != nil {
+			t.Fatal(err)
+		}
+		now := throttle.InstantOf(time.Now())
+		first := granted(t, la, now)
+		grant, err := la.Take(now, one)
+		if err != nil || !first || grant.At > now || granted(t, lb, now) {
+			t.Fatal(name, "two permits are not granted at first, or a third is", err)
+		}
+		unlock := held(t, dir)
+		la.Refund(now, grant, one)
+		timer := time.AfterFunc(test.busy, unlock)
+		began := time.Now()
+		err = a.Close()
+		t.Logf("%s: %v after %v", name, err, time.Since(began))
+		if (err != nil) != test.lost || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: Close() = %v after %v", name, err, time.Since(began))
+		}
+		timer.Stop()
+		unlock()
+		if grantedWithin(lb, 100*time.Millisecond) == test.lost {
+			t.Errorf("%s: the permit that came back is granted: %v, want %v", name, test.lost, !test.lost)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_ = l.end()
+		_ = l.end(time.Now()) // it holds nothing
 		return nil, fmt.Errorf("hostlocal: lane %q: %w", key, ErrClosed)
 	}
 	if s.open == nil {
@@ -144,17 +144,20 @@ func (s *Store) sweep(now time.Time) {
 	}
 }
 
-// Close closes every limiter of the store. Limiters then refuse with ErrClosed. Calling
-// it again does nothing.
+// Close closes every limiter of the store. Limiters then refuse with ErrClosed. It first
+// sends what they hold, for 250 ms at most; the error is for what it could not write.
+// Calling it again does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	open := s.open
 	s.open, s.closed = nil, true
 	s.mu.Unlock()
+	deadline := time.Now().Add(closing)
+	var errs []error
 	for l := range open {
-		_ = l.end()
+		errs = append(errs, l.end(deadline))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // forget takes a limiter that was closed out of the store.
