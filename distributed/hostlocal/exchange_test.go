@@ -1,6 +1,7 @@
 package hostlocal_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/distributed/hostlocal"
 	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
@@ -67,6 +69,52 @@ func TestTransportsLearnTogether(t *testing.T) {
 	}
 	if rates[0] != rates[1] || rates[0] <= 0 || rates[0] > 2*rate {
 		t.Errorf("learned rates %v, want twice the same, and no more than about %d", rates, rate)
+	}
+}
+
+// A pause that the vendor asks one Transport for holds the other one, although the first is
+// closed at once, as that of a command line is.
+func TestPausesOutliveTheirTransport(t *testing.T) {
+	var calls atomic.Int64
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 2 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer vendor.Close()
+	dir := private(t)
+	start := func() (get func() int, end func()) {
+		store := &hostlocal.Store{Dir: dir}
+		transport := &weir.Transport{Store: store, Limits: []throttle.Limit{throttle.TokenBucket(1000, time.Second, 100)}, Retry: backoff.None}
+		get = func() int {
+			resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get(vendor.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			return resp.StatusCode
+		}
+		return get, func() {
+			transport.CloseIdleConnections()
+			if err := errors.Join(transport.Close(), store.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	waiting, end := start()
+	defer end()
+	waiting()
+	refused, gone := start()
+	if code := refused(); code != http.StatusTooManyRequests {
+		t.Fatalf("the second call has status %d", code)
+	}
+	began := time.Now()
+	gone()
+	code := waiting()
+	t.Logf("status %d after %v", code, time.Since(began))
+	if d := time.Since(began); code != http.StatusOK || d < 900*time.Millisecond || d > 5*time.Second {
+		t.Errorf("the call of the other Transport has status %d after %v, want 200 after a second", code, d)
 	}
 }
 
