@@ -4,8 +4,10 @@ package hostlocal_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -62,6 +64,72 @@ func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
 	unlock()
 	if !grantedWithin(l, 5*time.Second) {
 		t.Error("no permit for 5 s after the lock is free")
+	}
+}
+
+// A process that is stopped with the lock holds the others: they are refused after a second,
+// and depart again as soon as it goes on.
+func TestProcessesStoppedWithTheLockHoldOthers(t *testing.T) {
+	dir, limit := private(t), throttle.TokenBucket(1000, time.Second, 10)
+	p := begins(t, dir, limit.String(), 2, 1<<30, "HOSTLOCAL_RETURNS=1")
+	<-p.began
+	store := &hostlocal.Store{Dir: dir}
+	defer store.Close()
+	l, err := store.Limiter("drained", limit)
+	if err != nil || !grantedWithin(l, 5*time.Second) {
+		t.Fatal("no permit at first", err)
+	}
+	stopWithTheLock(t, p, dir)
+	began := time.Now()
+	err = refusedWithin(l, 10*time.Second)
+	t.Logf("%v after %v", err, time.Since(began))
+	if !errors.Is(err, hostlocal.ErrUnavailable) || time.Since(began) < 900*time.Millisecond {
+		t.Errorf("beside a stopped process callers get %v after %v, want ErrUnavailable after a second", err, time.Since(began))
+	}
+	goesOn := time.Now()
+	_ = p.Process.Signal(syscall.SIGCONT)
+	if !grantedWithin(l, 5*time.Second) {
+		t.Error("no permit for 5 s after the process goes on")
+	}
+	time.Sleep(100 * time.Millisecond)
+	p.kill()
+	if len(p.departures) == 0 || p.departures[len(p.departures)-1] < goesOn.UnixNano() {
+		t.Error("the process that was stopped departs no more")
+	}
+}
+
+// stopWithTheLock stops a process while it has the lock of the one lane of a directory.
+func stopWithTheLock(t *testing.T, p *process, dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
+	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(rand.N(3 * time.Millisecond)) {
+		_ = p.Process.Signal(syscall.SIGSTOP)
+		time.Sleep(10 * time.Millisecond) // it takes effect
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			return
+		}
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+		_ = p.Process.Signal(syscall.SIGCONT)
+	}
+	p.kill()
+	t.Fatal("the process was never stopped with the lock")
+}
+
+// A directory of another user is refused: nobody plants a state there.
+func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
+	dir := "/usr"
+	if os.Geteuid() == 0 {
+		if dir = t.TempDir(); os.Chown(dir, 65534, -1) != nil {
+			t.Skip("the owner of a directory cannot be changed")
+		}
+	}
+	_, err := (&hostlocal.Store{Dir: dir}).Limiter("k")
+	if err == nil || !strings.Contains(err.Error(), "belongs to user") {
+		t.Errorf("the error for a directory of another user is %v", err)
 	}
 }
 

@@ -173,7 +173,7 @@ func TestKilledProcessesLeaveTheStateWhole(t *testing.T) {
 	const rate, burst, slack = 1000, 10, 300 * time.Millisecond
 	dir := filepath.Join(t.TempDir(), "weir")
 	limit := fmt.Sprintf("%d/s burst %d", rate, burst)
-	kills := 100
+	kills := 300
 	switch {
 	case os.Getenv("WEIR_LONG") != "":
 		kills = 10_000
@@ -223,6 +223,55 @@ func TestKilledProcessesLeaveTheStateWhole(t *testing.T) {
 	const refill = burst * time.Second / rate
 	if gap > refill+slack+stalled {
 		t.Errorf("nothing departed for %v, want at most a refill, %v, and %v on a busy machine", gap, refill, slack)
+	}
+}
+
+// Many processes at once keep the rate together, and each has its share in the end.
+func TestCrowdsOfProcessesDrainTogether(t *testing.T) {
+	const rate, each = 200, 15
+	processes := 20
+	if os.Getenv("WEIR_LONG") != "" {
+		processes = 100
+	}
+	dir := filepath.Join(t.TempDir(), "weir")
+	var all []*process
+	for range processes {
+		all = append(all, begins(t, dir, fmt.Sprintf("%d/s burst 5", rate), 2, each))
+	}
+	var departures []int64
+	for _, p := range all {
+		<-p.done
+		departures = append(departures, p.departures...)
+	}
+	slices.Sort(departures)
+	if len(departures) != processes*each {
+		t.Fatalf("%d calls of %d depart", len(departures), processes*each)
+	}
+	took := time.Duration(departures[len(departures)-1] - departures[0])
+	most := mostIn(departures, time.Second)
+	t.Logf("%d processes make %d calls in %v, at most %d in a second; longest gap %v", processes, len(departures), took, most, longest(departures))
+	if most > rate+5+rate/10 {
+		t.Errorf("%d calls depart in a second, want at most %d", most, rate+5)
+	}
+	if ideal := time.Duration(len(departures)) * time.Second / rate; took > 2*ideal+2*time.Second {
+		t.Errorf("%d calls took %v, want about %v", len(departures), took, ideal)
+	}
+}
+
+// Processes with different limits for one lane keep the stricter one.
+func TestProcessesKeepTheStricterLimit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "weir")
+	strict := begins(t, dir, "100/s burst 1", 4, 60)
+	<-strict.began
+	loose := begins(t, dir, "1000/s burst 50", 4, 60)
+	<-strict.done
+	<-loose.done
+	departures := slices.Concat(strict.departures, loose.departures)
+	slices.Sort(departures)
+	most := mostIn(departures, time.Second)
+	t.Logf("%d calls, at most %d in a second", len(departures), most)
+	if len(departures) != 120 || most > 100+1+10 {
+		t.Errorf("of 120 calls %d depart, at most %d in a second, want at most 101", len(departures), most)
 	}
 }
 

@@ -110,6 +110,35 @@ func TestOnlyLossesUnderTheLockAreReported(t *testing.T) {
 	}
 }
 
+// A process that sleeps for an hour goes on with the state that others have written since,
+// also if somebody has removed its file in the meantime.
+func TestSleepersGoOnWithTheStateOfOthers(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		if removed && runtime.GOOS == "windows" {
+			continue // an open file cannot be
+		}
+		a, _, path := pair(t, throttle.TokenBucket(1, time.Second, 5))
+		if !granted(t, a, midnight) {
+			t.Fatal("no permit at first")
+		}
+		if removed {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := hostlocal.NewAt(filepath.Dir(path), "k", throttle.TokenBucket(1, time.Second, 5))
+		t.Cleanup(func() { _ = b.(throttle.Remote).Close() })
+		now := midnight.Add(time.Hour)
+		b.Reconcile(now, throttle.Fact{Until: now.Add(-1)}) // its savings are void
+		if !granted(t, b, now) || granted(t, b, now) {
+			t.Error("the process that starts later is not granted one permit")
+		}
+		if granted(t, a, now) || !granted(t, a, now.Add(time.Second)) || granted(t, b, now.Add(time.Second)) {
+			t.Error("the process that slept does not share the state of the other")
+		}
+	}
+}
+
 // If processes enforce different limits, the strictest hold.
 func TestStrictestLimitsHold(t *testing.T) {
 	dir := private(t)
