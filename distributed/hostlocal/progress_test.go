@@ -250,7 +250,7 @@ func TestCrowdsOfProcessesDrainTogether(t *testing.T) {
 	took := time.Duration(departures[len(departures)-1] - departures[0])
 	most := mostIn(departures, time.Second)
 	t.Logf("%d processes make %d calls in %v, at most %d in a second; longest gap %v", processes, len(departures), took, most, longest(departures))
-	if most > rate+5+rate/10 {
+	if most > rate+5+2*processes { // each of their callers may write its departure late
 		t.Errorf("%d calls depart in a second, want at most %d", most, rate+5)
 	}
 	if ideal := time.Duration(len(departures)) * time.Second / rate; took > 2*ideal+2*time.Second {
