@@ -36,12 +36,15 @@ func newFixed(l Limit, wall func(Instant) Instant) *fixed {
 
 // now returns the window that holds an instant, or the window in force if that
 // is later.
-func (f *fixed) now(now Instant) window {
+func (f *fixed) now(now Instant) window { return f.at(now, 0) }
+
+// at is now for an instant that is so much later than the question.
+func (f *fixed) at(now Instant, early time.Duration) window {
 	w := f.window
 	if now < w.end {
 		return w
 	}
-	start, end, mark := f.align.around(now, f.align.ahead(now, w.mark.ahead))
+	start, end, mark := f.align.around(now, f.align.ahead(now.Add(-early), w.mark.ahead))
 	if mark.same(w.mark) {
 		w.end, w.mark = end, mark
 		return w
@@ -109,14 +112,14 @@ func (f *fixed) opens(a asking, n int64) Instant {
 	n = min(n, f.permits) // of more than is counted, one request has all
 	w := &f.window
 	if now >= w.end {
-		next := f.now(now)
+		next := f.at(now, a.early)
 		w = &next
 	}
 	switch {
 	case w.used > f.permits-n:
 		at := f.paid(w, n)
 		if a.leave > 0 {
-			next := f.now(at)
+			next := f.at(at, at.Sub(now)+a.early)
 			at = max(at, f.releases(&next, a.leave, n))
 		}
 		return at

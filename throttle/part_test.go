@@ -135,3 +135,29 @@ func TestCostsBeyondTheReserveAreUrgent(t *testing.T) {
 		t.Errorf("an urgent Take of 16 = %v, %v", g, err)
 	}
 }
+
+// Another limit may hold a request until a window of which nothing is released yet. The wall
+// clock stands at the instant of the question, also for what is reckoned of later windows.
+func TestRequestIsNotAskedAgainBeforeItsWindowReleases(t *testing.T) {
+	at := epoch.Add(-time.Duration(epoch) % time.Second)
+	wall := func(throttle.Instant) throttle.Instant { return at }
+	window := throttle.FixedWindow(10, time.Second).Reserving("4") // 8 permits may leave the other two from 250 ms on
+	for _, c := range []struct {
+		limits []throttle.Limit
+		spent  throttle.Request
+		want   time.Duration
+	}{
+		{[]throttle.Limit{window, throttle.LeakyBucket(10, 31*time.Second)}, throttle.Request{Each: []int{0, 1}, Urgent: true}, 3250*time.Millisecond + 1},
+		{[]throttle.Limit{window, throttle.LeakyBucket(10, 33*time.Second)}, throttle.Request{Each: []int{0, 1}, Urgent: true}, 3300 * time.Millisecond},
+		{[]throttle.Limit{window}, throttle.Request{N: 10, Urgent: true}, 1250*time.Millisecond + 1},
+	} {
+		limiter := throttle.NewWall(wall, c.limits...)
+		if g, err := limiter.Take(at, c.spent); err != nil || g.At > at {
+			t.Fatalf("limits %v: %v, %v", c.limits, g, err)
+		}
+		g, err := limiter.Take(at, throttle.Request{Each: []int{8, 1}[:len(c.limits)]})
+		if err != nil || g.At.Sub(at) != c.want {
+			t.Errorf("limits %v: Take = %v, %v, want %v", c.limits, g.At.Sub(at), err, c.want)
+		}
+	}
+}

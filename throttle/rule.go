@@ -53,7 +53,8 @@ const longestOwed = 1 << 47 * time.Microsecond
 // further back than the tolerance.
 type asking struct {
 	now, line Instant
-	leave     int64 // permits that the request must leave, at the beginning of a window
+	leave     int64         // permits that the request must leave, at the beginning of a window
+	early     time.Duration // how long before now the question is asked, and the wall clock read
 }
 
 // newRule returns the rule of a resolved limit that keeps nothing. Windows that follow the wall

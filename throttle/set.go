@@ -144,21 +144,33 @@ func (s *set) allowed(a asking, r *Request) Instant {
 	if a.now < s.tunedAt {
 		from = s.tunedAt // reckoned back at another rate, too much would be at hand
 	}
-	for {
-		allowed := Instant(s.pausedTo.Load())
+	for range mostLooks {
+		allowed, leaves := Instant(s.pausedTo.Load()), false
 		for i, rule := range s.rules {
 			if n := int64(r.Of(i)); n > 0 {
-				allowed = max(allowed, from, rule.earliest(s.leaving(a, r, i), n))
+				a := s.leaving(a, r, i)
+				allowed, leaves = max(allowed, from, rule.earliest(a, n)), leaves || a.leave > 0
 			}
 		}
-		// A returned permit that one limit counted on may be lost by then.
 		line := allowed.Add(-s.tolerance)
-		if allowed <= a.now || line <= a.line {
+		switch {
+		case allowed <= a.now:
 			return allowed
+		case leaves:
+			// Another window may be in force by then, which has released less.
+			from, a.now, a.line, a.early = allowed, allowed, max(a.line, line), a.early+allowed.Sub(a.now)
+		case line <= a.line:
+			return allowed
+		default:
+			a.line = line // a returned permit that one limit counted on may be lost by then
 		}
-		a.line = line
 	}
+	return from
 }
+
+// mostLooks bounds how often a request that must leave permits of several windows looks for
+// an instant at which all of them have released enough.
+const mostLooks = 100
 
 // leaving returns a with the permits of limit i that r must leave.
 func (s *set) leaving(a asking, r *Request, i int) asking {
@@ -251,14 +263,14 @@ func (s *set) Forecast(now Instant, r Request) Forecast {
 	}
 	f.Reason = ReasonPause
 	if f.At > Instant(s.pausedTo.Load()) {
-		f.Reason, f.Limit = ReasonRate, s.limits[s.latest(f.At, &r)].Name
+		f.Reason, f.Limit = ReasonRate, s.limits[s.latest(now, f.At, &r)].Name
 	}
 	return f
 }
 
 // latest returns the index of the limit that holds r until the instant at.
-func (s *set) latest(at Instant, r *Request) int {
-	a := asking{now: at, line: at.Add(-s.tolerance)}
+func (s *set) latest(now, at Instant, r *Request) int {
+	a := asking{now: at, line: at.Add(-s.tolerance), early: at.Sub(now)}
 	for i, rule := range s.rules {
 		if n := int64(r.Of(i)); n > 0 && rule.earliest(s.leaving(a, r, i), n) >= at {
 			return i
