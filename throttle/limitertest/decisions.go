@@ -85,7 +85,7 @@ func (s Suite) bound(t *testing.T, limits func(source) []throttle.Limit) {
 		if seed%3 == 0 {
 			m = moves{}
 		}
-		return s.run(draw, limits(draw), m, verbose)
+		return s.run(draw, draw.reserving(limits(draw)), m, verbose)
 	}
 	for seed := range s.Histories {
 		if live(seed, false) != "" {
@@ -95,7 +95,7 @@ func (s Suite) bound(t *testing.T, limits func(source) []throttle.Limit) {
 	t.Logf("%d random histories", s.Histories)
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := source(func(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(rt, "draw") })
-		if broken := s.run(draw, limits(draw), allMoves, true); broken != "" {
+		if broken := s.run(draw, draw.reserving(limits(draw)), allMoves, true); broken != "" {
 			rt.Fatal(broken)
 		}
 	})

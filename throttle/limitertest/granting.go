@@ -75,6 +75,42 @@ var granting = []rule{
 			t.Fatalf("%d left in the span after the worst window, want 99", n)
 		}
 	}},
+	{"what is reserved is left by all requests but urgent ones", func(t *testing.T, s Suite) {
+		for _, c := range []struct {
+			limit    throttle.Limit
+			bulk, at time.Duration // from when one more is granted, not urgent and urgent
+		}{
+			{bucket(10, 8).Reserving("3"), 400 * ms, 100 * ms},
+			{throttle.SlidingLog(8, time.Second).Reserving("3"), time.Second, time.Second},
+			{throttle.SlidingWindow(8, time.Second).Reserving("3"), 1375*ms + 1, time.Second + 1},
+			{throttle.FixedWindow(8, time.Second).Reserving("3"), time.Second, time.Second},
+		} {
+			f := begin(t, s, c.limit)
+			f.grants(0, 5)
+			if f.take(0, throttle.Request{N: 1}) <= after(0) {
+				t.Errorf("limit %v: a sixth request that is not urgent is granted", c.limit)
+			}
+			for i := range 3 {
+				if at := f.take(0, throttle.Request{N: 1, Urgent: true}); at > after(0) {
+					t.Errorf("limit %v: urgent request %d = %v, want now", c.limit, i, at.Sub(midnight))
+				}
+			}
+			f.refuses(0, 1, c.bulk)
+			if at, want := f.take(0, throttle.Request{N: 1, Urgent: true}), s.first(after(c.at)); at != want {
+				t.Errorf("limit %v: one more urgent request = %v, want %v", c.limit, at.Sub(midnight), want.Sub(midnight))
+			}
+		}
+	}},
+	{"a fixed window releases its reserve evenly until its end", func(t *testing.T, s Suite) {
+		f := begin(t, s, throttle.FixedWindow(10, time.Second).Reserving("4"))
+		f.grants(0, 6)
+		for _, at := range []time.Duration{1, 250*ms + 1, 500*ms + 1, 750*ms + 1} {
+			now := max(at-time.Microsecond, 0)
+			f.refuses(now.Truncate(time.Microsecond), 1, at)
+			f.grants(s.first(after(at)).Sub(midnight), 1)
+		}
+		f.refuses(800*ms, 1, time.Second)
+	}},
 	{"what can never be granted is an error at once", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{
 			bucket(100, 20), throttle.GCRA(100, time.Second, 20), throttle.FixedWindow(20, time.Second),

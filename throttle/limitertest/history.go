@@ -3,6 +3,7 @@ package limitertest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +54,17 @@ func (s source) limit(a throttle.Algorithm) throttle.Limit {
 		l.Permits = min(l.Permits, 12) // small enough to be used up
 	}
 	return l
+}
+
+// reserving gives some limits a reserve. That of a window of first use depends on when it begins,
+// and is judged by no rule.
+func (s source) reserving(limits []throttle.Limit) []throttle.Limit {
+	for i, l := range limits {
+		if l.Algorithm != throttle.AlgorithmLeakyBucket && l.Align == "" && most(l) > 1 && s.chance(25) {
+			limits[i] = l.Reserving(throttle.Part(strconv.FormatInt(s.between(1, min(most(l), 12)-1), 10)))
+		}
+	}
+	return limits
 }
 
 // A history is one random life of one limiter.
@@ -178,14 +190,14 @@ func (h *history) upTo(d time.Duration) time.Duration { return h.draw.upTo(d, h.
 
 // request draws what is asked for.
 func (h *history) request() throttle.Request {
-	r := throttle.Request{N: 1, Since: h.now}
+	r := throttle.Request{N: 1, Since: h.now, Urgent: h.draw.chance(30)}
 	if h.draw.chance(30) {
 		r.Each = make([]int, len(h.limits))
 		for i, l := range h.limits {
-			r.Each[i] = int(h.draw(min(most(l), 12) + 1))
+			r.Each[i] = int(h.draw(min(mostFor(l, r.Urgent), 12) + 1))
 		}
 	} else if h.draw.chance(30) {
-		r.N = int(h.draw.between(1, h.mostOfAll()))
+		r.N = int(h.draw.between(1, h.mostOfAll(r.Urgent)))
 	}
 	if h.waiting != 0 && h.draw.chance(80) {
 		r.Since = min(h.waiting, h.now)
@@ -193,12 +205,20 @@ func (h *history) request() throttle.Request {
 	return r
 }
 
-func (h *history) mostOfAll() int64 {
+func (h *history) mostOfAll(urgent bool) int64 {
 	n := int64(12)
 	for _, l := range h.limits {
-		n = min(n, most(l))
+		n = min(n, mostFor(l, urgent))
 	}
 	return n
+}
+
+// mostFor returns the most permits that such a request may have.
+func mostFor(l throttle.Limit, urgent bool) int64 {
+	if urgent || l.Algorithm == throttle.AlgorithmFixedWindow {
+		return most(l)
+	}
+	return most(l) - int64(l.Reserved())
 }
 
 // most returns the most permits that one request may have.
@@ -249,7 +269,7 @@ func (h *history) granted(r throttle.Request, g throttle.Grant) {
 	d := departure{at: h.now, grant: g, era: h.era}
 	for i := range h.limits {
 		n := int64(r.Of(i))
-		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n, h.suite.Tick) {
+		if h.plain && n > 0 && !h.ledger.allows(i, h.now, n+h.ledger.leaves(i, h.now, r), h.suite.Tick) {
 			h.fail("limit %v: %d permits left at %d, before they were due", h.limits[i], n, h.now-h.start)
 		}
 		d.n = append(d.n, n)
@@ -292,7 +312,7 @@ func (h *history) refused(r throttle.Request, at throttle.Instant) {
 
 func (h *history) allStrictly(r throttle.Request, now throttle.Instant) bool {
 	for i := range h.limits {
-		if n := int64(r.Of(i)); n > 0 && !h.ledger.allows(i, now, n, -h.suite.Tick) {
+		if n := int64(r.Of(i)); n > 0 && !h.ledger.allows(i, now, n+h.ledger.leaves(i, now, r), -h.suite.Tick) {
 			return false
 		}
 	}

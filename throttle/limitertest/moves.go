@@ -18,7 +18,7 @@ func (h *history) pick() (int, bool) {
 }
 
 func (d departure) request() throttle.Request {
-	r := throttle.Request{Each: make([]int, len(d.n))}
+	r := throttle.Request{Each: make([]int, len(d.n)), Urgent: true} // it was granted
 	for i, n := range d.n {
 		r.Each[i] = int(n)
 	}
@@ -108,6 +108,7 @@ func (h *history) tune() {
 			limits[i].Permits = int(min(int64(limits[i].Permits), int64(limits[i].Per/time.Microsecond)))
 		}
 	}
+	limits = h.draw.reserving(limits)
 	if h.verbose {
 		h.note("Tune(%v)", limits)
 	}

@@ -229,6 +229,22 @@ func (g *ledger) allows(i int, now throttle.Instant, n int64, slack time.Duratio
 	return true
 }
 
+// leaves returns how many permits of limit i a request must leave at an instant.
+func (g *ledger) leaves(i int, now throttle.Instant, r throttle.Request) int64 {
+	l := g.limits[i]
+	reserved := int64(l.Reserved())
+	switch {
+	case r.Urgent:
+		return 0
+	case l.Algorithm == throttle.AlgorithmFixedWindow:
+		left := int64(l.Per) - (int64(now) - windowOf(now, l.Per)*int64(l.Per))
+		high, low := bits.Mul64(uint64(reserved), uint64(left))
+		released, _ := bits.Div64(high, low, uint64(l.Per))
+		return int64(released)
+	}
+	return reserved
+}
+
 func (g *ledger) allowsWindow(i int, now throttle.Instant, n int64) bool {
 	l := g.limits[i]
 	var log []entry

@@ -21,6 +21,7 @@ type demand struct {
 	others  bool             // more than one does
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
+	urgent  bool             // also for urgent requests
 	spent   throttle.Instant // no permits are asked for ahead of callers before it
 	crowded throttle.Instant // no call is put off before it for callers who may come back
 	pace    pace
@@ -112,6 +113,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		return
 	}
 	if len(req.Groups) > 0 {
+		slices.SortStableFunc(req.Groups, func(a, b script.Group) int { return l.encoded.Urgency(b.Costs) - l.encoded.Urgency(a.Costs) })
 		req.Latest = min(l.reach(req.Groups), max(s.until.Sub(now), 0))
 		l.demand.peak = n
 		l.start(req.Groups)
@@ -129,7 +131,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 type survey struct {
 	now   throttle.Instant
 	n     int              // in line
-	some  bool             // the first was looked at
+	some  bool             // one was looked at for whom to call
 	due   throttle.Instant // of a call, if there is to be none before; it ends the look
 	hand  hand             // what is in hand for those not looked at
 	left  int              // permits that there may be at most
@@ -143,20 +145,26 @@ func (s *survey) begin(now throttle.Instant, n int) { *s = survey{now: now, n: n
 // looked looks at one request in line, and reports whether to look at the next.
 func (l *Limiter) looked(r throttle.Request) bool {
 	s, c := &l.survey, l.costs(&r)
+	urgent := l.encoded.Urgency(c) > 0
 	if !s.some {
-		s.some = true
-		if s.due = l.covered(s.now, s.n, c); s.due <= s.now {
-			s.due = l.demand.again
+		due := l.covered(s.now, s.n, c)
+		if due <= s.now && (!urgent || l.demand.urgent) {
+			due = l.demand.again
 		}
-		if s.due > s.now {
-			return false
+		if due > s.now {
+			first := s.due == 0
+			if first || due < s.due {
+				s.due = due
+			}
+			return first && !urgent && l.encoded.Reserves // an urgent one may be behind it
 		}
+		s.some, s.due = true, 0
 		l.setOut(s)
 	}
 	if free(c) {
 		return true
 	}
-	if i := s.hand.own(c, s.n == 1); i >= 0 {
+	if i := l.awaits(s.hand, s.now, c, s.n == 1); i >= 0 {
 		s.hand.take(i)
 		return true
 	}
@@ -182,11 +190,23 @@ func (l *Limiter) setOut(s *survey) {
 	s.left = max(s.n-s.hand.count(), 1)
 }
 
+// awaits returns the place in h of a permit for a request in line, or -1. No urgent request waits
+// for a permit that others asked for, unless it is due before a call could bring one.
+func (l *Limiter) awaits(h hand, now throttle.Instant, c []int64, alone bool) int {
+	if l.encoded.Urgency(c) == 0 {
+		return h.own(c, alone)
+	}
+	near := now.Add(l.Trip.Lead())
+	return slices.IndexFunc(h, func(p permit) bool {
+		return slices.Equal(p.costs, c) || p.at <= near && script.Serves(p.costs, c)
+	})
+}
+
 // covered returns until when the permits in hand are enough: a lead before the last of them,
 // which ends the turn. It is zero if the first in line, of the costs, has no permit there, or
 // if a call would bring others sooner.
 func (l *Limiter) covered(now throttle.Instant, n int, c []int64) throttle.Instant {
-	if l.hand.own(c, n == 1) < 0 || l.short(now, n) {
+	if l.awaits(l.hand, now, c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
 	due := l.hand[len(l.hand)-1].at.Add(-l.Trip.Lead())
@@ -331,6 +351,7 @@ const mostReach = 30 * 24 * time.Hour
 func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	near := l.clock.Here(first).Add(-l.Trip.Lead())
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
+	l.demand.urgent = l.encoded.Urgency(l.flight.request.Groups[0].Costs) > 0
 }
 
 // Flush implements [store.Replicator].

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weirgo/weir/distributed/internal/call"
+	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -43,7 +44,7 @@ func (h hand) find(costs []int64) int {
 // are lost.
 func (h hand) own(costs []int64, alone bool) int {
 	return slices.IndexFunc(h, func(p permit) bool {
-		return slices.Equal(costs, p.costs) || (alone || p.free) && within(costs, p.costs)
+		return script.Serves(p.costs, costs) || (alone || p.free) && within(costs, p.costs)
 	})
 }
 

@@ -169,12 +169,12 @@ func (l *Limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
 		l.prefetch(now)
 	}
 	granted := throttle.Grant{At: p.at, Ref: throttle.Ref{Instant: p.there, Ordinal: p.first}}
-	if slices.Equal(c, p.costs) {
+	if script.Serves(p.costs, c) {
 		return granted
 	}
 	rest := permit{at: p.at, there: p.there, count: 1, costs: slices.Clone(p.costs), of: p.of}
-	for k := range c {
-		rest.costs[k] -= c[k]
+	for k, n := range l.encoded.Permits(c) {
+		rest.costs[k] -= n
 	}
 	if l.hand.within(rest.costs) {
 		l.hand.hold(rest)
@@ -186,7 +186,7 @@ func (l *Limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
 
 // free reports whether a request of the costs asks for no permit.
 func free(costs []int64) bool {
-	return !slices.ContainsFunc(costs, func(n int64) bool { return n != 0 })
+	return !slices.ContainsFunc(costs, func(n int64) bool { return n > 0 })
 }
 
 // check returns an error for a request that is refused for good.
@@ -239,6 +239,9 @@ func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	if i >= 0 && l.hand[i].at <= now {
 		return throttle.Forecast{At: now}
 	}
+	if l.encoded.Urgency(c) > 0 {
+		i = l.awaits(l.hand, now, c, true)
+	}
 	if l.Lost {
 		return l.outage.forecast(now, r)
 	}
@@ -288,7 +291,7 @@ func (l *Limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throt
 	if len(l.limits) == 0 || l.Closed {
 		return
 	}
-	estimated, real := slices.Clone(l.costs(&r)), slices.Clone(l.costs(&actual))
+	estimated, real := slices.Clone(l.encoded.Permits(l.costs(&r))), slices.Clone(l.encoded.Permits(l.costs(&actual)))
 	if l.Lost && l.outage.local != nil {
 		l.outage.local.Settle(now, g, r, actual)
 	}

@@ -123,7 +123,7 @@ func (l *Limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	if err != nil || g.At > now {
 		return g.At, err
 	}
-	for i, n := range l.costs(&r) {
+	for i, n := range l.encoded.Permits(l.costs(&r)) {
 		o.spent[i] += n
 	}
 	l.stats.Local++

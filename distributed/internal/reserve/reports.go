@@ -153,7 +153,7 @@ func (l *Limiter) credit(p permit) {
 	if old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
 		return
 	}
-	costs := slices.Clone(p.costs)
+	costs := slices.Clone(l.encoded.Permits(p.costs))
 	for i := range costs {
 		costs[i] *= int64(p.count)
 	}

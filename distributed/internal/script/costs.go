@@ -1,9 +1,14 @@
 package script
 
-import "github.com/weirgo/weir/throttle"
+import (
+	"slices"
+
+	"github.com/weirgo/weir/throttle"
+)
 
 // Costs appends the permits that a request asks of each limit to buf. What was learned is a
-// limit of calls: a request takes one permit of it, whatever it costs.
+// limit of calls: a request takes one permit of it, whatever it costs. If limits reserve
+// permits, the class of the request follows, so that permits in hand are told apart.
 func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
 	any := r.N > 0
 	for _, n := range r.Each {
@@ -18,7 +23,38 @@ func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
 		}
 		buf = append(buf, n)
 	}
+	switch {
+	case !e.Reserves:
+	case r.Urgent:
+		buf = append(buf, urgent)
+	default:
+		buf = append(buf, others)
+	}
 	return buf
+}
+
+// The classes that follow costs. An urgent request may spend a permit of any class. Its class is
+// the lesser one, so that a comparison of costs says so.
+const (
+	urgent = -2
+	others = -1
+)
+
+// Permits returns costs without the class.
+func (e *EncodedLimits) Permits(costs []int64) []int64 { return costs[:min(len(costs), len(e.Limits))] }
+
+// Urgency returns 1 if costs are of an urgent request, and limits reserve permits for it.
+func (e *EncodedLimits) Urgency(costs []int64) int {
+	if e.Reserves && costs[len(costs)-1] == urgent {
+		return 1
+	}
+	return 0
+}
+
+// Serves reports whether a permit for costs was fetched for a request like this one, or for one
+// that asks for the same and is not urgent.
+func Serves(costs, request []int64) bool {
+	return slices.EqualFunc(costs, request, func(have, ask int64) bool { return have == ask || ask == urgent && have == others })
 }
 
 // BurstOf returns the most permits at once of a whole limit.

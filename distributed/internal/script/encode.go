@@ -66,7 +66,7 @@ const (
 type Group struct {
 	Count int
 	Age   time.Duration // how long they have been in line; negative: they are expected so much later
-	Costs []int64       // of one of them: permits of each limit
+	Costs []int64       // of one of them, as EncodedLimits.Costs returns them
 }
 
 // Keys returns the keys that the request touches: those of its limits first, then
@@ -99,7 +99,11 @@ func (r *Request) Args(buf []any) []any {
 	buf = append(buf, len(r.Groups))
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		buf = appendNumbers(append(buf, g.Count, Micros(g.Age)), g.Costs)
+		count := g.Count
+		if r.Limits.Urgency(g.Costs) > 0 {
+			count = -count
+		}
+		buf = appendNumbers(append(buf, count, Micros(g.Age)), r.Limits.Permits(g.Costs))
 	}
 	buf = append(buf, r.Alive)
 	if r.Update != nil {
@@ -158,6 +162,8 @@ type EncodedLimits struct {
 	logs    []string // names of the sliding logs, in order
 	Learned bool     // the last one is the pace that was learned
 	Usual   bool     // usual.lua decides for them
+
+	Reserves bool // at least one reserves permits for urgent requests
 }
 
 type encodedLimit struct {
@@ -197,6 +203,7 @@ func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
 			return nil, fmt.Errorf("distributed: limit %v: %w", l, err)
 		}
 		e.Limits[i] = encoded
+		e.Reserves = e.Reserves || encoded.limit.Reserved() > 0
 		if l.Algorithm == throttle.AlgorithmSlidingLog {
 			e.logs = append(e.logs, l.Name)
 		}
@@ -207,9 +214,6 @@ func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
 
 func encodeLimit(l throttle.Limit) (encodedLimit, error) {
 	l = l.Enforced()
-	if l.Reserve != "" {
-		return encodedLimit{}, fmt.Errorf("reserve %q holds in one process only", string(l.Reserve))
-	}
 	word, windows := algorithmWord(l.Algorithm)
 	per, burst := min(max(Micros(l.Per), 1), mostNumber-1), max(l.Burst, 1)
 	switch {
@@ -291,7 +295,7 @@ func (e *EncodedLimits) Clamp(costs []int64) []int64 {
 
 // Check returns an error for costs that the script cannot count.
 func (e *EncodedLimits) Check(costs []int64) error {
-	for i, n := range costs {
+	for i, n := range e.Permits(costs) {
 		if n < 0 || !e.Limits[i].fits(n) {
 			return fmt.Errorf("distributed: %d permits of limit %v are beyond what can be counted", n, e.Limits[i].limit)
 		}
@@ -313,7 +317,7 @@ func logKey(lane, name string) string { return lane + ":log:" + name }
 
 // args appends the limits as they are at an instant of Redis, zero for now.
 func (e *EncodedLimits) args(buf []any, now int64) []any {
-	buf = append(buf, len(e.Limits))
+	buf = append(buf, e.numbers())
 	for i := range e.Limits {
 		l := &e.Limits[i]
 		buf = append(buf, l.field, l.claim)
@@ -324,6 +328,19 @@ func (e *EncodedLimits) args(buf []any, now int64) []any {
 		}
 	}
 	return buf
+}
+
+// numbers returns the number of limits; if one reserves permits, it is text, and how many each
+// reserves follows.
+func (e *EncodedLimits) numbers() any {
+	if !e.Reserves {
+		return len(e.Limits)
+	}
+	text := strconv.Itoa(len(e.Limits))
+	for i := range e.Limits {
+		text += " " + strconv.Itoa(e.Limits[i].limit.Reserved())
+	}
+	return text
 }
 
 // A calendar returns the bounds of windows that follow a time zone, which the script does not

@@ -186,7 +186,7 @@ func Frames(entries []byte, apply func([]byte, int64, throttle.Instant)) (read i
 func (e *EncodedLimits) Learning() *EncodedLimits {
 	learned := encodedLimit{limit: LearnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
 	usual := len(e.Limits) < mostUsual && (e.Usual || len(e.Limits) == 0)
-	return &EncodedLimits{Limits: append(slices.Clip(e.Limits), learned), logs: e.logs, Learned: true, Usual: usual}
+	return &EncodedLimits{Limits: append(slices.Clip(e.Limits), learned), logs: e.logs, Learned: true, Usual: usual, Reserves: e.Reserves}
 }
 
 // LearnedLimit returns the limit of an interval.

@@ -113,6 +113,15 @@ func (h *twin) limit() throttle.Limit {
 	if l.Algorithm == throttle.AlgorithmTokenBucket || l.Algorithm == throttle.AlgorithmGCRA {
 		l.Burst = 1 + h.random.IntN(12)
 	}
+	return h.reserving(l)
+}
+
+// reserving gives every other limit that can have one a reserve.
+func (h *twin) reserving(l throttle.Limit) throttle.Limit {
+	l.Reserve = ""
+	if l.Algorithm != throttle.AlgorithmLeakyBucket && BurstOf(l) > 2 {
+		l.Reserve = []throttle.Part{"", "", "", "1", "30%", "60%"}[h.random.IntN(6)]
+	}
 	return l
 }
 
@@ -150,7 +159,7 @@ func (h *twin) live() {
 			switch {
 			case h.settles && h.chance(60):
 				h.settle(g.at, g.r, h.other(g.r), g.move)
-			case g.at >= h.now.Add(-tolerance) && g.at >= h.paused:
+			case g.at >= h.now.Add(-tolerance) && g.at > h.paused: // one of the very instant may be of before the pause
 				h.refund(g.at, g.r, g.move)
 			}
 		case kind < 76:
@@ -207,11 +216,11 @@ func (h *twin) avoid(r throttle.Request) {
 }
 
 func (h *twin) request() throttle.Request {
-	r := throttle.Request{N: 1, Since: h.now.Add(-time.Duration(h.random.IntN(200)*h.random.IntN(2)) * time.Millisecond)}
+	r := throttle.Request{N: 1, Urgent: h.chance(40), Since: h.now.Add(-time.Duration(h.random.IntN(200)*h.random.IntN(2)) * time.Millisecond)}
 	if h.chance(30) {
 		r.Each = make([]int, len(h.limits))
 		for i, l := range h.limits {
-			r.Each[i] = h.random.IntN(BurstOf(l)%12 + 1)
+			r.Each[i] = h.random.IntN((BurstOf(l)-l.Reserved())%12 + 1)
 		}
 	}
 	return r
@@ -241,7 +250,7 @@ func (h *twin) note(text string, do func(l throttle.Limiter, at []throttle.Insta
 
 func (h *twin) take(r throttle.Request) answer {
 	now := h.now
-	return h.note(fmt.Sprintf("Take(%d, %v, since %v)", r.N, r.Each, r.Since.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
+	return h.note(fmt.Sprintf("Take(%d, %v, urgent %v, since %v)", r.N, r.Each, r.Urgent, r.Since.Sub(now)), func(l throttle.Limiter, _ []throttle.Instant) answer {
 		granted, err := l.Take(now, r)
 		if err != nil {
 			panic(err)
@@ -309,6 +318,7 @@ func (h *twin) tune() {
 		if h.chance(50) {
 			limits[i].Algorithm, limits[i].Align = h.limits[i].Algorithm, h.limits[i].Align
 			limits[i].Per, limits[i].Burst = h.limits[i].Per, h.limits[i].Burst
+			limits[i] = h.reserving(limits[i])
 		}
 	}
 	h.note(fmt.Sprintf("Tune(%v)", limits), func(l throttle.Limiter, _ []throttle.Instant) answer {

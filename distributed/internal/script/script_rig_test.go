@@ -165,7 +165,7 @@ func (s *scripted) report(now throttle.Instant, p Report) { s.call(now, Request{
 
 func (s *scripted) check(r throttle.Request) error {
 	for i, l := range s.limits {
-		if err := l.Check(r.Of(i)); err != nil {
+		if err := l.CheckRequest(r, i); err != nil {
 			return err
 		}
 	}
@@ -173,6 +173,10 @@ func (s *scripted) check(r throttle.Request) error {
 		return fmt.Errorf("%d permits are negative", r.N)
 	}
 	return s.encoded.Check(s.encoded.Costs(&r, nil))
+}
+
+func (s *scripted) permits(r throttle.Request) []int64 {
+	return s.encoded.Permits(s.encoded.Costs(&r, nil))
 }
 
 func (s *scripted) group(now throttle.Instant, r throttle.Request) []Group {
@@ -210,7 +214,7 @@ func (s *scripted) Refund(now throttle.Instant, g throttle.Grant, r throttle.Req
 		kind = ReportStale
 	}
 	if s.check(r) == nil {
-		s.report(now, Report{Kind: kind, At: wire(g.At), Epoch: s.epochs[g.At], Costs: s.encoded.Costs(&r, nil)})
+		s.report(now, Report{Kind: kind, At: wire(g.At), Epoch: s.epochs[g.At], Costs: s.permits(r)})
 	}
 }
 
@@ -224,7 +228,7 @@ func (s *scripted) Reconcile(now throttle.Instant, f throttle.Fact) {
 }
 
 func (s *scripted) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
-	s.report(now, Report{Kind: ReportSettle, At: wire(g.At), Costs: s.encoded.Costs(&r, nil), Actual: s.encoded.Costs(&actual, nil)})
+	s.report(now, Report{Kind: ReportSettle, At: wire(g.At), Costs: s.permits(r), Actual: s.permits(actual)})
 }
 
 func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {

@@ -19,7 +19,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "fbe118aee5297cd90edd101a9d3f6d9b172e7603047ad6ec6f172ed6003fa99e"
+const scriptSum = "4b8dbd4c0ad6c768e914a0255fd16526e44e5e0f53c5d0caf902abd2b36ccc79"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -35,7 +35,7 @@ func (e *EncodedLimits) areUsual() bool {
 			return false
 		}
 	}
-	return len(e.Limits) > 0 && len(e.Limits) <= mostUsual
+	return !e.Reserves && len(e.Limits) > 0 && len(e.Limits) <= mostUsual
 }
 
 // usualArgs appends the arguments of a usual call.

@@ -6,10 +6,13 @@
 --   read(text, from)    reads the state from the lane's hash; false: it makes no sense
 --   section(tag, list)  reads a section, which follows the state at times
 --   text()              the inverse of read and section
---   earliest(at, arrived, n)  the instant, also a past one, since when n permits can be
---                       spent at the instant at for a caller in line since arrived
---   room(at, arrived, charged, n, most)  how many costs of n, up to most, of which one
---                       may go, count at one instant
+--   earliest(at, arrived, n, leave)  the instant, also a past one, since when n permits
+--                       can be spent at the instant at for a caller in line since arrived,
+--                       and so many are left
+--   room(at, arrived, charged, n, most, leave)  how many costs of n, up to most, of which
+--                       one may go, count at one instant
+--   spares(at, n, leave)  whether one permit could be spent now if n were promised for the
+--                       instant at, and so many left there
 --   spend(at, arrived, charged, n, times)  spends that many costs of n, for a departure
 --                       at the instant at; charged, not after it, is since when all
 --                       limits allowed it; returns the instant they count at
@@ -141,17 +144,17 @@ local function makeBuckets()
     return core
   end
 
-  local function earliest(b, _, arrived, n)
-    local whole, rest = spareFor(b, n)
+  local function earliest(b, _, arrived, n, leave)
+    local whole, rest = spareFor(b, n + leave)
     if b.returned then return rare().earliestReturned(b, arrived, n, whole, rest) end
     return ceil(b.at - whole, b.frac - rest)
   end
 
-  local function room(b, _, arrived, charged, n)
+  local function room(b, _, arrived, charged, n, _, leave)
     if b.returned and rare().firstReturned(b, arrived, n) then return 1 end
     local at, frac = b.at, b.frac
     if ceil(at, frac) < charged then at, frac = charged, 0 end
-    local whole, rest = spareFor(b, n)
+    local whole, rest = spareFor(b, n + leave)
     local time, each = charged - at + whole, n * b.unit
     local ticks = time * b.den + rest - frac
     if ticks < 2^53 then return max(divide(ticks, each), 0) + 1 end
@@ -171,6 +174,8 @@ local function makeBuckets()
     return charged
   end
 
+  local function spares(b, at, _, leave) return at - now <= muldiv(leave - 1, b.unit, b.den) end
+
   -- expiry is when b is whole. The echo of the furthest instant must not make
   -- less of a lane that was only forgotten.
   local function expiry(b)
@@ -178,7 +183,7 @@ local function makeBuckets()
   end
 
   local bucket = {
-    set = set, read = read, text = text, earliest = earliest, room = room, spend = spend, expiry = expiry,
+    set = set, read = read, text = text, earliest = earliest, room = room, spares = spares, spend = spend, expiry = expiry,
     __index = false,
   }
   bucket.__index = bucket

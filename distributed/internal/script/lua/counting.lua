@@ -54,13 +54,23 @@ local function newCounting()
     return min(hand, max(atHand(c.spacing, at), 0)) -- the others are let out later
   end
 
-  function rule.next(c, at) return c:earliest(at, 2^53, 1) end
+  function rule.spares(c, _, n) return c:earliest(now, now, n + 1, 0) <= now end
+
+  function rule.next(c, at) return c:earliest(at, 2^53, 1, 0) end
 
   function rule.whole(c) return c:used() == 0 and spacingOver(c.spacing, now) end
 
   function rule.state(c) return c:left(now), c:used(), c.permits, 0, 0 end
 
   return rule
+end
+
+-- fading returns how long before the end of a window n permits weigh no more than room, in
+-- whole permits, if their weight falls evenly to zero until then.
+local function fading(per, n, room)
+  local left, rest = muldiv(room + 1, per, n)
+  if rest == 0 then left = left - 1 end
+  return left
 end
 
 -- aligned returns the multiple of per up to an instant.

@@ -142,20 +142,31 @@ local function makeFixed()
     return till
   end
 
-  local function opens(f, at, n)
+  -- opens returns since when a window has room for n beside what they must leave.
+  local opens
+  opens = function(f, at, n, leave)
     local w = windowAt(f, f.window, at)
-    if not fits(n, w.used, f.permits) then return paid(f, w, n) end
+    if not fits(n, w.used, f.permits) then
+      local due = paid(f, w, n)
+      if leave > 0 and due > at then return max(due, opens(f, due, n, leave)) end
+      return due
+    end
+    local room = f.permits - n - w.used
+    if room >= 0 and leave > room then -- what is reserved is released until the end
+      return w.till - fading(f.align == "first" and f.per or w.till - w.start, leave, room)
+    end
     if at < w.start or not fits(n, w.usedBefore, f.permits) then return w.start end
     return w.before
   end
 
-  function fixed.earliest(f, at, _, n)
-    return max(opens(f, at, n), spacingEarliest(f.spacing))
+  function fixed.earliest(f, at, _, n, leave)
+    return max(opens(f, at, n, leave), spacingEarliest(f.spacing))
   end
 
-  function fixed.room(f, at, _, _, n)
+  function fixed.room(f, at, _, _, n, _, leave)
     if not spacingOver(f.spacing, at) then return 1 end
     local w = windowAt(f, f.window, at)
+    if leave > 0 then return 1 end -- each waits for its own release
     return max((divide(f.permits - w.used, n)), 1)
   end
 

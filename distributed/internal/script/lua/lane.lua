@@ -28,6 +28,7 @@ local lane -- its state:
 local CALLERS = 100000 -- no lane has more
 local distrusted -- lists that make no sense, by key
 local rules -- the rules of the caller's limits, in order
+local reserves, leaves -- permits that limits reserve, and those that a request must leave, by limit
 
 -- Most calls do not need these. The first use in a call makes them.
 local makeRare, makeWindows, makeLearned -- of the files that follow

@@ -132,14 +132,14 @@ local function makeLog()
     return at + g.per
   end
 
-  function log.earliest(g, _, _, n)
-    return max(opens(g, n), spacingEarliest(g.spacing))
+  function log.earliest(g, _, _, n, leave)
+    return max(opens(g, min(n + leave, max(n, g.permits))), spacingEarliest(g.spacing))
   end
 
   -- room counts the permits that left the span up to the instant.
-  function log.room(g, at, _, charged, n, most)
+  function log.room(g, at, _, charged, n, most, leave)
     if not spacingOver(g.spacing, at) then return 1 end
-    local free, i = g.permits - g.kept, 1
+    local free, i = g.permits - g.kept - leave, 1
     while free < most * n do
       local r = run(g, i)
       if not r or r.at + g.per > charged then break end

@@ -14,7 +14,7 @@
 --   10 "1": the caller wants the state of the limits
 --   11 channel of the messages; empty: no message is published
 --   12 the lane's name in messages
---   13 number of limits, then of each its field in the hash, its claim, and the
+--   13 number of limits and, if any reserves permits, how many each reserves; then of each its field in the hash, its claim, and the
 --      bounds of its calendar windows
 --   then the number of reports, then of each its kind and
 --      p remaining       refused for a time
@@ -24,7 +24,8 @@
 --      x at e... a...    estimates that were charged at an instant, and actual costs
 --      l n...            permits that left here while the store was lost
 --      t heirs...        new limits, and the limit from which each takes over
---   then the number of groups in line, then of each its count, age in line, and the costs
+--   then the number of groups in line, then of each its count, negative for urgent
+--      requests, which need not leave what is reserved, its age in line, and the costs
 --      of one in permits of each limit; a negative age: it is expected so much later
 --   then how many callers this one knows of; 0: it never saw a count
 --   then, if callers learn together, the place up to which this one has applied entries,
@@ -110,7 +111,9 @@ local function revoke()
 end
 
 local function decide()
-  local k = tonumber(ARGV[13])
+  local k = tonumber((tostring(ARGV[13]):match("^%d+")))
+  reserves = {}
+  for n in tostring(ARGV[13]):gmatch(" (%d+)") do reserves[#reserves + 1] = tonumber(n) end
   local arg = 14 + 3 * k -- the reports
   local fields, reports, tune = { "lane", "at", ARGV[14] }
   for i = 2, k do fields[i + 2] = ARGV[11 + 3 * i] end
@@ -155,7 +158,7 @@ local function decide()
   end
   list[4] = lane.furthest
   for i = 1, k do
-    local due = rules[i]:earliest(now, 2^53, 1)
+    local due = rules[i]:earliest(now, 2^53, 1, 0)
     list[10 + 2 * list[10] + i] = due > now and due or 0
   end
   if ARGV[10] == "1" then rare().answerState(list) end

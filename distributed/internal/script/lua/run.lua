@@ -10,7 +10,7 @@ local function allowed(at, arrived, costs)
     for i = 1, #rules do
       local n = costs[i]
       if n > 0 then
-        due = max(due, rules[i]:earliest(at, arrived, n))
+        due = max(due, rules[i]:earliest(at, arrived, n, leaves[i] or 0))
         if at < lane.tuned then due = max(due, lane.tuned) end -- the rules know of nothing before
       end
     end
@@ -25,13 +25,14 @@ end
 -- returns only a lower bound for it. A caller expected at since goes no sooner.
 local function firstFor(since, bound, costs)
   local at = max(now, since)
-  for _ = 1, 1000 do
+  for _ = 1, 100 do
     local arrived = at -- no caller has waited for an instant to come
     if at == now then arrived = max(min(since, now), now - tolerance) end
     local due = allowed(at, arrived, costs)
-    if due <= at and at <= bound then return at, max(due, arrived), arrived end
+    if due <= at and at > bound then return at end
+    if due <= at then return at, max(due, arrived), arrived end
     at = max(at, due)
-    if at > bound then return at end
+    if at > bound and not next(leaves) then return at end
   end
   return at
 end
@@ -42,7 +43,7 @@ local function spend(at, arrived, charged, costs, most)
   local k = #rules
   for i = 1, k do
     local n = costs[i]
-    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, arrived, charged, n, most)) end
+    if most > 1 and n > 0 then most = min(most, rules[i]:room(at, arrived, charged, n, most, leaves[i] or 0)) end
   end
   local counts = charged
   for i = 1, k do
@@ -67,9 +68,18 @@ end
 local function plenty(at, costs)
   for i = 1, #rules do
     local rule = rules[i]
-    if costs[i] > 0 and rule.burst and rule:earliest(at, at, max(costs[i], (rule.burst + rule.burst % 2) / 2)) > at then
+    if costs[i] > 0 and rule.burst and rule:earliest(at, at, max(costs[i], (rule.burst + rule.burst % 2) / 2), 0) > at then
       return false
     end
+  end
+  return true
+end
+
+-- spares reports whether an urgent request could go now if costs were promised for a later
+-- instant to a request that must leave permits.
+local function spares(at, costs)
+  for i = 1, #rules do
+    if costs[i] > 0 and (leaves[i] or 0) > 0 and not rules[i]:spares(at, costs[i], leaves[i]) then return false end
   end
   return true
 end
@@ -81,8 +91,9 @@ local function grant(arg, list)
   local k, given, size = #rules, 0, #list
   local bound, horizon, ahead, started = now + min(tonumber(ARGV[3]), 2^47), tonumber(ARGV[4]), tonumber(ARGV[5]), false
   for _ = 1, tonumber(ARGV[arg]) do
-    local count, since, costs = tonumber(ARGV[arg + 1]), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
+    local count, since, costs = math.abs(tonumber(ARGV[arg + 1])), now - tonumber(ARGV[arg + 2]), { tonumber(ARGV[arg + 3]) }
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
+    leaves = tonumber(ARGV[arg + 1]) < 0 and {} or reserves
     arg = arg + 2 + k
     if lane.settled == 0 and estimates(costs) then rare().remember() end
     local joins = false -- the pair before
@@ -90,11 +101,13 @@ local function grant(arg, list)
       if since > now and not plenty(since, costs) then return given, since end
       local at, charged, arrived = firstFor(since, bound, costs)
       local room = lane.known and learning().room() or 2^53
-      if not charged or given == 128 or at > now and min(room, ahead) < 1 or started and at - started > horizon then
+      if not charged or given == 128 or started and at - started > horizon
+        or at > now and (min(room, ahead) < 1 or not spares(at, costs)) then
         return given, max(at, 1)
       end
       started = started or at
-      local counts, times = spend(at, arrived, charged, costs, max(min(count, room, at > now and ahead or count), 1))
+      local most = next(leaves) and 1 or ahead -- of one instant to come
+      local counts, times = spend(at, arrived, charged, costs, max(min(count, room, at > now and most or count), 1))
       if lane.known then
         learning().count(at, times)
         lane.hold = learning().hold()

@@ -45,9 +45,7 @@ local function makeSliding()
   -- room, in whole permits: before*(per-past)/per < room+1.
   local function fades(s, before, room)
     if before <= room then return 0 end
-    local left, rest = muldiv(room + 1, s.per, before)
-    if rest == 0 then left = left - 1 end
-    return s.per - left
+    return s.per - fading(s.per, before, room)
   end
 
   -- opens returns since when n more keep the estimate within the permits.
@@ -65,18 +63,22 @@ local function makeSliding()
     end
   end
 
-  function sliding.earliest(s, at, _, n)
+  function sliding.earliest(s, at, _, n, leave)
     local c = countsAt(s, at)
-    local due = opens(s, c, n)
+    local due = opens(s, c, n + leave)
     if at < c.start then due = max(due, c.start) end
     return max(due, spacingEarliest(s.spacing))
   end
 
-  function sliding.room(s, at, _, charged, n)
+  function sliding.room(s, at, _, charged, n, _, leave)
     local c = countsAt(s, at)
     if not spacingOver(s.spacing, at) or charged < c.start then return 1 end
-    return max((divide(s.permits - c.this - weight(s, c, charged), n)), 1)
+    return max((divide(s.permits - c.this - weight(s, c, charged) - leave, n)), 1)
   end
+
+  local fits = sliding.spares
+  -- spares: what is promised for the next window ends this one.
+  function sliding.spares(s, at, n) return fits(s, at, n) and at < countsAt(s, now).start + s.per end
 
   function sliding.count(s, at, n)
     local c = countsAt(s, at)
