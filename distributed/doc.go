@@ -48,6 +48,11 @@
 // of the rate. To keep a campaign behind other calls, let both wait in the same
 // replicas, or give the campaign a namespace and limits of its own.
 //
+// What a limit reserves for urgent requests ([throttle.Limit].Reserve) is reserved for those of
+// all replicas. A replica is promised no permit for other requests if an urgent one could then
+// not go at once. So it asks more often: two or three times for each permit of a bucket of
+// 14/s. While Redis does not answer, FailLocal reserves nothing.
+//
 // # Several lanes on one call
 //
 // With weir's Transport.Keys a call takes a permit of each lane, and each keeps the bound

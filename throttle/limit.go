@@ -35,8 +35,7 @@ type Limit struct {
 	//	fixed 20000/d reserve 10%   2000 at midnight, 1000 at noon, 83 at 23:00
 	//
 	// Logs and sliding windows release nothing: what is spent there is missed for a whole Per.
-	// A leaky bucket saves no permits and cannot reserve any. Package distributed does not
-	// enforce a reserve, and returns an error. Zero: nothing.
+	// A leaky bucket saves no permits and cannot reserve any. Zero: nothing.
 	Reserve Part
 }
 

@@ -1,0 +1,68 @@
+package distributed_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Bulk waits in line at one of two replicas from the beginning of a window on. One-time passwords
+// depart in each of its 24 parts, at both replicas in turn. Each waits for the round trip alone if
+// every limit reserves permits. A limit that reserves none makes it wait for the permits that are
+// promised to bulk. Of a fixed window, all permits are used in the end.
+func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
+	const whole = 6 * time.Minute
+	bucket := throttle.TokenBucket(14, time.Second, 8)
+	for name, c := range map[string]struct {
+		limits      []throttle.Limit
+		whole, most time.Duration // most: the longest wait of the password
+		departs     int           // of bulk and passwords, at least
+	}{
+		"a fixed window":            {[]throttle.Limit{throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 0, 2000},
+		"a log":                     {[]throttle.Limit{throttle.SlidingLog(2000, whole).Reserving("10%")}, whole, 0, 1800},
+		"a sliding window":          {[]throttle.Limit{throttle.SlidingWindow(2000, whole/2).Reserving("10%")}, whole / 2, 0, 1800},
+		"a bucket":                  {[]throttle.Limit{bucket.Reserving("25%")}, time.Minute, 0, 840},
+		"a bucket's one":            {[]throttle.Limit{bucket.Reserving("1")}, time.Minute, 0, 840},
+		"a slow bucket":             {[]throttle.Limit{throttle.TokenBucket(600, time.Hour, 20).Reserving("10")}, whole, 0, 69},
+		"two limits":                {[]throttle.Limit{bucket.Reserving("2"), throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 0, 2000},
+		"a bucket reserves nothing": {[]throttle.Limit{bucket, throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 150 * time.Millisecond, 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newBubbleFleet(t, 2, time.Millisecond, c.limits...)
+				f.meet()
+				time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
+				f.start = time.Now()
+				f.work(0, 20, c.whole-time.Microsecond)
+				passwords := f.ask(c.whole, 2*time.Millisecond+c.most)
+				f.wg.Wait()
+				bulk := len(f.all())
+				t.Logf("%d of bulk and %d passwords departed, by %d calls", bulk, passwords, f.server.Calls())
+				if bulk+passwords < c.departs {
+					t.Errorf("%d of bulk and %d passwords departed, want %d at least", bulk, passwords, c.departs)
+				}
+			})
+		})
+	}
+}
+
+// ask asks for passwords at all replicas, and returns how many there were.
+func (f *bubbleFleet) ask(whole, most time.Duration) (asked int) {
+	urgent := shaping.WithPriority(f.t.Context(), shaping.PriorityHigh)
+	for part := range 24 {
+		time.Sleep(time.Until(f.start.Add(whole*time.Duration(part)/24 + 1357*time.Millisecond)))
+		replica := part % len(f.queues)
+		at := time.Now()
+		if err := f.queues[replica].Wait(urgent); err != nil {
+			f.t.Error(err)
+		}
+		if waited := time.Since(at); waited > most {
+			f.t.Errorf("the password at replica %d after %v waited %v, want %v at most", replica, at.Sub(f.start), waited, most)
+		}
+		asked++
+	}
+	return asked
+}
