@@ -48,8 +48,8 @@ type InFlight struct {
 	// distributed.Store. Zero means any number.
 	Shared int
 
-	// Reserve is how many of Max only requests of PriorityHigh may use. It is for this
-	// process: Shared has no reserve. Zero means none.
+	// Reserve is how many of Max, and how many of Shared, only requests of PriorityHigh may
+	// use. Zero means none.
 	Reserve int
 
 	// UntilHeaders counts a request as in flight only until its response begins, for

@@ -46,7 +46,9 @@ func (t *Transport) faults() []fault {
 	negative("InFlight.Max", int64(t.InFlight.Max), t.InFlight.Max)
 	negative("InFlight.Shared", int64(t.InFlight.Shared), t.InFlight.Shared)
 	negative("InFlight.Reserve", int64(t.InFlight.Reserve), t.InFlight.Reserve)
-	wrong(t.InFlight.Reserve > 0 && t.InFlight.Reserve >= t.InFlight.Max, "InFlight.Reserve", "%d leaves none of InFlight.Max %d to other requests", t.InFlight.Reserve, t.InFlight.Max)
+	f := t.InFlight
+	wrong(f.Reserve > 0 && f.Reserve >= f.Max && (f.Max > 0 || f.Shared <= 0), "InFlight.Reserve", "%d leaves none of InFlight.Max %d to other requests", f.Reserve, f.Max)
+	wrong(f.Reserve > 0 && f.Reserve >= f.Shared && f.Shared > 0, "InFlight.Reserve", "%d leaves none of InFlight.Shared %d to other requests", f.Reserve, f.Shared)
 	negative("Line.MaxWaitingBytes", t.Line.MaxWaitingBytes, t.Line.MaxWaitingBytes)
 	negative("Line.MaxForecast", int64(t.Line.MaxForecast), t.Line.MaxForecast)
 	negative("MaxPause", int64(t.MaxPause), t.MaxPause)

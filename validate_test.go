@@ -22,7 +22,7 @@ func TestValidateReportsAllFaults(t *testing.T) {
 		Limits:    []throttle.Limit{{Permits: -3, Per: time.Second}, {Permits: 1, Per: time.Second, Unit: "tokens", Name: "a"}, spaced},
 		LimitsFor: func(string) []throttle.Limit { return []throttle.Limit{{Permits: 1}} },
 		Shadow:    []throttle.Limit{{Permits: 1, Per: time.Second, Burst: -2}},
-		Line:      weir.Line{MaxWait: -time.Second, MaxForecast: -2, MaxWaiting: -4, MaxWaitingBytes: -6, LowPriorityShare: math.NaN(), Overflow: 9}, MaxPause: -3, InFlight: weir.InFlight{Max: -5, Shared: 8}, MaxLanes: -7, Learn: 10,
+		Line:      weir.Line{MaxWait: -time.Second, MaxForecast: -2, MaxWaiting: -4, MaxWaitingBytes: -6, LowPriorityShare: math.NaN(), Overflow: 9}, MaxPause: -3, InFlight: weir.InFlight{Max: -5, Shared: 8, Reserve: 8}, MaxLanes: -7, Learn: 10,
 		Retry: &backoff.Policy{Attempts: -1, MaxElapsed: -time.Minute, AttemptTimeout: -1, BudgetShare: math.NaN(), BudgetPerSecond: math.NaN()},
 	}
 	err := bad.Validate()
@@ -33,7 +33,7 @@ func TestValidateReportsAllFaults(t *testing.T) {
 		"Limits: throttle: limit -3/s: permits -3", `Limits: unit "tokens" without a Cost`, `unit "my tokens" has a space`,
 		`LimitsFor(""): throttle: limit 1/0s: per 0s`, "Shadow: throttle: limit 1/s burst -2: burst -2",
 		"Line.MaxWait -1s is negative", "Line.MaxForecast -2ns", "MaxPause -3ns", "Line.MaxWaiting -4", "InFlight.Max -5", "Line.MaxWaitingBytes -6", "MaxLanes -7",
-		"InFlight.Shared is 8, but the store", "Line.LowPriorityShare NaN", "Line.Overflow 9", "Learn 10",
+		"InFlight.Shared is 8, but the store", "InFlight.Reserve 8 leaves none of InFlight.Shared 8", "Line.LowPriorityShare NaN", "Line.Overflow 9", "Learn 10",
 		"Retry.Attempts -1", "Retry.MaxElapsed -1m0s", "Retry.AttemptTimeout -1ns", "Retry.BudgetShare", "Retry.BudgetPerSecond",
 	} {
 		if !strings.Contains(err.Error(), want) {

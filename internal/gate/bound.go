@@ -1,6 +1,9 @@
 package gate
 
 import (
+	"iter"
+	"sync/atomic"
+
 	"github.com/weirgo/weir/internal/flight"
 	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
@@ -13,6 +16,12 @@ type bound struct {
 	most    int64         // zero: any number in this process
 	urgent  int64         // of most, for urgent calls
 	fleet   store.Flights // nil: any number in all processes
+
+	// Places of all processes for urgent calls alone; nil: none. A call that ends vacates one of
+	// these first, so that one is in use only while all others are.
+	reserve  store.Flights
+	reserved atomic.Int64 // places of reserve in use here
+	line     int          // urgent callers in line
 }
 
 // Bind bounds the calls in flight in this process, and together with others: zero and
@@ -23,6 +32,13 @@ func (g *Gate) Bind(most int, fleet store.Flights) {
 	if fleet != nil {
 		fleet.Notify(func() { g.wake() })
 	}
+}
+
+// BindUrgent adds places for urgent calls in all processes to those of Bind. It is called before
+// the first Take.
+func (g *Gate) BindUrgent(reserve store.Flights) {
+	g.bound.reserve = reserve
+	reserve.Notify(func() { g.wake() })
 }
 
 // Reserve makes so many of the calls that may be in flight in this process be urgent ones. It is
@@ -64,17 +80,48 @@ func (b *bound) mostFor(urgent bool) int64 {
 	return max(b.most-b.urgent, 1)
 }
 
-// room returns for how many of n calls there is room. The error says that there will
-// be none until the store is back.
-func (b *bound) room(n int, urgent bool) (int, error) {
-	if most := b.mostFor(urgent); most > 0 {
+// room returns for how many of n calls there is room, if so many of them are urgent. The error
+// says that there will be none until the store is back.
+func (b *bound) room(n, urgent int) (int, error) {
+	if most := b.mostFor(urgent > 0); most > 0 {
 		n = min(n, int(max(0, most-b.flights.Occupied())))
 	}
 	if b.fleet == nil || n == 0 {
 		return n, nil
 	}
 	left, err := b.fleet.Room()
+	if left < n && urgent > 0 && b.reserve != nil {
+		var more int
+		more, err = b.reserve.Room()
+		left += min(more, urgent)
+	}
 	return min(n, left), err
+}
+
+// await receives the line whenever it changes.
+func (b *bound) await(n int, line iter.Seq[throttle.Request]) {
+	if b.fleet == nil {
+		return
+	}
+	b.fleet.Await(n)
+	if b.reserve != nil {
+		b.line = urgentIn(line)
+		b.reserve.Await(b.line)
+	}
+}
+
+// urgentIn returns how many urgent callers there are before the second one that is not. The first
+// may stand at the head, because its class is owed a share.
+func urgentIn(line iter.Seq[throttle.Request]) (urgent int) {
+	others := 0
+	for r := range line {
+		if r.Urgent {
+			urgent++
+		} else if others++; others > 1 {
+			break
+		}
+	}
+	return urgent
 }
 
 // Ask implements veto.
@@ -82,7 +129,11 @@ func (b *bound) Ask(t flight.Turn) (throttle.Forecast, error) {
 	if t.ID == 0 {
 		return throttle.Forecast{}, nil
 	}
-	if n, err := b.room(1, t.Urgent); n == 0 {
+	urgent := 0
+	if t.Urgent {
+		urgent = 1
+	}
+	if n, err := b.room(1, urgent); n == 0 {
 		return throttle.Forecast{At: throttle.Never, Reason: throttle.ReasonConcurrency}, err
 	}
 	return throttle.Forecast{}, nil
@@ -93,11 +144,33 @@ func (b *bound) Board(t flight.Turn) throttle.Instant {
 	if !b.flights.Occupy(b.mostFor(t.Urgent)) {
 		return throttle.Never
 	}
-	if b.fleet != nil && !b.fleet.Board() {
+	if !b.boardFleet(t.Urgent) {
 		b.flights.Vacate()
 		return throttle.Never
 	}
 	return 0
+}
+
+// boardFleet takes a place of all processes, and reports whether there was one.
+func (b *bound) boardFleet(urgent bool) bool {
+	switch {
+	case b.fleet == nil || b.fleet.Board():
+		return true
+	case urgent && b.reserve != nil && b.reserve.Board():
+		b.reserved.Add(1)
+		return true
+	}
+	return false
+}
+
+// landFleet vacates a place of all processes, and reports whether there was none before.
+func (b *bound) landFleet() (held bool) {
+	for n := b.reserved.Load(); n > 0; n = b.reserved.Load() {
+		if b.reserved.CompareAndSwap(n, n-1) {
+			return b.reserve.Land()
+		}
+	}
+	return b.fleet != nil && b.fleet.Land()
 }
 
 // Leave implements veto.
@@ -108,14 +181,11 @@ func (b *bound) Leave(flight.Turn) { b.vacate() }
 func (b *bound) vacate() (wasFull bool) {
 	left := b.flights.Vacate()
 	wasFull = left < b.most && left >= b.mostFor(false)-1
-	if b.fleet != nil && b.fleet.Land() {
-		return true
-	}
-	return wasFull
+	return b.landFleet() || wasFull
 }
 
 // Room implements veto.
 func (b *bound) Room(_ throttle.Instant, n int) int {
-	n, _ = b.room(n, true)
+	n, _ = b.room(n, max(b.line, 1))
 	return n
 }

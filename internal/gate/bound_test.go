@@ -103,3 +103,34 @@ func TestBoundReservesPlacesForUrgentCalls(t *testing.T) {
 		l.want(20 * time.Millisecond)
 	})
 }
+
+// Calls that are not urgent leave the reserve of all processes to urgent ones. A call that ends
+// vacates a place of the reserve first.
+func TestBoundReservesPlacesOfAllProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, reserve := &fakeSlots{most: 2}, &fakeSlots{most: 1}
+		l := lineOf(t, func(g *Gate) {
+			g.Bind(0, all)
+			g.BindUrgent(reserve)
+		})
+		urgent, other := l.request(1), l.request(1)
+		urgent.Urgent = true
+		departs := func(what string, r throttle.Request, want bool) {
+			t.Helper()
+			if g, err := l.Take(l.Now(), r); err != nil || (g.At <= l.Now()) != want {
+				t.Errorf("%s departs at %v, %v, want %v", what, g.At, err, want)
+			}
+		}
+		departs("the first", other, true)
+		departs("an urgent one", urgent, true)
+		departs("a third", other, false)
+		departs("a third, urgent one", urgent, true)
+		departs("a fourth, urgent one", urgent, false)
+		if l.Vacate(); all.aboard.Load() != 2 || reserve.aboard.Load() != 0 {
+			t.Errorf("%d places are in use and %d of the reserve, want 2 and 0", all.aboard.Load(), reserve.aboard.Load())
+		}
+		departs("a third", other, false)
+		l.Vacate()
+		departs("a second", other, true)
+	})
+}

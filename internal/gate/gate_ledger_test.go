@@ -31,7 +31,7 @@ func TestQuotaHoldsWhatIsLeft(t *testing.T) {
 		time.AfterFunc(40*time.Millisecond, func() { l.land(id, true) }) // it reports nothing
 		l.want(40 * time.Millisecond)
 		l.want(time.Second) // one of the two hangs
-		if n := l.await(l.Now(), 5); n != 0 {
+		if n := l.await(l.Now(), 5, nil); n != 0 {
 			t.Errorf("permits are fetched for %d, want none", n)
 		}
 	})

@@ -324,11 +324,11 @@ func TestRoomIsTheLeastThatTheVetoesHave(t *testing.T) {
 	var log []string
 	g, _, vetoes := gateOfFakes(&log)
 	vetoes[0].room, vetoes[2].room = 7, 3
-	if n := g.await(dawn, 10); n != 3 {
+	if n := g.await(dawn, 10, nil); n != 3 {
 		t.Errorf("await = %d of 10, want 3", n)
 	}
 	log, vetoes[0].room = nil, -1
-	if n := g.await(dawn, 10); n > 0 || len(log) != 1 {
+	if n := g.await(dawn, 10, nil); n > 0 || len(log) != 1 {
 		t.Errorf("await = %d, %v were asked, want none, and the first alone", n, log)
 	}
 }

@@ -22,7 +22,7 @@ func (g *Gate) Notify(wake func()) {
 
 // Fetch implements [throttle.Remote].
 func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
-	room := g.await(now, n)
+	room := g.await(now, n, line)
 	r, ok := g.Limiter.(throttle.Remote)
 	if !ok || room == 0 && n > 0 {
 		return
@@ -36,10 +36,8 @@ func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 
 // await returns for how many of n calls in line permits are fetched: for those that may
 // depart.
-func (g *Gate) await(now throttle.Instant, n int) int {
-	if g.bound.fleet != nil {
-		g.bound.fleet.Await(n)
-	}
+func (g *Gate) await(now throttle.Instant, n int, line iter.Seq[throttle.Request]) int {
+	g.bound.await(n, line)
 	g.flights.Lock()
 	defer g.flights.Unlock()
 	for _, v := range g.vetoes {
@@ -57,7 +55,7 @@ func (g *Gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]
 		g.Fetch(now, 1, line)
 		return nil
 	}
-	if g.await(now, 1) == 0 {
+	if g.await(now, 1, line) == 0 {
 		return nil
 	}
 	return l.Lend(now, until, line)
@@ -85,8 +83,10 @@ func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
 
 // Close implements [throttle.Remote].
 func (g *Gate) Close() error {
-	if g.bound.fleet != nil {
-		_ = g.bound.fleet.Close() // it says nothing else
+	for _, flights := range []store.Flights{g.bound.fleet, g.bound.reserve} {
+		if flights != nil {
+			_ = flights.Close() // it says nothing else
+		}
 	}
 	if c, ok := g.Limiter.(io.Closer); ok {
 		return c.Close()

@@ -120,14 +120,26 @@ func (l *Lane) bound() error {
 	if !ok {
 		return fmt.Errorf("InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
 	}
-	flights, err := store.Flights(l.Key, set.SharedMaxInFlight)
+	flights, err := store.Flights(l.Key, max(set.SharedMaxInFlight-set.ReservedInFlight, 1))
 	if err != nil {
 		return fmt.Errorf("InFlight.Shared: %w", err)
 	}
 	flights.Watch(l.watch())
 	l.gate.Bind(set.MaxInFlight, flights)
+	if set.ReservedInFlight <= 0 {
+		return nil
+	}
+	urgent, err := store.Flights(l.Key+urgentKey, set.ReservedInFlight)
+	if err != nil {
+		return fmt.Errorf("InFlight.Reserve: %w", err)
+	}
+	urgent.Watch(l.watch())
+	l.gate.BindUrgent(urgent)
 	return nil
 }
+
+// urgentKey follows a lane's key in the key of its places for urgent calls.
+const urgentKey = " urgent"
 
 // watch passes on to the observer the calls to the store.
 func (l *Lane) watch() store.Watch {
