@@ -28,8 +28,10 @@ func picture(accounts []*account) chart.Picture {
 	for _, a := range accounts {
 		bySyncs, all := make([]int, windows), make([]int, windows)
 		marks := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: refusedColor, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}}
+		late := a.vendor.Start().Sub(a.vendor.Start().Truncate(window)) // for the window with which the record begins
 		for _, r := range a.vendor.Arrivals() {
-			i := int(r.At / window)
+			at := r.At + late
+			i := int(at / window)
 			switch {
 			case i >= len(all):
 			case r.Granted && r.ID == bySync:
@@ -38,7 +40,7 @@ func picture(accounts []*account) chart.Picture {
 			case r.Granted:
 				all[i]++
 			case r.ID == byConsole:
-				marks.XYs = append(marks.XYs, plotter.XY{X: r.At.Seconds(), Y: quota * 1.12})
+				marks.XYs = append(marks.XYs, plotter.XY{X: at.Seconds(), Y: quota * 1.12})
 			}
 		}
 		panel := chart.NewPanel(fmt.Sprintf("%s: %d calls of the console refused", a.name, len(marks.XYs)), "calls per window\nas seen by the vendor")
