@@ -42,16 +42,22 @@ func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
 	if limits = t.ownLimits(t.applied.plan.Load(), key); len(limits) == 0 {
 		limits = *t.limits.Load()
 	}
-	t.warnOfUnits(limits)
 	return limits
 }
 
-// warnOfUnits logs the first limit of another unit than requests that has no Cost: a
-// request then costs one permit of it.
-func (t *Transport) warnOfUnits(limits []throttle.Limit) {
-	for _, l := range limits {
-		if t.unpriced(l) && t.warned.CompareAndSwap(false, true) {
-			t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost, WithCostOf or Track says otherwise", "limit", l.String())
+// warnOfUnits logs the first limit of another unit than requests for which neither Cost nor
+// the call's context states a cost: the call then costs one permit of it.
+func (c *call) warnOfUnits(limits []throttle.Limit, byUnit map[string]int) {
+	if c.t.Cost != nil || c.options.cost > 0 {
+		return
+	}
+	for i := range limits {
+		unit := limits[i].Unit
+		if unit == "" || unit == "requests" {
+			continue
+		}
+		if _, stated := byUnit[unit]; !stated && c.t.warned.CompareAndSwap(false, true) {
+			c.t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost, WithCostOf or Track says otherwise", "limit", limits[i].String())
 		}
 	}
 }

@@ -148,6 +148,7 @@ func (c *call) price() (err error) {
 // all.
 func (c *call) costs(limits []throttle.Limit) ([]int, error) {
 	byUnit := c.costsOf()
+	c.warnOfUnits(limits, byUnit)
 	if byUnit == nil && (c.t.Cost == nil || c.options.cost > 0) {
 		return nil, nil
 	}

@@ -2,7 +2,9 @@ package limits_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -126,6 +128,36 @@ func reserved(ctx context.Context) context.Context {
 	ctx, spend := weir.Track(weir.WithCostOf(ctx, "tokens", 3))
 	spend.Reserve("tokens", 8)
 	return ctx
+}
+
+// A call that states what it costs of a unit is no reason to warn. One that does not is.
+func TestUnpricedUnitIsWarnedOf(t *testing.T) {
+	for name, tt := range map[string]struct {
+		with func(context.Context) context.Context
+		warn bool
+	}{
+		"Track":        {reserved, false},
+		"WithCost":     {func(ctx context.Context) context.Context { return weir.WithCost(ctx, 2) }, false},
+		"WithCostOf":   {func(ctx context.Context) context.Context { return weir.WithCostOf(ctx, "tokens", 2) }, false},
+		"another unit": {func(ctx context.Context) context.Context { return weir.WithCostOf(ctx, "points", 2) }, true},
+		"nothing":      {func(ctx context.Context) context.Context { return ctx }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var lines strings.Builder
+				r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
+					Limits: []throttle.Limit{throttle.TokenBucket(10, time.Second, 10).Of("tokens")},
+					Logger: slog.New(slog.NewTextHandler(&lines, nil)),
+				})
+				for range 2 {
+					r.Want("GET", r.Get(tt.with(t.Context()), "a"), 200)
+				}
+				if got := strings.Count(lines.String(), "another unit"); got != map[bool]int{true: 1}[tt.warn] {
+					t.Errorf("two calls logged %q, want a warning: %v", lines.String(), tt.warn)
+				}
+			})
+		})
+	}
 }
 
 // A limit in whose unit requests in line are priced cannot be dropped.
