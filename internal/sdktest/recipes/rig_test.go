@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -146,7 +147,11 @@ func (l looking) RoundTrip(req *http.Request) (*http.Response, error) {
 // first of which has one below it.
 func (g *rig) tree(t *testing.T) string {
 	ctx, root := g.tracer.Tracer("user").Start(t.Context(), "user")
-	if err := g.call(ctx); err != nil {
+	err := g.call(ctx)
+	for again := (requeued{}); errors.As(err, &again); err = g.call(ctx) {
+		time.Sleep(again.after)
+	}
+	if err != nil {
 		t.Errorf("call = %v, want success after one refusal", err)
 	}
 	root.End()
@@ -183,6 +188,7 @@ func below(spans []sdktrace.ReadOnlySpan, pick func(sdktrace.ReadOnlySpan) bool)
 type answered int
 
 func (a answered) Error() string { return strconv.Itoa(int(a)) }
+func (answered) seen() string    { return "none: the response has the status" }
 
 // answer returns the error of a response's status.
 func answer(status int, err error) error {

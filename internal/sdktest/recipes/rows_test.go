@@ -47,6 +47,9 @@ var rows = []row{
 	{"resty", "R().Get", plain, nil, restyGet(0), restyGet(3)},
 	{"go-retryablehttp", "Get", plain, nil, retryableGet(0), retryableGet(4)},
 	{"connect-go", "CallUnary", plain, echoed(), echoSay, nil},
+	{"webhooks", "POST", webhooks, nil, webhookDeliver, nil},
+	{"controller-runtime", "Reconcile", plain, nil, reconcileOnce, nil},
+	{"terraform", "ReadDataSource", plain, nil, terraformRead, nil},
 }
 
 func githubGet(rt http.RoundTripper) func(context.Context) error {
