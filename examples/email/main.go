@@ -40,7 +40,7 @@ const newsletter = 120
 // The limits. An account out of the sandbox would have
 //
 //	throttle.TokenBucket(14, time.Second, 8)
-//	throttle.FixedWindow(50_000, 24*time.Hour).Reserving("10%")
+//	throttle.SlidingLog(50_000, 24*time.Hour).Reserving("10%") // SES counts the last 24 hours
 //
 // The burst is six permits below the provider's 14: two for mails that leave a moment late,
 // and four because one new connection may take 0.3 s longer than another.
