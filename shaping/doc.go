@@ -29,6 +29,12 @@
 // others in line will take is only a guess. It rejects no caller, unless
 // [Queue].MaxForecast says so.
 //
+// # Several limits for one caller
+//
+// A [Junction] joins limiters that one caller needs together. A caller departs when all
+// allow it, and holds nothing of one while it waits for another. So there is no deadlock.
+// Callers that wake each other come to rest without a departure: the type's comment has the proof.
+//
 // # Without HTTP
 //
 // Whatever is sent can wait in a queue: an SMTP or SMPP sender calls Wait before each

@@ -119,7 +119,7 @@ func (j *joint) keep(held int, until, now throttle.Instant) {
 		switch long := until.Sub(kept) > j.takes(i); {
 		case j.lost&bit == 0:
 			j.lost |= bit
-		case !long && j.slower(i, held):
+		case !long && j.slower(i, held) && !r.fixed:
 			keeps |= bit
 			r.asked = seat
 		case j.keeps&bit != 0: // it was kept, and the other limiter has moved its instant
@@ -169,7 +169,7 @@ func (j *joint) blocked(w *waiter) int {
 		i := j.nth(k)
 		if r := j.rosters[i]; r.line.count > 0 {
 			j.seat(i, w)
-			if r.line.first() != &j.seats[i] {
+			if r.first() != &j.seats[i] {
 				return i
 			}
 		}

@@ -11,7 +11,7 @@ import (
 func (r *Roster) Kept() bool {
 	r.junction.mu.Lock()
 	defer r.junction.mu.Unlock()
-	first := r.line.first()
+	first := r.first()
 	return first != nil && !r.heads[first].waitsIn(r)
 }
 

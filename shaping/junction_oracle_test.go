@@ -457,3 +457,12 @@ func TestNoCallerIsHeldForNothing(t *testing.T) {
 		}
 	}
 }
+
+// The callers of this history would displace each other in a circle, in which no time passes.
+func TestQueuesThatWakeEachOtherSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if wrong := newHistory(1_000_775).play(); wrong != "" {
+			t.Error(wrong)
+		}
+	})
+}
