@@ -100,7 +100,8 @@ type Transport struct {
 	//
 	// If permits of two busy lanes never come at the same time, a request that needs both keeps
 	// its turn in the slower lane, for the time of one of its requests at most: see
-	// shaping.Junction.
+	// shaping.Junction. The same holds for a free place of a lane that bounds its calls in flight.
+	// It is kept for the lane's mean time between departures, at most.
 	//
 	// What the server answers concerns the lanes that the answer names: in violated-policies of
 	// a problem document (each of them), else by the bucket, else by the quota that is spent. A

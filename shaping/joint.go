@@ -78,14 +78,24 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		return throttle.Grant{}, err
 	case held != nowhere:
 		j.seat(held, w)
-		j.keep(held, g.At, now)
+		r, until := j.rosters[held], g.At
+		j.behind, j.asking, j.heldTo = false, false, until
+		if until == throttle.Never {
+			reason := r.limiter.Forecast(now, j.part(held, w.request())).Reason
+			j.asking = reason == throttle.ReasonStore
+			if reason == throttle.ReasonConcurrency { // it may end in the next moment
+				r.full, until = true, now+1
+			}
+		}
+		if kept := j.keep(held, until, now); kept > now {
+			g.At = min(g.At, kept)
+		}
 		j.stay(held, now)
-		j.behind, j.heldTo = false, g.At
-		j.asking = g.At == throttle.Never && j.rosters[held].limiter.Forecast(now, j.part(held, w.request())).Reason == throttle.ReasonStore
-		j.rosters[held].asked = &j.seats[held]
+		r.asked = &j.seats[held]
 		return g, nil
 	}
-	for i := range j.rosters {
+	for i, r := range j.rosters {
+		r.measure(now)
 		j.leave(i, true, all[i].At)
 	}
 	w.out.all, j.head = all, nil
@@ -105,8 +115,8 @@ func (j *joint) begin(w *waiter, now throttle.Instant) {
 // keep decides in which rosters the first caller keeps its turn, although one limiter
 // holds it until an instant. A turn that others would take is given up once. After that it
 // is kept at a limiter that is no faster, for as long as the caller's own permits there
-// take, at most: see [Junction].
-func (j *joint) keep(held int, until, now throttle.Instant) {
+// take, at most: see [Junction]. It returns when that time is over; zero: no turn is kept.
+func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Instant) {
 	keeps, kept := uint8(0), now
 	if j.keeps != 0 {
 		kept = j.kept
@@ -121,12 +131,14 @@ func (j *joint) keep(held int, until, now throttle.Instant) {
 			j.lost |= bit
 		case !long && j.slower(i, held) && !r.fixed:
 			keeps |= bit
+			ends = max(ends, kept.Add(j.takes(i)))
 			r.asked = seat
 		case j.keeps&bit != 0: // it was kept, and the other limiter has moved its instant
 			j.lost &^= bit
 		}
 	}
 	j.keeps, j.kept = keeps, kept
+	return ends
 }
 
 // slower reports whether the permits of one roster take longer than those of another. Of
@@ -139,12 +151,13 @@ func (j *joint) slower(a, b int) bool {
 }
 
 // takes returns how long the permits take that the first caller needs in a roster in which
-// it is. What was learned of a limit is no rate here.
+// it is, or a place among the calls in flight. What was learned of a limit is no rate here.
 func (j *joint) takes(i int) time.Duration {
-	if len(j.rosters[i].rates) == 0 {
-		return moment
+	r := j.rosters[i]
+	if len(r.rates) == 0 {
+		return max(moment, r.pace)
 	}
-	return time.Duration(j.seats[i].cost * float64(time.Second))
+	return max(time.Duration(j.seats[i].cost*float64(time.Second)), r.pace)
 }
 
 // try is take for a caller who does not wait. It spends nothing if anybody waits for one

@@ -3,6 +3,7 @@ package shaping
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -34,6 +35,9 @@ const MaxRosters = 8
 //	0 ms   its turn at 2/s, but 10/s holds it for 40 ms: it gives the turn up
 //	40 ms  its turn at 10/s, but 2/s, which has served another, holds it: it gives that up, too
 //	500 ms its turn at 2/s, which it keeps for 40 ms: then it departs
+//
+// Nobody knows when a call in flight ends. If such calls fill both limiters, the caller keeps a free
+// place at one for the mean time between departures there, at most.
 //
 // # No deadlock
 //
@@ -88,6 +92,9 @@ type Roster struct {
 	waiting  int                // callers in the queues whose first one is in the line
 	bytes    int64              // that those hold
 	shown    int                // of those, the callers that the limiter sees
+	full     bool               // calls in flight have held somebody since the last departure
+	pace     time.Duration      // mean time between departures while calls in flight hold others; zero: not known
+	last     throttle.Instant   // last departure
 	entered  int                // first callers who came since the last departure, in one cascade
 	cascade  uint64             // the one in which they came
 	fixed    bool               // the order does not depend on who is in line; false: it may
@@ -238,6 +245,14 @@ func (r *Roster) leave(seat *waiter, departs bool, charged throttle.Instant) {
 	if r.asked == seat { // the same seat may come back behind others
 		r.asked = nil
 	}
+}
+
+// measure notes a departure. A long gap, such as a pause, counts as twice the mean at most.
+func (r *Roster) measure(now throttle.Instant) {
+	if r.full {
+		r.pace += (min(now.Sub(r.last), 2*r.pace+moment) - r.pace) / 4
+	}
+	r.full, r.last = false, now
 }
 
 // unlock unlocks the rosters, and wakes the queues that must ask again.
