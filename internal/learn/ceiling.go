@@ -58,6 +58,7 @@ type Ceiling struct {
 	Term Term // of a reset that the lane waits for
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
+	Rough  bool // resets are reported in whole seconds
 	Flight bool // the vendor says that it counts calls in flight
 	Stands bool // V stands still until a window ends
 	Whole  bool // the last window began with all of its permits
@@ -215,11 +216,16 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 }
 
 // odd reports whether a reading says that more is left than before, and that the same window
-// still runs. It may be an old one, so it counts only if others say so, too. Row "one in ten
+// still runs. It may be an old one, so it counts only if others say so, too. Rows "one in ten
 // stale, first 300/5s".
 func (t *Ceiling) odd(f *Fact, q *Quota) bool {
-	rises := q.Remaining+float64(f.Ordinal-int64(max(1, f.Flying))) > t.V+t.size()/8
-	return rises && q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
+	switch {
+	case q.Remaining+float64(f.Ordinal-int64(max(1, f.Flying))) <= t.V+1:
+		return false
+	case t.Stands && f.Departed.Sub(t.Jump.At).Seconds() < shortest:
+		return true
+	}
+	return q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
 }
 
 // order returns the latest ordinal of those that had left when f did. A store grants in

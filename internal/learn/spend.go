@@ -20,6 +20,7 @@ const (
 	leastGap     = 1e-4 // seconds between single calls
 	answers      = 1    // seconds for which the next call waits for an answer
 	unhurried    = 1.5  // times as long as permits were granted after the newest reading: a faster answer to it swings. Test "SlowBucketIsSharedEvenly"
+	inTime       = 32   // round trips that a window lasts at least if its last permits leave a few at a time
 	asking       = 8    // round trips for which it does if processes share the lane
 )
 
@@ -56,6 +57,9 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 // 43 that stands since 12:00:00 is read at 12:00:30, at 12:01:00 and at 12:02:00. If nothing is
 // left, a look is refused, so the longest of these windows goes first.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
+	if t.Odd > 0 && left >= 1 { // the next reading says which of the two is old
+		return t.At
+	}
 	since, from, late := t.At.Add(-seconds(t.Gap)), t.At, seconds(0.020+s.RTT/2)
 	if left < 1 && t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
 		if least := t.Jump.At.Add(seconds(t.Least)); !t.timed() || least < t.Reset {
@@ -70,11 +74,14 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 		least = firstGrow
 	}
 	grow := max(math.Pow(max(1, horizon/gap), 1/max(left/t.Call, 1)), least)
-	if left >= 1 || !t.timed() { // it is not refused, or nobody knows until when it would be
+	if left >= 1 || t.end() <= from { // it is not refused, or nobody knows until when it would be
 		grow = min(grow, mostGrow)
 	}
 	soon, next := from.Add(seconds(gap*(grow-1))), from.Add(seconds(gap*(max(grow, 2)-1)))
-	if end := t.end().Add(late); end > from && end <= next {
+	if end := t.end().Add(late); end > from && (end <= next || t.Stands && t.rough()) {
+		if t.rough() && left >= 1 { // it may have ended before, by the error of the rounding
+			return max(end.Add(-rounding), t.At.Add(max(rounding/mostReaders, end.Sub(t.At)/time.Duration(left+1))))
+		}
 		return end
 	}
 	for _, unit := range append([]time.Duration{t.length()}, rounds[:]...) {
@@ -136,7 +143,7 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 // before which nothing may leave. If asks is true, that instant is put off
 // until a call on its way is answered.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
-	left, unanswered := t.left(now, granted), granted-s.ahead(t) > t.Answered
+	left, unanswered := t.left(now, granted), t.flights(s, granted) > 0
 	if t.fills() {
 		rate, hold = t.paced(s, now, left, granted)
 		if flying := t.Slope * s.RTT; !s.Setting.Shared && unanswered && t.C-float64(granted) < 1 && t.size() > 2*flying+few*t.Call {
@@ -148,9 +155,9 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	if (s.Setting.Spread && left >= t.reserve(s.RTT) || s.Setting.Shared && t.Stands && left >= 1) && ahead > 0 {
 		return left / ahead, 0, false
 	}
-	keep := t.readers()
+	keep, room := t.readers(), min(left, t.C-float64(granted))
 	switch {
-	case min(left, t.C-float64(granted)) >= keep+1:
+	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
 		return 0, 0, false
 	case unanswered: // its answer says more
 		wait := float64(answers)
@@ -164,6 +171,13 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	}
 	return 0, t.look(s, left), false
+}
+
+// flights returns how many calls left after the newest that was answered. In a window no more do
+// so than half of what is left: if the vendor's nodes disagree, the next answers say it in time.
+// Rows "two nodes, first 300/5s".
+func (t *Ceiling) flights(s *State, granted int64) float64 {
+	return float64(granted - s.ahead(t) - t.Answered)
 }
 
 // paced is pace for a level that rises: at its slope, and what brings the level to its

@@ -20,6 +20,7 @@ const (
 	mostTurns     = 8                      // windows that ended when they were looked for, after which sooner ends are looked for
 	refuted       = 2                      // windows in a row that end earlier than reported, if that is no rounding
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
+	exactFrom     = 8                      // seconds of a window whose reset is taken as it is if it is reported in whole seconds: they are an eighth of it at most
 	mostMoves     = 2                      // a reset that has moved so often ends no window
 )
 
@@ -29,7 +30,7 @@ const (
 func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	at := f.Landed.Add(q.Reset)
 	blur := rounding
-	if q.Reset%time.Second != 0 {
+	if t.Rough = q.Reset%time.Second == 0; !t.Rough {
 		blur = leastRounding
 	}
 	blur += f.Landed.Sub(f.Departed) // the vendor reported it at some time between the two
@@ -44,6 +45,10 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	}
 }
 
+// rough reports whether a reset says little of when a window ends, because it is in whole seconds
+// and the window is short.
+func (t *Ceiling) rough() bool { return t.Rough && t.Full < exactFrom }
+
 // timed reports whether windows end at the reported reset, as far as is known. Row "strangers half,
 // X-RateLimit": the reset of a bucket moves.
 func (t *Ceiling) timed() bool { return t.Reset > 0 && t.Moves < mostMoves && t.Ends > -refuted }
@@ -54,6 +59,8 @@ func (t *Ceiling) end() throttle.Instant {
 	switch {
 	case t.timed() && t.Stands && t.Window > 0:
 		return min(t.Reset, t.Jump.At.Add(seconds(t.Window)))
+	case t.timed() && t.Stands && t.Turns > 0 && t.rough():
+		return min(t.Reset, t.Jump.At.Add(seconds(t.Period)))
 	case t.timed():
 		return t.Reset
 	case t.Stands && t.Window > 0:
@@ -108,11 +115,11 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 // lasted notes how long the window was that has ended, and whether it ended as reported.
 func (t *Ceiling) lasted(f *Fact) {
 	least, length := t.Prev.At.Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
-	if t.Reset > 0 {
+	if t.Reset > 0 && length >= shortest {
 		switch late := t.Reset.Sub(f.Departed).Seconds(); {
-		case late > soonEnough*length:
+		case late > soonEnough*length && !(t.Rough && late <= 1):
 			t.Ends = max(t.Ends-1, -refuted)
-		case t.Reset.Sub(t.Prev.At).Seconds() < length/4:
+		case t.Reset.Sub(t.Prev.At).Seconds() < length/4 && !t.rough():
 			t.Ends = min(t.Ends+1, 1)
 		}
 	}

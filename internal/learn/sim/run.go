@@ -190,7 +190,7 @@ func (w *world) arrive(id int32) {
 	a := &c.answer
 	a.Served = ok
 	c.wait, a.Quotas = w.door.report(w.Style, w.now, ok, a.Quotas)
-	a.Quotas = w.Style.Flaw.spoil(w.rng, &w.history, w.now, ok, a.Quotas)
+	a.Quotas = w.Style.spoil(w.rng, &w.history, w.now, ok, a.Quotas)
 	if w.Style.Lie == Odd {
 		w.garble(c)
 	}

@@ -257,18 +257,25 @@ type reported struct {
 	quotas []learn.Quota
 }
 
-// old adds what is reported now, and returns what was reported staleBy ago.
-func (h *history) old(now int64, q []learn.Quota) []learn.Quota {
+// old adds what is reported now, and returns what was reported staleBy ago. An epoch stays the
+// same instant, and seconds count from now.
+func (h *history) old(now int64, epoch bool, q []learn.Quota) []learn.Quota {
 	*h = append(*h, reported{now, append([]learn.Quota(nil), q...)})
 	for len(*h) > 1 && (*h)[1].at <= now-int64(staleBy) {
 		*h = (*h)[1:]
 	}
-	return (*h)[0].quotas
+	was := append([]learn.Quota(nil), (*h)[0].quotas...)
+	if epoch {
+		for i := range was {
+			was[i].Reset -= time.Duration(now - (*h)[0].at)
+		}
+	}
+	return was
 }
 
-// spoil applies the flaw to the quotas of an answer.
-func (f Flaw) spoil(rng *rand.Rand, h *history, now int64, ok bool, q []learn.Quota) []learn.Quota {
-	switch f {
+// spoil applies the style's flaw to the quotas of an answer.
+func (s Style) spoil(rng *rand.Rand, h *history, now int64, ok bool, q []learn.Quota) []learn.Quota {
+	switch s.Flaw {
 	case TwoNodes:
 		off := apart * rng.Float64()
 		if rng.IntN(2) == 0 {
@@ -278,7 +285,7 @@ func (f Flaw) spoil(rng *rand.Rand, h *history, now int64, ok bool, q []learn.Qu
 			q[i].Remaining = math.Round(q[i].Remaining * (1 + off))
 		}
 	case Stale:
-		if was := h.old(now, q); rng.Float64() < flawed {
+		if was := h.old(now, s.Round == InEpoch, q); rng.Float64() < flawed {
 			q = append(q[:0], was...)
 		}
 	case Missing:

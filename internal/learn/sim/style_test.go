@@ -63,7 +63,7 @@ func TestFlaws(t *testing.T) {
 		const n = 10_000
 		for i := range n {
 			left := float64(n - i)
-			q := flaw.spoil(rng, &h, int64(i)*1e8, true, []learn.Quota{{Remaining: left, HasRemaining: true}})
+			q := Style{Flaw: flaw}.spoil(rng, &h, int64(i)*1e8, true, []learn.Quota{{Remaining: left, HasRemaining: true}})
 			if len(q) == 0 || q[0].Remaining != left {
 				off++
 			}
@@ -75,7 +75,7 @@ func TestFlaws(t *testing.T) {
 			t.Errorf("flaw %d spoils %.3f of the answers, want %v", flaw, share, want)
 		}
 	}
-	if q := NotOnRefusal.spoil(nil, nil, 0, false, make([]learn.Quota, 1)); len(q) > 0 {
+	if q := (Style{Flaw: NotOnRefusal}).spoil(nil, nil, 0, false, make([]learn.Quota, 1)); len(q) > 0 {
 		t.Errorf("a refusal reports %+v", q)
 	}
 }
