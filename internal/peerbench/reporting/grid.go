@@ -142,13 +142,14 @@ func disturbed() []vendor {
 }
 
 // calls returns what a client that knows the limit sends in that time: all that
-// is granted at once, and the rate.
+// is granted at once, and the rate. At a window, a client that loses one permit of
+// that waits for another window. So it is as much less there as the gate allows to lose.
 func (v vendor) calls() int {
-	atOnce := v.limit.Burst
-	if atOnce == 0 {
-		atOnce = v.limit.Permits
+	n := float64(v.seconds) * v.rate()
+	if v.limit.Burst > 0 {
+		return v.limit.Burst + int(n)
 	}
-	return atOnce + int(float64(v.seconds)*v.rate())
+	return int((float64(v.limit.Permits) + n) / v.mostWall())
 }
 
 // rate returns the calls that the vendor grants in a second.
