@@ -136,9 +136,10 @@ func (s *State) end(f *Fact) {
 		s.doubt(s.RefR)
 		s.restart(here)
 	default:
+		before := s.W
 		s.measure(s.sample(f))
 		s.restart(here)
-		s.found()
+		s.found(before)
 	}
 	if s.off(Windows) {
 		s.P = 0

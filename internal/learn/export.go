@@ -71,6 +71,6 @@ func (s *State) Import(m Memory) {
 	case m.Rate < s.ceiling():
 		s.Mode = Rate
 		s.W, s.R, s.U, s.X, s.P = m.Rate, m.Rate, max(m.Width, remembered), 1, m.Period
-		s.found()
+		s.found(s.W)
 	}
 }

@@ -130,7 +130,7 @@ func (s *State) grow(f *Fact) {
 	s.R = min(s.R, above*s.ceiling())
 	if s.Whole > 0 {
 		s.R = min(s.R, s.Whole)
-		if s.X > shown {
+		if s.X > forgiven {
 			s.Missed = 0
 		}
 	}

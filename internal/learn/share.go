@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -63,8 +64,11 @@ func (s *Share) whole(now throttle.Instant, q *Quota, share float64) float64 {
 	return t.largest
 }
 
-// mostMissed is how many refusals below the share of a rate show that the rate has fallen.
-const mostMissed = 4
+const (
+	agreed     = 0.1 // width of an estimate that shows the rate, and by how much the one before differs at most
+	mostMissed = 4   // refusals below the share of a rate, after which the rate is searched anew
+	forgiven   = 30  // X after which a refusal does not count: a refusal every few seconds does. Test "FleetLeavesTheRestToOthers"
+)
 
 // part returns the share of a vendor's limit that the lane may take.
 func (s *Setting) part() float64 {
@@ -91,10 +95,12 @@ func (t *Ceiling) part(s *State) float64 {
 	return 0
 }
 
-// found notes the vendor's rate once it is measured well, for a lane that takes a share of it.
-// The search does not go beyond: nobody refuses a share, and idleness is no room.
-func (s *State) found() {
-	if s.Setting.part() < 1 && s.Whole == 0 && s.U <= narrow {
+// found notes the vendor's rate, of which the lane takes a share. Two estimates in a row must
+// agree: after a first burst of 40 from a bucket of 100/s the first one may be 500/s, and half of
+// that is refused too seldom to be corrected. The search does not go beyond: nobody refuses a
+// share, and idleness is no room.
+func (s *State) found(before float64) {
+	if s.Setting.part() < 1 && s.Whole == 0 && s.U <= agreed && math.Abs(s.W-before) <= agreed*s.W {
 		s.Whole, s.Missed = s.W*(1-s.U), 0
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,16 +39,17 @@ func besides() []beside {
 	}
 }
 
-// run has 32 workers send through a transport with half of the quota, beside a console that
+// run has 32 workers send through transports with half of the quota, beside a console that
 // sends a fifth of the rate, at random. It returns what both were granted after the warm-up, and
 // how often the console was refused then.
-func (b *beside) run(r *harness.Rig) (lane, console, refused int) {
+func (b *beside) run(replicas ...*harness.Rig) (lane, console, refused int) {
+	r := replicas[0]
 	ctx, cancel := context.WithCancel(r.Context())
 	var wg sync.WaitGroup
-	for range 32 {
+	for i := range 32 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				r.Get(ctx, "lane")
+				replicas[i%len(replicas)].Get(ctx, "lane")
 			}
 		})
 	}
@@ -78,26 +80,40 @@ func (b *beside) run(r *harness.Rig) (lane, console, refused int) {
 	return lane, console, refused
 }
 
+// leaves runs it once, and fails the test unless the rest was left.
+func (b *beside) leaves(t *testing.T, seed int, replicas ...*harness.Rig) {
+	t.Helper()
+	lane, console, refused := b.run(replicas...)
+	whole := b.rate * (b.runs - b.warmup).Seconds()
+	took := float64(lane) / whole
+	t.Logf("run %d: the lane took %.3f of the quota, the console %.3f, which was refused %d times", seed, took, float64(console)/whole, refused)
+	if took > 0.5*1.02 || took < 0.5*b.least || refused > 0 {
+		t.Errorf("run %d: the lane took %.3f of the quota, and the console was refused %d times; want %.2f to 0.5, and 0", seed, took, refused, 0.5*b.least)
+	}
+}
+
+// besideRuns returns how often each case runs: as often as usual, once with -short, and 20 times
+// if WEIR_LONG is set.
+func besideRuns(usual int) int {
+	switch {
+	case testing.Short():
+		return 1
+	case os.Getenv("WEIR_LONG") != "":
+		return 20
+	}
+	return usual
+}
+
 // The vendor's record shows that a lane takes no more than its share, and that the rest is left
 // to a console: none of its calls is refused.
 func TestLaneLeavesTheRestToOthers(t *testing.T) {
-	runs := 3
-	if testing.Short() {
-		runs = 1
-	}
 	for _, b := range besides() {
 		t.Run(b.name, func(t *testing.T) {
-			for seed := range runs {
+			for seed := range besideRuns(3) {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
 					r := harness.PipeRig(t, vendor, &weir.Transport{Share: 0.5})
-					lane, console, refused := b.run(r)
-					whole := b.rate * (b.runs - b.warmup).Seconds()
-					took := float64(lane) / whole
-					t.Logf("run %d: the lane took %.3f of the quota, the console %.3f, which was refused %d times", seed, took, float64(console)/whole, refused)
-					if took > 0.5*1.02 || took < 0.5*b.least || refused > 0 {
-						t.Errorf("run %d: the lane took %.3f of the quota, and the console was refused %d times; want %.2f to 0.5, and 0", seed, took, refused, 0.5*b.least)
-					}
+					b.leaves(t, seed, r)
 				})
 			}
 		})
