@@ -164,8 +164,7 @@ type Transport struct {
 	//
 	// Without such reports the limit is learned from refusals. The lane looks for the whole of
 	// it, takes its share from then on, and does not look for more. It looks again if it is
-	// refused several times. Processes that share a Store may take more than the share of a rate
-	// learned from refusals alone: configure a limit with Keep for them.
+	// refused several times. Processes that share a Store take the share together.
 	//
 	// Configured limits stay as they are: see [throttle.Limit].Keep. It needs Learn, or
 	// WaitForReset. Zero means 1, all of it.

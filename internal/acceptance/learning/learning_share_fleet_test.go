@@ -20,7 +20,7 @@ import (
 func TestFleetLeavesTheRestToOthers(t *testing.T) {
 	for _, b := range besides() {
 		if b.styles != nil {
-			b.least = min(b.least, 0.6)
+			b.least /= 2
 		}
 		t.Run(b.name, func(t *testing.T) {
 			for seed := range besideRuns(1) {
