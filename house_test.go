@@ -132,7 +132,7 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 		"/distributed/internal/reserve": {"github.com/redis/go-redis/v9"}, // its tests
 		"/distributed/internal/script":  {"github.com/redis/go-redis/v9"}, // its tests
 		"/internal/redispipe":           {"github.com/redis/go-redis/v9"},
-		"/internal/acceptance":          {"go.opentelemetry.io/otel"},
+		"/internal/acceptance":          {"go.opentelemetry.io/otel", "github.com/redis/go-redis/v9"},
 		"/weirtest":                     {"github.com/hashicorp/go-retryablehttp"}, // its tests
 	}
 	tests := []string{"pgregory.net/rapid", "go.uber.org/goleak", "github.com/alicebob/miniredis/v2", "go.opentelemetry.io/otel/sdk"}
