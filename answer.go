@@ -24,8 +24,7 @@ func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 	c.observer.server.answered(resp)
 	acted := c.read(resp, signal)
 	if signal.Throttled {
-		c.countRefusal()
-		c.observer.meter.Refusal(c.ctx, resp, signal)
+		c.countRefusal(resp, signal)
 		// The refusal comes first, because a call that lands lets the next one go. If
 		// waiting does not help this request, a reported time still holds for the lane.
 		if _, waits := signal.Wait(); !acted && (waits || !signal.Permanent) {

@@ -2,10 +2,13 @@ package weir
 
 import (
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 )
 
@@ -56,20 +59,41 @@ func (c *call) countTurn(held *lane.Lane, stood time.Duration, err error) {
 			}
 		})
 	case c.ctx.Err() == nil:
-		by := ""
-		if rejected, ok := errors.AsType[*shaping.Error](err); ok {
-			by = rejected.Lane
-		}
-		observerOf(c.laneThat(by)).counts.rejected.Add(1)
+		observerOf(c.laneThat(c.heldIn(err))).counts.rejected.Add(1)
 	}
 }
 
-// countRefusal counts a refusal in the lanes that it names, else in the widest.
-func (c *call) countRefusal() {
-	for _, l := range c.about {
-		observerOf(l).counts.refused.Add(1)
+// heldIn returns the key of the lane that rejected the call with err; if none did, of the one
+// that held it last.
+func (c *call) heldIn(err error) string {
+	if rejected, ok := errors.AsType[*shaping.Error](err); ok {
+		return rejected.Lane
 	}
-	if c.about == nil {
-		c.observer.counts.refused.Add(1)
+	return c.turn.HeldIn()
+}
+
+// meterTurn counts in the metrics a turn that has ended with err. All lanes count a departure,
+// and otherwise the one that rejected or held the call.
+func (c *call) meterTurn(err error) {
+	count := func(l *lane.Lane) {
+		observerOf(l).meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), err)
+	}
+	if err == nil {
+		c.inEach(count)
+		return
+	}
+	count(c.laneThat(c.heldIn(err)))
+}
+
+// countRefusal counts a refusal in the lanes that it names, else in the widest.
+func (c *call) countRefusal(resp *http.Response, signal *headers.Signal) {
+	about := c.about
+	if about == nil {
+		about = []*lane.Lane{c.lane}
+	}
+	for _, l := range about {
+		o := observerOf(l)
+		o.counts.refused.Add(1)
+		o.meter.Refusal(c.ctx, resp, signal)
 	}
 }

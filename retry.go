@@ -50,14 +50,16 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 			c.throttled++
 		}
 	}
-	if d.Retry {
-		c.inEach(func(l *lane.Lane) { observerOf(l).counts.retried.Add(1) })
-	}
 	if d.Reason == backoff.ReasonBody {
 		c.logBodyLost(telemetry.FailureOf(resp, err), lost)
 	}
 	c.verdict, c.asked = d.Reason, max(c.refusedFor, signal.RetryAfter)
-	c.observer.meter.Retry(c.ctx, d, resp, err)
+	c.inEach(func(l *lane.Lane) {
+		o := observerOf(l)
+		if o.meter.Retry(c.ctx, d, resp, err); d.Retry {
+			o.counts.retried.Add(1)
+		}
+	})
 	return d
 }
 

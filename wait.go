@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/lane"
-	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -22,7 +21,7 @@ func (c *call) wait() error {
 	c.hasWaited(began, err)
 	c.inEach(func(l *lane.Lane) { observerOf(l).watch.look(c, l, err) })
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
-	c.observer.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(c.lane.Store()), err)
+	c.meterTurn(err)
 	if first {
 		c.arrive(err)
 	}
