@@ -219,13 +219,14 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 // still runs. It may be an old one, so it counts only if others say so, too. Rows "one in ten
 // stale, first 300/5s".
 func (t *Ceiling) odd(f *Fact, q *Quota) bool {
+	more := q.Remaining + float64(f.Ordinal-int64(max(1, f.Flying))) - t.V
 	switch {
-	case q.Remaining+float64(f.Ordinal-int64(max(1, f.Flying))) <= t.V+1:
+	case more <= 1:
 		return false
-	case t.Stands && f.Departed.Sub(t.Jump.At).Seconds() < shortest:
+	case t.Stands && t.Call <= 1 && f.Departed.Sub(t.Jump.At).Seconds() < shortest: // calls of many tokens see a bucket leap, too
 		return true
 	}
-	return q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
+	return more > t.size()/8 && q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
 }
 
 // order returns the latest ordinal of those that had left when f did. A store grants in

@@ -107,15 +107,15 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 		t.Jump = Mark{f.Ordinal, f.Departed}
 		return
 	}
-	t.lasted(f)
 	t.Stands, t.Whole = true, left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
+	t.lasted(f)
 	t.Jump, t.Slope, t.Risen, t.Stood, t.From, t.Mid = Mark{f.Ordinal, f.Departed}, 0, 0, here, here, here
 }
 
 // lasted notes how long the window was that has ended, and whether it ended as reported.
 func (t *Ceiling) lasted(f *Fact) {
 	least, length := t.Prev.At.Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
-	if t.Reset > 0 && length >= shortest {
+	if t.Reset > 0 && (length >= shortest || !t.Whole) { // a whole one so soon may be of an old reading
 		switch late := t.Reset.Sub(f.Departed).Seconds(); {
 		case late > soonEnough*length && !(t.Rough && late <= 1):
 			t.Ends = max(t.Ends-1, -refuted)
