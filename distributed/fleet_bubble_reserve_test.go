@@ -31,6 +31,9 @@ func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 		"a bucket reserves nothing": {[]throttle.Limit{bucket, throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 150 * time.Millisecond, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && c.whole > time.Minute && len(c.limits) == 1 {
+				t.Skip("a long window: it runs without -short")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				f := newBubbleFleet(t, 2, time.Millisecond, c.limits...)
 				f.meet()

@@ -23,6 +23,9 @@ func TestFleetLeavesTheRestToOthers(t *testing.T) {
 			b.least /= 2
 		}
 		t.Run(b.name, func(t *testing.T) {
+			if testing.Short() && b.name != "a reported bucket" {
+				t.Skip("minutes of three processes: the other cases run without -short")
+			}
 			for seed := range besideRuns(1) {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
