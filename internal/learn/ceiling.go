@@ -55,6 +55,8 @@ type Ceiling struct {
 	Fewest  int              // calls in flight in those readings
 	Odd     int              // readings in a row that say more than their window can have
 
+	Sent [logMarks]Mark // departures, an eighth of the quota apart or more
+
 	Term Term // of a reset that the lane waits for
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
@@ -209,6 +211,9 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	if q.HasReset && q.Reset > 0 && q.Reset < longestReset {
 		t.resetAt(f, q)
 	}
+	if !f.Refused {
+		t.mark(at, f.Departed)
+	}
 	t.At, t.Last = f.Departed, Mark{at, f.Departed}
 	if f.guessed { // some calls that were granted may be to come, and have lower ordinals
 		t.Last.Ordinal = 0
@@ -298,6 +303,9 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	t.V = max(t.V, t.C)
 	if f.Refused && left < 1 && t.Blur == 0 && t.size() >= leastReaders && !s.Setting.Shared && t.timed() && t.Reset > f.Landed { // a single call that looked whether it rises
 		t.Stands = true
+	}
+	if f.Refused && left < 1 && !t.Stands { // nothing was back: it is no log
+		t.Period = 0
 	}
 	t.Risen = max(t.Risen, here.Low-t.Stood.High)
 	t.rise(s, f, left, here)

@@ -20,8 +20,8 @@
 //     the vendor counts.
 //   - [Before] (before.go): others who take all there is for a moment look like a limit that
 //     has fallen, so the rate from before is tried again.
-//   - [Ceiling] (ceiling.go, rise.go, window.go, spend.go, trust.go): what answers report to
-//     be left. Nothing departs above it, from the first reading on. The rate of a bucket is
+//   - [Ceiling] (ceiling.go, rise.go, window.go, log.go, spend.go, trust.go): what answers report
+//     to be left. Nothing departs above it, from the first reading on. The rate of a bucket is
 //     its slope.
 //
 // Their common facts are [Traffic] (the round trip, and the pace at which calls really left)

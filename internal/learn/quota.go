@@ -83,7 +83,7 @@ func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
 	}
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !t.fills() {
-			reserve, ok = max(reserve, t.readers()), true
+			reserve, ok = max(reserve, t.readers(s)), true
 		}
 	}
 	return reserve, ok

@@ -29,9 +29,15 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	known := t.Slope
 	switch {
 	case t.Slope == 0 && (least < 1 || d <= s.apart()):
-		t.stand(s, left, here)
+		t.From.High = min(t.From.High, here.High) // it was no higher before
+		if t.stand(s, left, here); least < 1 {
+			t.Stood.At = here.At
+		}
 		return
 	case t.Slope == 0, math.Abs(slope-t.Slope) > blur+t.Blur: // it is seen to rise, or has changed
+		if t.Slope == 0 {
+			t.firstBack(left, here)
+		}
 		t.Slope, t.Blur, t.From = slope, blur, t.Mid
 	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
 		t.Slope, t.Blur = slope, blur
@@ -39,7 +45,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	if t.Blur < t.Slope/4 && left < t.size()/2 { // near the top it rises no faster than calls leave
 		t.Found = t.Slope - t.Blur
 	}
-	if t.Slope != known && t.Slope*d < 1 { // it stands still
+	if t.Slope != known && least+most < 2 { // it stands still
 		t.Slope, t.Risen, t.Stood, t.From, t.Mid = 0, 0, here, here, here
 		return
 	}

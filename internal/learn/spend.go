@@ -26,10 +26,12 @@ const (
 
 // readers returns how many permits are kept for single calls that read the level, because
 // nobody knows how it rises, or when its window ends.
-func (t *Ceiling) readers() float64 {
+func (t *Ceiling) readers(s *State) float64 {
 	switch {
 	case t.timed() && (t.Ends > 0 || t.Held):
 		return 0
+	case t.Stands && !t.Whole && t.Period > inTime*s.RTT: // a log, whose calls come back one by one
+		return 1
 	case t.Stands && t.Period > 0:
 		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)/float64(int(1)<<t.Turns)))
 	}
@@ -40,7 +42,7 @@ func (t *Ceiling) readers() float64 {
 func (t *Ceiling) schedule(s *State, left float64, here Level) {
 	d, rose := here.At.Sub(t.Prev.At).Seconds(), here.Low-t.Prev.High
 	switch {
-	case t.fills() || left > t.readers():
+	case t.fills() || left > t.readers(s):
 		t.Gap = 0
 	case t.Gap > 0 && rose >= 1: // two more are there after twice as long
 		t.Gap = 2 * d / rose
@@ -60,25 +62,20 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	if t.Odd > 0 && left >= 1 { // the next reading says which of the two is old
 		return t.At
 	}
-	since, from, late := t.At.Add(-seconds(t.Gap)), t.At, seconds(0.020+s.RTT/2)
-	if left < 1 && t.Stands && t.Whole && t.Least > shortest { // no window ends sooner
-		if least := t.Jump.At.Add(seconds(t.Least)); !t.timed() || least < t.Reset {
-			from = max(from, least)
-		}
-	}
-	gap, horizon, least := from.Sub(since).Seconds(), float64(farthest), leastGrow
+	since, late := t.At.Add(-seconds(t.Gap)), seconds(0.020+s.RTT/2)
+	horizon, least := float64(farthest), leastGrow
 	if ahead := t.end().Sub(since).Seconds(); ahead > 0 {
 		horizon = ahead
 	}
-	if gap < shortest/firstGrow && t.Blur == 0 && t.Period == 0 {
+	if t.Gap < shortest/firstGrow && t.Blur == 0 && t.Period == 0 {
 		least = firstGrow
 	}
-	grow := max(math.Pow(max(1, horizon/gap), 1/max(left/t.Call, 1)), least)
-	if left >= 1 || t.end() <= from { // it is not refused, or nobody knows until when it would be
+	grow := max(math.Pow(max(1, horizon/t.Gap), 1/max(left/t.Call, 1)), least)
+	if left >= 1 || t.end() <= t.At { // it is not refused, or nobody knows until when it would be
 		grow = min(grow, mostGrow)
 	}
-	soon, next := from.Add(seconds(gap*(grow-1))), from.Add(seconds(gap*(max(grow, 2)-1)))
-	if end := t.end().Add(late); end > from && (end <= next || t.Stands && t.rough()) {
+	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
+	if end := t.end().Add(late); end > t.At && (end <= next || t.Stands && t.rough()) {
 		if t.rough() && left >= 1 { // it may have ended before, by the error of the rounding
 			return max(end.Add(-rounding), t.At.Add(max(rounding/mostReaders, end.Sub(t.At)/time.Duration(left+1))))
 		}
@@ -88,14 +85,14 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 		if unit < time.Second {
 			unit *= time.Second
 		}
-		if unit == 0 || left >= 1 && unit.Seconds() < stoodFor*gap {
+		if unit == 0 || left >= 1 && unit.Seconds() < stoodFor*t.Gap {
 			continue
 		}
 		wall := (since - since%throttle.Instant(unit)).Add(unit + late)
 		used := t.Jump.At.Add(unit + late)
 		for _, end := range [...]throttle.Instant{min(wall, used), max(wall, used)} {
 			switch {
-			case end <= from:
+			case end <= t.At:
 			case end <= soon && left < 1:
 				return end
 			default:
@@ -155,7 +152,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	if (s.Setting.Spread && left >= t.reserve(s.RTT) || s.Setting.Shared && t.Stands && left >= 1) && ahead > 0 {
 		return left / ahead, 0, false
 	}
-	keep, room := t.readers(), min(left, t.C-float64(granted))
+	keep, room := t.readers(s), min(left, t.C-float64(granted))
 	switch {
 	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
 		return 0, 0, false
@@ -167,8 +164,10 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 0, now.Add(seconds(wait)), true
 	case left >= keep+1: // answers overtook each other: the next one says how much of it is sure
 		return 0, 0, false
-	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1): // it ends with the window
+	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
+	case left < 1 && t.back() > 0:
+		return 0, t.back().Add(seconds(max(0.020, s.RTT/2))), false
 	}
 	return 0, t.look(s, left), false
 }

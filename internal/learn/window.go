@@ -114,8 +114,11 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 
 // lasted notes how long the window was that has ended, and whether it ended as reported.
 func (t *Ceiling) lasted(f *Fact) {
-	least, length := t.Prev.At.Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
-	if t.Reset > 0 && (length >= shortest || !t.Whole) { // a whole one so soon may be of an old reading
+	least, length := min(t.Prev.At, t.Stood.At).Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
+	if length < shortest { // a log gives back what was spent in steps
+		return
+	}
+	if t.Reset > 0 {
 		switch late := t.Reset.Sub(f.Departed).Seconds(); {
 		case late > soonEnough*length && !(t.Rough && late <= 1):
 			t.Ends = max(t.Ends-1, -refuted)
@@ -131,17 +134,25 @@ func (t *Ceiling) lasted(f *Fact) {
 	}
 	first := t.Period == 0
 	t.Turns, t.Period, t.Least = 0, 0, least
-	if length < shortest {
-		return
-	}
 	t.Period = early * length
-	for _, unit := range rounds {
-		switch u := float64(unit); {
-		case u > sameLength*length && first: // it began before the first reading, so it was longer
-			t.Period = u
-		case u > least && u <= sameLength*length:
-			t.Period = u
-			return
+	if u := roundly(least, length); u > 0 {
+		t.Period = u
+	} else if first { // it began before the first reading, so it was longer
+		for _, unit := range rounds {
+			if u := float64(unit); u > sameLength*length {
+				t.Period = u
+			}
 		}
 	}
+}
+
+// roundly returns the longest round length, in seconds, of a window that was longer than least, and
+// no longer than most. It is zero if there is none.
+func roundly(least, most float64) float64 {
+	for _, unit := range rounds {
+		if u := float64(unit); u > least && u <= sameLength*most {
+			return u
+		}
+	}
+	return 0
 }

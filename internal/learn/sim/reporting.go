@@ -119,6 +119,7 @@ func reporting() []Row {
 	window(Log, 600, time.Minute, xDelta.resetting(NoReset))
 	window(Fixed, 5000, time.Hour, xEpoch.ending())
 	window(FirstUse, 5000, time.Hour, xEpoch.resetting(Rolling))
+	window(Log, 50, 10*time.Minute, leftAlone.resetting(NoReset))
 	window(Log, 5000, time.Hour, leftAlone.resetting(NoReset))
 	// Three windows but for a twentieth: nothing is known of their ends yet.
 	begin := func(k Kind, n int, per time.Duration, d dialect) {

@@ -1,0 +1,46 @@
+package learn
+
+import "github.com/weirgo/weir/throttle"
+
+// A log counts the calls of the last period: a sliding window. It gives each permit back a period
+// after it was spent, so its level stands still, and then repeats what the lane did a period before:
+//
+//	period 60 s     0 s   1 s   20 s               60 s  61 s  80 s
+//	calls leave     40    30    30    none left
+//	permits return                                 40    30    30
+//
+// The period is known from the first permit that is back, or from a window that ended with a part
+// of its permits.
+
+const logMarks = 8 // departures of a period that are kept: what is back is then late by an eighth of a quota at most
+
+// mark keeps the departure of a call that was granted.
+func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
+	newest := &t.Sent[logMarks-1]
+	if float64(ordinal-newest.Ordinal) >= t.size()/logMarks {
+		copy(t.Sent[:], t.Sent[1:])
+		*newest = Mark{ordinal, at}
+	}
+}
+
+// firstBack notes the period of a log when its level is first seen to rise: it is a round length
+// between the newest reading that did not show it and this one.
+func (t *Ceiling) firstBack(left float64, here Level) {
+	if t.Period == 0 && left < 1 {
+		t.Period = roundly(t.Stood.At.Sub(t.Jump.At).Seconds(), here.At.Sub(t.Jump.At).Seconds())
+	}
+}
+
+// back returns when a log gives permits back next. It is zero if that is not known.
+func (t *Ceiling) back() throttle.Instant {
+	period := seconds(t.Period)
+	if t.Stands {
+		period = t.end().Sub(t.Jump.At)
+	}
+	for _, m := range t.Sent {
+		if at := m.At.Add(period); !t.Whole && period > 0 && m.At > 0 && at > t.At {
+			return at
+		}
+	}
+	return 0
+}
