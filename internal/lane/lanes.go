@@ -55,25 +55,33 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 		return l, nil
 	}
 	for {
-		changes := s.changes.Load()
 		l, shared, err := s.present(key)
-		if l != nil || err != nil {
-			return l, err
-		}
-		name := key
-		if shared {
-			name = ""
-		}
-		limits := s.settings.Limits(name) // the user's function: not under the lock
-		if l, err = s.add(name, limits, shared, changes); l != nil {
-			defer l.Leave(nil) // even if Opened panics
-			s.settings.Opened(name, shared)
-			l.enter()
+		if l == nil && err == nil {
+			l, err = s.open(key, shared)
 		}
 		if l != nil || err != nil {
 			return l, err
 		}
 	}
+}
+
+// open makes the lane of a key, or the shared one, with the request counted in. It returns
+// nil if something has changed meanwhile. Its defer stays out of Enter, where it would cost
+// each call, because it stands in a loop there.
+func (s *Lanes) open(key string, shared bool) (*Lane, error) {
+	if shared {
+		key = ""
+	}
+	changes := s.changes.Load()
+	limits := s.settings.Limits(key) // the user's function: not under the lock
+	l, err := s.add(key, limits, shared, changes)
+	if l == nil {
+		return nil, err
+	}
+	defer l.Leave(nil) // even if Opened panics
+	s.settings.Opened(key, shared)
+	l.enter()
+	return l, nil
 }
 
 // Again enters the lane once more for a call that is over. If the lane is gone,
