@@ -22,29 +22,34 @@ type attempt struct {
 	shown         http.Request // the request that the response shows
 	io.ReadCloser              // the body of the response
 
-	caller context.Context         // the caller's context
-	ending context.Context         // ends with the attempt; nil: nobody has asked for its end
-	cancel context.CancelCauseFunc // of ending
-	values context.Context         // of the request that the base shows
+	caller context.Context // the caller's context
+	values context.Context // of the request that the base shows
+	asked  *asked          // guarded by mu until the life begins; nil: the base has asked for nothing
 
-	charge          // of the call's lane, the only one
-	all    []charge // of its lanes, if it has keys for several; nil: charge is the only one
-	server *server
-	secure bool
-	number int32   // 1 for the first attempt of the call
-	waited *waited // by the call, before this attempt; nil: it has not waited
-	t      *Transport
+	charge            // of the call's lane, the only one
+	all      []charge // of its lanes, if it has keys for several; nil: charge is the only one
+	observer *observer
+	waited   *waited // by the call, before this attempt; nil: it has not waited
+	number   int32   // 1 for the first attempt of the call
+	secure   bool
+	kept     bool // a response was obtained
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began
 	state   atomic.Int32
 	life    atomic.Int32 // of the context
-	kept    bool         // a response was obtained
 
-	mu      sync.Mutex            // also guards departure
-	trace   httptrace.ClientTrace // zero: nobody has asked for it
-	cause   error                 // why it was stopped; nil: it was not
-	settled []string              // units
+	mu      sync.Mutex // also guards departure
+	settled []string   // units
+}
+
+// An asked is what is made for an attempt when it is first asked for. Most of it is of use
+// only to a base that watches its context, as net/http does.
+type asked struct {
+	ending context.Context         // ends with the attempt; nil: nobody has asked for its end
+	cancel context.CancelCauseFunc // of ending
+	cause  error                   // why the attempt was stopped; nil: it was not
+	trace  httptrace.ClientTrace   // zero: nobody has asked for it
 }
 
 // A charge is what one lane charged for an attempt, and its flight there.
@@ -148,23 +153,32 @@ const (
 // asked for, because it takes the locks of the caller's context.
 func (a *attempt) live() context.Context {
 	if a.life.Load() == living {
-		return a.ending
+		return a.asked.ending
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ending == nil {
-		a.ending, a.cancel = context.WithCancelCause(a.caller)
+	asked := a.ask()
+	if asked.ending == nil {
+		asked.ending, asked.cancel = context.WithCancelCause(a.caller)
 		if !a.life.CompareAndSwap(unasked, living) {
-			a.cancel(a.cause)
+			asked.cancel(asked.cause)
 		}
 	}
-	return a.ending
+	return asked.ending
+}
+
+// ask returns what was made for the attempt so far. A.mu is held.
+func (a *attempt) ask() *asked {
+	if a.asked == nil {
+		a.asked = new(asked)
+	}
+	return a.asked
 }
 
 // expire ends the context. Ending it again does nothing.
 func (a *attempt) expire(cause error) {
 	if a.life.Swap(expired) == living {
-		a.cancel(cause)
+		a.asked.cancel(cause)
 	}
 }
 
@@ -173,18 +187,19 @@ func (a *attempt) expire(cause error) {
 // and the caller has none.
 func (a *attempt) clientTrace() *httptrace.ClientTrace {
 	callers := httptrace.ContextClientTrace(a.caller)
-	if a.t.UnguardedResends {
+	if a.observer.t.UnguardedResends {
 		return callers
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.trace.GetConn == nil {
-		a.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.responded}
+	asked := a.ask()
+	if asked.trace.GetConn == nil {
+		asked.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.responded}
 		if callers != nil { // to compose them changes the attempt's in place
-			httptrace.WithClientTrace(a.caller, &a.trace)
+			httptrace.WithClientTrace(a.caller, &asked.trace)
 		}
 	}
-	return &a.trace
+	return &asked.trace
 }
 
 // The states of an attempt.
@@ -199,7 +214,7 @@ func (a *attempt) stop(cause error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.state.CompareAndSwap(sending, stopped) {
-		a.cause = cause
+		a.ask().cause = cause
 		a.expire(cause)
 	}
 }
@@ -212,7 +227,7 @@ func (a *attempt) end() error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.cause
+	return a.asked.cause
 }
 
 // finish ends the context and the flight. Ending them again does nothing.
@@ -247,7 +262,7 @@ func (e *ResendError) Retryable() bool { return true }
 
 // getConn is called before each send, and stops those beyond the bound.
 func (a *attempt) getConn(string) {
-	unheard, http2 := int(a.unheard.Load()), a.server.http2(a.secure)
+	unheard, http2 := int(a.unheard.Load()), a.observer.server.http2(a.secure)
 	switch resends := maxDeadResends; {
 	case unheard == 0:
 	case http2 && unheard > maxStreamResends, unheard > resends:
@@ -255,7 +270,7 @@ func (a *attempt) getConn(string) {
 	case !http2 && unheard == resends:
 		// Connection after connection is dead. The idle ones are of no use any
 		// more; a new one succeeds if anything can.
-		if c, ok := a.t.base.(interface{ CloseIdleConnections() }); ok {
+		if c, ok := a.observer.t.base.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
 		}
 	}

@@ -34,9 +34,10 @@ func ReportOf(resp *http.Response) (r Report, ok bool) {
 	if a == nil {
 		return Report{}, false
 	}
-	dialect := a.t.Dialect
+	t := a.observer.t
+	dialect := t.Dialect
 	if dialect == nil {
-		dialect = a.server.dialect(resp.Request, &a.t.spoken)
+		dialect = a.observer.server.dialect(resp.Request, &t.spoken)
 	}
 	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(dialect, resp)}
 	if w := a.waited; w != nil {

@@ -51,7 +51,7 @@ func (a *attempt) settle(unit string, cost int) error {
 	var err error
 	var settled bool
 	a.each(func(c *charge) {
-		ok, failed := c.settle(a.t, unit, cost)
+		ok, failed := c.settle(a.observer.t, unit, cost)
 		settled, err = settled || ok, cmp.Or(err, failed)
 	})
 	switch {
