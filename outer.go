@@ -53,12 +53,8 @@ type outerTry struct {
 // take takes off a try that is expected, and returns for how long it was. If the
 // call is no such try, that is zero.
 func (o *outerTries) take(req *http.Request) time.Duration {
-	until := o.until.Load()
-	if until == 0 { // nothing is remembered, and this is all that a call pays
-		return 0
-	}
 	now, hash := time.Since(o.began), hashOf(req)
-	if int64(now) > until {
+	if until := o.until.Load(); int64(now) > until {
 		o.until.CompareAndSwap(until, 0)
 		return 0
 	}
@@ -166,18 +162,20 @@ func tryOf(h http.Header) int {
 	return 0
 }
 
-// recognise gives the call a policy without retries if it is an outer client's
-// next try.
+// recognise takes off the try that is expected, if the call looks like it.
 func (c *call) recognise() {
-	if never(c.policy) {
+	if c.t.outer.until.Load() == 0 { // nothing is expected, and this is all that a call pays
 		return
 	}
-	switch try := tryOf(c.req.Header); try {
-	case 0:
-		if c.expected = c.t.outer.take(c.req); c.expected == 0 {
-			return
-		}
-	case 1:
+	if !never(c.policy) && tryOf(c.req.Header) == 0 {
+		c.expected = c.t.outer.take(c.req)
+	}
+}
+
+// sendOnce gives the call a policy without retries if it is an outer client's next try.
+// Most calls succeed, and need not know it.
+func (c *call) sendOnce() {
+	if never(c.policy) || c.expected == 0 && tryOf(c.req.Header) <= 1 {
 		return
 	}
 	var once backoff.Policy

@@ -23,6 +23,7 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 		c.verdict = ""
 		return backoff.Decision{}
 	}
+	c.sendOnce()
 	now := c.lane.Now()
 	d := c.policy.Next(backoff.Attempt{
 		Number:     c.sent,

@@ -31,6 +31,7 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 	}
 	c.recognise()
 	if req.Body != nil && req.Body != http.NoBody {
+		c.sendOnce() // then nothing is kept of the body
 		c.body = new(replay.Body)
 		c.body.Open(req, bufferBody(c.policy))
 		c.turn.Bytes = req.ContentLength
