@@ -43,24 +43,26 @@ func (c *counts) read() Counts {
 	}
 }
 
-// countTurn counts a turn that has ended with err. If a lane held it, it stood in line for a
-// time. A caller that gives up at once counts nowhere.
-func (c *call) countTurn(held *lane.Lane, stood time.Duration, err error) {
-	if held != nil {
-		n := &observerOf(held).counts
-		n.held.Add(1)
-		n.waited.Add(int64(stood))
-	}
-	switch {
-	case err == nil:
+// countTurn counts a turn that has ended with err, also in the metrics. All lanes count a
+// departure, but the one that held it has counted it already. Otherwise the one that rejected or
+// held the call counts it. A caller that gives up at once counts only in the metrics.
+func (c *call) countTurn(held *lane.Lane, err error) {
+	if err == nil {
 		c.inEach(func(l *lane.Lane) {
+			o := observerOf(l)
 			if l != held {
-				observerOf(l).counts.admitted.Add(1)
+				o.counts.admitted.Add(1)
 			}
+			o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), nil)
 		})
-	case c.ctx.Err() == nil:
-		observerOf(c.laneThat(c.heldIn(err))).counts.rejected.Add(1)
+		return
 	}
+	l := c.laneThat(c.heldIn(err))
+	o := observerOf(l)
+	if c.ctx.Err() == nil {
+		o.counts.rejected.Add(1)
+	}
+	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), err)
 }
 
 // heldIn returns the key of the lane that rejected the call with err; if none did, of the one
@@ -70,19 +72,6 @@ func (c *call) heldIn(err error) string {
 		return rejected.Lane
 	}
 	return c.turn.HeldIn()
-}
-
-// meterTurn counts in the metrics a turn that has ended with err. All lanes count a departure,
-// and otherwise the one that rejected or held the call.
-func (c *call) meterTurn(err error) {
-	count := func(l *lane.Lane) {
-		observerOf(l).meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), err)
-	}
-	if err == nil {
-		c.inEach(count)
-		return
-	}
-	count(c.laneThat(c.heldIn(err)))
 }
 
 // countRefusal counts a refusal in the lanes that it names, else in the widest.

@@ -80,22 +80,25 @@ func (c *call) waits() (began throttle.Instant) {
 	return c.lane.Now()
 }
 
-// hasWaited adds a wait that has ended with err. It began at an instant; zero: when the turn
-// arrived.
-func (c *call) hasWaited(began throttle.Instant, err error) {
+// hasWaited adds a wait that has ended with err, and returns the lane that held it; nil: none
+// did. It began at an instant; zero: when the turn arrived.
+func (c *call) hasWaited(began throttle.Instant, err error) (held *lane.Lane) {
 	reason, limit := c.heldBy()
 	if reason == "" {
-		c.countTurn(nil, 0, err)
-		return
+		return nil
 	}
 	ended := c.turn.Departed()
 	if err != nil {
 		ended = c.lane.Now()
 	}
 	stood := max(0, ended.Sub(cmp.Or(began, c.turn.Arrived(), ended)))
+	held = c.laneThat(c.turn.HeldIn())
+	n := &observerOf(held).counts
+	n.held.Add(1)
+	n.waited.Add(int64(stood))
 	c.waited.total += stood
-	c.waited.reason, c.waited.limit, c.waited.lane = reason, limit, c.laneThat(c.turn.HeldIn())
-	c.countTurn(c.waited.lane, stood, err)
+	c.waited.reason, c.waited.limit, c.waited.lane = reason, limit, held
+	return held
 }
 
 // heldBy returns what held the call in the last line in which it waited.

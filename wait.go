@@ -18,30 +18,29 @@ func (c *call) wait() error {
 	}
 	began := c.waits()
 	err := c.turnCome()
-	c.hasWaited(began, err)
-	c.inEach(func(l *lane.Lane) { observerOf(l).watch.look(c, l, err) })
+	c.countTurn(c.hasWaited(began, err), err)
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
-	c.meterTurn(err)
 	if first {
-		c.arrive(err)
+		c.arrive()
 	}
+	c.inEach(func(l *lane.Lane) {
+		observerOf(l).watch.look(c, l, err)
+		if first && l.Shadow != nil {
+			c.countShadow(l, err)
+		}
+	})
 	if err != nil {
 		return c.fail(err)
 	}
 	return nil
 }
 
-// arrive takes note of the call's first wait, which has ended with err.
-func (c *call) arrive(err error) {
+// arrive takes note of the call's first wait, which has ended.
+func (c *call) arrive() {
 	if arrived := c.turn.Arrived(); arrived != 0 {
 		c.started = cmp.Or(c.started, arrived)
 		c.lane.Budget.Deposit(time.Duration(arrived))
 	}
-	c.inEach(func(l *lane.Lane) {
-		if l.Shadow != nil {
-			c.countShadow(l, err)
-		}
-	})
 }
 
 // turnCome waits in the sub-lanes that concern the call, and then in its lane.
