@@ -37,7 +37,6 @@ func Parse(resp *http.Response, now time.Time) Signal {
 // Parse is [Parse] in the dialect d, whatever the host. If d is nil, the
 // generic dialect is used.
 func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
-	d = cmp.Or(d, generic)
 	reports, aged := d.reports(resp)
 	if !reports {
 		return Signal{}
@@ -55,7 +54,6 @@ func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 // and Parse would wait for it. If now is zero, it is the present, which is read
 // only if the response says something.
 func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
-	d = cmp.Or(d, generic)
 	reports, aged := d.reports(resp)
 	if !reports {
 		return Signal{}, false
@@ -75,12 +73,12 @@ func (d *Dialect) reports(resp *http.Response) (reports, aged bool) {
 		return false, false
 	}
 	reports, aged = scan(resp.Header)
-	return reports || len(d.Fields) > 0 || d.CanRefuse(resp.StatusCode), aged
+	return reports || d != nil && len(d.Fields) > 0 || d.CanRefuse(resp.StatusCode), aged
 }
 
 // reader returns a reader of the response.
 func (d *Dialect) reader(resp *http.Response, now time.Time, aged bool) reader {
-	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: d}
+	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: cmp.Or(d, generic)}
 }
 
 // judge decides what the response means. It is called again when the body has
