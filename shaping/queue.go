@@ -202,7 +202,7 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	if q.idle() {
 		now := q.Now()
 		if g, all, err := q.try(now, t.request(now)); err == nil && g.At <= now {
-			t.depart(outcome{grant: g, all: all}, now)
+			t.depart(g, all, now)
 			return nil
 		}
 	}
@@ -211,7 +211,7 @@ func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
 	err := q.wait(w, t)
 	t.arrived, t.number, t.urgent = w.arrived, w.number, w.urgent
 	if err == nil {
-		t.depart(w.out, w.out.granted)
+		t.depart(w.out.grant, w.out.all, w.out.granted)
 		q.departed(w)
 	}
 	return err

@@ -83,11 +83,11 @@ func (q *Queue) Part(d Departure, i int) Departure {
 }
 
 // depart notes a departure at the instant now, by a grant of another.
-func (t *Turn) depart(out outcome, now throttle.Instant) {
+func (t *Turn) depart(g throttle.Grant, all *grants, now throttle.Instant) {
 	if t.arrived == 0 {
 		t.arrived = now
 	}
-	t.granted, t.all, t.departed = out.grant, out.all, now
+	t.granted, t.all, t.departed = g, all, now
 	t.visits++
 }
 
