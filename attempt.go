@@ -177,7 +177,7 @@ func (a *attempt) ask() *asked {
 
 // expire ends the context. Ending it again does nothing.
 func (a *attempt) expire(cause error) {
-	if a.life.Swap(expired) == living {
+	if a.life.Load() != expired && a.life.Swap(expired) == living {
 		a.asked.cancel(cause)
 	}
 }

@@ -223,10 +223,10 @@ func (c *call) laneOf(name string) *lane.Lane {
 
 // charges returns what each lane charged for the call's departure.
 func (c *call) charges() []charge {
-	d := c.turn.Departure()
 	if c.group == nil {
 		return nil
 	}
+	d := c.turn.Departure()
 	all := make([]charge, len(c.lanes))
 	for i, l := range c.lanes {
 		all[i].lane, all[i].departure = l, c.group.Part(d, i)
