@@ -99,7 +99,7 @@ func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 		}
 	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
 		c.begin(&f)
-		*c.state = learn.Observe(*c.state, &f, now)
+		c.state.Observe(&f, now)
 	default: // no state is needed yet: only the pace of departures is noted
 		c.mark(&f)
 	}

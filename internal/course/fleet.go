@@ -258,7 +258,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		urgent = s.note(c.state, f, c.hold() > now) || quickens
 		s.met = true
 	case !c.state.Quiet(&f):
-		*c.state = learn.Observe(*c.state, &f, now)
+		c.state.Observe(&f, now)
 		c.replan(now)
 	}
 	if urgent {

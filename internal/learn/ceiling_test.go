@@ -74,7 +74,7 @@ func TestCeilingIsNeverAboveAWindow(t *testing.T) {
 		permits := float64(5 + rng.IntN(50))
 		s, refused := New(Setting{}), 0.0
 		for _, c := range fly(rng, 60, permits, 0) {
-			s.observe(&c.fact, c.fact.Landed)
+			s.Observe(&c.fact, c.fact.Landed)
 			if c.fact.Refused {
 				refused++
 			}
@@ -138,7 +138,7 @@ func TestOlderAnswersLowerNoCeiling(t *testing.T) {
 	answer := func(ordinal int64, departed time.Duration, left float64) {
 		f := Fact{Departed: begun.Add(departed), Landed: begun.Add(time.Second), Ordinal: ordinal, Granted: 3, Flying: 1, Waited: true}
 		f.Quotas = []Quota{minute(100, left)}
-		s.observe(&f, f.Landed)
+		s.Observe(&f, f.Landed)
 	}
 	answer(3, 30*time.Millisecond, 90)
 	before := s.Ceilings[0]
@@ -238,7 +238,7 @@ func TestSlopeIsTheVendorsRate(t *testing.T) {
 			if f.Refused {
 				t.Fatalf("reset %v: call %d was refused: %v", reset, n, &s)
 			}
-			s.observe(&f, f.Landed)
+			s.Observe(&f, f.Landed)
 			at = max(at, f.Landed)
 		}
 		if got := s.Ceilings[0].Slope; got < 190 || got > 210 {

@@ -76,7 +76,7 @@ func TestRoundedSilencesShowNoWindow(t *testing.T) {
 		if refused {
 			f.Until = f.Landed.Add(time.Second)
 		}
-		s.observe(&f, f.Landed)
+		s.Observe(&f, f.Landed)
 	}
 	for range 6 { // a bucket of 20 that gains 200/s, full after each second, is called at 430/s
 		for range 37 {

@@ -109,7 +109,7 @@ func (s *State) receive(f *Fact, granted int64, at throttle.Instant) bool {
 	}
 	f.Departed, f.Landed = min(f.Departed, at), min(f.Landed, at)
 	f.Flying = min(max(f.Flying, 1), 1<<20)
-	s.observe(f, at)
+	s.Observe(f, at)
 	return true
 }
 

@@ -10,12 +10,12 @@ import (
 
 // Observe returns the state after one more answer, observed now. It does not change s.
 func Observe(s State, f *Fact, now throttle.Instant) State {
-	s.observe(f, now)
+	s.Observe(f, now)
 	return s
 }
 
-// observe takes one more answer in.
-func (s *State) observe(f *Fact, now throttle.Instant) {
+// Observe takes one more answer in, observed now.
+func (s *State) Observe(f *Fact, now throttle.Instant) {
 	s.meet(f, now)
 	s.read(f)
 	if f.Refused {
