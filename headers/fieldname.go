@@ -17,25 +17,32 @@ const (
 	kindRateLimit   // the words "rate limit" stand in the name
 )
 
-// kindOf returns the kind of a field by its name. It runs for every field of
-// every response, so it must dismiss most names after a look at a few bytes.
-func kindOf(name string) kind {
+// kindOf returns the kind of a field by its name, and what follows the words of
+// kindRateLimit. It runs for every field of every response, so it must dismiss most names
+// after a look at a few bytes.
+func kindOf(name string) (k kind, rest string) {
 	switch {
 	case isShort(name):
 	case len(name) == len("Age"):
-		if strings.EqualFold(name, "Age") {
-			return kindAge
+		if is(name, "Age") {
+			return kindAge, ""
 		}
 	case mayBeRetry(name) && isRetryAfter(name):
-		return kindRetryAfter
+		return kindRetryAfter, ""
 	case mayBeRetry(name) && isShouldRetry(name):
-		return kindShouldRetry
+		return kindShouldRetry, ""
 	case mayHoldLimit(name):
-		if _, ok := cutRateLimit(name); ok {
-			return kindRateLimit
+		if rest, ok := cutRateLimit(name); ok {
+			return kindRateLimit, rest
 		}
 	}
-	return kindNone
+	return kindNone, ""
+}
+
+// is reports whether a word is another one, in any case. Nearly always it is written as
+// net/http writes it, or has another length.
+func is(word, other string) bool {
+	return word == other || len(word) == len(other) && strings.EqualFold(word, other)
 }
 
 // isShort reports whether a name is too short to be of interest, as Date, Etag
@@ -57,7 +64,7 @@ func mayBeRetry(name string) bool {
 // isRetryAfter reports whether a field asks for a wait.
 func isRetryAfter(name string) bool {
 	for i := range retryAfterFields {
-		if strings.EqualFold(name, retryAfterFields[i].name) {
+		if is(name, retryAfterFields[i].name) {
 			return true
 		}
 	}
@@ -66,7 +73,7 @@ func isRetryAfter(name string) bool {
 
 // isShouldRetry reports whether a field may forbid another attempt.
 func isShouldRetry(name string) bool {
-	return strings.EqualFold(name, "X-Should-Retry") || strings.EqualFold(name, "Stripe-Should-Retry")
+	return is(name, "X-Should-Retry") || is(name, "Stripe-Should-Retry")
 }
 
 // mayHoldLimit reports whether the word "limit" may stand in a name. The word
@@ -116,7 +123,7 @@ func retryAfterOf(rest string) int {
 		return -1
 	}
 	for i := range retryAfterFields {
-		if after, ok := cutRateLimit(retryAfterFields[i].name); ok && strings.EqualFold(after, rest) {
+		if after, ok := cutRateLimit(retryAfterFields[i].name); ok && is(after, rest) {
 			return i
 		}
 	}
@@ -127,7 +134,7 @@ func retryAfterOf(rest string) int {
 // field's name. It is not ok if the name does not hold it as a word.
 func cutRateLimit(name string) (rest string, ok bool) {
 	for i := 4; i+5 <= len(name); i++ {
-		if name[i]|0x20 != 'l' || !strings.EqualFold(name[i:i+5], "limit") {
+		if name[i]|0x20 != 'l' || !is(name[i:i+5], "limit") {
 			continue
 		}
 		start := i
@@ -136,7 +143,7 @@ func cutRateLimit(name string) (rest string, ok bool) {
 		}
 		start -= len("rate")
 		rest = name[i+5:]
-		if start < 0 || !strings.EqualFold(name[start:start+4], "rate") ||
+		if start < 0 || !is(name[start:start+4], "Rate") ||
 			start > 0 && name[start-1] != '-' || rest != "" && rest[0] != '-' {
 			continue
 		}
@@ -235,13 +242,13 @@ func (n *quotaName) String() string {
 // factOf returns the fact that a word names, if it names one.
 func factOf(word string) Fact {
 	switch {
-	case strings.EqualFold(word, "limit"):
+	case is(word, "Limit"):
 		return FactLimit
-	case strings.EqualFold(word, "remaining"):
+	case is(word, "Remaining"):
 		return FactRemaining
-	case strings.EqualFold(word, "reset"):
+	case is(word, "Reset"):
 		return FactReset
-	case strings.EqualFold(word, "used"):
+	case is(word, "Used"):
 		return FactUsed
 	}
 	return factNone
@@ -250,13 +257,13 @@ func factOf(word string) Fact {
 // windowOf returns the window that a word names, or zero.
 func windowOf(word string) time.Duration {
 	switch {
-	case strings.EqualFold(word, "second"), strings.EqualFold(word, "secondly"):
+	case is(word, "Second"), is(word, "Secondly"):
 		return time.Second
-	case strings.EqualFold(word, "minute"):
+	case is(word, "Minute"):
 		return time.Minute
-	case strings.EqualFold(word, "hour"):
+	case is(word, "Hour"):
 		return time.Hour
-	case strings.EqualFold(word, "day"), strings.EqualFold(word, "daily"):
+	case is(word, "Day"), is(word, "Daily"):
 		return 24 * time.Hour
 	}
 	return 0
@@ -265,8 +272,8 @@ func windowOf(word string) time.Duration {
 // isTimeOfReset reports whether a word behind "reset" names no quota, as that of
 // X-RateLimit-Reset-After and of X-RateLimit-Reset-Timestamp.
 func isTimeOfReset(word string) bool {
-	for _, w := range [...]string{"after", "at", "in", "time", "timestamp", "epoch"} {
-		if strings.EqualFold(word, w) {
+	for _, w := range [...]string{"After", "At", "In", "Time", "Timestamp", "Epoch"} {
+		if is(word, w) {
 			return true
 		}
 	}
@@ -277,9 +284,9 @@ func isTimeOfReset(word string) bool {
 // X-RateLimit-Reset-Ms is in milliseconds.
 func resetUnitOf(word string) time.Duration {
 	switch {
-	case strings.EqualFold(word, "ms"), strings.EqualFold(word, "millis"), strings.EqualFold(word, "milliseconds"):
+	case is(word, "Ms"), is(word, "Millis"), is(word, "Milliseconds"):
 		return time.Millisecond
-	case strings.EqualFold(word, "seconds"):
+	case is(word, "Seconds"):
 		return time.Second
 	}
 	return 0

@@ -35,7 +35,7 @@ func (m *members) next() (string, bool) {
 			m.rest, m.lines = m.lines[0], m.lines[1:]
 		}
 		end := commaIn(m.rest)
-		if isWeekday(trim(m.rest[:end])) && end < len(m.rest) {
+		if end < len(m.rest) && isWeekday(trim(m.rest[:end])) {
 			end += 1 + commaIn(m.rest[end+1:]) // the comma in an HTTP-date
 		}
 		value := trim(m.rest[:end])

@@ -116,7 +116,7 @@ func (r *reader) standard() {
 	var retry [len(retryAfterFields)][]string
 	var draft []string
 	for name, lines := range r.resp.Header {
-		kind := kindOf(name)
+		kind, rest := kindOf(name)
 		if kind == kindNone || r.claimed(name) {
 			continue
 		}
@@ -124,17 +124,17 @@ func (r *reader) standard() {
 		switch kind {
 		case kindRetryAfter:
 			for i := range retryAfterFields {
-				if strings.EqualFold(name, retryAfterFields[i].name) {
+				if is(name, retryAfterFields[i].name) {
 					retry[i] = concat(retry[i], lines)
 				}
 			}
 		case kindShouldRetry:
 			r.forbidden = r.forbidden || slices.ContainsFunc(lines, isFalse)
 		case kindRateLimit:
-			switch rest, _ := cutRateLimit(name); {
-			case strings.EqualFold(name, "RateLimit"):
+			switch {
+			case is(name, "Ratelimit"):
 				draft = concat(draft, lines)
-			case strings.EqualFold(rest, "Policy"):
+			case is(rest, "Policy"):
 				r.draftPolicy(lines)
 			case retryAfterOf(rest) >= 0:
 				i := retryAfterOf(rest)
@@ -144,8 +144,10 @@ func (r *reader) standard() {
 			}
 		}
 	}
-	for i := range retryAfterFields {
-		r.retryAfter(retry[i], retryAfterFields[i].unit)
+	for i, lines := range retry {
+		if lines != nil {
+			r.retryAfter(lines, retryAfterFields[i].unit)
+		}
 	}
 	r.draft(draft)
 }
@@ -311,7 +313,7 @@ func scan(header http.Header) (reports, aged bool) {
 		if isShort(name) || len(name) > len("Age") && (reports || !mayBeRetry(name) && !mayHoldLimit(name)) {
 			continue // saves nearly all of the calls
 		}
-		switch kindOf(name) {
+		switch kind, _ := kindOf(name); kind {
 		case kindNone:
 		case kindAge:
 			aged = aged || slices.ContainsFunc(bounded(header[name]), isAged)
