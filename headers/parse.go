@@ -52,14 +52,11 @@ func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 // ParseHeader is [Dialect.Parse] without a wait: it reads the status and the
 // header, and leaves the body alone. If more is true, the body may say more,
 // and Parse would wait for it. If now is zero, it is the present, which is read
-// only if the response says something.
+// only if the response states an instant.
 func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
 	reports, aged := d.reports(resp)
 	if !reports {
 		return Signal{}, false
-	}
-	if now.IsZero() {
-		now = time.Now()
 	}
 	r := d.reader(resp, now, aged)
 	r.header()

@@ -13,12 +13,21 @@ const yearTwoThousand = 946_684_800
 
 // A clock turns what a response says about time into waits from its receipt.
 type clock struct {
-	now  time.Time // when the response was received, by the local clock
+	now  time.Time // when the response was received, by the local clock; zero: see present
 	resp *http.Response
 	aged bool // a cache answered, so Date is that of the origin, long ago
 
 	ref    time.Time // the instant against which others are taken
 	hasRef bool
+}
+
+// present returns when the response was received. If nobody has said it, that is read when
+// an instant needs it: most responses state delays.
+func (c *clock) present() time.Time {
+	if c.now.IsZero() {
+		c.now = time.Now()
+	}
+	return c.now
 }
 
 // reference returns the vendor's clock if the response shows it, so that a wrong local
@@ -29,7 +38,7 @@ func (c *clock) reference() time.Time {
 	if c.hasRef {
 		return c.ref
 	}
-	c.ref, c.hasRef = c.now, true
+	c.ref, c.hasRef = c.present(), true
 	dates := c.resp.Header["Date"]
 	if len(dates) != 1 || c.aged {
 		return c.ref
@@ -54,7 +63,7 @@ func (c *clock) delay(s string, per time.Duration) (time.Duration, bool) {
 	if d, ok := parseDecimal(s); ok {
 		return c.number(d, per), true
 	}
-	if t, ok := parseInstant(s, c.now); ok && per == 0 {
+	if t, ok := parseInstant(s, c.present()); ok && per == 0 {
 		return c.until(t), true
 	}
 	return 0, false
@@ -70,7 +79,7 @@ func (c *clock) reset(s string, per time.Duration) (time.Duration, bool) {
 	if d, ok := parseDuration(s, maxWait); ok {
 		return d, true
 	}
-	if t, ok := parseInstant(s, c.now); ok {
+	if t, ok := parseInstant(s, c.present()); ok {
 		return c.until(t), true
 	}
 	if t, ok := parseScriptDate(s); ok {
