@@ -128,7 +128,7 @@ func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
 // Reported takes in what an answer reports of quotas, of a call that has not passed the
 // lane.
 func (l *Lane) Reported(ctx context.Context, a *Answer) {
-	l.reduce(a)
-	l.spent(a)
-	l.course.Observe(ctx, l.queue.Now(), a)
+	now := l.queue.Now()
+	l.spent(now, a)
+	l.course.Observe(ctx, now, a)
 }

@@ -22,7 +22,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	}
 	moved := l.closes(now, asked)
 	a.Refused, a.Until = true, fact.Until
-	l.reduce(a)
+	l.reduce(now, a)
 	if !l.Shared {
 		l.ledgers.Read(now, a)
 	}
@@ -35,20 +35,20 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 }
 
 // reduce leaves of what an answer reports the share that the lane takes.
-func (l *Lane) reduce(a *Answer) {
+func (l *Lane) reduce(now throttle.Instant, a *Answer) {
 	if share := l.settings.Share; share > 0 && share < 1 {
-		l.share.Reduce(l.queue.Now(), a.Quotas, share)
+		l.share.Reduce(now, a.Quotas, share)
 	}
 }
 
-// spent takes in what an answer reports of quotas. If one is spent whose reset is exact,
+// spent takes in what an answer reports of quotas that are the lane's. If one is spent whose reset is exact,
 // the lane pauses until then, as it does for a refusal that asks for that time. A lane that
 // keys share does not: the quota is of one of them.
-func (l *Lane) spent(a *Answer) {
+func (l *Lane) spent(now throttle.Instant, a *Answer) {
+	l.reduce(now, a)
 	if l.Shared || len(a.Quotas) == 0 {
 		return
 	}
-	now := l.queue.Now()
 	asked := l.ledgers.Read(now, a)
 	if asked == 0 {
 		return
@@ -102,10 +102,10 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
-	l.reduce(a)
-	l.spent(a) // first, because a call that lands lets the next one go
-	if !l.gate.LandedSilently(a) {
-		l.gate.Landed(ctx, l.queue.Now(), a)
+	if len(a.Quotas) > 0 || !l.gate.LandedSilently(a) {
+		now := l.queue.Now()
+		l.spent(now, a) // first, because a call that lands lets the next one go
+		l.gate.Landed(ctx, now, a)
 	}
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
