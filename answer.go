@@ -181,6 +181,7 @@ func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
 	}
 	a := lane.Answer{ID: c.turn.ID, Seen: seen, Departed: c.turn.Departed()}
 	a.Stood, a.Others = turn.Departed().Sub(turn.Arrived()), l.Waiting() > 0
+	a.Quotas = slices.Grow(a.Quotas, len(quotas))
 	for i := range quotas {
 		a.Quotas = append(a.Quotas, quotaOf(&quotas[i]))
 	}

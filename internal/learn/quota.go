@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"encoding/binary"
 	"hash/fnv"
 	"math"
 	"time"
@@ -42,10 +43,9 @@ func (q *Quota) Key() uint64 {
 	if q.HasWindow {
 		n ^= uint64(q.Window)
 	}
-	for range 8 {
-		h.Write([]byte{byte(n)})
-		n >>= 8
-	}
+	var bits [8]byte
+	binary.LittleEndian.PutUint64(bits[:], n)
+	h.Write(bits[:])
 	return h.Sum64() | 1
 }
 
