@@ -39,7 +39,6 @@ type reader struct {
 
 // header reads everything but the body.
 func (r *reader) header() {
-	r.sig.Bucket = bucketOf(r.resp.Header)
 	r.standard()
 	for i := range r.dialect.Fields {
 		r.vendorField(&r.dialect.Fields[i])
@@ -117,6 +116,9 @@ func (r *reader) standard() {
 	var draft []string
 	for name, lines := range r.resp.Header {
 		kind, rest := kindOf(name)
+		if kind == kindRateLimit {
+			r.bucket(name, lines)
+		}
 		if kind == kindNone || r.claimed(name) {
 			continue
 		}
@@ -337,13 +339,14 @@ func isAged(line string) bool {
 // https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 var bucketFields = [...]string{"X-Ratelimit-Bucket", "X-Ratelimit-Resource"}
 
-// bucketOf returns the name of the bucket; "" if there is none. A name longer than
-// those of quotas is not believed.
-func bucketOf(h http.Header) string {
-	for _, field := range bucketFields {
-		if v := h[field]; len(v) > 0 && v[0] != "" && len(v[0]) <= maxName {
-			return v[0]
-		}
+// bucket takes in a field that names the bucket. The first of bucketFields counts. A name
+// longer than those of quotas is not believed.
+func (r *reader) bucket(name string, lines []string) {
+	i := slices.Index(bucketFields[:], name)
+	if i < 0 || len(lines) == 0 || lines[0] == "" || len(lines[0]) > maxName {
+		return
 	}
-	return ""
+	if i == 0 || r.sig.Bucket == "" {
+		r.sig.Bucket = lines[0]
+	}
 }
