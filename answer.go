@@ -11,10 +11,9 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// observe reads the answer into signal, and reports it to the lane.
+// observe reads the answer into signal, which is zero, and reports it to the lane.
 func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 	c.paused, c.refusedFor, c.about, c.bucket, c.byRoute, c.inHand = false, 0, nil, "", false, resp
-	*signal = headers.Signal{}
 	if err != nil {
 		if c.flying {
 			c.landed(false, nil)

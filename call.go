@@ -18,7 +18,7 @@ type call struct {
 	t       *Transport
 	req     *http.Request
 	ctx     context.Context // the request's context
-	options options
+	options *options
 	policy  *backoff.Policy
 	body    *replay.Body // nil: the request has none
 

@@ -23,18 +23,20 @@ type options struct {
 // optionsKey is the key of the options among a context's values.
 type optionsKey struct{}
 
-// optionsOf returns the options of a context, or the zero options.
-func optionsOf(ctx context.Context) options {
-	o, _ := ctx.Value(optionsKey{}).(*options)
-	if o == nil {
-		return options{}
+// noOptions are those of a context that says nothing. They are never written.
+var noOptions options
+
+// optionsOf returns the options of a context, which must not be changed.
+func optionsOf(ctx context.Context) *options {
+	if o, ok := ctx.Value(optionsKey{}).(*options); ok {
+		return o
 	}
-	return *o
+	return &noOptions
 }
 
 // with returns a context whose options differ from ctx's by set.
 func with(ctx context.Context, set func(*options)) context.Context {
-	o := optionsOf(ctx)
+	o := *optionsOf(ctx)
 	set(&o)
 	return context.WithValue(ctx, optionsKey{}, &o)
 }

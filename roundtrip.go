@@ -54,7 +54,6 @@ func (c *call) begin(t *Transport, req *http.Request) error {
 
 // run sends the request until it has an answer to return.
 func (c *call) run() (*http.Response, error) {
-	var signal headers.Signal // of the last answer
 	for {
 		if err := c.wait(); err != nil {
 			return c.instead(err)
@@ -63,6 +62,7 @@ func (c *call) run() (*http.Response, error) {
 		if c.over {
 			return c.instead(c.fail(err))
 		}
+		var signal headers.Signal // of the answer
 		c.observe(resp, err, &signal)
 		decision := c.decide(resp, err, &signal)
 		if !decision.Retry {
