@@ -23,10 +23,15 @@ func crossing() string {
 	return strings.Join(keys[rand.IntN(3):], " ")
 }
 
-// cross calls with the keys once.
+// cross calls with the keys once, with any priority.
 func cross(ctx context.Context, transport *weir.Transport, keys string) error {
 	ctx = shaping.WithPriority(ctx, []shaping.Priority{shaping.PriorityLow, shaping.PriorityNormal, shaping.PriorityHigh}[rand.IntN(3)])
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, transport.Base.(addressed).url, nil)
+	return callWith(ctx, transport, keys)
+}
+
+// callWith calls with the keys once.
+func callWith(ctx context.Context, transport *weir.Transport, keys string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, testserver.PipeURL, nil)
 	if err != nil {
 		return err
 	}

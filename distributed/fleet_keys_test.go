@@ -41,32 +41,35 @@ func openCustomers(t *testing.T, replicas, plan int, keys func(customer string) 
 	f := &customerFleet{server: server, vendor: &testserver.Vendor{}}
 	s := testserver.Run(t, testserver.Listen, f.vendor)
 	for range replicas {
-		given := place{Addrs: []string{server.Addr()}}.client()
-		t.Cleanup(func() { given.Close() })
-		store := distributed.New(given, "customers")
-		store.Logger, store.Replicas = slog.New(slog.DiscardHandler), replicas
-		store.Deadline, store.MaxDeadline = patience, patience
-		t.Cleanup(func() { store.Close() })
-		transport := &weir.Transport{
-			Base: addressed{s.Transport(), s.URL}, Store: store, Learn: weir.LearnOff, Retry: backoff.None, Logger: store.Logger,
-			Keys: func(req *http.Request) []string { return keys(req.Header.Get(testserver.DefaultIDHeader)) },
-			LimitsFor: func(key string) []throttle.Limit {
-				if key == "account" {
-					return []throttle.Limit{throttle.TokenBucket(pooled, time.Second, 10)}
-				}
-				return []throttle.Limit{throttle.TokenBucket(plan, time.Second, 4)}
-			},
-		}
-		t.Cleanup(func() { transport.Close() })
+		transport, end := newCustomers(server.Addr(), replicas, plan, s.Transport(), keys)
+		t.Cleanup(end)
 		f.replicas = append(f.replicas, transport)
 	}
 	return f
 }
 
-// addressed sends to one server whatever host a request names.
-type addressed struct {
-	http.RoundTripper
-	url string
+// newCustomers returns one replica over a store of its own, and what ends both. Of so many
+// replicas each has its part while Redis is lost.
+func newCustomers(addr string, replicas, plan int, base http.RoundTripper, keys func(customer string) []string) (*weir.Transport, func()) {
+	given := place{Addrs: []string{addr}}.client()
+	store := distributed.New(given, "customers")
+	store.Logger, store.Replicas = slog.New(slog.DiscardHandler), replicas
+	store.Deadline, store.MaxDeadline = patience, patience
+	transport := &weir.Transport{
+		Base: base, Store: store, Learn: weir.LearnOff, Retry: backoff.None, Logger: store.Logger,
+		Keys: func(req *http.Request) []string { return keys(req.Header.Get(testserver.DefaultIDHeader)) },
+		LimitsFor: func(key string) []throttle.Limit {
+			if key == "account" {
+				return []throttle.Limit{throttle.TokenBucket(pooled, time.Second, 10)}
+			}
+			return []throttle.Limit{throttle.TokenBucket(plan, time.Second, 4)}
+		},
+	}
+	return transport, func() {
+		transport.Close()
+		store.Close()
+		given.Close()
+	}
 }
 
 // call has each customer call at each replica for d, as often as it may. It returns how
@@ -81,10 +84,7 @@ func (f *customerFleet) call(t *testing.T, callers int, d time.Duration) (calls,
 		for i := range customers * callers {
 			wg.Go(func() {
 				for ctx.Err() == nil {
-					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, transport.Base.(addressed).url, nil)
-					req.Header.Set(testserver.DefaultIDHeader, "customer"+strconv.Itoa(i%customers))
-					if resp, err := transport.RoundTrip(req); err == nil {
-						resp.Body.Close()
+					if callWith(ctx, transport, "customer"+strconv.Itoa(i%customers)) == nil {
 						served.Add(1)
 					}
 				}
