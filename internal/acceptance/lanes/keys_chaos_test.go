@@ -107,11 +107,7 @@ func TestNothingIsStuckAfterChaos(t *testing.T) {
 	if served.Load() < 20 {
 		t.Errorf("%d calls were served in 3 s, want 20", served.Load())
 	}
-	for _, s := range r.Transport.Snapshot() {
-		if s.Waiting != 0 || s.Requests != 0 || s.InFlight != 0 {
-			t.Errorf("lane %q has %d waiting, %d in flight of %d requests, want none", s.Key, s.Waiting, s.InFlight, s.Requests)
-		}
-	}
+	nobodyLeft(t, r.Transport)
 	for _, keys := range []string{"a account", "account a", "search write b account", "c"} {
 		last, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		r.Want("call of "+keys, r.Do(with(r, "last", keys).WithContext(last)), 200)
