@@ -65,6 +65,39 @@ func TestOutageSharesWhatIsLeftOfALongQuota(t *testing.T) {
 	}
 }
 
+// What a day's quota reserves for urgent calls is reserved in an outage, too: each replica keeps its
+// part of it, and spends that for urgent calls at once.
+func TestOutageKeepsTheReserveOfALongQuota(t *testing.T) {
+	for _, limit := range []throttle.Limit{
+		throttle.FixedWindow(quota, 24*time.Hour), throttle.SlidingLog(quota, 24*time.Hour), throttle.TokenBucket(quota, 24*time.Hour, quota),
+	} {
+		t.Run(limit.Algorithm.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const replicas, reserved = 2, quota / 5
+				f := newBubbleFleet(t, replicas, time.Millisecond, limit.Reserving("20%"))
+				f.meet()
+				for range 2 { // so that each knows of the other, and what is left
+					take(f.queues[0], 1)
+					take(f.queues[1], 1)
+					time.Sleep(2 * time.Second)
+				}
+				f.server.Break(redispipe.Silent)
+				for i, q := range f.queues {
+					bulk := take(q, quota)
+					urgent := 0
+					for q.WaitTurn(t.Context(), &shaping.Turn{N: 1, Priority: shaping.PriorityHigh, MaxWait: time.Second}) == nil {
+						urgent++
+					}
+					t.Logf("replica %d: %d of bulk, and %d urgent ones", i, bulk, urgent)
+					if part := reserved / 2 / replicas; urgent < part || bulk+urgent > quota/2/replicas+2 {
+						t.Errorf("replica %d: %d urgent calls departed after %d others, want the %d that are reserved, and %d in all", i, urgent, bulk, part, quota/2/replicas)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A cost that is more than what is left for a replica goes all the same, and those that
 // follow wait for it.
 func TestOutageRefusesNoCostThatTheLimitAllows(t *testing.T) {

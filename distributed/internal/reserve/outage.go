@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +42,10 @@ func (l *Limiter) enforce() {
 			if l.limits[i].Per > longPer {
 				// It is spent once: what was used here stays used from outage to outage.
 				limits[i].Algorithm = throttle.AlgorithmTokenBucket
-				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*set.Share/float64(replicas)), 1)
+				part := set.Share / float64(replicas)
+				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*part), 1)
+				reserved := min(int(float64(l.limits[i].Reserved())*part), limits[i].Burst-1)
+				limits[i].Reserve = throttle.Part(strconv.Itoa(reserved))
 				o.stale = true
 			}
 		}
@@ -63,7 +67,8 @@ func (l *Limiter) enforce() {
 
 // longPer is the longest time of a limit that is spaced evenly in an outage. For a longer one
 // each replica has its part of the permits that were left at once: at half of 5000 a day
-// for each of 8 replicas a permit would come every four and a half minutes.
+// for each of 8 replicas a permit would come every four and a half minutes. It has its part of
+// what the limit reserves, too.
 const longPer = time.Minute
 
 // divided returns the limits of one of so many replicas that cannot see each other: a share
