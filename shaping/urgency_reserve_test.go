@@ -90,3 +90,31 @@ func TestOneTimePasswordPassesTheBulkOfADay(t *testing.T) {
 		q.Close()
 	})
 }
+
+// A limit beside that reserves nothing holds an urgent caller for less than one interval, while
+// bulk takes each of its permits. At 14/s, bulk has taken what it may of the day's after 22 minutes.
+func TestUrgentCallersWaitLessThanAnIntervalOfOtherLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(14, time.Second, 8), throttle.FixedWindow(20_000, 24*time.Hour).Reserving("10%"))
+		bulk := shaping.WithPriority(t.Context(), shaping.PriorityLow)
+		for range 100 {
+			go func() {
+				for q.Wait(bulk) == nil {
+				}
+			}()
+		}
+		var longest time.Duration
+		for range 1000 {
+			time.Sleep(1357 * time.Millisecond)
+			began := time.Now()
+			if err := q.Wait(shaping.WithPriority(t.Context(), shaping.PriorityHigh)); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Since(began))
+		}
+		if longest > time.Second/14 || longest == 0 {
+			t.Errorf("an urgent caller waited %v, want less than an interval of %v", longest, time.Second/14)
+		}
+		q.Close()
+	})
+}
