@@ -104,8 +104,8 @@ func TestUrgentCallersWaitLessThanAnIntervalOfOtherLimits(t *testing.T) {
 			}()
 		}
 		var longest time.Duration
-		for range 1000 {
-			time.Sleep(1357 * time.Millisecond)
+		for range 900 {
+			time.Sleep(1361 * time.Millisecond)
 			began := time.Now()
 			if err := q.Wait(shaping.WithPriority(t.Context(), shaping.PriorityHigh)); err != nil {
 				t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "4b8dbd4c0ad6c768e914a0255fd16526e44e5e0f53c5d0caf902abd2b36ccc79"
+const scriptSum = "7371be0658a65ebb8ab6da593e86cf91830afa6683dc08f95827dafcbc1a6f1a"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -76,10 +76,16 @@ local function plenty(at, costs)
 end
 
 -- spares reports whether an urgent request could go now if costs were promised for a later
--- instant to a request that must leave permits.
+-- instant to a request that must leave permits. A bucket that reserves nothing does not prevent
+-- it, unless it has permits at hand: until a promised instant nobody else may spend those.
 local function spares(at, costs)
   for i = 1, #rules do
-    if costs[i] > 0 and (leaves[i] or 0) > 0 and not rules[i]:spares(at, costs[i], leaves[i]) then return false end
+    local rule, n, leave = rules[i], costs[i], leaves[i] or 0
+    if leave == 0 and next(leaves) and rule.burst then
+      local hand = atHand(rule, now)
+      leave = hand > 0 and max(hand - n, 1) or 0
+    end
+    if n > 0 and leave > 0 and not rule:spares(at, n, leave) then return false end
   end
   return true
 end
