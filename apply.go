@@ -15,12 +15,12 @@ import (
 
 // applied is what Apply has made of configurations.
 type applied struct {
-	plan    atomic.Pointer[plan] // nil: there was none
-	started atomic.Bool          // the fields were read: they may not change any more
+	plan atomic.Pointer[plan] // nil: there was none
 
-	mu   sync.Mutex
-	base *program // what the program has set; nil before the first configuration
-	now  Config   // all fields in force but Lanes and Routes
+	mu      sync.Mutex
+	started bool     // the fields were read: they may not change any more
+	base    *program // what the program has set; nil before the first configuration
+	now     Config   // all fields in force but Lanes and Routes
 }
 
 // A program is what the program itself has set in a Transport.
@@ -41,12 +41,12 @@ type plan struct {
 // the error is not nil, nothing has changed, and it joins all that is wrong, each with its
 // path in the document, such as routes[2].limits[0].
 //
-// Before the first use of the Transport all fields may change. Apply is then not safe for
-// concurrent use, just as fields are not. Later it changes Limits, Lanes and Routes, in every
-// lane and for lanes to come, and times all requests in line anew, as SetLimits does; another
-// field that would change is an error. Two things must be so from the first use on: routes
-// have lanes of their own only if Apply was called before, and costs only if a configuration
-// before had some, or the program has set Cost.
+// Before the first use of the Transport all fields may change. Later Apply changes Limits,
+// Lanes and Routes, in every lane and for lanes to come, and times all requests in line anew,
+// as SetLimits does; another field that would change is an error. Two things must be so from
+// the first use on: routes have lanes of their own only if Apply was called before, and costs
+// only if a configuration before had some, or the program has set Cost. Apply is safe for
+// concurrent use, also beside the first request.
 //
 // A request in line keeps its lane and its cost. What SetLimits has set holds until the next
 // Apply.
@@ -69,7 +69,7 @@ func (t *Transport) Apply(c Config) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("weir: configuration: %w", err)
 	}
-	if t.applied.started.Load() {
+	if t.applied.started {
 		if err := t.replan(p, next.Limits); err != nil {
 			return fmt.Errorf("weir: configuration: %w", err)
 		}
@@ -84,7 +84,7 @@ func (t *Transport) Apply(c Config) error {
 // program returns what the program has set.
 func (t *Transport) program() *program {
 	limits := t.Limits
-	if t.applied.started.Load() {
+	if t.applied.started {
 		limits = *t.limits.Load()
 	}
 	return &program{keyed: t.Key != nil || t.Keys != nil, cost: t.Cost, fields: Config{
@@ -109,7 +109,7 @@ func (t *Transport) preset(next, c *Config) {
 
 // wrongFields returns what is wrong with the fields that would be in force, each with its path.
 func (t *Transport) wrongFields(next, c *Config) (wrong []fault) {
-	if !t.applied.started.Load() {
+	if !t.applied.started {
 		like := &Transport{
 			Limits: next.Limits, Shadow: next.Shadow, Store: t.Store, Cost: t.applied.base.cost, Line: next.Line, InFlight: next.InFlight,
 			Retry: next.Retry, MaxPause: next.MaxPause, Learn: next.Learn, Share: next.Share, MaxLanes: next.MaxLanes,
@@ -167,7 +167,7 @@ func (t *Transport) planOf(c *Config) (*plan, []error) {
 		if len(r.Limits) > 0 && t.applied.base.keyed {
 			wrong("limits", errors.New("the program has set Key or Keys, which make the lanes"))
 		}
-		if started := t.applied.started.Load(); started && len(r.Limits) > 0 && t.Key == nil {
+		if started := t.applied.started; started && len(r.Limits) > 0 && t.Key == nil {
 			wrong("limits", errors.New("no configuration was applied before the first use, so routes have no lanes"))
 		} else if started && len(r.Cost) > 0 && t.Cost == nil {
 			wrong("cost", errors.New("no configuration before the first use had a cost"))

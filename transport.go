@@ -276,9 +276,11 @@ type Transport struct {
 
 var _ http.RoundTripper = (*Transport)(nil)
 
-// init reads the fields, once.
+// init reads the fields, once. A configuration is applied before or after it.
 func (t *Transport) init() {
-	t.applied.started.Store(true)
+	t.applied.mu.Lock()
+	defer t.applied.mu.Unlock()
+	t.applied.started = true
 	t.base = t.Base
 	if t.base == nil {
 		t.base = http.DefaultTransport

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,33 @@ func TestApplyTimesWaitersAnew(t *testing.T) {
 			want := []time.Duration{0, 1000 * ms, 1550 * ms, 1650 * ms, 1750 * ms}
 			harness.WantEqual(t, name+": arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 		})
+	}
+}
+
+// The first request may come while a configuration is applied. It has the limits before or
+// after, and a later one has those after.
+func TestApplyBesideTheFirstRequest(t *testing.T) {
+	c := config(t, `{"limits": ["10000/s burst 7"]}`)
+	for range 200 {
+		transport := &weir.Transport{Base: harness.Stub{}, Limits: harness.Every(time.Millisecond), Learn: weir.LearnOff}
+		var first sync.WaitGroup
+		first.Go(func() {
+			if resp, err := transport.RoundTrip(harness.GetOf("vendor.test")); err != nil {
+				t.Error(err)
+			} else {
+				resp.Body.Close()
+			}
+		})
+		if err := transport.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+		first.Wait()
+		for _, s := range transport.Snapshot() {
+			if got := s.Limits[0].Limit.Burst; got != 7 {
+				t.Fatalf("lane %q has a burst of %d, want 7", s.Key, got)
+			}
+		}
+		transport.Close()
 	}
 }
 
