@@ -2,6 +2,7 @@ package weirtest
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -52,9 +53,13 @@ type Arrival struct {
 
 // New serves a vendor on a loopback port, or over in-memory pipes in a
 // testing/synctest bubble, until the test ends. If there is no port, the test
-// fails. For example, New(t, TokenBucket(50, time.Second, 10)) enforces one limit.
+// fails. For example, New(t, TokenBucket(50, time.Second, 10)) enforces one limit. It
+// panics if a limit is the zero Limit.
 func New(tb testing.TB, limits ...Limit) *Vendor {
 	tb.Helper()
+	if slices.Contains(limits, Limit{}) {
+		panic("weirtest: the zero Limit is not valid")
+	}
 	v := &Vendor{Limits: limits, bubble: inBubble()}
 	open := testserver.Listen
 	if v.bubble {
@@ -79,9 +84,14 @@ func inBubble() (in bool) {
 }
 
 // Transport returns a new transport whose connections all lead to the vendor,
-// whatever host a request names. The caller may change it. It panics unless [New]
-// made the Vendor.
-func (v *Vendor) Transport() *http.Transport { return v.serves.Transport() }
+// whatever host a request names, for https too. The caller may change it. It panics
+// unless [New] made the Vendor.
+func (v *Vendor) Transport() *http.Transport {
+	if v.serves == nil {
+		panic("weirtest: New did not make this Vendor")
+	}
+	return v.serves.Transport()
+}
 
 // Client returns a new client over a new [Vendor.Transport].
 func (v *Vendor) Client() *http.Client { return &http.Client{Transport: v.Transport()} }

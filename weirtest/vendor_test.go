@@ -17,7 +17,7 @@ func TestVendorRecordsArrivals(t *testing.T) {
 		vendor.RefusalStatus = 403
 		client := vendor.Client()
 		get(t, client, vendor.URL+"/a")
-		get(t, client, "http://api.example/b")
+		get(t, client, "https://api.example/b")
 		got := vendor.Arrivals()
 		if len(got) != 2 {
 			t.Fatalf("Arrivals() = %+v, want 2", got)
@@ -66,6 +66,22 @@ func TestHandlerRefuses(t *testing.T) {
 			t.Errorf("breaches = %v, want one of the pause", n)
 		}
 	})
+}
+
+func TestMistakesPanic(t *testing.T) {
+	for what, mistake := range map[string]func(){
+		"weirtest: the zero Limit is not valid":  func() { weirtest.New(t, weirtest.Limit{}) },
+		"weirtest: New did not make this Vendor": func() { new(weirtest.Vendor).Transport() },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != what {
+					t.Errorf("panic = %v, want %q", got, what)
+				}
+			}()
+			mistake()
+		}()
+	}
 }
 
 // Goroutines of one bubble may each make a vendor at the same time.

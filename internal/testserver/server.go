@@ -131,13 +131,16 @@ func countConns(running *sync.WaitGroup) func(net.Conn, http.ConnState) {
 }
 
 // Transport returns a new transport all of whose connections lead to the
-// server, whatever host a request names. It keeps up to 1,024 idle connections
-// and asks no proxy. The caller may change it.
+// server, whatever host a request names. A server without TLS gets requests for
+// https, too, in plain text. It keeps up to 1,024 idle connections and asks no
+// proxy. The caller may change it.
 func (s *Server) Transport() *http.Transport {
 	t := &http.Transport{DialContext: s.dial, MaxIdleConnsPerHost: 1024}
 	if s.roots != nil {
 		t.TLSClientConfig = &tls.Config{RootCAs: s.roots}
 		t.ForceAttemptHTTP2 = true
+	} else {
+		t.DialTLSContext = s.dial
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
