@@ -30,8 +30,8 @@ const (
 	// ten million seconds (Poisson).
 	spikeTimes = 4
 	spikeLeast = 20
-	// spikeMemory is the time over which the usual rate is averaged, and for which a new
-	// lane has none.
+	// spikeMemory is the time over which the usual rate is averaged, and for which looks
+	// must have averaged it before a spike is one.
 	spikeMemory = time.Minute
 
 	// differShare is the share of requests on which shadow limits may decide otherwise. Of
@@ -113,7 +113,7 @@ func (w *watch) arrivals(calls uint64, now throttle.Instant) (rate, usual float6
 	rate, usual = float64(n)/passed, w.usual
 	weight := -math.Expm1(-passed / min(spikeMemory, max(now.Sub(w.since), 1)).Seconds())
 	w.usual += (rate - usual) * weight
-	spikes = n >= spikeLeast && rate > spikeTimes*usual && now.Sub(w.since) >= spikeMemory
+	spikes = n >= spikeLeast && rate > spikeTimes*usual && w.at.Sub(w.since) >= spikeMemory
 	w.at, w.seen = now, calls
 	return rate, usual, spikes
 }

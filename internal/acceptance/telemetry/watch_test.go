@@ -99,6 +99,19 @@ func TestSpikeOfArrivalsIsReported(t *testing.T) {
 	})
 }
 
+// Before a lane has been looked at for a minute, nothing is usual.
+func TestFirstCallsAfterAQuietMinuteAreNoSpike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t, &weir.Transport{}, slog.LevelInfo)
+		w.call(1)
+		time.Sleep(500 * time.Millisecond)
+		w.call(50)
+		time.Sleep(2 * time.Minute)
+		w.call(1)
+		w.want("first calls", 0, "many more requests than usual", "weir.arrivals.spike")
+	})
+}
+
 func TestShadowThatDecidesOtherwiseIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, &weir.Transport{Shadow: []throttle.Limit{throttle.TokenBucket(1, time.Hour, 1000)}}, slog.LevelInfo)
