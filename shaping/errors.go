@@ -47,7 +47,7 @@ type Error struct {
 	Waiting  int             // other callers in line
 	Before   int             // of those, how many would have departed before this one
 	Lane     string          // the name of the [Roster] for which the caller waited; "": the queue has no rosters
-	Limit    string          // the name of the limit that held the caller; "" if none did
+	Limit    string          // the name of the limit that held the caller, or its unit and place, such as requests-0; "" if none did
 	Reason   throttle.Reason // what the caller would have waited for; "" if nothing held it
 }
 

@@ -126,6 +126,9 @@ func printLanes(c console, lanes []distributed.Lane) error {
 		limits := make([]string, len(l.Limits))
 		for i, limit := range l.Limits {
 			limits[i] = limit.String()
+			if label := limit.Label(); label != limit.Name { // a name that weir made says nothing more
+				limits[i] = label
+			}
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", readableKey(l.Key), l.Replicas, cmp.Or(strings.Join(limits, ", "), "-"),
 			dash(l.Paused > 0, "%v", readable(l.Paused)), dash(l.Learned > 0, "%.3g/s", l.Learned), dash(l.MaxSlots > 0, "%d of %d", l.Slots, l.MaxSlots))

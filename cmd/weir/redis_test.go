@@ -74,7 +74,7 @@ func TestOperatorEndsAPause(t *testing.T) {
 				return runs(t, in, append([]string{"redis", "-addr", server.Addr(), "-namespace", "company"}, args...)...)
 			}
 			code, out, errs := redis("", "lanes")
-			if fields := strings.Fields(out); code != 0 || !strings.Contains(out, "100/s burst 10") || !strings.Contains(out, "vendor.test  1") || len(fields) < 10 {
+			if fields := strings.Fields(out); code != 0 || !strings.Contains(out, "  100/s burst 10  ") || !strings.Contains(out, "vendor.test  1") || len(fields) < 10 {
 				t.Errorf("lanes = %d, %s%s, want the lane with its limit and its replica", code, out, errs)
 			}
 			for _, no := range []string{"n\n", "", "yess\n"} {
