@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -57,10 +58,11 @@ func (t *Transport) Apply(c Config) error {
 		t.applied.base = t.program()
 		t.applied.now = t.applied.base.fields
 	}
+	c = c.clone()
 	next := t.applied.base.fields
 	strict.Overlay(&next, c)
 	next.Lanes, next.Routes = nil, nil
-	p, errs := t.planOf(&c)
+	p, errs := t.planOf(&c, next.Limits)
 	for _, f := range t.wrongFields(&next, &c) {
 		if limits := f.field == "limits" || f.field == "shadow"; !limits || len(errs) == 0 { // the plan's are of single ones
 			errs = append(errs, strict.At(f.field, f.err))
@@ -152,8 +154,9 @@ func (t *Transport) replan(p *plan, limits []throttle.Limit) error {
 	return nil
 }
 
-// planOf returns the plan of a configuration, and all that is wrong with it.
-func (t *Transport) planOf(c *Config) (*plan, []error) {
+// planOf returns the plan of a configuration with these limits in force, and all that is wrong
+// with it.
+func (t *Transport) planOf(c *Config, limits []throttle.Limit) (*plan, []error) {
 	p := &plan{mux: http.NewServeMux(), routes: map[string]*RouteConfig{}, lanes: c.Lanes}
 	errs := c.wrong()
 	for i := range c.Routes {
@@ -161,8 +164,18 @@ func (t *Transport) planOf(c *Config) (*plan, []error) {
 		wrong := func(field string, err error) {
 			errs = append(errs, strict.At(fmt.Sprintf("routes[%d].%s", i, field), err))
 		}
-		if err := handle(p.mux, r.Match); err != nil {
+		if err := route(p.mux, c.Routes[:i+1]); err != nil {
 			wrong("match", err)
+		}
+		of := r.Limits
+		if len(of) == 0 && len(c.Lanes) == 0 && t.LimitsFor == nil {
+			of = limits
+		}
+		for _, l := range of {
+			unit := cmp.Or(l.Unit, "requests")
+			if err := l.Check(r.Cost[unit]); errors.Is(err, throttle.ErrExceedsBurst) {
+				wrong(strict.Key("cost", unit), err)
+			}
 		}
 		if len(r.Limits) > 0 && t.applied.base.keyed {
 			wrong("limits", errors.New("the program has set Key or Keys, which make the lanes"))
@@ -199,6 +212,37 @@ func (t *Transport) counts(c *Config, unit string) bool {
 		}
 	}
 	return false
+}
+
+// route registers the pattern of the last route. The error says why nothing matches it, or
+// which route before conflicts with it.
+func route(mux *http.ServeMux, routes []RouteConfig) error {
+	last := len(routes) - 1
+	pattern := routes[last].Match
+	if err := handle(http.NewServeMux(), pattern); err != nil {
+		return err
+	}
+	method, rest, ok := strings.Cut(pattern, " ")
+	if !ok {
+		method, rest = "", pattern
+	}
+	if method != strings.ToUpper(method) {
+		return fmt.Errorf("method %q is not in capitals", method)
+	}
+	host, _, _ := strings.Cut(strings.TrimLeft(rest, " \t"), "/")
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return fmt.Errorf("host %q has a port, and patterns match without it", host)
+	}
+	if handle(mux, pattern) == nil {
+		return nil
+	}
+	for i, before := range routes[:last] {
+		pair := http.NewServeMux()
+		if handle(pair, before.Match) == nil && handle(pair, pattern) != nil {
+			return fmt.Errorf("conflicts with %q of routes[%d]: some requests match both, and neither is more specific", before.Match, i)
+		}
+	}
+	return nil
 }
 
 // handle registers a pattern. ServeMux panics if it cannot be read, or conflicts with another.

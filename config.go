@@ -19,7 +19,7 @@ import (
 //	{
 //	  "limits": ["100/s burst 20"],
 //	  "lanes":  {"api.github.com": ["5000/h", "100/s"]},
-//	  "routes": [{"match": "POST /v1/chat", "limits": ["90000/m of tokens"], "cost": {"tokens": 800}}],
+//	  "routes": [{"match": "POST /v1/chat", "limits": ["90000/m burst 9000 of tokens"], "cost": {"tokens": 800}}],
 //	  "line":   {"maxWait": "30s"},
 //	  "retry":  {"attempts": 3}
 //	}
@@ -60,7 +60,8 @@ type Config struct {
 
 // A RouteConfig is what holds for the requests of one route. The zero value is an error.
 type RouteConfig struct {
-	// Match is a pattern of [http.ServeMux], such as "POST api.example.com/v1/users/{id}".
+	// Match is a pattern of [http.ServeMux], such as "POST api.example.com/v1/users/{id}". Its
+	// method is in capitals, and its host has no port.
 	Match string
 
 	// Limits make a lane of the route, one for each host, whose key is that of [ByRoute].
@@ -70,8 +71,21 @@ type RouteConfig struct {
 
 	// Cost is how many permits a request costs, by the unit of the limit; "requests" for
 	// limits without one. A unit that is left out costs what Transport.Cost says, or one
-	// permit. If nil, that is so for all.
+	// permit. If nil, that is so for all. More than the burst of a limit is an error.
 	Cost map[string]int
+}
+
+// clone returns a copy with which nobody else shares anything.
+func (c Config) clone() Config {
+	c.Limits, c.Shadow, c.Lanes, c.Routes = slices.Clone(c.Limits), slices.Clone(c.Shadow), maps.Clone(c.Lanes), slices.Clone(c.Routes)
+	for key, limits := range c.Lanes {
+		c.Lanes[key] = slices.Clone(limits)
+	}
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		r.Limits, r.Cost = slices.Clone(r.Limits), maps.Clone(r.Cost)
+	}
+	return c
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It reads strictly: unknown fields, fields that

@@ -148,6 +148,42 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 	})
 }
 
+// What could never hold a request, or would reject each one, is an error.
+func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"routes": [{"match": "/a", "limits": ["90000/m of tokens"], "cost": {"tokens": 800}}]}`: `routes[0].cost["tokens"]: throttle: 800 permits exceed burst of 1 of limit 90000/m of tokens`,
+		`{"limits": ["9/m of tokens"], "routes": [{"match": "/a", "cost": {"tokens": 2}}]}`:       `routes[0].cost["tokens"]: throttle: 2 permits exceed burst of 1 of limit 9/m of tokens`,
+		`{"routes": [{"match": "get /a"}]}`:                                                       `routes[0].match: method "get" is not in capitals`,
+		`{"routes": [{"match": "GET api.example:443/a"}]}`:                                        `routes[0].match: host "api.example:443" has a port, and patterns match without it`,
+		`{"routes": [{"match": "/a"}, {"match": "/b"}, {"match": "/a"}]}`:                         `routes[2].match: conflicts with "/a" of routes[0]`,
+		`{"routes": [{"match": "GET /a/{x}/b"}, {"match": "GET /a/c/{y}"}]}`:                      `routes[1].match: conflicts with "GET /a/{x}/b" of routes[0]`,
+	} {
+		err := new(weir.Transport).Apply(config(t, text))
+		if err == nil || !strings.HasPrefix(err.Error(), "weir: configuration: "+want) || strings.Contains(err.Error(), ".go") {
+			t.Errorf("Apply of %s = %v, want %s", text, err, want)
+		}
+	}
+	apply(t, new(weir.Transport), `{"limits": ["9/m of tokens"], "lanes": {"a.test": ["9/m burst 9 of tokens"]}, "routes": [{"match": "a.test/", "cost": {"tokens": 2}}]}`)
+}
+
+// A program may build its next configuration in the one that is in force.
+func TestApplyKeepsACopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := config(t, `{"limits": ["1/s"], "lanes": {"vendor.test": ["1/s"]}, "routes": [{"match": "/", "limits": ["1/s"], "cost": {"requests": 1}}]}`)
+		transport := new(weir.Transport)
+		if err := transport.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+		c.Limits[0], c.Lanes["vendor.test"][0], c.Routes[0].Limits[0] = throttle.Limit{}, throttle.Limit{}, throttle.Limit{}
+		c.Routes[0].Cost["requests"] = 9
+		delete(c.Lanes, "vendor.test")
+		r := harness.PipeRig(t, &testserver.Vendor{}, transport)
+		r.Spend()
+		r.Want("GET", r.Get(t.Context(), "a"), 200)
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), harness.Spaced(0, time.Second, 2))
+	})
+}
+
 // If the limiter of one lane cannot be tuned, all lanes keep what they had.
 func TestApplyIsAllOrNothingOverLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +259,7 @@ func TestApplyBesideTheProgramsKeyAndCost(t *testing.T) {
 	if apply(t, several, `{"lanes": {"account": ["10/s"]}}`); several.Key != nil {
 		t.Error("Apply sets Key beside Keys")
 	}
-	apply(t, transport, `{"limits": ["10/s of tokens", "10/s"], "routes": [{"match": "/a", "cost": {"tokens": 7}}]}`)
+	apply(t, transport, `{"limits": ["10/s burst 9 of tokens", "10/s"], "routes": [{"match": "/a", "cost": {"tokens": 7}}, {"match": "[::1]/", "cost": {"tokens": 7}}]}`)
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.example/a", http.NoBody)
 	tokens, requests := throttle.TokenBucket(10, time.Second, 1).Of("tokens"), throttle.TokenBucket(10, time.Second, 1)
 	if n, m := transport.Cost(req, tokens), transport.Cost(req, requests); n != 7 || m != 2 {
