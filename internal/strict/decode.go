@@ -73,13 +73,12 @@ func (d *decoder) value(path string, n node, into reflect.Value) {
 // scalar reads a text, a number, a boolean or a duration.
 func (d *decoder) scalar(path string, n node, into reflect.Value) {
 	if into.Type() == reflect.TypeFor[time.Duration]() {
-		if s, ok := d.text(path, n); ok {
-			length, err := time.ParseDuration(s)
-			if err != nil {
-				d.fail(path, "%q is not a duration such as 500ms or 1m30s", s)
-			}
-			into.SetInt(int64(length))
+		s, _ := n.scalar.(string)
+		length, err := time.ParseDuration(s)
+		if err != nil {
+			d.fail(path, "%s is not a duration such as 500ms or 1m30s", n)
 		}
+		into.SetInt(int64(length))
 		return
 	}
 	switch into.Kind() {
@@ -115,7 +114,7 @@ func (d *decoder) scalar(path string, n node, into reflect.Value) {
 func (d *decoder) text(path string, n node) (string, bool) {
 	s, ok := n.scalar.(string)
 	if !ok {
-		d.fail(path, "%s is not a text", n)
+		d.fail(path, "%s is not a text in quotes", n)
 	}
 	return s, ok
 }

@@ -51,8 +51,8 @@ func TestDecodeFindsAllThatIsWrong(t *testing.T) {
 		"limit": ["1/s"], "limits": ["1/s", "1/q", 7], "lanes": {"a": ["1/s"], "a": ["2/s"], "b": "1/s", "c": null}, "line": {"maxWait": 30, "share": "a", "places": 1.5},
 		"policy": [], "name": true, "on": "yes", "shares": {"tokens": 1e400}, "bytes": 99999999999999999999, "ignored": 1, "on": true}`), new(document))
 	for _, want := range []string{
-		`limit: unknown field; there are limits, lanes, line, policy, name, on, shares, bytes`, `limits[1]: throttle: limit "1/q": `, `limits[2]: 7 is not a text`,
-		`lanes: "a" stands twice`, `lanes["b"]: the text "1/s" is not a list`, `lanes["c"]: null is not a list`, `line.maxWait: 30 is not a text`,
+		`limit: unknown field; there are limits, lanes, line, policy, name, on, shares, bytes`, `limits[1]: throttle: limit "1/q": `, `limits[2]: 7 is not a text in quotes`,
+		`lanes: "a" stands twice`, `lanes["b"]: the text "1/s" is not a list`, `lanes["c"]: null is not a list`, `line.maxWait: 30 is not a duration such as 500ms or 1m30s`,
 		`line.share: the text "a" is not a number`, `line.places: 1.5 is not a whole number`, `policy: a list is not an object`, `name: true is not a text`,
 		`on: the text "yes" is not true or false`, `shares["tokens"]: 1e400 is not a whole number`, `bytes: 99999999999999999999 is not a whole number`,
 		`ignored: unknown field`, `"on" stands twice`,
