@@ -179,6 +179,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", pagePolicy())
+	h.Set("X-Content-Type-Options", "nosniff")
 	switch req.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPost:

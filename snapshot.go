@@ -46,9 +46,15 @@ type Learned struct {
 }
 
 // Snapshot returns the state of every lane, in the order of their keys. It is
-// safe for concurrent use, and takes each lane's lock for a moment.
+// safe for concurrent use, and takes each lane's lock for a moment. It is no use of the
+// Transport: fields may still change afterwards.
 func (t *Transport) Snapshot() []LaneState {
-	t.once.Do(t.init)
+	t.applied.mu.Lock()
+	started := t.applied.started
+	t.applied.mu.Unlock()
+	if !started {
+		return nil
+	}
 	var states []LaneState
 	for _, l := range t.lanes.All() {
 		states = append(states, stateOf(l))

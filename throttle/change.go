@@ -118,10 +118,10 @@ func named(limits []Limit, i int) bool { return limits[i].Name != placeName(limi
 
 // heir returns the index of the old limit from which limit i takes over, or -1.
 func heir(old []Limit, claimed []bool, limits []Limit, i int) int {
-	l := limits[i]
+	l, given := limits[i], named(limits, i)
 	same := func(o Limit) bool { return o.Per == l.Per && o.Algorithm == l.Algorithm }
 	for _, like := range []func(j int, o Limit) bool{
-		func(_ int, o Limit) bool { return named(limits, i) && o.Name == l.Name },
+		func(_ int, o Limit) bool { return given && o.Name == l.Name },
 		func(j int, o Limit) bool { return !claimed[j] && j == i && same(o) },
 		func(j int, o Limit) bool { return !claimed[j] && same(o) },
 		func(j int, _ Limit) bool { return !claimed[j] && j == i },

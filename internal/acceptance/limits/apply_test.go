@@ -166,6 +166,15 @@ func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
 	apply(t, new(weir.Transport), `{"limits": ["9/m of tokens"], "lanes": {"a.test": ["9/m burst 9 of tokens"]}, "routes": [{"match": "a.test/", "cost": {"tokens": 2}}]}`)
 }
 
+// Someone may look at the lanes before the program has a configuration.
+func TestApplyAfterALook(t *testing.T) {
+	transport := new(weir.Transport)
+	if lanes := transport.Snapshot(); len(lanes) > 0 {
+		t.Errorf("Snapshot of an unused Transport = %+v", lanes)
+	}
+	apply(t, transport, `{"maxPause": "5s"}`)
+}
+
 // A program may build its next configuration in the one that is in force.
 func TestApplyKeepsACopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
