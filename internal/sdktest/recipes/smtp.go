@@ -20,8 +20,7 @@ type mailer struct {
 	queue *shaping.Queue                              // +
 }
 
-// send waits for a mail's turn, and sends it. After a refusal all mails wait, for a second
-// first and then twice as long each time, and the mail is the next.
+// send waits for a mail's turn, and sends it. After a refusal all mails wait.
 func (m *mailer) send(ctx context.Context, from string, to []string, text []byte) error {
 	turn := shaping.Turn{N: len(to)} // +
 	for pause := time.Second; ; pause *= 2 {
@@ -36,14 +35,10 @@ func (m *mailer) send(ctx context.Context, from string, to []string, text []byte
 	}
 }
 
-// isRefusal reports whether a server took no mail because it gets too many: a reply of 421
-// or 454, or another of the 400s with an enhanced code of 4.7 (RFC 3463: policy).
+// isRefusal reports whether the server gets too many: 421, 454, or 4xx 4.7 (RFC 3463: policy).
 func isRefusal(err error) bool {
 	var reply *textproto.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	return reply.Code == 421 || reply.Code == 454 || reply.Code/100 == 4 && strings.HasPrefix(reply.Msg, "4.7.")
+	return errors.As(err, &reply) && (reply.Code == 421 || reply.Code == 454 || reply.Code/100 == 4 && strings.HasPrefix(reply.Msg, "4.7."))
 }
 
 // deliver sends a mail. An error that is a reply says that the server did not take it.
