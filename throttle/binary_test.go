@@ -50,7 +50,11 @@ func (s *stored) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 
 // A limiter that is stored and read again between two decisions decides as before.
 func TestStoredLimitersDecideAsBefore(t *testing.T) {
-	limitertest.Suite{Make: newStored, Histories: 1000}.Decisions(t)
+	histories := 1000
+	if testing.Short() {
+		histories = 50
+	}
+	limitertest.Suite{Make: newStored, Histories: histories}.Decisions(t)
 }
 
 // A stored limit still leaves to others what it keeps, and to urgent requests what it reserves.
