@@ -19,7 +19,7 @@ import (
 
 // scriptSum is of the text that Redis keeps. Another one is another script, which
 // works on the state that this one left, and beside it: change it on purpose.
-const scriptSum = "7371be0658a65ebb8ab6da593e86cf91830afa6683dc08f95827dafcbc1a6f1a"
+const scriptSum = "708cb31f65d80a3d1e0ab30d5de601afe040930a5de78f16a61f66ffcefc7aae"
 
 // slotsScriptSum is that of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

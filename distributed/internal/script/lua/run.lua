@@ -26,8 +26,8 @@ end
 local function firstFor(since, bound, costs)
   local at = max(now, since)
   for _ = 1, 100 do
-    local arrived = at -- no caller has waited for an instant to come
-    if at == now then arrived = max(min(since, now), now - tolerance) end
+    local arrived = at -- no caller has waited for an instant that is promised
+    if at == now or at > bound then arrived = max(min(since, now), at - tolerance) end
     local due = allowed(at, arrived, costs)
     if due <= at and at > bound then return at end
     if due <= at then return at, max(due, arrived), arrived end
