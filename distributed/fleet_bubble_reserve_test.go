@@ -33,7 +33,7 @@ func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && c.whole > time.Minute && len(c.limits) == 1 {
-				t.Skip("a long window: it runs without -short")
+				t.Skip("a long window; CI runs it without -short")
 			}
 			synctest.Test(t, func(t *testing.T) {
 				f := newBubbleFleet(t, 2, time.Millisecond, c.limits...)

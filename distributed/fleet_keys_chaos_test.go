@@ -91,8 +91,9 @@ func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
 	}
 	before := served.Load()
 	time.Sleep(2 * time.Second)
-	// Some 300 went by now, or 34 under the race detector on a busy machine. A busier one needs longer.
-	await(t, "ten calls after Redis came back", func() bool { return served.Load() >= before+10 })
+	if n := served.Load() - before; n < 10 { // a race detector on a busy machine lets 34 go, otherwise some 300
+		t.Errorf("%d calls in the 2 s after Redis came back, want 10", n)
+	}
 	stop()
 	began := time.Now()
 	wg.Wait()

@@ -151,8 +151,8 @@ func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 		const d = 2 * time.Second
 		calls, toRedis := openCustomers(t, 1, plan, func(customer string) []string { return []string{customer, "account"} }).call(t, 4, d)
 		t.Logf("%d/s each: %d calls, %d to Redis", plan, calls, toRedis)
-		if all := customers * (plan*int(d.Seconds()) + 4); int(calls) < min(all, pooled*int(d.Seconds()))*4/10 { // 194 of 400 were seen beside other tests
-			t.Errorf("%d/s each: %d calls in %v, want four tenths of %d", plan, calls, d, all)
+		if all := customers * (plan*int(d.Seconds()) + 4); int(calls) < min(all, pooled*int(d.Seconds()))*6/10 {
+			t.Errorf("%d/s each: %d calls in %v, want six tenths of %d", plan, calls, d, all)
 		}
 		if toRedis > 2*calls { // 1.4 on a quiet machine
 			t.Errorf("%d/s each: %d calls to Redis for %d calls, want two each at most", plan, toRedis, calls)

@@ -40,6 +40,23 @@ var returning = []rule{
 			f.refuses(10*ms, 1, 110*ms)
 		}
 	}},
+	{"who must leave a permit to urgent requests is told exactly when to ask again after one came back", func(t *testing.T, s Suite) {
+		reserving := throttle.TokenBucket(1, 10*ms, 2)
+		reserving.Reserve = throttle.Part("1")
+		f := begin(t, s, reserving)
+		for _, at := range []time.Duration{0, 0, 10 * ms} {
+			f.take(at, throttle.Request{N: 1, Urgent: true})
+		}
+		f.refund(10*ms, 10*ms, 1)
+		r := throttle.Request{N: 1, Since: after(10 * ms)}
+		again := f.take(10*ms, r)
+		if at := f.take(again.Add(-s.Tick).Sub(midnight), r); at != again {
+			t.Errorf("told to ask again at %v, and a tick before that at %v", again.Sub(midnight), at.Sub(midnight))
+		}
+		if at := f.take(again.Sub(midnight), r); at > again {
+			t.Errorf("told to ask again at %v, and then at %v", again.Sub(midnight), at.Sub(midnight))
+		}
+	}},
 	{"however many came back before, a permit that comes back is kept", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(1000, 1), throttle.FixedWindow(1000, time.Minute))
 		for round := range 70 {

@@ -24,7 +24,7 @@ func TestFleetLeavesTheRestToOthers(t *testing.T) {
 		}
 		t.Run(b.name, func(t *testing.T) {
 			if testing.Short() && b.name != "a reported bucket" {
-				t.Skip("minutes of three processes: the other cases run without -short")
+				t.Skip("minutes of three processes; CI runs it without -short")
 			}
 			for seed := range besideRuns(1) {
 				synctest.Test(t, func(t *testing.T) {

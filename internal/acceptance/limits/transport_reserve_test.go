@@ -48,7 +48,7 @@ func TestUrgentCallsHaveReservedPlacesInFlight(t *testing.T) {
 // the vendor has served all 20,000.
 func TestOneTimePasswordsPassTheBulkOfADay(t *testing.T) {
 	if testing.Short() {
-		t.Skip("100,000 calls: it runs without -short")
+		t.Skip("100,000 calls; CI runs it without -short")
 	}
 	synctest.Test(t, func(t *testing.T) { // which begins at midnight
 		const workers, each, day = 25_000, 4, 24 * time.Hour

@@ -63,8 +63,8 @@ func reportedGoal(rate float64, burst int, trip time.Duration) Goal {
 	return g
 }
 
-// reporting are vendors that report on every answer what is left.
-func reporting() []Row {
+// reportingBuckets are buckets that report on every answer what is left.
+func reportingBuckets() []Row {
 	var rows []Row
 	drain := func(rate, burst, workers, calls int, t served, d dialect) {
 		s := t.run(vendor(bucket(rate, time.Second, burst)), d.style)
@@ -96,7 +96,12 @@ func reporting() []Row {
 	drain(20, 10, 16, 400, soon, ietf.resetting(Next))
 	drain(20, 10, 16, 400, atOnce, ietf.resetting(Whole))
 	drain(20, 10, 16, 400, slowish, leftAlone.resetting(NoReset))
+	return rows
+}
 
+// reportingWindows are windows and logs that report on every answer what is left.
+func reportingWindows() []Row {
+	var rows []Row
 	window := func(k Kind, n int, per time.Duration, d dialect) {
 		s := soon.run(vendor(Rule{Kind: k, Permits: n, Per: per}), d.style)
 		windows := max(3, int(time.Minute/per)) // after the first
@@ -135,6 +140,8 @@ func reporting() []Row {
 	begin(FirstUse, 300, s5, xEpoch.ending())
 	begin(FirstUse, 300, s5, xDelta.resetting(NoReset))
 	begin(Log, 300, s5, ietf.ending())
+	begin(Log, 300, s5, leftAlone.resetting(NoReset))
+	begin(Fixed, 300, s5, leftAlone.resetting(NoReset))
 	return rows
 }
 

@@ -59,7 +59,8 @@ func Table() []Row {
 	rows = append(rows, strangers()...)
 	rows = append(rows, floods()...)
 	rows = append(rows, fleets()...)
-	rows = append(rows, reporting()...)
+	rows = append(rows, reportingBuckets()...)
+	rows = append(rows, reportingWindows()...)
 	rows = append(rows, flawedReporting()...)
 	for i := range rows {
 		rows[i].Gate.First = true
