@@ -429,6 +429,34 @@ func TestResetIsWaitedForAndServedAfter(t *testing.T) {
 	}
 }
 
+// A log gives each permit back a period after it was spent, and reports only what is left. A lane
+// of which nothing is configured is served on when the log is empty, and refused twice at most: over
+// real sockets, in real time. The ideal is 10 s.
+func TestLogIsUsedAsItGivesBack(t *testing.T) {
+	t.Parallel()
+	const calls, workers, permits, period = 160, 4, 30, 2 * time.Second
+	r := harness.SocketRig(t, &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.SlidingLog(permits, period)}, Styles: []testserver.Style{testserver.Heroku}, Service: 10 * time.Millisecond,
+	}, &weir.Transport{})
+	r.Transport.Learn = weir.LearnOn
+	var next atomic.Int64
+	var line sync.WaitGroup
+	began := time.Now()
+	for range workers {
+		line.Go(func() {
+			for next.Add(1) <= calls {
+				r.Want("GET", r.Get(t.Context(), ""), 200)
+			}
+		})
+	}
+	line.Wait()
+	took, refused := time.Since(began), r.Vendor.Arrivals().Count(http.StatusTooManyRequests)
+	t.Logf("%d calls took %v, %d were refused", calls, took, refused)
+	if took > 20*time.Second || refused > 2 {
+		t.Errorf("%d calls at %d in %v took %v, %d were refused, want 20 s at most, 2", calls, permits, period, took, refused)
+	}
+}
+
 // An urgent call overtakes the line, and Shutdown lets those in line have their
 // answers: over real sockets, in real time.
 func TestUrgentCallGoesNextAndShutdownServesTheRest(t *testing.T) {

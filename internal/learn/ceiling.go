@@ -301,12 +301,6 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	}
 	t.C = max(t.C, here.Low)
 	t.V = max(t.V, t.C)
-	if f.Refused && left < 1 && t.Blur == 0 && t.size() >= leastReaders && !s.Setting.Shared && t.timed() && t.Reset > f.Landed { // a single call that looked whether it rises
-		t.Stands = true
-	}
-	if f.Refused && left < 1 && !t.Stands { // nothing was back: it is no log
-		t.Period = 0
-	}
 	t.Risen = max(t.Risen, here.Low-t.Stood.High)
 	t.rise(s, f, left, here)
 	t.schedule(s, left, here)

@@ -9,8 +9,7 @@ import "github.com/weirgo/weir/throttle"
 //	calls leave     40    30    30    none left
 //	permits return                                 40    30    30
 //
-// The period is known from the first permit that is back, or from a window that ended with a part
-// of its permits.
+// The period is known from a window that ended with a part of its permits.
 
 const logMarks = 8 // departures of a period that are kept: what is back is then late by an eighth of a quota at most
 
@@ -23,22 +22,14 @@ func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 	}
 }
 
-// firstBack notes the period of a log when its level is first seen to rise: it is a round length
-// between the newest reading that did not show it and this one.
-func (t *Ceiling) firstBack(left float64, here Level) {
-	if t.Period == 0 && left < 1 {
-		t.Period = roundly(t.Stood.At.Sub(t.Jump.At).Seconds(), here.At.Sub(t.Jump.At).Seconds())
-	}
-}
-
-// back returns when a log gives permits back next. It is zero if that is not known.
+// back returns when a log gives permits back next; zero: that is not known.
 func (t *Ceiling) back() throttle.Instant {
-	period := seconds(t.Period)
-	if t.Stands {
-		period = t.end().Sub(t.Jump.At)
+	period := t.end().Sub(t.Jump.At)
+	if !t.Stands || t.Whole || period <= 0 {
+		return 0
 	}
 	for _, m := range t.Sent {
-		if at := m.At.Add(period); !t.Whole && period > 0 && m.At > 0 && at > t.At {
+		if at := m.At.Add(period); m.At > 0 && at > t.At {
 			return at
 		}
 	}

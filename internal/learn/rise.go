@@ -35,9 +35,6 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 		}
 		return
 	case t.Slope == 0, math.Abs(slope-t.Slope) > blur+t.Blur: // it is seen to rise, or has changed
-		if t.Slope == 0 {
-			t.firstBack(left, here)
-		}
 		t.Slope, t.Blur, t.From = slope, blur, t.Mid
 	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
 		t.Slope, t.Blur = slope, blur

@@ -135,24 +135,13 @@ func (t *Ceiling) lasted(f *Fact) {
 	first := t.Period == 0
 	t.Turns, t.Period, t.Least = 0, 0, least
 	t.Period = early * length
-	if u := roundly(least, length); u > 0 {
-		t.Period = u
-	} else if first { // it began before the first reading, so it was longer
-		for _, unit := range rounds {
-			if u := float64(unit); u > sameLength*length {
-				t.Period = u
-			}
-		}
-	}
-}
-
-// roundly returns the longest round length, in seconds, of a window that was longer than least, and
-// no longer than most. It is zero if there is none.
-func roundly(least, most float64) float64 {
 	for _, unit := range rounds {
-		if u := float64(unit); u > least && u <= sameLength*most {
-			return u
+		switch u := float64(unit); {
+		case u > sameLength*length && first: // it began before the first reading, so it was longer
+			t.Period = u
+		case u > least && u <= sameLength*length:
+			t.Period = u
+			return
 		}
 	}
-	return 0
 }

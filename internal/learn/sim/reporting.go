@@ -127,7 +127,8 @@ func reportingWindows() []Row {
 	window(Log, 50, 10*time.Minute, leftAlone.resetting(NoReset))
 	window(Log, 5000, time.Hour, leftAlone.resetting(NoReset))
 	// Three windows but for a twentieth: nothing is known of their ends yet.
-	begin := func(k Kind, n int, per time.Duration, d dialect) {
+	begin := func(k Kind, d dialect) {
+		const n, per = 300, 5 * time.Second
 		s := soon.run(vendor(Rule{Kind: k, Permits: n, Per: per}), d.style)
 		s.Calls = 3 * n * 19 / 20
 		s.Until = 20 * per
@@ -136,12 +137,11 @@ func reportingWindows() []Row {
 			Gate: Goal{Wall: 1.05, Refused: fewReported},
 		})
 	}
-	const s5 = 5 * time.Second
-	begin(FirstUse, 300, s5, xEpoch.ending())
-	begin(FirstUse, 300, s5, xDelta.resetting(NoReset))
-	begin(Log, 300, s5, ietf.ending())
-	begin(Log, 300, s5, leftAlone.resetting(NoReset))
-	begin(Fixed, 300, s5, leftAlone.resetting(NoReset))
+	begin(FirstUse, xEpoch.ending())
+	begin(FirstUse, xDelta.resetting(NoReset))
+	begin(Log, ietf.ending())
+	begin(Log, leftAlone.resetting(NoReset))
+	begin(Fixed, leftAlone.resetting(NoReset))
 	return rows
 }
 

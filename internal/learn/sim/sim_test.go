@@ -82,6 +82,7 @@ var near = map[string]bool{
 var missed = map[string]bool{
 	"200/s burst 20, X-RateLimit delta, no reset, 40-80 ms":       true,
 	"one in ten stale, first 300/5s, X-RateLimit delta, no reset": true,
+	"begin, fixed 300/5s, no limit, no reset":                     true,
 	"log 50/10m0s, no limit, no reset":                            true,
 }
 
