@@ -23,7 +23,7 @@ import (
 // limits are those of each lane.
 var limits = map[string]throttle.Limit{
 	"healthy": throttle.TokenBucket(50, time.Second, 20),
-	"used up": throttle.TokenBucket(5, time.Second, 5),
+	"used up": throttle.TokenBucket(5, time.Second, 50),
 	"crowded": throttle.TokenBucket(4, time.Second, 1),
 	"refused": throttle.TokenBucket(50, time.Second, 20),
 	"failing": throttle.TokenBucket(50, time.Second, 20),
