@@ -1,6 +1,10 @@
 package learn
 
-import "github.com/weirgo/weir/throttle"
+import (
+	"cmp"
+
+	"github.com/weirgo/weir/throttle"
+)
 
 // A log counts the calls of the last period: a sliding window. It gives each permit back a period
 // after it was spent, so its level stands still, and then repeats what the lane did a period before:
@@ -24,8 +28,8 @@ func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 
 // back returns when a log gives permits back next; zero: that is not known.
 func (t *Ceiling) back() throttle.Instant {
-	period := t.end().Sub(t.Jump.At)
-	if !t.Stands || t.Whole || period <= 0 {
+	period := seconds(cmp.Or(t.Window, t.Period))
+	if !t.Stands || t.Whole || period == 0 {
 		return 0
 	}
 	for _, m := range t.Sent {

@@ -102,7 +102,7 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	if !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
 		return
 	}
-	if served := float64(f.Ordinal - t.Jump.Ordinal); t.Stands && served > t.size()+max(few, t.size()/8) { // a window has no more: it is a bucket that was full again
+	if served := float64(f.Ordinal - t.Jump.Ordinal); served > t.size()+max(few, t.size()/8) { // a window has no more: it is a bucket that others leave
 		t.Stands, t.Whole, t.Turns, t.Least = false, false, 0, 0
 		t.Jump = Mark{f.Ordinal, f.Departed}
 		return

@@ -121,3 +121,22 @@ func TestOutageIsNoBlock(t *testing.T) {
 		}
 	}
 }
+
+// Others who take half of a bucket and leave can make its level jump and stand still, as that of a
+// window does. But a window serves no more than it holds: nobody waits for its end.
+func TestBucketThatOthersLeaveIsNoWindow(t *testing.T) {
+	t.Parallel()
+	for _, row := range Table() {
+		if row.Name != "strangers half, X-RateLimit, leave" {
+			continue
+		}
+		for _, seed := range []uint64{54, 70, 79} {
+			s := row.Play(seed)
+			if m := row.Gate.Misses(s); len(m) > 0 {
+				t.Errorf("seed %d misses %v: %+v", seed, m, s)
+			}
+		}
+		return
+	}
+	t.Error("the row is not in the table")
+}
