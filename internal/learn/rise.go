@@ -24,6 +24,9 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 		t.overflow(s, f, here)
 		return
 	}
+	if t.Mid.At < t.From.At {
+		t.Mid = t.From
+	}
 	least, most := here.Low-t.From.High, here.High-t.From.Low
 	slope, blur := max(0, least+most)/2/d, (1+(most-least)/orderly)/d
 	known := t.Slope
@@ -55,7 +58,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 // leave about as fast as it is believed to rise: they do not empty it. After a pause it is full
 // anyhow.
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
-	for _, l := range [...]Level{t.From, t.Prev} {
+	for _, l := range [...]Level{t.Mid, t.Prev} {
 		if d, least := here.At.Sub(l.At).Seconds(), here.Low-l.High; d > s.apart() && least >= 1 && least/d > t.Slope {
 			t.Slope = least / d
 			t.Blur = t.Slope // it is a bound, and no measurement
@@ -64,7 +67,9 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	if t.Slope == 0 {
 		return
 	}
-	t.From, t.Mid = here, here
+	if t.From = here; here.At.Sub(t.Mid.At).Seconds() > 4*s.RTT {
+		t.Mid = here
+	}
 	if s.Setting.part() < 1 && t.Found > 0 { // it is full because only a share is taken
 		return
 	}
