@@ -17,7 +17,7 @@ const (
 	early         = 0.98                   // of a length, after which the next end is looked for: too early costs a permit, too late a part of the window
 	shortest      = 0.9                    // seconds of a window: vendors count seconds or more
 	sameLength    = 1.01                   // of a round length: the jump before was seen a little late
-	mostTurns     = 8                      // windows that ended when they were looked for, after which sooner ends are looked for
+	mostTurns     = 8                      // windows that ended when they were looked for are counted up to that
 	refuted       = 2                      // windows in a row that end earlier than reported, if that is no rounding
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
 	exactFrom     = 8                      // seconds of a window whose reset is taken as it is if it is reported in whole seconds: they are an eighth of it at most
@@ -127,9 +127,7 @@ func (t *Ceiling) lasted(f *Fact) {
 		}
 	}
 	if t.Period > 0 && least < t.Period && t.Period <= length {
-		if t.Turns = min(t.Turns+1, mostTurns); t.Turns == mostTurns && !t.timed() { // each may have been two
-			t.Turns, t.Least = 0, 0
-		}
+		t.Turns = min(t.Turns+1, mostTurns)
 		return
 	}
 	first := t.Period == 0
