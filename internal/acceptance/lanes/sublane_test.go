@@ -109,6 +109,17 @@ func TestLongPauseOfRouteClosesRouteAlone(t *testing.T) {
 	})
 }
 
+// Calls of a route that has a sub-lane, and calls of others, stand in one line by their arrival.
+func TestRoutesWithAndWithoutSublaneKeepOrderOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.ObeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: harness.Hints("2")}}},
+			&weir.Transport{Limits: harness.Every(time.Second), Dialect: harness.ScopedBy(headers.ScopeRoute)})
+		r.Ask(r.Path("/a")) // refused at once, and served after 2 s
+		got := r.Ask(r.Path("/a"), r.Path("/a"), r.Path("/a"), r.Path("/a"), r.Path("/b"))
+		harness.WantEqual(t, "answers", got, harness.Spaced(3*time.Second, time.Second, 5))
+	})
+}
+
 // A scope costs the lane's permits once.
 func TestWaitInSublaneSpendsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
