@@ -48,7 +48,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	}
 	var more bool
 	*signal, more = dialect.ParseHeader(resp, now)
-	if c.lanes != nil {
+	if c.group != nil {
 		c.about = c.lanesNamed(signal)
 	}
 	if quotas && c.about == nil {
@@ -58,12 +58,12 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	if more && refuses {
 		c.believe(signal)
 		first := *signal
-		if _, waits := first.Wait(); waits && first.Throttled && (len(c.lanes) < 2 || c.about != nil) { // else the body may name the lane
+		if _, waits := first.Wait(); waits && first.Throttled && (c.lanes < 2 || c.about != nil) { // else the body may name the lane
 			c.refused(resp.StatusCode, &first)
 			acted = true
 		}
 		*signal = dialect.Parse(resp, now)
-		if c.lanes != nil && !acted {
+		if c.group != nil && !acted {
 			c.about = c.lanesNamed(signal)
 		}
 		acted = acted && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
@@ -126,7 +126,9 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 		ofAll = nil
 		bucket = c.answeredFor(quotas)
 	}
-	c.landInAll(served, ofAll)
+	for _, l := range c.all() {
+		c.land(l, served, c.own(l, ofAll))
+	}
 	for i := range c.visits {
 		switch v := &c.visits[i]; {
 		case v.passed && v.lane == bucket:
@@ -139,11 +141,6 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 			c.reportToBucket(bucket, quotas)
 		}
 	}
-}
-
-// landInAll says it to the lanes of the call.
-func (c *call) landInAll(served bool, quotas []headers.Quota) {
-	c.inEach(func(l *lane.Lane) { c.land(l, served, c.own(l, quotas)) })
 }
 
 // answeredFor returns the sub-lane of the bucket or route whose quotas the answer reports;
@@ -169,9 +166,9 @@ func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
 // the call, a sub-lane that the call has passed, or one that was made for its
 // refusal.
 func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
-	turn, seen := &c.turn, c.seen
-	if i := slices.Index(c.lanes, l); i >= 0 && i < len(c.saw) {
-		seen = c.saw[i]
+	turn, seen := &c.turn, c.seen[c.lanes-1]
+	if i := slices.Index(c.all(), l); i >= 0 {
+		seen = c.seen[i]
 	}
 	for i := range c.visits {
 		if v := &c.visits[i]; v.lane == l {

@@ -26,8 +26,9 @@ type attempt struct {
 	values context.Context // of the request that the base shows
 	asked  *asked          // guarded by mu until the life begins; nil: the base has asked for nothing
 
-	charge            // of the call's lane, the only one
-	all      []charge // of its lanes, if it has keys for several; nil: charge is the only one
+	charge               // of the call's lane; in a group, of all its lanes together
+	group    *lane.Group // of lanes; nil: there is one
+	all      []charge    // of each lane of the group; nil: not divided yet
 	observer *observer
 	waited   *waited // by the call, before this attempt; nil: it has not waited
 	number   int32   // 1 for the first attempt of the call
@@ -59,31 +60,46 @@ type charge struct {
 	flight    lane.Flight       // zero: calls in flight are not bounded, or it has not departed
 }
 
-// each calls f with what each lane charged.
+// each calls f with what each lane charged. The first call divides what a group charged: it comes
+// before the flight, or with mu held.
 func (a *attempt) each(f func(*charge)) {
+	if a.group == nil {
+		f(&a.charge)
+		return
+	}
+	if a.all == nil {
+		a.all = make([]charge, len(a.group.Lanes))
+		for i, l := range a.group.Lanes {
+			a.all[i].lane, a.all[i].departure = l, a.group.Part(a.departure, i)
+		}
+	}
 	for i := range a.all {
 		f(&a.all[i])
 	}
-	if a.all == nil {
-		f(&a.charge)
+}
+
+// flights calls f with what each lane charged, if the lanes bound their calls in flight.
+func (a *attempt) flights(f func(*charge)) {
+	if a.lane.Bounded() {
+		a.each(f)
 	}
 }
 
 // fly begins the flight in each lane.
-func (a *attempt) fly() { a.each(func(c *charge) { c.lane.Fly(&c.flight) }) }
+func (a *attempt) fly() { a.flights(func(c *charge) { c.lane.Fly(&c.flight) }) }
 
 // land ends the flight in each lane.
-func (a *attempt) land() { a.each(func(c *charge) { c.flight.Land() }) }
+func (a *attempt) land() { a.flights(func(c *charge) { c.flight.Land() }) }
 
 // lasts reports whether the flight has begun and not ended.
 func (a *attempt) lasts() (lasts bool) {
-	a.each(func(c *charge) { lasts = lasts || c.flight.Lasts() })
+	a.flights(func(c *charge) { lasts = lasts || c.flight.Lasts() })
 	return lasts
 }
 
 // lose ends a flight whose body was dropped.
 func (a *attempt) lose(cancel context.CancelCauseFunc) {
-	a.each(func(c *charge) { c.flight.Lose(cancel) })
+	a.flights(func(c *charge) { c.flight.Lose(cancel) })
 }
 
 // attemptKey is the key of the attempt among the values of its context.

@@ -48,13 +48,13 @@ func (c *counts) read() Counts {
 // held the call counts it. A caller that gives up at once counts only in the metrics.
 func (c *call) countTurn(held *lane.Lane, err error) {
 	if err == nil {
-		c.inEach(func(l *lane.Lane) {
+		for _, l := range c.all() {
 			o := observerOf(l)
 			if l != held {
 				o.counts.admitted.Add(1)
 			}
 			o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), nil)
-		})
+		}
 		return
 	}
 	l := c.laneThat(c.heldIn(err))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"net/http"
-	"slices"
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
@@ -71,12 +70,8 @@ func (c *call) find(keys []string) (wrong error) {
 			wrong = cmp.Or(wrong, c.fail(err))
 		case l == nil:
 			wrong = cmp.Or(wrong, c.afresh())
-		case slices.Contains(c.lanes, l): // the one that keys beyond MaxLanes share
-			l.Leave(nil)
-		case c.t.Keys == nil:
-			c.lane = l
 		default:
-			c.lane, c.lanes = l, append(c.lanes, l)
+			c.add(l)
 		}
 	}
 	return wrong
@@ -84,8 +79,8 @@ func (c *call) find(keys []string) (wrong error) {
 
 // forecast returns the forecast of the call for its lanes.
 func (c *call) forecast() (f Forecast, err error) {
-	if c.lanes != nil {
-		if c.group, err = c.t.lanes.Join(c.lanes...); err != nil {
+	if c.t.Keys != nil {
+		if c.group, err = c.t.lanes.Join(c.all()...); err != nil {
 			return f, c.fail(err)
 		}
 	}

@@ -17,18 +17,17 @@ const MaxKeys = shaping.MaxRosters
 
 // keys returns the keys of the request's lanes, the narrowest first.
 func (c *call) keys() (keys []string, err error) {
-	all := c.t.Keys(c.req)
-	keys = make([]string, 0, len(all))
-	for _, key := range all {
-		if key != "" && !slices.Contains(keys, key) {
-			keys = append(keys, key)
+	keys = c.t.Keys(c.req)
+	for i := len(keys) - 1; i >= 0; i-- {
+		if keys[i] == "" || slices.Contains(keys[:i], keys[i]) {
+			keys = slices.Concat(keys[:i], keys[i+1:]) // the list is the user's
 		}
 	}
 	if len(keys) > MaxKeys {
 		return nil, fmt.Errorf("request has %d keys, want %d at most", len(keys), MaxKeys)
 	}
 	if len(keys) == 0 {
-		keys = append(keys, c.t.keyOf(c.req))
+		keys = []string{c.t.keyOf(c.req)}
 	}
 	return keys, nil
 }
@@ -39,7 +38,7 @@ func (c *call) enter() error {
 		c.key = c.t.keyOf(c.req)
 		l, err := c.t.enter(c.key)
 		if err == nil {
-			c.lane, c.observer = l, observerOf(l)
+			c.add(l)
 			c.turn.ID = c.arrived(l)
 		}
 		return err
@@ -49,34 +48,42 @@ func (c *call) enter() error {
 		return err
 	}
 	c.turn.ID = c.t.calls.Add(1)
-	c.lanes = make([]*lane.Lane, 0, len(keys))
 	for _, c.key = range keys {
 		l, err := c.t.enter(c.key)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case slices.Contains(c.lanes, l): // the one that keys beyond MaxLanes share
-			l.Leave(nil)
-		default:
-			c.lanes = append(c.lanes, l)
+		}
+		if c.add(l) {
 			c.arrived(l)
 		}
-		c.lane, c.observer = l, observerOf(l)
 	}
-	c.group, err = c.t.lanes.Join(c.lanes...)
+	c.group, err = c.t.lanes.Join(c.all()...)
 	return err
 }
+
+// add makes a lane, which the call has entered, its widest one. It returns false, and leaves
+// the lane, if the call is in it already: that may be the one that keys beyond MaxLanes share.
+func (c *call) add(l *lane.Lane) bool {
+	c.lane, c.observer = l, observerOf(l)
+	if slices.Contains(c.all(), l) {
+		l.Leave(nil)
+		return false
+	}
+	c.entered[c.lanes] = l
+	c.lanes++
+	return true
+}
+
+// all returns the lanes of the call, the narrowest first.
+func (c *call) all() []*lane.Lane { return c.entered[:c.lanes] }
 
 // left leaves the lanes of the request.
 func (c *call) left() {
 	if c.group != nil {
 		c.group.Leave()
 	}
-	for _, l := range c.lanes {
+	for _, l := range c.all() {
 		l.Leave(&c.turn)
-	}
-	if c.lanes == nil && c.lane != nil {
-		c.lane.Leave(&c.turn)
 	}
 }
 
@@ -86,16 +93,6 @@ func (c *call) arrived(l *lane.Lane) (number uint64) {
 		c.made(l)
 	}
 	return number
-}
-
-// inEach calls f with each lane of the call, the narrowest first.
-func (c *call) inEach(f func(*lane.Lane)) {
-	for _, l := range c.lanes {
-		f(l)
-	}
-	if c.lanes == nil {
-		f(c.lane)
-	}
 }
 
 // laneThat returns the lane of the call that has a key, as the queue names what held or
@@ -111,21 +108,16 @@ func (c *call) laneThat(key string) *lane.Lane {
 func (c *call) waitInAll() error {
 	if c.group == nil {
 		seen, err := c.waitIn(c.lane, &c.turn)
-		c.seen = seen
+		c.seen[0] = seen
 		return err
 	}
 	c.bound(&c.turn)
 	if err := c.group.Wait(c.ctx, &c.turn); err != nil {
 		return err
 	}
-	if c.saw == nil {
-		c.saw = make([]lane.Seen, 0, len(c.lanes))
+	for i, l := range c.all() {
+		c.seen[i] = l.Look()
 	}
-	c.saw = c.saw[:0]
-	for _, l := range c.lanes {
-		c.saw = append(c.saw, l.Look())
-	}
-	c.seen = c.saw[len(c.saw)-1]
 	return nil
 }
 
@@ -169,7 +161,7 @@ func (c *call) eachCost() (all []int, err error) {
 // are violated, else by its bucket, else by the quota that is spent. A name is the key of a
 // lane, or that of one of its limits. It is nil if the answer names none.
 func (c *call) lanesNamed(signal *headers.Signal) (named []*lane.Lane) {
-	for _, l := range c.lanes {
+	for _, l := range c.all() {
 		if slices.ContainsFunc(signal.Violated, func(name string) bool { return c.laneOf(name) == l }) {
 			named = append(named, l)
 		}
@@ -193,7 +185,7 @@ func (c *call) lanesNamed(signal *headers.Signal) (named []*lane.Lane) {
 // own returns those quotas of an answer that are of a lane: of the one that they name, else of
 // the widest that the answer names, else of the widest.
 func (c *call) own(l *lane.Lane, quotas []headers.Quota) (own []headers.Quota) {
-	if !slices.Contains(c.lanes, l) { // it is the only one, or a sub-lane
+	if c.group == nil || !slices.Contains(c.all(), l) { // it is the only one, or a sub-lane
 		return quotas
 	}
 	about := c.lane
@@ -213,25 +205,12 @@ func (c *call) laneOf(name string) *lane.Lane {
 	if name == "" {
 		return nil
 	}
-	for _, l := range c.lanes {
+	for _, l := range c.all() {
 		if l.Key == name || slices.ContainsFunc(l.Limits(), func(o throttle.Limit) bool { return o.Name == name }) {
 			return l
 		}
 	}
 	return nil
-}
-
-// charges returns what each lane charged for the call's departure.
-func (c *call) charges() []charge {
-	if c.group == nil {
-		return nil
-	}
-	d := c.turn.Departure()
-	all := make([]charge, len(c.lanes))
-	for i, l := range c.lanes {
-		all[i].lane, all[i].departure = l, c.group.Part(d, i)
-	}
-	return all
 }
 
 // held names in e the lane that held the call.

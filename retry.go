@@ -8,7 +8,6 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/headers"
-	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/replay"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
@@ -55,12 +54,12 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 		c.logBodyLost(telemetry.FailureOf(resp, err), lost)
 	}
 	c.verdict, c.asked = d.Reason, max(c.refusedFor, signal.RetryAfter)
-	c.inEach(func(l *lane.Lane) {
+	for _, l := range c.all() {
 		o := observerOf(l)
 		if o.meter.Retry(c.ctx, d, resp, err); d.Retry {
 			o.counts.retried.Add(1)
 		}
-	})
+	}
 	return d
 }
 

@@ -111,7 +111,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 // newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
 	return &attempt{
-		caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, all: c.charges(),
+		caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, group: c.group,
 		observer: c.observer, waited: c.kept(), number: int32(c.sent + 1), secure: c.req.URL.Scheme == "https",
 	}
 }
@@ -145,7 +145,7 @@ func (c *call) inTime(a *attempt) error {
 		return err
 	}
 	if a != nil {
-		a.departure, a.all = c.turn.Departure(), c.charges()
+		a.departure = c.turn.Departure()
 	}
 	return nil
 }

@@ -23,12 +23,12 @@ func (c *call) wait() error {
 	if first {
 		c.arrive()
 	}
-	c.inEach(func(l *lane.Lane) {
+	for _, l := range c.all() {
 		observerOf(l).watch.look(c, l, err)
 		if first && l.Shadow != nil {
 			c.countShadow(l, err)
 		}
-	})
+	}
 	if err != nil {
 		return c.fail(err)
 	}

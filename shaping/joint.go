@@ -275,7 +275,8 @@ func (j *joint) waitsIn(r *Roster) bool { return j.at != nowhere && j.rosters[j.
 func (j *joint) counts(count int, bytes int64) {
 	if j.at != nowhere {
 		r := j.rosters[j.at]
-		r.waiting, r.bytes, r.changed = r.waiting+count-j.count, r.bytes+bytes-j.bytes, true
+		r.waiting.Add(int64(count - j.count))
+		r.bytes, r.changed = r.bytes+bytes-j.bytes, true
 	}
 	j.count, j.bytes = count, bytes
 }
@@ -390,7 +391,7 @@ func (j *joint) others() (count int, bytes int64) {
 		return 0, 0
 	}
 	r := j.rosters[j.at]
-	return r.waiting - j.count, r.bytes - j.bytes
+	return int(r.waiting.Load()) - j.count, r.bytes - j.bytes
 }
 
 // lane returns the name of the roster in which the queue's first caller waits.

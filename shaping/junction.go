@@ -3,6 +3,7 @@ package shaping
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -89,7 +90,7 @@ type Roster struct {
 	moved    throttle.Instant   // until when the last first one held the others
 	rates    []float64          // permits per second of each limit; nil: not read yet
 	guests   []*joint           // whose first caller needs a permit soon, and waits elsewhere; of a remote limiter
-	waiting  int                // callers in the queues whose first one is in the line
+	waiting  atomic.Int64       // callers in the queues whose first one is in the line; read without the lock
 	bytes    int64              // that those hold
 	shown    int                // of those, the callers that the limiter sees
 	full     bool               // calls in flight have held somebody since the last departure
@@ -155,11 +156,7 @@ func (r *Roster) Wake() {
 
 // Waiting returns the number of callers in the queues whose first caller waits for this
 // limiter.
-func (r *Roster) Waiting() int {
-	r.junction.mu.Lock()
-	defer r.junction.mu.Unlock()
-	return r.waiting
-}
+func (r *Roster) Waiting() int { return int(r.waiting.Load()) }
 
 // Stale returns how many of the limiter's permits were void because their caller woke up too
 // late.

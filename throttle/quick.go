@@ -122,26 +122,39 @@ func (q *quick) resume(s *set, b *bucket, now Instant) bool {
 // near reports whether q can decide at an instant.
 func (q *quick) near(now Instant) bool { return q.from <= now && now < q.to }
 
-// take decides r, which asks for the same of each limit, as the set's Take does. If ok is
-// false, q cannot decide.
-func (q *quick) take(now Instant, r *Request) (at Instant, ok bool) {
-	n := int64(r.N)
-	if n < 1 || n > q.most || !q.near(now) {
+// need returns how many permits must be at hand for r, which asks for the same of each
+// limit. If ok is false, q cannot decide.
+func (q *quick) need(now Instant, r *Request) (need int64, ok bool) {
+	need = int64(r.N)
+	if need < 1 || need > q.most || !q.near(now) {
 		return 0, false
 	}
-	clock := int64(now - q.origin)
-	line := int64(max(min(r.Since, now), now-Instant(q.tolerance), q.paused) - q.origin)
-	need := n
 	switch {
 	case q.leaky:
 		need = 1
 	case !r.Urgent:
-		if need += q.reserved; need > q.burst {
-			return 0, false
-		}
+		need += q.reserved
 	}
-	clock *= q.den
-	line *= q.den
+	return need, need <= q.burst
+}
+
+// atHand reports whether take would let r go. It may return false if it cannot decide.
+func (q *quick) atHand(now Instant, r *Request) bool {
+	need, ok := q.need(now, r)
+	tat := q.tat.Load()
+	return ok && tat != frozen && tat-(q.burst-need)*q.unit <= int64(now-q.origin)*q.den
+}
+
+// take decides r, which asks for the same of each limit, as the set's Take does. If ok is
+// false, q cannot decide.
+func (q *quick) take(now Instant, r *Request) (at Instant, ok bool) {
+	need, ok := q.need(now, r)
+	if !ok {
+		return 0, false
+	}
+	n := int64(r.N)
+	clock := int64(now-q.origin) * q.den
+	line := int64(max(min(r.Since, now), now-Instant(q.tolerance), q.paused)-q.origin) * q.den
 	for {
 		tat := q.tat.Load()
 		if tat == frozen {
