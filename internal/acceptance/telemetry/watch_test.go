@@ -81,6 +81,21 @@ func TestLimitThatIsNearlyUsedUpIsReported(t *testing.T) {
 	})
 }
 
+// A bucket of 90/m burst 8 is whole after five seconds, however long its time is.
+func TestBucketThatIsSoonWholeIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t, &weir.Transport{Limits: []throttle.Limit{throttle.Within(100, time.Minute)}}, slog.LevelInfo)
+		w.call(50)
+		w.want("a bucket of a few", 0, "nearly used up", "weir.limit.near")
+
+		w = watch(t, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(100, time.Minute, 200)}}, slog.LevelInfo)
+		w.call(180)
+		time.Sleep(time.Second)
+		w.call(1)
+		w.want("a bucket of many", 1, "nearly used up", "weir.limit.near")
+	})
+}
+
 func TestSpikeOfArrivalsIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, &weir.Transport{}, slog.LevelInfo)
