@@ -72,7 +72,7 @@ func sending(t *task, base http.RoundTripper) (*contender, error) {
 		limiter := rate.NewLimiter(rate.Limit(q.Rate)/rate.Limit(t.Replicas), max(1, q.Burst/t.Replicas))
 		transport := peerbench.Retryable(&peerbench.Limited{Limiter: limiter, Base: base})
 		return &contender{Closer: rdb, transport: transport, lost: untold}, nil
-	case redisRate, pipelined:
+	case redisRate, pipelined, increx:
 		poll, err := polling(t.Who, rdb, q)
 		if err != nil {
 			return nil, err
@@ -122,6 +122,9 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 // polling is how redis_rate is waited with: it answers whether, and if not when
 // to ask again. Pipelined, the calls of all goroutines share batches.
 func polling(who string, rdb *redis.Client, q quota) (wait, error) {
+	if who == increx {
+		return counting(rdb, q), nil
+	}
 	limiter := redis_rate.NewLimiter(rdb)
 	if who == pipelined {
 		pipeline, err := rdb.AutoPipeline() // it ends with the client
@@ -146,10 +149,39 @@ func polling(who string, rdb *redis.Client, q quota) (wait, error) {
 	}, nil
 }
 
+// counting is how INCREX is waited with: a window counts its permits, and a caller who finds
+// it full sleeps until it ends. Two windows together have the burst: of 200/s burst 20, 10 in
+// each 50 ms.
+func counting(rdb *redis.Client, q quota) wait {
+	permits := max(1, q.Burst/2)
+	window := time.Second * time.Duration(permits) / time.Duration(q.Rate)
+	once := redis.IncrEXIntArgs{
+		UBound: int64(permits), HasUBound: true,
+		Expiration: &redis.ExpirationOption{Mode: redis.PX, Value: max(1, window.Milliseconds())}, ENX: true,
+	}
+	return func(ctx context.Context) error {
+		for {
+			res, err := rdb.IncrEXInt(ctx, q.Name, once).Result()
+			if err != nil || res.AppliedIncrement > 0 {
+				return err
+			}
+			left, err := rdb.PTTL(ctx, q.Name).Result()
+			if err != nil {
+				return err
+			}
+			select {
+			case <-time.After(max(left, time.Millisecond)):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
 // waiting returns a contender that waits. It leaves the client open.
 func waiting(who string, rdb *redis.Client, q quota) (*contender, error) {
 	switch who {
-	case redisRate, pipelined:
+	case redisRate, pipelined, increx:
 		poll, err := polling(who, rdb, q)
 		return &contender{Closer: closers{}, wait: poll, lost: untold}, err
 	case ping:

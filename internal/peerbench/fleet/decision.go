@@ -34,7 +34,7 @@ func (b *bench) decisionOf(ctx context.Context, s *sheet, goroutines int, lasts 
 	defer func() { _ = rdb.Close() }()
 	q := quota{b.name(), 1_000_000, 100_000}
 	var all []*asking
-	for _, who := range append([]string{ping}, b.among([]string{redisRate, pipelined, weirs})...) {
+	for _, who := range append([]string{ping}, b.among([]string{redisRate, pipelined, increx, weirs})...) {
 		c, err := waiting(who, rdb, q)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func (b *bench) drain(ctx context.Context) error {
 		drainColumns...)
 	for range b.runs {
 		for _, demand := range b.demands {
-			for _, who := range b.among([]string{xtime, redisRate, pipelined, weirs}, learning) {
+			for _, who := range b.among([]string{xtime, redisRate, pipelined, increx, throttled, weirs}, learning) {
 				d, err := b.drainOnce(ctx, who, shares(b.calls, drainers, demand), []testserver.Style{testserver.Coarse})
 				if err != nil {
 					return err

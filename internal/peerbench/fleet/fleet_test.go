@@ -31,6 +31,10 @@ func TestOptions(t *testing.T) {
 	if got, want := o.among([]string{xtime, redisRate, weirs}, learning), []string{redisRate, weirs}; !slices.Equal(got, want) {
 		t.Errorf("contenders %q, want %q", got, want)
 	}
+	o.lacking = []string{redisRate}
+	if got, want := o.among([]string{xtime, redisRate, weirs}), []string{weirs}; !slices.Equal(got, want) {
+		t.Errorf("contenders that can run %q, want %q", got, want)
+	}
 	if o, err := parse(nil); err != nil || len(o.among([]string{weirs}, learning)) != 1 || o.duration(time.Minute) != time.Minute {
 		t.Errorf("without arguments: %+v, %v", o, err)
 	}

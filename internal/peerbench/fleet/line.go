@@ -37,7 +37,7 @@ func (b *bench) shapes(ctx context.Context, lasts time.Duration, shapes ...shape
 		column{"scripts / grant", 4}, column{"commands / grant", 2}, column{"setup", 0}, column{"lost", 0}, column{"Redis CPU %", 1})
 	for range b.runs {
 		for _, shape := range shapes {
-			for _, who := range b.among([]string{redisRate, pipelined, weirs}) {
+			for _, who := range b.among([]string{redisRate, pipelined, increx, weirs}) {
 				figures, err := b.shapeOnce(ctx, who, shape, lasts)
 				if err != nil {
 					return err

@@ -13,7 +13,9 @@
 // The vendor is the one of the drain: 200 calls a second and 20 at once, 5 ms
 // each, Retry-After and RateLimit fields in whole seconds. Replicas are
 // processes of this program; redis-server has to be installed, and is started
-// on a free port, keeps nothing, and ends with the program.
+// on a free port, keeps nothing, and ends with the program. INCREX is measured if it
+// has that command (Redis 8.8), and token-throttle if PEERBENCH_PYTHON, or python3,
+// runs a Python with the packages redis and token-throttle.
 //
 // What Redis did is read from INFO commandstats, which counts what scripts do,
 // too. Greetings and subscriptions of connections stand in a column of their
@@ -59,6 +61,9 @@ func (o *options) run(ctx context.Context) error {
 	}
 	defer server.end()
 	b := &bench{options: o, server: server, out: os.Stdout}
+	if err := b.look(ctx); err != nil {
+		return err
+	}
 	for _, mode := range []struct {
 		chosen  bool
 		measure func(context.Context) error

@@ -17,6 +17,8 @@ const (
 	xtime     = "x/time/rate"
 	redisRate = "redis_rate"
 	pipelined = "redis_rate-pipelined" // over go-redis' AutoPipeline
+	increx    = "INCREX"               // of Redis 8.8, with a sleep
+	throttled = "token-throttle"       // of Python
 	weirs     = "weir"
 	learning  = "weir-unknown"
 	alone     = "weir-alone" // learning in one process
@@ -27,6 +29,7 @@ const (
 type options struct {
 	decision, line, crowd, hidden, faults bool
 	telling                               []string // what the hidden vendor tells; empty: all
+	lacking                               []string // contenders for which the machine lacks something
 
 	runs       int
 	lasts      time.Duration
@@ -56,7 +59,7 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.burst, "burst", 18, "burst that Weir is told in the drain: the vendor's, less what its permit tolerance may add")
 	f.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of -decision")
 	f.Func("who", "the only contenders, such as weir,redis_rate; PING is always there", func(s string) error {
-		return choose(&o.who, s, xtime, redisRate, pipelined, weirs, learning)
+		return choose(&o.who, s, xtime, redisRate, pipelined, increx, throttled, weirs, learning)
 	})
 	f.Func("demand", "of the drain: even, skewed (even,skewed)", func(s string) error {
 		return choose(&o.demands, s, "even", "skewed")
@@ -95,14 +98,15 @@ func numbers(into *[]int, list string) error {
 	return nil
 }
 
-// among returns the contenders that were chosen: the usual ones, and optional
-// ones only where they are named.
+// among returns the contenders that were chosen and that can run here: the usual
+// ones, and optional ones only if they are named.
 func (o *options) among(usual []string, optional ...string) []string {
-	if len(o.who) == 0 {
-		return usual
+	all := slices.Clone(usual)
+	if len(o.who) > 0 {
+		all = append(all, optional...)
 	}
-	return slices.DeleteFunc(append(slices.Clone(usual), optional...), func(name string) bool {
-		return !slices.Contains(o.who, name)
+	return slices.DeleteFunc(all, func(name string) bool {
+		return slices.Contains(o.lacking, name) || len(o.who) > 0 && !slices.Contains(o.who, name)
 	})
 }
 

@@ -53,6 +53,9 @@ func startReplica(t task) (*replica, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self)
+	if t.Who == throttled {
+		cmd = python(throttleScript)
+	}
 	cmd.Env = append(os.Environ(), taskVariable+"="+string(spec))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

@@ -100,6 +100,12 @@ func (s *server) answers(ctx context.Context) error {
 	}
 }
 
+// has reports whether the server has a command, in lower case.
+func (s *server) has(ctx context.Context, command string) (bool, error) {
+	all, err := s.admin.Command(ctx).Result()
+	return all[command] != nil, err
+}
+
 func (s *server) end() {
 	_ = s.admin.Close()
 	s.kill()

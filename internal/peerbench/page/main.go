@@ -2,7 +2,7 @@
 //
 //	go -C internal/peerbench run ./page > page.md && mv page.md docs/measured.md
 //
-// It takes about ten minutes, needs redis-server, and prints each command on standard error.
+// It takes about ten minutes, needs redis-server (and uses Python with token-throttle, if it is there), and prints each command on standard error.
 // Nothing else should run on the machine: keep no page whose clock read, at one goroutine, is not
 // the fastest row.
 package main
@@ -29,9 +29,7 @@ Compare rows, not machines: times drift with whatever else the machine does. "x 
 [What each library can do](comparison.md) is another page.
 `
 
-const tail = `
-[Testing](testing.md#what-it-finds) has which clients come before the time that a refusal gave. token-throttle is not here, because it is for
-Python, and INCREX is not, because the server above lacks it.
+const tail = `[Testing](testing.md#what-it-finds) has which clients come before the time that a refusal gave.
 [internal/peerbench](../internal/peerbench/doc.go) has more: memory of 100,000 callers in line, how late departures are, vendors that report in other dialects.
 `
 
@@ -60,11 +58,11 @@ var sections = []section{
 		"go run ./drain -peers -unknown -says bare -runs 1",
 	}, {
 		"A decision through Redis",
-		"A limit that is never reached, at 1, 16 and 256 goroutines. redis_rate-pipelined is redis_rate over go-redis' AutoPipeline: its calls share round trips, and each is still a script.",
+		"A limit that is never reached, at 1, 16 and 256 goroutines. redis_rate-pipelined is redis_rate over go-redis' AutoPipeline: its calls share round trips, and each is still a script. INCREX is a command of Redis 8.8.",
 		"go run ./fleet -decision -runs 3",
 	}, {
 		"2,000 calls of eight processes that share 200/s",
-		"16 workers in each process. redis_rate polls, as its documentation has it. x/time/rate shares nothing: each process has an eighth of the limit. Medians of three runs. Calls to Redis without an answer in time are lost: a run with some was on a busy machine.",
+		"16 workers in each process. redis_rate polls, as its documentation has it. INCREX counts windows with half of the burst, and whoever finds one full sleeps until it ends. token-throttle is for Python, and its burst is the rate of a second. x/time/rate shares nothing: each process has an eighth of the limit. Medians of three runs. Calls to Redis without an answer in time are lost: a run with some was on a busy machine.",
 		"go run ./fleet -demand even -runs 3",
 	},
 }
@@ -113,15 +111,21 @@ func write(w io.Writer) error {
 	for module := range strings.Lines(versions) {
 		fmt.Fprintf(w, "- %s\n", strings.TrimSpace(module))
 	}
+	var left []string
 	for _, s := range sections {
 		fmt.Fprintln(os.Stderr, s.command)
 		out, err := shell(s.command)
 		if err != nil {
 			return err
 		}
+		for line := range strings.Lines(out) {
+			if strings.HasPrefix(line, "Left out: ") && !slices.Contains(left, line) {
+				left = append(left, line)
+			}
+		}
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n%s", s.title, s.about, names.Replace(filled(lastTable(out))))
 	}
-	_, err = fmt.Fprint(w, tail)
+	_, err = fmt.Fprint(w, "\n", strings.Join(left, ""), tail)
 	return err
 }
 
