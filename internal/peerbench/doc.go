@@ -28,7 +28,7 @@
 //   - BenchmarkPacing: the rate that is reached when callers wait for it, and
 //     how late departures are.
 //   - drain: 2,000 calls through a vendor that answers 429 beyond its limit.
-//   - reporting: 10 s worth of calls to each of 30 vendors that report on every
+//   - reporting: 10 s worth of calls to each of 36 vendors that report on every
 //     answer what is left, in the dialects of real ones.
 //   - vendors: two dozen hidden limits, each learned in real time.
 //   - TestWhoWaits: calls that came before a time that the vendor gave, or during a

@@ -62,7 +62,7 @@ var sections = []section{
 		"go run ./fleet -decision -runs 3",
 	}, {
 		"2,000 calls of eight processes that share 200/s",
-		"16 workers in each process. redis_rate polls, as its documentation has it. INCREX counts windows with half of the burst, and whoever finds one full sleeps until it ends. token-throttle is for Python, and its burst is the rate of a second. x/time/rate shares nothing: each process has an eighth of the limit. Medians of three runs. Calls to Redis without an answer in time are lost: a run with some was on a busy machine.",
+		"16 workers in each process. redis_rate polls, as its documentation has it. INCREX counts windows with half of the burst, and a caller who finds one full sleeps until it ends. token-throttle is for Python, and its burst is the rate of a second. x/time/rate shares nothing: each process has an eighth of the limit. Medians of three runs. Calls to Redis without an answer in time are lost: a run with some was on a busy machine.",
 		"go run ./fleet -demand even -runs 3",
 	},
 }
