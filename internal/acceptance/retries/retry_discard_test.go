@@ -119,19 +119,21 @@ func TestResponseInHandIsReturnedIfTheNextWaitFails(t *testing.T) {
 		{"too long", harness.Answered(1, testserver.Fault{Status: 500, Size: 64<<10 + 1}), "60", func(r *harness.Rig) { r.Start("other") }, time.Second, 64 << 10, true},
 		{"it stands still", slow, "60", func(r *harness.Rig) { r.Start("other") }, 1100 * time.Millisecond, 10, true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{tt.fault, harness.Answered(2, testserver.Fault{Header: harness.Hints(tt.told)})}},
-				&weir.Transport{Retry: harness.After(time.Second), Line: weir.Line{MaxWaiting: 2, Overflow: shaping.OverflowShedOldest}})
-			first, done := harness.Within(10*time.Second)(r, r.Request(t.Context(), "a")), make(chan harness.Answer, 1)
-			go func() { done <- r.Do(first) }()
-			time.Sleep(500 * time.Millisecond)
-			tt.meanwhile(r)
-			got := <-done
-			broken := errors.Is(got.Err, io.ErrUnexpectedEOF)
-			if got.Status != 500 || broken != tt.broken || got.Err != nil && !broken || len(got.Body) != tt.size || got.At != tt.at {
-				t.Errorf("%s: GET = %d, %d bytes, %v at %v, want 500, %d bytes at %v", tt.name, got.Status, len(got.Body), got.Err, got.At, tt.size, tt.at)
-			}
-			r.Transport.Close()
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{tt.fault, harness.Answered(2, testserver.Fault{Header: harness.Hints(tt.told)})}},
+					&weir.Transport{Retry: harness.After(time.Second), Line: weir.Line{MaxWaiting: 2, Overflow: shaping.OverflowShedOldest}})
+				first, done := harness.Within(10*time.Second)(r, r.Request(t.Context(), "a")), make(chan harness.Answer, 1)
+				go func() { done <- r.Do(first) }()
+				time.Sleep(500 * time.Millisecond)
+				tt.meanwhile(r)
+				got := <-done
+				broken := errors.Is(got.Err, io.ErrUnexpectedEOF)
+				if got.Status != 500 || broken != tt.broken || got.Err != nil && !broken || len(got.Body) != tt.size || got.At != tt.at {
+					t.Errorf("GET = %d, %d bytes, %v at %v, want 500, %d bytes at %v", got.Status, len(got.Body), got.Err, got.At, tt.size, tt.at)
+				}
+				r.Transport.Close()
+			})
 		})
 	}
 }
