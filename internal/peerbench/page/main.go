@@ -30,7 +30,7 @@ Compare rows, not machines: times drift with whatever else the machine does. "x 
 `
 
 const tail = `[Testing](testing.md#what-it-finds) has which clients come before the time that a refusal gave.
-[internal/peerbench](../internal/peerbench/doc.go) has more: memory of 100,000 callers in line, how late departures are, vendors that report in other dialects.
+[internal/peerbench](../internal/peerbench/doc.go) has more: memory of 100,000 callers in line, how late departures are, vendors that report in other dialects, token-throttle.
 `
 
 // A section is a benchmark of the page.
