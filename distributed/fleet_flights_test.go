@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -42,6 +43,8 @@ func callOn(work string) int {
 	}
 	store := distributed.New(redis.NewClient(&redis.Options{Addr: j.Redis}), "flights")
 	store.Lease, store.Logger = j.Lease, slog.New(slog.DiscardHandler)
+	// A busy machine that delays a reply is no outage, in which each has a share by policy.
+	store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience
 	base := &http.Transport{MaxIdleConnsPerHost: j.Workers}
 	client := &http.Client{Transport: &weir.Transport{Base: base, Store: store, InFlight: weir.InFlight{Shared: j.Most}, Learn: weir.LearnOff, Logger: store.Logger}}
 	var all sync.WaitGroup
@@ -87,11 +90,12 @@ func employ(t *testing.T, j job) *exec.Cmd {
 	return cmd
 }
 
-// A tower is a vendor who counts the calls in flight of each process.
+// A tower is a vendor who counts the calls in flight. The path of a call names its process.
 type tower struct {
 	service time.Duration
 
 	mu      sync.Mutex
+	of      map[string]int // calls of each process
 	flying  int
 	most    int
 	flights int
@@ -101,6 +105,9 @@ type tower struct {
 
 func (w *tower) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	w.count(1)
+	w.mu.Lock()
+	w.of[req.URL.Path]++
+	w.mu.Unlock()
 	select {
 	case <-time.After(w.service):
 	case <-req.Context().Done(): // its process was killed
@@ -115,6 +122,13 @@ func (w *tower) count(n int) {
 	w.busy += time.Duration(w.flying) * now.Sub(w.changed)
 	w.flying, w.changed = w.flying+n, now
 	w.most, w.flights = max(w.most, w.flying), w.flights+max(n, 0)
+}
+
+// calls returns how many calls of a process arrived.
+func (w *tower) calls(path string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.of[path]
 }
 
 // watch returns how many were in flight at most during a time, and on average.
@@ -135,17 +149,15 @@ func (w *tower) watch(d time.Duration) (most int, mean float64, flights int) {
 // stopped had comes back with its lease, and what Redis forgot is told again.
 func TestFlightsOfProcesses(t *testing.T) {
 	t.Parallel()
-	const most, lease = 8, 3 * time.Second
-	server, vendor := redistest.Start(t), &tower{service: 50 * time.Millisecond}
+	const most, lease, moment = 8, 3 * time.Second, time.Second / 4
+	server, vendor := redistest.Start(t), &tower{service: 50 * time.Millisecond, of: make(map[string]int)}
 	front := httptest.NewServer(vendor)
 	t.Cleanup(front.Close)
-	j := job{Redis: server.Addr(), Vendor: front.URL, Most: most, Workers: 2 * most, Lease: lease}
 	var all []*exec.Cmd
-	for range 3 {
-		all = append(all, employ(t, j))
+	for i := range 3 {
+		all = append(all, employ(t, job{Redis: server.Addr(), Vendor: fmt.Sprint(front.URL, "/", i), Most: most, Workers: 2 * most, Lease: lease}))
 	}
-	await(t, "the first calls", func() bool { _, mean, _ := vendor.watch(time.Second / 4); return mean > most/2 })
-	watch := func(what string, d time.Duration, atMost int) {
+	watch := func(what string, d time.Duration, atMost int) (top int) {
 		t.Helper()
 		before := server.Commands()["evalsha"]
 		top, mean, flights := vendor.watch(d)
@@ -154,30 +166,53 @@ func TestFlightsOfProcesses(t *testing.T) {
 		if top > atMost {
 			t.Errorf("%s: %d in flight, want %d at most", what, top, atMost)
 		}
+		return top
 	}
-	// full waits until the slots are used, which takes a lease if somebody has gone.
+	// full waits until all slots are used at once, which takes a lease if somebody has gone.
 	full := func(what string) {
 		t.Helper()
-		began := time.Now()
-		await(t, what+" to leave its slots", func() bool { _, mean, _ := vendor.watch(time.Second / 4); return mean > 0.75*most })
-		t.Logf("%s: the slots were in use again after %v", what, time.Since(began))
+		await(t, "all slots: "+what, func() bool { return watch(what, moment, most) == most })
 	}
+	full("the first calls")
 	watch("three processes", time.Second, most)
 
 	_ = all[0].Process.Kill()
-	watch("one killed", time.Second/2, most)
-	full("the killed one")
+	watch("one killed", 2*moment, most)
+	full("the killed one leaves its slots")
 
 	halt(t, all[1].Process)
-	full("the stopped one")
+	full("the stopped one leaves its slots")
+	before := vendor.calls("/1")
 	resume(t, all[1].Process)
-	watch("it goes on", time.Second/2, most+most) // those that its stop caught on their way depart late
+	await(t, "calls of the one that goes on", func() bool {
+		watch("it goes on", moment, 2*most) // those that its stop caught on their way depart late
+		return vendor.calls("/1") > before+4*most
+	})
 	watch("it has gone on", time.Second, most)
 
 	if _, err := server.Do("FLUSHALL"); err != nil {
 		t.Fatal(err)
 	}
-	watch("Redis has forgotten all", lease/2, 2*most)
-	watch("it was told again", time.Second, most)
+	await(t, "both to tell their slots again", func() bool {
+		watch("Redis has forgotten all", moment, 2*most)
+		return leases(t, server) == 2
+	})
+	await(t, "the slots above the bound to come back", func() bool { return watch("it was told again", moment, 2*most) <= most })
+	watch("all is told", time.Second, most)
 	full("everybody")
+}
+
+// leases returns how many processes have a lease in the only lane of a server.
+func leases(t *testing.T, server *redistest.Server) (n int64) {
+	t.Helper()
+	keys, err := server.Do("KEYS", "*:flights")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys.([]any) {
+		if held, err := server.Do("HLEN", key.(string)); err == nil {
+			n += held.(int64)
+		}
+	}
+	return n
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir"
@@ -25,8 +26,7 @@ type reportingVendor struct {
 	eachCall bool // no call may leave above the ceiling; false: the link holds too much of the burst, or a window ends
 }
 
-// reportings are vendors in their documented dialects. The first three are all
-// that -short takes.
+// reportings are vendors in their documented dialects.
 func reportings() []reportingVendor {
 	bucket := testserver.TokenBucket(200, time.Second, 20)
 	return []reportingVendor{
@@ -55,12 +55,12 @@ type drained struct {
 
 // drain has the workers make the calls through a transport of which nothing is
 // configured.
-func (r reportingVendor) drain(t *testing.T) (d drained) {
+func (r reportingVendor) drain(t *testing.T, serve func(http.Handler) (*testserver.Server, error)) (d drained) {
 	vendor := &testserver.Vendor{
 		Limits: []testserver.Limit{r.limit}, Styles: []testserver.Style{r.style, testserver.RetryAfterSeconds},
 		Service: r.slowest / 2, Spread: r.slowest / 2,
 	}
-	server := testserver.Run(t, testserver.Listen, vendor)
+	server := testserver.Run(t, serve, vendor)
 	tap := &testserver.Tap{Base: server.Transport()}
 	transport := &weir.Transport{Base: tap, Logger: slog.New(slog.DiscardHandler)}
 	defer transport.Close()
@@ -92,70 +92,29 @@ func (r reportingVendor) drain(t *testing.T) (d drained) {
 	return d
 }
 
-// quiet is drain, up to three times if the machine was so busy that it delayed the calls
-// itself: then they overtake each other, and answers come in no order. It returns the
-// fastest run.
-func (r reportingVendor) quiet(t *testing.T) (best drained) {
-	for range 3 {
-		d := r.drain(t)
-		if best.wall == 0 || d.wall < best.wall {
-			best = d
-		}
-		if !best.busy() {
-			break
-		}
-		t.Logf("%s: %v of %v", r.name, d.wall.Round(time.Millisecond), d.ideal)
-	}
-	return best
-}
-
-// busy reports whether calls were delayed by more than what a lane has to learn.
-func (d drained) busy() bool { return d.wall > d.ideal*5/4 }
-
 // A client that keeps no more in flight than what is left is not refused, whatever the
-// reset means and whether there is one. The time allowed is wide, because the
-// machine may be busy; the 429s are not. Two vendors at a time take 20 s, and the first
-// three 6 s.
+// reset means and whether there is one. TestResetIsWaitedForAndServedAfter and
+// TestLogIsUsedAsItGivesBack have such vendors over real sockets.
 func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
-	const (
-		mostRefused = 2  // before the first reading, or at the end of a window
-		mostBusy    = 20 // on a machine that was busy each time
-		mostWall    = 2  // times what a client needs that knows the limit: the simulator has exact bounds
-		together    = 2
-
-		// A window that ends this soon after the first call may end before its permits
-		// can be sent, although the ideal counts them.
-		endsSoon = 250 * time.Millisecond
-	)
-	all := reportings()
-	if testing.Short() {
-		all = all[:3]
-	}
-	room := make(chan struct{}, together)
-	var wg sync.WaitGroup
-	for _, r := range all {
-		wg.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			d := r.quiet(t)
-			t.Logf("%s: %v of %v, %d refused, %d above the ceiling", r.name, d.wall.Round(time.Millisecond), d.ideal, d.refused, d.over)
-			if d.failed > 0 {
-				t.Errorf("%s: %d calls of %d failed", r.name, d.failed, r.calls)
-			}
-			most := mostRefused
-			if d.busy() {
-				most = mostBusy
-			}
-			if d.refused > most {
-				t.Errorf("%s: %d calls were refused, want %d at most", r.name, d.refused, most)
-			}
-			if most := mostWall*d.ideal + endsSoon; d.wall > most {
-				t.Errorf("%s: took %v, want %v at most", r.name, d.wall, most)
-			}
-			if r.eachCall && d.over > 0 && !d.busy() {
-				t.Errorf("%s: %d calls left above the ceiling that answers reported, want none", r.name, d.over)
-			}
+	const mostWall = 1.25 // times what a client needs that knows the limit
+	for _, r := range reportings() {
+		t.Run(r.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := r.drain(t, testserver.Pipe)
+				t.Logf("%v of %v, %d refused, %d above the ceiling", d.wall, d.ideal, d.refused, d.over)
+				if d.failed > 0 {
+					t.Errorf("%d calls of %d failed", d.failed, r.calls)
+				}
+				if d.refused > 0 {
+					t.Errorf("%d calls were refused, want none", d.refused)
+				}
+				if most := time.Duration(mostWall * float64(d.ideal)); d.wall > most {
+					t.Errorf("took %v, want %v at most", d.wall, most)
+				}
+				if r.eachCall && d.over > 0 {
+					t.Errorf("%d calls left above the ceiling that answers reported, want none", d.over)
+				}
+			})
 		})
 	}
-	wg.Wait()
 }
