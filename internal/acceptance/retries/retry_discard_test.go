@@ -19,21 +19,23 @@ import (
 )
 
 // What is thrown away is drained and closed, so that its connection carries the
-// next attempt.
+// next attempt. A machine that stands still may cost a connection, hence the bubble.
 func TestTransportReusesConnectionOfDiscardedResponse(t *testing.T) {
 	for _, status := range []int{429, 500} {
 		for _, size := range []int{0, 100, 60_000} {
 			t.Run(fmt.Sprint(status, " with ", size), func(t *testing.T) {
-				r := harness.SocketRig(t,
-					&testserver.Vendor{Faults: []testserver.Fault{{Last: 3, Do: testserver.Answer, Status: status, Size: size}}},
-					&weir.Transport{Retry: harness.After(0)})
-				r.Want("GET", r.Get(t.Context(), "a"), 200)
-				if got := len(r.Vendor.Arrivals()); got != 4 {
-					t.Errorf("arrivals = %d, want 4", got)
-				}
-				if got := r.Server.Conns(); got != 1 {
-					t.Errorf("connections = %d, want 1", got)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					r := harness.PipeRig(t,
+						&testserver.Vendor{Faults: []testserver.Fault{{Last: 3, Do: testserver.Answer, Status: status, Size: size}}},
+						&weir.Transport{Retry: harness.After(0)})
+					r.Want("GET", r.Get(t.Context(), "a"), 200)
+					if got := len(r.Vendor.Arrivals()); got != 4 {
+						t.Errorf("arrivals = %d, want 4", got)
+					}
+					if got := r.Server.Conns(); got != 1 {
+						t.Errorf("connections = %d, want 1", got)
+					}
+				})
 			})
 		}
 	}
@@ -51,11 +53,13 @@ func TestTransportReusesConnectionOfDiscardedChunks(t *testing.T) {
 			}
 		}
 	})
-	r := harness.SocketRig(t, &testserver.Vendor{Handler: handler}, &weir.Transport{Retry: harness.After(0)})
-	r.Want("GET", r.Get(t.Context(), "a"), 200)
-	if got := r.Server.Conns(); got != 1 {
-		t.Errorf("connections = %d, want 1", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.PipeRig(t, &testserver.Vendor{Handler: handler}, &weir.Transport{Retry: harness.After(0)})
+		r.Want("GET", r.Get(t.Context(), "a"), 200)
+		if got := r.Server.Conns(); got != 1 {
+			t.Errorf("connections = %d, want 1", got)
+		}
+	})
 }
 
 // More than a connection is worth is not read.
