@@ -178,61 +178,82 @@ func TestRefusedLaneServesAgainInABubble(t *testing.T) {
 	}
 }
 
-// A lane learns a hidden 50/s, and is served at it however its workers behave: over
-// real sockets, in real time.
+// A lane learns a hidden 50/s, and is served at it however its workers behave. Over real
+// sockets it has half of the rate in one of six times five seconds.
+func TestLearnedLaneServesAfterARest(t *testing.T) {
+	for _, c := range restings() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, testserver.Listen, 25, 6)
+		})
+	}
+}
+
+func TestLearnedLaneServesAfterARestInABubble(t *testing.T) {
+	for _, c := range restings() {
+		synctest.Test(t, func(t *testing.T) { c.run(t, testserver.Pipe, 47, 1) })
+	}
+}
+
+// A resting says how workers behave that a lane serves at what it has learned.
+type resting struct {
+	name string
+	rest time.Duration // of a worker after a refusal
+	idle time.Duration // of all, once, before a refusal by chance
+}
+
+// restings are
 //
 //   - who rests: a worker who is refused gets the response, and comes again 1.2 s later, so an
 //     episode has few probes;
 //   - after a rest: nobody calls for three seconds, and the first who does is refused by
 //     chance, which is no silence of the vendor's.
-func TestLearnedLaneServesAfterARest(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		rest time.Duration // of a worker after a refusal
-		idle time.Duration // of all, once, before a refusal by chance
-	}{
-		{"who rests", 1200 * time.Millisecond, 0},
-		{"after a rest", 0, 3 * time.Second},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(50, time.Second, 5)}, Service: 5 * time.Millisecond}
-			server := testserver.Run(t, testserver.Listen, vendor)
-			transport := &weir.Transport{Base: server.Transport(), Retry: &backoff.Policy{MaxThrottled: -1}, Logger: slog.New(slog.DiscardHandler)}
-			defer transport.Close()
-			var served atomic.Int64
-			work := func(d time.Duration) (perSecond float64) {
-				before, began := served.Load(), time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), d)
-				defer cancel()
-				var wg sync.WaitGroup
-				for range 8 {
-					wg.Go(func() {
-						for ctx.Err() == nil {
-							if harness.Sent(ctx, transport, server.URL) {
-								served.Add(1)
-							} else {
-								rest(ctx, c.rest)
-							}
-						}
-					})
+func restings() []resting {
+	return []resting{{"who rests", 1200 * time.Millisecond, 0}, {"after a rest", time.Millisecond, 3 * time.Second}}
+}
+
+// run requires that so many are served in a second, in one of some times five seconds.
+func (c resting) run(t *testing.T, open func(http.Handler) (*testserver.Server, error), least float64, times int) {
+	t.Helper()
+	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(50, time.Second, 5)}, Service: 5 * time.Millisecond}
+	server := testserver.Run(t, open, vendor)
+	transport := &weir.Transport{Base: server.Transport(), Retry: &backoff.Policy{MaxThrottled: -1}, Logger: slog.New(slog.DiscardHandler)}
+	defer transport.Close()
+	var served atomic.Int64
+	work := func(d time.Duration) (perSecond float64) {
+		before, began := served.Load(), time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					if harness.Sent(ctx, transport, server.URL) {
+						served.Add(1)
+					} else {
+						rest(ctx, c.rest)
+					}
 				}
-				wg.Wait()
-				return float64(served.Load()-before) / time.Since(began).Seconds()
-			}
-			learning := work(6 * time.Second)
-			if c.idle > 0 {
-				time.Sleep(c.idle)
-				var refused atomic.Bool
-				vendor.SetFaults(testserver.Fault{Match: func(*http.Request) bool { return refused.CompareAndSwap(false, true) }})
-			}
-			got := work(5 * time.Second)
-			t.Logf("%.1f/s at first, then %.1f/s", learning, got)
-			if got < 32 {
-				t.Errorf("of a hidden 50/s %.1f/s were served", got)
-			}
-		})
+			})
+		}
+		wg.Wait()
+		return float64(served.Load()-before) / time.Since(began).Seconds()
 	}
+	learning := work(6 * time.Second)
+	if c.idle > 0 {
+		time.Sleep(c.idle)
+		var refused atomic.Bool
+		vendor.SetFaults(testserver.Fault{Match: func(*http.Request) bool { return refused.CompareAndSwap(false, true) }})
+	}
+	var got float64
+	for range times {
+		got = work(5 * time.Second)
+		t.Logf("%s: %.1f/s at first, then %.1f/s", c.name, learning, got)
+		if got >= least {
+			return
+		}
+	}
+	t.Errorf("%s: of a hidden 50/s %.1f/s were served, want %.0f/s", c.name, got, least)
 }
 
 // rest waits, or until the context ends.
@@ -430,12 +451,44 @@ func TestResetIsWaitedForAndServedAfter(t *testing.T) {
 }
 
 // A log gives each permit back a period after it was spent, and reports only what is left. A lane
-// of which nothing is configured is served on when the log is empty, and refused twice at most: over
-// real sockets, in real time. The ideal is 10 s.
+// of which nothing is configured is served on when the log is empty. The ideal is 10 s. Over real
+// sockets a busy machine delays calls, which meet permits that are spent in their stead.
 func TestLogIsUsedAsItGivesBack(t *testing.T) {
 	t.Parallel()
-	const calls, workers, permits, period = 160, 4, 30, 2 * time.Second
-	r := harness.SocketRig(t, &testserver.Vendor{
+	took, refused := useLog(t, harness.SocketRig)
+	if took > 40*time.Second || refused > logCalls/8 {
+		t.Errorf("%d calls took %v, %d were refused, want 40 s at most, %d", logCalls, took, refused, logCalls/8)
+	}
+}
+
+// In exact time four tenths of a call are refused on average, and in some runs ten.
+func TestLogIsUsedAsItGivesBackInABubble(t *testing.T) {
+	const runs = 100
+	var refused int
+	for range runs {
+		synctest.Test(t, func(t *testing.T) {
+			took, n := useLog(t, harness.PipeRig)
+			refused += n
+			if took > 20*time.Second {
+				t.Errorf("%d calls took %v, want 20 s at most", logCalls, took)
+			}
+		})
+	}
+	t.Logf("%d of %d calls were refused", refused, runs*logCalls)
+	if refused > runs {
+		t.Errorf("in %d runs %d calls were refused, want one in each at most", runs, refused)
+	}
+}
+
+// logCalls is how many calls useLog makes.
+const logCalls = 160
+
+// useLog makes calls of a vendor with a log, and returns how long they took and how many
+// were refused.
+func useLog(t *testing.T, open func(*testing.T, *testserver.Vendor, *weir.Transport) *harness.Rig) (took time.Duration, refused int) {
+	t.Helper()
+	const workers, permits, period = 4, 30, 2 * time.Second
+	r := open(t, &testserver.Vendor{
 		Limits: []testserver.Limit{testserver.SlidingLog(permits, period)}, Styles: []testserver.Style{testserver.Heroku}, Service: 10 * time.Millisecond,
 	}, &weir.Transport{})
 	r.Transport.Learn = weir.LearnOn
@@ -444,17 +497,13 @@ func TestLogIsUsedAsItGivesBack(t *testing.T) {
 	began := time.Now()
 	for range workers {
 		line.Go(func() {
-			for next.Add(1) <= calls {
+			for next.Add(1) <= logCalls {
 				r.Want("GET", r.Get(t.Context(), ""), 200)
 			}
 		})
 	}
 	line.Wait()
-	took, refused := time.Since(began), r.Vendor.Arrivals().Count(http.StatusTooManyRequests)
-	t.Logf("%d calls took %v, %d were refused", calls, took, refused)
-	if took > 20*time.Second || refused > 2 {
-		t.Errorf("%d calls at %d in %v took %v, %d were refused, want 20 s at most, 2", calls, permits, period, took, refused)
-	}
+	return time.Since(began), r.Vendor.Arrivals().Count(http.StatusTooManyRequests)
 }
 
 // An urgent call overtakes the line, and Shutdown lets those in line have their

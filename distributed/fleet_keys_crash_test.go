@@ -36,7 +36,7 @@ func (j job) serveCustomers() int {
 		return new(net.Dialer).DialContext(ctx, "tcp", j.Vendor)
 	}
 	base := stamped{&http.Transport{DialContext: dial, MaxIdleConnsPerHost: customers * j.Workers}}
-	transport, end := newCustomers(j.Redis, j.Replicas, planned, base, func(customer string) []string { return []string{customer, "account"} })
+	transport, end := newCustomers(place{Addrs: []string{j.Redis}}.client(), j.Replicas, planned, base, func(customer string) []string { return []string{customer, "account"} })
 	defer end()
 	transport.LimitsFor = func(key string) []throttle.Limit { return []throttle.Limit{planOf(key)} }
 	var all sync.WaitGroup

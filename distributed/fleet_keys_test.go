@@ -8,11 +8,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
@@ -41,17 +45,28 @@ func openCustomers(t *testing.T, replicas, plan int, keys func(customer string) 
 	f := &customerFleet{server: server, vendor: &testserver.Vendor{}}
 	s := testserver.Run(t, testserver.Listen, f.vendor)
 	for range replicas {
-		transport, end := newCustomers(server.Addr(), replicas, plan, s.Transport(), keys)
+		transport, end := newCustomers(place{Addrs: []string{server.Addr()}}.client(), replicas, plan, s.Transport(), keys)
 		t.Cleanup(end)
 		f.replicas = append(f.replicas, transport)
 	}
 	return f
 }
 
+// bubbleCustomers opens one replica in a bubble, a millisecond away from Redis and from the
+// vendor.
+func bubbleCustomers(t *testing.T, plan int, keys func(customer string) []string) *customerFleet {
+	t.Helper()
+	f := &customerFleet{vendor: &testserver.Vendor{Service: time.Millisecond, Spread: time.Millisecond}}
+	s := testserver.Run(t, testserver.Pipe, f.vendor)
+	transport, end := newCustomers(redispipe.Start(t, time.Millisecond).Client(t), 1, plan, s.Transport(), keys)
+	t.Cleanup(end)
+	f.replicas = append(f.replicas, transport)
+	return f
+}
+
 // newCustomers returns one replica over a store of its own, and what ends both. Of so many
 // replicas each has its part while Redis is lost.
-func newCustomers(addr string, replicas, plan int, base http.RoundTripper, keys func(customer string) []string) (*weir.Transport, func()) {
-	given := place{Addrs: []string{addr}}.client()
+func newCustomers(given redis.UniversalClient, replicas, plan int, base http.RoundTripper, keys func(customer string) []string) (*weir.Transport, func()) {
 	store := distributed.New(given, "customers")
 	store.Logger, store.Replicas = slog.New(slog.DiscardHandler), replicas
 	store.Deadline, store.MaxDeadline = patience, patience
@@ -128,18 +143,23 @@ func TestFleetKeepsTheBoundOfEachKey(t *testing.T) {
 	}
 }
 
-// What two keys cost in calls to Redis, beside one that lets as many calls go.
+// What two keys cost in calls to Redis, beside one that lets as many calls go. With one
+// caller of each customer it is 1.2 to 1.3 times as much. With four it is 1.4 to 3 times, as
+// permits of the two keys happen to meet.
 func TestTwoKeysCostFewMoreCalls(t *testing.T) {
-	for _, callers := range []int{1, 4} {
-		cost := func(plan int, keys func(string) []string) float64 {
-			calls, toRedis := openCustomers(t, 1, plan, keys).call(t, callers, 2*time.Second)
-			t.Logf("%d callers: %d calls, %d to Redis, %.2f each", callers, calls, toRedis, float64(toRedis)/float64(calls))
-			return float64(toRedis) / float64(calls)
+	for callers, most := range map[int]float64{1: 1.5, 4: 4} {
+		cost := func(plan int, keys func(string) []string) (each float64) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, toRedis := bubbleCustomers(t, plan, keys).call(t, callers, 2*time.Second)
+				each = float64(toRedis) / float64(calls)
+				t.Logf("%d callers: %d calls, %d to Redis, %.2f each", callers, calls, toRedis, each)
+			})
+			return each
 		}
 		one := cost(pooled/customers, func(customer string) []string { return []string{customer} })
 		two := cost(planned, func(customer string) []string { return []string{customer, "account"} })
-		if two > 1.5*one { // 1.2 on a quiet machine
-			t.Errorf("%d callers: two keys cost %.2f calls to Redis for each call, and one key %.2f", callers, two, one)
+		if two > most*one {
+			t.Errorf("%d callers: two keys cost %.2f calls to Redis for each call, and one key %.2f, want %.1f times as much at most", callers, two, one, most)
 		}
 	}
 }
@@ -148,15 +168,17 @@ func TestTwoKeysCostFewMoreCalls(t *testing.T) {
 // permits of the account come while those of the customer are still good.
 func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 	for _, plan := range []int{5, 8, 11} {
-		const d = 2 * time.Second
-		calls, toRedis := openCustomers(t, 1, plan, func(customer string) []string { return []string{customer, "account"} }).call(t, 4, d)
-		t.Logf("%d/s each: %d calls, %d to Redis", plan, calls, toRedis)
-		if all := customers * (plan*int(d.Seconds()) + 4); int(calls) < min(all, pooled*int(d.Seconds()))*6/10 {
-			t.Errorf("%d/s each: %d calls in %v, want six tenths of %d", plan, calls, d, all)
-		}
-		if toRedis > 2*calls { // 1.4 on a quiet machine
-			t.Errorf("%d/s each: %d calls to Redis for %d calls, want two each at most", plan, toRedis, calls)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			const d = 2 * time.Second
+			calls, toRedis := bubbleCustomers(t, plan, func(customer string) []string { return []string{customer, "account"} }).call(t, 4, d)
+			t.Logf("%d/s each: %d calls, %d to Redis", plan, calls, toRedis)
+			if all := customers * (plan*int(d.Seconds()) + 4); int(calls) < min(all, pooled*int(d.Seconds()))*7/10 {
+				t.Errorf("%d/s each: %d calls in %v, want seven tenths of %d", plan, calls, d, all)
+			}
+			if toRedis > 2*calls {
+				t.Errorf("%d/s each: %d calls to Redis for %d calls, want two each at most", plan, toRedis, calls)
+			}
+		})
 	}
 }
 
