@@ -3,6 +3,7 @@ package distributed
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,22 @@ import (
 func Reports(of throttle.Limiter) int {
 	_, _, n := of.(*reserve.Limiter).Inspect()
 	return n
+}
+
+// Cut has all that the store sends to Redis fail, as on a way that is lost.
+func Cut(s *Store) {
+	s.hub.Mu.Lock()
+	defer s.hub.Mu.Unlock()
+	s.hub.Link.Client.Redis.AddHook(lost{})
+}
+
+type lost struct{ passing }
+
+func (lost) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.SetErr(io.EOF)
+		return io.EOF
+	}
 }
 
 // Dawdle has each script of the store that fails take so much longer, as in a process that
@@ -37,7 +54,7 @@ func (d dawdling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if err != nil && cmd.Name() == "evalsha" {
-			time.Sleep(d.by)
+			time.Sleep(d.by) // it is late, in bubbles too
 		}
 		return err
 	}

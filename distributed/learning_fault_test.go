@@ -52,31 +52,45 @@ func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
 // A process that is cut off from Redis goes on with its share of the rate that all have
 // learned: with half of a quarter, neither with all of it nor with nothing.
 func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
-	t.Parallel()
-	b := newBand(t, 4, &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)}, Service: 5 * time.Millisecond})
-	await(t, "all to learn the rate", func() bool { return b.learned(140, 260) }) // the first estimate may be thrice as high
-	b.links[0].Refuse()
-	b.links[0].Drop()
-	time.Sleep(standstill)
-	from := time.Since(b.vendor.Start())
-	time.Sleep(2 * standstill)
-	alone, others := 0, 0
-	for _, a := range b.vendor.Arrivals() {
-		switch {
-		case a.At < from:
-		case a.ID == "0":
-			alone++
-		default:
-			others++
+	if tooSlowHere(t) {
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newCompany(t)
+		for range 4 {
+			f.join()
 		}
-	}
-	seconds := (time.Since(b.vendor.Start()) - from).Seconds()
-	for _, lane := range b.all[0].Snapshot() {
-		t.Logf("cut off: learned %+v, store %+v", lane.Learned, lane.Store)
-	}
-	if rate := float64(alone) / seconds; rate < 3 || rate > 100 || others < alone { // the rate is what was learned at that moment, for as many as are known
-		t.Errorf("of 200/s a process that was cut off called %.1f/s, and three others %.1f/s", rate, float64(others)/seconds)
-	}
+		f.drain(16, even(600, 4)...)
+		f.agree(160, 240)
+		distributed.Cut(f.stores[0])
+		ctx, cancel := context.WithCancel(t.Context())
+		var calling sync.WaitGroup
+		for i, p := range f.all {
+			for range 8 {
+				calling.Go(func() { callAgain(ctx, p, f.server.URL, strconv.Itoa(i)) })
+			}
+		}
+		time.Sleep(2 * time.Second)
+		from := time.Since(f.vendor.Start())
+		const seconds = 10
+		time.Sleep(seconds * time.Second)
+		cancel()
+		calling.Wait()
+		alone, others := 0, 0
+		for _, a := range f.vendor.Arrivals() {
+			switch {
+			case a.At < from:
+			case a.ID == "0":
+				alone++
+			default:
+				others++
+			}
+		}
+		t.Logf("cut off: %d in %d s, others: %d", alone, seconds, others)
+		if alone < 18*seconds || alone > 32*seconds || others < 3*alone {
+			t.Errorf("of 200/s a process that was cut off made %d calls in %d s, and three others %d", alone, seconds, others)
+		}
+	})
 }
 
 // Each loss of Redis is held to what is learned by then. The first of them comes at

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -39,6 +40,33 @@ func TestALongerWayToRedisStopsNobody(t *testing.T) {
 			c.Deadline, c.MaxDeadline = patience, patience // no call fails: it is not a loss
 			t.Run(fmt.Sprint(what, " ", trip, " patiently"), func(t *testing.T) { testLongerWay(t, c, trip) })
 		}
+	}
+}
+
+// In exact time the whole rate departs two seconds after the way has become longer.
+func TestALongerWayToRedisCostsNothing(t *testing.T) {
+	for _, deadline := range []time.Duration{0, patience} {
+		synctest.Test(t, func(t *testing.T) {
+			const rate, from, until = 20, 2 * time.Second, 12 * time.Second
+			set := func(s *distributed.Store) { s.Deadline, s.MaxDeadline = deadline, deadline }
+			f := newBubbleFleetOf(t, 2, time.Millisecond, set, throttle.TokenBucket(rate, time.Second, 5))
+			f.meet()
+			f.server.Delay(300 * time.Millisecond)
+			for replica := range f.queues {
+				f.work(replica, 20, until)
+			}
+			f.wg.Wait()
+			n := 0
+			for _, at := range slices.Concat(f.left...) {
+				if from < at && at <= until {
+					n++
+				}
+			}
+			t.Logf("deadline %v: %d departed", deadline, n)
+			if all := int(rate * (until - from).Seconds()); n < all*95/100 || n > all+rate {
+				t.Errorf("deadline %v: %d departed in %v, want %d", deadline, n, until-from, all)
+			}
+		})
 	}
 }
 
