@@ -80,7 +80,7 @@ func measureLanes(b *testing.B, t *weir.Transport) {
 	openLanes(b, t, *sharedLanes)
 	n := float64(*sharedLanes)
 	for i := 0; runtime.NumGoroutine() > goroutines+30 && i < 1000; i++ {
-		time.Sleep(10 * time.Millisecond) // the last calls end
+		time.Sleep(10 * time.Millisecond) // between two looks: the last calls end
 	}
 	b.ReportMetric(float64(heapInUse()-heap)/n, "B/lane")
 	b.ReportMetric(float64(runtime.NumGoroutine()-goroutines), "goroutines")

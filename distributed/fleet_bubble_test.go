@@ -63,7 +63,7 @@ func (f *bubbleFleet) meet() {
 			f.t.Fatal(err)
 		}
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // of the bubble
 	f.start = time.Now()
 }
 

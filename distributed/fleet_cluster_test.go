@@ -155,7 +155,7 @@ func TestR11AKilledMasterIsLostToItsLanesAlone(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(distributed.DefaultBreakFor / 2)
+		time.Sleep(distributed.DefaultBreakFor / 2) // a loss is seen by calls over the time of two breaks
 	}
 	for i, l := range limiters {
 		s, gone := l.State(queues[i].Now()).Store, c.Owner("weir:1:{fleet/lane"+strconv.Itoa(i)+"}") == dead
