@@ -69,11 +69,16 @@ func (f *bubbleFleet) meet() {
 
 // work has workers at a replica wait in a loop until a time.
 func (f *bubbleFleet) work(replica, workers int, until time.Duration) {
+	f.workAt(f.queues[replica], replica, workers, until)
+}
+
+// workAt has workers wait in a queue of a replica.
+func (f *bubbleFleet) workAt(q *shaping.Queue, replica, workers int, until time.Duration) {
 	for range workers {
 		f.wg.Go(func() {
 			for {
 				turn := shaping.Turn{N: 1, MaxWait: time.Hour}
-				if err := f.queues[replica].WaitTurn(f.t.Context(), &turn); err != nil {
+				if err := q.WaitTurn(f.t.Context(), &turn); err != nil {
 					f.t.Errorf("WaitTurn() = %v", err)
 					return
 				}

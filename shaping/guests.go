@@ -52,7 +52,7 @@ func (j *joint) shownMost() int {
 	slowest := time.Duration(0)
 	for i := range j.rosters {
 		if b := j.burden(i, j.head); i != j.at && len(j.rosters[i].rates) > 0 {
-			slowest = max(slowest, time.Duration(b*float64(time.Second)))
+			slowest = max(slowest, j.rosters[i].here(time.Duration(b*float64(time.Second))))
 		}
 	}
 	if slowest == 0 {
@@ -74,9 +74,29 @@ func (j *joint) show(n int) {
 func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	holds := max(moment, r.limiter.Tolerance())
 	if j.behind {
-		return time.Duration(j.rosters[j.at].line.count)*j.takes(j.at) <= holds
+		at := j.rosters[j.at]
+		return at.here(time.Duration(at.line.count)*j.takes(j.at)) <= holds
 	}
 	return j.asking || j.heldTo.Sub(now) <= holds
+}
+
+// count reads how many processes share the limiter, if it is a remote one.
+func (r *Roster) count() {
+	if _, ok := r.limiter.(throttle.Remote); !ok {
+		return
+	}
+	for q := range r.queues {
+		if s := r.limiter.State(q.Now()).Store; s != nil {
+			r.sharers = s.Replicas
+		}
+		return
+	}
+}
+
+// here returns how long permits take here that take so long in all processes together: they
+// take turns. Permits of another limiter that are fetched too early are void before.
+func (r *Roster) here(takes time.Duration) time.Duration {
+	return takes * time.Duration(max(r.sharers, 1))
 }
 
 // Close implements [throttle.Remote]: the rosters forget the queue. The limiters are their
