@@ -184,3 +184,19 @@ func TestWindowsStopCountingPermitsThatComeBackLate(t *testing.T) {
 		}
 	}
 }
+
+// A caller that stood in line since then is dated as Take dates it.
+func TestForecastIsTheInstantOfTake(t *testing.T) {
+	for _, limit := range []throttle.Limit{throttle.TokenBucket(10, time.Second, 1), throttle.LeakyBucket(10, time.Second)} {
+		for _, stood := range []time.Duration{0, time.Millisecond, time.Second} {
+			l := throttle.NewAt(limit)
+			_, _ = l.Take(epoch, throttle.Request{N: 1})
+			now := epoch.Add(150 * time.Millisecond)
+			r := throttle.Request{N: 1, Since: now.Add(-stood)}
+			f := l.Forecast(now, r)
+			if granted, err := l.Take(now, r); err != nil || granted.At != f.At {
+				t.Errorf("%v, in line for %v: Forecast is at %v, Take at %v, %v", limit, stood, f.At.Sub(epoch), granted.At.Sub(epoch), err)
+			}
+		}
+	}
+}

@@ -138,11 +138,21 @@ func (q *quick) need(now Instant, r *Request) (need int64, ok bool) {
 	return need, need <= q.burst
 }
 
-// atHand reports whether take would let r go. It may return false if it cannot decide.
-func (q *quick) atHand(now Instant, r *Request) bool {
+// line returns the ticks before which r is not dated.
+func (q *quick) line(now Instant, r *Request) int64 {
+	return int64(max(min(r.Since, now), now-Instant(q.tolerance), q.paused)-q.origin) * q.den
+}
+
+// atHand returns the instant at which take would let r go. If ok is false, that is after now,
+// or q cannot decide.
+func (q *quick) atHand(now Instant, r *Request) (at Instant, ok bool) {
 	need, ok := q.need(now, r)
 	tat := q.tat.Load()
-	return ok && tat != frozen && tat-(q.burst-need)*q.unit <= int64(now-q.origin)*q.den
+	due := tat - (q.burst-need)*q.unit
+	if !ok || tat == frozen || due > int64(now-q.origin)*q.den {
+		return 0, false
+	}
+	return q.ceil(max(due, q.line(now, r))), true
 }
 
 // take decides r, which asks for the same of each limit, as the set's Take does. If ok is
@@ -154,7 +164,7 @@ func (q *quick) take(now Instant, r *Request) (at Instant, ok bool) {
 	}
 	n := int64(r.N)
 	clock := int64(now-q.origin) * q.den
-	line := int64(max(min(r.Since, now), now-Instant(q.tolerance), q.paused)-q.origin) * q.den
+	line := q.line(now, r)
 	for {
 		tat := q.tat.Load()
 		if tat == frozen {

@@ -248,11 +248,13 @@ func (s *set) thaw(b *bucket, now Instant) {
 
 // Forecast implements [Limiter].
 func (s *set) Forecast(now Instant, r Request) Forecast {
-	if q := s.quick.Load(); q != nil && r.Each == nil && q.atHand(now, &r) {
-		return Forecast{At: now}
-	}
 	if r.Since == 0 {
 		r.Since = now
+	}
+	if q := s.quick.Load(); q != nil && r.Each == nil {
+		if at, ok := q.atHand(now, &r); ok {
+			return Forecast{At: at}
+		}
 	}
 	s.lock()
 	defer s.unlockAsFound()
