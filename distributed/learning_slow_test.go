@@ -51,8 +51,8 @@ func TestSlowBucketIsSharedEvenly(t *testing.T) {
 }
 
 // A bucket holds fewer permits than processes that share it: what was learned while few of
-// them called does not bound all of them for good. The ideal is 20 s, and one life in ten
-// takes 45 s. A bound for good of 9/s takes 110 s.
+// them called does not bound all of them for good. The ideal is 20 s. With a reported rate
+// taken for the bucket's size, or an error of the slope that nobody measures again, it is 45 s.
 func TestSmallBucketOfManyProcessesIsUsed(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -67,7 +67,7 @@ func TestSmallBucketOfManyProcessesIsUsed(t *testing.T) {
 			f.drain(16, even(1000, 8)...) // until the last process is alone
 			took := f.drain(16, even(1000, 8)...)
 			t.Logf("1,000 calls at 50/s took %v", took)
-			if took > 60*time.Second {
+			if took > 30*time.Second {
 				t.Errorf("1,000 calls at 50/s took %v", took)
 			}
 		})

@@ -309,11 +309,11 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 
 // left returns how many permits are left at an instant by the level line.
 func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
-	v := t.V
-	if t.fills() {
-		v += t.Slope * max(0, now.Sub(t.At).Seconds())
+	v := t.V - float64(granted)
+	if t.fills() { // a limit may be a rate, and the bucket smaller
+		return min(v+t.Slope*max(0, now.Sub(t.At).Seconds()), t.size())
 	}
-	return min(v-float64(granted), max(t.Limit, t.size()))
+	return min(v, max(t.Limit, t.size()))
 }
 
 // binds reports whether the ceiling is believed. A vendor that always reports zero says

@@ -2,7 +2,6 @@ package learn
 
 import (
 	"math"
-	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -79,16 +78,6 @@ func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 // slowest is the least rate of a plan: however wrong an estimate is, the vendor is
 // asked once a day.
 const slowest = 1.0 / (24 * 3600)
-
-// Limits returns the plan's rate as a limit; none if there is no rate.
-func (p Plan) Limits() []throttle.Limit {
-	if p.Rate <= 0 {
-		return nil
-	}
-	per := time.Duration(max(1, math.Round(1e9/p.Rate)))
-	l := throttle.TokenBucket(1, per, 1).Named("learned")
-	return []throttle.Limit{l}
-}
 
 // Changed reports whether p's limits differ enough from those of the plan in
 // force to tune the limiter.

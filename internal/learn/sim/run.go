@@ -343,7 +343,9 @@ const patient = 100 * 365 * 24 * time.Hour
 func (w *world) open() {
 	limits, most := w.Configured, 0
 	if w.Knows != nil {
-		limits, most = append(slices.Clone(limits), w.Knows.Limits()...), w.Knows.Most
+		if most = w.Knows.Most; w.Knows.Rate > 0 {
+			limits = append(slices.Clone(limits), throttle.TokenBucket(1, time.Duration(1e9/w.Knows.Rate), 1))
+		}
 	}
 	limiter, err := throttle.Local{}.Limiter("", limits...)
 	if err != nil {
