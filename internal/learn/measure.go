@@ -32,6 +32,7 @@ const (
 	leastBurst  = 8    // calls: a smaller burst is as likely calls that bunched on the way
 	counted     = 0.98 // of a rate that was in force for a whole period: a call at either end
 	margin      = 1.05 // of a rate that was served for a part of a search
+	leastFull   = 0.4  // of a burst, left when the rate in force met the vendor's. Row "drain told 250 Retry-After s"
 )
 
 // long reports whether a silence is too long for a bucket of a rate.
@@ -85,8 +86,7 @@ func (r *Search) blocked(m *sample) {
 	r.Pause = m.silence
 }
 
-// bracket returns the bounds between which the vendor's rate lies, before probes are taken
-// into account.
+// bracket returns the bounds of the vendor's rate, before probes are taken into account.
 func (r *Search) bracket(m *sample) (lo, hi float64) {
 	lo, hi = max(m.n/m.t, (m.n-r.B)/max(1e-6, m.t-m.silence+m.covered)), m.rate
 	most := math.Inf(1)
@@ -94,9 +94,9 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 		if mark.Ordinal <= m.began.Ordinal || mark.Ordinal >= m.refused.Ordinal || m.refused.At <= mark.At {
 			continue
 		}
-		d := m.refused.At.Sub(mark.At).Seconds()
-		if v := (float64(m.refused.Ordinal-mark.Ordinal) - r.Burst) / d; v > lo {
-			lo, most = v, margin*(v+r.Burst/d)
+		n, d := float64(m.refused.Ordinal-mark.Ordinal), m.refused.At.Sub(mark.At).Seconds()
+		if v := (n - r.Burst) / d; v > lo {
+			lo, most = v, margin*(n-leastFull*r.Burst)/d
 		}
 	}
 	if m.rough && r.U >= narrow && !m.asked && !r.windows(false) && r.X < shown {
