@@ -30,34 +30,11 @@ type Ceiling struct {
 	Answered int64            // newest call that was answered, with a reading or without
 	Call     float64          // permits that a call usually takes
 
-	Slope float64 // permits per second by which V rises; zero: it stands still, or is not known
-	Found float64 // the least that Slope was when it was measured well last; zero: it never was
-	Stood Level   // the newest reading before V began to rise
-	Risen float64 // permits by which V has risen since then
-	Blur  float64 // error of Slope, in permits per second
-	From  Level   // where the measurement of Slope began; its At is zero if none is under way
-	Mid   Level   // where the next one begins
-	Prev  Level   // the newest reading
-
-	Reset  throttle.Instant // earliest reported end of the window; zero: none was reported
-	Full   float64          // longest reported time to the reset, in seconds
-	Moves  int              // readings whose end contradicts the one before, less windows that began since
-	Gap    float64          // seconds for which the level has not risen, as single calls read it; zero: enough is left
-	Ends   int              // windows in a row that ended at their reported end; negative: one did not
-	Jump   Mark             // the call that saw V jump last, or the first one with a reading
-	Period float64          // seconds from a jump until the next one is looked for; zero: not known
-	Least  float64          // seconds after a jump in which the last window did not end
-	Turns  int              // jumps in a row that came then
-
-	Strikes int              // refusals in a row that the ceiling did not foresee
-	Cut     throttle.Instant // when the answer came for which Slope was last lowered
-	Match   int              // readings that say the limit less the calls in flight, less four for each other reading
-	Fewest  int              // calls in flight in those readings
-	Odd     int              // readings in a row that say more than their window can have
-
-	Sent [logMarks]Mark // departures, an eighth of the quota apart or more
-
-	Term Term // of a reset that the lane waits for
+	Rising                // rise.go
+	Ending                // window.go
+	Trust                 // trust.go
+	Sent   [logMarks]Mark // departures, an eighth of the quota apart or more: log.go
+	Term   Term           // of a reset that the lane waits for: await.go
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
 	Rough  bool // resets are reported in whole seconds
@@ -67,34 +44,10 @@ type Ceiling struct {
 	Held   bool // the lane itself waits for Reset when nothing is left
 }
 
-// A Level is what a reading says of the ordinal at which the quota runs out: it is
-// Low if all calls in flight arrived after the one that was answered, and High if they
-// arrived before.
-type Level struct {
-	Low, High float64
-	At        throttle.Instant
-	Granted   int64 // latest ordinal when the answer came
-}
-
-// spared returns the level if n departures from an ordinal on spent nothing.
-func (l Level) spared(first int64, n float64) Level {
-	if l.Low += n; first > l.Granted {
-		l.High += n
-	}
-	l.High = max(l.High, l.Low)
-	return l
-}
-
 const (
-	standing    = 3   // permits by which a bucket would have risen if V is taken to stand
-	few         = 4   // permits by which a quota is greater than what is on its way twice, if C bounds a level that rises
-	maxCeilings = 6   // bounds the state: vendors report four windows at most
-	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
-	mostStrikes = 3   // two bad refusals may be another limit's
-	oddly       = 3   // one reading in ten may be old, and two in a row then come in each window
-	forgotten   = 64  // calls without a reading, after which a quota no longer counts
-	slower      = 0.7 // times as high is a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
-	coarse      = 2   // seconds: gateways report "1 s" in every answer (esp-v2)
+	few         = 4  // permits by which a quota is greater than what is on its way twice, if C bounds a level that rises
+	maxCeilings = 6  // bounds the state: vendors report four windows at most
+	forgotten   = 64 // calls without a reading, after which a quota no longer counts
 )
 
 // ceilingOf returns the ceiling of the quota with a key. A new one takes the place of the oldest.

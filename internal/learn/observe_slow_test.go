@@ -46,11 +46,11 @@ func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {
 				from := 3600 + learned
 				s, c := runFrom(known, from, tokens, 50, 15, 1e6)
 				if n := c.after(from+5, 10); n < 400 || c.refused > 20 {
-					t.Errorf("known for %v s, gave up %v, %v tokens: in ten seconds at 50/s %d were served, in fifteen %d refused: %s", learned, gaveUp, tokens, n, c.refused, s.String())
+					t.Errorf("known for %v s, gave up %v, %v tokens: in ten seconds at 50/s %d were served, in fifteen %d refused: %+v", learned, gaveUp, tokens, n, c.refused, &s)
 				}
 				s, c = runFrom(known, from, tokens, 100, 60, 1e6)
 				if n := c.after(from+50, 10); n < 850 {
-					t.Errorf("known for %v s, gave up %v, %v tokens: in ten seconds at 100/s %d were served: %s", learned, gaveUp, tokens, n, s.String())
+					t.Errorf("known for %v s, gave up %v, %v tokens: in ten seconds at 100/s %d were served: %+v", learned, gaveUp, tokens, n, &s)
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func TestARestAfterARefusalIsMeasured(t *testing.T) {
 		from, tokens = from+3, burst
 	}
 	if s.W < 40 {
-		t.Errorf("of 50/s %.1f/s are known: %s", s.W, s.String())
+		t.Errorf("of 50/s %.1f/s are known: %+v", s.W, &s)
 	}
 	refused := 0
 	for second := 400.0; second < 4000; second += 2 {

@@ -1,6 +1,10 @@
 package learn
 
-import "math"
+import (
+	"math"
+
+	"github.com/weirgo/weir/throttle"
+)
 
 // The rise of a level line is the vendor's rate, measured without a refusal. What two
 // readings say of it is exact: between a reading that leaves the level in [low, high] and
@@ -13,6 +17,37 @@ const (
 	wayAbove     = 1.15 // of the rate at which calls leave a full level: the slope is that high at most
 	littleAbove  = 1.05 // the same if processes share the lane. TestSmallBucketOfManyProcessesIsUsed
 )
+
+// Rising is how fast a level rises.
+type Rising struct {
+	Slope float64          // permits per second by which V rises; zero: it stands still, or is not known
+	Found float64          // the least that Slope was when it was measured well last; zero: it never was
+	Stood Level            // the newest reading before V began to rise
+	Risen float64          // permits by which V has risen since then
+	Blur  float64          // error of Slope, in permits per second
+	Cut   throttle.Instant // when the answer came for which Slope was last lowered
+	From  Level            // where the measurement of Slope began; its At is zero if none is under way
+	Mid   Level            // where the next one begins
+	Prev  Level            // the newest reading
+}
+
+// A Level is what a reading says of the ordinal at which the quota runs out: it is
+// Low if all calls in flight arrived after the one that was answered, and High if they
+// arrived before.
+type Level struct {
+	Low, High float64
+	At        throttle.Instant
+	Granted   int64 // latest ordinal when the answer came
+}
+
+// spared returns the level if n departures from an ordinal on spent nothing.
+func (l Level) spared(first int64, n float64) Level {
+	if l.Low += n; first > l.Granted {
+		l.High += n
+	}
+	l.High = max(l.High, l.Low)
+	return l
+}
 
 // rise measures how fast the level rises while it is not full.
 func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {

@@ -5,6 +5,21 @@ import "github.com/weirgo/weir/throttle"
 // What a vendor reports may be garbage, or of another meaning: it is believed as long as
 // readings agree, and refusals are foreseen.
 
+const (
+	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
+	mostStrikes = 3   // two bad refusals may be another limit's
+	oddly       = 3   // one reading in ten may be old, and two in a row then come in each window
+	slower      = 0.7 // times as high is a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
+)
+
+// Trust is what speaks against a ceiling.
+type Trust struct {
+	Strikes int // refusals in a row that the ceiling did not foresee
+	Match   int // readings that say the limit less the calls in flight, less four for each other reading
+	Fewest  int // calls in flight in those readings
+	Odd     int // readings in a row that say more than their window can have
+}
+
 // blames reports whether a ceiling explains the refusal of f. If none does, those that said
 // enough was left lose trust, unless the refusal reports others alone.
 func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {

@@ -21,8 +21,23 @@ const (
 	refuted       = 2                      // windows in a row that end earlier than reported, if that is no rounding
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
 	exactFrom     = 8                      // seconds of a window whose reset is taken as it is if it is reported in whole seconds: they are an eighth of it at most
+	standing      = 3                      // permits by which a bucket would have risen if V is taken to stand
+	coarse        = 2                      // seconds: gateways report "1 s" in every answer (esp-v2)
 	mostMoves     = 2                      // a reset that has moved so often ends no window
 )
+
+// Ending is when a window ends.
+type Ending struct {
+	Reset  throttle.Instant // earliest reported end of the window; zero: none was reported
+	Full   float64          // longest reported time to the reset, in seconds
+	Moves  int              // readings whose end contradicts the one before, less windows that began since
+	Gap    float64          // seconds for which the level has not risen, as single calls read it; zero: enough is left
+	Ends   int              // windows in a row that ended at their reported end; negative: one did not
+	Jump   Mark             // the call that saw V jump last, or the first one with a reading
+	Period float64          // seconds from a jump until the next one is looked for; zero: not known
+	Least  float64          // seconds after a jump in which the last window did not end
+	Turns  int              // jumps in a row that came then
+}
 
 // resetAt keeps the earliest reported end of the window. Resets are rounded up, so
 // the earliest is nearest to the truth. An end that moves while it is still ahead is as far
