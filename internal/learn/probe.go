@@ -46,8 +46,11 @@ func (p *Probe) blocks(refused throttle.Instant, block float64) {
 	}
 }
 
-// rounds are the lengths that windows have, in seconds.
-var rounds = [...]time.Duration{3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 2, 1}
+// rounds are the lengths that windows have.
+var rounds = [...]time.Duration{
+	time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute, 2 * time.Minute, time.Minute,
+	30 * time.Second, 15 * time.Second, 10 * time.Second, 5 * time.Second, 2 * time.Second, time.Second,
+}
 
 // round returns the roundest instant in the last two thirds of the gap, because windows
 // end at multiples of their length, by the wall clock or since their first call:
@@ -61,7 +64,6 @@ func round(now throttle.Instant, gap float64, began throttle.Instant, rtt float6
 	begin := now.Add(seconds(gap / 3))
 	late := seconds(lateRound + rtt/2)
 	for _, unit := range rounds {
-		unit *= time.Second
 		if first := began.Add(unit + late); first >= begin && first <= end {
 			return first
 		}

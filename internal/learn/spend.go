@@ -54,17 +54,27 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 }
 
 // look returns when a single call reads the level next, so much later each time that the permits
-// that are left last until a window ends. It is sooner if a window of the length that is reported,
-// or of a round one, ends sooner: one that is no shorter than the level has stood. A level of
-// 43 that stands since 12:00:00 is read at 12:00:30, at 12:01:00 and at 12:02:00. If nothing is
-// left, a look is refused, so the longest of these windows goes first.
+// that are left last until a window ends. A level of 43 that stands since 12:00:00 is read at
+// 12:00:30, at 12:01:00 and at 12:02:00.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	if t.Odd > 0 && left >= 1 { // the next reading says which of the two is old
 		return t.At
 	}
-	since, late := t.At.Add(-seconds(t.Gap)), seconds(0.020+s.RTT/2)
+	late, grow := seconds(0.020+s.RTT/2), t.grow(left)
+	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
+	if end := t.end().Add(late); end > t.At && (end <= next || t.Stands && t.rough()) {
+		if t.rough() && left >= 1 { // it may have ended before, by the error of the rounding
+			return max(end.Add(-rounding), t.At.Add(max(rounding/mostReaders, end.Sub(t.At)/time.Duration(left+1))))
+		}
+		return end
+	}
+	return t.guess(left, soon, next, late)
+}
+
+// grow returns how many times as far apart each single call is.
+func (t *Ceiling) grow(left float64) float64 {
 	horizon, least := float64(farthest), leastGrow
-	if ahead := t.end().Sub(since).Seconds(); ahead > 0 {
+	if ahead := t.end().Sub(t.At.Add(-seconds(t.Gap))).Seconds(); ahead > 0 {
 		horizon = ahead
 	}
 	if t.Gap < shortest/firstGrow && t.Blur == 0 && t.Period == 0 {
@@ -74,17 +84,15 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	if left >= 1 || t.end() <= t.At { // it is not refused, or nobody knows until when it would be
 		grow = min(grow, mostGrow)
 	}
-	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
-	if end := t.end().Add(late); end > t.At && (end <= next || t.Stands && t.rough()) {
-		if t.rough() && left >= 1 { // it may have ended before, by the error of the rounding
-			return max(end.Add(-rounding), t.At.Add(max(rounding/mostReaders, end.Sub(t.At)/time.Duration(left+1))))
-		}
-		return end
-	}
+	return grow
+}
+
+// guess returns when a window of the length that is reported, or of a round one, would end, if
+// that is before next. It is no shorter than the level has stood. If nothing is left, a look is
+// refused, so the longest of these windows that ends soon goes first.
+func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Duration) throttle.Instant {
+	since := t.At.Add(-seconds(t.Gap)) // the level has stood
 	for _, unit := range append([]time.Duration{t.length()}, rounds[:]...) {
-		if unit < time.Second {
-			unit *= time.Second
-		}
 		if unit == 0 || left >= 1 && unit.Seconds() < stoodFor*t.Gap {
 			continue
 		}

@@ -149,7 +149,7 @@ func (t *Ceiling) lasted(f *Fact) {
 	t.Turns, t.Period, t.Least = 0, 0, least
 	t.Period = early * length
 	for _, unit := range rounds {
-		switch u := float64(unit); {
+		switch u := unit.Seconds(); {
 		case u > sameLength*length && first: // it began before the first reading, so it was longer
 			t.Period = u
 		case u > least && u <= sameLength*length:
