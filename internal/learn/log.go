@@ -26,10 +26,11 @@ func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 	}
 }
 
-// back returns when a log gives permits back next; zero: that is not known.
+// back returns when a log gives permits back next; zero: that is not known. A reset that has
+// passed says more than a window, which some vendors report in another unit.
 func (t *Ceiling) back() throttle.Instant {
 	period := seconds(cmp.Or(t.Window, t.Period))
-	if !t.Stands || t.Whole || period == 0 {
+	if !t.Stands || t.Whole || period == 0 || t.timed() {
 		return 0
 	}
 	for _, m := range t.Sent {

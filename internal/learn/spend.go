@@ -175,7 +175,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	case left < 1 && t.back() > 0:
-		return 0, t.back().Add(seconds(max(0.020, s.RTT/2))), false
+		return 0, min(t.back().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	}
 	return 0, t.look(s, left), false
 }

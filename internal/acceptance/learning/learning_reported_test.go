@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/testserver"
 )
 
@@ -115,6 +117,34 @@ func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 					t.Errorf("%d calls left above the ceiling that answers reported, want none", d.over)
 				}
 			})
+		})
+	}
+}
+
+// A vendor that reports its window in another unit reports a reset, too. Who waits for it waits no
+// longer: a window of 10 in two seconds is of 33 minutes here.
+func TestResetEndsAWindowThatIsReportedLonger(t *testing.T) {
+	for _, limit := range []testserver.Limit{testserver.FixedWindow(10, 2*time.Second), testserver.SlidingLog(10, 2*time.Second)} {
+		synctest.Test(t, func(t *testing.T) {
+			milliseconds := func(h http.Header, d testserver.Decision) {
+				testserver.RateLimit(h, testserver.UntilNext(d))
+				h.Set("RateLimit-Policy", strings.Replace(h.Get("RateLimit-Policy"), "w=2", "w=2000", 1))
+			}
+			r := harness.PipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{limit}, Styles: []testserver.Style{milliseconds}, Service: 10 * time.Millisecond}, &weir.Transport{})
+			r.Transport.Learn = weir.LearnOn
+			var workers sync.WaitGroup
+			began := time.Now()
+			for range 4 {
+				workers.Go(func() {
+					for range 15 {
+						r.Want("GET", r.Get(t.Context(), ""), http.StatusOK)
+					}
+				})
+			}
+			workers.Wait()
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("60 calls at %v took %v, want 20 s at most", limit, took)
+			}
 		})
 	}
 }
