@@ -50,8 +50,9 @@
 //
 // What a limit reserves for urgent requests ([throttle.Limit].Reserve) is reserved for those of
 // all replicas. A replica is promised no permit for other requests if an urgent one could then
-// not go at once. So it asks more often: two or three times for each permit of a bucket of
-// 14/s. While Redis does not answer, FailLocal reserves a replica's part for limits of more than
+// not go at once. Beside a bucket that reserves none, it is promised none for later at all, unless
+// the bucket earns a permit in less than two calls to Redis. So each replica with other requests
+// in line may call Redis once for each permit. While Redis does not answer, FailLocal reserves a replica's part for limits of more than
 // a minute, and nothing for others: those save no permits then.
 //
 // # Several lanes on one call

@@ -114,6 +114,9 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	}
 	if len(req.Groups) > 0 {
 		slices.SortStableFunc(req.Groups, func(a, b script.Group) int { return l.encoded.Urgency(b.Costs) - l.encoded.Urgency(a.Costs) })
+		if i := slices.IndexFunc(req.Groups, l.exposes); i > 0 {
+			req.Groups = req.Groups[:i] // the others are asked for nearer instants
+		}
 		req.Latest = min(l.reach(req.Groups), max(s.until.Sub(now), 0))
 		l.demand.peak = n
 		l.start(req.Groups)
@@ -331,6 +334,9 @@ func (l *Limiter) paced(now throttle.Instant) throttle.Instant {
 // far permit of a window is asked for only once it is near. A bucket takes back any promised
 // permit, so each replica alive may hold one, however far, and they take turns.
 func (l *Limiter) reach(groups []script.Group) time.Duration {
+	if l.exposes(groups[0]) {
+		return l.early()
+	}
 	reach := max(askAgain, l.Hub.Set.Horizon+2*l.Trip.Lead())
 	for i := range groups {
 		for k, rate := range l.rates {
@@ -343,15 +349,49 @@ func (l *Limiter) reach(groups []script.Group) time.Duration {
 	return reach
 }
 
+// exposes reports whether a promise to a group could delay urgent callers by more than one
+// interval: a bucket among limits that reserve permits reserves none. If it earns a permit in
+// less than two calls, the delay is short, and runs save calls.
+func (l *Limiter) exposes(g script.Group) bool {
+	if !l.encoded.Reserves || l.encoded.Urgency(g.Costs) > 0 {
+		return false
+	}
+	for i, limit := range l.limits {
+		takes := float64(g.Costs[i]) / l.rates[i] // seconds to earn the cost
+		if limit.Reserved() == 0 && !l.encoded.Limits[i].Windows() && takes >= 2*l.Trip.Lead().Seconds() {
+			return true
+		}
+	}
+	return false
+}
+
+// early returns how long before its instant a permit is asked for that urgent callers may need:
+// as long as a call takes, less what the tolerance makes up for.
+func (l *Limiter) early() time.Duration { return max(l.Trip.Lead()-l.tolerance/4, 0) }
+
 // mostReach bounds reach.
 const mostReach = 30 * 24 * time.Hour
 
-// refrain puts the next call off after one that granted nothing: until the first permit is
-// near, or for askAgain, because that permit may be nearer than the reply said.
+// refused reports whether a reply means that no call can bring more for now. A call for urgent
+// callers is made all the same.
+func (l *Limiter) refused(got *script.Reply) bool {
+	n := len(got.Permits)
+	if len(l.flight.request.Groups) == 0 || got.First == 0 {
+		return false
+	}
+	return n == 0 || l.encoded.Reserves && got.Permits[n-1].At <= got.Now
+}
+
+// refrain puts the next call off after a reply: until the first permit is near, or for
+// askAgain, because that permit may be nearer than the reply said.
 func (l *Limiter) refrain(now throttle.Instant, first int64) {
-	near := l.clock.Here(first).Add(-l.Trip.Lead())
+	lead, urgent := l.Trip.Lead(), l.encoded.Urgency(l.flight.request.Groups[0].Costs) > 0
+	if l.encoded.Reserves && !urgent {
+		lead = l.early()
+	}
+	near := l.clock.Here(first).Add(-lead)
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
-	l.demand.urgent = l.encoded.Urgency(l.flight.request.Groups[0].Costs) > 0
+	l.demand.urgent = urgent
 }
 
 // Flush implements [store.Replicator].

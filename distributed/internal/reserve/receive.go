@@ -47,7 +47,7 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 	l.demand.again = 0
 	if l.flight.ahead() && got.First > 0 { // there is less than was asked for
 		l.demand.spent = now.Add(l.Hub.Set.Horizon)
-	} else if len(req.Groups) > 0 && len(got.Permits) == 0 && got.First > 0 {
+	} else if l.refused(got) {
 		l.refrain(now, got.First)
 	}
 	return events
