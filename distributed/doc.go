@@ -60,8 +60,10 @@
 // With weir's Transport.Keys a call takes a permit of each lane, and each keeps the bound
 // below. While a caller awaits the reply for one lane, its permits of the others stay in
 // hand for 10 ms. Where customers share an account, the account's runs serve all of them.
-// A busy replica makes 1.2 to 1.6 calls to Redis for each request, and 1.0 with one key;
-// a request that comes alone makes two.
+// If it is the account that holds them, a busy replica makes 1.1 to 1.3 calls to Redis for each
+// request, and 1.0 with one key. A request that comes alone makes two. If the customers' limits
+// hold as many requests as the account, callers miss permits of one while they wait for the
+// other, and replicas make two to six calls.
 //
 // # Calls in flight
 //

@@ -47,18 +47,32 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	}
 }
 
-// shownMost returns how many callers the limiter sees for which the first one waits.
+// shownMost returns how many callers the limiter sees for which the first one waits. If another
+// limiter is slower, its permits come later and later than these, which are void then.
 func (j *joint) shownMost() int {
 	slowest := time.Duration(0)
 	for i := range j.rosters {
-		if b := j.burden(i, j.head); i != j.at && len(j.rosters[i].rates) > 0 {
-			slowest = max(slowest, j.rosters[i].here(time.Duration(b*float64(time.Second))))
+		if i != j.at && len(j.rosters[i].rates) > 0 {
+			slowest = max(slowest, j.round(i))
 		}
 	}
 	if slowest == 0 {
 		return mostShown
 	}
-	return min(1+int(shownFor/slowest), mostShown)
+	at := j.rosters[j.at]
+	most := min(1+int(shownFor/at.here(slowest)), mostShown) // the turns of other processes may all come first
+	if later := slowest - j.round(j.at); later > 0 {
+		most = min(most, max(int(max(moment, at.limiter.Tolerance())/later), 1))
+	}
+	return most
+}
+
+// round returns how long it takes until each queue in line at a roster has had its permits
+// there.
+func (j *joint) round(i int) time.Duration {
+	r := j.rosters[i]
+	takes := j.burden(i, j.head) * float64(max(r.line.count, 1))
+	return r.here(time.Duration(min(takes, time.Hour.Seconds()) * float64(time.Second))) // an hour is as good as more
 }
 
 // show makes so many callers those that the limiter sees for which the first one waits.

@@ -169,7 +169,7 @@ func (l *Limiter) finish(wakes bool) {
 		l.askLater()
 	}
 	if !l.demand.waiting {
-		l.keep(l.clock.Now()) // the callers it was for may have gone
+		l.keep(l.clock.Now(), true) // the callers it was for may have gone
 	}
 	wake, done := l.Wake, l.Closed && !l.settleAccounts()
 	l.Mu.Unlock()

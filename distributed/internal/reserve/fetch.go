@@ -73,7 +73,7 @@ func (l *Limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	l.demand.others = n > 1
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
-		l.keep(now) // the callers it was for have gone
+		l.keep(now, true) // the callers it was for have gone
 		l.prefetch(now)
 		return
 	}

@@ -144,17 +144,31 @@ func (l *Limiter) expected(now, from throttle.Instant, ahead time.Duration) []sc
 }
 
 // keep keeps the permits in hand while callers are expected. If no caller is, or if this
-// limiter is closed, it gives all back.
-func (l *Limiter) keep(now throttle.Instant) {
+// limiter is closed, it gives all back; if patient, not before other replicas need them.
+func (l *Limiter) keep(now throttle.Instant, patient bool) {
 	if len(l.hand) == 0 {
 		return
 	}
-	ahead := l.foresight(now)
-	if ahead == 0 || l.Closed || l.hand.after(now.Add(ahead)) {
+	ahead, spare := l.foresight(now), l.spare(now)
+	switch {
+	case !l.Closed && ahead > 0 && !l.hand.after(now.Add(ahead)):
+		l.demand.quiet.Set(l.patience(now))
+	case !l.Closed && patient && spare > 0:
+		l.demand.quiet.Set(spare)
+	default:
 		l.surrender()
-		return
 	}
-	l.demand.quiet.Set(l.patience(now))
+}
+
+// spare returns for how long other replicas do not need the permits in hand. If the limits have
+// more at hand, that is until these are nearly void. If not, it is lingerFor, or less if they
+// are due soon: a caller who needs other limits, too, may be back by then.
+func (l *Limiter) spare(now throttle.Instant) time.Duration {
+	first := l.hand[0].at
+	if !l.scarce(now) {
+		return first.Add(l.tolerance * 7 / 8).Sub(now)
+	}
+	return min(first.Sub(now)-lingerFor, lingerFor)
 }
 
 // patience returns for how long callers are expected although no caller comes.
@@ -171,10 +185,7 @@ func (l *Limiter) relax() {
 		return
 	}
 	l.expire(l.clock.Now())
-	l.keep(l.clock.Now())
-	if len(l.hand) == 0 && len(l.reports) > 0 && !l.Lost {
-		l.start(nil)
-	}
+	l.keep(l.clock.Now(), false)
 }
 
 // far reports whether a permit in hand was asked for ahead and is farther off than a call

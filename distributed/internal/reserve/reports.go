@@ -164,12 +164,15 @@ func (l *Limiter) credit(p permit) {
 	l.report(pending{Report: script.Report{Kind: kind, At: p.there, Epoch: l.known.seen.Epoch, Costs: costs}})
 }
 
-// surrender gives back all permits in hand, the last first: a bucket's state moves back only
-// if every charge since an instant came back.
+// surrender gives back all permits in hand, at once, because other replicas may need them. The
+// last go first: a bucket's state moves back only if every charge since an instant came back.
 func (l *Limiter) surrender() {
 	back := l.hand
 	l.hand = nil
 	for _, p := range slices.Backward(back) {
 		l.discard([]permit{p})
+	}
+	if len(l.reports) > 0 && !l.Lost && !l.Closed {
+		l.start(nil)
 	}
 }
