@@ -294,3 +294,40 @@ func TestCallersOfDifferentCostsProgress(t *testing.T) {
 		})
 	}
 }
+
+// Customers of two Transports over a real Redis use nine tenths of an account that saves nothing,
+// and the vendor sees no more than the bound of each key.
+func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
+	t.Parallel()
+	limitOf := func(key string) throttle.Limit {
+		if key == "account" {
+			return throttle.TokenBucket(50, time.Second, 1)
+		}
+		return throttle.TokenBucket(planned, time.Second, 4)
+	}
+	server, f := redistest.Start(t), &customerFleet{vendor: &testserver.Vendor{}}
+	front := testserver.Run(t, testserver.Listen, f.vendor)
+	for range 2 {
+		keys := func(customer string) []string { return []string{customer, "account"} }
+		transport, end := newCustomers(place{Addrs: []string{server.Addr()}}.client(), 2, planned, stamped{front.Transport()}, keys)
+		transport.LimitsFor = func(key string) []throttle.Limit { return []throttle.Limit{limitOf(key)} }
+		t.Cleanup(end)
+		f.replicas = append(f.replicas, transport)
+	}
+	const d = 2 * time.Second
+	used := 0.0
+	for round := 0; round < 3 && used < 0.9; round++ { // a machine that stands still loses permits
+		from := now().Add(d / 4)
+		calls, toRedis := f.call(t, 1, d+d/4)
+		used = float64(len(record(f.vendor, from, from.Add(d)).of["account"])) / (50 * d.Seconds())
+		t.Logf("%.2f of the account's rate, %.2f calls to Redis each", used, float64(toRedis)/float64(calls))
+	}
+	if used < 0.9 {
+		t.Errorf("%.2f of the account's rate was used, want 0.9 at least", used)
+	}
+	all := record(f.vendor, 0, now())
+	for key, at := range all.of {
+		limit := limitOf(key)
+		bound{rate: rateOf(limit), burst: float64(limit.Burst), x: throttle.Tolerance(limit) + max(spread, all.spread)}.judge(t, key, at)
+	}
+}
