@@ -10,8 +10,28 @@ import (
 // nowhere is where the first caller of a queue waits that needs to wait for nothing.
 const nowhere = -1
 
-// grants are what the limiters of a joint granted together.
-type grants [MaxRosters]throttle.Grant
+// grants are what the limiters of a joint granted together. Few callers need more than four.
+type grants struct {
+	few  [4]throttle.Grant
+	more *[MaxRosters - 4]throttle.Grant // nil: there are no more
+}
+
+// newGrants returns room for n grants.
+func newGrants(n int) *grants {
+	all := new(grants)
+	if n > len(all.few) {
+		all.more = new([MaxRosters - 4]throttle.Grant)
+	}
+	return all
+}
+
+// of returns the grant of the i-th roster.
+func (g *grants) of(i int) *throttle.Grant {
+	if i < len(g.few) {
+		return &g.few[i]
+	}
+	return &g.more[i-len(g.few)]
+}
 
 // A joint is the limiter of a queue whose callers need several limiters. Its state is
 // that of the queue's first caller, under the junction's lock.
@@ -25,9 +45,9 @@ type joint struct {
 
 	head    *waiter          // the queue's first caller, who waits in a roster; nil: nobody does
 	since   []float64        // virtual time of its class in each roster when it became the first
-	owed    uint8            // rosters, as bits, in which it was owed the next departure when it left
-	lost    uint8            // rosters, as bits, whose turn it has given up because another limiter held it
-	keeps   uint8            // rosters whose turn it keeps although it waits in another
+	owed    uint16           // rosters, as bits, in which it was owed the next departure when it left
+	lost    uint16           // rosters, as bits, whose turn it has given up because another limiter held it
+	keeps   uint16           // rosters whose turn it keeps although it waits in another
 	kept    throttle.Instant // since when it does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
@@ -69,7 +89,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.behind, j.asking, j.heldTo = true, false, 0
 		return throttle.Grant{At: throttle.Never}, nil
 	}
-	all := new(grants)
+	all := newGrants(len(j.rosters))
 	g, held, err := j.spend(now, w.request(), all)
 	switch {
 	case err != nil:
@@ -96,7 +116,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	}
 	for i, r := range j.rosters {
 		r.measure(now)
-		j.leave(i, true, all[i].At)
+		j.leave(i, true, all.of(i).At)
 	}
 	w.out.all, j.head = all, nil
 	return g, nil
@@ -117,12 +137,12 @@ func (j *joint) begin(w *waiter, now throttle.Instant) {
 // is kept at a limiter that is no faster, for as long as the caller's own permits there
 // take, at most: see [Junction]. It returns when that time is over; zero: no turn is kept.
 func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Instant) {
-	keeps, kept := uint8(0), now
+	keeps, kept := uint16(0), now
 	if j.keeps != 0 {
 		kept = j.kept
 	}
 	for i, r := range j.rosters {
-		seat, bit := &j.seats[i], uint8(1)<<i
+		seat, bit := &j.seats[i], uint16(1)<<i
 		if i == held || seat.index == 0 || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
 			continue
 		}
@@ -170,7 +190,7 @@ func (j *joint) try(now throttle.Instant, r throttle.Request) (g throttle.Grant,
 			return throttle.Grant{At: throttle.Never}, nil, nil
 		}
 	}
-	all = new(grants)
+	all = newGrants(len(j.rosters))
 	g, _, err = j.spend(now, r, all)
 	return g, all, err
 }
@@ -290,20 +310,20 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 	}
 	for k := range j.rosters {
 		i := j.nth(k)
-		all[i], err = j.rosters[i].take(now, j, j.part(i, r))
-		if err != nil || all[i].At > now {
+		granted, err := j.rosters[i].take(now, j, j.part(i, r))
+		if *all.of(i) = granted; err != nil || granted.At > now {
 			for ; k > 0; k-- {
 				o := j.nth(k - 1)
-				j.rosters[o].limiter.Refund(now, all[o], j.part(o, r))
+				j.rosters[o].limiter.Refund(now, *all.of(o), j.part(o, r))
 			}
 			if err != nil {
 				return throttle.Grant{}, i, j.named(i, err)
 			}
-			return j.longest(i, all[i].At, now, r)
+			return j.longest(i, granted.At, now, r)
 		}
 		// Each is charged no earlier than the others allowed it.
-		r.Since = max(r.Since, all[i].At)
-		g.At = max(g.At, all[i].At)
+		r.Since = max(r.Since, granted.At)
+		g.At = max(g.At, granted.At)
 	}
 	j.opened = max(j.opened, j.free(now))
 	j.behind, j.asking, j.heldTo = false, false, 0
@@ -337,7 +357,7 @@ func (j *joint) refund(now throttle.Instant, all *grants, r throttle.Request) {
 	j.junction.mu.Lock()
 	defer j.done()
 	for i, roster := range j.rosters {
-		roster.limiter.Refund(now, all[i], j.part(i, r))
+		roster.limiter.Refund(now, *all.of(i), j.part(i, r))
 		roster.asked = nil // its first one may go now
 	}
 }
@@ -357,7 +377,7 @@ func (j *joint) voided() {
 // settle corrects what the limiters charged.
 func (j *joint) settle(now throttle.Instant, d Departure, actual throttle.Request) {
 	for i, roster := range j.rosters {
-		roster.limiter.Settle(now, d.all[i], j.part(i, d.Request), j.part(i, actual))
+		roster.limiter.Settle(now, *d.all.of(i), j.part(i, d.Request), j.part(i, actual))
 		roster.Wake()
 	}
 }

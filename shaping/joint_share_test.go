@@ -3,6 +3,8 @@ package shaping_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 // second one fall due a while after those of the first.
 type crossing struct {
 	ctx         context.Context
+	free        throttle.Limiter // it holds nobody
 	junction    shaping.Junction
 	left, right *shaping.Roster
 	departed    map[string]*atomic.Int64
@@ -23,7 +26,7 @@ type crossing struct {
 
 // newCrossing returns a crossing in which some queues are busy at each limiter.
 func newCrossing(ctx context.Context, t *testing.T, queues, right int, offset time.Duration) *crossing {
-	c := &crossing{ctx: ctx, departed: make(map[string]*atomic.Int64)}
+	c := &crossing{ctx: ctx, free: newLimiter(t), departed: make(map[string]*atomic.Int64)}
 	c.left = c.junction.NewRoster("left", newLimiter(t, throttle.LeakyBucket(100, time.Second)))
 	c.right = c.junction.NewRoster("right", newLimiter(t, throttle.LeakyBucket(right, time.Second)))
 	for range queues {
@@ -36,9 +39,9 @@ func newCrossing(ctx context.Context, t *testing.T, queues, right int, offset ti
 	return c
 }
 
-// busy opens a queue in which two callers of a class always wait.
+// busy opens a queue of its own share, in which two callers of a class always wait.
 func (c *crossing) busy(kind string, class shaping.Priority, rosters ...*shaping.Roster) {
-	q := c.junction.NewQueue(rosters...)
+	q := c.junction.NewQueue(append([]*shaping.Roster{c.junction.NewRoster(kind, c.free)}, rosters...)...)
 	q.LowPriorityShare = 0.1
 	n := c.departed[kind]
 	if n == nil {
@@ -144,6 +147,43 @@ func TestAThousandCustomersShareTheAccount(t *testing.T) {
 		}
 		if least < rounds-1 || most > rounds+1 || all != customers*rounds {
 			t.Errorf("%d departures, %d to %d of each customer, want %d, and %d of each, give or take one", all, least, most, customers*rounds, rounds)
+		}
+	})
+}
+
+// Callers of queues that differ in parts alone go in the order in which they came. Those of another
+// queue take turns with them.
+func TestQueuesOfDifferentPartsCountAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var junction shaping.Junction
+		free := newLimiter(t)
+		account := junction.NewRoster("account", newLimiter(t, throttle.LeakyBucket(1, time.Second)))
+		customers := map[byte]*shaping.Roster{'a': junction.NewRoster("a", free), 'b': junction.NewRoster("b", free)}
+		queues := make(map[string]*shaping.Queue)
+		for _, c := range []string{"a", "b"} {
+			queues[c] = junction.NewQueue(customers[c[0]], account)
+			for _, part := range []string{"x", "y"} {
+				queues[c+part] = junction.NewQueue(customers[c[0]], account, junction.NewPart(part, free))
+			}
+		}
+		var mu sync.Mutex
+		var left []string
+		var wg sync.WaitGroup
+		for _, name := range []string{"a", "a", "ax", "ay", "a", "ax", "bx", "b"} {
+			wg.Go(func() {
+				if err := queues[name].Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, name)
+			})
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		if want := []string{"a", "a", "bx", "ax", "b", "ay", "a", "ax"}; !slices.Equal(left, want) {
+			t.Errorf("callers left as %v, want %v", left, want)
 		}
 	})
 }

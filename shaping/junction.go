@@ -10,8 +10,8 @@ import (
 )
 
 // MaxRosters is the most rosters of one queue. Vendors count a call in a few places: for
-// its customer, its route, its account.
-const MaxRosters = 8
+// its customer, its route, its account, and for parts of those.
+const MaxRosters = 16
 
 // A Junction joins limiters that one caller needs together, such as that of a customer
 // and that of the account which all customers share. Each limiter has a [Roster], and
@@ -21,7 +21,7 @@ const MaxRosters = 8
 // A caller departs when all limiters of its queue allow it. Until then nothing of any of
 // them is spent. The first callers of all queues that wait for one limiter share it as
 // the callers of one queue do: by class, by the tenants' weights, and queue by queue if
-// they name no tenant.
+// they name no tenant. Queues of the same rosters count as one.
 //
 // # Shares
 //
@@ -62,7 +62,7 @@ const MaxRosters = 8
 // which pays for it with its share, and no turns are kept.
 type Junction struct {
 	mu       sync.Mutex
-	made     uint64   // rosters and queues
+	made     uint64   // rosters
 	waking   []*Queue // to be woken
 	running  bool     // the goroutine that wakes them
 	cascades uint64   // how often nobody was left to be woken
@@ -81,6 +81,7 @@ type Roster struct {
 	number   uint64 // among all that the junction has made
 	limiter  throttle.Limiter
 	junction *Junction
+	part     bool // it holds only some of the callers of the others; false: see Junction.NewPart
 
 	// Under the junction's lock.
 	line     line
@@ -120,6 +121,15 @@ func (n *Junction) NewRoster(name string, limiter throttle.Limiter) *Roster {
 	return r
 }
 
+// NewPart returns a roster in front of a limiter that holds only some of the callers of the
+// other rosters, such as those of one route. Queues that differ in parts alone take turns as
+// one queue, in which callers without a tenant go in the order of their arrival.
+func (n *Junction) NewPart(name string, limiter throttle.Limiter) *Roster {
+	r := n.NewRoster(name, limiter)
+	r.part = true
+	return r
+}
+
 // NewQueue returns a queue whose callers need permits of all the rosters. The costs in
 // [Turn].Each are those of the first roster's limits, then those of the second's, and so
 // on, as the limits are now. Close the queue when it is needed no longer. It panics if
@@ -133,9 +143,10 @@ func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
 	j.queue = q
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.made++
-	j.name = "\x00" + strconv.FormatUint(n.made, 36)
 	for i, r := range rosters {
+		if !r.part {
+			j.name += "\x00" + strconv.FormatUint(r.number, 36)
+		}
 		if r.junction != n {
 			panic("shaping: NewQueue with roster " + strconv.Quote(r.name) + " of another junction")
 		}

@@ -106,6 +106,8 @@ type passenger struct {
 	gives   int // tick at which it gives up; below zero: never
 	longest time.Duration
 	back    bool // it gives its permits back when it has them
+	moves   int  // queue in which it waits anew instead of its first departure; below zero: it does not
+	moved   time.Duration
 	came    time.Duration
 	left    time.Duration
 	err     error
@@ -142,10 +144,19 @@ func newHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 1))
 	h := &history{seed: seed, share: []float64{-1, -1, 0.05, 0.3}[seed%4], start: time.Now()}
 	junction := new(shaping.Junction)
-	for i := range 2 + r.IntN(3) {
+	parts := seed%3 == 0
+	most := 4
+	if parts {
+		most = 7
+	}
+	for i := range 2 + r.IntN(most-1) {
 		b := &booth{gap: tick * time.Duration(1+r.IntN(4))}
 		h.booths = append(h.booths, b)
-		h.rosters = append(h.rosters, junction.NewRoster(fmt.Sprint("booth ", i), b))
+		made := junction.NewRoster
+		if parts && i%2 == 1 {
+			made = junction.NewPart
+		}
+		h.rosters = append(h.rosters, made(fmt.Sprint("booth ", i), b))
 	}
 	h.kept = make([]int, len(h.booths))
 	for range 2 + r.IntN(4) {
@@ -159,7 +170,7 @@ func newHistory(seed uint64) *history {
 		h.ways, h.queues = append(h.ways, way), append(h.queues, q)
 	}
 	for id := range 4 + r.IntN(14) {
-		p := &passenger{id: id, way: r.IntN(len(h.ways)), comes: r.IntN(20), gives: -1}
+		p := &passenger{id: id, way: r.IntN(len(h.ways)), comes: r.IntN(20), gives: -1, moves: -1}
 		for range h.ways[p.way] {
 			p.each = append(p.each, 1+r.IntN(3))
 		}
@@ -171,6 +182,9 @@ func newHistory(seed uint64) *history {
 			p.longest = time.Duration(r.IntN(20)) * tick
 		}
 		p.back = r.IntN(8) == 0
+		if parts && id%3 == 0 { // as a call whose bucket was named while it waited
+			p.moves = id / 3 % len(h.ways)
+		}
 		h.passengers = append(h.passengers, p)
 	}
 	return h
@@ -183,6 +197,11 @@ func (h *history) come(p *passenger, wg *sync.WaitGroup) {
 	p.turn = shaping.Turn{N: 1, Each: p.each, MaxWait: p.longest, ID: uint64(p.id + 1)}
 	wg.Go(func() {
 		err := h.queues[p.way].WaitTurn(ctx, &p.turn)
+		if p.moves >= 0 && err == nil {
+			h.queues[p.way].Return(&p.turn)
+			h.move(p)
+			err = h.queues[p.way].WaitTurn(ctx, &p.turn)
+		}
 		h.mu.Lock()
 		p.err, p.left, p.state = err, time.Since(h.start), went
 		if err != nil {
@@ -197,6 +216,15 @@ func (h *history) come(p *passenger, wg *sync.WaitGroup) {
 			h.queues[p.way].Return(&p.turn)
 		}
 	})
+}
+
+// move makes another queue that of a passenger. It needs one permit of each booth there.
+func (h *history) move(p *passenger) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.way, p.moved = p.moves, time.Since(h.start)
+	p.each = slices.Repeat([]int{1}, len(h.ways[p.way]))
+	p.turn.Each = p.each
 }
 
 // play lives the history, and returns what was wrong.
@@ -386,7 +414,7 @@ func (h *history) cost(p *passenger, b int) int {
 func (h *history) order(waited []*passenger) string {
 	now := h.queues[0].Now()
 	for _, p := range waited {
-		if p.back && p.state == gone && p.err == nil && p.left == time.Since(h.start) {
+		if p.back && p.state == gone && p.err == nil && p.left == time.Since(h.start) || p.moved == time.Since(h.start) {
 			return ""
 		}
 	}

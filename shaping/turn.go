@@ -77,7 +77,7 @@ func (q *Queue) Part(d Departure, i int) Departure {
 	}
 	part := Departure{Request: j.part(i, d.Request)}
 	if d.all != nil {
-		part.Grant = d.all[i]
+		part.Grant = *d.all.of(i)
 	}
 	return part
 }
