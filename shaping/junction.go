@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -80,6 +81,7 @@ type Roster struct {
 	name     string
 	number   uint64 // among all that the junction has made
 	limiter  throttle.Limiter
+	vetoes   store.Vetoer // the limiter, if it is one; nil: it is not
 	junction *Junction
 	part     bool // it holds only some of the callers of the others; false: see Junction.NewPart
 
@@ -111,6 +113,7 @@ type Roster struct {
 // [throttle.Remote], the roster registers itself for its messages.
 func (n *Junction) NewRoster(name string, limiter throttle.Limiter) *Roster {
 	r := &Roster{name: name, limiter: limiter, junction: n, heads: make(map[*waiter]*joint), queues: make(map[*Queue]bool)}
+	r.vetoes, _ = limiter.(store.Vetoer)
 	n.mu.Lock()
 	n.made++
 	r.number = n.made

@@ -6,14 +6,22 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// foreseen returns which limiter is certain to hold a request, and until when; nowhere:
-// perhaps none does. What is spent and given back may be lost, so the limiters that are
-// asked after another are looked at before anything is spent.
+// foreseen returns which limiter holds a request now, and until when; nowhere: perhaps none
+// does. What is spent and given back may be lost, so the limiters that are asked after another
+// are looked at before anything is spent. Two that have learned could hold a caller for good:
+// what it takes of one and gives back would delay it there until the other holds it again.
 func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
 	for k := 1; k < len(j.rosters); k++ {
 		i := j.nth(k)
-		if f := j.rosters[i].limiter.Forecast(now, j.part(i, r)); f.At > now && f.At != throttle.Never {
+		roster, part := j.rosters[i], j.part(i, r)
+		if f := roster.limiter.Forecast(now, part); f.At > now && f.At != throttle.Never {
 			return f.At, i
+		}
+		if roster.vetoes == nil {
+			continue
+		}
+		if until := roster.vetoes.Held(now, part); until > now {
+			return until, i
 		}
 	}
 	return now, nowhere

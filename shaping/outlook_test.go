@@ -98,3 +98,47 @@ func TestTheImpossibleHoldsNobody(t *testing.T) {
 		}
 	})
 }
+
+// A lossy limiter lets one call go a second. What comes back is lost, and its forecast is never
+// certain.
+type lossy struct {
+	throttle.Limiter
+	free throttle.Instant
+}
+
+func (l *lossy) Take(now throttle.Instant, _ throttle.Request) (throttle.Grant, error) {
+	if l.free > now {
+		return throttle.Grant{At: l.free}, nil
+	}
+	l.free = now.Add(time.Second)
+	return throttle.Grant{At: now}, nil
+}
+
+func (l *lossy) Refund(throttle.Instant, throttle.Grant, throttle.Request) {}
+
+func (l *lossy) Held(throttle.Instant, throttle.Request) throttle.Instant { return l.free }
+
+// Two limiters, each of which loses what comes back, let a caller go once both are free.
+func TestNothingIsSpentWhileAnotherLimiterHolds(t *testing.T) {
+	const ms = time.Millisecond
+	for _, free := range [][2]time.Duration{{0, 300 * ms}, {300 * ms, 0}, {300 * ms, 700 * ms}, {700 * ms, 300 * ms}} {
+		synctest.Test(t, func(t *testing.T) {
+			var junction shaping.Junction
+			began := time.Now()
+			var rosters []*shaping.Roster
+			for _, f := range free {
+				l := &lossy{newLimiter(t), throttle.InstantOf(began).Add(f)}
+				rosters = append(rosters, junction.NewRoster("lossy", l))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			q := junction.NewQueue(rosters...)
+			for i := range 3 {
+				err := q.Wait(ctx)
+				if got, want := time.Since(began), max(free[0], free[1])+time.Duration(i)*time.Second; err != nil || got != want {
+					t.Errorf("limiters free after %v: call %d left after %v, %v, want %v", free, i, got, err, want)
+				}
+			}
+		})
+	}
+}

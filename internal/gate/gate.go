@@ -116,26 +116,26 @@ func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, e
 	return g.ask(now, r)
 }
 
+// Held implements [store.Vetoer]. A veto that rejects r does not hold it: Take says so.
+func (g *Gate) Held(now throttle.Instant, r throttle.Request) throttle.Instant {
+	if g.calm() {
+		return 0
+	}
+	g.flights.Lock()
+	defer g.flights.Unlock()
+	_, held, err := g.held(now, r)
+	if err != nil {
+		return 0
+	}
+	return held
+}
+
 // ask is Take with the vetoes, under the lock.
 func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
-	t := flight.Turn{Request: r, Now: now}
-	// Each is charged no earlier than the others allowed it: credit for a late timer is for
-	// the time in which nothing else held the call. A permit that is dated earlier by the
-	// whole tolerance is void as soon as its caller wakes up.
-	opened := g.opened
-	if g.heldTo > 0 {
-		opened = min(g.heldTo, now)
+	t, held, err := g.held(now, r)
+	if err != nil || held > now {
+		return throttle.Grant{At: held}, err
 	}
-	t.Since = max(t.Since, opened)
-	for _, v := range g.vetoes {
-		held, err := v.Ask(t)
-		if err != nil || held.At > now {
-			g.heldTo = held.At
-			return throttle.Grant{At: held.At}, err
-		}
-		t.Since = max(t.Since, held.At)
-	}
-	g.opened, g.heldTo = opened, 0
 	granted, err := g.Limiter.Take(now, t.Request)
 	switch {
 	case err != nil:
@@ -151,6 +151,30 @@ func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, er
 	}
 	t.Grant = granted
 	return g.board(t), nil
+}
+
+// held asks the vetoes, under the lock. It returns the turn that they let go, or until when
+// one holds it.
+func (g *Gate) held(now throttle.Instant, r throttle.Request) (t flight.Turn, until throttle.Instant, err error) {
+	t = flight.Turn{Request: r, Now: now}
+	// Each is charged no earlier than the others allowed it: credit for a late timer is for
+	// the time in which nothing else held the call. A permit that is dated earlier by the
+	// whole tolerance is void as soon as its caller wakes up.
+	opened := g.opened
+	if g.heldTo > 0 {
+		opened = min(g.heldTo, now)
+	}
+	t.Since = max(t.Since, opened)
+	for _, v := range g.vetoes {
+		held, err := v.Ask(t)
+		if err != nil || held.At > now {
+			g.heldTo = held.At
+			return t, held.At, err
+		}
+		t.Since = max(t.Since, held.At)
+	}
+	g.opened, g.heldTo = opened, 0
+	return t, 0, nil
 }
 
 // board counts a call that departs, and takes all back if a veto does not allow it

@@ -430,3 +430,29 @@ func (s *fakeSlots) Board() bool {
 func (s *fakeSlots) Land() bool { s.aboard.Add(-1); return true }
 
 func (s *fakeSlots) Notify(func()) {}
+
+// Held returns until when a veto holds a call, as Take does, and spends nothing. It leaves
+// errors to Take.
+func TestHeldAsksTheVetoesAlone(t *testing.T) {
+	var log []string
+	g, _, vetoes := gateOfFakes(&log)
+	r := throttle.Request{N: 1, ID: 1}
+	for _, until := range []throttle.Instant{0, dawn, dawn + 5, throttle.Never} {
+		vetoes[1].held.At, log = until, nil
+		held := g.Held(dawn, r)
+		if asked := strings.Join(log, ", "); !strings.HasPrefix("ask a, ask b, ask c", asked) {
+			t.Errorf("Held did %q, want questions alone", asked)
+		}
+		granted, err := g.Take(dawn, r)
+		if err != nil || max(held, dawn) != max(granted.At, dawn) {
+			t.Errorf("of a veto until %v Held = %v, and Take = %v, %v", until, held, granted.At, err)
+		}
+		if granted.At <= dawn {
+			g.Refund(dawn, granted, r)
+		}
+	}
+	vetoes[1].err = errors.New("rejected")
+	if held := g.Held(dawn, r); held > dawn {
+		t.Errorf("Held = %v of a veto that rejects, want none", held)
+	}
+}

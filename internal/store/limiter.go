@@ -26,6 +26,14 @@ type Lender interface {
 	Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int)
 }
 
+// A Vetoer is a [throttle.Limiter] that may hold a request for reasons of which Forecast is not
+// certain, such as what was learned. It is found by type assertion.
+type Vetoer interface {
+	// Held returns until when those hold r now: Never if nobody knows, and an instant not after
+	// now if they do not. It spends nothing.
+	Held(now throttle.Instant, r throttle.Request) throttle.Instant
+}
+
 // A Limiter is the [throttle.Limiter] of a store that several processes share. A lane
 // finds it by type assertion.
 type Limiter interface {
