@@ -181,6 +181,11 @@ func TestQueuesOfDifferentPartsCountAsOne(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(time.Millisecond)
 		}
+		for name, before := range map[string]int{"ax": 7, "ay": 7, "b": 5, "bx": 5} {
+			if f, err := queues[name].Forecast(t.Context(), &shaping.Turn{N: 1}); err != nil || f.Waiting != before {
+				t.Errorf("forecast of %s = %+v, %v, want %d before it", name, f, err, before)
+			}
+		}
 		wg.Wait()
 		if want := []string{"a", "a", "bx", "ax", "b", "ay", "a", "ax"}; !slices.Equal(left, want) {
 			t.Errorf("callers left as %v, want %v", left, want)

@@ -53,29 +53,43 @@ func (j *joint) ahead(w *waiter, n int) (others int, cost float64) {
 	defer j.junction.mu.Unlock()
 	for i, r := range j.rosters {
 		own := j.burden(i, w)
-		if len(r.rates) == 0 {
-			continue
-		}
-		if before, theirs := r.ahead(j, w.tenant.class.priority, own*float64(n)); theirs+own*float64(n-1) > cost {
-			others, cost = before, theirs+own*float64(n-1)
+		before, theirs := r.ahead(j, w.tenant.class.priority, own*float64(n))
+		switch total := theirs + own*float64(n-1); {
+		case len(r.rates) == 0: // perhaps a limit was learned
+			if cost == 0 {
+				others = max(others, before)
+			}
+		case total > cost:
+			others, cost = before, total
 		}
 	}
 	return others, cost
 }
 
 // ahead returns how many callers of other queues will depart before one of a queue, and
-// their cost. Those before it in its own queue, and it, cost own.
+// their cost. Those before it in its own queue, and it, cost own. Queues that count as one with
+// its own come first, because the others take turns with all of them.
 func (r *Roster) ahead(of *joint, class Priority, own float64) (n int, cost float64) {
-	for seat := range r.line.all() {
-		o := r.heads[seat]
-		if o == of || seat.tenant.class.priority < class {
-			continue
+	for _, ours := range [...]bool{true, false} {
+		own += cost
+		for _, c := range r.line.classes {
+			for _, t := range c.tenants {
+				first := t.waiting.first()
+				if c.priority < class || ours != (r.heads[first].name == of.name) {
+					continue
+				}
+				theirs := 0.0
+				for _, seat := range t.waiting.list() {
+					if o := r.heads[seat]; o != of {
+						theirs += float64(max(o.count, 1))
+					}
+				}
+				if !ours && c.priority == class {
+					theirs = min(theirs, math.Ceil(own/first.cost))
+				}
+				n, cost = n+int(theirs), cost+theirs*first.cost
+			}
 		}
-		theirs := float64(max(o.count, 1))
-		if seat.tenant.class.priority == class {
-			theirs = min(theirs, math.Ceil(own/seat.cost))
-		}
-		n, cost = n+int(theirs), cost+theirs*seat.cost
 	}
 	return n, cost
 }
