@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
@@ -79,8 +80,14 @@ func (c *call) find(keys []string) (wrong error) {
 
 // forecast returns the forecast of the call for its lanes.
 func (c *call) forecast() (f Forecast, err error) {
+	sublanes := c.knownSublanes()
+	defer func() {
+		for _, l := range sublanes {
+			l.Leave(nil)
+		}
+	}()
 	if c.t.Keys != nil {
-		if c.group, err = c.t.lanes.Join(c.all()...); err != nil {
+		if c.group, err = c.t.lanes.Join(slices.Concat(c.all(), sublanes)...); err != nil {
 			return f, c.fail(err)
 		}
 	}
@@ -88,15 +95,16 @@ func (c *call) forecast() (f Forecast, err error) {
 		return f, err
 	}
 	if c.group != nil {
-		f, err = c.group.Forecast(c.ctx, &c.turn)
-	} else {
-		f, err = c.lane.Forecast(c.ctx, &c.turn)
+		if f, err = c.group.Forecast(c.ctx, &c.turn); err != nil {
+			err = c.fail(err)
+		}
+		return f, err
 	}
-	for _, l := range c.knownSublanes() {
+	f, err = c.lane.Forecast(c.ctx, &c.turn)
+	for _, l := range sublanes {
 		turn := c.turn
 		turn.N, turn.Each = 1, nil
 		held, rejects := l.Forecast(c.ctx, &turn)
-		l.Leave(nil)
 		f = longer(f, held)
 		if err == nil {
 			err = rejects

@@ -13,7 +13,7 @@ import (
 )
 
 // MaxKeys is the most keys that Transport.Keys may return for a request.
-const MaxKeys = shaping.MaxRosters
+const MaxKeys = 8
 
 // keys returns the keys of the request's lanes, the narrowest first.
 func (c *call) keys() (keys []string, err error) {
@@ -117,6 +117,10 @@ func (c *call) waitInAll() error {
 	}
 	for i, l := range c.all() {
 		c.seen[i] = l.Look()
+	}
+	for i := range c.visits { // they are in the group
+		v := &c.visits[i]
+		v.passed, v.turn, v.seen = true, c.turn, v.lane.Look()
 	}
 	return nil
 }

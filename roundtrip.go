@@ -91,9 +91,7 @@ func (c *call) end() {
 	if c.body != nil {
 		c.body.Close()
 	}
-	for _, v := range c.visits {
-		v.lane.Leave(&v.turn)
-	}
+	c.leaveSublanes()
 	c.left()
 }
 

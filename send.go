@@ -145,7 +145,7 @@ func (c *call) inTime(a *attempt) error {
 		return err
 	}
 	if a != nil {
-		a.departure = c.turn.Departure()
+		a.departure, a.group = c.turn.Departure(), c.group
 	}
 	return nil
 }

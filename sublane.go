@@ -12,7 +12,8 @@ import (
 
 // A refusal may concern less than a lane: a route, a credential, or, in the
 // overflow lane, one key. It then pauses a sub-lane, which requests of the same
-// route, credential or key pass before their own lane.
+// route, credential or key pass before their own lane. With several keys they wait for it and
+// for their lanes together.
 
 // divided reports whether the call may have to pass sub-lanes. Most lanes have none.
 func (c *call) divided() bool {
@@ -47,6 +48,13 @@ func (c *call) enterSublane(l *lane.Lane) {
 	turn := c.turn // with its first arrival, which gives it its place there too
 	turn.N, turn.Each = 1, nil
 	c.visits = append(c.visits, visit{lane: l, turn: turn})
+}
+
+// leaveSublanes leaves the sub-lanes that the call has entered.
+func (c *call) leaveSublanes() {
+	for i := range c.visits {
+		c.visits[i].lane.Leave(&c.visits[i].turn)
+	}
 }
 
 // sublanePaused reports whether a sub-lane is paused that the call had passed,

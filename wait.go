@@ -3,6 +3,7 @@ package weir
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/internal/lane"
@@ -66,8 +67,12 @@ func (c *call) turnCome() error {
 	}
 }
 
-// passSublanes waits for the call's turn in every sub-lane that concerns it.
+// passSublanes waits for the call's turn in every sub-lane that concerns it. A call with a
+// group waits there.
 func (c *call) passSublanes() error {
+	if c.group != nil {
+		return c.joinSublanes()
+	}
 	c.enterSublanes()
 	if len(c.visits) > 0 && c.started == 0 {
 		c.started = c.lane.Now()
@@ -82,6 +87,27 @@ func (c *call) passSublanes() error {
 		c.enterBuckets() // its route may have been named meanwhile
 	}
 	return nil
+}
+
+// joinSublanes makes the sub-lanes that concern the call now a part of its group, and no others.
+func (c *call) joinSublanes() error {
+	c.leaveSublanes()
+	c.visits = c.visits[:0]
+	c.enterSublanes()
+	lanes := slices.Clone(c.all())
+	for i := range c.visits {
+		lanes = append(lanes, c.visits[i].lane)
+	}
+	last := c.group
+	group, err := c.t.lanes.Join(lanes...)
+	if err != nil {
+		return err
+	}
+	last.Leave()
+	if c.group = group; c.turn.Each != nil && !group.Fits(last) { // a lane's limits have changed
+		c.turn.Each, err = c.eachCost()
+	}
+	return err
 }
 
 // waitIn waits in the line of a lane or sub-lane, no longer than the lines before it have
@@ -107,8 +133,9 @@ func (c *call) giveBack() {
 	}
 	for i := range c.visits {
 		if v := &c.visits[i]; v.passed {
-			v.passed = false
-			v.lane.Return(&v.turn)
+			if v.passed = false; c.group == nil {
+				v.lane.Return(&v.turn)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/internal/gate"
@@ -42,11 +43,15 @@ func (l *Lane) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast,
 // Forecast is [Lane.Forecast] for all lanes.
 func (g *Group) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
 	f, err := g.queue.Forecast(ctx, t)
-	for i, l := range g.Lanes {
+	for i, l := range slices.Concat(g.Lanes, g.sublanes) {
 		r := g.Part(shaping.Departure{Request: throttle.Request{N: t.N, Each: t.Each, ID: t.ID}}, i).Request
 		err = l.foresee(&f, r, err)
 	}
-	f.Limit = g.Named(f.Lane).Label(f.Limit)
+	held := g.Named(f.Lane)
+	f.Limit = held.Label(f.Limit)
+	if f.Lane != "" {
+		f.Lane = held.Key
+	}
 	return f, err
 }
 

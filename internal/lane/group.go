@@ -17,17 +17,18 @@ import (
 type Group struct {
 	Lanes []*Lane // the narrowest first
 
-	members members
-	queue   *shaping.Queue
-	hook    shaping.Hook
-	users   atomic.Int64 // calls in it
+	sublanes []*Lane // that the calls need, too
+	members  members
+	queue    *shaping.Queue
+	hook     shaping.Hook
+	users    atomic.Int64 // calls in it
 }
 
 // A roster is a lane's line for groups.
 type roster struct {
 	*shaping.Roster
-	narrowest []*Group // of which it is the narrowest lane; under the lock of groups
-	wider     bool     // it is in groups of which it is not
+	own   []*Group // of which it is the narrowest lane, or a sub-lane; under the lock of groups
+	wider bool     // it is in others, too
 }
 
 // groups are those of one owner, bounded by the number of lanes.
@@ -54,9 +55,9 @@ func membersOf(lanes []*Lane) (m members) {
 	return m
 }
 
-// Join returns the group of some lanes, with the call counted in. They are at most
-// [shaping.MaxRosters], and the caller has entered each of them once. The error says that
-// the lanes are closed.
+// Join returns the group of some lanes, and of sub-lanes that come last, with the call counted
+// in. They are at most [shaping.MaxRosters], and the caller has entered each of them once. The
+// error says that the lanes are closed.
 func (s *Lanes) Join(lanes ...*Lane) (*Group, error) {
 	s.groups.mu.Lock()
 	defer s.groups.mu.Unlock()
@@ -75,26 +76,51 @@ func (s *Lanes) Join(lanes ...*Lane) (*Group, error) {
 func (s *Lanes) form(lanes []*Lane) *Group {
 	s.tuning.Lock()
 	defer s.tuning.Unlock()
-	g := &Group{Lanes: slices.Clone(lanes), members: membersOf(lanes)}
-	rosters := make([]*shaping.Roster, len(lanes))
-	for i, l := range lanes {
-		if l.roster.Load() == nil {
-			l.roster.Store(&roster{Roster: s.groups.junction.NewRoster(l.Key, l.gate)})
+	all := slices.Clone(lanes)
+	n := len(all)
+	rosters := make([]*shaping.Roster, n)
+	for i, l := range slices.Backward(all) {
+		if l.sub != nil {
+			n = i
 		}
-		rosters[i] = l.roster.Load().Roster
+		rosters[i] = s.groups.rosterOf(l)
 	}
+	g := &Group{Lanes: all[:n:n], sublanes: all[n:], members: membersOf(all)}
 	g.queue = s.groups.junction.NewQueue(rosters...)
 	g.queue.Line = s.settings.Line
-	g.hook.Wait = func(ctx context.Context, w shaping.Wait) func(error) { return g.Named(w.Lane).waits(ctx, w) }
+	g.hook.Wait = func(ctx context.Context, w shaping.Wait) func(error) { return g.named(w.Lane).waits(ctx, w) }
 	g.queue.Hook = &g.hook
 	s.groups.makeRoom(s.settings.MaxLanes)
 	s.groups.of[g.members] = g
-	narrowest := lanes[0].roster.Load()
-	narrowest.narrowest = append(narrowest.narrowest, g)
-	for _, l := range lanes[1:] {
+	for _, l := range g.Lanes[1:] {
 		l.roster.Load().wider = true
 	}
+	for r := range g.owners {
+		r.own = append(r.own, g)
+	}
 	return g
+}
+
+// rosterOf returns the roster of a lane, made on first use.
+func (s *groups) rosterOf(l *Lane) *shaping.Roster {
+	if l.roster.Load() == nil {
+		made := s.junction.NewRoster
+		if l.sub != nil {
+			made = s.junction.NewPart
+		}
+		l.roster.Store(&roster{Roster: made(l.name(), l.gate)})
+	}
+	return l.roster.Load().Roster
+}
+
+// owners yields the rosters that list the group. A wide lane is in too many.
+func (g *Group) owners(yield func(*roster) bool) {
+	for _, l := range g.sublanes {
+		if !yield(l.roster.Load()) {
+			return
+		}
+	}
+	yield(g.Lanes[0].roster.Load())
 }
 
 // makeRoom drops idle groups, if there are as many groups as may be.
@@ -115,8 +141,9 @@ func (s *groups) makeRoom(most int) {
 // drop removes a group in which nobody is.
 func (s *groups) drop(g *Group) {
 	delete(s.of, g.members)
-	r := g.Lanes[0].roster.Load()
-	r.narrowest = slices.DeleteFunc(r.narrowest, func(o *Group) bool { return o == g })
+	for r := range g.owners {
+		r.own = slices.DeleteFunc(r.own, func(o *Group) bool { return o == g })
+	}
 	_ = g.queue.Close() // it says nothing else
 }
 
@@ -125,8 +152,8 @@ func (s *groups) dropAll(of *Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := of.roster.Load()
-	for r != nil && len(r.narrowest) > 0 {
-		s.drop(r.narrowest[0])
+	for r != nil && len(r.own) > 0 {
+		s.drop(r.own[0])
 	}
 	if r == nil || !r.wider { // as with most lanes: there may be a group for each of them
 		return
@@ -151,15 +178,28 @@ func (s *groups) close() {
 // Leave counts a call out of the group.
 func (g *Group) Leave() { g.users.Add(-1) }
 
-// Named returns the lane of that key; if none has it, the widest.
-func (g *Group) Named(key string) *Lane {
-	for _, l := range g.Lanes {
-		if l.Key == key {
+// Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,
+// the widest.
+func (g *Group) Named(name string) *Lane {
+	l := g.named(name)
+	if l.sub != nil {
+		return l.sub.lane
+	}
+	return l
+}
+
+// named returns the lane or sub-lane whose roster has a name; if none has it, the widest lane.
+func (g *Group) named(name string) *Lane {
+	for _, l := range slices.Concat(g.Lanes, g.sublanes) {
+		if l.name() == name {
 			return l
 		}
 	}
 	return g.Lanes[len(g.Lanes)-1]
 }
+
+// Fits reports whether calls have costs for as many limits of each lane as in another group.
+func (g *Group) Fits(o *Group) bool { return g.members.sizes == o.members.sizes }
 
 // Size returns for how many limits of the i-th lane a call has a cost.
 func (g *Group) Size(i int) int { return int(g.members.sizes[i]) }

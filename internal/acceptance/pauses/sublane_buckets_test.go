@@ -109,8 +109,13 @@ func bucketRig(t *testing.T) (*bucketVendor, *http.Client) {
 
 // get asks for a path and returns how long it took.
 func (v *bucketVendor) get(t *testing.T, client *http.Client, path string) time.Duration {
+	return v.ask(context.Background(), t, client, path)
+}
+
+// ask is get with a context.
+func (v *bucketVendor) ask(ctx context.Context, t *testing.T, client *http.Client, path string) time.Duration {
 	began := time.Now()
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://discord.com/api/v10"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://discord.com/api/v10"+path, nil)
 	if err != nil {
 		t.Error(err)
 		return 0
