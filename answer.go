@@ -20,7 +20,7 @@ func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 		}
 		return
 	}
-	c.observer.server.answered(resp)
+	observerOf(c.lane).server.answered(resp)
 	acted := c.read(resp, signal)
 	if signal.Throttled {
 		c.countRefusal(resp, signal)

@@ -22,15 +22,14 @@ type call struct {
 	policy  *backoff.Policy
 	body    *replay.Body // nil: the request has none
 
-	key      string
-	lane     *lane.Lane          // the widest of its lanes; nil until it is entered
-	entered  [MaxKeys]*lane.Lane // its lanes, the narrowest first
-	lanes    int                 // how many those are
-	group    *lane.Group         // of lanes; nil: there is one
-	seen     [MaxKeys]lane.Seen  // state of each of its lanes when the turn came
-	observer *observer           // of the lane
-	visits   []visit             // sub-lanes that it has entered
-	turn     shaping.Turn
+	key     string
+	lane    *lane.Lane          // the widest of its lanes; nil until it is entered
+	entered [MaxKeys]*lane.Lane // its lanes, the narrowest first
+	lanes   int                 // how many those are
+	group   *lane.Group         // of lanes; nil: there is one
+	seen    [MaxKeys]lane.Seen  // state of each of its lanes when the turn came
+	visits  []visit             // sub-lanes that it has entered
+	turn    shaping.Turn
 
 	longest time.Duration    // wait before one attempt, in all lines; zero: any
 	began   throttle.Instant // of the last wait, if longest counts

@@ -64,7 +64,7 @@ func (c *call) enter() error {
 // add makes a lane, which the call has entered, its widest one. It returns false, and leaves
 // the lane, if the call is in it already: that may be the one that keys beyond MaxLanes share.
 func (c *call) add(l *lane.Lane) bool {
-	c.lane, c.observer = l, observerOf(l)
+	c.lane = l
 	if slices.Contains(c.all(), l) {
 		l.Leave(nil)
 		return false

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
@@ -32,6 +33,14 @@ func (t *Transport) keyOf(req *http.Request) string {
 		return ByHost(req)
 	}
 	return t.Key(req)
+}
+
+// policyOf returns the policy of a request with such options.
+func (t *Transport) policyOf(o *options) *backoff.Policy {
+	if o.retry != nil {
+		return o.retry
+	}
+	return t.Retry
 }
 
 // settings returns the fields that the lanes need.

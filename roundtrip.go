@@ -13,9 +13,12 @@ import (
 // RoundTrip implements [http.RoundTripper]. Its error is an [*Error].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.once.Do(t.init)
-	var c call
+	var c call // on the stack: behind a pointer these would pass write barriers while memory is collected
+	c.t, c.req, c.ctx = t, req, outlived(req.Context())
+	c.options = optionsOf(c.ctx)
+	c.policy = t.policyOf(c.options)
 	defer c.end()
-	if err := c.begin(t, req); err != nil {
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
 	return c.run()
@@ -23,12 +26,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // begin enters the request's lane. From here on the call closes the request's
 // body.
-func (c *call) begin(t *Transport, req *http.Request) error {
-	c.t, c.req, c.ctx = t, req, outlived(req.Context())
-	c.options = optionsOf(c.ctx)
-	if c.policy = c.options.retry; c.policy == nil {
-		c.policy = t.Retry
-	}
+func (c *call) begin() error {
+	t, req := c.t, c.req
 	c.recognise()
 	if req.Body != nil && req.Body != http.NoBody {
 		c.sendOnce() // then nothing is kept of the body

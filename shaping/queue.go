@@ -195,7 +195,9 @@ func (q *Queue) TryN(n int) bool {
 // WaitTurn is [Queue.Wait] for a turn. A turn that comes back stands where its
 // first arrival puts it.
 func (q *Queue) WaitTurn(ctx context.Context, t *Turn) error {
-	t.reason, t.lane, t.limit = "", "", ""
+	if t.reason != "" {
+		t.reason, t.lane, t.limit = "", "", ""
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
