@@ -9,6 +9,7 @@ import (
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/shaping"
 )
 
 // observe reads the answer into signal, which is zero, and reports it to the lane.
@@ -165,8 +166,26 @@ func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
 // answer returns what a lane may learn from the attempt. The lane is that of
 // the call, a sub-lane that the call has passed, or one that was made for its
 // refusal.
-func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
+func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
 	turn, seen := &c.turn, c.seen[c.lanes-1]
+	if l != c.lane {
+		turn, seen = c.stay(l)
+	}
+	a.ID, a.Seen, a.Departed = c.turn.ID, seen, c.turn.Departed()
+	a.Stood, a.Others = turn.Departed().Sub(turn.Arrived()), l.Waiting() > 0
+	if len(quotas) > 0 {
+		a.Quotas = make([]learn.Quota, len(quotas))
+		for i := range quotas {
+			a.Quotas[i] = quotaOf(&quotas[i])
+		}
+	}
+	return a
+}
+
+// stay returns the call's turn in a lane, and the state of the lane when the turn came. A lane
+// that the call has not passed gets those of the widest.
+func (c *call) stay(l *lane.Lane) (turn *shaping.Turn, seen lane.Seen) {
+	turn, seen = &c.turn, c.seen[c.lanes-1]
 	if i := slices.Index(c.all(), l); i >= 0 {
 		seen = c.seen[i]
 	}
@@ -175,13 +194,7 @@ func (c *call) answer(l *lane.Lane, quotas []headers.Quota) lane.Answer {
 			turn, seen = &v.turn, v.seen
 		}
 	}
-	a := lane.Answer{ID: c.turn.ID, Seen: seen, Departed: c.turn.Departed()}
-	a.Stood, a.Others = turn.Departed().Sub(turn.Arrived()), l.Waiting() > 0
-	a.Quotas = slices.Grow(a.Quotas, len(quotas))
-	for i := range quotas {
-		a.Quotas = append(a.Quotas, quotaOf(&quotas[i]))
-	}
-	return a
+	return turn, seen
 }
 
 // quotaOf returns a quota in the learner's terms. A bound of calls in flight is no rate, and
@@ -221,6 +234,7 @@ type server struct {
 // A spoken is a host with its dialect.
 type spoken struct {
 	host    string
+	plain   bool // the host is its key
 	dialect *headers.Dialect
 }
 
@@ -234,7 +248,7 @@ func (s *server) dialect(req *http.Request, last *atomic.Pointer[spoken]) *heade
 	}
 	known := last.Load()
 	if known == nil || known.host != host {
-		known = &spoken{host, headers.DialectOf(req)}
+		known = &spoken{host, plain(host), headers.DialectOf(req)}
 		last.Store(known)
 	}
 	s.spoken.Store(known)

@@ -29,10 +29,13 @@ func (t *Transport) enter(key string) (*lane.Lane, error) {
 
 // keyOf returns the key of a request that has one.
 func (t *Transport) keyOf(req *http.Request) string {
-	if t.Key == nil {
-		return ByHost(req)
+	if t.Key != nil {
+		return t.Key(req)
 	}
-	return t.Key(req)
+	if last := t.spoken.Load(); last != nil && last.plain && req.URL != nil && req.URL.Host == last.host {
+		return last.host
+	}
+	return ByHost(req)
 }
 
 // policyOf returns the policy of a request with such options.

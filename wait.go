@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,7 +13,10 @@ import (
 // wait waits for the call's turn.
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
-	if c.longest = cmp.Or(c.options.maxWait, c.t.Line.MaxWait); c.longest > 0 {
+	if c.longest = c.options.maxWait; c.longest == 0 {
+		c.longest = c.t.Line.MaxWait
+	}
+	if c.longest > 0 {
 		c.began = c.lane.Now()
 	}
 	began := c.waits()
@@ -38,10 +40,14 @@ func (c *call) wait() error {
 
 // arrive takes note of the call's first wait, which has ended.
 func (c *call) arrive() {
-	if arrived := c.turn.Arrived(); arrived != 0 {
-		c.started = cmp.Or(c.started, arrived)
-		c.lane.Budget.Deposit(time.Duration(arrived))
+	arrived := c.turn.Arrived()
+	if arrived == 0 {
+		return
 	}
+	if c.started == 0 {
+		c.started = arrived
+	}
+	c.lane.Budget.Deposit(time.Duration(arrived))
 }
 
 // turnCome waits in the sub-lanes that concern the call, and then in its lane.
@@ -163,6 +169,10 @@ func (c *call) countShadow(l *lane.Lane, err error) {
 // price sets what the call costs.
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
+	if c.group == nil && c.t.Cost == nil && c.options == &noOptions { // nothing is stated
+		c.warnOfUnits(c.lane.Limits(), nil)
+		return nil
+	}
 	if c.turn.Each, err = c.eachCost(); err != nil {
 		return c.fail(err)
 	}

@@ -287,8 +287,9 @@ func (l *Lane) enter() bool { return l.users.Add(1) > 0 }
 // Leave counts a request out that had this turn. If t is nil, it had none.
 func (l *Lane) Leave(t *shaping.Turn) {
 	if t != nil {
-		// A request that was rejected at once has used nothing.
-		if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load() {
+		// A request that was rejected at once has used nothing. Lanes age by minutes, and to
+		// store each instant costs as much as to count the request out.
+		if at := int64(max(t.Arrived(), t.Departed())); at > l.used.Load()+int64(time.Millisecond) {
 			l.used.Store(at)
 		}
 	}
