@@ -50,7 +50,7 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 // shownMost returns how many callers the limiter sees for which the first one waits. If another
 // limiter is slower, its permits come later and later than these, which are void then.
 func (j *joint) shownMost() int {
-	slowest := time.Duration(0)
+	slowest := 0.0
 	for i := range j.rosters {
 		if i != j.at && len(j.rosters[i].rates) > 0 {
 			slowest = max(slowest, j.round(i))
@@ -60,19 +60,18 @@ func (j *joint) shownMost() int {
 		return mostShown
 	}
 	at := j.rosters[j.at]
-	most := min(1+int(shownFor/at.here(slowest)), mostShown) // the turns of other processes may all come first
+	most := min(1+shownFor.Seconds()/at.here(slowest), mostShown) // the turns of other processes may all come first
 	if later := slowest - j.round(j.at); later > 0 {
-		most = min(most, max(int(max(moment, at.limiter.Tolerance())/later), 1))
+		most = min(most, max(max(moment, at.limiter.Tolerance()).Seconds()/later, 1))
 	}
-	return most
+	return int(most)
 }
 
-// round returns how long it takes until each queue in line at a roster has had its permits
-// there.
-func (j *joint) round(i int) time.Duration {
+// round returns how many seconds it takes until each queue in line at a roster has had its
+// permits there.
+func (j *joint) round(i int) float64 {
 	r := j.rosters[i]
-	takes := j.burden(i, j.head) * float64(max(r.line.count, 1))
-	return r.here(time.Duration(min(takes, time.Hour.Seconds()) * float64(time.Second))) // an hour is as good as more
+	return r.here(j.burden(i, j.head) * float64(max(r.line.count, 1)))
 }
 
 // show makes so many callers those that the limiter sees for which the first one waits.
@@ -89,29 +88,30 @@ func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	holds := max(moment, r.limiter.Tolerance())
 	if j.behind {
 		at := j.rosters[j.at]
-		return at.here(time.Duration(at.line.count)*j.takes(j.at)) <= holds
+		return at.here(float64(at.line.count)*j.takes(j.at).Seconds()) <= holds.Seconds()
 	}
 	return j.asking || j.heldTo.Sub(now) <= holds
 }
 
-// count reads how many processes share the limiter, if it is a remote one.
+// count reads how many processes share the limiter, if it has a store. One without a store
+// never has one.
 func (r *Roster) count() {
-	if _, ok := r.limiter.(throttle.Remote); !ok {
+	if r.alone {
 		return
 	}
 	for q := range r.queues {
-		if s := r.limiter.State(q.Now()).Store; s != nil {
-			r.sharers = s.Replicas
+		store := r.limiter.State(q.Now()).Store
+		if r.alone = store == nil; !r.alone {
+			r.sharers = store.Replicas
 		}
 		return
 	}
 }
 
-// here returns how long permits take here that take so long in all processes together: they
-// take turns. Permits of another limiter that are fetched too early are void before.
-func (r *Roster) here(takes time.Duration) time.Duration {
-	return takes * time.Duration(max(r.sharers, 1))
-}
+// here returns how many seconds permits take here that take so many in all processes
+// together: they take turns. Permits of another limiter that are fetched too early are void
+// before.
+func (r *Roster) here(seconds float64) float64 { return seconds * float64(max(r.sharers, 1)) }
 
 // Close implements [throttle.Remote]: the rosters forget the queue. The limiters are their
 // owner's.

@@ -92,7 +92,8 @@ type Roster struct {
 	asked    *waiter            // the first of the line, who knows it or will be woken; nil: no one
 	moved    throttle.Instant   // until when the last first one held the others
 	rates    []float64          // permits per second of each limit; nil: not read yet
-	sharers  int                // processes that share a remote limiter; zero: not known
+	sharers  int                // processes that share the limiter; zero: not known
+	alone    bool               // no store shares it; false: that is not known, or one does
 	guests   []*joint           // whose first caller needs a permit soon, and waits elsewhere; of a remote limiter
 	waiting  atomic.Int64       // callers in the queues whose first one is in the line; read without the lock
 	bytes    int64              // that those hold

@@ -41,11 +41,19 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 				tuneBoth(t, now, l, a, b)
 			}
 			latest = max(latest, now)
-			if throttle.LockFree(a) {
+			quick := throttle.LockFree(a)
+			if quick {
 				lockFree++
 			}
 			r := throttle.Request{N: 1 + random.IntN(max(l.Burst, 1)), Urgent: random.IntN(3) == 0, Since: now - throttle.Instant(random.Int64N(2*interval+1))}
+			f, g := a.Forecast(now, r), b.Forecast(now, r)
+			if max(f.At, now) != max(g.At, now) {
+				t.Fatalf("history %d, step %d: %v: Forecast(%d, %+v) lock-free = %d; locked = %d", seed, step, l, now-epoch, r, f.At-epoch, g.At-epoch)
+			}
 			x, errX := a.Take(now, r)
+			if quick && errX == nil && max(f.At, x.At) <= now && f.At > x.At {
+				t.Fatalf("history %d, step %d: %v: Forecast(%d, %+v) lock-free = %d; Take = %d", seed, step, l, now-epoch, r, f.At-epoch, x.At-epoch)
+			}
 			y, errY := b.Take(now, r)
 			if x.At != y.At || (errX == nil) != (errY == nil) {
 				t.Fatalf("history %d, step %d: %v: Take(%d, %+v) lock-free = %d, %v; locked = %d, %v", seed, step, l, now-epoch, r, x.At-epoch, errX, y.At-epoch, errY)
