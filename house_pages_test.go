@@ -64,6 +64,33 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// Each exported name of a page, such as throttle.Within, stands in testdata/api.
+func TestNamesOfPagesExist(t *testing.T) {
+	names, found := regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w+)`), 0
+	apis := map[string]string{}
+	for page, text := range pages(t) {
+		for _, m := range names.FindAllStringSubmatch(text, -1) {
+			api, known := apis[m[1]]
+			if !known {
+				for _, file := range []string{m[1], "distributed." + m[1], "shaping." + m[1], "throttle." + m[1]} {
+					b, _ := os.ReadFile(filepath.Join("testdata", "api", file+".txt"))
+					api += string(b)
+				}
+				apis[m[1]] = api
+			}
+			if api == "" { // another module's
+				continue
+			}
+			if found++; !regexp.MustCompile(`\b` + m[2] + `\b`).MatchString(api) {
+				t.Errorf("%s has %s, which is not there", page, m[0])
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d names were found, want those of all pages", found)
+	}
+}
+
 // The list of the documents, which is also the menu of the site, has every page.
 func TestDocumentsAreListed(t *testing.T) {
 	texts := pages(t)
