@@ -31,8 +31,8 @@ func (c *call) send() (*http.Response, error) {
 	if a == nil { // then its calls in flight are not bounded
 		return conform(c.t.base.RoundTrip(out))
 	}
-	c.options.spend.sent(a)
 	a.fly()
+	c.options.spend.sent(a) // from here on it may be settled
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
 		defer timer.Stop()

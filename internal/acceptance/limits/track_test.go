@@ -171,3 +171,23 @@ func TestUnitOfAContextCannotBeDropped(t *testing.T) {
 		}
 	})
 }
+
+// Settle may come while the call departs, in lanes that bound their calls in flight: the race
+// detector sees whether both divide the cost over the lanes.
+func TestSpendSettlesWhileItsCallDeparts(t *testing.T) {
+	r := harness.SocketRig(t, &testserver.Vendor{}, &weir.Transport{
+		Keys:     func(*http.Request) []string { return []string{"customer", "account"} },
+		InFlight: weir.InFlight{Max: 4}, Limits: []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, 1000).Of("tokens")},
+		Cost: func(*http.Request, throttle.Limit) int { return 1 },
+	})
+	for range 50 {
+		ctx, spend := weir.Track(t.Context())
+		var settled sync.WaitGroup
+		settled.Go(func() {
+			for spend.Settle("tokens", 2) != nil && ctx.Err() == nil {
+			}
+		})
+		r.Want("GET", r.Get(ctx, "a"), 200)
+		settled.Wait()
+	}
+}
