@@ -203,8 +203,14 @@ func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 		{"once it is back", func() { f.server.Restart() }},
 	} {
 		phase.befall()
-		f.call(t, 1, d/2)                                    // replicas take a while to find out
-		if calls, _ := f.call(t, 2, d); calls < pooled*3/4 { // 198 were seen beside other tests
+		f.call(t, 1, d/2) // replicas take a while to find out
+		var calls uint64
+		for range 4 { // a busy machine voids permits
+			if calls, _ = f.call(t, 2, d); calls >= pooled*3/4 {
+				break
+			}
+		}
+		if calls < pooled*3/4 {
 			t.Errorf("%s: %d calls in %v, want %d, 3/8 of what may go", phase.what, calls, d, pooled*3/4)
 		}
 		for i, transport := range f.replicas {
