@@ -144,6 +144,19 @@ func TestScriptHandsOnErrorsOfTheServer(t *testing.T) {
 	}
 }
 
+// spent returns the processor time that the server has used. What runs beside it does not count.
+func spent(server *redistest.Server) (total time.Duration) {
+	stats, _ := server.Do("INFO", "cpu")
+	text, _ := stats.(string)
+	for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
+		_, rest, _ := strings.Cut(text, name)
+		number, _, _ := strings.Cut(rest, "\r")
+		seconds, _ := strconv.ParseFloat(number, 64)
+		total += time.Duration(seconds * float64(time.Second))
+	}
+	return total
+}
+
 // usecPerCall returns what a call of the script cost the server.
 func usecPerCall(server *redistest.Server) float64 {
 	stats, _ := server.Do("INFO", "commandstats")
