@@ -366,6 +366,7 @@ func TestNothingToRead(t *testing.T) {
 func TestHugeHeaderIsNotKept(t *testing.T) {
 	long := strings.Repeat("9", 9<<20)
 	list := strings.Repeat(`"`+strings.Repeat("n", 100)+`";r=1,`, 140) + `"a";r=0;t=5`
+	headers.Parse(response(429, "Retry-After", "1"), received) // the tables of dialects are made once
 	for _, c := range []struct {
 		name   string
 		fields []string
