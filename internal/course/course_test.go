@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,14 +43,13 @@ func rideOf(t *testing.T, set learn.Setting) *ride {
 // A counter counts the departures, as a store does.
 type counter struct {
 	throttle.Limiter
-	ordinal int64
+	ordinal atomic.Int64
 }
 
 func (c *counter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	granted, err := c.Limiter.Take(now, r)
 	if err == nil && granted.At <= now {
-		c.ordinal++
-		granted.Ref.Ordinal = c.ordinal
+		granted.Ref.Ordinal = c.ordinal.Add(1)
 	}
 	return granted, err
 }
