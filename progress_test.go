@@ -586,9 +586,6 @@ func TestHiddenPlacesAreFoundOverSockets(t *testing.T) {
 
 // Callers that wait at a slow limit are served soon after a configuration with a fast one.
 func TestAppliedLimitsServeThoseWhoWait(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits in real time")
-	}
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	transport := new(weir.Transport)

@@ -32,7 +32,7 @@ const (
 	leastBurst  = 8    // calls: a smaller burst is as likely calls that bunched on the way
 	counted     = 0.98 // of a rate that was in force for a whole period: a call at either end
 	margin      = 1.05 // of a rate that was served for a part of a search
-	leastFull   = 0.4  // of a burst, left when the rate in force met the vendor's. Row "drain told 250 Retry-After s"
+	leastFull   = 0.4  // of a burst: the least level when a search reaches the vendor's rate. Row "drain configured 250 Retry-After s"
 )
 
 // long reports whether a silence is too long for a bucket of a rate.

@@ -121,8 +121,8 @@ func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 	}
 }
 
-// A vendor that reports its window in another unit reports a reset, too. Who waits for it waits no
-// longer: a window of 10 in two seconds is of 33 minutes here.
+// A vendor reports its window in another unit, 33 minutes for two seconds, and also a reset. Callers
+// wait until the reset and no longer.
 func TestResetEndsAWindowThatIsReportedLonger(t *testing.T) {
 	for _, limit := range []testserver.Limit{testserver.FixedWindow(10, 2*time.Second), testserver.SlidingLog(10, 2*time.Second)} {
 		synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ var needs = map[string]need{
 	"block":    {row: "30 s block on exhaustion, bare"},
 	"reported": {row: "drain IETF"},
 	"room":     {row: "flood of 12 in flight, 64 workers, IETF"},
-	"near":     {row: "drain told 250 Retry-After s"},
+	"near":     {row: "drain configured 250 Retry-After s"},
 }
 
 // misses reports whether the row or the vendor is served too badly without some mechanisms.

@@ -70,8 +70,8 @@ func Table() []Row {
 
 func drains() []Row {
 	wall := func(w float64, n int) Goal { return Goal{Wall: w, Refused: n} }
-	told := []throttle.Limit{throttle.TokenBucket(250, time.Second, 20)}
-	high := func(r *Row) { r.Run.Configured = told }
+	configured := []throttle.Limit{throttle.TokenBucket(250, time.Second, 20)}
+	high := func(r *Row) { r.Run.Configured = configured }
 	return []Row{
 		drain("drain bare", Bare, wall(1.10, 60), wall(1.03, 30)),
 		drain("drain bare, 50 ms service", Bare, wall(1.15, 60), wall(1.05, 60)).with(func(r *Row) {
@@ -86,20 +86,20 @@ func drains() []Row {
 		drain("drain X-RateLimit epoch", Epoch, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain X-RateLimit delta", Delta, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain IETF", IETF, wall(1.15, 12), wall(1.01, 1)),
-		drain("drain IETF, a bucket told as its rate", Policy, wall(1.15, 12), wall(1.01, 1)),
+		drain("drain IETF, a bucket reported as its rate", Policy, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain X-RateLimit, 50 ms", Epoch, wall(1.15, 12), wall(1.01, 1)).with(func(r *Row) {
 			r.Run.Service = 50 * time.Millisecond
 		}),
 		drain("drain to-full", ToFull, wall(1.15, 12), wall(1.01, 1)),
 		drain("drain coarse 0 left 1 s", Coarse, wall(1.35, 30), wall(1.1, 30)),
 		drain("drain gateway", Gateway, wall(1.35, 30), wall(1.1, 30)),
-		drain("drain told 250 bare", Bare, wall(1.10, 60), Goal{}).with(high),
-		drain("drain told 250 Retry-After s", RetrySecs, wall(1.35, 30), Goal{}).with(high),
-		drain("drain told 250 X-RateLimit", Epoch, wall(1.15, 12), Goal{}).with(high),
-		drain("drain told 250 IETF", IETF, wall(1.15, 12), Goal{}).with(high),
-		drain("drain told 250 coarse", Coarse, wall(1.35, 30), Goal{}).with(high),
-		drain("drain told 250 gateway", Gateway, wall(1.35, 30), Goal{}).with(high),
-		drain("drain told 250, rate told", Policy, wall(1.15, 12), Goal{}).with(high),
+		drain("drain configured 250 bare", Bare, wall(1.10, 60), Goal{}).with(high),
+		drain("drain configured 250 Retry-After s", RetrySecs, wall(1.35, 30), Goal{}).with(high),
+		drain("drain configured 250 X-RateLimit", Epoch, wall(1.15, 12), Goal{}).with(high),
+		drain("drain configured 250 IETF", IETF, wall(1.15, 12), Goal{}).with(high),
+		drain("drain configured 250 coarse", Coarse, wall(1.35, 30), Goal{}).with(high),
+		drain("drain configured 250 gateway", Gateway, wall(1.35, 30), Goal{}).with(high),
+		drain("drain configured 250, rate reported", Policy, wall(1.15, 12), Goal{}).with(high),
 	}
 }
 
@@ -152,7 +152,7 @@ func windows() []Row {
 		row("window 300/5s, IETF", vendor(fixed(Fixed, 300, 5*time.Second)), IETF, 20*time.Second, 2*m, 60, Goal{Used: 0.98, Refused: 12}, Goal{}),
 		row("log 600/min, bare", vendor(fixed(Log, 600, m)), Bare, 4*m, 14*m, 10, Goal{Used: 0.93, RefusedShare: 0.03}, Goal{Used: 0.98, RefusedShare: 0.01}),
 		row("10/s + 300/min, bare", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Bare, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
-		row("10/s + 300/min, tightest told", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
+		row("10/s + 300/min, tightest reported", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
 		row("10/s + 300/min + 5,000/d, tightest", vendor(bucket(10, time.Second, 10), fixed(Fixed, 300, m), fixed(Fixed, 5000, day)), Epoch, 4*m, 14*m, 5, Goal{Used: 0.95, RefusedShare: 0.03}, Goal{Used: 0.95, RefusedShare: 0.01}),
 		row("refusals count, log 600/min, bare", counting, Bare, 4*m, 14*m, 10, Goal{Used: 0.5}, Goal{Used: 0.9}),
 		row("30 s block on exhaustion, bare", block, Bare, 4*m, 24*m, 10, Goal{Used: 0.8, Probes: 10}, Goal{Used: 0.9, Probes: 4}),
@@ -308,7 +308,7 @@ func fleets() []Row {
 		late("fleet drain, X-RateLimit, 20 ms", Epoch, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
 		late("fleet drain, Retry-After s, 2 ms", RetrySecs, 2*time.Millisecond, Goal{Wall: 1.35, Refused: 30}),
 		late("fleet drain, Retry-After s, 20 ms", RetrySecs, 20*time.Millisecond, Goal{Wall: 1.35, Refused: 30}),
-		late("fleet drain, rate told, 2 ms", Policy, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
-		late("fleet drain, rate told, 20 ms", Policy, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
+		late("fleet drain, rate reported, 2 ms", Policy, 2*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
+		late("fleet drain, rate reported, 20 ms", Policy, 20*time.Millisecond, Goal{Wall: 1.05, Refused: 24}),
 	}
 }

@@ -14,7 +14,7 @@ type Verdict struct {
 	Draw  Draw
 	Used  float64 // share of what could be served that was
 	Known float64 // that of a client that knows the limits; 1 if Used is good
-	Early int     // departures before a told time
+	Early int     // departures before a reported time
 	Wrong int     // refused while it was judged
 }
 
@@ -103,7 +103,7 @@ func (t *Tally) Print(w io.Writer) {
 	}
 	slices.Sort(t.Used)
 	share := func(p int) float64 { return t.Used[len(t.Used)*p/100] }
-	fmt.Fprintf(w, "%v\n%v beside a client that knows\nserved, of what could be: 1 in 100 %.3f, 5 %.3f, 10 %.3f, median %.3f; %d departures before a told time\n",
+	fmt.Fprintf(w, "%v\n%v beside a client that knows\nserved, of what could be: 1 in 100 %.3f, 5 %.3f, 10 %.3f, median %.3f; %d departures before a reported time\n",
 		t.All, t.Beside, share(1), share(5), share(10), share(50), t.Early)
 }
 
