@@ -19,7 +19,7 @@ func TestNobodyIsStuck(t *testing.T) {
 		used float64 // at least; zero: Stuck
 	}{
 		{
-			"a told bucket shrinks to a burst of one",
+			"a reported bucket shrinks to a burst of one",
 			Scenario{
 				Vendor: vendor(bucket(3050, time.Minute, 3)), Style: Policy, Service: 3 * ms, Exponential: true, Way: 1100 * time.Microsecond, Jitter: 0.8, Workers: 14,
 			}.over(72*time.Second, 102*time.Second).changing(becomes(42*time.Second, bucket(1977, time.Minute, 1))),
@@ -86,7 +86,7 @@ func TestGarbageChangesNothingForLongerThanAWindow(t *testing.T) {
 				From:    2*time.Minute + rule.Per, Until: 5*time.Minute + rule.Per,
 			}, seed+1)
 			if used := float64(res.Served) / (rule.PerSecond() * 180); used < 0.95 || res.Early > 0 {
-				t.Errorf("%+v, seed %d: served %.3f of what could be, %d before a told time", rule, seed+1, used, res.Early)
+				t.Errorf("%+v, seed %d: served %.3f of what could be, %d before a reported time", rule, seed+1, used, res.Early)
 			}
 		}
 	}

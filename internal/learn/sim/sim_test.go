@@ -100,7 +100,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// Of random vendors none is called before a told time, and few are left below
+// Of random vendors none is called before a reported time, and few are left below
 // what they could serve.
 func TestRandomVendors(t *testing.T) {
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestRandomVendors(t *testing.T) {
 		d := Random(seed + 1)
 		used, res := d.Play()
 		if res.Early > 0 {
-			t.Errorf("%d departures before a told time: %v", res.Early, d)
+			t.Errorf("%d departures before a reported time: %v", res.Early, d)
 		}
 		if used < 0.8 {
 			low++

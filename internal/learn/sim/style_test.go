@@ -22,7 +22,7 @@ func TestGoodHeadersAfterHostileOnes(t *testing.T) {
 	for seed := range uint64(5) {
 		res := Run(s, seed+1)
 		if res.Served < 1140 || res.Refused > 12 || res.Early > 0 {
-			t.Errorf("seed %d: %d served of 1,200, %d refused, %d before a told time", seed+1, res.Served, res.Refused, res.Early)
+			t.Errorf("seed %d: %d served of 1,200, %d refused, %d before a reported time", seed+1, res.Served, res.Refused, res.Early)
 		}
 	}
 }

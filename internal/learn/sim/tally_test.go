@@ -28,7 +28,7 @@ func TestTallyCountsByGroup(t *testing.T) {
 	for _, want := range []string{
 		"    1 of     2 below 0.8 ( 50.0 %),   0 below 0.3: together time, bucket, steady\n",
 		"    1 of     1 below 0.8 (100.0 %),   1 below 0.3: change up\n",
-		"3 departures before a told time\n",
+		"3 departures before a reported time\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
