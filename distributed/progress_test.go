@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -329,5 +330,28 @@ func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
 	for key, at := range all.of {
 		limit := limitOf(key)
 		bound{rate: rateOf(limit), burst: float64(limit.Burst), x: throttle.Tolerance(limit) + max(spread, all.spread)}.judge(t, key, at)
+	}
+}
+
+// Eight processes share a bucket that holds fewer permits than they are, over a real Redis and
+// sockets. Within 15 s they use eight tenths of its rate; the bubble says how much it is.
+func TestSmallBucketOfManyProcessesProgresses(t *testing.T) {
+	t.Parallel()
+	const rate, d = 50, 3 * time.Second
+	vendor := &testserver.Vendor{
+		Limits:  []testserver.Limit{testserver.TokenBucket(rate, time.Second, 5)},
+		Styles:  []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds},
+		Service: 5 * time.Millisecond,
+	}
+	newBand(t, 8, vendor)
+	used := 0.0
+	for round := 0; round < 5 && used < 0.8; round++ {
+		before, began := vendor.Arrivals().Count(http.StatusOK), time.Now()
+		time.Sleep(d)
+		used = float64(vendor.Arrivals().Count(http.StatusOK)-before) / (rate * time.Since(began).Seconds())
+		t.Logf("%.2f of the rate, %d refused so far", used, vendor.Arrivals().Count(http.StatusTooManyRequests))
+	}
+	if used < 0.8 {
+		t.Errorf("%.2f of the rate is used, want 0.8 at least", used)
 	}
 }
