@@ -3,8 +3,11 @@ package pauses_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -84,6 +87,51 @@ func TestFullLaneDelaysNoOtherCallOfItsBucket(t *testing.T) {
 	if alone[0] != 20*time.Millisecond {
 		t.Errorf("the first call took %v, want 20ms", alone[0])
 	}
+}
+
+// A detour sends requests to a server instead of the host that they name.
+type detour struct{ to *url.URL }
+
+func (d detour) RoundTrip(req *http.Request) (*http.Response, error) {
+	out := req.Clone(req.Context())
+	out.Host, out.URL.Scheme, out.URL.Host = req.URL.Host, d.to.Scheme, d.to.Host
+	return http.DefaultTransport.RoundTrip(out)
+}
+
+// The same over sockets, in real time: customer b is served at once while customer a waits.
+func TestFullLaneDelaysNoOtherCallOfItsBucketOverSockets(t *testing.T) {
+	v, client := customersRig(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		resp, _ := v.RoundTrip(req)
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+	}))
+	defer server.Close()
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Transport.(*weir.Transport).Base = detour{to}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	v.as(t, "a", client, "/a")
+	v.as(t, "b", client, "/a") // the bucket is named, and has three left
+	var waiting sync.WaitGroup
+	for range 8 {
+		req := v.request(ctx, t, "a", "/a")
+		waiting.Go(func() {
+			if resp, err := client.Do(req); err == nil {
+				resp.Body.Close()
+				t.Error("a call of customer a was served, want it to wait")
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	if took := v.as(t, "b", client, "/a"); took > time.Second {
+		t.Errorf("the call of customer b took %v, want a second at most", took)
+	}
+	cancel()
+	waiting.Wait()
 }
 
 // A forecast covers the line of the bucket, names the lane that holds, and leaves nothing behind.
