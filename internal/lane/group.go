@@ -190,9 +190,11 @@ func (g *Group) Named(name string) *Lane {
 
 // named returns the lane or sub-lane whose roster has a name; if none has it, the widest lane.
 func (g *Group) named(name string) *Lane {
-	for _, l := range slices.Concat(g.Lanes, g.sublanes) {
-		if l.name() == name {
-			return l
+	for _, lanes := range [...][]*Lane{g.Lanes, g.sublanes} {
+		for _, l := range lanes {
+			if l.name() == name {
+				return l
+			}
 		}
 	}
 	return g.Lanes[len(g.Lanes)-1]
