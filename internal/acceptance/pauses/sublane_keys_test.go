@@ -126,7 +126,15 @@ func TestFullLaneDelaysNoOtherCallOfItsBucketOverSockets(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(100 * time.Millisecond)
+	inLane := func() bool {
+		return slices.ContainsFunc(client.Transport.(*weir.Transport).Snapshot(), func(l weir.LaneState) bool { return l.Key == "a" && l.Requests == 8 })
+	}
+	for began := time.Now(); !inLane(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("the lane of customer a does not have its eight calls within 10 s")
+		}
+	}
+	time.Sleep(50 * time.Millisecond) // they are in line then, or soon
 	if took := v.as(t, "b", client, "/a"); took > time.Second {
 		t.Errorf("the call of customer b took %v, want a second at most", took)
 	}
