@@ -15,7 +15,6 @@ const (
 	fewRise      = 16   // permits by which the level rises in a measurement at least
 	orderly      = 8    // calls that overtake each other make a reading that much better than its bounds, as usual
 	wayAbove     = 1.15 // of the rate at which calls leave a full level: the slope is that high at most
-	littleAbove  = 1.05 // the same if processes share the lane. TestSmallBucketOfManyProcessesIsUsed
 )
 
 // Rising is how fast a level rises.
@@ -113,11 +112,7 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	if !f.Waited || pace < 0.7*t.Slope && t.Blur <= settled*t.Slope { // paced subtracts a greater error
 		return
 	}
-	most := wayAbove * pace
-	if s.Setting.Shared { // they learn late that it falls, and leave faster anyhow
-		most = littleAbove * pace
-	}
-	t.Slope = max(t.Slope, min(most, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
+	t.Slope = max(t.Slope, min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
 	t.Blur = t.Slope
 }
 
