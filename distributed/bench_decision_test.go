@@ -13,8 +13,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// BenchmarkSharedDecision is what this process does for a shared decision of a caller who
-// waits alone, but for go-redis and Redis: the calls are answered at once.
+// BenchmarkSharedDecision measures this process's part of a shared decision for a caller that waits
+// alone. It leaves out go-redis and Redis: calls are answered at once.
 func BenchmarkSharedDecision(b *testing.B) {
 	server := redistest.Start(b)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -41,7 +41,7 @@ func BenchmarkSharedDecision(b *testing.B) {
 	}
 }
 
-// answering answers each usual call by a permit for now, as the script would.
+// answering answers each usual call with a permit for now, as the script would.
 type answering struct{ furthest int64 }
 
 func (*answering) DialHook(next redis.DialHook) redis.DialHook { return next }

@@ -22,14 +22,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The default is small enough for CI; the figures of the package's documentation come
-// from
+// The default is small enough for CI. The figures of the package documentation come from
 //
 //	go test -run '^$' -bench SharedLanes -benchtime 1x ./distributed -shared-lanes 100000
 var sharedLanes = flag.Int("shared-lanes", 1000, "lanes of BenchmarkSharedLanes")
 
-// What a lane costs that was used once and then is idle: bytes in Redis and in the
-// process, and the goroutines and connections of all lanes together.
+// BenchmarkSharedLanes measures the cost of a lane used once and then idle: bytes in Redis and in
+// the process, and goroutines and connections of all lanes together.
 func BenchmarkSharedLanes(b *testing.B) {
 	bucket := throttle.TokenBucket(10, time.Hour, 10)
 	for _, c := range []struct {
@@ -80,7 +79,7 @@ func measureLanes(b *testing.B, t *weir.Transport) {
 	openLanes(b, t, *sharedLanes)
 	n := float64(*sharedLanes)
 	for i := 0; runtime.NumGoroutine() > goroutines+30 && i < 1000; i++ {
-		time.Sleep(10 * time.Millisecond) // between two looks: the last calls end
+		time.Sleep(10 * time.Millisecond) // the last calls end between two reads
 	}
 	b.ReportMetric(float64(heapInUse()-heap)/n, "B/lane")
 	b.ReportMetric(float64(runtime.NumGoroutine()-goroutines), "goroutines")
@@ -95,7 +94,7 @@ func measureLanes(b *testing.B, t *weir.Transport) {
 	b.ReportMetric(number(b, conns, "connected_clients:"), "conns")
 }
 
-// openLanes calls in each of so many lanes once.
+// openLanes calls once in each of the lanes.
 func openLanes(b *testing.B, t *weir.Transport, lanes int) {
 	b.Helper()
 	var calling sync.WaitGroup
@@ -123,7 +122,7 @@ func heapInUse() int {
 	return int(m.HeapAlloc)
 }
 
-// redisMemory returns what the data of a server takes, with its tables.
+// redisMemory returns the memory that a server's data takes, with its tables.
 func redisMemory(b *testing.B, client *redis.Client) int {
 	b.Helper()
 	info, err := client.Info(b.Context(), "memory").Result()
@@ -133,8 +132,8 @@ func redisMemory(b *testing.B, client *redis.Client) int {
 	return int(number(b, info, "used_memory_dataset:"))
 }
 
-// keysOf returns how many keys there are, and how many bytes each has by MEMORY USAGE,
-// of a thousand of them.
+// keysOf returns the number of keys, and their mean size by MEMORY USAGE, from a sample of a
+// thousand.
 func keysOf(b *testing.B, client *redis.Client) (n, size float64) {
 	b.Helper()
 	ctx := context.Background()

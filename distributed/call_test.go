@@ -16,8 +16,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Without Redis a replica goes by its share, and asks no more often than the
-// breaker lets it. It goes on at the whole rate once Redis is back.
+// Without Redis a replica departs at its share, and calls no more often than the breaker allows. It
+// uses the whole rate again once Redis is back.
 func TestFailuresAreNeverAHotLoop(t *testing.T) {
 	for _, fault := range []redispipe.Fault{redispipe.Loading, redispipe.Silent} {
 		synctest.Test(t, func(t *testing.T) {
@@ -29,14 +29,14 @@ func TestFailuresAreNeverAHotLoop(t *testing.T) {
 			if n := len(f.all()); n < 5 || n > 6 {
 				t.Errorf("%d departures without a server in ten seconds, want 5 of 100/s / 100 / 2", n)
 			}
-			// Three until the breaker opens, and then one each half second.
+			// Three until the breaker opens, and then one in each half second.
 			if n := f.server.Calls(); n > 3+20 {
-				t.Errorf("%d calls in ten seconds, want what the breaker lets through", n)
+				t.Errorf("%d calls in ten seconds, want what the breaker allows", n)
 			}
 			f.server.Break(redispipe.Healthy)
 			f.wg.Wait()
 			f.bounded(100, 1)
-			// A probe that was lost takes a second, and the next comes half a second later.
+			// A lost probe takes a second, and the next is sent half a second later.
 			if n := len(f.all()); n < 200 {
 				t.Errorf("fault %v: %d departures, want the whole rate within two seconds after the server came back", fault, n)
 			}
@@ -59,7 +59,7 @@ func TestStateShowsTheStore(t *testing.T) {
 		want("after a run", throttle.StoreState{Replicas: 2, Calls: 1})
 		f.server.Break(redispipe.Silent)
 		gone, cancel := context.WithCancel(t.Context())
-		for range 2 { // the first goes by the share of two replicas
+		for range 2 { // the first departs at the share of two replicas
 			f.wg.Go(func() { f.queues[0].Wait(gone) })
 			synctest.Wait()
 		}
@@ -94,8 +94,7 @@ func TestDeadlinesHoldWithoutAServer(t *testing.T) {
 	})
 }
 
-// A call under way holds up nobody who waits, and Close for no longer than its
-// deadline.
+// Cancelled callers do not wait for a call under way, and Close waits until its deadline at most.
 func TestCloseEndsCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, time.Hour, throttle.LeakyBucket(1, time.Second))
@@ -121,8 +120,8 @@ func TestCloseEndsCallsUnderWay(t *testing.T) {
 	})
 }
 
-// A Redis that starts without its data while replicas call costs the vendor nothing:
-// what they have seen restores the state.
+// A Redis that restarts empty while replicas call costs the vendor nothing: the state is restored
+// from what replicas have seen.
 func TestFleetRestoresForgottenState(t *testing.T) {
 	for _, limit := range []throttle.Limit{throttle.TokenBucket(200, time.Second, 20), throttle.LeakyBucket(200, time.Second)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -144,8 +143,8 @@ func TestFleetRestoresForgottenState(t *testing.T) {
 	}
 }
 
-// Whoever waits for a call to a Cluster that does not tell where the key is goes by the
-// policy for a loss as soon as with any other: the question is part of the call.
+// A Cluster does not answer where a key is. Callers follow the policy for a loss as soon as with
+// any other failure, because the lookup is part of the call.
 func TestACallHasOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStoreOfNowhere(t)
@@ -163,7 +162,7 @@ func TestACallHasOneDeadline(t *testing.T) {
 	})
 }
 
-// The same of who waits for a slot, and the call itself ends with its own deadline.
+// The same for callers that wait for a slot. The call itself ends at its own deadline.
 func TestACallForSlotsHasOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStoreOfNowhere(t)
@@ -187,7 +186,7 @@ func TestACallForSlotsHasOneDeadline(t *testing.T) {
 	})
 }
 
-// newStoreOfNowhere returns a store of a Cluster that does not tell where a key is.
+// newStoreOfNowhere returns a store of a Cluster that never answers where a key is.
 func newStoreOfNowhere(t *testing.T) *distributed.Store {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(ctx context.Context) ([]redis.ClusterSlot, error) {
@@ -203,7 +202,7 @@ func newStoreOfNowhere(t *testing.T) *distributed.Store {
 	t.Cleanup(func() {
 		store.Close()
 		cluster.Close()
-		time.Sleep(2 * time.Minute) // the client asks by itself, too
+		time.Sleep(2 * time.Minute) // the client also asks by itself
 	})
 	return store
 }

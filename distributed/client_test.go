@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A scribe keeps what the Redis client logs by itself.
+// A scribe keeps the lines that the Redis client logs by itself.
 type scribe struct {
 	mu    sync.Mutex
 	lines []string
@@ -26,8 +26,8 @@ func (s *scribe) Printf(_ context.Context, format string, v ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, v...))
 }
 
-// What a store has to say of an outage it says to its logger: its client writes nothing
-// past it, of a single node or of a Cluster's. A dial that failed is told as such.
+// A store reports an outage through its own logger. Its client, of a single node or a Cluster,
+// writes nothing elsewhere. A failed dial is logged as such.
 func TestClientWritesNothingPastTheLogger(t *testing.T) {
 	server := redistest.Start(t)
 	cluster := redistest.StartCluster(t, 3)

@@ -51,8 +51,7 @@ func Example() {
 	// replica 1 sent, after a wait: true
 }
 
-// A quota that must never be overrun: while Redis does not answer, callers are
-// refused.
+// A quota must never be exceeded: while Redis does not answer, callers are rejected.
 func ExampleLoss() {
 	server, err := miniredis.Run()
 	if err != nil {

@@ -21,7 +21,7 @@ func Reports(of throttle.Limiter) int {
 	return n
 }
 
-// Cut has all that the store sends to Redis fail, as on a way that is lost.
+// Cut makes every call of the store to Redis fail, as over a lost connection.
 func Cut(s *Store) {
 	s.hub.Mu.Lock()
 	defer s.hub.Mu.Unlock()
@@ -37,8 +37,7 @@ func (lost) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Dawdle has each script of the store that fails take so much longer, as in a process that
-// is late to run.
+// Dawdle delays each failing script call of the store, as in a process that runs late.
 func Dawdle(s *Store, by time.Duration) {
 	s.hub.Mu.Lock()
 	defer s.hub.Mu.Unlock()
@@ -54,13 +53,13 @@ func (d dawdling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if err != nil && cmd.Name() == "evalsha" {
-			time.Sleep(d.by) // it is late, in bubbles too
+			time.Sleep(d.by) // late, in bubbles too
 		}
 		return err
 	}
 }
 
-// A passing hook lets all pass. Hooks that change commands embed it.
+// A passing hook changes nothing. Hooks that change commands embed it.
 type passing struct{}
 
 func (passing) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -69,16 +68,15 @@ func (passing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// Skew has the clock of Redis differ for all calls of the store: the script is told
-// the instant, as tests may.
+// Skew shifts the clock of Redis for all calls of the store: tests may pass the script an instant.
 func Skew(s *Store, by *atomic.Int64) {
 	s.hub.Mu.Lock()
 	defer s.hub.Mu.Unlock()
 	s.hub.Link.Client.Redis.AddHook(skewed{by: by})
 }
 
-// A skewed hook fills in the instant: the first argument of the script, or of a usual
-// call the first of the numbers that are packed there.
+// A skewed hook fills in the instant. It is the script's first argument, or the first of the packed
+// numbers of a usual call.
 type skewed struct {
 	passing
 	by *atomic.Int64
@@ -105,8 +103,7 @@ func InHand(of throttle.Limiter) int {
 	return n
 }
 
-// Alone reports whether the store has failed to answer, and no permit of it is in hand
-// that may still be spent.
+// Alone reports whether the store has failed to answer and no permit in hand is still valid.
 func Alone(of throttle.Limiter) bool {
 	l := of.(*reserve.Limiter)
 	_, usable, _ := l.Inspect()
@@ -115,10 +112,10 @@ func Alone(of throttle.Limiter) bool {
 	return l.Lost && l.Cause != "slow" && usable == 0
 }
 
-// SetPrefetch sets Store.Prefetch of a store that has limiters.
+// SetPrefetch sets Store.Prefetch of a store that already has limiters.
 func SetPrefetch(s *Store, d time.Duration) { s.hub.Set.Prefetch = d }
 
-// SetLayout has a store write another layout, as another version may.
+// SetLayout makes a store write another layout, as another version may.
 func SetLayout(s *Store, layout string) {
 	s.hub.Layout, s.hub.Channel = layout, "weir:"+layout+":messages:"+script.Escape(s.hub.Namespace)
 }

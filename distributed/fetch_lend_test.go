@@ -16,8 +16,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The call is lent to who can wait for it, while Redis is near and answers.
-func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
+// A call is lent to a caller whose deadline allows it, while Redis is near and answers.
+func TestACallIsLentToACallerThatCanWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 0, throttle.TokenBucket(100, time.Second, 10))
 		f.meet()
@@ -32,7 +32,7 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 			call := l.Lend(now, now.Add(c.waits), line)
 			synctest.Wait()
 			if made := f.server.Calls() > before; (call != nil) != c.lent || made == c.lent {
-				t.Fatalf("lent to who waits %v: %t, made without it: %t, want %t and the contrary", c.waits, call != nil, made, c.lent)
+				t.Fatalf("waits %v: lent %t, made by the store %t, want lent %t and the contrary", c.waits, call != nil, made, c.lent)
 			}
 			if call != nil {
 				call()
@@ -47,7 +47,7 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 			_, _ = l.(throttle.Limiter).Take(q.Now(), one)
 		}
 		if now := q.Now(); l.Lend(now, now.Add(time.Hour), line) != nil {
-			t.Error("a call was lent though two stood in line a moment ago")
+			t.Error("a call was lent though two waited in line a moment ago")
 		}
 		synctest.Wait()
 		_, _ = l.(throttle.Limiter).Take(q.Now(), one)
@@ -60,9 +60,8 @@ func TestACallIsLentToWhoCanWaitForIt(t *testing.T) {
 	})
 }
 
-// Who gives up during a call to a Redis that has just ceased to answer is out by its
-// deadline.
-func TestWhoGivesUpDuringItsCallIsOutByItsDeadline(t *testing.T) {
+// A caller that gives up while Redis has just stopped answering returns by its deadline.
+func TestACancelledCallerReturnsByItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 0, throttle.TokenBucket(100, time.Second, 10))
 		f.meet()
@@ -73,18 +72,17 @@ func TestWhoGivesUpDuringItsCallIsOutByItsDeadline(t *testing.T) {
 			t.Errorf("Wait() = %v, want context.Canceled", err)
 		}
 		if took := time.Since(f.start); took > distributed.DefaultDeadline {
-			t.Errorf("who gave up was out after %v, want %v at most", took, distributed.DefaultDeadline)
+			t.Errorf("the cancelled caller returned after %v, want %v at most", took, distributed.DefaultDeadline)
 		}
 	})
 }
 
-// A watcher panics in the call that is lent to a caller: the caller has the panic, and
-// the lane goes on.
+// A watcher panics in a call lent to a caller. That caller gets the panic, and the lane continues.
 func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, prefetchTrip, throttle.TokenBucket(100, time.Second, 10))
 		f.meet()
-		for range 5 { // until Redis is known to be near
+		for range 5 { // until Redis is measured as near
 			_ = f.queues[0].Wait(t.Context())
 			time.Sleep(time.Second)
 		}
@@ -103,15 +101,15 @@ func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 			return nil, q.Wait(ctx)
 		}
 		if p, _ := wait(); p != "watcher" || q.Waiting() != 0 {
-			t.Errorf("a caller who waits alone recovers %v, and %d wait; want the watcher's panic, and nobody", p, q.Waiting())
+			t.Errorf("a caller who waits alone recovers %v, and %d wait; want the watcher's panic, and none waiting", p, q.Waiting())
 		}
-		time.Sleep(time.Second) // until its caller waits alone again
+		time.Sleep(time.Second) // until a caller waits alone again
 		var others sync.WaitGroup
 		time.AfterFunc(prefetchTrip/2, func() {
 			for range 3 {
 				others.Go(func() {
 					if p, err := wait(); err != nil || p != nil {
-						t.Errorf("Wait() = %v for who came during the call, with a panic %v", err, p)
+						t.Errorf("Wait() = %v for a caller that came during the call, with a panic %v", err, p)
 					}
 				})
 			}
@@ -129,9 +127,9 @@ func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 	})
 }
 
-// Sixteen workers in a loop whom no limit holds up go by one call for all of them, not in
-// two halves that take turns.
-func TestWorkersInALoopGoTogether(t *testing.T) {
+// Sixteen workers loop under a loose limit. One call serves all of them, rather than two halves in
+// turns.
+func TestWorkersInALoopShareOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers, trip = 16, time.Millisecond
 		f := newBubbleFleet(t, 1, trip, throttle.TokenBucket(1_000_000, time.Second, 100_000))

@@ -14,27 +14,26 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// callers are workers of one kind, who call again as soon as they have departed, or a
-// while after that.
+// callers are workers of one kind, who call again after departing, at once or later.
 type callers struct {
 	workers  int
 	priority shaping.Priority
 	tenant   string
 	most     int  // permits of a call
-	any      bool // each call asks for another number of them
+	any      bool // each call asks for a different number
 	every    time.Duration
-	retries  bool          // every other call is tried again with its turn
+	retries  bool          // every other call is retried with its turn
 	least    float64       // share of all permits
 	waits    time.Duration // longest wait, if time is exact; zero: any
 }
 
-// had is what callers of one kind had.
+// had is what callers of one kind received.
 type had struct {
 	permits int
 	longest time.Duration // wait
 }
 
-// mixedCosts are callers whose costs differ, at 300/s with a burst of 10.
+// mixedCosts are callers with different costs, at 300/s with a burst of 10.
 var mixedCosts = map[string][]callers{
 	"high 1, low 2": {
 		{workers: 30, priority: shaping.PriorityHigh, most: 1, least: 0.9, waits: 300 * time.Millisecond},
@@ -72,8 +71,8 @@ var mixedCosts = map[string][]callers{
 	},
 }
 
-// call has callers of all kinds wait in a queue, and returns what each kind had after a
-// while in a window.
+// call runs callers of all kinds in a queue, and returns what each kind received in a window after
+// a warm-up.
 func call(t *testing.T, q *shaping.Queue, all []callers, warm, window time.Duration) []had {
 	ctx, cancel := context.WithCancel(t.Context())
 	got, start := make([]had, len(all)), time.Now()
@@ -113,8 +112,8 @@ func call(t *testing.T, q *shaping.Queue, all []callers, warm, window time.Durat
 	return got
 }
 
-// manyOf returns the same kinds of callers with five times the workers that call again at
-// once: on a machine that stands still for moments thirty of them leave their line empty.
+// manyOf multiplies the workers that call again at once by five: thirty of them leave their line
+// empty on a machine that stops for moments.
 func manyOf(all []callers) []callers {
 	all = slices.Clone(all)
 	for i := range all {
@@ -125,7 +124,7 @@ func manyOf(all []callers) []callers {
 	return all
 }
 
-// judge returns how many permits all had, and whether each kind had its least share.
+// judge returns the permits of all kinds, and whether each kind had its least share.
 func judge(all []callers, got []had) (sum int, shared bool) {
 	for _, h := range got {
 		sum += h.permits
@@ -137,7 +136,7 @@ func judge(all []callers, got []had) (sum int, shared bool) {
 	return sum, shared
 }
 
-// Callers of different costs use all of the rate, whoever goes first, and all go.
+// Callers of different costs use the whole rate in any order, and none starves.
 func TestCallersOfDifferentCostsUseTheWholeRate(t *testing.T) {
 	for name, all := range mixedCosts {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +158,7 @@ func TestCallersOfDifferentCostsUseTheWholeRate(t *testing.T) {
 	}
 }
 
-// A permit whose caller has given up has no long line looked at to its end.
+// A permit whose caller has given up does not make the store scan a long line to its end.
 func TestALongLineIsNotLookedAtToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, time.Millisecond, throttle.TokenBucket(300, time.Second, 10))

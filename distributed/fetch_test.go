@@ -56,8 +56,7 @@ func TestFleetSharesByTurn(t *testing.T) {
 	})
 }
 
-// A caller who gives up while a run is under way is out at once, and the run is
-// for the others.
+// A caller that gives up while a run is under way returns at once, and the run serves the others.
 func TestCancelDuringAFetchReturnsAtOnceAndKeepsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 40*time.Millisecond, throttle.LeakyBucket(1, time.Second))
@@ -82,7 +81,7 @@ func TestCancelDuringAFetchReturnsAtOnceAndKeepsTheRun(t *testing.T) {
 		cancel()
 		f.wg.Wait()
 		if at := <-gone; at != 20*time.Millisecond {
-			t.Errorf("the cancelled came out at %v, want 20ms", at)
+			t.Errorf("the cancelled caller returned at %v, want 20ms", at)
 		}
 		if at := <-other; at != 40*time.Millisecond {
 			t.Errorf("the other left at %v, want 40ms, with the run", at)
@@ -93,7 +92,7 @@ func TestCancelDuringAFetchReturnsAtOnceAndKeepsTheRun(t *testing.T) {
 func TestStoreRefusesOversizeAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.TokenBucket(1, time.Second, 5))
-		f.work(0, 2, 0) // somebody stands in line
+		f.work(0, 2, 0) // a caller waits in line
 		synctest.Wait()
 		if err := f.queues[0].WaitN(t.Context(), 6); !errors.Is(err, throttle.ErrExceedsBurst) || time.Since(f.start) != 0 {
 			t.Errorf("WaitN(6) = %v after %v, want ErrExceedsBurst at once", err, time.Since(f.start))
@@ -152,13 +151,13 @@ func TestStoreVoidsStalePermits(t *testing.T) {
 	})
 }
 
-// A permit whose caller has gone is given back, so that who comes next is held
-// back by the departure before it alone.
-func TestStoreTakesBackPermitsOfThoseWhoLeft(t *testing.T) {
+// The permit of a cancelled caller is given back, so only the departure before it delays the next
+// caller.
+func TestStoreTakesBackPermitsOfCancelledCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 0, throttle.LeakyBucket(100, time.Second)) // tolerance 20ms
 		ctx, cancel := context.WithCancel(t.Context())
-		for range 2 { // the second is to go at 10ms
+		for range 2 { // the second would depart at 10ms
 			f.wg.Go(func() { f.queues[0].Wait(ctx) })
 			synctest.Wait()
 		}

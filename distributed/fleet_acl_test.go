@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A diary is what a store's logger wrote.
+// A diary holds the lines that a store's logger wrote.
 type diary struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,7 +39,7 @@ func (d *diary) logger() *slog.Logger {
 
 const password = "canary-0bef9c"
 
-// grant makes the user weir, who may do what is granted.
+// grant creates the user weir with the given permissions.
 func grant(t *testing.T, s *redistest.Server, granted ...string) {
 	t.Helper()
 	args := append([]string{"ACL", "SETUSER", "weir", "reset", "on", ">" + password}, granted...)
@@ -48,7 +48,7 @@ func grant(t *testing.T, s *redistest.Server, granted ...string) {
 	}
 }
 
-// aclLog returns what Redis has refused since the log was reset.
+// aclLog returns what Redis has refused since the ACL log was reset.
 func aclLog(t *testing.T, s *redistest.Server) []any {
 	t.Helper()
 	refused, err := s.Do("ACL", "LOG")
@@ -58,7 +58,7 @@ func aclLog(t *testing.T, s *redistest.Server) []any {
 	return refused.([]any)
 }
 
-// A user with no more than the documented grants can do all that a store does.
+// A user with only the documented grants can do everything that a store does.
 func TestR16TheMinimumACLIsEnough(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -116,9 +116,9 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 	}
 }
 
-// Without one of them the store still works, or it says why not, goes on by
-// the policy for a loss, and asks no more than once in each interval. The call
-// that finds out may have lost some of the state.
+// Without one of the grants the store still works, or it logs why not and follows the policy for a
+// loss. It then asks at most once in each interval. The first refused call may have lost some of
+// the state.
 func TestR16WithoutAGrantNothingIsAskedInALoop(t *testing.T) {
 	t.Parallel()
 	for _, word := range strings.Fields(distributed.MinimumACL) {
@@ -152,7 +152,7 @@ func testWithout(t *testing.T, command string) {
 			t.Errorf("%d failed calls in %v, want at most %d", failed, took, most)
 		}
 		if s.Lost && (s.Cause != "noperm" || !strings.Contains(log.String(), "cause=noperm")) {
-			t.Errorf("the cause is %q, and logged is:\n%s", s.Cause, log.String())
+			t.Errorf("the cause is %q, and the log is:\n%s", s.Cause, log.String())
 		}
 	}
 	f.judge(spell{from: from, to: now(), more: rate / 4})
@@ -161,8 +161,8 @@ func testWithout(t *testing.T, command string) {
 	}
 }
 
-// A user of a Cluster needs one grant more, and then nothing is refused either: not even
-// what the client would ask for by itself.
+// A user of a Cluster needs one more grant. Then nothing is refused, not even the commands that the
+// client sends by itself.
 func TestR16TheMinimumACLIsEnoughInACluster(t *testing.T) {
 	t.Parallel()
 	const nodes = 3

@@ -13,8 +13,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Redis forgets: all at once, or the last that it was told. The burst may leave
-// once more, and no rate.
+// Redis loses all its state, or the last writes. The burst may be granted once more, but no
+// additional rate.
 func TestR20FlushGrantsOneBurstAtMost(t *testing.T) {
 	t.Parallel()
 	for _, l := range []throttle.Limit{
@@ -34,7 +34,7 @@ func TestR20FlushGrantsOneBurstAtMost(t *testing.T) {
 	}
 }
 
-// Where the flushes do not end, each costs no more than the first.
+// Each of several flushes in a row costs no more than the first.
 func TestR20FlushesInARowGrantOneBurstEach(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: patiently()})
@@ -60,8 +60,7 @@ func TestR21ARestartedServerIsUsedAgain(t *testing.T) {
 	f.judge(append(spells, f.lost(from, now()))...)
 }
 
-// The replica of Redis that becomes the master has not heard of the last
-// departures.
+// The promoted replica of Redis lacks the last departures.
 func TestR9FailoverThatLostWritesGrantsOneBurstAtMost(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)

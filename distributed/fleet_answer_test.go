@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A connection ends within the reply to a take: the script has run, and is not
-// run once more. What it granted is lost, and nothing else.
+// A connection breaks within the reply to a take. The script has run and is not run again. Only
+// what it granted is lost.
 func TestR5ResetMidReplyRunsTheScriptOnce(t *testing.T) {
 	t.Parallel()
 	const whole = 40
@@ -41,10 +41,8 @@ func TestR5ResetMidReplyRunsTheScriptOnce(t *testing.T) {
 	}
 }
 
-// conserved takes what the limit has left, and fails the test where that is more
-// than what was not granted; or less by more than what was asked for in calls
-// without an answer, which may have been lost on the way there, and by what a busy
-// machine was late for.
+// conserved takes what the limit has left. The test fails if that exceeds what was not granted. It
+// may be less only by the permits of unanswered calls and by those voided on a busy machine.
 func (f *fleet) conserved(at *replica, whole, granted int) {
 	f.t.Helper()
 	left, unknown, void := at.left(), 0, 0
@@ -57,7 +55,7 @@ func (f *fleet) conserved(at *replica, whole, granted int) {
 	}
 }
 
-// take waits for one permit beside the callers.
+// take waits for one permit, beside the fleet's callers.
 func (r *replica) take(within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -73,7 +71,7 @@ func (r *replica) left() int {
 	}
 }
 
-// The script is not there: it is sent, and no caller hears of it.
+// A missing script is loaded, and no caller sees an error.
 func TestR6AMissingScriptIsNoError(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: patiently()})
@@ -90,7 +88,7 @@ func TestR6AMissingScriptIsNoError(t *testing.T) {
 	f.judge()
 }
 
-// A server that reads its data from disk refuses for a while.
+// A server that loads its data from disk refuses calls for a while.
 func TestR7LoadingPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -114,8 +112,7 @@ func TestR7LoadingPacesHereAndComesBack(t *testing.T) {
 	f.judge(append(spells, f.lost(from, now()))...)
 }
 
-// The server becomes a replica, which takes no writes, and a master again,
-// without the data that it had.
+// The server becomes a read-only replica, and then a master again, without its data.
 func TestR8ReadOnlyPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -128,7 +125,7 @@ func TestR8ReadOnlyPacesHereAndComesBack(t *testing.T) {
 	f.judge(append(spells, f.lost(from, now()))...)
 }
 
-// There is no memory for a write, and nothing is evicted.
+// Redis is out of memory and evicts nothing.
 func TestR13OutOfMemoryPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -139,7 +136,7 @@ func TestR13OutOfMemoryPacesHereAndComesBack(t *testing.T) {
 		func() { f.do("CONFIG", "SET", "maxmemory", "0") })...)
 }
 
-// Somebody's script does not end, and the server refuses all others.
+// Another client's script does not end, and the server refuses all commands.
 func TestR12ABusyServerPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -163,7 +160,7 @@ func TestR12ABusyServerPacesHereAndComesBack(t *testing.T) {
 		})...)
 }
 
-// The server wants more replicas before it takes a write.
+// The server requires more replicas before it accepts a write.
 func TestR15TooFewReplicasPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -174,8 +171,8 @@ func TestR15TooFewReplicasPacesHereAndComesBack(t *testing.T) {
 		func() { f.do("CONFIG", "SET", "min-replicas-to-write", "0") })...)
 }
 
-// The server stands still, with calls in its sockets that it runs when it goes
-// on: they cost permits and grant none.
+// The server is stopped with calls in its sockets, and runs them when it continues: they cost
+// permits and grant none.
 func TestR22AStoppedServerPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -189,8 +186,8 @@ func TestR22AStoppedServerPacesHereAndComesBack(t *testing.T) {
 	f.judge(spells...)
 }
 
-// What was sent to a server that stood still is run when it goes on, once: a
-// permit that nobody has, and that is counted.
+// A call sent to a stopped server runs once when it continues. Its permit is granted to no caller,
+// and counted.
 func TestR22AGhostTakeIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	const whole = 10
@@ -209,15 +206,14 @@ func TestR22AGhostTakeIsCountedOnce(t *testing.T) {
 	})
 	f.server.Stop()
 	if err := ghost.take(patience); !errors.Is(err, distributed.ErrUnavailable) {
-		t.Errorf("a take from a server that stands still: %v, want ErrUnavailable", err)
+		t.Errorf("a take from a stopped server: %v, want ErrUnavailable", err)
 	}
 	f.server.Continue()
 	await(t, "the store to be found", func() bool { return !ghost.state().Lost })
 	f.conserved(other, whole, granted)
 }
 
-// Whatever stands in the key that is none of ours goes, and the limits hold on,
-// but for what was saved.
+// Foreign values in the key are replaced. The limits hold, except for what was saved.
 func TestR19GarbageInTheKeyIsHealed(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: patiently()})
@@ -249,7 +245,7 @@ func (f *fleet) key() string {
 	f.t.Helper()
 	keys, _ := f.do("KEYS", "weir:*").([]any)
 	if len(keys) != 1 {
-		f.t.Fatalf("keys %v, want one of weir", keys)
+		f.t.Fatalf("keys %v, want one of weir's", keys)
 	}
 	return keys[0].(string)
 }

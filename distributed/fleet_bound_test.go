@@ -12,9 +12,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A spell is a time in which the vendor may see more than without a fault, or
-// less: the rate changes by so many permits per second, and each window that
-// touches the spell may hold so many more. Replicas below a number are cut off.
+// A spell is a time in which the vendor may see more or fewer calls than without a fault. The rate
+// differs by rate permits per second, and each window that overlaps the spell may hold more permits
+// in addition. Replicas numbered below `below` are cut off.
 type spell struct {
 	from, to throttle.Instant
 	rate     float64
@@ -22,16 +22,15 @@ type spell struct {
 	below    int
 }
 
-// A bound is what the vendor may see in any window of departures: the rate
-// times the window and X, and the burst, and what spells add.
+// A bound is what the vendor may see in any window of departures: the rate times (window + x), plus
+// the burst, plus what the spells add.
 type bound struct {
 	rate, burst float64
 	x           time.Duration // permit tolerance and spread
 	spells      []spell
 }
 
-// allowed returns how much time has allowed since the epoch of the bound, at an
-// instant on which a window begins or ends.
+// allowed returns the permits allowed from epoch to an instant, at which a window begins or ends.
 func (b bound) allowed(epoch, at throttle.Instant, ends bool) float64 {
 	sum := b.rate * at.Sub(epoch).Seconds()
 	for _, s := range b.spells {
@@ -43,13 +42,12 @@ func (b bound) allowed(epoch, at throttle.Instant, ends bool) float64 {
 	return sum
 }
 
-// credit is what a window of no length may hold.
+// credit is what a window of length zero may hold.
 func (b bound) credit() float64 { return b.burst + b.rate*b.x.Seconds() }
 
-// worst returns the window that exceeds the rate by most, and by how much. It
-// looks at all of them in one pass: what a window holds beyond its allowance is
-// a sum up to its end less one up to its beginning, of which the least so far is
-// kept.
+// worst returns the window that exceeds the rate by most, and by how much. It takes one pass. The
+// excess of a window is a sum up to its end minus a sum up to its beginning, so the least of those
+// beginnings is kept.
 func (b bound) worst(at []throttle.Instant) (over float64, from, to throttle.Instant) {
 	least, begin := math.Inf(1), throttle.Instant(0)
 	over = math.Inf(-1)
@@ -64,8 +62,7 @@ func (b bound) worst(at []throttle.Instant) (over float64, from, to throttle.Ins
 	return over, from, to
 }
 
-// judge fails the test where some window holds more than the bound, and logs
-// how near the worst came.
+// judge fails the test if a window holds more than the bound, and logs how near the worst one came.
 func (b bound) judge(t *testing.T, what string, at []throttle.Instant) {
 	t.Helper()
 	if len(at) == 0 {
@@ -78,7 +75,7 @@ func (b bound) judge(t *testing.T, what string, at []throttle.Instant) {
 	}
 }
 
-// table returns the worst windows of some lengths and what is allowed in them.
+// table formats the fullest windows of several lengths, beside what is allowed in them.
 func (b bound) table(at []throttle.Instant) string {
 	var cells []string
 	for _, w := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second} {
@@ -101,16 +98,15 @@ func (b bound) table(at []throttle.Instant) string {
 	return strings.Join(cells, ", ")
 }
 
-// count returns how many of the instants, in order, are in a window.
+// count returns how many of the ordered instants are in a window.
 func count(at []throttle.Instant, from, to throttle.Instant) int {
 	i, _ := slices.BinarySearch(at, from)
 	j, _ := slices.BinarySearch(at, to+1)
 	return max(j-i, 0)
 }
 
-// homeless returns how many departures have no place in an aligned window,
-// where each counts at some instant up to x before it; and how many the fullest
-// window holds.
+// homeless returns how many departures fit in no aligned window if each may count up to x before
+// its instant. It also returns the count of the fullest window.
 func homeless(l throttle.Limit, at []throttle.Instant, x time.Duration) (beyond, most int) {
 	window := func(i throttle.Instant) int64 { return int64(i) / int64(l.Per) }
 	held := make(map[int64]int)
@@ -129,7 +125,7 @@ func homeless(l throttle.Limit, at []throttle.Instant, x time.Duration) (beyond,
 	return beyond, most
 }
 
-// densest returns the most departures in any window of a length.
+// densest returns the most departures in any window of length w.
 func densest(at []throttle.Instant, w time.Duration) int {
 	most, first := 0, 0
 	for i, t := range at {
@@ -141,7 +137,7 @@ func densest(at []throttle.Instant, w time.Duration) int {
 	return most
 }
 
-// The judge's one pass finds what a look at each window finds.
+// The single pass finds the same window as a look at each one.
 func TestBoundFindsTheWorstWindow(t *testing.T) {
 	random := rand.New(rand.NewPCG(seeded(t), 3))
 	for range 200 {
@@ -170,7 +166,7 @@ func TestBoundFindsTheWorstWindow(t *testing.T) {
 	}
 }
 
-// inWindow is what a window may hold beyond the credit, by the definition.
+// inWindow is what a window may hold beyond the credit, by definition.
 func (b bound) inWindow(from, to throttle.Instant) float64 {
 	sum := b.rate * to.Sub(from).Seconds()
 	for _, s := range b.spells {
@@ -182,8 +178,7 @@ func (b bound) inWindow(from, to throttle.Instant) float64 {
 	return sum
 }
 
-// What a bucket of the rate and burst lets go is within the bound, and one more
-// is not.
+// The most that a bucket of the rate and burst grants is within the bound, and one more is not.
 func TestBoundIsExact(t *testing.T) {
 	b := bound{rate: 100, burst: 3, x: 5 * time.Millisecond}
 	var at []throttle.Instant
@@ -202,7 +197,7 @@ func TestBoundIsExact(t *testing.T) {
 	}
 }
 
-// A departure counts in the window of its permit, which may be the one before.
+// A departure counts in the window of its permit, which may be the previous one.
 func TestBoundOfWindows(t *testing.T) {
 	l := throttle.FixedWindow(2, time.Second)
 	ms := func(all ...int) (at []throttle.Instant) {

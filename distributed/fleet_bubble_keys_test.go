@@ -11,10 +11,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Customers use the rate of an account, whatever it saves. Replicas share the plan of each
-// customer, and take turns at it and at the account, also if all plans together are hardly more.
-// The mean of two lives counts: permits of two keys may miss each other for a while, and then 0.92
-// of the rate is used.
+// Customers use the whole rate of their account, whatever it has saved. Replicas take turns at each
+// customer's plan and at the account, even if all plans together hardly exceed it. The mean of two
+// runs counts: permits of two keys may miss each other for a while, and then 0.92 of the rate is
+// used.
 func TestCustomersUseTheRateOfTheirAccount(t *testing.T) {
 	const rate, whole, lives = 60, 10 * time.Second, 2
 	for _, c := range []struct{ replicas, customers, callers, burst, plan int }{

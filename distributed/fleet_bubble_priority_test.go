@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Priorities order the line of one replica. Of a replica with urgent callers alone and one
-// with low ones alone, each has half of the rate, as the documentation says.
+// Priorities order the line of one replica only. A replica with only urgent callers and one with
+// only low ones each get half of the rate, as documented.
 func TestPrioritiesHoldInsideOneReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate, whole = 20, 30 * time.Second
@@ -35,7 +35,7 @@ func TestPrioritiesHoldInsideOneReplica(t *testing.T) {
 		f.wg.Wait()
 		high, low := len(f.left[0]), len(f.left[1])
 		if share := float64(low) / float64(high+low); share < 0.45 || share > 0.55 {
-			t.Errorf("%d departures of the urgent replica and %d of the other, want as many", high, low)
+			t.Errorf("%d departures of the urgent replica and %d of the other, want equal counts", high, low)
 		}
 	})
 }

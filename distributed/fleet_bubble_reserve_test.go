@@ -9,10 +9,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Bulk waits in line at two replicas from the beginning of a window on. One-time passwords
-// depart in each of its 24 parts, at both replicas in turn. Each waits for the round trip alone if
-// every limit reserves permits. A bucket that reserves none makes it wait for one interval at most,
-// for as long as bulk spends all of its permits. Of a fixed window, all permits are used in the end.
+// Bulk calls wait in line at two replicas from the start of a window. One-time passwords are sent in
+// each of its 24 parts, at the replicas in turn. If every limit reserves permits, each password
+// waits only for the round trip. A bucket without a reserve delays it by one interval at most, while
+// bulk spends all permits. A fixed window spends all its permits in the end.
 func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 	const whole = 6 * time.Minute
 	bucket := throttle.TokenBucket(14, time.Second, 8)
@@ -53,7 +53,7 @@ func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 	}
 }
 
-// ask asks for passwords at all replicas, and returns how many there were.
+// ask sends a password from each replica in turn, and returns how many were sent.
 func (f *bubbleFleet) ask(whole, most time.Duration) (asked int) {
 	urgent := shaping.WithPriority(f.t.Context(), shaping.PriorityHigh)
 	for part := range 24 {

@@ -21,17 +21,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A town is more replicas than a machine has room for, in virtual time: each has a
-// client, a store and a queue of its own, as in a process. An hour of it has four
-// parts:
+// A town runs more replicas than a machine could hold as processes, in virtual time. Each has its
+// own client, store and queue. An hour of it has four parts:
 //
 //	0 to 1/3    callers come at random instants, at 0.9 of the rate
 //	1/3 to 2/3  the same, and the vendor asks for a pause
 //	2/3 to 5/6  callers come again as soon as they have departed
 //	5/6 to 1    half of the replicas have died
 //
-// The figures of the package's documentation are of 1,000 replicas and about 1,000,000
-// calls an hour:
+// The figures in the package documentation come from 1,000 replicas and about 1,000,000 calls an
+// hour:
 //
 //	WEIR_SCALE=1000 go test -run TestTown -timeout 2h -v ./distributed
 type town struct {
@@ -149,7 +148,7 @@ func (v *town) settle(i int) {
 	}
 }
 
-// dial notes a connection, which is closed if the replica is dead.
+// dial registers a connection, or closes it if the replica is dead.
 func (h *house) dial(conn net.Conn, err error) (net.Conn, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,7 +160,7 @@ func (h *house) dial(conn net.Conn, err error) (net.Conn, error) {
 	return conn, err
 }
 
-// kill ends a replica as SIGKILL does: it says goodbye to nobody.
+// kill ends a replica as SIGKILL does: it sends no final flush.
 func (h *house) kill() {
 	h.mu.Lock()
 	h.dead = true
@@ -173,7 +172,7 @@ func (h *house) kill() {
 	h.die()
 }
 
-// come has callers come to a replica at the instants of a Poisson process.
+// come starts callers at a replica at the instants of a Poisson process.
 func (v *town) come(i int) {
 	random, perSecond := rand.New(rand.NewPCG(v.random.Uint64(), 3)), 0.9*v.rate/float64(v.replicas)
 	v.wg.Go(func() {
@@ -202,7 +201,7 @@ func (v *town) call(i int) bool {
 	return true
 }
 
-// watch notes the length of the line each second.
+// watch records the length of the line each second.
 func (v *town) watch(ctx context.Context) {
 	for second := time.NewTicker(time.Second); ; {
 		select {
@@ -223,7 +222,7 @@ func (v *town) watch(ctx context.Context) {
 	}
 }
 
-// since returns the departures of a time.
+// since returns the departures between two times.
 func (v *town) since(from, to time.Duration) []exit {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -232,7 +231,7 @@ func (v *town) since(from, to time.Duration) []exit {
 	return slices.Clone(v.left[first:last])
 }
 
-// log logs how it went for a time.
+// log logs rates, waits and lines between two times.
 func (v *town) log(what string, from, to time.Duration) {
 	exits := v.since(from, to)
 	var waits []time.Duration
@@ -247,8 +246,8 @@ func (v *town) log(what string, from, to time.Duration) {
 		quantiles(waits), lines[len(lines)/2], lines[len(lines)*99/100], lines[len(lines)-1])
 }
 
-// pause has the vendor ask one replica for a pause. Two ways later all stand still, and
-// with its end all go on at the rate.
+// pause applies a vendor's pause at one replica. All replicas stop within two one-way trips, and
+// continue at the rate when it ends.
 func (v *town) pause(at, d time.Duration) {
 	v.houses[v.random.IntN(v.replicas)].queue.Pause(d)
 	busy := min(10*time.Second, 2*d) // while there is a line
@@ -259,17 +258,17 @@ func (v *town) pause(at, d time.Duration) {
 		last = during[len(during)-1].at - at
 	}
 	after := v.since(at+d, at+d+busy)
-	v.t.Logf("a pause of %v: %d departed within %v of its word, the first %v after its end, %d in the %v after it", d, len(during), last, after[0].at-at-d, len(after), busy)
+	v.t.Logf("a pause of %v: %d departed within %v of its start, the first %v after its end, %d in the %v after it", d, len(during), last, after[0].at-at-d, len(after), busy)
 	if last > 3*v.trip {
-		v.t.Errorf("somebody departed %v after one replica was told of the pause, want %v at most", last, 3*v.trip)
+		v.t.Errorf("a call departed %v after one replica applied the pause, want %v at most", last, 3*v.trip)
 	}
 	if want := 0.95 * busy.Seconds() * v.rate; float64(len(after)) < want {
 		v.t.Errorf("%d departed in the %v after the pause, want %.0f", len(after), busy, want)
 	}
 }
 
-// saturate has callers come again as soon as they have departed: one at each second
-// replica, and four at the others.
+// saturate has callers call again as soon as they have departed: one caller at every second
+// replica, four at the others.
 func (v *town) saturate(at, to time.Duration) {
 	for i, h := range v.houses {
 		for range 1 + 3*(i%2) {
@@ -297,8 +296,8 @@ func (v *town) saturate(at, to time.Duration) {
 	}
 }
 
-// halve has half of the replicas die. What they held is lost, and then the others have
-// it all.
+// halve kills half of the replicas. Permits in their hands are lost, and then the others get the
+// whole rate.
 func (v *town) halve(at time.Duration) {
 	for _, i := range v.random.Perm(v.replicas)[:v.replicas/2] {
 		v.houses[i].kill()
@@ -318,8 +317,8 @@ func (v *town) halve(at time.Duration) {
 	}
 }
 
-// bounded tests that the departures of every window stayed within the bound: no more
-// than the rate for the window and the tolerance, and the burst.
+// bounded tests every window of departures against the rate for the window and tolerance, plus the
+// burst.
 func (v *town) bounded() {
 	most := float64(v.burst) + v.rate*throttle.Tolerance(throttle.TokenBucket(int(v.rate), time.Second, v.burst)).Seconds() + 1e-6
 	level, last, worst := 0.0, time.Duration(0), 0.0

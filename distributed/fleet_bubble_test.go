@@ -13,9 +13,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A bubbleFleet is replicas in a bubble, each with a client, a store and a queue of
-// its own, over one Redis inside the process. Their instants are exact: what hangs
-// on Redis itself, or on time that passes by itself, is tested over real processes.
+// A bubbleFleet is replicas in a synctest bubble over one Redis inside the process, each with its
+// own client, store and queue. Instants are exact. Tests of Redis itself, or of time that passes by
+// itself, use real processes.
 type bubbleFleet struct {
 	t        *testing.T
 	server   *redispipe.Server
@@ -34,7 +34,7 @@ func newBubbleFleet(t *testing.T, replicas int, roundTrip time.Duration, limits 
 	return newBubbleFleetOf(t, replicas, roundTrip, func(*distributed.Store) {}, limits...)
 }
 
-// newBubbleFleetOf returns replicas whose stores are set up by a function.
+// newBubbleFleetOf returns replicas whose stores are configured by set.
 func newBubbleFleetOf(t *testing.T, replicas int, roundTrip time.Duration, set func(*distributed.Store), limits ...throttle.Limit) *bubbleFleet {
 	t.Helper()
 	f := &bubbleFleet{t: t, server: redispipe.Start(t, roundTrip), start: time.Now(), left: make([][]time.Duration, replicas)}
@@ -54,8 +54,8 @@ func newBubbleFleetOf(t *testing.T, replicas int, roundTrip time.Duration, set f
 	return f
 }
 
-// meet has every replica know the server: connections are made, the script is
-// there, and all is whole again a while later, from which instants are counted.
+// meet makes every replica known to the server: it connects them and loads the script. A minute
+// later buckets are full again, and instants are counted from there.
 func (f *bubbleFleet) meet() {
 	f.t.Helper()
 	for _, q := range f.queues {
@@ -67,12 +67,12 @@ func (f *bubbleFleet) meet() {
 	f.start = time.Now()
 }
 
-// work has workers at a replica wait in a loop until a time.
+// work runs workers that wait in a loop at a replica until a time.
 func (f *bubbleFleet) work(replica, workers int, until time.Duration) {
 	f.workAt(f.queues[replica], replica, workers, until)
 }
 
-// workAt has workers wait in a queue of a replica.
+// workAt runs workers that wait in a replica's queue until a time.
 func (f *bubbleFleet) workAt(q *shaping.Queue, replica, workers int, until time.Duration) {
 	for range workers {
 		f.wg.Go(func() {
@@ -100,7 +100,7 @@ func (f *bubbleFleet) all() []time.Duration {
 	return slices.Sorted(slices.Values(slices.Concat(f.left...)))
 }
 
-// bounded tests that in any window the departures stay within the rate.
+// bounded tests that departures stay within rate and burst in every window.
 func (f *bubbleFleet) bounded(rate, burst int) {
 	f.t.Helper()
 	all := f.all()

@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// laneKey is the key of the state of a fleet's lane where no plan says another.
+// laneKey is the key of the state of a fleet's lane, unless a plan names another.
 const laneKey = "weir:1:{fleet/lane}"
 
 func newClusterFleet(t *testing.T, limits ...throttle.Limit) (*fleet, *redistest.Cluster) {
@@ -26,7 +26,7 @@ func newClusterFleet(t *testing.T, limits ...throttle.Limit) (*fleet, *redistest
 	return f, c
 }
 
-// The slot of the lane moves from node to node, with a state of two keys.
+// The slot of the lane moves between nodes, with a state of two keys.
 func TestR10ReshardingIsFollowed(t *testing.T) {
 	t.Parallel()
 	f, c := newClusterFleet(t, throttle.TokenBucket(rate, time.Second, burst), throttle.SlidingLog(rate, time.Second))
@@ -34,7 +34,7 @@ func TestR10ReshardingIsFollowed(t *testing.T) {
 		m := c.BeginMove(laneKey, (c.Owner(laneKey)+1)%3)
 		f.pass(time.Duration(f.random.Int64N(int64(moment / 4))))
 		if i%2 == 0 {
-			m.Keys(laneKey) // and its log is still where it was
+			m.Keys(laneKey) // its log has not moved yet
 			f.pass(time.Duration(f.random.Int64N(int64(moment / 10))))
 		}
 		m.Keys()
@@ -45,7 +45,7 @@ func TestR10ReshardingIsFollowed(t *testing.T) {
 	f.judge()
 }
 
-// Another master is gone, and the cluster answers nobody.
+// Another master is killed, and the cluster refuses all calls.
 func TestR11AClusterThatIsDownPacesHereAndComesBack(t *testing.T) {
 	t.Parallel()
 	f, c := newClusterFleet(t)
@@ -65,7 +65,7 @@ func TestR11AClusterThatIsDownPacesHereAndComesBack(t *testing.T) {
 	f.judge(f.cutOff(3, from, back))
 }
 
-// The master of the lane is gone, and comes back with nothing.
+// The master of the lane is killed, and restarts empty.
 func TestR11AKilledMasterOfTheLaneIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	f, c := newClusterFleet(t)
@@ -88,7 +88,7 @@ func awaitCluster(t *testing.T, node *redistest.Server) {
 	})
 }
 
-// A state of several keys lies on one slot, whatever is in the names.
+// The keys of a lane lie in one slot, whatever its names contain.
 func TestR11AllKeysOfALaneLieOnOneSlot(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -117,8 +117,8 @@ func testOneSlot(t *testing.T, given redis.UniversalClient, namespace, lane stri
 	}
 }
 
-// A master is gone, and its lanes with it. Those of the others are served as before,
-// also those that are new.
+// A master is killed together with its lanes. Lanes of other masters, old and new, are served as
+// before.
 func TestR11AKilledMasterIsLostToItsLanesAlone(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
@@ -155,7 +155,7 @@ func TestR11AKilledMasterIsLostToItsLanesAlone(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(distributed.DefaultBreakFor / 2) // a loss is seen by calls over the time of two breaks
+		time.Sleep(distributed.DefaultBreakFor / 2) // calls detect a loss within two breaks
 	}
 	for i, l := range limiters {
 		s, gone := l.State(queues[i].Now()).Store, c.Owner("weir:1:{fleet/lane"+strconv.Itoa(i)+"}") == dead
@@ -167,7 +167,7 @@ func TestR11AKilledMasterIsLostToItsLanesAlone(t *testing.T) {
 		lane := "new" + strconv.Itoa(i)
 		if c.Owner("weir:1:{fleet/"+lane+"}") != dead {
 			if q, l := open(lane); l.State(q.Now()).Store.Local > 0 {
-				t.Errorf("%s was granted here, though its master is there", lane)
+				t.Errorf("%s was granted here, though its master is up", lane)
 			}
 		}
 	}

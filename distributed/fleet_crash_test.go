@@ -7,14 +7,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Replicas die and come back: what they held is lost to all, and nobody has it
-// twice.
+// Replicas are killed and restarted: their permits in hand are lost, and none is granted twice.
 func TestKilledReplicasGrantNothingTwice(t *testing.T) {
 	t.Parallel()
 	testKilled(t, config{})
 }
 
-// The same if they ask for permits ahead of callers.
+// The same with replicas that prefetch permits.
 func TestKilledReplicasThatPrefetchGrantNothingTwice(t *testing.T) {
 	t.Parallel()
 	testKilled(t, config{
@@ -36,8 +35,7 @@ func testKilled(t *testing.T, c config) {
 	f.judge()
 }
 
-// Replicas are stopped as a whole, with permits in hand that are stale when
-// they go on.
+// Whole replicas are stopped, and their permits in hand are stale when they continue.
 func TestStoppedReplicasSpendNoStalePermits(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{processes: 4})
@@ -56,8 +54,7 @@ func TestStoppedReplicasSpendNoStalePermits(t *testing.T) {
 	f.judge()
 }
 
-// A replica that gets the processor for a fifth of the time, in pieces, wastes
-// little of what all share.
+// A replica that runs a fifth of the time, in pieces, wastes little of the shared rate.
 func TestFrozenReplicasWasteLittle(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -84,8 +81,8 @@ func TestFrozenReplicasWasteLittle(t *testing.T) {
 			to := now()
 			got := float64(f.journal.count(from, to)) / to.Sub(from).Seconds()
 			t.Logf("%.1f departures per second of 100", got)
-			if got == 0 { // on a machine with time for them, 95 and more
-				t.Error("nobody departs")
+			if got == 0 { // on an idle machine, 95 and more
+				t.Error("no departures")
 			}
 			for _, thaw := range thaws {
 				thaw()

@@ -7,13 +7,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Replicas with another limit are rolled out: the strictest claimed lately
-// holds, so that the fleet is at no time faster than the slower of the two.
+// A new limit is rolled out to replicas one by one. The strictest limit claimed lately is enforced,
+// so the fleet never exceeds the slower of the two.
 func TestARollingDeployKeepsTheStricterLimit(t *testing.T) {
 	t.Parallel()
 	ahead := config{}
 	ahead.prefetch(2)
-	ahead.Arrivals = rateOf(ahead.Limits[0]) / 4 // and a fourth of that in floods: of four replicas more than the limit
+	ahead.Arrivals = rateOf(ahead.Limits[0]) / 4 // plus bursts of a fourth: more than the limit from four replicas
 	for name, slower := range map[string]config{
 		"permits for callers in line": {Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 10)}},
 		"permits ahead of callers":    ahead,

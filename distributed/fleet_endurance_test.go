@@ -13,8 +13,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Three fleets live on while faults befall them one after the other: nothing over the
-// bound, each time back, and no memory and no descriptor stays behind. The long form:
+// Three fleets meet one fault after another. They stay within the bound, recover each time, and
+// leak no memory and no descriptor. The long form:
 //
 //	WEIR_FAULTS=30m go test -run TestFaultAfterFault -timeout 1h -v ./distributed
 func TestFaultAfterFault(t *testing.T) {
@@ -47,15 +47,14 @@ func TestFaultAfterFault(t *testing.T) {
 	}
 }
 
-// forget loses what left so far.
+// forget clears the journal.
 func (j *journal) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.left = nil
 }
 
-// stepped steps the clock of Redis for all, by ten seconds to an hour, and back in the
-// end. Nobody reads another time than the others.
+// stepped steps the clock of Redis for all replicas, by ten seconds to an hour, and finally back.
 func stepped(f *fleet, _ mishap) func() {
 	by := []time.Duration{10 * time.Second, time.Minute, time.Hour}[f.random.IntN(3)]
 	if f.random.IntN(2) == 0 {
@@ -76,16 +75,16 @@ func (f *fleet) step(by time.Duration) {
 	}
 }
 
-// movedOn returns what the vendor may see if the clock of Redis moved on between two
-// instants: the burst once more, and what the replicas had in hand.
+// movedOn returns what the vendor may see if the clock of Redis jumped ahead between two instants:
+// one more burst, and the permits in hand.
 func (f *fleet) movedOn(from, to throttle.Instant) spell {
 	limit, n := f.plan.Limits[0], f.replicas()
 	run := min(f.plan.Callers/2, int(rateOf(limit)*distributed.DefaultHorizon.Seconds()))
 	return spell{from: from, to: to, more: float64(burstOf(limit) + n*max(run, 1))}
 }
 
-// remains are what a fleet has after a round: the bytes in use and the goroutines of
-// this process, and the descriptors of all.
+// remains are what a fleet holds after a round: bytes and goroutines of this process, and
+// descriptors of all.
 type remains struct {
 	heap, goroutines, descriptors int
 }
@@ -111,8 +110,7 @@ func descriptors(pid int) int {
 	return len(all)
 }
 
-// judgeRemains fails the test if there is more in the last third of a long life than in
-// the second.
+// judgeRemains fails the test if the last third of a long run holds more than the second.
 func judgeRemains(t *testing.T, kept []remains) {
 	t.Helper()
 	third := len(kept) / 3
@@ -127,7 +125,7 @@ func judgeRemains(t *testing.T, kept []remains) {
 	}
 }
 
-// typical returns the median of each.
+// typical returns the median of each field.
 func typical(of []remains) remains {
 	middle := func(what func(remains) int) int {
 		var all []int

@@ -10,8 +10,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Jain's index of fairness: 1 where all have the same, 1/n where one has all.
-// See R. Jain, D. Chiu and W. Hawe, DEC-TR-301, 1984.
+// jain is Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything. See R.
+// Jain, D. Chiu and W. Hawe, DEC-TR-301, 1984.
 func jain(shares []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, s := range shares {
@@ -21,15 +21,14 @@ func jain(shares []float64) float64 {
 	return sum * sum / (float64(len(shares)) * squares)
 }
 
-// One replica has forty times what is its share, and the seven others a little
-// more than theirs: each gets its share.
+// One replica demands forty times its share, and the other seven a little more than theirs: each
+// gets its share.
 func TestAGreedyReplicaGetsItsShare(t *testing.T) {
 	t.Parallel()
 	f := newUnequalFleet(t, 1.4)
-	f.pass(time.Second) // until the others have a line too
-	// 0.99 and more on a machine that does nothing else; 0.17 were it by what
-	// they ask for. While the machine is busy, replicas are held up: they are given
-	// three windows.
+	f.pass(time.Second) // until the others have lines
+	// The index is 0.99 or more on an idle machine; shares by demand would give 0.17. A busy
+	// machine delays replicas, so they get three windows.
 	var shares []float64
 	for range 3 {
 		from := now()
@@ -46,7 +45,7 @@ func TestAGreedyReplicaGetsItsShare(t *testing.T) {
 	f.judge()
 }
 
-// The seven ask for less than their share: they get it all, in a few turns.
+// The other seven demand less than their share, and get all of it within a few turns.
 func TestModestReplicasWaitAFewTurns(t *testing.T) {
 	t.Parallel()
 	f := newUnequalFleet(t, 0.6)
@@ -54,8 +53,7 @@ func TestModestReplicasWaitAFewTurns(t *testing.T) {
 	f.pass(4 * time.Second)
 	shares := f.shares(from, now())
 	waits := f.waits(from, func(d departure) bool { return d.Replica > 0 })
-	// In a turn of the line each replica has a run; no run is longer than what
-	// the horizon has for one of eight.
+	// In one turn of the line each replica gets a run, at most an eighth of the horizon's permits.
 	turn := max(distributed.DefaultHorizon, 8*time.Second/rate)
 	var lines []int
 	for _, r := range f.members[1:] {
@@ -69,8 +67,8 @@ func TestModestReplicasWaitAFewTurns(t *testing.T) {
 	f.judge()
 }
 
-// newUnequalFleet starts a fleet of eight, of which the first asks for forty
-// times its share, and each other for so much of its share.
+// newUnequalFleet starts eight replicas: the first demands forty times its share, the others the
+// given fraction of theirs.
 func newUnequalFleet(t *testing.T, others float64) *fleet {
 	t.Helper()
 	c := patiently()
@@ -87,7 +85,7 @@ func newUnequalFleet(t *testing.T, others float64) *fleet {
 	return f
 }
 
-// shares returns how many departed from each replica in a window.
+// shares returns the departures of each replica in a window.
 func (f *fleet) shares(from, to throttle.Instant) []float64 {
 	all := make([]float64, len(f.members))
 	for _, d := range f.journal.all() {
@@ -98,8 +96,7 @@ func (f *fleet) shares(from, to throttle.Instant) []float64 {
 	return all
 }
 
-// waits returns how long those waited who departed after an instant, the
-// shortest first.
+// waits returns the waits of departures after an instant, the shortest first.
 func (f *fleet) waits(from throttle.Instant, of func(departure) bool) []time.Duration {
 	var all []time.Duration
 	for _, d := range f.journal.all() {

@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Small fleets with Redis far away use the whole quota as long as twice what
-// falls due in a round trip stands in line, in all.
+// Small fleets far from Redis use the whole quota if enough callers wait in line: in all, twice the
+// permits that fall due in a round trip.
 func TestAFarRedisIsUsedInFull(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

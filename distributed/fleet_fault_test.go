@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// suffer has something befall the way of the first k replicas to Redis for some
-// time, and returns when the fleet is back: with what the vendor may see for it.
+// suffer applies a fault to the connections of the first k replicas for d. It returns when the
+// fleet has recovered, with what the vendor may see because of it.
 func (f *fleet) suffer(k int, d time.Duration, fault, heal func()) []spell {
 	f.t.Helper()
 	from := now()
@@ -31,9 +31,9 @@ func (f *fleet) suffer(k int, d time.Duration, fault, heal func()) []spell {
 	return spells
 }
 
-// darkens returns when all replicas have lost the store and spent what it had granted
-// them. How long that takes after the fault is up to the machine: a run reaches as far as
-// a call takes: if calls take half a second, permits of half a second are in hand.
+// darkens returns when all replicas have lost the store and spent their permits in hand. That
+// depends on the machine: a run covers the duration of a call, so half a second per call leaves
+// permits for half a second.
 func (f *fleet) darkens() throttle.Instant {
 	f.t.Helper()
 	went := make([]bool, len(f.members))
@@ -47,8 +47,8 @@ func (f *fleet) darkens() throttle.Instant {
 	return now()
 }
 
-// cutOff returns what the vendor may see where the first k replicas were cut off
-// from an instant on, and the last was back at another.
+// cutOff returns what the vendor may see if the first k replicas were cut off from one instant
+// until the last recovered at another.
 func (f *fleet) cutOff(k int, from, back throttle.Instant) spell {
 	below := k
 	if k == f.replicas() {
@@ -57,15 +57,15 @@ func (f *fleet) cutOff(k int, from, back throttle.Instant) spell {
 	return spell{from: from, to: back, rate: float64(k) * f.lossRate(), more: float64(k * f.lossBurst()), below: below}
 }
 
-// unshared returns what the vendor may not see where no replica shared anything
-// between two instants; but the bucket filled.
+// unshared returns what the vendor must not see if no replica shared permits between two instants;
+// the bucket filled meanwhile.
 func (f *fleet) unshared(from, to throttle.Instant) spell {
 	whole := rateOf(f.plan.Limits[0])
 	filled := min(float64(burstOf(f.plan.Limits[0])), whole*to.Sub(from).Seconds())
 	return spell{from: from, to: to, rate: -whole, more: filled}
 }
 
-// lossRate is what a replica that lost the store lets go per second.
+// lossRate is what a replica grants per second after losing the store.
 func (f *fleet) lossRate() float64 {
 	whole := rateOf(f.plan.Limits[0])
 	switch f.plan.OnLoss {
@@ -78,7 +78,7 @@ func (f *fleet) lossRate() float64 {
 	}
 }
 
-// lossBurst is what it lets go at once.
+// lossBurst is what it grants at once.
 func (f *fleet) lossBurst() int {
 	switch f.plan.OnLoss {
 	case distributed.FailOpen:
@@ -90,10 +90,9 @@ func (f *fleet) lossBurst() int {
 	}
 }
 
-// lost returns what the vendor may see where the state of the limits was lost
-// between two instants: the burst once more. Of what counts in windows, whose
-// counts nobody brings back, it is also what the replicas held for the window to
-// come: a run each, and another where the first was about to end.
+// lost returns what the vendor may see if the limit's state was lost between two instants: the
+// burst once more. Counts of windows cannot be restored, so runs held for the next window add to
+// it: one per replica, or two near a window's end.
 func (f *fleet) lost(from, to throttle.Instant) spell {
 	limit, n := f.plan.Limits[0], f.replicas()
 	f.forgot = true
@@ -105,7 +104,7 @@ func (f *fleet) lost(from, to throttle.Instant) spell {
 	return s
 }
 
-// each does something to the ways of the replicas.
+// each applies do to the connections of the replicas.
 func each(links []*redistest.Proxy, do func(p *redistest.Proxy)) func() {
 	return func() {
 		for _, p := range links {

@@ -21,15 +21,15 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// callerEnv makes the test binary a process that calls a vendor without a pause.
+// callerEnv makes the test binary a process that calls a vendor continuously.
 const callerEnv = "WEIR_FLEET_CALLER"
 
-// A job is what such a process does. It travels as JSON.
+// A job is such a process's task, encoded as JSON.
 type job struct {
 	Redis, Vendor string
 	Most, Workers int
 	Lease         time.Duration
-	Replicas      int // of customers whose requests have two keys; zero: calls have none, and share their flights
+	Replicas      int // of customers whose requests have two keys; zero: no keys, and shared calls in flight
 }
 
 // callOn does a job until the process is killed.
@@ -43,7 +43,8 @@ func callOn(work string) int {
 	}
 	store := distributed.New(redis.NewClient(&redis.Options{Addr: j.Redis}), "flights")
 	store.Lease, store.Logger = j.Lease, slog.New(slog.DiscardHandler)
-	// A busy machine that delays a reply is no outage, in which each has a share by policy.
+	// A reply delayed by a busy machine must not count as an outage, in which each replica gets a
+	// share by policy.
 	store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience
 	base := &http.Transport{MaxIdleConnsPerHost: j.Workers}
 	client := &http.Client{Transport: &weir.Transport{Base: base, Store: store, InFlight: weir.InFlight{Shared: j.Most}, Learn: weir.LearnOff, Logger: store.Logger}}
@@ -62,7 +63,7 @@ func callOn(work string) int {
 	return 0
 }
 
-// employ starts a process that does a job. It ends with the test.
+// employ starts a process for a job. It ends with the test.
 func employ(t *testing.T, j job) *exec.Cmd {
 	t.Helper()
 	work, err := json.Marshal(j)
@@ -73,7 +74,7 @@ func employ(t *testing.T, j job) *exec.Cmd {
 	cmd.Env = append(os.Environ(), callerEnv+"="+string(work))
 	dieWithParent(cmd)
 	started, ended := make(chan error), make(chan struct{})
-	go func() { // to the kernel the parent is the thread
+	go func() { // for the kernel the parent is the thread
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(ended)
@@ -90,7 +91,7 @@ func employ(t *testing.T, j job) *exec.Cmd {
 	return cmd
 }
 
-// A tower is a vendor who counts the calls in flight. The path of a call names its process.
+// A tower is a vendor that counts calls in flight. A call's path names its process.
 type tower struct {
 	service time.Duration
 
@@ -124,14 +125,14 @@ func (w *tower) count(n int) {
 	w.most, w.flights = max(w.most, w.flying), w.flights+max(n, 0)
 }
 
-// calls returns how many calls of a process arrived.
+// calls returns how many calls arrived from a process.
 func (w *tower) calls(path string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.of[path]
 }
 
-// watch returns how many were in flight at most during a time, and on average.
+// watch returns the most calls in flight during d, the average, and the number of calls.
 func (w *tower) watch(d time.Duration) (most int, mean float64, flights int) {
 	w.count(0)
 	w.mu.Lock()
@@ -145,8 +146,8 @@ func (w *tower) watch(d time.Duration) (most int, mean float64, flights int) {
 	return w.most, w.busy.Seconds() / time.Since(began).Seconds(), w.flights
 }
 
-// Processes with lines everywhere share calls in flight. What one that is killed or
-// stopped had comes back with its lease, and what Redis forgot is told again.
+// Saturated processes share the calls in flight. A killed or stopped process's share returns when
+// its lease expires, and processes resend what Redis forgot.
 func TestFlightsOfProcesses(t *testing.T) {
 	t.Parallel()
 	const most, lease, moment = 8, 3 * time.Second, time.Second / 4
@@ -168,7 +169,7 @@ func TestFlightsOfProcesses(t *testing.T) {
 		}
 		return top
 	}
-	// full waits until all slots are used at once, which takes a lease if somebody has gone.
+	// full waits until all slots are used at once, which takes a lease's time after a process ends.
 	full := func(what string) {
 		t.Helper()
 		await(t, "all slots: "+what, func() bool { return watch(what, moment, most) == most })
@@ -185,7 +186,7 @@ func TestFlightsOfProcesses(t *testing.T) {
 	before := vendor.calls("/1")
 	resume(t, all[1].Process)
 	await(t, "calls of the one that goes on", func() bool {
-		watch("it goes on", moment, 2*most) // those that its stop caught on their way depart late
+		watch("it goes on", moment, 2*most) // calls delayed by its stop depart late
 		return vendor.calls("/1") > before+4*most
 	})
 	watch("it has gone on", time.Second, most)

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A journal is what left, in the order in which it was told.
+// A journal is all departures, in the order in which they were reported.
 type journal struct {
 	mu   sync.Mutex
 	left []departure
@@ -26,12 +26,12 @@ func (j *journal) all() []departure {
 	return slices.Clone(j.left)
 }
 
-// instants returns when those departed that are asked for, in order.
+// instants returns when the selected calls departed, in order.
 func (j *journal) instants(of func(departure) bool) []throttle.Instant {
 	return j.sorted(of, func(d departure) throttle.Instant { return d.At })
 }
 
-// dues returns when their permits were due.
+// dues returns when the permits of the selected calls were due.
 func (j *journal) dues(of func(departure) bool) []throttle.Instant {
 	return j.sorted(of, func(d departure) throttle.Instant { return d.Due })
 }
@@ -51,10 +51,10 @@ func everybody(departure) bool { return true }
 
 func shared(d departure) bool { return !d.Local }
 
-// count returns how many departed in a window.
+// count returns how many calls departed in a window.
 func (j *journal) count(from, to throttle.Instant) int { return count(j.instants(everybody), from, to) }
 
-// most returns the longest that something took for those that are asked for.
+// most returns the longest duration that took reports for the selected calls.
 func (j *journal) most(took func(departure) time.Duration, of func(departure) bool) time.Duration {
 	var most time.Duration
 	for _, d := range j.all() {
@@ -65,8 +65,8 @@ func (j *journal) most(took func(departure) time.Duration, of func(departure) bo
 	return most
 }
 
-// stray counts what departed under the policy for a loss where none was made:
-// the machine stood still for as long as a store may take to answer.
+// stray counts departures under the policy for a loss outside of any fault: the machine stopped for
+// longer than a store call may take.
 func (j *journal) stray(spells []spell) int {
 	n := 0
 	for _, d := range j.all() {
@@ -77,7 +77,7 @@ func (j *journal) stray(spells []spell) int {
 	return n
 }
 
-// foreseen reports whether the replica was cut off when it departed.
+// foreseen reports whether the replica was cut off at the departure.
 func (d departure) foreseen(spells []spell) bool {
 	return slices.ContainsFunc(spells, func(s spell) bool { return s.from <= d.At && d.At <= s.to && d.Replica < s.below })
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// crossing returns one to three keys of 300 customers, two routes and an account.
+// crossing returns one to three keys out of 300 customers, two routes and an account.
 func crossing() string {
 	keys := []string{"customer" + strconv.Itoa(rand.IntN(300)), "route" + strconv.Itoa(rand.IntN(2)), "account"}
 	return strings.Join(keys[rand.IntN(3):], " ")
 }
 
-// cross calls with the keys once, with any priority.
+// cross makes one call with the keys, at a random priority.
 func cross(ctx context.Context, transport *weir.Transport, keys string) error {
 	ctx = shaping.WithPriority(ctx, []shaping.Priority{shaping.PriorityLow, shaping.PriorityNormal, shaping.PriorityHigh}[rand.IntN(3)])
 	return callWith(ctx, transport, keys)
 }
 
-// callWith calls with the keys once.
+// callWith makes one call with the keys.
 func callWith(ctx context.Context, transport *weir.Transport, keys string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, testserver.PipeURL, nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func callWith(ctx context.Context, transport *weir.Transport, keys string) error
 	return err
 }
 
-// Whatever befalls calls with one to three keys while Redis is killed and comes back and limits
-// change, nobody is stuck: afterwards nobody waits or is in flight, and calls with all keys go.
+// Calls with one to three keys are made while Redis is killed and restarted and limits change.
+// Afterwards no call is stuck waiting or in flight, and calls with all keys are sent.
 func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
 	var slower atomic.Bool
 	f := openCustomers(t, 2, planned, strings.Fields)
@@ -91,7 +91,7 @@ func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
 	}
 	before := served.Load()
 	time.Sleep(2 * time.Second)
-	if n := served.Load() - before; n < 10 { // a race detector on a busy machine lets 34 go, otherwise some 300
+	if n := served.Load() - before; n < 10 { // 34 under the race detector on a busy machine, otherwise about 300
 		t.Errorf("%d calls in the 2 s after Redis came back, want 10", n)
 	}
 	stop()

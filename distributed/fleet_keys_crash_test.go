@@ -17,8 +17,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// planOf returns the limit of a key. Every fifth customer's own plan is less than its part of
-// the account, and the others' are more.
+// planOf returns the limit of a key. Every fifth customer's plan is below its part of the account,
+// and the others' are above.
 func planOf(key string) throttle.Limit {
 	switch {
 	case key == "account":
@@ -30,7 +30,7 @@ func planOf(key string) throttle.Limit {
 	}
 }
 
-// serveCustomers has each customer call as often as it may, until the process is killed.
+// serveCustomers has each customer call as often as its limits allow, until the process is killed.
 func (j job) serveCustomers() int {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", j.Vendor)
@@ -51,7 +51,7 @@ func (j job) serveCustomers() int {
 	return 0
 }
 
-// stamped adds the instant of its departure to the name of a call.
+// stamped adds the instant of departure to the name of a call.
 type stamped struct{ http.RoundTripper }
 
 func (s stamped) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -61,10 +61,10 @@ func (s stamped) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// A ledger is the vendor's own record of who called when.
+// A ledger is the vendor's own record of each customer's calls.
 type ledger struct {
 	of     map[string][]throttle.Instant // by customer, and of the account, in order
-	spread time.Duration                 // the longest that a call was on its way
+	spread time.Duration                 // longest time between departure and arrival
 }
 
 // record returns what the vendor recorded between two instants.
@@ -83,7 +83,7 @@ func record(vendor *testserver.Vendor, from, to throttle.Instant) *ledger {
 	return l
 }
 
-// judge judges each key by the bound that its limit gives.
+// judge judges each key by the bound of its limit.
 func (l *ledger) judge(t *testing.T, of func(limit throttle.Limit) bound) {
 	t.Helper()
 	for name, at := range l.of {
@@ -94,7 +94,7 @@ func (l *ledger) judge(t *testing.T, of func(limit throttle.Limit) bound) {
 	}
 }
 
-// judgeShares judges whether each customer had half of a fair share.
+// judgeShares fails the test if a customer had less than half of a fair share.
 func (l *ledger) judgeShares(t *testing.T, what string) {
 	t.Helper()
 	fair := len(l.of["account"]) / customers
@@ -109,9 +109,9 @@ func (l *ledger) judgeShares(t *testing.T, what string) {
 	}
 }
 
-// Processes share the bounds of an account and its customers. One of them is killed, another
-// comes, and Redis is killed and comes back: the vendor sees no more than each key may have,
-// and customers share the account. Traffic is back within seconds.
+// Processes share the limits of an account and its customers. One of them is killed, another
+// starts, and Redis is killed and restarted. The vendor never sees more than each key may send,
+// customers share the account, and traffic resumes within seconds.
 func TestProcessesKeepTheBoundOfEachKey(t *testing.T) {
 	const phase, processes = 2 * time.Second, 3
 	server, vendor := redistest.Start(t), &testserver.Vendor{}
@@ -156,7 +156,7 @@ func TestProcessesKeepTheBoundOfEachKey(t *testing.T) {
 		return bound{rate: rateOf(limit), burst: float64(limit.Burst)}
 	})
 	server.Kill()
-	time.Sleep(phase / 2) // what was granted before is spent
+	time.Sleep(phase / 2) // permits granted before are spent
 	alone, until := stay("without Redis")
 	record(vendor, alone, until).judge(t, func(limit throttle.Limit) bound {
 		return bound{rate: distributed.DefaultShare * rateOf(limit), burst: processes}

@@ -22,7 +22,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The customers of a fleet whose requests have two keys: each has a plan, and all share
+// The customers of a fleet whose requests have two keys: each customer has a plan, and all share
 // one account.
 const (
 	customers = 20
@@ -37,8 +37,7 @@ type customerFleet struct {
 	replicas []*weir.Transport
 }
 
-// openCustomers opens replicas whose requests have those keys, with a plan of so many calls
-// per second.
+// openCustomers opens replicas whose requests have those keys. A plan is in calls per second.
 func openCustomers(t *testing.T, replicas, plan int, keys func(customer string) []string) *customerFleet {
 	t.Helper()
 	server := redistest.Start(t)
@@ -52,7 +51,7 @@ func openCustomers(t *testing.T, replicas, plan int, keys func(customer string) 
 	return f
 }
 
-// bubbleCustomers opens replicas in a bubble, a millisecond away from Redis and from the vendor.
+// bubbleCustomers opens replicas in a bubble, one millisecond from Redis and from the vendor.
 func bubbleCustomers(t *testing.T, replicas, plan int, keys func(customer string) []string) *customerFleet {
 	t.Helper()
 	f := &customerFleet{vendor: &testserver.Vendor{Service: time.Millisecond, Spread: time.Millisecond}}
@@ -66,8 +65,8 @@ func bubbleCustomers(t *testing.T, replicas, plan int, keys func(customer string
 	return f
 }
 
-// newCustomers returns one replica over a store of its own, and what ends both. Of so many
-// replicas each has its part while Redis is lost.
+// newCustomers returns one of several replicas, over a store of its own, and a function that closes
+// both. While Redis is lost, each replica gets an equal part of the limits.
 func newCustomers(given redis.UniversalClient, replicas, plan int, base http.RoundTripper, keys func(customer string) []string) (*weir.Transport, func()) {
 	store := distributed.New(given, "customers")
 	store.Logger, store.Replicas = slog.New(slog.DiscardHandler), replicas
@@ -89,8 +88,8 @@ func newCustomers(given redis.UniversalClient, replicas, plan int, base http.Rou
 	}
 }
 
-// call has each customer call at each replica for d, as often as it may. It returns how
-// many calls there were, and how many calls to Redis.
+// call has each customer call at each replica for d, as often as its limits allow. It returns the
+// number of calls, and of calls to Redis.
 func (f *customerFleet) call(t *testing.T, callers int, d time.Duration) (calls, toRedis uint64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context()) // no deadline, for which callers would be rejected
@@ -117,7 +116,7 @@ func (f *customerFleet) call(t *testing.T, callers int, d time.Duration) (calls,
 	return served.Load(), toRedis
 }
 
-// Each key keeps its bound at the vendor, and the customers share the account.
+// Each key keeps its bound at the vendor, and customers share the account.
 func TestFleetKeepsTheBoundOfEachKey(t *testing.T) {
 	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
 	const d = 3 * time.Second
@@ -145,8 +144,7 @@ func TestFleetKeepsTheBoundOfEachKey(t *testing.T) {
 	}
 }
 
-// What two keys cost in calls to Redis, beside one that lets as many calls go. It is 1.06 to
-// 1.2 times as much.
+// Two keys cost 1.06 to 1.2 times the calls to Redis of one key at the same throughput.
 func TestTwoKeysCostFewMoreCalls(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -169,8 +167,8 @@ func TestTwoKeysCostFewMoreCalls(t *testing.T) {
 	}
 }
 
-// Customers whose own plans hold them spend few calls to Redis, too, and have their plans. The
-// permits of the account come while those of the customer are still good.
+// Customers held by their own plans get them whole, and also cost few calls to Redis. The account's
+// permits arrive while the customer's are still valid.
 func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -190,7 +188,7 @@ func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 	}
 }
 
-// While Redis is lost, and once it is back, calls of two keys go on.
+// Calls of two keys continue while Redis is lost, and after it returns.
 func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
 	const d = 2 * time.Second
@@ -203,7 +201,7 @@ func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 		{"once it is back", func() { f.server.Restart() }},
 	} {
 		phase.befall()
-		f.call(t, 1, d/2) // replicas take a while to find out
+		f.call(t, 1, d/2) // replicas detect the loss after a while
 		var calls uint64
 		for range 4 { // a busy machine voids permits
 			if calls, _ = f.call(t, 2, d); calls >= pooled*3/4 {

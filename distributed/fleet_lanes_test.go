@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A crowd is the lanes of one replica: more than any other test has.
+// A crowd is the many lanes of one replica.
 type crowd struct {
 	t      *testing.T
 	store  *distributed.Store
@@ -31,7 +31,7 @@ func newCrowd(t *testing.T, addr string, lanes int, limit throttle.Limit) *crowd
 	c := &crowd{t: t, store: distributed.New(given, "crowd")}
 	c.store.Logger = slog.New(slog.DiscardHandler)
 	c.store.Replicas = 1
-	c.store.Deadline, c.store.MaxDeadline = patience, patience // nothing is lost where nothing is broken
+	c.store.Deadline, c.store.MaxDeadline = patience, patience // no loss without a fault
 	t.Cleanup(func() { c.store.Close() })
 	for i := range lanes {
 		l, err := c.store.Limiter("lane"+strconv.Itoa(i), limit)
@@ -43,7 +43,7 @@ func newCrowd(t *testing.T, addr string, lanes int, limit throttle.Limit) *crowd
 	return c
 }
 
-// each has so many goroutines call in the first lanes, each lane once.
+// each runs goroutines that together call once in each of the first lanes.
 func (c *crowd) each(lanes, goroutines int) {
 	c.t.Helper()
 	var calling sync.WaitGroup
@@ -71,8 +71,8 @@ func (c *crowd) states() (lost int, failures uint64) {
 	return lost, failures
 }
 
-// lanesOf returns how many lanes a crowd has: with WEIR_LONG as many as a replica may
-// ever have, or as WEIR_LANES says.
+// lanesOf returns how many lanes a crowd has: with WEIR_LONG the most that a replica may have, or
+// the number in WEIR_LANES.
 func lanesOf(short int) int {
 	n, _ := strconv.Atoi(os.Getenv("WEIR_LANES"))
 	if n == 0 && long {
@@ -81,9 +81,8 @@ func lanesOf(short int) int {
 	return cmp.Or(n, short)
 }
 
-// However many lanes a replica has, an outage costs what one lane costs, and the
-// replica is back soon after Redis is: its lanes at once, and one after another those
-// in which somebody waits.
+// An outage costs a replica with many lanes no more than one with a single lane. Once Redis is
+// back, lanes with waiting callers recover one after another, and the rest at once.
 func TestAnOutageCostsNothingPerLane(t *testing.T) {
 	lanes := lanesOf(2000)
 	server := redistest.Start(t)
@@ -95,7 +94,7 @@ func TestAnOutageCostsNothingPerLane(t *testing.T) {
 
 	server.Kill()
 	began = time.Now()
-	c.each(lanes, 64) // each lane finds out
+	c.each(lanes, 64) // each lane detects the outage
 	lost, _ := c.states()
 	t.Logf("all called in the outage in %v, %d have lost the store", time.Since(began), lost)
 	busy, idle := processorTime(), time.Second
@@ -110,10 +109,10 @@ func TestAnOutageCostsNothingPerLane(t *testing.T) {
 	t.Logf("the outage takes %.3f processors and %d goroutines at most", busy.Seconds()/idle.Seconds(), most)
 
 	if most > 200 {
-		t.Errorf("%d goroutines in the outage, though nobody calls", most)
+		t.Errorf("%d goroutines in the outage, without callers", most)
 	}
 
-	// In some lanes callers wait when Redis is back.
+	// Callers wait in some lanes when Redis is back.
 	waiting := min(lanes, 1000)
 	var calling sync.WaitGroup
 	for range 3 {

@@ -10,9 +10,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Callers of whom the limit asks no wait hardly notice that Redis dies: each
-// waits for a reply no longer than its deadline, and, once it is known to be
-// gone, not at all.
+// Callers who need not wait for the limit barely notice that Redis dies. Each waits for a reply
+// until its deadline at most, and not at all once the loss is known.
 func TestR1KilledRedisAddsLittleLatency(t *testing.T) {
 	testLatency(t, (*redistest.Server).Kill, func(s *redistest.Server) { s.Restart() })
 }
@@ -60,7 +59,7 @@ func testLatency(t *testing.T, fault, heal func(*redistest.Server)) {
 	t.Logf("%v after it: %s", moment, quantiles(open))
 	t.Logf("shared again: %s", quantiles(back))
 	if len(during) == 0 {
-		t.Fatalf("nobody departs who came after its death: %+v", f.states())
+		t.Fatalf("no departures of callers that arrived after its death: %+v", f.states())
 	}
 	if most := during[len(during)-1]; most > patience {
 		t.Errorf("a caller waited %v, want the deadline of %v at most, on an idle machine", most, distributed.DefaultDeadline)
@@ -70,7 +69,7 @@ func testLatency(t *testing.T, fault, heal func(*redistest.Server)) {
 	}
 }
 
-// between returns how long those waited who came in a window.
+// between returns the waits of calls that arrived in a window.
 func (f *fleet) between(from, to throttle.Instant) []time.Duration {
 	var all []time.Duration
 	for _, d := range f.journal.all() {

@@ -12,11 +12,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// moment is how long a fault lasts, and what is before and after it.
+// moment is how long a fault lasts, and the time before and after it.
 const moment = 700 * time.Millisecond
 
-// Redis does not answer, in each way in which that can be: the replicas go on
-// by their share, and share again soon after Redis is back.
+// Redis stops answering, in each possible way. The replicas use their shares, and share again soon
+// after Redis is back.
 func TestR1RefusedPacesHereAndComesBack(t *testing.T) {
 	testOutage(t, func(p *redistest.Proxy) {
 		p.Refuse()
@@ -43,14 +43,14 @@ func testOutage(t *testing.T, fault func(p *redistest.Proxy)) {
 	f.pass(moment)
 	spells := f.suffer(3, 2*moment, each(f.links, fault), each(f.links, func(p *redistest.Proxy) {
 		p.Pass()
-		p.Drop() // connections that lost a reply are silent for good
+		p.Drop() // connections that lost a reply stay silent
 	}))
 	f.pass(moment)
 	f.judge(spells...)
 }
 
-// The same if replicas ask for permits ahead of callers, and Redis is far away: when they
-// are cut off they hold what falls due within a call, spend that, and then their share.
+// The same with replicas that prefetch and are far from Redis. Cut off, they first spend the
+// permits in hand, which cover one round trip, and then their share.
 func TestR1ReplicasThatPrefetchSpendWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	for _, trip := range []time.Duration{0, 600 * time.Millisecond} {
@@ -69,7 +69,7 @@ func TestR1ReplicasThatPrefetchSpendWhatTheyHold(t *testing.T) {
 	}
 }
 
-// Replies that are slow but in time are used. Later ones are not waited for.
+// Slow replies are used if they arrive before the deadline. Later ones are not waited for.
 func TestR4SlowRepliesAreUsedUntilTheDeadline(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: config{Deadline: 300 * time.Millisecond}})
@@ -92,7 +92,7 @@ func TestR4SlowRepliesAreUsedUntilTheDeadline(t *testing.T) {
 	f.judge(spells...)
 }
 
-// Half of the replicas are cut off: they use their share beside the others.
+// Half of the replicas are cut off, and use their share while the others go on.
 func TestR25CutOffReplicasUseTheirShare(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 4})
@@ -106,8 +106,8 @@ func TestR25CutOffReplicasUseTheirShare(t *testing.T) {
 	f.judge(spells...)
 }
 
-// The way comes and goes: whoever is cut off uses its share, and what was
-// granted here is not granted once more by Redis.
+// Connections fail and recover again and again. Replicas that are cut off use their share, and
+// Redis does not grant the same permits again.
 func TestR24FlappingGrantsNothingTwice(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3})
@@ -122,7 +122,7 @@ func TestR24FlappingGrantsNothingTwice(t *testing.T) {
 	f.judge(f.cutOff(3, from, back))
 }
 
-// Redis lets no more clients in: replicas do not dial in a storm.
+// Redis accepts no more clients: replicas do not dial in a storm.
 func TestR23MaxClientsIsNoStampedeOfDials(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: config{Callers: 20}})
@@ -142,15 +142,15 @@ func TestR23MaxClientsIsNoStampedeOfDials(t *testing.T) {
 	}, func() { f.do("CONFIG", "SET", "maxclients", "1000") })
 	made, took := dials()-before, time.Since(began)
 	t.Logf("%d dials in %v of 3 replicas with 20 callers", made, took)
-	// A probe and a subscription each dial at most once in 10 ms, and every
-	// failure doubles that up to the half second of the breaker.
+	// A probe and a subscription each dial at most once in 10 ms. Each failure doubles that delay,
+	// up to the breaker's half second.
 	if most := 3 * (20 + int(took/(100*time.Millisecond))); made > most {
 		t.Errorf("%d dials in %v, want at most %d", made, took, most)
 	}
 	f.judge(spells...)
 }
 
-// One connection is enough for any number of lanes and callers.
+// One connection serves any number of lanes and callers.
 func TestR23APoolOfOneServesEveryLane(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -9,14 +9,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A refusal that one replica is sent stops all of them within two round trips,
-// those that hold permits too, and afterwards they depart spaced.
+// A refusal received by one replica stops all replicas within two round trips, even those with
+// permits in hand. Afterwards departures are spaced.
 func TestAPauseStopsTheFleetWithinTwoRoundTrips(t *testing.T) {
 	t.Parallel()
 	const (
 		trip  = 50 * time.Millisecond
 		pause = time.Second
-		slack = 500 * time.Millisecond // in which a machine with more to do lets nobody run
+		slack = 500 * time.Millisecond // a busy machine may run nothing for that long
 	)
 	limit := throttle.TokenBucket(100, time.Second, burst)
 	c := patiently(limit)
@@ -46,8 +46,8 @@ func TestAPauseStopsTheFleetWithinTwoRoundTrips(t *testing.T) {
 	f.judge()
 }
 
-// Permits that fall due after the pause began are void, also at replicas that
-// have nothing to ask Redis before.
+// Permits that fall due during the pause are void, even at replicas with no reason to ask Redis
+// before.
 func TestAPauseVoidsPermitsInHand(t *testing.T) {
 	t.Parallel()
 	const (
@@ -73,8 +73,8 @@ func TestAPauseVoidsPermitsInHand(t *testing.T) {
 	f.judge()
 }
 
-// An operator ends a pause at one replica: all of them depart again at once, and
-// spaced; those that miss the news learn of it with a call of theirs.
+// An operator ends a pause at one replica. All replicas continue at once, spaced. Replicas that
+// miss the message learn of it with their next call.
 func TestAnOperatorEndsAPauseOfTheFleet(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf ", deaf), func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnOperatorEndsAPauseOfTheFleet(t *testing.T) {
 			time.Sleep(moment)
 			within, saved := moment, 1.0
 			if deaf {
-				within, saved = 8*time.Second, float64(burstOf(limit)) // while the deaf still wait
+				within, saved = 8*time.Second, float64(burstOf(limit)) // while replicas that missed the message still wait
 				f.do("CLIENT", "KILL", "TYPE", "pubsub")
 			}
 			from := now()

@@ -13,7 +13,7 @@ func gone(p *redistest.Proxy) {
 	p.Drop()
 }
 
-// Each replica that is cut off lets go the whole limit.
+// Each replica that is cut off enforces the whole limit.
 func TestFailOpenEnforcesTheWholeLimitsHere(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: config{OnLoss: distributed.FailOpen}})
@@ -24,7 +24,7 @@ func TestFailOpenEnforcesTheWholeLimitsHere(t *testing.T) {
 	f.judge(spells...)
 }
 
-// Nothing departs but what Redis has granted.
+// No call departs without a permit from Redis.
 func TestFailClosedNeverLetsMoreGo(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 3, config: config{OnLoss: distributed.FailClosed}})

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A process runs replicas, and can be killed, halted and frozen.
+// A process runs replicas, and can be killed, stopped and frozen.
 type process struct {
 	t      *testing.T
 	config config
@@ -24,7 +24,7 @@ type process struct {
 
 	mu   sync.Mutex
 	run  *run
-	skew string // of the clock of Redis, as it was stepped last
+	skew string // of the clock of Redis, as last stepped
 }
 
 // A run is one life of a process.
@@ -33,7 +33,7 @@ type run struct {
 	in     io.WriteCloser
 	states chan []throttle.StoreState
 	errors bytes.Buffer
-	done   chan struct{} // closed when it has ended
+	done   chan struct{} // closed at its end
 }
 
 // launch starts a process, which ends with the test.
@@ -68,14 +68,14 @@ func (p *process) start() {
 	p.mu.Lock()
 	p.run = r
 	p.mu.Unlock()
-	_ = json.NewEncoder(in).Encode(p.config) // where it is dead already, follow tells
+	_ = json.NewEncoder(in).Encode(p.config) // if it is dead already, follow reports it
 	if p.config.Skewed {
 		p.step(p.skew)
 	}
 }
 
-// follow keeps the thread that starts the process until it has ended: to the
-// kernel the parent that it shall not outlive is that thread.
+// follow holds the thread that starts the process until it has ended. For the kernel that thread is
+// the parent, and the process dies with it.
 func (p *process) follow(r *run, out io.Reader, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -98,7 +98,7 @@ func (p *process) follow(r *run, out io.Reader, started chan<- error) {
 	}
 }
 
-// hear takes in one word.
+// hear decodes one word and handles it.
 func (p *process) hear(r *run, words *json.Decoder) error {
 	var w word
 	if err := words.Decode(&w); err != nil {
@@ -111,7 +111,7 @@ func (p *process) hear(r *run, words *json.Decoder) error {
 	}
 	select {
 	case r.states <- w.States:
-	default: // who asked has given up
+	default: // the asker has given up
 	}
 	return nil
 }
@@ -122,8 +122,7 @@ func (p *process) life() *run {
 	return p.run
 }
 
-// states asks for the states of the replicas. A process that was killed or
-// halted has none.
+// states asks for the states of the replicas. A killed or stopped process has no states.
 func (p *process) states() []throttle.StoreState {
 	r := p.life()
 	_, _ = io.WriteString(r.in, "\n")
@@ -138,8 +137,7 @@ func (p *process) states() []throttle.StoreState {
 	}
 }
 
-// step steps the clock of Redis, to so many microseconds from the true time.
-// A process that is started anew knows no other time.
+// step sets the clock of Redis off by to microseconds, also for later restarts of the process.
 func (p *process) step(to string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,21 +145,21 @@ func (p *process) step(to string) {
 	_, _ = io.WriteString(p.run.in, to+"\n")
 }
 
-// Kill ends the process as SIGKILL does, and returns when it is gone.
+// Kill ends the process as SIGKILL does, and returns when it has exited.
 func (p *process) Kill() {
 	r := p.life()
-	_ = r.cmd.Process.Kill() // it may be gone already
+	_ = r.cmd.Process.Kill() // it may have exited already
 	<-r.done
 }
 
-// Restart starts the process anew, which was killed or ended.
+// Restart starts the process again after it was killed or ended.
 func (p *process) Restart() {
 	p.t.Helper()
 	p.Kill()
 	p.start()
 }
 
-// Leave has the process end of its own will, and returns when it has.
+// Leave makes the process exit in order, and returns when it has.
 func (p *process) Leave() {
 	p.t.Helper()
 	r := p.life()
@@ -174,13 +172,13 @@ func (p *process) Leave() {
 	}
 }
 
-// Stop halts the process as SIGSTOP does; Continue lets it go on.
+// Stop halts the process as SIGSTOP does, until Continue.
 func (p *process) Stop() { halt(p.t, p.life().cmd.Process) }
 
-// Continue lets a process that was stopped go on.
+// Continue resumes a stopped process.
 func (p *process) Continue() { resume(p.t, p.life().cmd.Process) }
 
-// Freeze stops the process for so long in each period, until thaw is called.
+// Freeze stops the process for the frozen part of each period, until thaw is called.
 func (p *process) Freeze(frozen, period time.Duration) (thaw func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RESP2 and RESP3 tell the same, and the news come by both.
+// Replies and published messages are the same over RESP2 and RESP3.
 func TestFleetSpeaksBothProtocols(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []int{2, 3} {

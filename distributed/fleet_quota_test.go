@@ -16,8 +16,7 @@ const (
 	actual   = 10
 )
 
-// quotas are limits under each of which a quota is used up for long. No window
-// of theirs ends during a test.
+// quotas are limits whose quota takes long to refill. No window ends during a test.
 func quotas(t *testing.T) []throttle.Limit {
 	t.Helper()
 	if left := time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)); left < time.Minute {
@@ -29,11 +28,11 @@ func quotas(t *testing.T) []throttle.Limit {
 	}
 }
 
-// reserve takes an estimate, and returns what is told of it later.
+// reserve takes an estimate, and returns a function that settles it.
 func reserve(t *testing.T, q *shaping.Queue, n int) (settle func(actual int)) {
 	t.Helper()
 	turn := shaping.Turn{N: n}
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // a machine that stands still loses a day's permits
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a machine that stops loses a day's permits
 	defer cancel()
 	if err := q.WaitTurn(ctx, &turn); err != nil {
 		t.Fatalf("WaitN(%d) = %v", n, err)
@@ -43,7 +42,7 @@ func reserve(t *testing.T, q *shaping.Queue, n int) (settle func(actual int)) {
 	}
 }
 
-// soon asks for one permit again and again, each time with a deadline.
+// soon asks for one permit repeatedly, each time with a deadline.
 func soon(t *testing.T, who string, q *shaping.Queue) {
 	t.Helper()
 	took := await(t, who+" to be let go", func() bool {
@@ -51,13 +50,13 @@ func soon(t *testing.T, who string, q *shaping.Queue) {
 		defer cancel()
 		return q.Wait(ctx) == nil
 	})
-	t.Logf("%s was let go after %v", who, took.Round(time.Millisecond))
+	t.Logf("%s departed after %v", who, took.Round(time.Millisecond))
 	if most := 5 * time.Second; took > most {
-		t.Errorf("%s was let go after %v, want %v at most", who, took, most)
+		t.Errorf("%s departed after %v, want %v at most", who, took, most)
 	}
 }
 
-// refused fails the test where a caller with a deadline is not refused for it.
+// refused fails the test unless a caller is rejected with ErrDeadline.
 func refused(t *testing.T, who string, q *shaping.Queue) {
 	t.Helper()
 	err := q.WaitTurn(t.Context(), &shaping.Turn{N: 1, MaxWait: 2 * time.Second})
@@ -66,9 +65,9 @@ func refused(t *testing.T, who string, q *shaping.Queue) {
 	}
 }
 
-// A caller who is refused for a deadline must not be promised what is beyond it:
-// a permit of the next window would close this one, to which A gives back what it
-// did not need. B and a new C have it then, at a local store and at a shared one.
+// A caller rejected for its deadline must not close the current window: granting it a permit of the
+// next one would do so. A then gives back unused permits to this window, and B and a new C get
+// them. This holds for local and shared stores.
 func TestARefusedCallerClosesNoSharedWindow(t *testing.T) {
 	for _, limit := range quotas(t) {
 		t.Run(limit.Algorithm.String(), func(t *testing.T) {
@@ -89,7 +88,7 @@ func TestARefusedCallerClosesNoSharedWindow(t *testing.T) {
 
 func testQuota(t *testing.T, a, b *shaping.Queue, c func() *shaping.Queue) {
 	if a == b {
-		reserve(t, a, 0)(0) // what is charged before the first settlement need not be remembered here
+		reserve(t, a, 0)(0) // charges before the first settlement need not be remembered here
 	}
 	settle := reserve(t, a, estimate)
 	refused(t, "B", b)
@@ -101,12 +100,12 @@ func testQuota(t *testing.T, a, b *shaping.Queue, c func() *shaping.Queue) {
 	soon(t, "A", a)
 	soon(t, "C", c())
 	const most = quota - actual - 4
-	if n := take(b, quota); n > most+3 || n < most-3 { // a bucket earns a few meanwhile, and a busy machine loses some
+	if n := take(b, quota); n > most+3 || n < most-3 { // a bucket refills a few meanwhile, and a busy machine loses some
 		t.Errorf("%d were left, want %d", n, most)
 	}
 }
 
-// waits has somebody wait without a deadline, and returns what waits for it.
+// waits starts a caller without a deadline, and returns a function that waits for its departure.
 func waits(t *testing.T, who string, q *shaping.Queue) (wait func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -119,7 +118,7 @@ func waits(t *testing.T, who string, q *shaping.Queue) (wait func()) {
 		timer := time.AfterFunc(patience, cancel)
 		defer timer.Stop()
 		err := <-gone
-		t.Logf("%s was let go after %v", who, time.Since(began).Round(time.Millisecond))
+		t.Logf("%s departed after %v", who, time.Since(began).Round(time.Millisecond))
 		if err != nil {
 			t.Errorf("%s: %v", who, err)
 		}
@@ -134,15 +133,15 @@ func take(q *shaping.Queue, most int) (n int) {
 	return n
 }
 
-// quietly is a config of replicas without callers.
+// quietly is a config without callers.
 func quietly(limits ...throttle.Limit) config {
 	c := patiently(limits...)
 	c.Callers = -1
 	return c
 }
 
-// The state is lost, or taken away by an operator, while the next permit is far:
-// no replica goes by what it was told before.
+// The state is lost, or deleted by an operator, while the next permit is far ahead. No replica
+// keeps waiting for the earlier instant.
 func TestALostStateEndsALongWait(t *testing.T) {
 	for _, limit := range quotas(t)[:3] {
 		for _, command := range [][]string{{"FLUSHALL"}, {"DEL", ""}} {

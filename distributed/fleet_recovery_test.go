@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Sets of limits, each of which departs at 20/s for long: the first limit says so.
+// recoverySets are sets of limits whose first limit keeps departures at 20/s for long.
 func recoverySets() map[string][]throttle.Limit {
 	day := 24 * time.Hour
 	shorts := []throttle.Limit{
@@ -33,8 +33,8 @@ func recoverySets() map[string][]throttle.Limit {
 	return sets
 }
 
-// What a day's window has left is not spread over the day. After a pause the fleet
-// departs at 0.9 of its configured rate within ten seconds.
+// The rest of a day's window is not spread over the day. Ten seconds after a pause the fleet
+// departs at 0.9 of its configured rate.
 func TestAPauseCostsNoMoreThanItSays(t *testing.T) {
 	for name, limits := range recoverySets() {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestAPauseCostsNoMoreThanItSays(t *testing.T) {
 	}
 }
 
-// recovers pauses the fleet, and waits until it is back at its rate. A permit that
-// nobody took in time was granted, too: a busy machine loses some.
+// recovers pauses the fleet, and waits until it is back at its rate. Void permits count as granted:
+// a busy machine loses some.
 func (f *fleet) recovers(told time.Duration, look *time.Ticker) {
 	f.t.Helper()
 	const window = 2 * time.Second
@@ -78,7 +78,7 @@ func (f *fleet) recovers(told time.Duration, look *time.Ticker) {
 	}
 }
 
-// voided returns how many permits nobody took in time, so far.
+// voided returns how many permits were voided so far.
 func (f *fleet) voided() uint64 {
 	var n uint64
 	for _, s := range f.states() {
@@ -87,7 +87,7 @@ func (f *fleet) voided() uint64 {
 	return n
 }
 
-// before returns the count at the first reading from an instant on.
+// before returns the count at the first reading at or after an instant.
 func before(counts map[throttle.Instant]uint64, since throttle.Instant) uint64 {
 	first := throttle.Never
 	for at := range counts {

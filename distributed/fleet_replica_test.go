@@ -17,16 +17,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A config says what a replica does. It travels to a process as JSON.
+// A config says what a replica does. A process receives it as JSON.
 type config struct {
 	Redis     place
 	Namespace string
 	Lane      string
 	Limits    []throttle.Limit
 
-	Callers  int           // who call again as soon as they have departed
-	Arrivals float64       // who come per second at random instants, and call once
-	Flood    int           // of arrivals one in a hundred is of so many; zero: one
+	Callers  int           // each calls again as soon as it has departed
+	Arrivals float64       // calls per second, at random instants
+	Flood    int           // calls at once in one of a hundred arrivals; zero: one
 	Patience time.Duration // deadline of each call; zero: 5 s
 	Seed     uint64        // of the instants of arrival
 	Together int           // replicas in the process; zero: 1
@@ -40,10 +40,10 @@ type config struct {
 	Skewed      bool // the clock of Redis can be stepped
 }
 
-// A place is where Redis is.
+// A place says how to reach Redis.
 type place struct {
 	Addrs    []string
-	Master   string // its name, where Addrs are of sentinels
+	Master   string // its name if Addrs are sentinels
 	Cluster  bool
 	User     string
 	Password string
@@ -61,26 +61,24 @@ func (p place) client() redis.UniversalClient {
 	}
 }
 
-// A departure is what the vendor would have seen, and when: at the last look at
-// whether the permits still hold.
+// A departure is what the vendor would have seen, at the instant of the last check of the permits.
 type departure struct {
 	Replica int              `json:"r"`
 	At      throttle.Instant `json:"at"`
-	Charged throttle.Instant `json:"charged"`         // the instant of its permits, as the replica dates it
-	Due     throttle.Instant `json:"due"`             // and by the clock of Redis, which is that of this machine
+	Charged throttle.Instant `json:"charged"`         // instant of its permits by the replica's clock
+	Due     throttle.Instant `json:"due"`             // and by the clock of Redis, which is this machine's
 	Local   bool             `json:"local,omitempty"` // granted here, under the policy for a loss
 	Waited  time.Duration    `json:"waited"`
 }
 
-// late is how long after the instant of its permits it departed, as far as the
-// replica could tell.
+// late is how long after the instant of its permits it departed, by the replica's clock.
 func (d departure) late() time.Duration { return d.At.Sub(d.Charged) }
 
-// behind is how much later than Redis the replica dates permits: a reply is
-// dated by when it was read.
+// behind is how much later than Redis the replica dates permits: it dates a reply by the time of
+// reading.
 func (d departure) behind() time.Duration { return d.Charged.Sub(d.Due) }
 
-// A replica is a store, a queue and those who call.
+// A replica is a store, a queue and its callers.
 type replica struct {
 	config
 	index   int
@@ -93,15 +91,15 @@ type replica struct {
 	skew    atomic.Int64 // of the clock of Redis, in microseconds
 	cancel  context.CancelFunc
 	calling sync.WaitGroup
-	overdue atomic.Int64 // how long after its deadline a caller came back, at most
+	overdue atomic.Int64 // longest time from a deadline to its caller's return
 
 	mu       sync.Mutex
 	refusals map[string]int // by text
 	refused  error          // the last
 }
 
-// open makes a replica over a client, which it closes in the end. It tells
-// depart of each departure, from any goroutine.
+// open makes a replica over a client, which it closes in the end. It reports each departure to
+// depart, from any goroutine.
 func open(c config, index int, given redis.UniversalClient, depart func(departure)) *replica {
 	r := &replica{config: c, index: index, given: given, depart: depart, refusals: make(map[string]int)}
 	if r.Patience == 0 {
@@ -114,7 +112,7 @@ func open(c config, index int, given redis.UniversalClient, depart func(departur
 	return r
 }
 
-// step steps the clock of Redis, to so many microseconds from the true time.
+// step sets the clock of Redis off by to microseconds.
 func (r *replica) step(to string) {
 	skew, err := strconv.ParseInt(to, 10, 64)
 	if err != nil {
@@ -123,7 +121,7 @@ func (r *replica) step(to string) {
 	r.skew.Store(skew)
 }
 
-// start lets the callers go.
+// start starts the callers.
 func (r *replica) start() error {
 	var err error
 	if r.limiter, err = r.store.Limiter(r.Lane, r.Limits...); err != nil {
@@ -148,7 +146,7 @@ func (r *replica) start() error {
 func (r *replica) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		if !r.call(ctx) {
-			rest(ctx, 5*time.Millisecond) // a refusal comes at once
+			rest(ctx, 5*time.Millisecond) // a refusal returns at once
 		}
 	}
 }
@@ -217,12 +215,12 @@ func (r *replica) refuse(err error) {
 	r.refused = err
 }
 
-// state tells how the replica fares with its store.
+// state returns the state of the replica's store.
 func (r *replica) state() throttle.StoreState {
 	return *r.limiter.State(r.queue.Now()).Store
 }
 
-// halt sends the callers away and returns when they have gone.
+// halt stops the callers and returns when they have ended.
 func (r *replica) halt() {
 	if r.cancel != nil {
 		r.cancel()
@@ -230,7 +228,7 @@ func (r *replica) halt() {
 	r.calling.Wait()
 }
 
-// close ends it all, as a process does that is told to end.
+// close shuts the replica down as a process does in an orderly exit.
 func (r *replica) close() {
 	r.halt()
 	_ = r.store.Close()

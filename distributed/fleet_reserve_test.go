@@ -16,9 +16,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Over a real Redis, 250 calls of each window of two seconds are the vendor's, 50 of them are left
-// to others, and 40 of the rest are for urgent calls. Bulk at one replica would use all at the
-// beginning of each window. Nine in ten urgent calls at the other do not wait for the next window.
+// The vendor allows 250 calls in each window of two seconds. 50 are left to others, and 40 of the
+// rest are reserved for urgent calls. Bulk calls at one replica would use the whole window at its
+// start. Nine in ten urgent calls at the other replica do not wait for the next one.
 func TestWindowKeepsAndReserves(t *testing.T) {
 	t.Parallel()
 	const per, windows = 2 * time.Second, 4
@@ -80,8 +80,8 @@ func TestWindowKeepsAndReserves(t *testing.T) {
 	for _, at := range departed {
 		counts[int64(at)/int64(per)]++
 	}
-	// A departure is decided by the clock of Redis, and noted by the one of the queue: within the
-	// tolerance of 10 ms it may be counted in the window beside.
+	// The clock of Redis decides on a departure, and the queue's clock dates it. Within the
+	// tolerance of 10 ms it may count in the neighbouring window.
 	for _, n := range counts {
 		if n > 200+2 {
 			t.Errorf("windows have %v departures, want 200 at most", counts)

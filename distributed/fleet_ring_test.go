@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// newRing starts shards and returns a client of them.
+// newRing starts shards and returns a client for them.
 func newRing(t *testing.T, shards int) (*redis.Ring, map[string]*redistest.Server) {
 	t.Helper()
 	servers, addrs := make(map[string]*redistest.Server), make(map[string]string)
@@ -28,7 +28,7 @@ func newRing(t *testing.T, shards int) (*redis.Ring, map[string]*redistest.Serve
 	return ring, servers
 }
 
-// shardOf returns the server that has the fleet's lane, and the others.
+// shardOf returns the server of the fleet's lane, and the other servers.
 func shardOf(t *testing.T, ring *redis.Ring, servers map[string]*redistest.Server) (owner *redistest.Server, others []*redistest.Server) {
 	t.Helper()
 	shard, err := ring.GetShardClientForKey(laneKey)
@@ -62,7 +62,7 @@ func newRingFleet(t *testing.T, c config) (f *fleet, owner *redistest.Server, ot
 	return f, owner, others
 }
 
-// Another shard is gone, which the lane does not notice.
+// The lane does not notice that another shard is lost.
 func TestRingLaneStaysOnItsShard(t *testing.T) {
 	t.Parallel()
 	f, _, others := newRingFleet(t, patiently())
@@ -75,14 +75,14 @@ func TestRingLaneStaysOnItsShard(t *testing.T) {
 	f.pass(2 * moment)
 	for i, s := range f.states() {
 		if s.Failures > 0 || s.Lost {
-			t.Errorf("replica %d: %d calls failed, lost %v %q, though its shard is there", i, s.Failures, s.Lost, s.Cause)
+			t.Errorf("replica %d: %d calls failed, lost %v %q, though its shard is up", i, s.Failures, s.Lost, s.Cause)
 		}
 	}
 	f.judge()
 }
 
-// The shard of the lane is gone: the policy for a loss holds, and no other shard grants
-// the limits once more. It comes back with nothing.
+// The shard of the lane is lost. The policy for a loss is enforced, no other shard grants the
+// limits again, and the shard restarts empty.
 func TestRingLaneIsLostWithItsShard(t *testing.T) {
 	t.Parallel()
 	f, owner, _ := newRingFleet(t, config{})
@@ -92,7 +92,7 @@ func TestRingLaneIsLostWithItsShard(t *testing.T) {
 	f.judge(append(spells, f.lost(from, now()))...)
 }
 
-// Lanes lie on all shards, and each fails alone.
+// Lanes lie on all shards, and each shard fails alone.
 func TestRingShardsFailAlone(t *testing.T) {
 	t.Parallel()
 	ring, servers := newRing(t, 3)

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// rows are the faults of Redis for which there must be a test of a fleet, whose
-// name begins with the row's.
+// rows are the faults of Redis. Each needs a fleet test whose name begins with the row's.
 var rows = map[string]string{
 	"R1": "refused", "R2": "black hole at SYN", "R3": "black hole after accept", "R4": "slow",
 	"R5": "reset or FIN mid-reply", "R6": "NOSCRIPT", "R7": "LOADING", "R8": "READONLY",

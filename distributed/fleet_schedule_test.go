@@ -11,7 +11,7 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// A mishap is one fault of a schedule: what, on which ways, when and how long.
+// A mishap is one fault of a schedule: its kind, connections, start and duration.
 type mishap struct {
 	kind  string
 	ways  []int
@@ -23,7 +23,7 @@ func (m mishap) String() string {
 	return fmt.Sprintf("%s of %v from %v for %v", m.kind, m.ways, m.after.Round(time.Millisecond), m.lasts.Round(time.Millisecond))
 }
 
-// mishaps are what can happen, each with what ends it.
+// mishaps are the possible faults; each returns a function that heals it.
 var mishaps = map[string]func(f *fleet, m mishap) (heal func()){
 	"refuse":  onWays(gone),
 	"swallow": onWays((*redistest.Proxy).Swallow),
@@ -61,12 +61,12 @@ var mishaps = map[string]func(f *fleet, m mishap) (heal func()){
 		p.Stop()
 		return p.Continue
 	}),
-	"step":                stepped, // of a fleet that is skewed only
+	"step":                stepped, // only for a skewed fleet
 	"freeze of a replica": onProcess(func(p *process) func() { return p.Freeze(80*time.Millisecond, 100*time.Millisecond) }),
 }
 
-// Where a mishap happens: on ways to Redis, or to a replica. The others happen
-// to Redis itself. After some it knows less than before.
+// The place of a mishap: connections to Redis, a replica, or else Redis itself. After some faults
+// Redis has lost state.
 var (
 	mishapsOnWays     = []string{"refuse", "swallow", "hole", "slow", "cut", "flap"}
 	mishapsOfReplicas = []string{"kill of a replica", "stop of a replica", "freeze of a replica"}
@@ -98,10 +98,10 @@ func onWays(fault func(p *redistest.Proxy)) func(f *fleet, m mishap) func() {
 	}
 }
 
-// try does a command, where the server can.
+// try runs a command, ignoring errors of a server that is down.
 func (f *fleet) try(args ...string) { _, _ = f.server.Do(args...) }
 
-// Two or three faults at random befall a fleet, on top of each other or not.
+// Two or three random faults, which may overlap, are applied to a fleet.
 func TestRandomFaultsStayWithinTheBound(t *testing.T) {
 	t.Parallel()
 	rounds := 4
@@ -125,14 +125,14 @@ func testSchedule(t *testing.T) {
 	f.judge(spells...)
 }
 
-// undergo has a schedule befall the fleet, and returns when it is back: with what the
-// vendor may see for it.
+// undergo applies a schedule to the fleet, and returns when it has recovered, with what the vendor
+// may see because of it.
 func (f *fleet) undergo(schedule []mishap) []spell {
 	f.t.Helper()
 	f.t.Logf("%v", schedule)
 	from := now()
 	var all sync.WaitGroup
-	one := make(chan struct{}, 1) // what is done to the server is done one after the other
+	one := make(chan struct{}, 1) // faults of the server run one after the other
 	for _, m := range schedule {
 		all.Go(func() {
 			time.Sleep(m.after)
@@ -157,14 +157,14 @@ func (f *fleet) undergo(schedule []mishap) []spell {
 		if slices.Contains(forgetful, m.kind) {
 			spells = append(spells, f.lost(from.Add(m.after), back))
 		}
-		if m.kind == "step" { // on, and in the end on again if it was back
+		if m.kind == "step" { // ahead, and finally ahead again if it was back
 			spells = append(spells, f.movedOn(from.Add(m.after), back))
 		}
 	}
 	return spells
 }
 
-// schedule draws two or three mishaps, of replicas one at most.
+// schedule draws two or three mishaps, at most one of them of a replica.
 func (f *fleet) schedule() []mishap {
 	kinds := slices.Sorted(maps.Keys(mishaps)) // the same seed, the same schedule
 	if !f.plan.Skewed {

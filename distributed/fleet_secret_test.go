@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// A password is rotated, wrong, and right again: the store says that it is not
-// let in, and tells nobody the password; and is let in again by itself.
+// A password is rotated, wrong, and right again. The store reports that authentication failed,
+// never reveals the password, and recovers by itself.
 func TestR17ARotatedPasswordIsNeverLogged(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -44,7 +44,7 @@ func TestR17ARotatedPasswordIsNeverLogged(t *testing.T) {
 		}
 	}
 	if text := told.String(); strings.Contains(text, password) || strings.Contains(text, "another") || !strings.Contains(text, "cause=") {
-		t.Errorf("told:\n%s", text)
+		t.Errorf("the password is reported:\n%s", text)
 	}
 	if text := driver.told.Load(); text != nil {
 		t.Errorf("the Redis client logs %q", text)

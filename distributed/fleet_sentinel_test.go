@@ -6,7 +6,7 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// The master is killed, and the sentinels make its replica the master.
+// The master is killed, and the sentinels promote its replica.
 func TestSentinelFailoverIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)

@@ -11,16 +11,15 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A word is what a process tells: a departure, or how its replicas fare.
+// A word is one message of a process: a departure, or the states of its replicas.
 type word struct {
 	Departure *departure            `json:"departure,omitempty"`
 	States    []throttle.StoreState `json:"states,omitempty"`
 }
 
-// serve is a replica in a process of its own: a config on the first line of
-// in, then an empty line for each time that it is asked for its states, or by how many
-// microseconds the clock of Redis is stepped, and the end when in ends. It returns the
-// exit status.
+// serve runs replicas in a process of its own and returns the exit status. The first line of in is
+// a config. An empty line asks for the states, a number steps the clock of Redis by microseconds,
+// and the end of in ends the process.
 func serve(in io.Reader, out io.Writer) int {
 	lines := bufio.NewScanner(in)
 	lines.Scan()
@@ -56,8 +55,8 @@ func serve(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// A voice says words one after the other. Each goes out at once and whole, be
-// it that the process is killed.
+// A voice writes words one at a time. Each is written at once and whole, unless the process is
+// killed.
 type voice struct {
 	mu sync.Mutex
 	to *json.Encoder
@@ -66,5 +65,5 @@ type voice struct {
 func (v *voice) say(w word) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_ = v.to.Encode(w) // who listens is gone: so is this process, soon
+	_ = v.to.Encode(w) // the parent has exited, and this process ends soon
 }

@@ -23,7 +23,7 @@ func resume(t *testing.T, p *os.Process) {
 	}
 }
 
-// processorTime returns how long this process has kept processors busy.
+// processorTime returns the processor time of this process.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)

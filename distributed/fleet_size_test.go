@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The bound holds for fleets of any size, and nearly all of the rate is used.
+// Fleets of any size keep the bound, and use nearly all of the rate.
 func TestFleetsOfAnySizeKeepTheLimit(t *testing.T) {
 	t.Parallel()
 	type size struct {
@@ -34,7 +34,7 @@ func TestFleetsOfAnySizeKeepTheLimit(t *testing.T) {
 	}
 }
 
-// The bound holds for each algorithm, and for several limits together.
+// Fleets keep the bound for each algorithm, and for several limits together.
 func TestFleetsKeepEveryLimit(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string][]throttle.Limit{
@@ -59,8 +59,8 @@ func TestFleetsKeepEveryLimit(t *testing.T) {
 	}
 }
 
-// used logs how much of the rate was used in a window: nearly all, where the
-// machine has time for the fleet.
+// used logs how much of the rate was used in a window: nearly all, if the machine has time for the
+// fleet.
 func (f *fleet) used(from, to throttle.Instant) {
 	f.t.Helper()
 	least := rateOf(f.plan.Limits[0])

@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// everyAlgorithm are limits of 100/s, so that a refill takes a second at most.
+// everyAlgorithm returns limits of 100/s, so that a refill takes a second at most.
 func everyAlgorithm() []throttle.Limit {
 	return []throttle.Limit{
 		throttle.TokenBucket(100, time.Second, 5), throttle.LeakyBucket(100, time.Second), throttle.GCRA(100, time.Second, 5),
@@ -18,8 +18,8 @@ func everyAlgorithm() []throttle.Limit {
 	}
 }
 
-// The clock of Redis is stepped, as after a failover to a node whose clock is
-// another: no lane stands for longer than a refill, and a moment.
+// The clock of Redis is stepped, as after a failover to a node with another clock. No lane stops
+// for longer than a refill and a moment.
 func TestR18AClockThatIsSteppedStopsNobody(t *testing.T) {
 	steps := []time.Duration{-time.Hour}
 	if long {
@@ -52,21 +52,21 @@ func testStep(t *testing.T, limit throttle.Limit, step time.Duration) {
 	f.stop()
 }
 
-// resumed fails the test where the fleet, within a while after an instant, does not
-// depart at half its rate.
+// resumed fails the test unless the fleet departs at half its rate within a duration from an
+// instant.
 func (f *fleet) resumed(what string, from throttle.Instant, within time.Duration) {
 	f.t.Helper()
 	to := now()
 	gap := longest(from, to, f.journal.instants(func(d departure) bool { return from <= d.At && d.At <= to }))
-	f.t.Logf("%s: nobody departed for %v", what, gap)
+	f.t.Logf("%s: no departure for %v", what, gap)
 	if gap > within+standstill {
-		f.t.Errorf("%s: nobody departed for %v, want %v at most", what, gap, within)
+		f.t.Errorf("%s: no departure for %v, want %v at most", what, gap, within)
 	}
 	f.departs(what, 0.5*rateOf(f.plan.Limits[0]), from.Add(within), to)
 }
 
-// An instant of a year ahead stands in the state: one call, or a moment, heals it,
-// with the replicas that there are.
+// The state contains an instant a year ahead. One call, or a moment, heals it, with the same
+// replicas.
 func TestR19AnInstantFarAheadStopsNobody(t *testing.T) {
 	year := (time.Now().AddDate(1, 0, 0)).UnixMicro()
 	for _, limit := range everyAlgorithm() {
@@ -92,5 +92,5 @@ func TestR19AnInstantFarAheadStopsNobody(t *testing.T) {
 	}
 }
 
-// hash returns the key of the lane's hash, also where it has logs.
+// hash returns the key of the lane's hash, which exists beside its logs.
 func (f *fleet) hash() string { return "weir:1:{" + f.plan.Namespace + "/" + f.plan.Lane + "}" }

@@ -20,9 +20,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A stripe is a part of one quota in a Redis of its own, with its part of the rate and
-// of the burst, so that all stripes together let out no more than one would. Each
-// replica has a queue for each stripe. The figures of STRIPES.md:
+// A stripe is a part of one quota in a Redis of its own, with its part of the rate and burst. All
+// stripes together allow no more than one quota would. Each replica has a queue for each stripe.
+// The figures of STRIPES.md:
 //
 //	WEIR_SCALE=200 go test -run TestStripes -timeout 1h -v ./distributed
 type striped struct {
@@ -32,8 +32,8 @@ type striped struct {
 	rate     int // of all stripes, per second
 	burst    int
 	choose   func(queues []*shaping.Queue, replica int, random *rand.Rand) int
-	least    float64                             // share of those that come who shall depart
-	demand   func(replica, replicas int) float64 // share of the rate; nil: workers in a loop
+	least    float64                             // least share of arrivals that must depart
+	demand   func(replica, replicas int) float64 // a replica's share of the rate; nil: workers in a loop
 
 	servers []*redispipe.Server
 	queues  [][]*shaping.Queue // by replica, by stripe
@@ -47,11 +47,11 @@ type striped struct {
 	left []exit
 }
 
-// home has a replica use one stripe only.
+// home makes a replica use one stripe only.
 func home(queues []*shaping.Queue, replica int, _ *rand.Rand) int { return replica % len(queues) }
 
-// shorter leaves the home stripe if somebody waits there, for another at random if
-// fewer wait for that.
+// shorter uses the home stripe unless callers wait there and fewer wait at another, chosen at
+// random.
 func shorter(queues []*shaping.Queue, replica int, random *rand.Rand) int {
 	at := home(queues, replica, random)
 	if n := queues[at].Waiting(); n > 0 {
@@ -62,7 +62,7 @@ func shorter(queues []*shaping.Queue, replica int, random *rand.Rand) int {
 	return at
 }
 
-// evenly has all replicas want the same, and unevenly one of them four fifths.
+// evenly gives all replicas the same demand, and unevenly gives one of them four fifths.
 func evenly(_, replicas int) float64 { return 0.9 / float64(replicas) }
 
 func unevenly(replica, replicas int) float64 {
@@ -123,7 +123,7 @@ func (s *striped) live(t *testing.T, d time.Duration) {
 	s.judge(d, before, after)
 }
 
-// settle opens one more replica, which calls once for each stripe.
+// settle opens one more replica, which calls once in each stripe.
 func (s *striped) settle() []*shaping.Queue {
 	var queues []*shaping.Queue
 	for _, server := range s.servers {
@@ -144,7 +144,7 @@ func (s *striped) settle() []*shaping.Queue {
 	return queues
 }
 
-// limit returns the part of the quota that one stripe has.
+// limit returns one stripe's part of the quota.
 func (s *striped) limit() throttle.Limit {
 	return throttle.TokenBucket(s.rate, time.Duration(s.stripes)*time.Second, s.burst/s.stripes)
 }
@@ -157,8 +157,8 @@ func (s *striped) calls() []int {
 	return calls
 }
 
-// come has callers come to a replica: at the instants of a Poisson process, or four of
-// them each time they have departed.
+// come starts callers at a replica: at the instants of a Poisson process, or four that call again
+// as soon as they have departed.
 func (s *striped) come(replica int, random *rand.Rand) {
 	if s.demand == nil {
 		for range 4 {
@@ -196,8 +196,8 @@ func (s *striped) call(replica, stripe int) bool {
 	return true
 }
 
-// judge tells how it went, and fails if more departed in any window than one quota
-// allows, or fewer than is to be expected.
+// judge logs throughput and waits. It fails if a window has more departures than one quota allows,
+// or if fewer departed than expected.
 func (s *striped) judge(d time.Duration, before, after []int) {
 	most := float64(s.stripes*(s.burst/s.stripes)) + float64(s.rate)*throttle.Tolerance(s.limit()).Seconds() + 1e-6
 	level, last, worst := 0.0, time.Duration(0), 0.0
@@ -228,6 +228,6 @@ func (s *striped) judge(d time.Duration, before, after []int) {
 		s.t.Errorf("%.3f of the rate departed while all stripes were wanted, want 0.98", used)
 	}
 	if came := float64(s.came.Load()); s.demand != nil && n < s.least*came {
-		s.t.Errorf("%.0f departed of %.0f that came, want %.2f of them", n, came, s.least)
+		s.t.Errorf("%.0f of %.0f arrivals departed, want %.2f of them", n, came, s.least)
 	}
 }

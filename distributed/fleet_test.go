@@ -16,41 +16,40 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// patience is how long a fleet may take for what it does in a moment where the
-// machine does nothing else.
+// patience bounds steps of a fleet that take a moment on an idle machine.
 const patience = 15 * time.Second
 
-// A plan says how a fleet is made. Each replica has a way to Redis of its own,
-// through a proxy, where Redis is a single server.
+// A plan says how a fleet is made. If Redis is a single server, each replica connects through a
+// proxy of its own.
 type plan struct {
 	config
-	server    *redistest.Server // nil: one is started, unless Redis.Addrs says where Redis is
+	server    *redistest.Server // nil: one is started, unless Redis.Addrs is set
 	members   int               // replicas in this process
 	processes int               // and in processes of their own
-	prepare   func(r *replica)  // nil: members are left as they are; called before they start
+	prepare   func(r *replica)  // called before members start; nil: no preparation
 }
 
-// A fleet is replicas that share limits, and the journal of what left.
+// A fleet is replicas that share limits, and a journal of their departures.
 type fleet struct {
 	t      *testing.T
 	plan   plan
 	seed   uint64
 	random *rand.Rand
-	server *redistest.Server // nil: it is no single one
+	server *redistest.Server // nil if Redis is not a single server
 	links  []*redistest.Proxy
 
 	members   []*replica
 	processes []*process
 	journal   journal
-	known     throttle.Instant // since when the replicas know of each other
+	known     throttle.Instant // when the replicas learned of each other
 	forgot    bool             // Redis lost its state
 	stopped   bool
-	void      uint64 // permits that nobody took in time
+	void      uint64 // permits not taken in time
 	unknown   uint64 // permits of calls without an answer
 }
 
-// The defaults of a plan: a rate at which the tolerance adds two permits, and a
-// burst that stands out from them.
+// The defaults of a plan. At this rate the tolerance adds two permits, and the burst is well above
+// them.
 const (
 	rate  = 200
 	burst = 20
@@ -86,23 +85,22 @@ func newFleet(t *testing.T, p plan) *fleet {
 	return f
 }
 
-// prefetches reports whether replicas of which nothing else is said ask for permits ahead
-// of callers: as the environment says, and in long runs the seed.
+// prefetches reports whether replicas prefetch by default: as the environment says, and in long
+// runs the seed.
 func (f *fleet) prefetches() bool {
 	on, err := strconv.ParseBool(os.Getenv("WEIR_PREFETCH"))
 	return on || err != nil && long && f.seed%2 == 1
 }
 
-// prefetch has so many replicas ask for permits ahead of callers: of three quarters of the
-// rate, who come by themselves, or now and then a fourth of the burst at once.
+// prefetch configures prefetching for a number of replicas. Three quarters of the rate arrive as
+// single calls, or now and then a fourth of the burst at once.
 func (c *config) prefetch(replicas int) {
 	const rate, burst = 3 * rate, 5 * burst
 	c.Limits = []throttle.Limit{throttle.TokenBucket(rate, time.Second, burst)}
 	c.Callers, c.Arrivals, c.Flood, c.Prefetch = -1, 0.6*rate/float64(max(replicas, 3)), burst/4, prefetchAhead
 }
 
-// seeded returns the seed of the test, from the environment or a new one, and
-// says how to have it again.
+// seeded returns the seed of the test, from the environment or random, and logs how to repeat it.
 func seeded(t *testing.T) uint64 {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("WEIR_SEED"), 10, 64)
@@ -118,8 +116,7 @@ func seeded(t *testing.T) uint64 {
 	return seed
 }
 
-// way returns the config of one more replica, with a proxy of its own where
-// Redis is a single server.
+// way returns the config of one more replica, with its own proxy if Redis is a single server.
 func (f *fleet) way() config {
 	f.t.Helper()
 	c := f.plan.config
@@ -162,7 +159,7 @@ func (f *fleet) replicas() int {
 	return len(f.members) + len(f.processes)*max(f.plan.Together, 1)
 }
 
-// states asks all replicas how they fare.
+// states returns the states of all replicas.
 func (f *fleet) states() []throttle.StoreState {
 	var all []throttle.StoreState
 	for _, r := range f.members {
@@ -174,15 +171,15 @@ func (f *fleet) states() []throttle.StoreState {
 	return all
 }
 
-// patiently returns a config of a store that waits for Redis as long as a busy
-// machine may take, so that nothing is lost where nothing is broken.
+// patiently returns a config whose store calls may take as long as on a busy machine, so that no
+// loss is detected without a fault.
 func patiently(limits ...throttle.Limit) config {
 	return config{Limits: limits, Deadline: patience, MaxDeadline: patience}
 }
 
 func now() throttle.Instant { return throttle.InstantOf(time.Now()) }
 
-// pass lets some time pass: more where long runs are wished.
+// pass sleeps for d, or longer in long runs.
 func (f *fleet) pass(d time.Duration) {
 	if long {
 		d *= 3
@@ -190,11 +187,10 @@ func (f *fleet) pass(d time.Duration) {
 	time.Sleep(d)
 }
 
-// long says whether tests run longer than a change has time for.
+// long says whether tests run for longer.
 var long = os.Getenv("WEIR_LONG") != ""
 
-// await asks every few milliseconds whether what is waited for has come, and
-// returns how long that took.
+// await polls a condition every few milliseconds, and returns how long it took to hold.
 func await(t *testing.T, what string, come func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -218,8 +214,7 @@ func (f *fleet) steady() {
 	f.known = now()
 }
 
-// back returns when no replica has lost its store and the fleet departs at half
-// its rate or more.
+// back returns when no replica has lost its store and the fleet departs at half its rate or more.
 func (f *fleet) back() throttle.Instant {
 	f.t.Helper()
 	const lately = 200 * time.Millisecond
@@ -234,7 +229,7 @@ func (f *fleet) back() throttle.Instant {
 	return now()
 }
 
-// describe logs how the replicas fare where the test has failed.
+// describe logs the replicas' states if the test has failed.
 func (f *fleet) describe() {
 	f.t.Helper()
 	if f.t.Failed() {
@@ -244,8 +239,8 @@ func (f *fleet) describe() {
 	}
 }
 
-// stop ends the fleet, and fails the test where a caller stays, or stayed
-// beyond its deadline.
+// stop ends the fleet. It fails the test if a caller does not return, or returned too long after
+// its deadline.
 func (f *fleet) stop() {
 	f.t.Helper()
 	if f.stopped {
@@ -271,7 +266,7 @@ func (f *fleet) stop() {
 	for i, r := range f.members {
 		r.close()
 		if over := time.Duration(r.overdue.Load()); over > 5*time.Second { // a starved machine takes two
-			f.t.Errorf("replica %d: a caller came back %v after its deadline", i, over)
+			f.t.Errorf("replica %d: a caller returned %v after its deadline", i, over)
 		}
 	}
 	for _, p := range f.processes {

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// Over TLS all is as without: a Redis that is killed and comes back, too.
+// A fleet over TLS behaves as without, also when Redis is killed and restarted.
 func TestFleetOverTLS(t *testing.T) {
 	t.Parallel()
 	server, addr, trust := redistest.StartSecure(t)

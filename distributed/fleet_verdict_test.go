@@ -10,16 +10,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// spread is how much later one replica dates a permit than another: by the way of
-// a reply from Redis, well below a millisecond on the loopback interface, and by
-// how long a process that shares two processors does not run while it reads one.
+// spread is how much later one replica dates a permit than another. The reply's way over the
+// loopback interface takes well below a millisecond. A process that shares two processors may be
+// suspended while it reads one.
 const spread = 10 * time.Millisecond
 
-// tick is how far rounding may date the permits of Redis, whose instants are exact.
+// tick is how far rounding may shift Redis's permits, whose instants are exact.
 const tick = 10 * time.Microsecond
 
-// judge ends the fleet and judges all that left: as the vendor saw it, and as
-// Redis promised it, where nothing is late.
+// judge ends the fleet and judges all departures: as the vendor saw them, and by the exact dates
+// from Redis.
 func (f *fleet) judge(spells ...spell) {
 	f.t.Helper()
 	f.stop()
@@ -27,7 +27,7 @@ func (f *fleet) judge(spells ...spell) {
 	f.t.Logf("%d permits void, %d unknown", f.void, f.unknown)
 }
 
-// verdict judges what left so far.
+// verdict judges the departures so far.
 func (f *fleet) verdict(spells ...spell) {
 	f.t.Helper()
 	if stray := f.journal.stray(spells); stray > 0 {
@@ -41,24 +41,22 @@ func (f *fleet) verdict(spells ...spell) {
 	for _, l := range f.plan.Limits {
 		judgeLimit(f.t, l, at, x, spells...)
 	}
-	if !f.plan.Skewed { // the clock of Redis is that of this machine
+	if !f.plan.Skewed { // Redis uses this machine's clock
 		f.judgePromises(spells)
 	}
 	f.judgeLocal()
 	f.t.Logf("X is %v", x)
 }
 
-// x returns the permit tolerance and the spread: what is assumed of it, or more
-// where this machine was slower. The clock of Redis is that of the replicas, so
-// that it can be told.
+// x returns the permit tolerance plus the spread, or a larger spread measured on this machine. It
+// can be measured because Redis and the replicas share a clock.
 func (f *fleet) x() time.Duration {
-	sameClock := func(d departure) bool { return !d.Local && d.behind() < patience } // not granted just before a step
+	sameClock := func(d departure) bool { return !d.Local && d.behind() < patience } // granted well before a step
 	return throttle.Tolerance(f.plan.Limits...) + max(spread, f.journal.most(departure.behind, sameClock))
 }
 
-// judgePromises judges when the permits of what left were due, by the clock of
-// Redis, however late the machine let anybody go: a bucket keeps its bound there
-// to the microsecond, and what counts in windows counts within the tolerance.
+// judgePromises judges when permits were due by the clock of Redis, however late the machine let
+// calls depart. A bucket keeps its bound exactly, and window counts hold within the tolerance.
 func (f *fleet) judgePromises(spells []spell) {
 	f.t.Helper()
 	due := f.journal.dues(shared)
@@ -88,9 +86,9 @@ func counts(l throttle.Limit) bool {
 	}
 }
 
-// judgeLocal judges what each replica let go by itself: never more than its
-// share, whatever the machine did to the way to Redis. Once all knew of each
-// other it divides by as many as there are, until Redis has forgotten who is.
+// judgeLocal judges what each replica granted alone: never more than its share, whatever the
+// machine did to its connection. Once the replicas know of each other, the share divides by their
+// number, until Redis has forgotten them.
 func (f *fleet) judgeLocal() {
 	f.t.Helper()
 	if len(f.processes) > 0 || f.forgot {
@@ -104,9 +102,8 @@ func (f *fleet) judgeLocal() {
 	}
 }
 
-// judgeDark judges a time in which all replicas were cut off: s R W + N in
-// place of all else. A permit that was spent before is not of that time, however late
-// the machine let its call go.
+// judgeDark judges a time in which all replicas were cut off: s R W + N replaces the other bounds.
+// A permit spent before that time does not count, however late its call departed.
 func (f *fleet) judgeDark(from, to throttle.Instant) {
 	f.t.Helper()
 	in := func(d departure) bool { return from <= d.Charged && d.At <= to }
@@ -114,9 +111,8 @@ func (f *fleet) judgeDark(from, to throttle.Instant) {
 	bound{rate: float64(n) * f.lossRate(), burst: float64(n * f.lossBurst()), x: f.journal.most(departure.late, in) + spread}.judge(f.t, "all cut off", f.journal.instants(in))
 }
 
-// judgeLimit judges by what the limit's algorithm promises, with so many
-// permits more wherever they fell. Windows and logs count a departure at the
-// instant of its permit, at most x before it.
+// judgeLimit judges by the promise of the limit's algorithm, plus extra permits anywhere. Windows
+// and logs count a departure at the instant of its permit, at most x before it.
 func judgeLimit(t *testing.T, l throttle.Limit, at []throttle.Instant, x time.Duration, spells ...spell) {
 	t.Helper()
 	more := 0

@@ -11,9 +11,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// behindALeaver has a caller for five permits of 100/s come when none is left,
-// and go away before they are due, 50 ms and a round trip after the start. So many
-// others come behind, for one permit each. It returns when they left.
+// behindALeaver starts a caller for five permits of 100/s when none is left. It is cancelled before
+// they are due, 50 ms plus a round trip after the start. Other callers wait behind it, for one
+// permit each. It returns when those depart.
 func behindALeaver(t *testing.T, f *bubbleFleet, others int) []time.Duration {
 	q := f.queues[0]
 	if err := q.WaitTurn(t.Context(), &shaping.Turn{N: 5}); err != nil {
@@ -43,9 +43,8 @@ func behindALeaver(t *testing.T, f *bubbleFleet, others int) []time.Duration {
 
 const afterALeaver = 51 * time.Millisecond
 
-// Those behind one who went away leave at the instant that it was promised, as many
-// as its permits are for.
-func TestPermitsOfOneWhoWentAwayServeThoseBehind(t *testing.T) {
+// Callers behind a cancelled one depart at the instant promised to it, one for each of its permits.
+func TestPermitsOfACancelledCallerServeTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, time.Millisecond, throttle.TokenBucket(100, time.Second, 5))
 		f.meet()

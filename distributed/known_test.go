@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A snapshot tells what a saturated bucket has left: next to nothing, however old the
-// state is that the store told. Once nobody calls it fills up.
+// A snapshot shows next to no headroom for a saturated bucket, however old the last reply is.
+// Without callers the bucket fills up.
 func TestKnownHeadroomOfASaturatedBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const whole, samples, burst = 5 * time.Second, 100, 18
@@ -28,13 +28,13 @@ func TestKnownHeadroomOfASaturatedBucket(t *testing.T) {
 			}
 		}
 		if high > 0 {
-			t.Errorf("%d of %d snapshots tell that a saturated bucket has much left", high, 2*samples)
+			t.Errorf("%d of %d snapshots show much headroom in a saturated bucket", high, 2*samples)
 		}
 		f.wg.Wait()
 		time.Sleep(time.Second)
 		for i, q := range f.queues {
 			if got := q.State().Limits[0].Headroom; got != burst {
-				t.Errorf("replica %d: headroom %v once nobody calls, want %d", i, got, burst)
+				t.Errorf("replica %d: headroom %v without callers, want %d", i, got, burst)
 			}
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An operator sees the lanes of a namespace, and no others, on a single node and in a Cluster.
+// An operator sees the lanes of one namespace only, on a single node and in a Cluster.
 func TestLanesAreSeen(t *testing.T) {
 	single := redistest.Start(t)
 	cluster := redistest.StartCluster(t, 3)
@@ -44,7 +44,7 @@ func TestLanesAreSeen(t *testing.T) {
 	}
 }
 
-// use lets replicas take a permit each of a lane, and the first of them pauses it.
+// use takes one permit of a lane at each replica, and the first replica pauses the lane.
 func use(t *testing.T, rdb redis.UniversalClient, namespace, key string, replicas, pauses int) {
 	t.Helper()
 	for range replicas {
@@ -56,7 +56,7 @@ func use(t *testing.T, rdb redis.UniversalClient, namespace, key string, replica
 			Key: func(*http.Request) string { return key },
 		}
 		if pauses == 0 {
-			transport.Base.(*closing).calls.Add(1) // it refuses the first call alone
+			transport.Base.(*closing).calls.Add(1) // only the first call is refused
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test/", http.NoBody)
@@ -72,8 +72,8 @@ func use(t *testing.T, rdb redis.UniversalClient, namespace, key string, replica
 	}
 }
 
-// What makes no sense is named, and the other lanes are returned.
-func TestLanesNameWhatMakesNoSense(t *testing.T) {
+// Invalid entries are reported, and the other lanes are returned.
+func TestLanesReportInvalidEntries(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := place{Addrs: []string{server.Addr()}}.client()
 	defer rdb.Close()

@@ -21,9 +21,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// The clock of Redis is stepped back by an hour, and forward again, once a rate was
-// learned: nobody waits for it, and the rate is still known, or more calls would be
-// refused.
+// The clock of Redis is stepped back by an hour, and forward again, after a rate was learned. No
+// call waits for it, and the rate stays known: forgetting it would cause more refusals.
 func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -49,8 +48,8 @@ func TestASteppedClockStopsNobodyWhoHasLearned(t *testing.T) {
 	})
 }
 
-// A process that is cut off from Redis goes on with its share of the rate that all have
-// learned: with half of a quarter, neither with all of it nor with nothing.
+// A process cut off from Redis keeps its share of the learned rate: half of a quarter, neither the
+// whole rate nor zero.
 func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -93,8 +92,7 @@ func TestACutOffProcessKeepsItsShareOfWhatWasLearned(t *testing.T) {
 	})
 }
 
-// Each loss of Redis is held to what is learned by then. The first of them comes at
-// 200/s, and the second at 40/s.
+// Each loss of Redis applies what was learned by then: the first at 200/s, the second at 40/s.
 func TestEachLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newCompany(t)
@@ -107,7 +105,7 @@ func TestEachLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 			f.redis.Break(redispipe.Loading)
 			f.drain(1, 1, 1)
 			n := int(rate / 2)
-			if took := f.drain(16, n, n); took < 1450*time.Millisecond { // each a half of a half, in two seconds
+			if took := f.drain(16, n, n); took < 1450*time.Millisecond { // each half of a half, in two seconds
 				t.Errorf("of %v/s, two processes without Redis made %d calls each in %v", rate, n, took)
 			}
 			f.redis.Break(redispipe.Healthy)
@@ -116,8 +114,8 @@ func TestEachLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 	})
 }
 
-// A band is processes of one lane over sockets, each with a way to Redis of its own and
-// eight workers who call again and again until the test ends.
+// A band is processes that share a lane over sockets, each with its own connection to Redis. Each
+// has eight workers that call continuously until the test ends.
 type band struct {
 	vendor *testserver.Vendor
 	links  []*redistest.Proxy
@@ -148,7 +146,7 @@ func newBand(t *testing.T, n int, vendor *testserver.Vendor) *band {
 	return b
 }
 
-// learned reports whether all know a rate between two.
+// learned reports whether all processes know a rate between two bounds.
 func (b *band) learned(least, most float64) bool {
 	return !slices.ContainsFunc(b.all, func(p *weir.Transport) bool { rate := learnedRate(p); return rate < least || rate > most })
 }
@@ -168,7 +166,7 @@ func member(t *testing.T, addr string, base http.RoundTripper) *weir.Transport {
 	return p
 }
 
-// callAgain makes one call after the other, under a name.
+// callAgain makes calls one after another, under a name.
 func callAgain(ctx context.Context, p *weir.Transport, url, name string) {
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// Processes that are asked together for a third of what the vendor serves do not take
-// that for the limit: nobody waits for long, and hardly anybody is refused.
+// Processes whose joint demand is a third of what the vendor serves do not learn that as the limit.
+// Waits stay short, and hardly any call is refused.
 func TestLittleDemandOfAFleetIsNoLimit(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -24,7 +24,7 @@ func TestLittleDemandOfAFleetIsNoLimit(t *testing.T) {
 		for range 4 {
 			c.join()
 		}
-		c.call(t, 30*time.Second, 15) // it is learned
+		c.call(t, 30*time.Second, 15) // the limit is learned
 		before := c.refused()
 		took := c.call(t, 2*time.Minute, 15)
 		slices.Sort(took)
@@ -36,8 +36,8 @@ func TestLittleDemandOfAFleetIsNoLimit(t *testing.T) {
 	})
 }
 
-// call has the processes be asked for so many calls a second, at random instants, and
-// returns how long each took.
+// call makes the processes send rate calls a second together, at random instants, and returns how
+// long each took.
 func (c *company) call(t *testing.T, d time.Duration, rate float64) (took []time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -19,7 +19,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// opensElsewhere are what an operator does, and the limits of the lane that it opens.
+// opensElsewhere are an operator's actions, and the limits of the lane that each opens.
 var opensElsewhere = map[string]struct {
 	do     func(*weir.Transport, string) error
 	limits []throttle.Limit
@@ -30,10 +30,9 @@ var opensElsewhere = map[string]struct {
 	"Forget, with its limits": {do: (*weir.Transport).Forget, limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 10)}},
 }
 
-// A process that has sent nothing, as an operator's tool that ends at once, opens a lane
-// that the vendor closed for ten minutes: a call that waits in another process departs.
-// Whether the script has taken in the pace when it takes in the pause hangs on the order
-// of goroutines, so each is tried often.
+// The vendor closed a lane for ten minutes. A process that has sent nothing, such as an operator's
+// tool, opens it, and a call waiting in another process departs. The order of goroutines decides
+// whether the script applies the pace before the pause, so each case runs often.
 func TestAFreshProcessOpensALane(t *testing.T) {
 	for name, c := range opensElsewhere {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +74,7 @@ func shares(store *distributed.Store, base http.RoundTripper, limits []throttle.
 	return &weir.Transport{Base: base, Store: store, Limits: limits, MaxPause: time.Hour, Logger: store.Logger}
 }
 
-// A closing vendor refuses its first call and asks for ten minutes, and serves all others.
+// A closing vendor refuses its first call for ten minutes, and serves all others.
 type closing struct{ calls atomic.Int64 }
 
 func (c *closing) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -87,15 +86,15 @@ func (c *closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// openElsewhere has a call wait for ten minutes in one process, and returns how long it
-// takes to depart once a fresh process has opened the lane.
+// openElsewhere starts a call that must wait ten minutes in one process, and opens the lane from a
+// fresh process. It returns how long the call then takes to depart.
 func openElsewhere(t *testing.T, open func(*weir.Transport, string) error, join func(http.RoundTripper) (*weir.Transport, *distributed.Store)) time.Duration {
 	t.Helper()
 	vendor := new(closing)
 	waiting, store := join(vendor)
 	defer store.Close()
 	defer waiting.Close()
-	ctx, cancel := context.WithCancel(t.Context()) // no deadline: a call that has less than the pause does not wait
+	ctx, cancel := context.WithCancel(t.Context()) // no deadline: a call with less time than the pause is rejected
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test/", nil)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// Eight processes share a slow bucket. Each holds one permit ahead, so that the newest
-// reading is of eight permits ago: a pace that answers a reading faster than that swings
-// between too many calls and none. What a process has to report goes with the call for its
-// next permit, and not with one of its own.
+// Eight processes share a slow bucket. Each holds one permit ahead, so the newest reading is eight
+// permits old, and a faster pace would swing between too many calls and none. A process's reports
+// go with the call for its next permit, not in a call of their own.
 func TestSlowBucketIsSharedEvenly(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -20,7 +19,7 @@ func TestSlowBucketIsSharedEvenly(t *testing.T) {
 		name        string
 		rate, burst int
 		styles      []testserver.Style
-		scripts     float64 // a success, at most
+		scripts     float64 // scripts per success, at most
 	}{
 		{"bare 50/s", 50, 5, nil, 1.25},
 		{"ietf 20/s", 20, 10, []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.25},
@@ -50,9 +49,9 @@ func TestSlowBucketIsSharedEvenly(t *testing.T) {
 	}
 }
 
-// A bucket holds fewer permits than processes that share it: what was learned while few of
-// them called does not bound all of them for good. The ideal is 20 s. With a reported rate
-// taken for the bucket's size, or an error of the slope that nobody measures again, it is 45 s.
+// A bucket holds fewer permits than there are processes. What was learned while few of them called
+// does not bound all of them later. The ideal is 20 s. It is 45 s if a reported rate is taken for
+// the bucket's size, or an error of the slope is never measured again.
 func TestSmallBucketOfManyProcessesIsUsed(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -64,7 +63,7 @@ func TestSmallBucketOfManyProcessesIsUsed(t *testing.T) {
 			for range 8 {
 				f.join()
 			}
-			f.drain(16, even(1000, 8)...) // until the last process is alone
+			f.drain(16, even(1000, 8)...) // until one process remains
 			took := f.drain(16, even(1000, 8)...)
 			t.Logf("1,000 calls at 50/s took %v", took)
 			if took > 30*time.Second {

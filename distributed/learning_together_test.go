@@ -18,7 +18,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A company is processes that share a vendor whose limit is not configured.
+// A company is processes that share a vendor without a configured limit.
 type company struct {
 	t      *testing.T
 	redis  *redispipe.Server
@@ -59,8 +59,8 @@ func (c *company) join() *weir.Transport {
 	return p
 }
 
-// drain has the processes make so many calls with so many workers each, and
-// returns how long that took.
+// drain makes each process send its number of calls with several workers, and returns how long that
+// took.
 func (c *company) drain(workers int, calls ...int) time.Duration {
 	c.t.Helper()
 	began := time.Now()
@@ -96,20 +96,20 @@ func even(n, processes int) []int {
 	return all
 }
 
-// The drain of 2,000 calls, at 200/s with a burst of 20 that nobody has configured, by
-// one process and by eight that share a store.
+// 2,000 calls are sent at an unconfigured 200/s with a burst of 20, by one process and by eight
+// that share a store.
 func TestProcessesLearnTogether(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		styles  []testserver.Style
-		wall    float64 // of the ideal, at most
+		wall    float64 // at most this multiple of the ideal
 		refused int     // at most
 	}{
 		{"bare", nil, 1.3, 60},
 		{"ms", []testserver.Style{testserver.RetryAfterMillis}, 1.2, 30},
 		{"x-ratelimit", []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}, 1.05, 4},
 		{"coarse", []testserver.Style{testserver.Coarse}, 1.05, 4},
-		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three reported pauses, and the searches after them
+		{"seconds", []testserver.Style{testserver.RetryAfterSeconds}, 1.7, 15}, // two or three reported pauses, each followed by a search
 		{"ietf", []testserver.Style{testserver.RateLimit, testserver.RetryAfterSeconds}, 1.05, 2},
 	} {
 		for _, work := range []struct {
@@ -120,13 +120,13 @@ func TestProcessesLearnTogether(t *testing.T) {
 			{"even", even(2000, 8)},
 			{"skewed", append([]int{1600}, even(400, 7)...)},
 		} {
-			// The detector makes the script's interpreter ten times slower: it watches one.
+			// The detector makes the script's interpreter ten times slower: it runs one case.
 			if raced && c.name+work.name != "bareskewed" {
 				continue
 			}
 			t.Run(c.name+", "+work.name, func(t *testing.T) {
-				t.Parallel() // they compute, each in a bubble of its own
-				// Who comes first by chance is not always the same: what is rare comes once.
+				t.Parallel() // they only compute, each in its own bubble
+				// The order of first calls is random, so one repetition may meet a rare bad run.
 				for again := 1; again >= 0; again-- {
 					wall, refused, scripts := learnTogether(t, c.styles, work.calls)
 					text := fmt.Sprintf("%.3f of the ideal, %d refused, %.2f scripts a success", wall, refused, scripts)
@@ -143,9 +143,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 	}
 }
 
-// learnTogether has so many calls made by each of some processes, or by one that shares
-// nothing, of a vendor of 200/s, and returns how long that took as a share of the ideal,
-// how many were refused, and how many scripts a success took.
+// learnTogether sends the calls of each process, or of one that shares nothing, to a vendor of
+// 200/s. It returns the time as a multiple of the ideal, the refusals, and the scripts per success.
 func learnTogether(t *testing.T, styles []testserver.Style, calls []int) (wall float64, refused int, scripts float64) {
 	t.Helper()
 	const ideal = 1980 * 5 * time.Millisecond
@@ -166,8 +165,8 @@ func learnTogether(t *testing.T, styles []testserver.Style, calls []int) (wall f
 	return wall, refused, scripts
 }
 
-// tooSlowHere reports whether the race detector watches: it makes the script's interpreter
-// ten times slower, and what learns there is watched in one test.
+// tooSlowHere reports whether the race detector is on: the script's interpreter is then ten times
+// slower, so only one learning test runs.
 func tooSlowHere(t *testing.T) bool {
 	if raced {
 		t.Log("the detector makes the script's interpreter ten times slower")
@@ -175,8 +174,8 @@ func tooSlowHere(t *testing.T) bool {
 	return raced
 }
 
-// Four of eight processes die, Redis loses everything, and four come: all goes on at
-// what was learned.
+// Four of eight processes die, Redis loses everything, and four others start: all use what was
+// learned.
 func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -205,22 +204,22 @@ func TestWhatWasLearnedOutlivesProcessesAndRedis(t *testing.T) {
 	})
 }
 
-// agree has the processes go on for a few seconds at most, until all of them know the
-// same rate, to a twentieth, within these bounds. A refusal that was
-// not foreseen leaves them unsure for a while, so one look may find that none knows any.
+// agree runs the processes for a few seconds at most, until all know the same rate, to a twentieth,
+// within the bounds. An unexpected refusal makes them unsure for a while, so at one look no process
+// may know a rate.
 func (c *company) agree(least, most float64) {
 	c.t.Helper()
 	for range 20 {
 		if from, to := c.known(); from >= least && to <= most && to <= 1.05*from {
 			return
 		}
-		c.drain(16, even(400, len(c.all))...) // two seconds: of short ones the vendor serves its burst
+		c.drain(16, even(400, len(c.all))...) // two seconds: a shorter drain is served from the burst
 	}
 	from, to := c.known()
 	c.t.Errorf("the processes have learned %.1f/s to %.1f/s of 200/s, want %.0f/s to %.0f/s", from, to, least, most)
 }
 
-// known returns the least and the highest rate that a process has learned.
+// known returns the lowest and the highest rate that a process has learned.
 func (c *company) known() (least, most float64) {
 	least = learnedRate(c.all[0])
 	for _, p := range c.all {
@@ -230,7 +229,7 @@ func (c *company) known() (least, most float64) {
 	return least, most
 }
 
-// Two seconds after the first of eight processes knows a rate, all of them know it.
+// Two seconds after the first of eight processes knows a rate, all know it.
 func TestAllKnowWithinTwoSeconds(t *testing.T) {
 	if tooSlowHere(t) {
 		return
@@ -251,8 +250,8 @@ func TestAllKnowWithinTwoSeconds(t *testing.T) {
 		for i := 0; i < 100 && !sure(); i++ {
 			time.Sleep(50 * time.Millisecond)
 		}
-		// A second refusal may leave all of them less sure than the first, and one look
-		// may come before all have applied it.
+		// A second refusal may leave all of them less sure than the first, and one look may come
+		// before all have applied it.
 		all := false
 		for until := time.Now().Add(2 * time.Second); !all && time.Now().Before(until); {
 			time.Sleep(50 * time.Millisecond)
@@ -275,9 +274,9 @@ func learnedRate(p *weir.Transport) float64 {
 	return 0
 }
 
-// Processes that are not to learn send what they were answered, and obey; among
-// themselves they learn nothing.
-func TestProcessesThatAreNotToLearnObey(t *testing.T) {
+// Processes without learning send what the vendor answered, and obey its pauses. Among themselves
+// they learn nothing.
+func TestProcessesWithoutLearningObey(t *testing.T) {
 	if tooSlowHere(t) {
 		return
 	}
@@ -292,7 +291,7 @@ func TestProcessesThatAreNotToLearnObey(t *testing.T) {
 			if learning == 0 {
 				f.drain(1, even(80, 8)...)
 			} else {
-				f.drain(16, even(2000, 8)...) // those that are not to learn begin with all at once
+				f.drain(16, even(2000, 8)...) // processes without learning begin with all calls at once
 				before := f.refused()
 				f.drain(16, even(1000, 8)...)
 				if refused := f.refused() - before; refused > 20 {
@@ -302,13 +301,13 @@ func TestProcessesThatAreNotToLearnObey(t *testing.T) {
 			if learning > 0 {
 				f.agree(140, 260)
 			} else if _, most := f.known(); most > 0 {
-				t.Errorf("where nobody learns, a process knows %.0f/s", most)
+				t.Errorf("without learning, a process knows %.0f/s", most)
 			}
 		})
 	}
 }
 
-// Who forgets a lane has all of its processes forget it.
+// Forgetting a lane in one process makes all processes forget it.
 func TestAllForgetTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newCompany(t)
@@ -322,7 +321,7 @@ func TestAllForgetTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Second) // or a refusal would teach them again
+		time.Sleep(time.Second) // otherwise a refusal would teach them again
 		f.drain(1, even(8, 4)...)
 		time.Sleep(time.Second)
 		for i, p := range f.all {

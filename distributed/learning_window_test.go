@@ -13,15 +13,15 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// Eight processes that learn a window spend all but its last permit evenly, as one process
-// does: none of them stands still while the window has room. Near its end each of them
-// holds a permit that is seconds away, and must neither keep it when the next window
-// begins, nor spend another for it. A step of Redis' clock costs the rest of one window at most.
-func TestNobodyStandsStillInAWindowWithRoom(t *testing.T) {
+// Eight processes that learn a window spend all but its last permit evenly, as one process does. No
+// process stops while the window has room. Near its end each holds a permit dated seconds ahead. It
+// must neither keep that into the next window, nor spend another for it. A step of Redis's clock
+// costs at most the rest of one window.
+func TestNoProcessStopsInAWindowWithRoom(t *testing.T) {
 	for _, c := range []struct {
 		limit  testserver.Limit
 		resets bool
-		step   time.Duration // of Redis' clock, 15 s after the start
+		step   time.Duration // of Redis's clock, 15 s after the start
 	}{
 		{limit: testserver.FixedWindow(120, 6*time.Second)},
 		{limit: testserver.FixedWindow(120, 6*time.Second), resets: true},
@@ -39,10 +39,10 @@ func TestNobodyStandsStillInAWindowWithRoom(t *testing.T) {
 				most = c.limit.Per + time.Second
 			}
 			few := 6
-			if !c.resets { // single calls look for the next window
+			if !c.resets { // single calls probe for the next window
 				few = 12
 			}
-			// Once in some dozens of runs one window loses more: what is rare comes once.
+			// In one of some dozens of runs a window loses more, so a bad run is repeated once.
 			for again := 1; again >= 0; again-- {
 				idle, refused := standStill(t, c.limit, c.resets, c.step)
 				text := fmt.Sprintf("nobody departed for %v, though the window had room, and %d were refused", idle, refused)
@@ -58,8 +58,8 @@ func TestNobodyStandsStillInAWindowWithRoom(t *testing.T) {
 	}
 }
 
-// standStill has eight processes call for a while. It returns the longest time in which
-// nobody departed though the window had room, and how many calls were refused.
+// standStill runs eight processes for a while. It returns the longest time without a departure in a
+// window with room, and the number of refusals.
 func standStill(t *testing.T, limit testserver.Limit, resets bool, step time.Duration) (idle time.Duration, refused int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +81,8 @@ func standStill(t *testing.T, limit testserver.Limit, resets bool, step time.Dur
 	return idle, refused
 }
 
-// The same over sockets and a Redis of its own, where no two readings of a clock are equal.
-func TestNobodyStandsStillInAWindowOverSockets(t *testing.T) {
+// The same over sockets and a real Redis, with clocks whose readings always differ.
+func TestNoProcessStopsInAWindowOverSockets(t *testing.T) {
 	t.Parallel()
 	limit, windows := testserver.FixedWindow(60, 3*time.Second), 3
 	if long {
@@ -91,11 +91,11 @@ func TestNobodyStandsStillInAWindowOverSockets(t *testing.T) {
 	b := newBand(t, 8, &testserver.Vendor{Limits: []testserver.Limit{limit}, Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds}})
 	time.Sleep(time.Duration(windows) * limit.Per)
 	if idle, most := longestIdle(b.vendor.Arrivals(), limit), limit.Per*2/3; idle > most {
-		t.Errorf("nobody departed for %v, though the window had room; want %v at most", idle, most)
+		t.Errorf("no departure for %v in a window with room; want %v at most", idle, most)
 	}
 }
 
-// callFor has so many workers of each process call again and again for a while.
+// callFor runs workers that call continuously at each process for a while.
 func (c *company) callFor(d time.Duration, workers int) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	time.AfterFunc(d, cancel)
@@ -108,12 +108,12 @@ func (c *company) callFor(d time.Duration, workers int) {
 	calling.Wait()
 }
 
-// longestIdle returns the longest time without a departure in which a window had room.
+// longestIdle returns the longest time without a departure in a window with room.
 func longestIdle(all testserver.Arrivals, limit testserver.Limit) (longest time.Duration) {
 	last, window, used := time.Duration(0), int64(0), 0
 	for i, a := range all.Granted() {
 		if this := a.Wall.UnixNano() / int64(limit.Per); i == 0 || this != window {
-			if used >= limit.Permits-1 { // the last permit is kept for others
+			if used >= limit.Permits-1 { // the last permit is left to others
 				last = a.At - time.Duration(a.Wall.UnixNano()%int64(limit.Per))
 			}
 			window, used = this, 0

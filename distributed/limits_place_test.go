@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A limit of a day that is put before that of a second is another limit: who has it
-// not yet goes on, and nobody is held to the day for the second.
+// A day's limit put before a second's is a new limit. Replicas without it continue, and the counts
+// of one are not applied to the other.
 func TestAPrependedLimitIsAnother(t *testing.T) {
 	second, day := throttle.TokenBucket(100, time.Second, 10), throttle.FixedWindow(5000, 24*time.Hour)
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// While replicas of two algorithms run beside each other, as in a rolling deploy, they
-// share one quota: the stricter of the two limits holds.
+// Replicas with two algorithms, as in a rolling deploy, share one quota: the stricter of the two
+// limits is enforced.
 func TestLimitsOfTwoAlgorithmsAreOneQuota(t *testing.T) {
 	const rate, burst, whole = 50, 5, 4 * time.Second
 	limits := []throttle.Limit{

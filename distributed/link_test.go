@@ -18,12 +18,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// userName is the name of the user that the tests below must not find in a log.
+// userName must not appear in any log of the tests below.
 const userName = "canary-user"
 
-// A loss is logged with its cause, in plain words, with the text of Redis' error and
-// the address, and without the name or the password of the user.
-func TestALossIsLoggedInTheWordsOfRedis(t *testing.T) {
+// A loss is logged with its cause in plain words, the text of Redis's error and the address, but
+// without the user's name or password.
+func TestALossIsLoggedWithTheErrorOfRedis(t *testing.T) {
 	t.Parallel()
 	user, minimum := "ACL SETUSER "+userName+" on >"+password+" ", distributed.MinimumACL
 	for _, c := range []struct {
@@ -68,8 +68,8 @@ func TestALossIsLoggedInTheWordsOfRedis(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached is said to be so, with its address.
-func TestALossIsLoggedInTheWordsOfTheNetwork(t *testing.T) {
+// An unreachable server is logged as such, with its address.
+func TestALossIsLoggedWithTheErrorOfTheNetwork(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,7 +87,7 @@ func TestALossIsLoggedInTheWordsOfTheNetwork(t *testing.T) {
 	}
 }
 
-// A cause that only an operator can end is logged also if it comes in the midst of a loss.
+// A cause that only an operator can remove is logged even if it appears during a loss.
 func TestALastingCauseIsLoggedInALoss(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -120,8 +120,8 @@ func TestALastingCauseIsLoggedInALoss(t *testing.T) {
 	}
 }
 
-// A missing grant for the channel is logged once, with what it costs and how to grant it,
-// and has a cause of its own in the metrics. Nothing else is lost.
+// A missing grant for the channel is logged once, with its consequences and the command that grants
+// it. It is a cause of its own in the metrics. Nothing else is lost.
 func TestAMissingGrantOfTheChannelIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for name, lack := range map[string]string{"channel": "resetchannels", "subscribe": "-subscribe", "publish": "-publish"} {
@@ -185,7 +185,7 @@ func wait(t *testing.T, options *redis.Options, journal *diary, log *watchLog) {
 	await(t, "the line", func() bool { return strings.Contains(journal.String(), "level=WARN") })
 }
 
-// causes returns how the calls for an operation ended.
+// causes returns how the calls of an operation ended.
 func (w *watchLog) causes(of store.Operation) (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

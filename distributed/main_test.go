@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(needs.Exit))
 }
 
-// unlessGiven sets a flag that the command line does not.
+// unlessGiven sets a flag that is absent from the command line.
 func unlessGiven(name, value string) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
@@ -43,8 +43,8 @@ func unlessGiven(name, value string) {
 	}
 }
 
-// driver hears what the Redis client logs by itself, for all tests: nothing of
-// it is of interest, but that it holds no password.
+// driver receives what the Redis client logs by itself in all tests, and checks only that it
+// contains no password.
 var driver discreet
 
 type discreet struct{ told atomic.Value }

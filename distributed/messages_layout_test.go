@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Two versions of one layout are one quota. Of two layouts each has a quota of its own, and
-// both versions log that once a minute, for as long as both run.
+// Versions with the same layout share one quota. Versions with different layouts have separate
+// quotas, and each logs that once a minute while both run.
 func TestTwoLayoutsInOneNamespaceAreLogged(t *testing.T) {
 	const rate, burst, whole = 5, 1, 150 * time.Second
 	for next, quotas := range map[string]int{"1": 1, "2": 2} {

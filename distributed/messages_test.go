@@ -10,7 +10,7 @@ import (
 )
 
 func TestPauseReachesTheFleetWithinTwoRoundTrips(t *testing.T) {
-	// The runs in hand reach beyond the end of the shorter one.
+	// The runs in hand reach beyond the end of the shorter pause.
 	for _, length := range []time.Duration{2 * time.Second, 50 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			const trip = 4 * time.Millisecond
@@ -47,8 +47,7 @@ func TestPauseReachesTheFleetWithinTwoRoundTrips(t *testing.T) {
 	}
 }
 
-// A run that was under way when a pause was announced is void, also where the pause
-// is over when it comes.
+// A run that was under way when a pause was announced is void, even if it arrives after the pause.
 func TestPauseVoidsTheRunUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 40*time.Millisecond, throttle.LeakyBucket(100, time.Second))
@@ -69,9 +68,9 @@ func TestPauseVoidsTheRunUnderWay(t *testing.T) {
 	})
 }
 
-// Whoever may publish can stop a lane for a second by one message, and no longer: the
-// replicas ask the store whether the pause is true, and go when it says so.
-func TestForgedNewsAreBelievedForASecond(t *testing.T) {
+// A forged message can stop a lane for one second and no longer. The replicas ask the store whether
+// the pause is true, and continue if not.
+func TestAForgedMessageStopsALaneForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const announced = 2 * time.Second
 		f := newBubbleFleet(t, 3, 2*time.Millisecond, throttle.TokenBucket(100, time.Second, 5))
@@ -83,7 +82,7 @@ func TestForgedNewsAreBelievedForASecond(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.wg.Wait()
-		f.bounded(100, 5+2) // who waited for long may leave with permits as old as the tolerance
+		f.bounded(100, 5+2) // callers may spend permits as old as the tolerance
 		after := 0
 		for _, at := range f.all() {
 			if at > announced+1100*time.Millisecond {
@@ -96,9 +95,9 @@ func TestForgedNewsAreBelievedForASecond(t *testing.T) {
 	})
 }
 
-// A pause that is true holds to its end where only a message announces it, also while the calls
-// that ask the store are slow.
-func TestNewsOfATruePauseHoldToItsEnd(t *testing.T) {
+// A true pause that was only announced by message is kept to its end, also while calls to the store
+// are slow.
+func TestAnAnnouncedPauseIsKeptToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const announced, length = time.Second, 20 * time.Minute
 		f := newBubbleFleet(t, 3, 40*time.Millisecond, throttle.TokenBucket(100, time.Second, 5))

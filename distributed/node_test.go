@@ -18,16 +18,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// goroutinesCreated returns how many goroutines this process has begun.
+// goroutinesCreated returns how many goroutines this process has started.
 func goroutinesCreated() uint64 {
 	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// While Redis is silent one lane asks for all, and none has a timer that runs. Once it
-// is back those in which somebody waits ask it as fast as there are connections: none
-// of their calls fails because the others are before it.
+// While Redis is silent, one lane probes it for all, and no lane runs a timer. Once it is back,
+// lanes with waiting callers call it as fast as connections allow, and no call fails because others
+// precede it.
 func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, pool, trip, outage = 400, 2, 10 * time.Millisecond, time.Minute
@@ -72,7 +72,7 @@ func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
 
 		server.Break(redispipe.Silent)
 		for _, q := range queues[1:] {
-			call(q) // which goes by its share
+			call(q) // departs by its share
 		}
 		calling.Wait()
 		time.Sleep(5 * time.Second)
@@ -82,18 +82,18 @@ func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
 		before := goroutinesCreated()
 		time.Sleep(outage)
 		if n := goroutinesCreated() - before; n > 20*uint64(outage/time.Second) {
-			t.Errorf("%d goroutines in %v of an outage in which nobody calls, want those of two probes a second", n, outage)
+			t.Errorf("%d goroutines in %v of an outage without callers, want those of two probes a second", n, outage)
 		}
 
 		for _, q := range queues {
-			call(q) // which waits for an hour and more
+			call(q) // waits for more than an hour
 		}
 		time.Sleep(time.Second)
 		_, failed := states()
 		server.Break(redispipe.Healthy)
 		time.Sleep(2*time.Second + lanes/pool*2*trip)
 		lost, failures := states()
-		if lost > 0 || failures > failed+2 { // of a probe that was lost before
+		if lost > 0 || failures > failed+2 { // the probe lost before
 			t.Errorf("%d lanes are lost still, and %d calls failed since Redis is back", lost, failures-failed)
 		}
 		server.Forget()
@@ -101,8 +101,8 @@ func TestNodeIsLostAndBackForAllLanes(t *testing.T) {
 	})
 }
 
-// A step of Redis' clock, or of this process's, is reported once, whichever of the lanes learns
-// of it, at once or an hour later.
+// A step of Redis's clock, or of this process's, is reported once, by whichever lane detects it
+// first, at once or an hour later.
 func TestAClockThatSteppedIsReportedOnceForAllLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes = 200
@@ -159,8 +159,8 @@ func TestAClockThatSteppedIsReportedOnceForAllLanes(t *testing.T) {
 	})
 }
 
-// What lanes spent in an outage counts once Redis is back, also if nobody calls there
-// any more: the others have only what is left of the quota.
+// Permits that lanes spent in an outage count once Redis is back, even without further calls there:
+// other lanes have only the rest of the quota.
 func TestNodeReceivesWhatIdleLanesSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, quota = 8, 10

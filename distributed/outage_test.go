@@ -14,9 +14,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Replicas that are cut off from a day's quota share half of what is left of it, and
-// need not wait minutes for each permit. A second outage brings nothing new, and none
-// of it is granted once more when Redis is back.
+// Replicas cut off from a day's quota share half of what is left of it, and need not wait minutes
+// for each permit. A second outage adds no permits, and Redis does not grant them again afterwards.
 func TestOutageSharesWhatIsLeftOfALongQuota(t *testing.T) {
 	for _, limit := range []throttle.Limit{
 		throttle.FixedWindow(quota, 24*time.Hour), throttle.SlidingLog(quota, 24*time.Hour), throttle.TokenBucket(quota, 24*time.Hour, quota),
@@ -30,7 +29,7 @@ func TestOutageSharesWhatIsLeftOfALongQuota(t *testing.T) {
 					t.Fatalf("%d departed, want a fifth of the quota", n)
 				}
 				for i := range f.queues {
-					take(f.queues[i], 1) // so that each is told what is left
+					take(f.queues[i], 1) // so that each knows what is left
 				}
 				time.Sleep(2 * time.Second)
 				take(f.queues[0], 1)
@@ -65,8 +64,8 @@ func TestOutageSharesWhatIsLeftOfALongQuota(t *testing.T) {
 	}
 }
 
-// What a day's quota reserves for urgent calls is reserved in an outage, too: each replica keeps its
-// part of it, and spends that for urgent calls at once.
+// An outage keeps a day's reserve for urgent calls: each replica has its part, and spends it on
+// urgent calls at once.
 func TestOutageKeepsTheReserveOfALongQuota(t *testing.T) {
 	for _, limit := range []throttle.Limit{
 		throttle.FixedWindow(quota, 24*time.Hour), throttle.SlidingLog(quota, 24*time.Hour), throttle.TokenBucket(quota, 24*time.Hour, quota),
@@ -98,30 +97,29 @@ func TestOutageKeepsTheReserveOfALongQuota(t *testing.T) {
 	}
 }
 
-// A cost that is more than what is left for a replica goes all the same, and those that
-// follow wait for it.
+// A cost above what a replica has left is granted all the same, and the calls after it wait longer.
 func TestOutageRefusesNoCostThatTheLimitAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const per = 2 * time.Minute
 		f := newBubbleFleet(t, 1, time.Millisecond, throttle.FixedWindow(quota, per))
 		f.meet()
 		f.server.Break(redispipe.Silent)
-		take(f.queues[0], 1) // which finds out
+		take(f.queues[0], 1) // detects the outage
 		for i, want := range []time.Duration{0, per * 600 / quota * 2} {
 			from := time.Now()
 			if err := f.queues[0].WaitN(t.Context(), 600); err != nil {
 				t.Fatalf("WaitN(600) = %v", err)
 			}
 			if waited := time.Since(from); waited < want || waited > want+10*time.Second {
-				t.Errorf("cost %d went after %v, want %v", i, waited, want)
+				t.Errorf("cost %d departed after %v, want %v", i, waited, want)
 			}
 		}
 	})
 }
 
-// A process that begins while Redis is away is one of as many as Replicas says, or of
-// DefaultReplicas. Once Redis has answered it is one of those that are counted, or of
-// Replicas if that is more: others may have been quiet.
+// A process started while Redis is down counts as one of Replicas, or of DefaultReplicas. After a
+// reply it is one of the replicas that Redis counts, or of Replicas if that is more, because others
+// may have been quiet.
 func TestALaneThatNeverMetItsStoreIsOneOfAHundred(t *testing.T) {
 	for _, test := range []struct{ replicas, want, met int }{{0, 3, 300}, {3, 100, 100}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -159,8 +157,8 @@ func TestALaneThatNeverMetItsStoreIsOneOfAHundred(t *testing.T) {
 	}
 }
 
-// The log says, once for a store, at what rate a lane goes for which Redis never answered
-// if nobody set Replicas, and nothing of it otherwise.
+// If Redis never answered a lane and Replicas is not set, the store logs once at what rate such a
+// lane runs.
 func TestTheShareOfALaneThatNeverMetItsStoreIsLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		set    func(*distributed.Store)
@@ -216,9 +214,9 @@ func TestTheShareOfALaneThatNeverMetItsStoreIsLogged(t *testing.T) {
 	}
 }
 
-// Replicas that lose Redis go at their share of the rate together, 10/s of 20/s: also those
-// that used the lane one after another, which do not count each other, if Replicas is set;
-// and what is left of a fleet within a good minute of normal work.
+// Replicas that lose Redis share the rate, 10/s of 20/s together. If Replicas is set, that includes
+// replicas that used the lane one after another and do not count each other. It also includes the
+// rest of a fleet after a minute of normal work.
 func TestOutageSharesByTheSizeOfTheFleet(t *testing.T) {
 	const outage = 20 * time.Second
 	each := func(f *bubbleFleet, replicas int, work, pause time.Duration) {
@@ -234,7 +232,7 @@ func TestOutageSharesByTheSizeOfTheFleet(t *testing.T) {
 		least, most float64
 	}{
 		"one after another":                   {6, func(f *bubbleFleet) { each(f, 6, time.Second, 16*time.Second) }, 6, 9, 10.5},
-		"one after another, Replicas not set": {0, func(f *bubbleFleet) { each(f, 6, time.Second, 16*time.Second) }, 6, 9, 61}, // each counts as one, as the documentation says
+		"one after another, Replicas not set": {0, func(f *bubbleFleet) { each(f, 6, time.Second, 16*time.Second) }, 6, 9, 61}, // each counts as one, as documented
 		"all at once":                         {0, func(f *bubbleFleet) { each(f, 6, 11*time.Second, 0) }, 6, 9, 10.5},
 		"a fleet that shrank": {0, func(f *bubbleFleet) {
 			each(f, 6, 11*time.Second, 0)
@@ -270,8 +268,8 @@ func TestOutageSharesByTheSizeOfTheFleet(t *testing.T) {
 	}
 }
 
-// A process that runs late, so that each deadline fires late, learns all the same that
-// Redis is gone: callers wait as long as a first call may take, and not for good.
+// In a process that runs late every deadline fires late. It still detects that Redis is down, and
+// its callers wait no longer than a first call may take.
 func TestOutageOfALateProcessBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const late = 30 * time.Millisecond

@@ -12,9 +12,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The clock of Redis is set, back and forward again, while replicas have permits ahead of
-// callers. Each step forward may cost a burst and what was in hand, one back nothing. Once
-// the line is gone callers find their permits at hand again.
+// The clock of Redis is set back and forward while replicas hold permits ahead of callers. A step
+// forward may cost a burst and the permits in hand, one back nothing. Once the line is empty,
+// callers find permits in hand again.
 func TestPrefetchUnderASteppedClock(t *testing.T) {
 	seed := seeded(t)
 	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Hour} {
@@ -65,7 +65,7 @@ func TestPrefetchUnderASteppedClock(t *testing.T) {
 	}
 }
 
-// What a quiet replica did not use another has at once: the whole burst.
+// Permits that a quiet replica did not use are available to another at once: the whole burst.
 func TestAQuietReplicaGivesBackWhatItHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst = 200

@@ -17,8 +17,8 @@ const (
 	prefetchTrip  = 300 * time.Microsecond
 )
 
-// newPrefetchFleet is a fleet in a bubble that has permits so long ahead, and knows its
-// server.
+// newPrefetchFleet returns a fleet in a bubble that prefetches permits for the given time, and is
+// known to its server.
 func newPrefetchFleet(t *testing.T, replicas int, ahead time.Duration, limit throttle.Limit) *bubbleFleet {
 	f := newBubbleFleet(t, replicas, prefetchTrip, limit)
 	for _, s := range f.stores {
@@ -28,16 +28,16 @@ func newPrefetchFleet(t *testing.T, replicas int, ahead time.Duration, limit thr
 	return f
 }
 
-// Comers are callers who come to one replica, each once.
+// comers are callers that arrive at one replica, each once.
 type comers struct {
 	replica  int
 	rate     float64
-	random   *rand.Rand // nil: they come evenly
+	random   *rand.Rand // nil: they arrive evenly
 	from, to time.Duration
-	waits    []time.Duration // of those who have departed, by arrival; negative: not yet
+	waits    []time.Duration // by arrival; negative: not departed yet
 }
 
-// come has them come, and returns when all have.
+// come starts the callers, and returns when all have arrived.
 func (f *bubbleFleet) come(c *comers) {
 	gap := func() time.Duration {
 		if c.random == nil {
@@ -64,8 +64,8 @@ func (f *bubbleFleet) come(c *comers) {
 	}
 }
 
-// Callers who come evenly find their permits at hand, and few calls bring them. None is
-// void. Otherwise each waits for a call of its own.
+// Callers that arrive evenly find permits in hand, and few calls fetch them. No permit is void.
+// Without prefetching each caller waits for a call of its own.
 func TestSteadyDemandFindsPermitsAtHand(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -87,17 +87,17 @@ func TestSteadyDemandFindsPermitsAtHand(t *testing.T) {
 				void = f.void() - void
 				f.wg.Wait()
 				if slices.ContainsFunc(c.waits, func(w time.Duration) bool { return w != test.waits }) {
-					t.Errorf("somebody waited %v, want %v", slices.Max(c.waits), test.waits)
+					t.Errorf("a caller waited %v, want %v", slices.Max(c.waits), test.waits)
 				}
 				if calls > test.script || calls < test.script/2 || void > 0 {
-					t.Errorf("%.3f scripts a call and %d permits void, want %v and none", calls, void, test.script)
+					t.Errorf("%.3f scripts a call and %d permits void, want %v and 0", calls, void, test.script)
 				}
 			})
 		})
 	}
 }
 
-// void returns how many permits came void.
+// void returns how many permits were void on arrival.
 func (f *bubbleFleet) void() (n uint64) {
 	for _, l := range f.limiters {
 		n += l.State(throttle.InstantOf(time.Now())).Store.Void
@@ -105,8 +105,7 @@ func (f *bubbleFleet) void() (n uint64) {
 	return n
 }
 
-// A replica to which nobody comes any more holds nothing a few gaps later, and has told
-// what it did not use.
+// A replica without callers holds no permits a few gaps later, and has reported the unused ones.
 func TestQuietReplicaHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newPrefetchFleet(t, 2, prefetchAhead, throttle.TokenBucket(1000, time.Second, 1000))
@@ -127,8 +126,8 @@ func TestQuietReplicaHoldsNothing(t *testing.T) {
 	})
 }
 
-// The vendor sees no more than without it: in any window R (W+X) + B, with steady callers
-// everywhere, callers for more than the burst at once at one replica, and a pause.
+// The vendor sees no more than without prefetching: R (W+X) + B in any window. Steady callers
+// arrive everywhere, bursts above B at one replica, and a pause begins.
 func TestPrefetchKeepsTheBound(t *testing.T) {
 	seed := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -157,14 +156,14 @@ func TestPrefetchKeepsTheBound(t *testing.T) {
 	})
 }
 
-// within tests that no window of departures holds more than the bound.
+// within fails the test if a window of departures exceeds the bound.
 func (f *bubbleFleet) within(limit throttle.Limit) {
 	f.t.Helper()
 	b := bound{rate: limit.PerSecond(), burst: float64(limit.Burst), x: throttle.Tolerance(limit)}
 	b.judge(f.t, limit.String(), f.instants())
 }
 
-// instants returns when anybody departed, since the start.
+// instants returns all departures, since the start.
 func (f *bubbleFleet) instants() (at []throttle.Instant) {
 	for _, d := range f.all() {
 		at = append(at, throttle.Instant(d))
@@ -172,8 +171,8 @@ func (f *bubbleFleet) instants() (at []throttle.Instant) {
 	return at
 }
 
-// One replica asks for far more than there is, and has permits ahead of its callers. Those
-// with a few callers wait no longer for it than if nobody had.
+// One replica demands far more than the rate, and prefetches. It delays replicas with few callers
+// no more than without prefetching.
 func TestPrefetchStarvesNobody(t *testing.T) {
 	waits := func(t *testing.T, ahead time.Duration, rates ...float64) (longest time.Duration, calls int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,8 +213,8 @@ func TestPrefetchStarvesNobody(t *testing.T) {
 	}
 }
 
-// What a crash would lose is never more than the documentation says.
-func TestPrefetchHoldsNoMoreThanItSays(t *testing.T) {
+// A crash never loses more permits than documented.
+func TestPrefetchHoldsNoMoreThanDocumented(t *testing.T) {
 	seed := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newPrefetchFleet(t, 1, prefetchAhead, throttle.TokenBucket(1000, time.Second, 1000))
@@ -226,14 +225,14 @@ func TestPrefetchHoldsNoMoreThanItSays(t *testing.T) {
 			most = max(most, distributed.InHand(f.limiters[0]))
 		}
 		f.wg.Wait()
-		// The pace is the mean of 16 callers, which at random is as much as twice the true one.
+		// The pace is the mean over 16 callers. At random it may be twice the true one.
 		if want := 2 * (2*700*prefetchAhead.Seconds() + 2); float64(most) > want || most < 20 {
 			t.Errorf("%d permits in hand, want %.0f at most, and those of a run", most, want)
 		}
 	})
 }
 
-// Callers depart over a real Redis as they come, with permits asked for ahead of most.
+// Callers over a real Redis depart on arrival, most of them with prefetched permits.
 func TestPrefetchOverRedis(t *testing.T) {
 	t.Parallel()
 	c := patiently(throttle.TokenBucket(2000, time.Second, 400))

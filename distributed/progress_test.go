@@ -21,14 +21,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// standstill is the longest that nobody may depart where somebody could.
+// standstill is the longest time without a departure while a call could depart.
 const standstill = time.Second
 
-// The way to Redis becomes longer than the tolerance, as after a failover to
-// another region, and short again. Replies that bring nothing but void permits
-// must not be asked for for ever.
+// The round trip to Redis grows beyond the tolerance, as after a failover to another region, and
+// shrinks again. The store must not request forever when every reply contains only void permits.
 func TestALongerWayToRedisStopsNobody(t *testing.T) {
-	// At 20/s the tolerance is 100 ms, which a busy machine needs too; at 100/s it is 20 ms.
+	// At 20/s the tolerance is 100 ms, which also allows for a busy machine; at 100/s it is 20 ms.
 	trips, rate := []time.Duration{300}, 20
 	if long {
 		trips, rate = []time.Duration{30, 60, 100, 200, 300}, 100
@@ -38,13 +37,13 @@ func TestALongerWayToRedisStopsNobody(t *testing.T) {
 		for what, c := range map[string]config{"saturated": {Callers: 40}, "idle": {Callers: -1, Arrivals: float64(rate) / 10}} {
 			c.Limits = []throttle.Limit{throttle.TokenBucket(rate, time.Second, 5)}
 			t.Run(fmt.Sprint(what, " ", trip), func(t *testing.T) { testLongerWay(t, c, trip) })
-			c.Deadline, c.MaxDeadline = patience, patience // no call fails: it is not a loss
+			c.Deadline, c.MaxDeadline = patience, patience // no call fails, so this is not a loss
 			t.Run(fmt.Sprint(what, " ", trip, " patiently"), func(t *testing.T) { testLongerWay(t, c, trip) })
 		}
 	}
 }
 
-// In exact time the whole rate departs two seconds after the way has become longer.
+// In exact time the whole rate is used two seconds after the round trip has grown.
 func TestALongerWayToRedisCostsNothing(t *testing.T) {
 	for _, deadline := range []time.Duration{0, patience} {
 		synctest.Test(t, func(t *testing.T) {
@@ -87,19 +86,18 @@ func testLongerWay(t *testing.T, c config, trip time.Duration) {
 	f.stop()
 }
 
-// progressed fails the test where the fleet stood still in a window, or, a second
-// later, departed at less than half of its rate, as a busy machine voids permits. Of callers
-// at a fifth of the rate none may wait for three times as long, and half of them no longer
-// than a few ways.
+// progressed fails the test if the fleet stopped in a window, or after a second departed at less
+// than half of its rate; a busy machine voids permits. Of callers at a fifth of the rate none may
+// wait for 3*standstill + trip, and half of them no longer than a few round trips.
 func (f *fleet) progressed(what string, from, to throttle.Instant, trip time.Duration) {
 	f.t.Helper()
 	settled := from.Add(standstill)
 	if f.plan.Callers > 0 {
 		at := f.journal.instants(func(d departure) bool { return from <= d.At && d.At <= to })
 		gap := longest(from, to, at)
-		f.t.Logf("%s: nobody departed for %v", what, gap)
+		f.t.Logf("%s: no departure for %v", what, gap)
 		if gap > 2*standstill {
-			f.t.Errorf("%s: nobody departed for %v, want %v at most", what, gap, 2*standstill)
+			f.t.Errorf("%s: no departure for %v, want %v at most", what, gap, 2*standstill)
 		}
 		f.departs(what, 0.5*rateOf(f.plan.Limits[0]), settled, to)
 		return
@@ -116,8 +114,8 @@ func (f *fleet) progressed(what string, from, to throttle.Instant, trip time.Dur
 	}
 }
 
-// departs fails the test where the fleet does not depart at a rate, in a window or
-// in one of the two after it: a machine that stands still loses permits.
+// departs fails the test unless the fleet reaches a rate in a window or in one of the next two: a
+// machine that stops loses permits.
 func (f *fleet) departs(what string, want float64, from, to throttle.Instant) {
 	f.t.Helper()
 	window := to.Sub(from)
@@ -133,7 +131,7 @@ func (f *fleet) departs(what string, want float64, from, to throttle.Instant) {
 	f.t.Errorf("%s: want %.1f/s at least", what, want)
 }
 
-// longest returns the longest time in a window in which nothing departed.
+// longest returns the longest time without a departure in a window.
 func longest(from, to throttle.Instant, at []throttle.Instant) time.Duration {
 	var gap time.Duration
 	last := from
@@ -143,10 +141,9 @@ func longest(from, to throttle.Instant, at []throttle.Instant) time.Duration {
 	return gap
 }
 
-// A Redis that accepts connections and says nothing lets a replica go by its share at
-// once, though its caller has waited for an answer: at half of 10/s for a hundred
-// replicas the next would go twenty seconds later. A permit whose caller woke up after
-// its tolerance is void: then the machine stood still, and nothing is known.
+// A Redis that accepts connections but never answers lets a replica depart at its share at once,
+// after its first caller waited. At half of 10/s for a hundred replicas the next permit is twenty
+// seconds later. If the machine stopped, its permit may be void, and the test proves nothing.
 func TestShareLetsTheFirstGoOnceRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -161,15 +158,15 @@ func TestShareLetsTheFirstGoOnceRedisIsSilent(t *testing.T) {
 	t.Error("ten permits in a row were void when their callers woke up")
 }
 
-// firstWhileSilent returns for how long the first caller waits of a Redis that is
-// silent, and how many permits were void until it went or two seconds had passed.
+// firstWhileSilent returns how long the first caller waits for a silent Redis. It also counts
+// permits voided until it departed, or until two seconds had passed.
 func firstWhileSilent(t *testing.T) (waited time.Duration, stale uint64) {
 	t.Helper()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close() // accepted by the kernel, read by nobody
+	defer silent.Close() // accepted by the kernel, never read
 	client := redis.NewClient(&redis.Options{Addr: silent.Addr().String()})
 	defer client.Close()
 	store := distributed.New(client, "silent")
@@ -190,8 +187,8 @@ func firstWhileSilent(t *testing.T) (waited time.Duration, stale uint64) {
 	return time.Since(began), q.State().Stale
 }
 
-// Two processes lose Redis twice, over real sockets: they go on each time, and the second
-// time at half of what was learned last, 40/s, not of the 200/s that they knew at the first.
+// Two processes lose Redis twice, over real sockets, and continue each time. The second time they
+// use half of the last learned rate, 40/s, not of the 200/s known at the first.
 func TestASecondLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 	t.Parallel()
 	b := newBand(t, 2, &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(200, time.Second, 5)}, Service: 5 * time.Millisecond})
@@ -199,11 +196,11 @@ func TestASecondLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 	for _, rate := range []float64{200, 40} {
 		b.vendor.SetLimits(testserver.TokenBucket(int(rate), time.Second, 5))
 		for end := time.Now().Add(patience); time.Now().Before(end) && !b.learned(0.5*rate, 1.5*rate); {
-			time.Sleep(5 * time.Millisecond) // a slow machine may never learn it, and goes on all the same
+			time.Sleep(5 * time.Millisecond) // a slow machine may never learn it
 		}
 		each(b.links, gone)()
 		await(t, "both to have lost Redis", func() bool { return lost(b.all[0]) && lost(b.all[1]) })
-		time.Sleep(standstill / 2) // what was granted before has gone
+		time.Sleep(standstill / 2) // permits granted before are spent
 		from := time.Since(b.vendor.Start())
 		time.Sleep(2 * standstill)
 		calls := 0
@@ -225,9 +222,9 @@ func TestASecondLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 	}
 }
 
-// An operator ends a pause, and a process does not hear of it. Its callers have no time for
-// the pause and are rejected, so that nobody stands in line there. It asks all the same,
-// and they depart again within seconds.
+// An operator ends a pause, and one process misses the message. Its callers have deadlines within
+// the pause and are rejected, so its line is empty. It asks Redis all the same, and its callers
+// depart again within seconds.
 func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
 	t.Parallel()
 	shared := redistest.Start(t)
@@ -254,7 +251,7 @@ func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
 	const pause = 2 * patience
 	queues[0].Pause(pause)
 	await(t, "the pause", func() bool { return !goes() })
-	time.Sleep(2 * standstill) // it has asked whether the news is true
+	time.Sleep(2 * standstill) // it has checked the message with Redis
 	if _, err := shared.Do("CLIENT", "KILL", "TYPE", "pubsub"); err != nil {
 		t.Fatal(err)
 	}
@@ -263,9 +260,9 @@ func TestAPausesEndReachesAProcessThatRejectsAll(t *testing.T) {
 	t.Logf("the first departed %v after the pause of %v had ended", took, pause)
 }
 
-// Callers of different costs use the rate over a real Redis, each kind its share. A
-// machine that stands still for longer than the tolerance of 33 ms voids permits, hence
-// half here; where time is exact TestCallersOfDifferentCostsUseTheWholeRate wants 99 %.
+// Callers of different costs use the rate over a real Redis, each kind its share. The bound is
+// half: a machine that stops for longer than the tolerance of 33 ms voids permits. In exact time
+// TestCallersOfDifferentCostsUseTheWholeRate requires 99 %.
 func TestCallersOfDifferentCostsProgress(t *testing.T) {
 	t.Parallel()
 	shared := redistest.Start(t)
@@ -283,7 +280,7 @@ func TestCallersOfDifferentCostsProgress(t *testing.T) {
 			}
 			q := shaping.NewQueue(limiter)
 			var got []had
-			for range 6 { // a machine that stands still loses permits
+			for range 6 { // a machine that stops loses permits
 				got = call(t, q, manyOf(all), 200*time.Millisecond, 1500*time.Millisecond)
 				sum, each := judge(all, got)
 				t.Logf("of 450 permits %d were used: %+v", sum, got)
@@ -296,8 +293,8 @@ func TestCallersOfDifferentCostsProgress(t *testing.T) {
 	}
 }
 
-// Customers of two Transports over a real Redis use nine tenths of an account that saves nothing,
-// and the vendor sees no more than the bound of each key.
+// Customers of two Transports over a real Redis use nine tenths of an account without a burst, and
+// the vendor sees no more than the bound of each key.
 func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
 	t.Parallel()
 	limitOf := func(key string) throttle.Limit {
@@ -317,7 +314,7 @@ func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
 	}
 	const d = 2 * time.Second
 	used := 0.0
-	for round := 0; round < 3 && used < 0.9; round++ { // a machine that stands still loses permits
+	for round := 0; round < 3 && used < 0.9; round++ { // a machine that stops loses permits
 		from := now().Add(d / 4)
 		calls, toRedis := f.call(t, 1, d+d/4)
 		used = float64(len(record(f.vendor, from, from.Add(d)).of["account"])) / (50 * d.Seconds())
@@ -333,8 +330,8 @@ func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
 	}
 }
 
-// Eight processes share a bucket that holds fewer permits than they are, over a real Redis and
-// sockets. Within 30 s they use eight tenths of its rate; the bubble says how much it is.
+// Eight processes share a bucket that holds fewer permits, over a real Redis and sockets. Within 30
+// s they use eight tenths of its rate; the test in a bubble has the exact figure.
 func TestSmallBucketOfManyProcessesProgresses(t *testing.T) {
 	t.Parallel()
 	const rate, d = 50, 3 * time.Second

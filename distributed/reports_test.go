@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Stricter limits hold for all at once. Looser ones hold once nobody has claimed
-// the others for 5.5 s: here two replicas are paused one after the other.
+// Stricter limits apply at once. Looser ones apply when the stricter have not been claimed for 5.5
+// s: here two replicas are paused in turn.
 func TestTuneReachesTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(100, time.Second))
@@ -44,12 +44,12 @@ func TestTuneReachesTheFleet(t *testing.T) {
 			t.Error("Tune() of a limit that does not validate = nil")
 		}
 		f.wg.Wait()
-		f.bounded(100, 1+2) // permits promised under the old limits depart among those of the new
+		f.bounded(100, 1+2) // permits granted under the old limits depart among the new ones
 		if n := between(0, 2*time.Second); n < 198 {
 			t.Errorf("%d departures in 2s at 100/s", n)
 		}
 		if n := between(2010*time.Millisecond, 17500*time.Millisecond); n > 156 {
-			t.Errorf("%d departures in 15.5s in which somebody claims, or has claimed lately, 10/s", n)
+			t.Errorf("%d departures in 15.5s in which a replica claims, or has claimed lately, 10/s", n)
 		}
 		if n := between(18500*time.Millisecond, 20*time.Second); n < 148 {
 			t.Errorf("%d departures in 1.5s at 100/s again", n)
@@ -57,8 +57,7 @@ func TestTuneReachesTheFleet(t *testing.T) {
 	})
 }
 
-// A cost that was more than its estimate delays the fleet as soon as it was reported,
-// which may linger for 20 ms.
+// A cost above its estimate delays the fleet as soon as it is reported, within 20 ms.
 func TestSettleDelaysTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(10, time.Second))
@@ -80,8 +79,8 @@ func TestSettleDelaysTheFleet(t *testing.T) {
 	})
 }
 
-// However many corrections wait for Redis to be back, what was spent beyond its estimate
-// is reported: only what would give permits back is dropped.
+// Every overspend is reported after an outage, however many corrections wait. Only corrections that
+// would give permits back are dropped.
 func TestReportsKeepEveryOverspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 2, 2*time.Millisecond, throttle.LeakyBucket(10, time.Second))
@@ -106,13 +105,13 @@ func TestReportsKeepEveryOverspend(t *testing.T) {
 			t.Fatal(err)
 		}
 		if waited, want := time.Since(from), (overspends*each/10-6)*time.Second; waited < want {
-			t.Errorf("waited %v for what was overspent, want %v", waited, want)
+			t.Errorf("waited %v for the overspend, want %v", waited, want)
 		}
 	})
 }
 
-// A day's permits that come too late to be used, because the machine stood still, are
-// had again at once: the store takes them back.
+// A day's permits that a stopped machine could not use in time are available again at once: the
+// store takes them back.
 func TestStalePermitsOfALongQuotaAreNotLost(t *testing.T) {
 	const quota = 20
 	for _, limit := range []throttle.Limit{
@@ -153,9 +152,8 @@ func TestStalePermitsOfALongQuotaAreNotLost(t *testing.T) {
 	}
 }
 
-// However much happens in one outage, what waits to be reported stays small, and is what
-// counts: all that was overspent, and the latest pause. An operator's commands do not pile
-// up, either.
+// Reports of a long outage stay few and complete: the total overspend and the latest pause.
+// Commands of an operator do not pile up, either.
 func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, rate = 10_000, 10
@@ -171,7 +169,7 @@ func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
 		l, most := f.limiters[0], 0
 		var until throttle.Instant
 		for range events {
-			time.Sleep(time.Millisecond) // calls fail meanwhile, and what they reported is to be reported again
+			time.Sleep(time.Millisecond) // calls fail meanwhile, and their reports are sent again
 			now := f.queues[0].Now()
 			f.queues[0].Settle(was, throttle.Request{N: 2})
 			l.Refund(now, was.Grant, throttle.Request{N: 1})
@@ -200,7 +198,7 @@ func TestReportsOfALongOutageAreFewAndComplete(t *testing.T) {
 		}
 		f.wg.Wait()
 		if waited := time.Since(from); waited < (events/rate-10)*time.Second || waited > (events/rate+35)*time.Second {
-			t.Errorf("waited %v for what was overspent, want %v", waited, events/rate*time.Second)
+			t.Errorf("waited %v for the overspend, want %v", waited, events/rate*time.Second)
 		}
 	})
 }

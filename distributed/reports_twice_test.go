@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A deaf connection takes no subscriptions: news do not reach its store.
+// A deaf connection makes no subscriptions: its store receives no messages.
 type deaf struct{ net.Conn }
 
 func (d deaf) Write(p []byte) (int, error) {
@@ -27,7 +27,7 @@ func (d deaf) Write(p []byte) (int, error) {
 	return d.Conn.Write(p)
 }
 
-// A taker is a process that asks for permits by hand.
+// A taker is a process whose fetches the test controls.
 type taker struct {
 	t *testing.T
 	throttle.Limiter
@@ -76,8 +76,8 @@ func (k taker) takes() bool {
 	return granted.At <= now
 }
 
-// A pause takes back what was promised to a process that receives no message of it. What that
-// process gives back later is not given back twice, whether it stood still or called.
+// A pause takes back the permit of a process that misses its message. The process's own later
+// return of the permit does not count again, whether it stopped or called meanwhile.
 func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
 	for _, calls := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
 			till := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 			a, other := newTaker(t, apart, limit), newTaker(t, server.Client(t), limit)
 			if !a.departs() {
-				t.Fatal("the first permit was not to be had")
+				t.Fatal("the first permit was not granted")
 			}
-			other.fetch(true) // it holds the permit of 10 s
-			a.fetch(true)     // that of 20 s
+			other.fetch(true) // holds the permit at 10 s
+			a.fetch(true)     // the permit at 20 s
 			now := throttle.InstantOf(time.Now())
 			other.Reconcile(now, throttle.Fact{Until: now.Add(time.Second)})
 			other.fetch(false)

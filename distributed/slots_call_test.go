@@ -38,14 +38,14 @@ func newApron(t *testing.T, server *redispipe.Server, lanes, pool int, set func(
 	return c
 }
 
-// line has so many stand in line in each lane.
+// line sets the number of waiting callers in each lane.
 func (c apron) line(n int) {
 	for _, f := range c {
 		f.Await(n)
 	}
 }
 
-// board has a call depart in each lane, and counts those that did.
+// board starts a call in each lane, and counts those that got a slot.
 func (c apron) board() (n int) {
 	for _, f := range c {
 		if f.Board() {
@@ -66,8 +66,8 @@ func (c apron) states() (lost int, calls, failures uint64) {
 	return lost, calls, failures
 }
 
-// More lanes call for slots than there are connections: their calls stand in line, with
-// a deadline that begins when they leave, and none fails.
+// More lanes call for slots than there are connections. Their calls wait in line, their deadlines
+// begin when they are sent, and none fails.
 func TestSlotsOfManyLanesStandInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, pool, trip = 240, 2, 20 * time.Millisecond
@@ -80,14 +80,13 @@ func TestSlotsOfManyLanesStandInLine(t *testing.T) {
 		c.line(0)
 		time.Sleep(lanes / pool * 2 * trip)
 		if lost, calls, failures := c.states(); lost+int(failures) > 0 || calls < lanes {
-			t.Errorf("%d lanes are lost, %d of %d calls failed, want none of one for each lane", lost, failures, calls)
+			t.Errorf("%d lanes are lost, %d of %d calls failed, want no failure of one call for each lane", lost, failures, calls)
 		}
 	})
 }
 
-// While Redis is silent no lane with slots has a timer that runs, but those in line for
-// more when their lease ends. Once it is back they ask it as fast as there are
-// connections, the idle ones not at all.
+// While Redis is silent no idle lane runs a timer. Lanes in line set one for the end of their
+// lease. Once Redis is back those call it as fast as connections allow, and idle lanes not at all.
 func TestSlotsOfManyLanesAreLostAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, pool, trip, outage = 400, 2, 10 * time.Millisecond, time.Minute
@@ -115,7 +114,7 @@ func TestSlotsOfManyLanesAreLostAndBack(t *testing.T) {
 		server.Break(redispipe.Healthy)
 		time.Sleep(2*time.Second + lanes/2/pool*trip) // less than a third of a lease
 		lost, calls, failures := c.states()
-		if lost > 0 || failures > failed+2 { // of a probe that was lost before
+		if lost > 0 || failures > failed+2 { // the probe lost before
 			t.Errorf("%d lanes are lost still, and %d calls failed since Redis is back", lost, failures-failed)
 		}
 		if n := calls - called; n > uint64(len(busy))+10 {
@@ -124,8 +123,8 @@ func TestSlotsOfManyLanesAreLostAndBack(t *testing.T) {
 	})
 }
 
-// Those in line look again when a lease ends without Redis: the policy for a loss may
-// allow more than there was, or refuse.
+// Waiting callers look again when a lease ends without Redis: the policy for a loss may allow more
+// slots than before, or reject.
 func TestSlotsWakeTheLineWhenTheirLeaseEnds(t *testing.T) {
 	for _, loss := range []distributed.Loss{distributed.FailOpen, distributed.FailClosed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -137,7 +136,7 @@ func TestSlotsWakeTheLineWhenTheirLeaseEnds(t *testing.T) {
 			f.Await(0)
 			time.Sleep(time.Second)
 			server.Break(redispipe.Silent)
-			time.Sleep(5 * time.Second) // it has asked for the next lease
+			time.Sleep(5 * time.Second) // the next lease was requested
 			if s := f.State(); !s.Lost || s.Slots != 1 {
 				t.Fatalf("%v: %+v, want one slot of a lease that is not over", loss, s)
 			}
@@ -149,7 +148,7 @@ func TestSlotsWakeTheLineWhenTheirLeaseEnds(t *testing.T) {
 			}
 			synctest.Wait()
 			if ago := time.Now().UnixNano() - woken.Load(); ago > int64(time.Millisecond) {
-				t.Errorf("%v: those in line were told %v ago, want when the lease has ended", loss, time.Duration(ago))
+				t.Errorf("%v: waiting callers were woken %v ago, want at the end of the lease", loss, time.Duration(ago))
 			}
 			if boards := f.Board(); boards != (loss == distributed.FailOpen) {
 				t.Errorf("%v: Board() = %v", loss, boards)

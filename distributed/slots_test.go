@@ -20,8 +20,8 @@ import (
 	"github.com/weirgo/weir/internal/redispipe"
 )
 
-// A hangar is replicas that share calls in flight. Each has workers who call without a
-// pause, and each call is in flight for a time.
+// A hangar is replicas that share calls in flight. Their workers call continuously, and each call
+// is in flight for some time.
 type hangar struct {
 	t     *testing.T
 	over  sync.WaitGroup
@@ -30,7 +30,7 @@ type hangar struct {
 
 	mu       sync.Mutex
 	flying   int
-	most     int // that were in flight at a time
+	most     int // most calls in flight at once
 	landed   []int
 	occupied time.Duration // flights times their duration
 	changed  time.Time
@@ -46,9 +46,9 @@ type base struct {
 	flights store.Flights
 
 	mu      sync.Mutex
-	woken   chan struct{} // closed when those in line should look again
+	woken   chan struct{} // closed when waiting callers should look again
 	waiting int
-	gone    bool // nobody calls any more
+	gone    bool // set when the workers are to stop
 }
 
 func newHangar(t *testing.T, bound int) *hangar {
@@ -82,7 +82,7 @@ func (b *base) wake() {
 	b.woken = make(chan struct{})
 }
 
-// line changes the number in line by n.
+// line changes the number of waiting callers by n.
 func (b *base) line(n int) (woken chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *base) line(n int) (woken chan struct{}) {
 	return b.woken
 }
 
-// depart waits for a slot, and reports whether it was had.
+// depart waits for a slot, and reports whether it got one.
 func (b *base) depart() bool {
 	if b.flights.Board() {
 		return true
@@ -114,7 +114,7 @@ func (b *base) left() bool {
 	return b.gone
 }
 
-// leave sends the workers away.
+// leave stops the workers.
 func (b *base) leave() {
 	b.mu.Lock()
 	b.gone = true
@@ -122,7 +122,7 @@ func (b *base) leave() {
 	b.wake()
 }
 
-// fly is one call.
+// fly makes one call.
 func (b *base) fly(service time.Duration) bool {
 	if !b.depart() {
 		return false
@@ -140,7 +140,7 @@ func (b *base) fly(service time.Duration) bool {
 	return true
 }
 
-// work has workers call until the replica is left.
+// work runs workers until the replica is left.
 func (b *base) work(workers int, service time.Duration) {
 	for range workers {
 		b.hangar.over.Go(func() {
@@ -162,7 +162,7 @@ func (h *hangar) count(n int) {
 	h.most, h.changed = max(h.most, h.flying), now
 }
 
-// used returns which part of the slots was in use since the last call of it.
+// used returns the share of the slots in use since its last call.
 func (h *hangar) used() float64 {
 	h.count(0)
 	h.mu.Lock()
@@ -173,15 +173,14 @@ func (h *hangar) used() float64 {
 	return part
 }
 
-// now returns how many are in flight, and how many were at most since the last call of
-// anew.
+// now returns the calls in flight, and the most since the last anew.
 func (h *hangar) now() (flying, most int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.flying, h.most
 }
 
-// exceeded returns for how long more than the bound were in flight.
+// exceeded returns for how long more calls than the bound were in flight.
 func (h *hangar) exceeded() (above time.Duration, most int) {
 	h.count(0)
 	h.mu.Lock()
@@ -189,7 +188,7 @@ func (h *hangar) exceeded() (above time.Duration, most int) {
 	return h.above, h.most
 }
 
-// anew counts flights anew.
+// anew resets the counts of flights.
 func (h *hangar) anew() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -220,8 +219,8 @@ func (h *hangar) calls() (n uint64) {
 	return n
 }
 
-// busy runs the hangar for a while, and returns how much of the slots was in use, and
-// how many calls to the store one flight took.
+// busy runs the hangar for d. It returns the share of the slots in use, and the store calls for
+// each flight.
 func (h *hangar) busy(d time.Duration) (used, calls float64) {
 	h.used()
 	flights, called := h.flights(), h.calls()
@@ -231,8 +230,8 @@ func (h *hangar) busy(d time.Duration) (used, calls float64) {
 
 const slots, service = 16, 50 * time.Millisecond
 
-// Replicas with lines everywhere use the slots, each as many as any other, and call the
-// store seldom, even if there are fewer slots than replicas.
+// Saturated replicas share the slots equally and call the store seldom, even with fewer slots than
+// replicas.
 func TestSlotsAreSharedEvenly(t *testing.T) {
 	for _, replicas := range []int{1, 3, 8, 24} {
 		if raced && replicas != 3 { // the detector makes the script's interpreter ten times slower
@@ -244,7 +243,7 @@ func TestSlotsAreSharedEvenly(t *testing.T) {
 			for range replicas {
 				h.join(server.Client(t), func(s *distributed.Store) { s.Lease = 3 * time.Second }).work(20, service)
 			}
-			time.Sleep(2 * time.Second) // also those have heard who did not listen yet when they were called for
+			time.Sleep(2 * time.Second) // late subscribers have received the revocations too
 			_, before := h.now()
 			h.anew()
 			used, calls := h.busy(4 * time.Second)
@@ -261,7 +260,7 @@ func TestSlotsAreSharedEvenly(t *testing.T) {
 	}
 }
 
-// A replica with little to do gets a slot soon, and one with much has what others leave.
+// A replica with few calls soon gets a slot, and a busy one uses the rest.
 func TestSeldomCallerIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
@@ -286,7 +285,7 @@ func TestSeldomCallerIsNotStarved(t *testing.T) {
 	})
 }
 
-// Slots that nobody uses go back within two moments of idleness, to whom needs them.
+// Unused slots go back after two moments of idleness, to replicas that need them.
 func TestQuietReplicaHoldsNoSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
@@ -305,7 +304,7 @@ func TestQuietReplicaHoldsNoSlots(t *testing.T) {
 		calls := h.calls()
 		time.Sleep(time.Minute)
 		if n := h.calls() - calls; n > 0 {
-			t.Errorf("%d calls while nobody calls", n)
+			t.Errorf("%d calls to the store without callers", n)
 		}
 		second.work(slots, service)
 		time.Sleep(100 * time.Millisecond)
@@ -316,7 +315,7 @@ func TestQuietReplicaHoldsNoSlots(t *testing.T) {
 	})
 }
 
-// Close gives back at once what does not fly.
+// Close gives unused slots back at once.
 func TestClosedReplicaGivesItsSlotsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
@@ -371,9 +370,8 @@ func (c *severed) sever() {
 	}
 }
 
-// The slots of a replica that died, with all its calls in flight, come back when its
-// lease ends, and not before.
-func TestSlotsOfTheDeadComeBackWithTheirLease(t *testing.T) {
+// The slots of a killed replica with calls in flight return when its lease expires, and not before.
+func TestSlotsOfAKilledReplicaReturnWithItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
 		h := newHangar(t, slots)
@@ -398,7 +396,7 @@ func TestSlotsOfTheDeadComeBackWithTheirLease(t *testing.T) {
 	})
 }
 
-// While Redis is lost a lease holds to its end, and after it what the policy allows.
+// While Redis is lost a lease is used to its end, and then the policy applies.
 func TestSlotsWithoutRedis(t *testing.T) {
 	for _, c := range []struct {
 		loss        distributed.Loss
@@ -438,7 +436,7 @@ func TestSlotsWithoutRedis(t *testing.T) {
 				}
 				n, err := cold.flights.Room()
 				if n != c.cold || errors.Is(err, distributed.ErrUnavailable) != c.refuses {
-					t.Errorf("a replica that never reached Redis has room for %d, %v; want %d", n, err, c.cold)
+					t.Errorf("a replica that never reached Redis has %d slots, %v; want %d", n, err, c.cold)
 				}
 				cold.line(-1)
 				server.Break(redispipe.Healthy)
@@ -454,8 +452,8 @@ func TestSlotsWithoutRedis(t *testing.T) {
 	}
 }
 
-// Redis that forgets all is told again what flies. Until then others may have slots on
-// top of that: as many as there are at most, for a third of a lease at most.
+// Redis that forgot everything receives the calls in flight again. Until then others may get slots
+// in addition: at most all of them, for at most a third of a lease.
 func TestForgottenSlotsAreReportedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
@@ -479,8 +477,8 @@ func TestForgottenSlotsAreReportedAgain(t *testing.T) {
 	})
 }
 
-// Whatever comes and goes, there are never more calls in flight than slots, and when
-// all is quiet again every slot is to be had.
+// Replicas, calls and connections come and go at random. Never more calls than slots are in flight,
+// and in the end every slot is free again.
 func TestSlotsHoldTheBound(t *testing.T) {
 	histories := uint64(6)
 	switch {
@@ -516,8 +514,7 @@ func testBound(t *testing.T, random *rand.Rand) {
 	h.stop()
 }
 
-// live has a replica make calls at random for a while, at the end of which it may lose
-// its way to Redis.
+// live makes random calls at a replica for a while. At the end it may lose its connection to Redis.
 func (b *base) live(random *rand.Rand, way *severed) {
 	end := time.Now().Add(time.Duration(random.IntN(8000)) * time.Millisecond)
 	var calls sync.WaitGroup

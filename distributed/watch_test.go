@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A watchLog is what a limiter reports to its watch.
+// A watchLog records what a limiter reports to its watch.
 type watchLog struct {
 	mu     sync.Mutex
 	calls  []store.Call
@@ -36,7 +36,7 @@ func (w *watchLog) watch(of interface{ Watch(store.Watch) }) {
 	})
 }
 
-// taken returns the events since the last call, and forgets them.
+// taken returns and clears the events since its last call.
 func (w *watchLog) taken() []store.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +45,7 @@ func (w *watchLog) taken() []store.Event {
 	return events
 }
 
-// Each way in which replicas fall out of step is reported once.
+// Each way in which replicas diverge is reported once.
 func TestWatchReceivesHowReplicasStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, 2*time.Millisecond, throttle.TokenBucket(1, time.Minute, 100))
@@ -55,7 +55,7 @@ func TestWatchReceivesHowReplicasStray(t *testing.T) {
 		distributed.Skew(f.stores[0], &ahead)
 		call := func(want ...store.Event) {
 			t.Helper()
-			for range 3 { // what has happened once is reported once
+			for range 3 { // a repeated event is reported once
 				time.Sleep(time.Minute)
 				if err := f.queues[0].Wait(t.Context()); err != nil {
 					t.Fatal(err)
@@ -70,7 +70,7 @@ func TestWatchReceivesHowReplicasStray(t *testing.T) {
 		call(store.EventStateLost)
 		ahead.Store(int64(-10 * time.Second / time.Microsecond))
 		call(store.EventClockStepped)
-		ahead.Store(int64(-9900 * time.Millisecond / time.Microsecond)) // no more than a way may be
+		ahead.Store(int64(-9900 * time.Millisecond / time.Microsecond)) // no more than a one-way trip may take
 		call()
 		ahead.Store(0)
 		call(store.EventClockStepped)
@@ -81,7 +81,7 @@ func TestWatchReceivesHowReplicasStray(t *testing.T) {
 	})
 }
 
-// A call is reported with what it was for, when it began and how long it took.
+// A call is reported with its operation, its start and its duration.
 func TestWatchReceivesEachCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 2 * time.Millisecond
@@ -103,7 +103,7 @@ func TestWatchReceivesEachCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(log.calls) != 1 {
-			t.Errorf("%d calls were reported, though nobody watches any more", len(log.calls)-1)
+			t.Errorf("%d calls were reported after the watch ended", len(log.calls)-1)
 		}
 	})
 }
