@@ -18,7 +18,7 @@ type exchange struct {
 	learner store.Learner // nil: the lane learns nothing
 
 	place   int64                // up to which the messages were applied here
-	ordinal int64                // the latest departure that is known
+	ordinal int64                // the latest known departure
 	landed  int64                // departures whose answers were known
 	lapsed  []store.OrdinalRange // departures that did not take place
 	entry   store.Entry          // to send
@@ -72,8 +72,8 @@ func (x *exchange) start() {
 	}
 }
 
-// begin reports whether the caller is to exchange messages. If another goroutine does, that
-// one repeats it: the learner takes one call at a time, and each message once.
+// begin reports whether the caller is to exchange messages. If another goroutine does, that one
+// repeats it: calls of the learner must not overlap, and each message is applied once.
 func (x *exchange) begin() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,11 +116,11 @@ func (x *exchange) run() {
 	}
 }
 
-// patience is for how often an exchange tries to lock the file, a millisecond apart.
+// patience is how often an exchange tries to lock the file, a millisecond apart.
 const patience = 1000
 
-// once exchanges messages once, and wakes the callers. It reports whether it must be
-// repeated: what was applied may change what holds.
+// once exchanges messages once, and wakes the callers. It reports whether it must be repeated,
+// because the applied messages may change the pacing.
 func (x *exchange) once() (more bool) {
 	l := x.limiter
 	u, ok := x.propose()
@@ -173,7 +173,7 @@ func (x *exchange) propose() (u *update, ok bool) {
 	return u, true
 }
 
-// joined returns an entry that was not sent with the next one.
+// joined joins an unsent entry with the next one.
 func joined(e, next store.Entry) store.Entry {
 	if len(e.Data)+len(next.Data) < mostEntries {
 		e.Data = append(e.Data, next.Data...)
@@ -201,7 +201,7 @@ func (x *exchange) view() store.FleetState {
 // usualTrip is how long a decision takes at most, nearly always.
 const usualTrip = 100 * time.Microsecond
 
-// A news is what an exchange brought.
+// A news is the result of an exchange.
 type news struct {
 	journal journal
 	took    bool
@@ -250,7 +250,7 @@ func (x *exchange) send(u *update) (n news, err error) {
 // apply makes the learner apply the messages that it has not applied.
 func (x *exchange) apply(n news) (more bool) {
 	l, j := x.limiter, &n.journal
-	place := x.place // only the goroutine that exchanges messages changes it
+	place := x.place // changed only by the goroutine that exchanges messages
 	switch {
 	case j.to() < place: // it was lost, and is sent again
 	case j.from > place:
@@ -284,7 +284,7 @@ func (l *limiter) readCold() (journal, error) {
 		}
 		l.cold = slots{file: f}
 	}
-	l.cold.head = header{} // the value is wanted also if it is the last one
+	l.cold.head = header{} // also reads the last value again
 	value, fresh, err := l.cold.read()
 	if err != nil || !fresh {
 		return journal{}, err

@@ -16,8 +16,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Transports that share a directory find the limit of their vendor together: it refuses far
-// fewer calls than it serves, and both have learned a rate.
+// Transports that share a directory learn the limit of their vendor together: it refuses far fewer
+// calls than it serves, and both have learned a rate.
 func TestTransportsLearnTogether(t *testing.T) {
 	const rate = 50
 	var mu sync.Mutex
@@ -72,8 +72,8 @@ func TestTransportsLearnTogether(t *testing.T) {
 	}
 }
 
-// A pause that the vendor asks one Transport for holds the other one, although the first is
-// closed at once, as that of a command line is.
+// A vendor's pause at one Transport also pauses the other, although the first is closed at once, as
+// a command line would close it.
 func TestPausesOutliveTheirTransport(t *testing.T) {
 	var calls atomic.Int64
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -141,7 +141,7 @@ func agreed(transports []*weir.Transport, url string) (rates [2]float64) {
 	return rates
 }
 
-// A slow is a learner that is flushed while it is called.
+// A slow is a learner that is flushed while a call of it runs.
 type slow struct {
 	replicator store.Replicator
 	calls, at  atomic.Int64 // how many were made, and how many run
@@ -162,7 +162,7 @@ func (s *slow) Snapshot() []byte                            { return nil }
 func (s *slow) Restore([]byte)                              {}
 func (s *slow) Pacing(store.FleetState) (none store.Pacing) { return none }
 
-// A learner has one call at a time, the first ones, too.
+// Calls of a learner never overlap, not even the first ones.
 func TestLearnersAreCalledOneByOne(t *testing.T) {
 	l := hostlocal.NewAt(private(t), "k")
 	learner := &slow{replicator: l.(store.Replicator)}

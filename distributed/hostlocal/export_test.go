@@ -2,8 +2,8 @@ package hostlocal
 
 import "github.com/weirgo/weir/throttle"
 
-// NewAt returns a limiter in a directory, whose instants are its wall clock: tests give
-// them.
+// NewAt returns a limiter in a directory, whose instants are those of its wall clock, which tests
+// give.
 func NewAt(dir, key string, limits ...throttle.Limit) throttle.Limiter {
 	s := &Store{Dir: dir, clock: func(now throttle.Instant) throttle.Instant { return now }}
 	l, err := s.Limiter(key, limits...)
@@ -27,6 +27,6 @@ func WriteValue(path string, value []byte) error {
 	if _, _, err := s.read(); err != nil {
 		return err
 	}
-	s.head.number += 1000 // others write, too
+	s.head.number += 1000 // others write too
 	return s.write(append(make([]byte, headSize), value...), s.head.events)
 }

@@ -8,28 +8,27 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A learned is what holds for a lane by what its processes have learned together, as
-// the process that has applied most of their messages decided it. It has the rules of
-// the learned.lua of a fleet's store, but for permits that are held ahead: there are
-// none here. Instants are of the lane's clock in the file.
+// A learned is a lane's state of learning, as decided by the process that has applied most
+// messages. It follows the rules of learned.lua in a fleet's store, except for permits held ahead:
+// there are none here. Instants are of the lane's clock in the file.
 type learned struct {
 	counted  int64 // 1: departures are counted
 	ordinal  int64 // of the last departure
 	last     int64 // instant of that departure
 	landed   int64 // departures that were answered, or never will be
-	applied  int64 // place of the messages up to which the process that decided had applied them
-	upto     int64 // the latest ordinal that it knew
+	applied  int64 // place up to which the deciding process had applied messages
+	upto     int64 // the latest ordinal that it knew then
 	to       int64 // place behind the last message
 	interval int64 // from one departure to the next, in nanoseconds; zero: none
-	hold     int64 // instant before which nothing departs
+	hold     int64 // no departure before this instant
 	alone    int64 // 1: departures after the ordinal since go one by one
 	since    int64
-	lease    int64 // until when the last of those one by one has its answer
-	keep     int64 // for how long this is kept, in nanoseconds
+	lease    int64 // when the last single departure has its answer
+	keep     int64 // lifetime of all this, in nanoseconds
 	touched  int64 // instant of the last exchange
 	unbound  int64 // 1: readings bound nothing
 	reserve  int64 // departures below the ceiling that go one by one, too
-	ceiling  int64 // departures above it go one by one; zero: there is no ceiling
+	ceiling  int64 // departures above it go one by one; zero: no ceiling
 	newest   int64 // departure of the reading that set the ceiling
 	mark     int64 // departures up to it have arrived at the instant due
 	due      int64
@@ -44,9 +43,9 @@ func (k *learned) numbers() [20]*int64 {
 }
 
 const (
-	probeLease = time.Second          // a departure that goes alone is waited for as long
-	askSoon    = 5 * time.Millisecond // who waits for an answer asks again after so long at least
-	silent     = 2 * time.Second      // the answers to a process that died count as known after so long
+	probeLease = time.Second          // longest wait for the answer to a single departure
+	askSoon    = 5 * time.Millisecond // shortest time until a process that waits for an answer asks again
+	silent     = 2 * time.Second      // age at which a dead process's answers count as known
 )
 
 // room returns how many calls may depart before they go one by one.
@@ -61,7 +60,7 @@ func (k *learned) room() int64 {
 	}
 }
 
-// holdsTo returns the instant before which nothing departs.
+// holdsTo returns the instant of the earliest departure.
 func (k *learned) holdsTo(now throttle.Instant, members int) throttle.Instant {
 	hold := throttle.Instant(k.hold)
 	if k.counted == 0 {
@@ -71,11 +70,11 @@ func (k *learned) holdsTo(now throttle.Instant, members int) throttle.Instant {
 	if k.alone == 1 && k.ordinal > k.since {
 		return max(hold, lease)
 	}
-	applied := k.landed == k.ordinal && k.applied >= k.to // all answers are taken into account
+	applied := k.landed == k.ordinal && k.applied >= k.to // all answers are applied
 	if k.room() > 0 || k.alone == 1 || applied {
 		return hold
 	}
-	// Processes take turns to ask, and half as often each time, since the last departure.
+	// Processes take turns to ask, half as often after each time without a departure.
 	since := now.Sub(lease.Add(-probeLease))
 	return max(hold, min(lease, now.Add(max(askSoon, since/2)*time.Duration(members))))
 }
@@ -96,7 +95,7 @@ func (k *learned) depart(now throttle.Instant) {
 type update struct {
 	place    int64 // up to which it has applied the messages
 	ordinal  int64 // the latest that it knows
-	landed   int64 // departures that it knew to be answered, if the file has lost them
+	landed   int64 // departures that it knew as answered, if the file lost them
 	lapsed   int64 // departures that did not take place
 	entry    store.Entry
 	pacing   store.Pacing
@@ -115,9 +114,8 @@ func (k *learned) decide(u *update) {
 	k.unbound, k.reserve = asNumber(p.Unbound), int64(max(p.Reserve, 0))
 }
 
-// read takes in how many departures were answered and how many of them spent nothing,
-// and a reading: the vendor grants all departures up to the ceiling, in whatever order
-// they arrive. See [store.Reading].
+// read applies how many departures were answered, how many of them spent nothing, and a reading:
+// the vendor grants all departures up to the ceiling, in any order of arrival. See [store.Reading].
 func (k *learned) read(now throttle.Instant, u *update) {
 	e := &u.entry
 	k.landed = min(k.landed+int64(e.Landed)+u.lapsed, k.ordinal)
@@ -145,8 +143,8 @@ func (k *learned) read(now throttle.Instant, u *update) {
 	}
 }
 
-// take takes in an update, and what it adds to the journal. It reports whether the
-// message is in the journal.
+// take applies an update, and what it adds to the journal. It reports whether the message is in the
+// journal.
 func (k *learned) take(now throttle.Instant, j *journal, u *update) (took bool) {
 	if k.keep > 0 && now.Sub(throttle.Instant(k.touched)) > time.Duration(k.keep) {
 		*k, *j = learned{}, journal{written: true}
@@ -181,7 +179,7 @@ type journal struct {
 	from     int64  // place of the first message
 	snapshot []byte // of all before it
 	entries  []byte
-	written  bool // it is to be stored
+	written  bool // must be stored
 }
 
 // to returns the place behind the last message.
@@ -209,7 +207,7 @@ func (j *journal) append(b []byte) []byte {
 	return append(b, j.entries...)
 }
 
-// readJournal reads a journal; an empty one if the bytes make no sense.
+// readJournal reads a journal; an empty one if the bytes are invalid.
 func readJournal(b []byte) (j journal) {
 	r := reader{b: slices.Clone(b)}
 	j.from = r.next()
@@ -221,7 +219,7 @@ func readJournal(b []byte) (j journal) {
 	return j
 }
 
-// each calls apply with the messages, and returns how many bytes made sense.
+// each calls apply with the messages, and returns how many bytes were valid.
 func each(entries []byte, apply func(message []byte, ordinal int64, at throttle.Instant)) int64 {
 	r := reader{b: entries}
 	left := len(entries)

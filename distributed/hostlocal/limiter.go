@@ -38,10 +38,10 @@ type limiter struct {
 	claim  string           // the same
 	off    time.Duration    // by which the lane's clock is ahead of the queue's
 
-	pending  []func(h throttle.Instant) // what was not written yet
-	lostAt   throttle.Instant           // since when the file cannot be used; zero: it can
-	cause    string                     // of that
-	number   uint64                     // of the last write when the lock could not be had
+	pending  []func(h throttle.Instant) // changes not written yet
+	lostAt   throttle.Instant           // since when the file is unusable; zero: it is usable
+	cause    string                     // why it is unusable
+	number   uint64                     // of the last write, when another process had the lock
 	failures uint64
 	calls    uint64
 
@@ -70,7 +70,7 @@ func newLimiter(s *Store, path string, limits []throttle.Limit) *limiter {
 // readWall reads the wall clock.
 func readWall(throttle.Instant) throttle.Instant { return throttle.InstantOf(time.Now()) }
 
-// start opens and reads the file. If another process has its lock, that is done later.
+// start opens and reads the file, or later if another process has its lock.
 func (l *limiter) start() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,9 +86,9 @@ func (l *limiter) start() error {
 }
 
 const (
-	busyFor = time.Millisecond      // a caller asks again after about so long if the lock is held
-	lostFor = 20 * time.Millisecond // and if the file cannot be used
-	refuse  = time.Second           // callers are refused if that lasts for longer
+	busyFor = time.Millisecond      // about the time until a caller asks again if the lock is held
+	lostFor = 20 * time.Millisecond // and if the file is unusable
+	refuse  = time.Second           // callers are refused after that time
 )
 
 // Take implements [throttle.Limiter]. The error matches [ErrUnavailable] if the file
@@ -158,8 +158,7 @@ func (l *limiter) back(at throttle.Instant) throttle.Instant {
 	return at.Add(-l.off)
 }
 
-// lost returns when to ask again although the file could not be used. After a second it
-// is an error.
+// lost returns when to ask again while the file is unusable. After a second it returns an error.
 func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) {
 	if l.closed {
 		return throttle.Grant{}, fmt.Errorf("hostlocal: %w", err)
@@ -178,8 +177,8 @@ func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) 
 	return throttle.Grant{At: now.Add(again)}, nil
 }
 
-// moves reports whether other processes have written since the last look: a crowd then holds
-// the lock in turn, and nobody is stopped with it.
+// moves reports whether other processes have written since the last look: then many processes hold
+// the lock in turn, and none is stopped with it.
 func (l *limiter) moves() bool {
 	if l.hot.file == nil {
 		return false
@@ -193,8 +192,8 @@ func (l *limiter) moves() bool {
 // found notes that the file could be used.
 func (l *limiter) found() { l.lostAt, l.cause, l.calls = 0, "", l.calls+1 }
 
-// later applies op to the state, now or as soon as the file can be used. It gives op the
-// instant by the lane's clock.
+// later applies op to the state, now or as soon as the file is usable. It passes the instant by the
+// lane's clock to op.
 func (l *limiter) later(now throttle.Instant, op func(h throttle.Instant)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +206,7 @@ func (l *limiter) later(now throttle.Instant, op func(h throttle.Instant)) {
 	}
 }
 
-// mostPending bounds what waits to be written.
+// mostPending bounds the changes that wait to be written.
 const mostPending = 4096
 
 // flush writes what is pending, and reports whether it could.
@@ -263,8 +262,8 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.later(now, func(h throttle.Instant) { l.set.Reconcile(h, f) })
 }
 
-// Tune implements [throttle.Limiter]. Limits that other processes enforce hold, too, until
-// they have not been seen for ten seconds.
+// Tune implements [throttle.Limiter]. Limits of other processes stay in force, too, until they have
+// not been seen for ten seconds.
 func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	resolved, err := resolve(limits)
 	if err != nil {
@@ -272,7 +271,7 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	}
 	l.later(now, func(h throttle.Instant) {
 		if l.claim != claimOf(resolved) && len(l.st.members) < 2 {
-			l.st.withdraw(l.claim) // nobody else has made it
+			l.st.withdraw(l.claim) // no other process has made it
 		}
 		l.limits, l.claim = resolved, claimOf(resolved)
 		l.st.join(h, l.id, l.claim)
@@ -296,7 +295,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	h := l.look(now)
 	asks := l.union.request(r, l.limits)
 	if l.union.learned {
-		asks.Each[len(asks.Each)-1] = 0 // it may be wrong, so no caller is refused for it
+		asks.Each[len(asks.Each)-1] = 0 // it may be wrong, so no caller is rejected for it
 	}
 	if asks.Since == 0 {
 		asks.Since = now
@@ -406,8 +405,8 @@ func (l *limiter) end(deadline time.Time) error {
 	}
 }
 
-// leave writes what is pending, and that this process is gone, and closes the limiter. If
-// another process has the lock and there is time to ask again, the limiter stays open.
+// leave writes what is pending, and that this process has ended, and closes the limiter. If another
+// process has the lock and time is left to ask again, the limiter stays open.
 func (l *limiter) leave(hasTime bool) (left bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

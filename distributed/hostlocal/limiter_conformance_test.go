@@ -14,8 +14,8 @@ import (
 	"github.com/weirgo/weir/throttle/limitertest"
 )
 
-// fresh returns a factory of limiters, each of a lane of its own, and of so many
-// processes that decide in turn.
+// fresh returns a factory of limiters, each of a lane of its own, and of a number of processes that
+// decide in turn.
 func fresh(t *testing.T, processes int) limitertest.Factory {
 	dir := private(t)
 	var lanes atomic.Int64
@@ -30,7 +30,7 @@ func fresh(t *testing.T, processes int) limitertest.Factory {
 		mu.Lock()
 		defer mu.Unlock()
 		open = append(open, all.limiters...)
-		for len(open) > 64 { // files are few
+		for len(open) > 64 { // descriptors are limited
 			_ = open[0].(io.Closer).Close()
 			open = open[1:]
 		}
@@ -41,7 +41,7 @@ func fresh(t *testing.T, processes int) limitertest.Factory {
 // private returns a directory that others cannot write to.
 func private(t testing.TB) string { return t.TempDir() + "/weir" }
 
-// A turns is the limiters of one lane, of which each decision takes the next.
+// A turns is the limiters of one lane, each of which takes one decision in turn.
 type turns struct {
 	limiters []throttle.Limiter
 	i        int
@@ -84,14 +84,14 @@ func (s *turns) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	return nil
 }
 
-// Limiters over files decide by the rules.
+// Limiters over files pass the rules of every limiter.
 func TestFilesDecideByTheRules(t *testing.T) {
 	limitertest.Suite{Make: fresh(t, 1), Histories: histories(10)}.Decisions(t)
 }
 
-// Limiters of three processes that take turns over one file decide as one limiter without a
-// file does, in every random history. Changes of limits are left out: those that one process
-// makes hold beside the limits of the others.
+// Three processes that take turns over one file decide as one limiter without a file, in every
+// random history. Changes of limits are left out: those of one process are in force beside the
+// limits of the others.
 func TestProcessesDecideAsOneLimiter(t *testing.T) {
 	sets := [][]throttle.Limit{
 		{throttle.TokenBucket(3, time.Second, 5)},
@@ -113,7 +113,7 @@ func TestProcessesDecideAsOneLimiter(t *testing.T) {
 	}
 }
 
-// differ lets two limiters live one random history, and returns where they differ.
+// differ runs one random history on two limiters, and returns where they differ.
 func differ(a, b throttle.Limiter, random *rand.Rand) string {
 	type granted struct{ a, b throttle.Grant }
 	last, now := granted{}, midnight

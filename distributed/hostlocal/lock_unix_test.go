@@ -19,7 +19,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// grantedWithin reports whether a limiter grants a permit by the wall clock in so long.
+// grantedWithin reports whether a limiter grants a permit by the wall clock within d.
 func grantedWithin(l throttle.Limiter, d time.Duration) bool {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		now := throttle.InstantOf(time.Now())
@@ -30,7 +30,7 @@ func grantedWithin(l throttle.Limiter, d time.Duration) bool {
 	return false
 }
 
-// refusedWithin returns the error of the first refusal, or nil if there is none in so long.
+// refusedWithin returns the error of the first refusal, or nil if there is none within d.
 func refusedWithin(l throttle.Limiter, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if _, err := l.Take(throttle.InstantOf(time.Now()), throttle.Request{N: 1}); err != nil {
@@ -40,8 +40,8 @@ func refusedWithin(l throttle.Limiter, d time.Duration) error {
 	return nil
 }
 
-// While a process is stopped with the lock, callers of others are refused after a second
-// with an error that says so. They go on when the lock is free.
+// While a process is stopped with the lock, callers of others are refused after a second with an
+// error that says so. They depart again when the lock is free.
 func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
 	dir := private(t)
 	store := &hostlocal.Store{Dir: dir}
@@ -69,8 +69,8 @@ func TestStoppedHoldersOfTheLockAreReported(t *testing.T) {
 	}
 }
 
-// A process that is stopped with the lock holds the others: they are refused after a second,
-// and depart again as soon as it goes on.
+// A process stopped with the lock blocks the others: they are refused after a second, and depart
+// again as soon as it continues.
 func TestProcessesStoppedWithTheLockHoldOthers(t *testing.T) {
 	dir, limit := private(t), throttle.TokenBucket(1000, time.Second, 10)
 	p := begins(t, dir, limit.String(), 2, 1<<30, "HOSTLOCAL_RETURNS=1")
@@ -110,7 +110,7 @@ func stopWithTheLock(t *testing.T, p *process, dir string) {
 	defer func() { _ = f.Close() }()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(rand.N(3 * time.Millisecond)) {
 		_ = p.Process.Signal(syscall.SIGSTOP)
-		time.Sleep(10 * time.Millisecond) // it takes effect
+		time.Sleep(10 * time.Millisecond) // until it takes effect
 		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 			return
 		}
@@ -121,7 +121,7 @@ func stopWithTheLock(t *testing.T, p *process, dir string) {
 	t.Fatal("the process was never stopped with the lock")
 }
 
-// A directory of another user is refused: nobody plants a state there.
+// A directory of another user is refused, so that no other user can plant a state there.
 func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 	dir := "/usr"
 	if os.Geteuid() == 0 {
@@ -135,7 +135,7 @@ func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 	}
 }
 
-// held locks the one lane of a directory until the function is called that it returns.
+// held locks the only lane of a directory until the returned function is called.
 func held(t *testing.T, dir string) (unlock func()) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*.lane"))
@@ -152,8 +152,8 @@ func held(t *testing.T, dir string) (unlock func()) {
 	return sync.OnceFunc(func() { _ = holder.Close() })
 }
 
-// Close writes permits that came back while another process had the lock. If that keeps the
-// lock, Close ends in a moment, and its error says what is lost.
+// Close writes permits that came back while another process had the lock. If the lock stays held,
+// Close returns soon, and its error says what is lost.
 func TestCloseWritesWhatIsPending(t *testing.T) {
 	for name, test := range map[string]struct {
 		busy time.Duration
@@ -193,8 +193,8 @@ func TestCloseWritesWhatIsPending(t *testing.T) {
 	}
 }
 
-// A caller whose process never gets the lock is not refused while others write: no process
-// is stopped with the lock.
+// A caller whose process never gets the lock is not refused while others write: then no process is
+// stopped with it.
 func TestCrowdsAtTheLockAreNotRefused(t *testing.T) {
 	a, b, path := pair(t, throttle.TokenBucket(1000, time.Second, 1000))
 	holder, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -217,8 +217,8 @@ func TestCrowdsAtTheLockAreNotRefused(t *testing.T) {
 	}
 }
 
-// A directory that others may write to, and a directory or a link in the place of the file,
-// refuse callers after a second, until that is mended.
+// Callers are refused after a second, until it is repaired, if others may write to the directory. The
+// same if a directory or a link is in the place of the file.
 func TestUnusableFilesRefuseUntilTheyAreMended(t *testing.T) {
 	for name, fault := range map[string]struct{ begin, end func(path string) error }{
 		"others may write": {
@@ -259,9 +259,9 @@ func TestUnusableFilesRefuseUntilTheyAreMended(t *testing.T) {
 	}
 }
 
-// A full disk, here a limit of the size of files, refuses after a second, and ends with it.
-// What could not be written was not spent. It runs in a process of its own, because the go command
-// has this one write a file, too.
+// A full disk, here a limit on file sizes, causes refusals after a second, until it ends. Permits
+// that could not be written were not spent. It runs in a process of its own, because the go command
+// makes this one write a file, too.
 func TestFullDisksRefuseUntilThereIsRoom(t *testing.T) {
 	if os.Getenv("HOSTLOCAL_FULL") == "" {
 		p := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -283,7 +283,7 @@ func TestFullDisksRefuseUntilThereIsRoom(t *testing.T) {
 	small := old
 	small.Cur = 16
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
-		t.Fatal(err) // who lowers a bound needs no right
+		t.Fatal(err) // lowering a bound needs no privilege
 	}
 	var refusal error
 	for i := range 80 {

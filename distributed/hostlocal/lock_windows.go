@@ -24,8 +24,8 @@ const (
 // openFile opens a file of a lane, and makes it if it is missing.
 func openFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) }
 
-// checkDir returns nil: a directory in a user's profile has an access control list that
-// leaves out other users.
+// checkDir returns nil: the access control list of a directory in a user's profile excludes other
+// users.
 func checkDir(string) error { return nil }
 
 // tryLock locks a file, and reports whether it could. The lock ends with the process.

@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A poll looks at a lane's file while callers wait: processes do not notify each other. It
-// wakes the callers if another process has changed when they may go.
+// A poll looks at a lane's file while callers wait, because processes do not notify each other. It
+// wakes the callers if another process has changed when they may depart.
 type poll struct {
 	limiter *limiter
 
@@ -18,7 +18,7 @@ type poll struct {
 	timer   *time.Timer
 	ticks   bool // the timer runs
 	waits   bool // callers are in line
-	again   bool // something is to be written
+	again   bool // something must be written
 	stopped bool
 	events  uint64 // as the file had them last
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A process of these tests drains a lane: it writes the instant of each departure, a line
-// each, until it is killed or has had its share.
+// A process of these tests drains a lane: it writes the instant of each departure on a line, until
+// it is killed or has had its share.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("HOSTLOCAL_DIR"); dir != "" {
 		drain(dir, os.Getenv("HOSTLOCAL_LIMIT"), number("HOSTLOCAL_WORKERS"), number("HOSTLOCAL_CALLS"))
@@ -35,7 +35,7 @@ func number(name string) int {
 	return n
 }
 
-// drain makes so many calls with so many workers.
+// drain makes calls with a number of workers.
 func drain(dir, limit string, workers, calls int) {
 	l, err := throttle.ParseLimit(limit)
 	if err != nil {
@@ -75,7 +75,7 @@ func drain(dir, limit string, workers, calls int) {
 	all.Wait()
 }
 
-// write writes a line with one write: it is whole, or not there at all.
+// write writes a line with one write, so that it is whole or absent.
 func write(line string) { _, _ = os.Stdout.WriteString(line + "\n") }
 
 // takeAndReturn takes permits and returns them, with a write each, until the process ends.
@@ -117,7 +117,7 @@ func begins(t *testing.T, dir, limit string, workers, calls int, env ...string) 
 		t.Fatal(err)
 	}
 	go func() {
-		defer close(p.done) // the last: nobody reports to a test that has ended
+		defer close(p.done) // last, because a test that has ended takes no reports
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			at, err := strconv.ParseInt(lines.Text(), 10, 64)
 			if err != nil {
@@ -135,8 +135,8 @@ func begins(t *testing.T, dir, limit string, workers, calls int, env ...string) 
 	return p
 }
 
-// Processes that drain one lane keep the rate together, and reach it, although one of
-// them has most of the work. Those with little work are not starved.
+// Processes that drain one lane keep the joint rate, and reach it, although one of them has most of
+// the work. Processes with little work are not starved.
 func TestProcessesDrainTogether(t *testing.T) {
 	const rate, calls = 200, 600
 	dir := filepath.Join(t.TempDir(), "weir")
@@ -166,9 +166,9 @@ func TestProcessesDrainTogether(t *testing.T) {
 	}
 }
 
-// A process that is killed at any instant leaves the state whole: no permits are granted
-// twice, and others go on at once. Half of the kills are while a process starts. Each process
-// also takes and returns permits all the time, so that many kills cut a write off.
+// A process killed at any instant leaves the state whole: no permits are granted twice, and others
+// continue at once. Half of the kills are during a process's start. Each process also takes and
+// returns permits continuously, so that many kills interrupt a write.
 func TestKilledProcessesLeaveTheStateWhole(t *testing.T) {
 	const rate, burst, slack = 1000, 10, 300 * time.Millisecond
 	dir := filepath.Join(t.TempDir(), "weir")
@@ -226,7 +226,7 @@ func TestKilledProcessesLeaveTheStateWhole(t *testing.T) {
 	}
 }
 
-// Many processes at once keep the rate together, and each has its share in the end.
+// Many processes at once keep the joint rate, and each has its share in the end.
 func TestCrowdsOfProcessesDrainTogether(t *testing.T) {
 	const rate, each = 200, 15
 	processes := 20
@@ -250,7 +250,7 @@ func TestCrowdsOfProcessesDrainTogether(t *testing.T) {
 	took := time.Duration(departures[len(departures)-1] - departures[0])
 	most := mostIn(departures, time.Second)
 	t.Logf("%d processes make %d calls in %v, at most %d in a second; longest gap %v", processes, len(departures), took, most, longest(departures))
-	if most > rate+5+2*processes { // each of their callers may write its departure late
+	if most > rate+5+2*processes { // each caller may write its departure late
 		t.Errorf("%d calls depart in a second, want at most %d", most, rate+5)
 	}
 	if ideal := time.Duration(len(departures)) * time.Second / rate; took > 2*ideal+2*time.Second {
@@ -283,7 +283,7 @@ func longest(instants []int64) (gap time.Duration) {
 	return gap
 }
 
-// mostIn returns how many of the instants in order are in a window at most.
+// mostIn returns the most instants of an ordered list in any window.
 func mostIn(instants []int64, window time.Duration) (most int) {
 	j := 0
 	for i := range instants {
@@ -295,8 +295,8 @@ func mostIn(instants []int64, window time.Duration) (most int) {
 	return most
 }
 
-// stalls returns a function that ends a watch of the machine, and returns for how long
-// this process did not run at most although it wanted to.
+// stalls watches the machine. The function that it returns ends the watch, and returns the longest
+// time for which this process did not run.
 func stalls(t *testing.T) (end func() time.Duration) {
 	done, ended := make(chan struct{}), make(chan time.Duration)
 	go func() {

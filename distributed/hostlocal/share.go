@@ -25,7 +25,7 @@ var errBusy = errors.New("another process holds its lock; it may be stopped")
 const (
 	tries   = 24          // to lock a file, some microseconds each
 	checks  = time.Second // the path of an open file is checked as often
-	stepped = time.Second // a wall clock that is so far back was stepped
+	stepped = time.Second // a wall clock set back that far was stepped
 )
 
 // begin locks the lane's file and reads its state, and returns the instant by its clock.
@@ -101,8 +101,8 @@ func (l *limiter) finish(h throttle.Instant) error {
 // never is an instant before all others.
 const never throttle.Instant = -1 << 62
 
-// lock opens and locks the lane's file. From time to time it checks that the file is
-// still the one at the path: somebody may have removed it.
+// lock opens and locks the lane's file. From time to time it checks that the file is still the one
+// at the path: it may have been removed.
 func (l *limiter) lock(now throttle.Instant) error {
 	for range 3 {
 		if l.hot.file == nil {
@@ -137,7 +137,7 @@ func (l *limiter) try() error {
 	return errBusy
 }
 
-// reopen opens the file. What it holds is new to this process.
+// reopen opens the file. Its content is new to this process.
 func (l *limiter) reopen() error {
 	if err := makeDir(l.store.dir); err != nil {
 		return err
@@ -170,9 +170,9 @@ func (l *limiter) shut() {
 	}
 }
 
-// load reads the state if another process has changed it. If there is none, the state of
-// this process stays in force: the file is new, or somebody has removed the last one. The
-// event says that the stored state cannot be used; without the lock it may only be torn.
+// load reads the state if another process has changed it. Without a stored state this process's own
+// stays in force: the file is new, or was replaced. The event says that the stored state is
+// invalid; without the lock it may only be torn.
 func (l *limiter) load() (store.Event, error) {
 	value, fresh, err := l.hot.read()
 	switch {
@@ -194,7 +194,7 @@ func (l *limiter) load() (store.Event, error) {
 	return "", nil
 }
 
-// restore puts the stored limits in force, and reports whether they make sense.
+// restore puts the stored limits in force, and reports whether they are valid.
 func (l *limiter) restore(b []byte) bool { return l.set.UnmarshalBinary(b) == nil }
 
 // unite puts the union of the state in force.

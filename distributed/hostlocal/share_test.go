@@ -37,7 +37,7 @@ func granted(t *testing.T, l throttle.Limiter, now throttle.Instant) bool {
 	return g.At <= now
 }
 
-// A pause at one process holds the other, and so does its use of the limit.
+// A pause at one process also applies at the other, and so do the permits that it spent.
 func TestPausesHoldOtherProcesses(t *testing.T) {
 	a, b, _ := pair(t, throttle.TokenBucket(1, time.Second, 1))
 	if !granted(t, a, midnight) || granted(t, b, midnight) {
@@ -110,8 +110,8 @@ func TestOnlyLossesUnderTheLockAreReported(t *testing.T) {
 	}
 }
 
-// A process that sleeps for an hour goes on with the state that others have written since,
-// also if somebody has removed its file in the meantime.
+// A process that sleeps for an hour continues with the state that others have written since, even
+// if its file was removed meanwhile.
 func TestSleepersGoOnWithTheStateOfOthers(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		if removed && runtime.GOOS == "windows" {
@@ -139,7 +139,7 @@ func TestSleepersGoOnWithTheStateOfOthers(t *testing.T) {
 	}
 }
 
-// If processes enforce different limits, the strictest hold.
+// If processes enforce different limits, the strictest are in force.
 func TestStrictestLimitsHold(t *testing.T) {
 	dir := private(t)
 	a := hostlocal.NewAt(dir, "k", throttle.TokenBucket(100, time.Second, 10))
@@ -152,7 +152,7 @@ func TestStrictestLimitsHold(t *testing.T) {
 		t.Errorf("the state is %+v", st.Store)
 	}
 	if !granted(t, a, midnight.Add(13*time.Second)) || !granted(t, a, midnight.Add(13*time.Second+10*time.Millisecond)) {
-		t.Error("limits that nobody has enforced for 13 s still hold")
+		t.Error("limits that no process has enforced for 13 s are still in force")
 	}
 }
 

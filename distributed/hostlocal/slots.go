@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// A slots is a file with two places for a value. A value is written to the place that
-// does not hold the last one, with a higher number and a checksum. So a write that a
-// kill cuts off leaves the last value whole.
+// A slots is a file with two places for a value. A value is written to the place that does not hold
+// the last one, with a higher number and a checksum. So a write interrupted by a kill leaves the
+// last value whole.
 //
 //	magic 8 | number 8 | events 8 | length 4 | checksum 4 | value
 //
@@ -20,7 +20,7 @@ import (
 // its place is kept behind them.
 type slots struct {
 	file *os.File
-	head header // of the last value that was read or written; zero: none was
+	head header // of the last value read or written; zero: no value
 	none bool   // no value was whole when the file was read last
 	buf  []byte
 }
@@ -39,14 +39,14 @@ const (
 	stride   = 4 << 10         // of the two places
 	most     = 64 << 10        // bytes of a header with its value
 	mostSize = most - headSize // bytes of a value
-	behind   = most            // stride of what does not fit the places
+	behind   = most            // stride of values that do not fit the places
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// read returns the newest value that is whole, valid until the next call. If that is the
-// one that was read or written last, or if there is none, fresh is false. Its checksum
-// is verified then, too: others may have to read it.
+// read returns the newest whole value, valid until the next call. fresh is false if there is none,
+// or if it is the one last read or written. Its checksum is verified then, too: others may have to
+// read it.
 func (s *slots) read() (value []byte, fresh bool, err error) {
 	heads, n, err := s.heads()
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *slots) read() (value []byte, fresh bool, err error) {
 	return nil, false, nil
 }
 
-// heads reads both places, and returns their headers and how many bytes were read. The
-// values may be torn. A header is zero if there is none.
+// heads reads both places, and returns their headers and how many bytes were read. The values may
+// be torn. A missing header is zero.
 func (s *slots) heads() (heads [2]header, n int, err error) {
 	if s.buf == nil {
 		s.buf = make([]byte, 2*stride+most)

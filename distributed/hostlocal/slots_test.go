@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A write that a kill cuts off after any byte leaves the value before it whole. The place
-// of the new value has a still older one, which may be longer.
+// A write interrupted after any byte leaves the value before it whole. The place of the new value
+// holds a still older one, which may be longer.
 func TestWritesCutOffAnywhereLeaveTheLastValue(t *testing.T) {
 	for _, sizes := range [][3]int{{10, 20, 30}, {300, 200, 100}, {5000, 4500, 6000}, {100, 6000, 200}, {6000, 100, 5000}} {
 		var values [3][]byte // with their headers

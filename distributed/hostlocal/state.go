@@ -12,11 +12,11 @@ import (
 // A state is what processes share of a lane, beside the state of its limiter.
 type state struct {
 	wrote  throttle.Instant // of the last write; no process decides at an earlier one
-	ahead  time.Duration    // of the wall clock: by how much that was stepped back
-	events uint64           // changes after which callers may go sooner, or must wait for longer
+	ahead  time.Duration    // of the wall clock, which was stepped back that far
+	events uint64           // changes that let callers depart sooner, or delay them
 
-	members []member // processes that used the lane lately
-	claims  []claim  // limits that processes enforced lately
+	members []member // processes that used the lane recently
+	claims  []claim  // limits that processes enforced recently
 	learned learned
 }
 
@@ -34,8 +34,8 @@ type claim struct {
 }
 
 const (
-	refresh     = 2 * time.Second  // a process says as often that it uses the lane
-	lately      = 10 * time.Second // a process that did not say so for as long is gone
+	refresh     = 2 * time.Second  // interval of a process's notes that it uses the lane
+	lately      = 10 * time.Second // a process without a note for that long has ended
 	mostMembers = 256
 	mostClaims  = 16
 )
@@ -59,8 +59,7 @@ func (c *claim) parse() (limits []throttle.Limit) {
 	return limits
 }
 
-// join notes that a process uses the lane and enforces limits, and forgets those that
-// were not seen lately.
+// join notes that a process uses the lane and enforces limits, and drops those not seen recently.
 func (s *state) join(now throttle.Instant, id uint64, limits string) {
 	since := now.Add(-lately)
 	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.id == id || m.seen < since })
@@ -81,17 +80,17 @@ func (s *state) join(now throttle.Instant, id uint64, limits string) {
 	s.claims = append(s.claims, claim{limits, now})
 }
 
-// leave forgets a process. What it has claimed holds for some seconds more.
+// leave removes a process. Its claims stay in force for some seconds more.
 func (s *state) leave(id uint64) {
 	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.id == id })
 }
 
-// withdraw forgets a claim.
+// withdraw removes a claim.
 func (s *state) withdraw(limits string) {
 	s.claims = slices.DeleteFunc(s.claims, func(c claim) bool { return c.limits == limits })
 }
 
-// seen returns when a process last said that it uses the lane.
+// seen returns the last note that a process uses the lane.
 func (s *state) seen(id uint64) throttle.Instant {
 	for _, m := range s.members {
 		if m.id == id {
@@ -153,7 +152,7 @@ func numbers(b []byte, all ...int64) []byte {
 // A reader reads numbers and bytes.
 type reader struct {
 	b   []byte
-	bad bool // what was read makes no sense
+	bad bool // the bytes are invalid
 }
 
 func (r *reader) next() int64 {
@@ -166,7 +165,7 @@ func (r *reader) next() int64 {
 	return n
 }
 
-// count reads how many elements follow, each of so many bytes at least.
+// count reads the number of elements that follow, each of at least size bytes.
 func (r *reader) count(each int) int {
 	n := r.next()
 	if n < 0 || n > int64(len(r.b)/each) {

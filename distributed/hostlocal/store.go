@@ -38,7 +38,7 @@ type Store struct {
 	dir    string
 	err    error
 	mu     sync.Mutex
-	open   map[*limiter]struct{} // nil: the store was closed, or nothing was opened
+	open   map[*limiter]struct{} // nil: the store is closed, or has no limiters
 	closed bool
 
 	clock func(throttle.Instant) throttle.Instant // of tests; nil: the wall clock
@@ -46,9 +46,9 @@ type Store struct {
 
 var _ throttle.Store = (*Store)(nil)
 
-// Limiter implements [throttle.Store]. It opens the file of the key, and makes it if it
-// is missing. The error is for limits that make no sense, for a log that is too long,
-// or for a file or directory that cannot be used. It matches [ErrClosed] after Close.
+// Limiter implements [throttle.Store]. It opens the file of the key, and makes it if it is missing.
+// The error is for invalid limits, a log that is too long, or an unusable file or directory. It
+// matches [ErrClosed] after Close.
 func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
 	resolved, err := resolve(limits)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_ = l.end(time.Now()) // it holds nothing
+		_ = l.end(time.Now()) // it has nothing to write
 		return nil, fmt.Errorf("hostlocal: lane %q: %w", key, ErrClosed)
 	}
 	if s.open == nil {
@@ -74,10 +74,10 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	return l, nil
 }
 
-// mostLog is how many permits a sliding log may have. All departures are in the file.
+// mostLog is how many permits a sliding log may have, because all departures are in the file.
 const mostLog = 4_096
 
-// resolve returns resolved limits, or what is wrong with them.
+// resolve returns resolved limits, or why they are invalid.
 func resolve(limits []throttle.Limit) ([]throttle.Limit, error) {
 	resolved, err := throttle.Resolve(limits...)
 	if err != nil {
@@ -125,12 +125,12 @@ func (s *Store) path(key string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16]))
 }
 
-// forgotten is for how long a lane was not used whose files are removed. No limit and no
-// calendar window is longer but for those that a user made so.
+// forgotten is the time without use after which a lane's files are removed. Only limits and windows
+// that a user made so are longer.
 const forgotten = 100 * 24 * time.Hour
 
-// sweep removes the files of lanes that nobody has used for long. A process that had
-// opened one finds that it is gone.
+// sweep removes the files of lanes that were not used for long. A process that had one open detects
+// that it was removed.
 func (s *Store) sweep(now time.Time) {
 	entries, _ := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -160,7 +160,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// forget takes a limiter that was closed out of the store.
+// forget removes a closed limiter from the store.
 func (s *Store) forget(l *limiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

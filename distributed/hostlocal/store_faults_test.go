@@ -18,8 +18,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A crew is two stores of one directory, as of two processes. Their callers depart as fast
-// as one limit lets them, in real time.
+// A crew is two stores of one directory, as of two processes. Their callers depart as fast as one
+// limit allows, in real time.
 type crew struct {
 	path    string       // of the lane's file
 	stepped atomic.Int64 // by how much their wall clock is wrong, in nanoseconds
@@ -84,7 +84,7 @@ func (c *crew) sofar() turnout {
 	return turnout{len(c.departures[0]), len(c.departures[1])}
 }
 
-// goesOn reports whether ten callers of each store depart in so long.
+// goesOn reports whether ten callers of each store depart within d.
 func (c *crew) goesOn(within time.Duration) bool {
 	before := c.sofar()
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -95,8 +95,8 @@ func (c *crew) goesOn(within time.Duration) bool {
 	return false
 }
 
-// A file that is damaged or gone, and a clock that is set, stop nobody: callers depart in
-// real time as before, and as many as the package says.
+// A damaged or missing file, or a clock that is set, stops no caller: they depart in real time as
+// before, at most as many as documented.
 func TestFaultsStopNobody(t *testing.T) {
 	const rate, burst = 200, 5
 	noise := bytes.Repeat([]byte("noise of another program "), 50_000)

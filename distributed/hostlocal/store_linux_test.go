@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// In a directory that became read-only a lane whose file is open goes on. A new lane has an
+// If a directory becomes read-only, a lane whose file is open continues. A new lane returns an
 // error at once that names the file.
 func TestReadOnlyDirectoriesServeOpenLanes(t *testing.T) {
 	top, err := os.MkdirTemp("", "hostlocal") // others may look into it, unlike into that of a test

@@ -8,12 +8,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A union is the limits in force: those of all processes that used the lane lately, and
-// the learned pace as the last. So the strictest hold. If all processes have the same
-// limits, they are just those.
+// A union is the limits in force: those of all processes that used the lane recently, and the
+// learned pace as the last. So the strictest are enforced. If all processes have the same limits,
+// it is just those.
 type union struct {
 	limits  []throttle.Limit
-	own     []int // for each of the limits, the index of that limit of this process; -1: it has none
+	own     []int // for each of the limits, the index of that limit of this process; -1: none
 	back    []int // for each limit of this process, the index in limits
 	plain   bool  // limits are those of this process, in their order
 	differs bool  // another process has a limit that this one has not
@@ -23,7 +23,7 @@ type union struct {
 	interval int64    // of the learned pace, in nanoseconds
 }
 
-// learnedName is the name of the limit that was learned.
+// learnedName is the name of the learned limit.
 const learnedName = "learned"
 
 // holds reports whether the union is that of a state.
@@ -68,7 +68,7 @@ func unionOf(s *state, own []throttle.Limit) union {
 	return u
 }
 
-// same reports whether two limits differ in the name at most.
+// same reports whether two limits are equal except for the name.
 func same(a, b throttle.Limit) bool {
 	a.Name = b.Name
 	return a == b
@@ -90,7 +90,7 @@ func (u *union) places(limits []throttle.Limit) []int {
 	return places
 }
 
-// free returns a name that no limit has: that one, if it may.
+// free returns a name that no limit has: the given one, if it is free.
 func (u *union) free(name string) string {
 	for i := 1; slices.ContainsFunc(u.limits, func(l throttle.Limit) bool { return l.Name == name }); i++ {
 		name = fmt.Sprintf("other-%d", len(u.limits)+i)
@@ -98,8 +98,8 @@ func (u *union) free(name string) string {
 	return name
 }
 
-// request returns a request for the limits of a union. A limit that this process does
-// not have is charged what those of its unit cost here, but no more than it ever grants.
+// request returns a request for the limits of a union. A limit that this process lacks is charged
+// the cost of its unit here, but no more than it ever grants.
 func (u *union) request(r throttle.Request, own []throttle.Limit) throttle.Request {
 	if u.plain {
 		return r

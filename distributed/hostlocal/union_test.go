@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A request that is larger than a limit of another process ever grants is charged what that
-// one grants at most, without what it keeps and reserves.
+// A request too large for another process's limit is charged the most that this limit ever grants,
+// without what it keeps and reserves.
 func TestForeignLimitsAreChargedWhatTheyGrant(t *testing.T) {
 	strict := throttle.TokenBucket(10, time.Hour, 10)
 	for name, test := range map[string]struct {
@@ -30,7 +30,7 @@ func TestForeignLimitsAreChargedWhatTheyGrant(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		later := midnight.Add(time.Second) // the limit of the process that came last was empty
+		later := midnight.Add(time.Second) // the newest process's limit was empty
 		if g, err := a.Take(later, throttle.Request{N: 50}); err != nil || g.At > later {
 			t.Errorf("%s: 50 permits beside %v: %v, %v, want a grant", name, test.limit, g.At.Sub(later), err)
 		}
