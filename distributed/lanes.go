@@ -35,8 +35,8 @@ type Lane struct {
 	// learned together. Zero: nothing.
 	Learned float64
 
-	// Slots is how many calls replicas may have in flight now, and MaxSlots how many there
-	// are for all of them. Zero: none, or calls in flight are not bounded together.
+	// Slots is how many calls replicas may have in flight now, and MaxSlots the most for all of
+	// them. Zero: no leases, or no shared bound on calls in flight.
 	Slots, MaxSlots int
 }
 
@@ -44,8 +44,8 @@ type Lane struct {
 // looks for them with SCAN, on every master or shard, and changes nothing. It needs the
 // commands SCAN, TIME, HKEYS, HMGET and HGETALL, which a Store does not.
 //
-// The error joins those of Redis, and one for each lane whose state makes no sense; the others
-// are returned.
+// The error joins errors of Redis, and one for each lane with an invalid state; the other lanes are
+// returned.
 func Lanes(ctx context.Context, rdb redis.UniversalClient, namespace string) ([]Lane, error) {
 	var mu sync.Mutex
 	var lanes []Lane

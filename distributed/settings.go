@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/distributed/internal/call"
 )
 
-// A Loss says what holds while the store does not answer.
+// A Loss says what is enforced while the store does not answer.
 type Loss uint8
 
 // The policies for a loss.
@@ -45,8 +45,8 @@ const (
 	// DefaultReplicas is what a lane for which the store never answered divides by:
 	// few fleets that share one quota are larger.
 	DefaultReplicas = call.DefaultReplicas
-	// DefaultHorizon is how far a run reaches: short enough that what a crash
-	// loses, and a newcomer waits for, is little.
+	// DefaultHorizon is how far a run reaches: short, so that a crash loses little and a new
+	// replica waits little.
 	DefaultHorizon = 100 * time.Millisecond
 	// DefaultDeadline is the shortest deadline of a call.
 	DefaultDeadline = 50 * time.Millisecond
@@ -56,13 +56,12 @@ const (
 	// DefaultFirstDeadline is the deadline of the first call and of probes after a
 	// loss, which dial. Callers do not wait for it.
 	DefaultFirstDeadline = time.Second
-	// DefaultBreakAfter is how many calls in a row fail before the store is
-	// asked no more for a while.
+	// DefaultBreakAfter is how many calls in a row fail before the breaker opens.
 	DefaultBreakAfter = 3
-	// DefaultBreakFor is that while.
+	// DefaultBreakFor is how long the breaker stays open.
 	DefaultBreakFor = 500 * time.Millisecond
-	// DefaultLease is longer than processes stand still and Redis fails over, so that
-	// few slots are lost to those that live; and short enough for callers to wait
-	// until the slots of a process that was killed come back.
+	// DefaultLease is longer than processes usually stop and Redis fails over, so that few slots of
+	// live processes are lost. It is short enough for callers to wait for the slots of a killed
+	// process.
 	DefaultLease = 10 * time.Second
 )

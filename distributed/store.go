@@ -61,12 +61,11 @@ type Store struct {
 	// OnLoss. Zero means DefaultFirstDeadline.
 	FirstDeadline time.Duration
 
-	// BreakAfter is how many calls in a row must fail for the store to be
-	// asked no more for BreakFor. Zero means DefaultBreakAfter.
+	// BreakAfter is how many calls in a row must fail for the breaker to open. Zero means
+	// DefaultBreakAfter.
 	BreakAfter int
 
-	// BreakFor is how long the store is asked no more then. Zero means
-	// DefaultBreakFor.
+	// BreakFor is how long the breaker stays open. Zero means DefaultBreakFor.
 	BreakFor time.Duration
 
 	// Lease is for how long a process has the slots of calls in flight that Redis
@@ -111,10 +110,9 @@ func New(rdb redis.UniversalClient, namespace string) *Store {
 	return s
 }
 
-// Limiter implements [throttle.Store]. The error is for settings, or limits,
-// that make no sense or that are beyond what the store can count, and matches
-// ErrClosed after Close. It does not reach for Redis: that begins with the
-// first request.
+// Limiter implements [throttle.Store]. It returns an error for settings or limits that are invalid
+// or too large for the store to count, and one that matches ErrClosed after Close. It connects to
+// Redis only with the first request.
 func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -134,8 +132,8 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 // least; with FailOpen the most for each process; with FailClosed none, and callers are
 // refused with ErrUnavailable.
 //
-// The errors are those of [Store.Limiter], and one for a bound that is not positive. It
-// does not reach for Redis: that begins with the first request.
+// The errors are those of [Store.Limiter], and one for a bound that is not positive. It connects to
+// Redis only with the first request.
 func (s *Store) Flights(key string, most int) (store.Flights, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -171,7 +169,7 @@ func (s *Store) logger() *slog.Logger {
 	return slog.Default()
 }
 
-// settings returns an error that names the field that makes no sense.
+// settings returns an error that names the invalid field.
 func (s *Store) settings() (call.Settings, error) {
 	set := call.Settings{
 		Policy:        s.OnLoss.String(),

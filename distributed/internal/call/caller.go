@@ -24,20 +24,20 @@ import (
 type Caller struct {
 	Hub  *Hub
 	Link *Link
-	Lane string // its name, as it stands in keys and messages
-	Key  string // that decides which node holds the lane
+	Lane string // its name, as in keys and messages
+	Key  string // decides which node holds the lane
 	watched
 
 	Mu       sync.Mutex
-	Node     *node // that holds the key, as far as that is known
+	Node     *node // that holds the key, if known
 	Wake     func()
 	Closed   bool
 	Trip     trip
 	Met      bool        // a call was answered
-	Lost     bool        // the policy for a loss holds
+	Lost     bool        // the policy for a loss is in force
 	Cause    string      // of the loss
 	Underway bool        // a call is in line, or in progress
-	Wait     *time.Timer // from which callers no longer wait for it; nil: it does not run
+	Wait     *time.Timer // ends the callers' wait for the call; nil: not set
 	waits    int         // for calls so far
 }
 
@@ -62,8 +62,8 @@ func (c *Caller) Start(self Lane, awaited bool) (lined, ok bool) {
 	return lined, true
 }
 
-// WaitAtMost puts the policy for a loss in force if the call in progress takes longer than
-// calls may, although it may still be answered.
+// WaitAtMost puts the policy for a loss in force if the call in progress takes too long, although
+// it may still be answered.
 func (c *Caller) WaitAtMost(self Lane) {
 	c.Landed()
 	if c.Lost {
@@ -99,15 +99,15 @@ func (c *Caller) WakeQueue() {
 	}
 }
 
-// An Outcome is what came of a call.
+// An Outcome is the result of a call.
 type Outcome struct {
-	Took    time.Duration // from the script's departure until its reply was read
-	Read    time.Time     // when that was
-	Err     error         // also of a reply that makes no sense
+	Took    time.Duration // from sending the script to reading its reply
+	Read    time.Time     // when the reply was read
+	Err     error         // also of an invalid reply
 	Cause   string        // of the error; "": there was no error
-	began   time.Time     // when the call did
-	longest time.Duration // that it was allowed to take
-	stalled bool          // this process stood still meanwhile
+	began   time.Time     // when the call began
+	longest time.Duration // that it might take
+	stalled bool          // this process stopped meanwhile
 }
 
 // Open is the cause of a call that the node's breaker forbade.
@@ -124,7 +124,7 @@ func (c *Caller) Make(self Lane, p script.Program, prepare func() ([]any, store.
 	}
 	ended := false
 	defer func() {
-		if !ended { // something panics
+		if !ended { // the call panicked
 			done(conn.ErrStalled)
 		}
 	}()
@@ -146,15 +146,15 @@ func (c *Caller) Make(self Lane, p script.Program, prepare func() ([]any, store.
 	return o
 }
 
-// depart begins a call: it returns the instant, how long the call may take, and the
-// function that must be given how it ended, which is nil if none may run.
+// depart begins a call. It returns the instant, how long the call may take, and a function that
+// must be called with its result. The function is nil if no call may run.
 func (c *Caller) depart(self Lane) (began time.Time, deadline time.Duration, done func(error)) {
 	c.Link.subscribe()
 	began = time.Now()
 	c.Mu.Lock()
 	set := &c.Hub.Set
 	if deadline = c.Trip.Deadline(set); !c.Met || c.Lost || !c.Link.Client.Own {
-		// It dials, or knows no deadline: callers wait no longer than for any other.
+		// The call dials, or knows no deadline: callers wait no longer than for any other.
 		c.WaitAtMost(self)
 		deadline = set.FirstDeadline
 	}
@@ -170,7 +170,7 @@ func (c *Caller) depart(self Lane) (began time.Time, deadline time.Duration, don
 	return began, deadline, n.Allow()
 }
 
-// run runs a script once, in what is left of a call that began then.
+// run runs a script once, in the time left of a call that began then.
 func (c *Caller) run(p script.Program, words []any, began time.Time, longest time.Duration) (v any, o Outcome) {
 	sent := time.Now()
 	ctx := c.Node.Deadline(began.Add(longest), longest-sent.Sub(began))
@@ -182,8 +182,8 @@ func (c *Caller) run(p script.Program, words []any, began time.Time, longest tim
 	return v, o
 }
 
-// Failed applies a call that failed, and reports whether Redis is lost, or still is. It is not
-// if only this process stood still. While the breaker is open the cause stays.
+// Failed applies a failed call, and reports whether Redis is lost, or still is. Redis is not lost
+// if only this process stopped. While the breaker is open the cause stays.
 func (c *Caller) Failed(self Lane, o *Outcome) (lost bool) {
 	if o.Cause == Open {
 		if !c.Lost {

@@ -8,22 +8,21 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Clock converts instants between the queue's clock, in nanoseconds, and that of
-// Redis, in microseconds. The clocks need not agree: all it knows is that a reply
-// was written before it was read. An instant of Redis is dated by the fastest reply,
-// so that it is late by the way of that reply, and never early:
+// A Clock converts instants between the queue's clock, in nanoseconds, and that of Redis, in
+// microseconds. The clocks need not agree: all it knows is that a reply was written before it was
+// read. An instant of Redis is dated by the fastest reply, so it is late by the trip of that reply,
+// and never early:
 //
 //	a reply of 12:00:00.000 read at 12:00:05.002   difference 5.002 s
 //	another of 12:00:01.000 read at 12:00:06.001   difference 5.001 s, in force
 //	a permit of 12:00:02.000 is dated              12:00:07.001
 //
-// Once the way is longer than it was for the fastest reply, permits for now would be
-// void each time they come. So after lateReplies in a row that came too late for
-// such permits, the fastest of these is in force. It dates permits later, which is
-// on the strict side.
+// If the trip becomes longer than that of the fastest reply, every permit for now would be void on
+// arrival. So after lateReplies such replies in a row, the fastest of them is used. It dates
+// permits later, which is on the strict side.
 type Clock struct {
 	asked throttle.Instant // by the queue's clock
-	at    time.Time        // when that was; zero: never
+	at    time.Time        // when asked was noted; zero: never
 
 	known    bool             // a reply came
 	ahead    throttle.Instant // of the queue's clock over that of Redis: the difference in force
@@ -38,11 +37,11 @@ const (
 	coarse   = 10 * throttle.Instant(time.Microsecond)
 	judgment = 10 * time.Second
 
-	lateReplies = 2 // one alone may have lain in the socket while this process stood still
+	lateReplies = 2 // a single one may have waited in the socket of a stopped process
 )
 
-// Anchor notes the instant of the queue's clock. A caller reads that clock a moment before,
-// so the greatest difference to our own clock is the true one.
+// Anchor notes the instant of the queue's clock. A caller reads it a moment earlier, so the
+// greatest difference to our own clock is the true one.
 func (c *Clock) Anchor(now throttle.Instant) {
 	at := time.Now()
 	if c.at.IsZero() || now.Sub(c.asked) > at.Sub(c.at) {
@@ -61,8 +60,8 @@ func (c *Clock) When(t time.Time) throttle.Instant {
 	return c.asked.Add(t.Sub(c.at))
 }
 
-// Learn applies a reply that Redis dated now and that was read at an instant, after a call of
-// so long. Permits are void once they are older than the tolerance.
+// Learn applies a reply that Redis dated now, read at an instant after a call that took this long.
+// Permits are void once they are older than the tolerance.
 func (c *Clock) Learn(now int64, read throttle.Instant, took, tolerance time.Duration) {
 	sample := read - script.InstantOf(now)
 	if sample < 0 {
@@ -121,7 +120,7 @@ type stepper struct {
 
 	mu    sync.Mutex
 	clock Clock
-	at    time.Time // when a step was noticed last; zero: never
+	at    time.Time // of the last step; zero: never
 }
 
 // Steps applies the server's clock in a reply, and reports whether a clock was set. No call

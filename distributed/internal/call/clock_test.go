@@ -9,14 +9,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The clocks of a process and of Redis, which are what they are.
+// Readings of the clocks of a process and of Redis, which differ.
 const skew = 1234567 * throttle.Instant(time.Millisecond)
 
 // asTolerance is the permit tolerance of the tests.
 const asTolerance = 10 * time.Millisecond
 
-// replied has the clock learn from a reply written at the time t of Redis, read so
-// much later, of a call that took so long.
+// replied makes the clock learn from a reply written at the time t of Redis and read after a trip.
+// The call took this long.
 func replied(c *Clock, t int64, way, took time.Duration) throttle.Instant {
 	read := script.InstantOf(t) + skew + throttle.Instant(way)
 	c.Learn(t, read, took, asTolerance)
@@ -45,8 +45,8 @@ func TestClockFollowsOneThatMovedBack(t *testing.T) {
 	}
 }
 
-// Replies that come later than the tolerance bring void permits only: two in a
-// row are the way as it is now, one is a process that stood still.
+// Replies later than the tolerance contain only void permits. Two in a row are the new round trip;
+// a single one is a process that stopped.
 func TestClockFollowsALongerWay(t *testing.T) {
 	const fast, slow = 40 * time.Microsecond, 100 * time.Millisecond
 	var c Clock
@@ -79,7 +79,7 @@ func TestClockFollowsADrift(t *testing.T) {
 	}
 }
 
-// What the queue says of its clock is read a moment earlier than it is noted.
+// The queue's reading of its clock is older than the moment at which it is noted.
 func TestClockKeepsTheBestAnchor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Clock
@@ -97,8 +97,8 @@ func TestClockKeepsTheBestAnchor(t *testing.T) {
 	})
 }
 
-// A reply that was on its way when another one told of a step is older than the step: it
-// does not tell of another one.
+// A reply under way while another reply showed a step is older than the step, and shows no second
+// one.
 func TestRepliesOlderThanAStepDoNotShowIt(t *testing.T) {
 	n := stepper{longest: time.Second}
 	const way, hour = time.Millisecond, int64(time.Hour / time.Microsecond)
@@ -110,7 +110,7 @@ func TestRepliesOlderThanAStepDoNotShowIt(t *testing.T) {
 	}{
 		{0, way, 0, false},
 		{time.Second, time.Second + way, hour, true},
-		{time.Second - way, time.Second + 2*way, 0, false}, // it took a longer way
+		{time.Second - way, time.Second + 2*way, 0, false}, // a longer trip
 		{time.Second - way, time.Second + 3*way, 0, false},
 		{time.Second + 2*way, time.Second + 4*way, hour, false},
 		{2 * time.Second, 2*time.Second + way, 0, true}, // back

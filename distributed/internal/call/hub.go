@@ -38,7 +38,7 @@ type Hub struct {
 // A Part is open here for a lane: its limiter, or its slots.
 type Part interface {
 	Close() error
-	Deliver(message string) // that another replica, or the script, published for the lane
+	Deliver(message string) // published for the lane by a replica or the script
 	Watcher() *watched
 }
 
@@ -92,7 +92,7 @@ func (h *Hub) Close() {
 	}
 	h.Mu.Unlock()
 	for _, p := range open {
-		_ = p.Close() // it says nothing else
+		_ = p.Close() // it returns no error
 	}
 	h.calling.Wait()
 }

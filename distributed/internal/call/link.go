@@ -32,7 +32,7 @@ type Link struct {
 	warned  string      // the cause of the loss that was logged last; "": it is over
 	logged  time.Time   // when that was
 	denied  atomic.Bool // a missing grant for the channel was logged
-	Guessed atomic.Bool // the share of a lane was logged that is a guess
+	Guessed atomic.Bool // the guessed share of a lane was logged
 	clashed time.Time   // when another layout was logged last
 
 	overdue atomic.Int64 // when void permits were logged last, likewise
@@ -60,7 +60,7 @@ func (k *Link) close() {
 	k.Client.Close()
 }
 
-// ended notes how a call to a node ended, and logs it when that changes.
+// ended notes how a call to a node ended, and logs a change of that.
 func (k *Link) ended(n *node, cause string, err error) {
 	if cause == "" && !k.down.Load() {
 		return
@@ -79,9 +79,9 @@ func (k *Link) log(level slog.Level, text string, args ...any) {
 	k.hub.Logger().With("namespace", k.hub.Namespace).Log(context.Background(), level, text, args...)
 }
 
-// loss applies the cause with which a call ended, and reports whether to log a loss, or its
-// end. A loss may come and go, so it is logged once a second at most. A cause that only an
-// operator can end is logged also if it comes later in the loss.
+// loss applies the cause of a call's end, and reports whether to log the beginning or end of a
+// loss. A loss may come and go, so it is logged at most once a second. A cause that only an
+// operator can end is logged even if it appears during a loss.
 func (k *Link) loss(cause string) (lost, back bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,8 +114,8 @@ func (k *Link) lacksGrant(client redis.UniversalClient, began time.Time, err err
 		"cause", "channel", "address", conn.AddressOf(client, ""), "error", k.Client.Text(err))
 }
 
-// compare compares the layout that another store of the namespace writes. If it differs, it
-// logs that, and announces its own once more, for the other to log it too.
+// compare compares the layout that another store of the namespace writes. If it differs, it logs
+// that, and publishes its own layout again so that the other logs it too.
 func (k *Link) compare(client redis.UniversalClient, other string) {
 	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.hub.Layout {
 		return
@@ -153,7 +153,7 @@ func (k *Link) node(addr string) *node {
 	return n
 }
 
-// NewNode returns a node to which so many calls may run at once.
+// NewNode returns a node with room for a number of calls at once.
 func NewNode(h *Hub, addr string, room int) *node {
 	set := &h.Set
 	return &node{
@@ -162,8 +162,8 @@ func NewNode(h *Hub, addr string, room int) *node {
 	}
 }
 
-// nodeOf returns the node that holds a key: that of before if the Cluster does not return
-// it. The nodes of a Cluster, and of a Ring, fail one by one.
+// nodeOf returns the node that holds a key, or before if the Cluster does not return it. The nodes
+// of a Cluster, and of a Ring, fail independently.
 func (k *Link) nodeOf(key string, before *node) *node {
 	ctx := k.stopped
 	if k.Client.Clustered() {

@@ -28,8 +28,8 @@ func (k *Link) subscribe() {
 }
 
 const (
-	silence = 30 * time.Second       // after it the subscription is made anew: the connection may be dead
-	respite = 500 * time.Millisecond // before it is tried again
+	silence = 30 * time.Second       // after it the subscription is renewed: the connection may be dead
+	respite = 500 * time.Millisecond // before the next attempt
 )
 
 // listen receives messages until the connection fails or is silent for long.
@@ -42,8 +42,8 @@ func (k *Link) listen(client redis.UniversalClient) {
 		k.retreat(conn.CauseOf(err))
 		return
 	}
-	// Close waits while a connection is made, which by now it is: closing it from
-	// the side ends what would otherwise be read for as long as the silence lasts.
+	// Close waits while a connection is being made. By now one exists, and closing it ends a read
+	// that would last for the silence.
 	defer context.AfterFunc(k.stopped, func() { _ = sub.Close() })()
 	for ; ; began = time.Now() {
 		got, err := sub.ReceiveTimeout(k.stopped, silence)
@@ -79,7 +79,7 @@ func (k *Link) announce(client redis.UniversalClient) {
 	if shard, ok := client.(*redis.Client); ok && client != k.Client.Redis {
 		n = k.node(shard.Options().Addr)
 	}
-	k.hub.Mu.Lock() // no call begins once the hub waits for those that have
+	k.hub.Mu.Lock() // no call begins once the hub waits for the last ones
 	defer k.hub.Mu.Unlock()
 	if !k.hub.closed {
 		n.Enter(announcement{link: k, client: client})
@@ -103,8 +103,8 @@ func (a announcement) Call() {
 	}
 }
 
-// retreat waits before the next subscription. Without the grant for it that is long,
-// for an operator must act.
+// retreat waits before the next subscription. Without the grant it waits long, because an operator
+// must act.
 func (k *Link) retreat(cause string) {
 	d := respite
 	if conn.Lasting(cause) {
@@ -116,7 +116,7 @@ func (k *Link) retreat(cause string) {
 	}
 }
 
-// SlotsMessage begins the messages that call for replicas of a lane. No lane has that name.
+// SlotsMessage begins the messages that ask replicas of a lane to call. No lane has that name.
 const SlotsMessage = "/flights"
 
 // deliver hands a message to what is open here for its lane. The script's messages to

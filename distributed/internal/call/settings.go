@@ -6,7 +6,7 @@ import "time"
 type Settings struct {
 	Policy        string // for a loss, as logs have it
 	FailOpen      bool   // a loss leaves each replica the whole limits
-	FailClosed    bool   // a loss holds all; neither: each has a share
+	FailClosed    bool   // a loss rejects all calls; neither: each replica has a share
 	Share         float64
 	Replicas      int
 	Horizon       time.Duration

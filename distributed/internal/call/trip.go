@@ -5,13 +5,13 @@ import "time"
 // A trip estimates the usual round trip to the store, and its spread, as RFC
 // 6298 does, section 2.
 type trip struct {
-	Mean, spread time.Duration // zero: none was seen
+	Mean, spread time.Duration // zero: no call yet
 	rough        bool          // the estimate is of a call that may have dialled
-	stood        time.Duration // how long calls in a row took whose deadlines fired late
+	stood        time.Duration // total time of calls in a row whose deadlines fired late
 }
 
-// Saw applies how long a call took. A call that may have dialled, the first or one after a
-// loss, begins the estimate anew, until the next call.
+// Saw applies the duration of a call. A call that may have dialled, the first or one after a loss,
+// restarts the estimate, until the next call.
 func (t *trip) Saw(took time.Duration, dialled bool) {
 	t.stood = 0
 	if dialled || t.rough {
@@ -41,9 +41,8 @@ func (t *trip) Deadline(set *Settings) time.Duration {
 	return min(max(4*t.Mean, set.Deadline), set.MaxDeadline)
 }
 
-// Fresh reports whether the reply to a call that took so long may be believed. One
-// that lay in the socket while this process stood still looks as if it had just
-// been written. The first call may have to dial.
+// Fresh reports whether the reply to a call of this duration may be believed. A reply that waited
+// in the socket of a stopped process looks as if just written. The first call may have to dial.
 func (t *trip) Fresh(took time.Duration, met bool, tolerance time.Duration, set *Settings) bool {
 	if !met {
 		return took <= tolerance+set.Deadline/2
@@ -51,21 +50,20 @@ func (t *trip) Fresh(took time.Duration, met bool, tolerance time.Duration, set 
 	return took <= tolerance+max(t.Usual(), set.Deadline)
 }
 
-// stoodStill reports whether a call's deadline fired late because this process stood
-// still.
+// stoodStill reports whether a call's deadline fired late because this process stopped.
 func stoodStill(cause string, took, deadline time.Duration) bool {
 	return cause == "timeout" && took > deadline+max(deadline/2, 20*time.Millisecond)
 }
 
-// excuses reports whether the failure of a call says nothing about the store, because this
-// process stood still. A process on busy processors may be late each time while Redis is gone:
-// once calls in a row took as long as a first call may take, callers wait no longer.
+// excuses reports whether a failed call says nothing about the store, because this process stopped.
+// On busy processors that may repeat while Redis is down. So callers wait no longer once such calls
+// in a row took as long as a first call may take.
 func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *Settings) bool {
 	if !stalled {
 		t.stood = 0
 		return false
 	}
 	excused := t.stood < set.FirstDeadline
-	t.stood += min(took, 2*deadline) // a long stop is one
+	t.stood += min(took, 2*deadline) // a long stop counts as one
 	return excused
 }

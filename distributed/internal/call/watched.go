@@ -17,7 +17,7 @@ func (w *watched) Watch(by store.Watch) { w.By.Store(&by) }
 
 func (w *watched) Watcher() *watched { return w }
 
-// called hands on a call that has ended, of which a failure has a cause.
+// called passes on a call that has ended, with the cause of a failure.
 func (w *watched) called(operation store.Operation, began time.Time, took time.Duration, cause string) {
 	if by := w.By.Load(); by != nil && by.Called != nil {
 		by.Called(store.Call{Operation: operation, Began: began, Took: took, Cause: cause})

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CauseOf returns why a call failed, in one word for telemetry; "": it did not. The first
-// word of a server's error decides: inside a script the rest differs.
+// CauseOf returns why a call failed, in one word for telemetry; "" if it succeeded. The first word
+// of a server's error decides: inside a script the rest differs.
 func CauseOf(err error) string {
 	switch {
 	case err == nil:
@@ -59,16 +59,16 @@ func CauseOf(err error) string {
 	return "other"
 }
 
-// denials are how servers say within a script that a grant is missing: Redis up to 7.0,
-// and Redis from 7.2 on and Valkey.
+// denials are the texts by which servers report a missing grant within a script: Redis up to 7.0,
+// and Redis from 7.2 and Valkey.
 var denials = [...]string{"The user executing the script can't", "ACL failure in script"}
 
 // stranger is a word of the error for a long command on a connection that is not logged
 // in: "ERR Protocol error: unauthenticated multibulk length".
 const stranger = "unauthenticated"
 
-// inScript stands before the place of an error in a script where Redis up to 6.2 says
-// it: "@user_script: 12: -OOM command not allowed".
+// inScript precedes the place of an error in a script in Redis up to 6.2: "@user_script: 12: -OOM
+// command not allowed".
 const inScript = "@user_script: "
 
 var causes = map[string]string{
@@ -78,8 +78,7 @@ var causes = map[string]string{
 	"MASTERDOWN": "masterdown", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 }
 
-// Lasting reports whether only an operator can end the cause, so that asking
-// often is of no use.
+// Lasting reports whether only an operator can end the cause, so that frequent retries are useless.
 func Lasting(cause string) bool { return cause == "noperm" || cause == "auth" || cause == "channel" }
 
 // Explain says in plain words what a cause means.
@@ -87,7 +86,7 @@ func Explain(cause string) string {
 	return cmp.Or(explanations[cause], "Redis does not answer")
 }
 
-// explanations are of the causes but those that mean that Redis does not answer.
+// explanations explain every cause but those that mean that Redis does not answer.
 var explanations = map[string]string{
 	"auth":       "Redis does not accept the user or password of the store's client",
 	"noperm":     "the store's user of Redis lacks a grant: distributed.MinimumACL lists what it needs",

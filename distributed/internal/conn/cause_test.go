@@ -15,8 +15,8 @@ type answered string
 func (a answered) Error() string { return string(a) }
 func (answered) RedisError()     {}
 
-// What servers say when a command of the script fails: Redis 6.2.16, 7.0.15 and 7.4.1,
-// and Valkey 8.0.1.
+// Servers' errors when a command of the script fails: Redis 6.2.16, 7.0.15 and 7.4.1, and Valkey
+// 8.0.1.
 func TestCauseOfAnErrorInTheScript(t *testing.T) {
 	for text, want := range map[string]string{
 		"ERR Error running script (call to f_f5188): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.":           "oom",
@@ -37,8 +37,8 @@ func TestCauseOfAnErrorInTheScript(t *testing.T) {
 	}
 }
 
-// The text of an error in a log has no secret, whatever the server or what stands before
-// it repeats, and is short and printable.
+// The text of an error in a log is short, printable and without secrets, whatever the server
+// repeats in it.
 func TestTextOfAnErrorHasNoSecret(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -70,7 +70,7 @@ func New(given redis.UniversalClient, timeout time.Duration) *Client {
 	}
 }
 
-// once changes the options of a client of one server: it sends each command once.
+// once makes a client of one server send each command once.
 func once(opt *redis.Options, timeout time.Duration) {
 	opt.MaxRetries = -1
 	opt.DialerRetries = 1
@@ -79,7 +79,7 @@ func once(opt *redis.Options, timeout time.Duration) {
 	opt.ContextTimeoutEnabled = true
 	opt.MinIdleConns = 0
 	opt.PipelinePoolSize = -1
-	opt.DisableIdentity, opt.ClientName = true, "" // CLIENT needs a grant that nothing else does
+	opt.DisableIdentity, opt.ClientName = true, "" // nothing else needs the grant for CLIENT
 	opt.MaintNotificationsConfig = quiet()
 	opt.Dialer = failingLater(opt)
 }
@@ -91,18 +91,18 @@ func quiet() *maintnotifications.Config {
 // Close closes a client that New made.
 func (c *Client) Close() {
 	if c.Own {
-		_ = c.Redis.Close() // its connections are gone either way
+		_ = c.Redis.Close() // its connections are closed either way
 	}
 }
 
-// Command begins the words of a command that runs a script. The first two, which Run
-// fills in, are its name and the script.
+// Command begins the words of a command that runs a script. Run fills in the first two: the
+// command's name and the script.
 func Command(words, keys []any) []any {
 	return append(append(words, nil, nil, len(keys)), keys...)
 }
 
-// Run runs a script once, by a command of such words. Hash and source are strings, and in
-// interfaces already: to put one in takes memory, with each call.
+// Run runs a script once, by a command of such words. Hash and source are interfaces already,
+// because converting a string allocates with each call.
 func (c *Client) Run(ctx context.Context, hash, source any, words []any) (any, error) {
 	words[0], words[1] = "evalsha", hash
 	v, err := c.eval(ctx, words)
@@ -120,14 +120,13 @@ func (c *Client) Run(ctx context.Context, hash, source any, words []any) (any, e
 		cluster.ReloadState(ctx) // in the background: another node may be the master by now
 	}
 	if ctx.Err() != nil {
-		return nil, context.DeadlineExceeded // whatever the socket says of it
+		return nil, context.DeadlineExceeded // whatever error the socket returned
 	}
 	return nil, err
 }
 
-// eval sends a command that runs a script. It says all that a Cluster's client asks the
-// nodes for otherwise, before each call, by a command for which the user may have no
-// grant.
+// eval sends a command that runs a script. It sets all that a Cluster's client would otherwise ask
+// the nodes for, before each call and by a command without a grant.
 func (c *Client) eval(ctx context.Context, words []any) (any, error) {
 	cmd := redis.NewCmd(ctx, words...)
 	cmd.SetFirstKeyPos(3)
@@ -144,8 +143,8 @@ func Publish(ctx context.Context, by redis.UniversalClient, channel, message str
 	return plain(by.Process(ctx, cmd))
 }
 
-// Publishers returns the clients that messages come from: that of each shard of a Ring,
-// for a shard publishes what concerns its keys.
+// Publishers returns the clients from which messages arrive: of a Ring that of each shard, because
+// a shard publishes the messages about its keys.
 func (c *Client) Publishers() []redis.UniversalClient {
 	ring, ok := c.Redis.(*redis.Ring)
 	if !ok {
@@ -180,7 +179,7 @@ func (c *Client) Clustered() bool {
 	return ok
 }
 
-// servers are what the options of a client say of its servers.
+// servers are a client's servers by its options.
 type servers struct {
 	addrs    []string
 	password string // "": none, or a function
@@ -188,8 +187,8 @@ type servers struct {
 	room     int // connections to each, at most
 }
 
-// serversOf returns the servers of a client. For one that Sentinel finds, go-redis has a
-// word in place of the address.
+// serversOf returns the servers of a client. For one found by Sentinel, go-redis has a placeholder
+// instead of the address.
 func serversOf(client redis.UniversalClient) (s servers) {
 	active, usual := 0, 10*runtime.GOMAXPROCS(0) // as go-redis has it
 	switch c := client.(type) {
@@ -209,12 +208,13 @@ func serversOf(client redis.UniversalClient) (s servers) {
 	return s
 }
 
-// AddressOf returns the address of a server of a client, or else all that the client was given.
+// AddressOf returns the address of a server of a client, or else all addresses that the client was
+// given.
 func AddressOf(client redis.UniversalClient, server string) string {
 	return cmp.Or(server, strings.Join(serversOf(client).addrs, ","))
 }
 
-// Connections returns how many the client has to each server, at most.
+// Connections returns the most connections of the client to each server.
 func (c *Client) Connections() int { return serversOf(c.Redis).room }
 
 // PlainAddress returns the address of a Redis beyond this machine and private
@@ -236,9 +236,9 @@ func PlainAddress(given redis.UniversalClient) string {
 	return ""
 }
 
-// onceOnly hides from a Cluster client what it would answer by running the
-// command again, on this node or another: a lost reply may be of a script that
-// has run. Redirections pass, for they say that it has not.
+// onceOnly hides errors from a Cluster client that would make it run the command again, on this
+// node or another: the script of a lost reply may have run. Redirections pass, because they mean
+// that it has not.
 type onceOnly struct{}
 
 func (onceOnly) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -264,8 +264,7 @@ type hidden struct{ err error }
 
 func (h hidden) Error() string { return h.err.Error() }
 
-// plain returns the error as the node answered it. One of making a connection is hidden
-// twice.
+// plain returns the error as the node answered it. An error of connecting is hidden twice.
 func plain(err error) error {
 	var h hidden
 	for errors.As(err, &h) {

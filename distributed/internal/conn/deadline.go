@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Deadline is the context of a call, and ends then. Most are not reached, and the calls to
-// a node share them, so that one costs no more than to set a timer.
+// A Deadline is the context of a call. Most calls end before their deadline, and the calls to a
+// node share these contexts, so that one costs no more than setting a timer.
 type Deadline struct {
 	at    time.Time
 	over  chan struct{}
@@ -15,7 +15,7 @@ type Deadline struct {
 
 var _ context.Context = (*Deadline)(nil)
 
-// Deadline returns the context of a call that has so much time left of its deadline.
+// Deadline returns the context of a call with this much time left of its deadline.
 func (n *Node) Deadline(at time.Time, left time.Duration) *Deadline {
 	d, ok := n.deadlines.Get().(*Deadline)
 	if !ok {
@@ -28,8 +28,8 @@ func (n *Node) Deadline(at time.Time, left time.Duration) *Deadline {
 	return d
 }
 
-// Done ends a call's use of its context. One that was not answered may have left
-// something behind that still looks at it.
+// Done ends a call's use of its context. A call without an answer may have left a goroutine that
+// still uses it.
 func (n *Node) Done(d *Deadline, err error) {
 	if d.timer.Stop() && err == nil {
 		n.deadlines.Put(d)

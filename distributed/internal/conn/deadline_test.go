@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Calls share contexts one after another: each ends at its own deadline, and none of a
-// call that was not answered is used again.
+// Calls share contexts one after another: each ends at its own deadline. The context of an
+// unanswered call is not reused.
 func TestACallsContextEndsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := new(Node)
@@ -51,7 +51,7 @@ func TestACallsContextEndsAtItsDeadline(t *testing.T) {
 				t.Errorf("the context of a call of %v, with error %v, is used again", unanswered.lasts, unanswered.err)
 			} else {
 				n.Done(again, nil)
-				n.deadlines.Get() // it is not kept for the next
+				n.deadlines.Get() // not kept for the next
 			}
 		}
 	})

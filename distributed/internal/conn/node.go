@@ -28,25 +28,25 @@ type Node struct {
 	owing     []Caller   // whose calls only report what was spent while the node was lost
 	reporting bool       // one of them does
 
-	lost    bool                // the breaker was opened, and not closed since
-	callers map[Caller]struct{} // that lost it, and wait for it to be back
+	lost    bool                // the breaker is open
+	callers map[Caller]struct{} // that lost the node, and wait for its return
 	probe   Timer
 }
 
 // A Caller is what calls a node: for the permits of a lane, or for its slots. It has one
 // call in line or in progress at most. Its methods are called with no lock held.
 type Caller interface {
-	Call()                  // makes the call that stood in line
+	Call()                  // makes the call that waited in line
 	Probe()                 // calls a node that was lost, to see whether it is back
-	Restore() (debt Caller) // the node is back; debt: whose call reports what can wait, or nil
+	Restore() (debt Caller) // the node is back; debt: the caller whose call only reports, or nil
 }
 
-// ErrStalled ends a call whose deadline fired late because this process stood still.
-// It says nothing about the node.
+// ErrStalled ends a call whose deadline fired late because this process stopped. It says nothing
+// about the node.
 var ErrStalled = errors.New("this process stood still")
 
-// NewNode returns a node to which so many calls may run at once. Once so many calls in a
-// row failed no call begins for a while, breakFor. Its calls are counted in calling.
+// NewNode returns a node with room for a number of calls at once. After several failed calls in a
+// row no call begins for breakFor. Its calls are counted in calling.
 func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, calling *sync.WaitGroup) *Node {
 	n := &Node{Addr: addr, room: room, breakFor: breakFor, calling: calling, callers: make(map[Caller]struct{})}
 	n.probe.Ring = n.ask
@@ -69,7 +69,7 @@ func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, c
 	return n
 }
 
-// Allow returns a function that must be given how the call ended; nil if no call may run.
+// Allow returns a function that must be called with the result of the call; nil if no call may run.
 func (n *Node) Allow() (done func(error)) {
 	done, err := n.breaker.Allow()
 	if err != nil {
@@ -105,7 +105,7 @@ func (n *Node) owe(debts []Caller) {
 	}
 }
 
-// carryOn runs a call that has room, and those that follow it.
+// carryOn runs a call that has room, and the calls that follow it.
 func (n *Node) carryOn(c Caller, reports bool) {
 	n.calling.Go(func() {
 		growStack()
@@ -128,8 +128,8 @@ func (n *Node) Lend() bool {
 	return true
 }
 
-// Run runs a call that was lent. The caller does not run what follows it. If the call
-// panics, so does the caller, and others have its room.
+// Run runs a lent call. The caller does not run the calls that follow it. If the call panics, so
+// does the caller, and its room is released.
 func (n *Node) Run(c Caller) {
 	defer n.calling.Done()
 	defer func() {
@@ -140,9 +140,9 @@ func (n *Node) Run(c Caller) {
 	c.Call()
 }
 
-// growStack makes the stack of a goroutine as large as a call needs, while it is empty.
-// Otherwise it grows twice on the way to the socket, and all frames are copied: that was a
-// fifth of the cost of a call's goroutine.
+// growStack grows a goroutine's stack to what a call needs, while it is empty. Otherwise it grows
+// twice on the way to the socket, and all frames are copied: a fifth of the cost of a call's
+// goroutine.
 //
 //go:noinline
 func growStack() {
@@ -150,11 +150,11 @@ func growStack() {
 	runtime.KeepAlive(&room)
 }
 
-// callStack is more than what the frames of a call take, in bytes.
+// callStack is more than the frames of a call take, in bytes.
 const callStack = 6 << 10
 
-// next returns the caller whose call follows one that has ended, and whether that only reports.
-// If no call follows, the call leaves its room.
+// next returns the caller whose call follows one that has ended, and whether it only reports. If no
+// call follows, the room is released.
 func (n *Node) next(reported bool) (c Caller, reports bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,7 +177,7 @@ func pop(line *[]Caller) Caller {
 	return c
 }
 
-// lose begins a loss, or goes on with it.
+// lose begins or continues a loss.
 func (n *Node) lose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -185,11 +185,11 @@ func (n *Node) lose() {
 	n.askSoon()
 }
 
-// askSoon sets the timer of the next probe, for when the breaker lets a call through.
+// askSoon sets the timer of the next probe, for when the breaker allows a call.
 func (n *Node) askSoon() { n.probe.Set(n.breakFor + time.Millisecond) }
 
-// ask has one of the callers that lost the node probe it. Each time it is another one, at
-// random as maps are ranged over, because the lane of one may be what fails.
+// ask makes one of the callers that lost the node probe it. Each time it is another one, at random
+// as maps are ranged over, because one lane's key may be what fails.
 func (n *Node) ask() {
 	n.mu.Lock()
 	var asks Caller
@@ -206,8 +206,8 @@ func (n *Node) ask() {
 	}
 }
 
-// Await makes a caller that lost the node wait for it to be back, and reports whether the node
-// is lost at all.
+// Await makes a caller that lost the node wait for its return, and reports whether the node is lost
+// at all.
 func (n *Node) Await(c Caller) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -220,8 +220,8 @@ func (n *Node) Await(c Caller) bool {
 	return n.lost
 }
 
-// Left notes that the keys of a caller have moved to another node. Those of other callers that
-// wait for this one may have moved, too.
+// Left notes that the keys of a caller have moved to another node. Keys of other waiting callers
+// may have moved, too.
 func (n *Node) Left(c Caller) {
 	n.Forget(c)
 	n.release()

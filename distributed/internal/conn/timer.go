@@ -2,14 +2,14 @@ package conn
 
 import "time"
 
-// A Timer calls Ring when it is due. It can be set again and again, and is made when it is
-// set first, because most are not.
+// A Timer calls Ring when it is due, and can be set repeatedly. It is made when first set, because
+// most timers never are.
 type Timer struct {
 	Ring func()
 	t    *time.Timer
 }
 
-// Set has the timer ring after a time, and not when it was set for before.
+// Set sets the timer to ring after a time, in place of an earlier setting.
 func (t *Timer) Set(d time.Duration) {
 	if t.t == nil {
 		t.t = time.AfterFunc(d, t.Ring)
@@ -18,7 +18,7 @@ func (t *Timer) Set(d time.Duration) {
 	}
 }
 
-// Stop has the timer not ring, unless it has.
+// Stop stops the timer, unless it has rung.
 func (t *Timer) Stop() {
 	if t.t != nil {
 		t.t.Stop()

@@ -6,9 +6,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Costs appends the permits that a request asks of each limit to buf. What was learned is a
-// limit of calls: a request takes one permit of it, whatever it costs. If limits reserve
-// permits, the class of the request follows, so that permits in hand are told apart.
+// Costs appends the permits that a request asks of each limit to buf. What was learned is a limit
+// of calls: a request takes one permit of it, whatever it costs. If limits reserve permits, the
+// class of the request follows, so that permits in hand can be distinguished.
 func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
 	any := r.N > 0
 	for _, n := range r.Each {
@@ -34,7 +34,7 @@ func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
 }
 
 // The classes that follow costs. An urgent request may spend a permit of any class. Its class is
-// the lesser one, so that a comparison of costs says so.
+// the lesser one, so that costs compare that way.
 const (
 	urgent = -2
 	others = -1

@@ -9,25 +9,25 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// ErrReply is matched by the error for a reply that the script cannot have written.
+// ErrReply is matched by the error for a reply that the script never writes.
 var ErrReply = errors.New("reply makes no sense")
 
 // A Reply is the script's reply. Instants are by the clock of Redis, in µs.
 type Reply struct {
 	Now     int64
 	Seen    Echo  // to be sent back with the next call
-	Paused  int64 // nothing departs before it; zero: not paused
-	Alive   int   // callers counted lately, at least 1
+	Paused  int64 // no departure before it; zero: not paused
+	Alive   int   // callers counted recently, at least 1
 	Period  int64 // in which this caller is counted now
 	Lost    bool  // the store had less than this caller had seen
 	Differs bool  // other limits than the caller's are in force
-	Healed  bool  // something in the keys made no sense, and is as new
-	First   int64 // a lower bound for the first that was not granted; zero: all were
+	Healed  bool  // an invalid part of the keys was reset
+	First   int64 // a lower bound for the first permit that was not granted; zero: all were
 	Permits []Granted
 	Next    []int64      // of each limit: when one permit could be spent; zero: now
-	Limits  []LimitReply // nil: the state was not asked for
-	Field   LaneField    // the zero value: the reply lacks it
-	Learned Learned      // the zero value: the caller learns nothing
+	Limits  []LimitReply // nil: the state was not requested
+	Field   LaneField    // zero: not in the reply
+	Learned Learned      // zero: the caller learns nothing
 }
 
 // Granted are neighbours in line that may depart at one instant.
@@ -81,15 +81,15 @@ const (
 
 	mostCallers = 100_000 // CALLERS of lane.lua
 
-	mostGroups = 128 // permits of more instants than these are never granted at once
+	mostGroups = 128 // most distinct instants granted at once
 
 	flagLost    = 1
 	flagDiffers = 2
 	flagHealed  = 4
 )
 
-// decode reads the reply to a request of so many limits. The reply may be anything:
-// what decode returns without an error is within bounds, and no larger than v.
+// decode reads the reply to a request with k limits. The reply may be anything: what decode returns
+// without an error is within bounds, and no larger than v.
 func decode(v any, limits int, state bool) (Reply, error) {
 	words, err := integers(v)
 	if err != nil {
@@ -139,10 +139,10 @@ func senseless(format string, args ...any) error {
 	return fmt.Errorf("distributed: %w: %w", ErrReply, fmt.Errorf(format, args...))
 }
 
-// largest is the largest number that a double of Lua holds for certain.
+// largest is the largest number that a Lua double holds exactly.
 const largest = 1<<53 - 1
 
-// integers returns v, an array of numbers. Those of the header are not negative.
+// integers returns v, an array of numbers. The header's are not negative.
 func integers(v any) ([]int64, error) {
 	list, ok := v.([]any)
 	if !ok {

@@ -112,7 +112,7 @@ func TestDecodeRefusesWhatTheScriptNeverWrites(t *testing.T) {
 	}
 }
 
-// What decode accepts is what the layout says, number by number.
+// Accepted replies have the layout, number by number.
 func FuzzDecode(f *testing.F) {
 	seed := func(limits uint8, state bool, numbers ...int64) {
 		var raw []byte
@@ -131,7 +131,7 @@ func FuzzDecode(f *testing.F) {
 			list = append(list, int64(binary.BigEndian.Uint64(raw)))
 		}
 		if len(raw) > 4 {
-			list = append(list, string(raw)) // what is no number
+			list = append(list, string(raw)) // not a number
 		}
 		got, err := decode(list, int(limits), state)
 		if err != nil {

@@ -15,13 +15,13 @@ import (
 // on the wire are in microseconds.
 type Request struct {
 	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
-	spelled   bool          // also a usual call is spelled out; only tests set it
+	spelled   bool          // also spells out a usual call; only tests set it
 	Tolerance time.Duration // how far back credit for time in line reaches
 	Horizon   time.Duration // from the first permit of the run to its last, at most
 	Latest    time.Duration // after now: no permit is dated later
 	Most      int           // permits dated after now, at most
-	Seen      Echo          // zero: nothing was seen yet
-	Period    int64         // the last in which this caller was counted; zero: never
+	Seen      Echo          // zero: no reply yet
+	Period    int64         // the last that counted this caller; zero: never
 	Alive     int           // callers, by the last reply; zero: there was none
 	State     bool          // the caller wants the state of the limits
 	Channel   string        // of the messages; "": publish nothing
@@ -40,11 +40,11 @@ type Echo struct{ Generation, Epoch, Furthest int64 }
 // A Report is an event since the last call.
 type Report struct {
 	Kind   ReportKind
-	At     int64    // of a refund or a settlement: the instant that was promised, in µs
-	Epoch  int64    // of a refund: under which it was promised
+	At     int64    // of a refund or a settlement: the promised instant, in µs
+	Epoch  int64    // of a refund: at the promise
 	Span   int64    // of a pause: what remains of it, in µs
-	Costs  []int64  // of a refund, a settlement or what left locally: permits of each limit
-	Actual []int64  // of a settlement: what it really cost
+	Costs  []int64  // of a refund, a settlement or a local departure: permits of each limit
+	Actual []int64  // of a settlement: the actual cost
 	Heirs  []string // of a tune: the name from which each limit takes over; "": from none
 }
 
@@ -56,16 +56,16 @@ const (
 	ReportPause  ReportKind = "p" // refused for a time
 	ReportResume ReportKind = "o" // an operator ends the pause that runs
 	ReportRefund ReportKind = "r" // permits that never left
-	ReportStale  ReportKind = "s" // the same, of longer ago: buckets take it back as far as the charges since allow
+	ReportStale  ReportKind = "s" // the same, older: buckets take it back as far as later charges allow
 	ReportSettle ReportKind = "x" // a cost that was estimated
 	ReportLocal  ReportKind = "l" // departures while the store was lost
 	ReportTune   ReportKind = "t" // other limits
 )
 
-// A Group is neighbours in line that ask for the same.
+// A Group is neighbours in line with equal requests.
 type Group struct {
 	Count int
-	Age   time.Duration // how long they have been in line; negative: they are expected so much later
+	Age   time.Duration // time in line; negative: expected that much later
 	Costs []int64       // of one of them, as EncodedLimits.Costs returns them
 }
 
@@ -112,7 +112,7 @@ func (r *Request) Args(buf []any) []any {
 	return buf
 }
 
-// clock returns the argument "now": nothing but in tests.
+// clock returns the argument "now": empty except in tests.
 func (r *Request) clock() any {
 	if r.now == 0 {
 		return ""
@@ -153,14 +153,14 @@ func asFlag(b bool) string {
 	return ""
 }
 
-// Micros returns a time in µs, as times are sent.
+// Micros returns a time in µs, as it is sent.
 func Micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
 
 // EncodedLimits are resolved limits as the script reads them.
 type EncodedLimits struct {
 	Limits  []encodedLimit
 	logs    []string // names of the sliding logs, in order
-	Learned bool     // the last one is the pace that was learned
+	Learned bool     // the last one is the learned pace
 	Usual   bool     // usual.lua decides for them
 
 	Reserves bool // at least one reserves permits for urgent requests
@@ -169,7 +169,7 @@ type EncodedLimits struct {
 type encodedLimit struct {
 	limit     throttle.Limit
 	field     string    // of the lane's hash
-	claim     string    // all that says how it is enforced
+	claim     string    // everything that decides how it is enforced
 	unit, den int64     // unit/den µs from permit to permit, in lowest terms
 	calendar  *calendar // nil: the windows need none
 }
@@ -184,17 +184,16 @@ func (e *encodedLimit) Windows() bool {
 	return windows
 }
 
-// The script counts in the doubles of Lua, which are exact to 2^53, so that numbers
-// are kept below a quarter of that. A bucket owes at most four years, and a window
-// lasts half of that: a state with an instant beyond nine years makes no sense.
+// The script counts in the doubles of Lua, which are exact to 2^53, so that numbers are kept below
+// a quarter of that. A bucket owes at most four years, and a window lasts half of that: an instant
+// beyond nine years is invalid.
 const (
 	mostNumber = 1 << 51
 	mostOwed   = 1 << 47 // µs
 	mostWindow = 1 << 46
 )
 
-// EncodeLimits encodes limits that were resolved. The error names what the
-// script cannot count.
+// EncodeLimits encodes resolved limits. The error names the limit that the script cannot count.
 func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
 	e := &EncodedLimits{Limits: make([]encodedLimit, len(limits))}
 	for i, l := range limits {
@@ -330,8 +329,8 @@ func (e *EncodedLimits) args(buf []any, now int64) []any {
 	return buf
 }
 
-// numbers returns the number of limits; if one reserves permits, it is text, and how many each
-// reserves follows.
+// numbers returns the number of limits. If one reserves permits, the result is text, and the
+// reserve of each limit follows.
 func (e *EncodedLimits) numbers() any {
 	if !e.Reserves {
 		return len(e.Limits)
@@ -343,8 +342,8 @@ func (e *EncodedLimits) numbers() any {
 	return text
 }
 
-// A calendar returns the bounds of windows that follow a time zone, which the script does not
-// know.
+// A calendar returns the bounds of windows that follow a time zone, because the script knows no
+// time zones.
 type calendar struct {
 	limit throttle.Limit
 	last  atomic.Pointer[bounds]

@@ -113,8 +113,7 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 	}
 }
 
-// Every caller's instants are of one clock, that of Redis: the argument for
-// another is there for tests.
+// Every caller uses the clock of Redis: the argument for another one is only for tests.
 func TestNothingButTestsGivesTheScriptTheTime(t *testing.T) {
 	files := token.NewFileSet()
 	names, err := filepath.Glob("*.go")
@@ -140,8 +139,7 @@ func TestNothingButTestsGivesTheScriptTheTime(t *testing.T) {
 	}
 }
 
-// writtenTo returns the fields that a request or report is made with, and those
-// that any value is assigned.
+// writtenTo returns the fields that a request or report is made with, and those that are assigned.
 func writtenTo(n ast.Node) (fields []string) {
 	switch n := n.(type) {
 	case *ast.CompositeLit:
@@ -189,8 +187,7 @@ func TestKeysOfALaneHaveOneHashTag(t *testing.T) {
 	}
 }
 
-// hashTag returns the part of a key that a Cluster hashes, and "" where that is
-// the whole key.
+// hashTag returns the part of a key that a Cluster hashes; "" if that is the whole key.
 func hashTag(key string) string {
 	_, rest, _ := strings.Cut(key, "{")
 	tag, _, found := strings.Cut(rest, "}")
@@ -215,7 +212,7 @@ func TestBoundsOfACalendarAreThoseOfItsWindows(t *testing.T) {
 		want = append(want, ',')
 		want = time.Date(2026, 3, d, 0, 0, 0, 0, zone).AppendFormat(want, "20060102")
 	}
-	for range 2 { // computed, and remembered
+	for range 2 { // computed, then remembered
 		var got []byte
 		for _, bound := range strings.Split(c.calendar.bounds(at.UnixMicro()), ",") {
 			var micros int64

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Layout is the version of what stands in the keys. Stores of different layouts
-// share nothing. From 0.1 on a version with a new layout also counts in the keys of the one
-// before while those are in use: a deploy must not double a load.
+// Layout is the version of the keys' content. Stores of different layouts share nothing. From 0.1
+// on a version with a new layout also counts in the previous keys while those are in use: a deploy
+// must not double a load.
 const Layout = "1"
 
 // maxWord bounds the namespace and the lane in a key, in bytes.
@@ -20,8 +20,8 @@ func KeyOf(layout, namespace, lane string) string {
 	return "weir:" + layout + ":{" + Escape(namespace) + "/" + Escape(lane) + "}"
 }
 
-// LayoutChannel returns the channel on which stores of all layouts say which they write. Its
-// name is the same in every version.
+// LayoutChannel returns the channel on which stores of all layouts publish which one they write.
+// Its name is the same in every version.
 func LayoutChannel(namespace string) string { return "weir:1:layout:" + Escape(namespace) }
 
 // ChannelName returns the channel of the messages of a namespace.
@@ -29,8 +29,8 @@ func ChannelName(namespace string) string {
 	return "weir:" + Layout + ":messages:" + Escape(namespace)
 }
 
-// Escape returns s as it stands in keys and messages. A byte that would end a hash tag
-// or a word is percent-encoded, and the end of a long s is a hash of it:
+// Escape returns s as written in keys and messages. A byte that would end a hash tag or a word is
+// percent-encoded, and the end of a long s is a hash of it:
 //
 //	Escape("billing/eu") = "billing%2feu"
 func Escape(s string) string {

@@ -48,8 +48,8 @@ func TestTheLayoutIsFrozen(t *testing.T) {
 	}
 }
 
-// writtenBy returns all that the scripts have written after calls that are always the
-// same: names of keys, types, fields with their values, and messages.
+// writtenBy returns all that the scripts have written after a fixed series of calls: names of keys,
+// types, fields with their values, and messages.
 func writtenBy(t *testing.T) string {
 	b := newBench(t)
 	channel := ChannelName("acc{ount")
@@ -91,7 +91,7 @@ func writtenBy(t *testing.T) string {
 				}
 			case "tune":
 				other := b.caller(c.lane, throttle.TokenBucket(1, time.Second, 2))
-				other.ask(dawn+second, other.line(1)) // claims another limit beside
+				other.ask(dawn+second, other.line(1)) // claims another limit
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func writtenBy(t *testing.T) string {
 		slotsCall{id: id, number: 1, most: 3, wants: 5, has: i}.run(t, b.client, laneKey("acc{ount", "lane")+":flights")
 	}
 	text := "layout " + Layout + "\n" + b.dump()
-	for range 3 * 8 { // of sixteen pauses, and what ended eight of them
+	for range 3 * 8 { // of sixteen pauses, and the ends of eight
 		got, err := sub.ReceiveMessage(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func (c *caller) write(r *Request) {
 // clockTime is an instant by the clock of Redis, which the slots' script reads itself.
 var clockTime = regexp.MustCompile(`\b1[0-9]{15}\b`)
 
-// dump returns all keys with what stands in them.
+// dump returns all keys with their content.
 func (b *bench) dump() string {
 	var text strings.Builder
 	keys, err := b.client.Keys(context.Background(), "*").Result()

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Row R11: all keys of a lane stand on one slot, whatever it is called.
+// Row R11: all keys of a lane lie in one slot, whatever its name.
 func TestR11KeysOfALaneHaveOneHashTag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		namespace := rapid.String().Draw(t, "namespace")

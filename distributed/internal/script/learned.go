@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// paceField is the field of a lane's hash that is the bucket of the learned pace, and
-// paceClaim what callers claim of it: its interval stands in their updates.
+// paceField is the field of a lane's hash that is the bucket of the learned pace. paceClaim is what
+// callers claim of it; its interval is in their updates.
 const (
 	paceField = "~"
 	paceClaim = "b 1 1 1 1 1 -"
@@ -28,22 +28,21 @@ const mostSnapshot = 64 << 10
 // them by a snapshot of all that it has learned: 50 to 150 messages.
 const Condense = 16 << 10
 
-// An Update is what a call sends of what is learned together, as the script reads it: with
-// times in µs.
+// An Update is the part of a call about learned limits, as the script reads it, with times in µs.
 type Update struct {
 	Place, Ordinal int64
-	Landed         int64 // departures whose answers the store knew of, if it has lost them
+	Landed         int64 // departures whose answers the store knew, if it has lost them
 	Entry          store.Entry
 	pacing
 	Snapshot []byte
 	Lapsed   int64        // departures that were granted here and will not take place
 	Seen     LearnedField // as the caller saw it last
-	Lively   bool         // others sent messages lately, and may have more
+	Lively   bool         // others sent messages recently, and may have more
 }
 
-// A pacing is a [store.Pacing] on the wire. From one departure to the next are
-// unit/den µs; before hold nothing departs; those after the ordinal since go one by one
-// if alone is 1; and what was learned is kept for so long. If unbound is 1, readings bound nothing.
+// A pacing is a [store.Pacing] on the wire. Departures are unit/den µs apart, and begin at hold.
+// Those after the ordinal since go one by one if alone is 1. What was learned is kept until keep.
+// If unbound is 1, readings set no ceiling.
 type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
 
 // NewUpdate returns an update with a pace.
@@ -69,10 +68,10 @@ func interval(d time.Duration) (unit, den int64) {
 	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
 }
 
-// usual reports whether a usual call can send the update, as usual.lua reads it: callers
-// do not go one by one, nothing that was granted is void, and the messages since the
-// caller's place are still there. If the pace is one of the limits it must not be slow. A
-// nil update, of a caller that learns nothing, is usual.
+// usual reports whether a usual call can send the update, as usual.lua reads it. Callers must not
+// depart one by one, no grant may be void, and the messages since the caller's place must still be
+// there. If the pace is one of the limits it must not be slow. A nil update, of a caller that
+// learns nothing, is usual.
 func (t *Update) usual(paced bool) bool {
 	if t == nil {
 		return true
@@ -100,13 +99,13 @@ func (t *Update) claim() string {
 	return "b 1 1 " + strconv.FormatInt(t.unit, 10) + " " + strconv.FormatInt(t.den, 10) + " 1 -"
 }
 
-// A LearnedField is the field "learned" of a lane's hash, as learned.lua has it. A usual
-// call says what the caller saw there last, so that the script need not read it. The
-// zero value is one that was not seen.
+// A LearnedField is the field "learned" of a lane's hash, as learned.lua has it. A usual call sends
+// the value that the caller saw last, so that the script need not read it. The zero value was not
+// seen.
 type LearnedField struct {
 	text     string
 	From, To int64 // the places of the entries
-	ceiling  int64 // departures above it go one by one; zero: there is no ceiling
+	ceiling  int64 // departures above it go one by one; zero: no ceiling
 	pacing
 }
 
@@ -120,20 +119,20 @@ func readLearnedField(text string) (f LearnedField, ok bool) {
 	}, ok
 }
 
-// A Learned is what a reply has of what is learned together.
+// A Learned is the part of a reply about learned limits.
 type Learned struct {
 	First    int64        // the ordinal before the first permit of the reply
-	Landed   int64        // departures whose answers the store knows of; zero: it did not say
+	Landed   int64        // departures whose answers the store knows; zero: not in the reply
 	Took     bool         // the caller's message was appended
-	Snapshot string       // of what was learned at Field.From, for a caller that has not applied so much
+	Snapshot string       // of what was learned at Field.From, for a caller with an earlier place
 	Entries  string       // since the caller's place, in frames
 	Field    LearnedField // as it is now
 }
 
-// learnedWords is how many elements of a reply are of it, after all others.
+// learnedWords is the number of elements at a reply's end that hold it.
 const learnedWords = 6
 
-// split takes what a reply has of what is learned from it.
+// split splits the learned part from a reply.
 func split(v any) (rest []any, h Learned, err error) {
 	list, ok := v.([]any)
 	n := len(list) - learnedWords
@@ -157,7 +156,7 @@ func split(v any) (rest []any, h Learned, err error) {
 	return list[:n], Learned{numbers[0], numbers[2], numbers[1] == 1, texts[0], texts[1], field}, nil
 }
 
-// Frames calls apply with what each frame holds, and returns how many bytes made sense.
+// Frames calls apply with the content of each frame, and returns how many bytes were valid.
 func Frames(entries []byte, apply func([]byte, int64, throttle.Instant)) (read int64) {
 	for len(entries) > 0 {
 		var head [3]int64
@@ -181,8 +180,8 @@ func Frames(entries []byte, apply func([]byte, int64, throttle.Instant)) (read i
 	return read
 }
 
-// Learning returns the limits with what was learned as the last. Its interval stands
-// in updates, so that the limits stay as they are when it changes.
+// Learning returns the limits with the learned one as the last. Its interval is in updates, so the
+// limits stay as they are when it changes.
 func (e *EncodedLimits) Learning() *EncodedLimits {
 	learned := encodedLimit{limit: LearnedLimit(0), field: paceField, claim: paceClaim, unit: 1, den: 1}
 	usual := len(e.Limits) < mostUsual && (e.Usual || len(e.Limits) == 0)

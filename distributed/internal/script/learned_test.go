@@ -8,8 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What a reply has of what is learned is read as it was written, and what makes no sense is an
-// error.
+// The learned part of a reply is read as it was written, and an invalid one is an error.
 func TestReplyThatTeaches(t *testing.T) {
 	const field = "10 20 125 2 0 0 0 0 15 600000000 1 3 0 0 0 0"
 	seen, ok := readLearnedField(field)
@@ -96,7 +95,7 @@ func TestReplyThatTeaches(t *testing.T) {
 	}
 }
 
-// Messages are applied up to where they make no sense, and no further.
+// Messages are applied up to the first invalid one.
 func TestFramesThatMakeNoSense(t *testing.T) {
 	for entries, want := range map[string]struct {
 		applied []string

@@ -11,7 +11,7 @@ type LeaseReply struct {
 	Contended        bool
 	Fleet            int // slots of all replicas
 	Replicas         int
-	Ends             time.Duration // until the next lease of another may end; zero: no other has one
+	Ends             time.Duration // until the next lease of another may end; zero: no other lease
 }
 
 // DecodeLease reads a reply.
@@ -34,5 +34,5 @@ func DecodeLease(v any) (got LeaseReply, err error) {
 	}, nil
 }
 
-// LongestPause bounds for how long a message or a reply may hold a lane.
+// LongestPause bounds how long a message or a reply may pause a lane.
 const LongestPause = time.Hour

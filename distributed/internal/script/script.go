@@ -11,22 +11,21 @@ import (
 var sources embed.FS
 
 // A Program is a script in the words of the commands that run it. They are interfaces because
-// to convert a string to one takes memory, with each call.
+// converting a string to one allocates with each call.
 type Program struct{ Hash, Source any }
 
 var (
 	scriptSource = scriptText()
 	slotsSource  = slotsText()
 
-	// Decide decides for a lane. Redis runs it alone, so that all callers agree.
+	// Decide decides for a lane. Redis runs one script at a time, so all callers agree.
 	Decide = newProgram(scriptSource)
-	// Slots shares slots among replicas. Few lanes need it, and at other times than they
-	// need Decide.
+	// Slots shares slots among replicas. Few lanes need it, and not in the same calls as Decide.
 	Slots = newProgram(slotsSource)
 )
 
 func newProgram(source string) Program {
-	sum := sha1.Sum([]byte(source)) // by which Redis knows a script
+	sum := sha1.Sum([]byte(source)) // by which Redis identifies a script
 	return Program{hex.EncodeToString(sum[:]), source}
 }
 
@@ -56,8 +55,8 @@ var layers = [][]module{
 	},
 }
 
-// scriptText joins the modules, without comments and the space before lines:
-// Redis keeps the text, and a caller sends it whenever Redis has lost it.
+// scriptText joins the modules without comments and indentation: Redis keeps the text, and a caller
+// sends it whenever Redis has lost it.
 func scriptText() string {
 	var b strings.Builder
 	for i, layer := range layers {

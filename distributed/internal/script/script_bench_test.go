@@ -14,8 +14,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// BenchmarkScript is the script over one connection, beside PING; the server's
-// own time for a call is told too.
+// BenchmarkScript runs the script over one connection, beside PING. It also reports the server's
+// own time for a call.
 func BenchmarkScript(b *testing.B) {
 	server := redistest.Start(b)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, PoolSize: 1})

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/internal/store"
 )
 
-// A counting is callers of one lane whose departures the store counts.
+// A counting is callers of a lane whose departures the store counts.
 type counting struct {
 	*testing.T
 	bench  *bench
@@ -22,8 +22,8 @@ func newCounting(t *testing.T) *counting {
 	return &counting{T: t, bench: b, lane: b.lane(), limits: new(EncodedLimits).Learning()}
 }
 
-// ask asks for so many permits at an instant after dawn, and returns how many are granted
-// within a millisecond.
+// ask requests permits at an instant after dawn, and returns how many are granted within a
+// millisecond.
 func (c *counting) ask(after time.Duration, count int, w store.Entry, p store.Pacing) int64 {
 	c.Helper()
 	p.Counted, p.TTL = true, time.Minute
@@ -113,14 +113,14 @@ func TestReadingsBoundDepartures(t *testing.T) {
 	}
 }
 
-// An answer whose fact nobody has applied yet holds the next single call: what holds for it
-// is still to be said.
+// An answer that no caller has applied yet delays the next single call, because its consequence is
+// not known.
 func TestASingleCallWaitsForThePlan(t *testing.T) {
 	c := newCounting(t)
 	c.ask(0, 8, store.Entry{}, store.Pacing{})
 	c.ask(0, 0, store.Entry{Landed: 7, Reading: store.Reading{Ordinal: 8, Landed: 7}}, store.Pacing{})
 	if got := c.ask(time.Millisecond, 1, store.Entry{Landed: 1, Data: []byte("fact")}, store.Pacing{}); got != 0 {
-		t.Errorf("with the fact %d are granted, want none", got)
+		t.Errorf("with the fact %d are granted, want 0", got)
 	}
 	if got := c.ask(2*time.Millisecond, 1, store.Entry{}, store.Pacing{}); got != 1 {
 		t.Errorf("once it is applied %d are granted, want 1", got)

@@ -12,7 +12,7 @@ import (
 
 var histories = flag.Int("histories", 0, "random histories of the script for each algorithm; 0: 60 if CI is set, 40 otherwise, 5 with -short")
 
-// lives returns how many random histories the script lives for each algorithm.
+// lives returns how many random histories to run for each algorithm.
 func lives() int {
 	switch {
 	case *histories > 0:
@@ -22,12 +22,11 @@ func lives() int {
 	case os.Getenv("CI") != "":
 		return 60
 	default:
-		return 40 // what a change has time for
+		return 40 // quick enough for each change
 	}
 }
 
-// The script decides as every limiter does, whether usual calls are sent in few words
-// or in all.
+// The script decides as every limiter does, whether usual calls are sent in short or spelled out.
 func TestScriptDecisions(t *testing.T) {
 	for _, spelled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("spelled=%v", spelled), func(t *testing.T) {

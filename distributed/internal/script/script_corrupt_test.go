@@ -32,7 +32,7 @@ func corruptions(text string, now int64, stride int) (all []string) {
 	return all
 }
 
-// goesOn returns for how long nobody departs, 8 s at most, of callers who ask in turn.
+// goesOn returns how long callers that ask in turn go without a departure, at most 8 s.
 func (s *stepping) goesOn() int64 {
 	s.left = nil
 	for from, end := s.now, s.now+8*second; s.now < end && len(s.left) == 0; {
@@ -44,8 +44,8 @@ func (s *stepping) goesOn() int64 {
 	return 8 * second
 }
 
-// Whatever number stands in the state, no lane stands for longer than 5 s, and no caller
-// brings it back once it is gone.
+// Whatever number is in the state, no lane stops for longer than 5 s. No caller restores that
+// number once it is deleted.
 func TestNoWrongNumberStopsALane(t *testing.T) {
 	b := newBench(t)
 	b.persist()
@@ -91,11 +91,11 @@ func TestNoWrongNumberStopsALane(t *testing.T) {
 		goesOn := func(what string) {
 			tried++
 			if stood := s.goesOn(); stood > 5*second {
-				t.Errorf("%v: %s: nobody departs for %.1f s", limit, what, float64(stood)/second)
+				t.Errorf("%v: %s: no departure for %.1f s", limit, what, float64(stood)/second)
 			}
 			b.do("DEL", lane, log)
 			if stood := s.goesOn(); stood > 5*second/2 {
-				t.Errorf("%v: %s, and then deleted: nobody departs for %.1f s", limit, what, float64(stood)/second)
+				t.Errorf("%v: %s, and then deleted: no departure for %.1f s", limit, what, float64(stood)/second)
 			}
 			s.pass(6*second, 3*second, 1)
 			if alive := s.callers[0].ask(s.now, nil).Alive; alive > 2 {

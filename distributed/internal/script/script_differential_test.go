@@ -14,8 +14,8 @@ import (
 
 var onlySeed = flag.Int64("seed", -1, "the one history in which the script is held against the local limiter")
 
-// The script and the limiter of one process decide the same in the same
-// history. In every other one also usual calls are sent in all words.
+// The script and the local limiter decide equally in the same history. Every other history spells
+// out usual calls.
 func TestScriptDecidesAsTheLocalLimiter(t *testing.T) {
 	b := newBench(t)
 	first, last := int64(0), int64(4*lives())
@@ -33,8 +33,8 @@ func TestScriptDecidesAsTheLocalLimiter(t *testing.T) {
 	t.Logf("%d histories, from -seed %d on", last-first, first)
 }
 
-// A twin is a history that is lived by the local limiter, in a bubble whose
-// clock its windows read, and then by the script.
+// A twin is a history run by the local limiter, in a bubble whose clock its windows read, and then
+// by the script.
 type twin struct {
 	random *rand.Rand
 	begun  []throttle.Limit // at first
@@ -42,7 +42,7 @@ type twin struct {
 	moves  []move
 	trace  []string
 
-	// While it is lived.
+	// While it runs.
 	local   throttle.Limiter
 	now     throttle.Instant
 	paused  throttle.Instant
@@ -53,7 +53,7 @@ type twin struct {
 	windows bool
 }
 
-// A move is one call and how the local limiter answered.
+// A move is one call and the local limiter's answer.
 type move struct {
 	text string
 	slop time.Duration
@@ -78,7 +78,7 @@ func newTwin(seed int64) *twin {
 		_, windows := algorithmWord(l.Algorithm)
 		h.windows = h.windows || windows
 		if l.Algorithm == throttle.AlgorithmSlidingWindow && len(h.limits) > 1 {
-			h.exact = false // the other limits are charged at the instants of its estimate
+			h.exact = false // the other limits are charged at its estimated instants
 		}
 	}
 	h.settles = h.exact && h.chance(50)
@@ -125,7 +125,7 @@ func (h *twin) reserving(l throttle.Limit) throttle.Limit {
 	return l
 }
 
-// live lives the history and notes each move.
+// live runs the history and notes each move.
 func (h *twin) live() {
 	h.local, _ = throttle.Local{}.Limiter("", h.limits...)
 	h.now, h.paused = throttle.InstantOf(time.Now()), -1
@@ -172,7 +172,7 @@ func (h *twin) live() {
 	}
 }
 
-// inexact notes that instants are rounded from now on.
+// inexact notes that instants are rounded from here on.
 func (h *twin) inexact() {
 	h.exact = false
 	h.slop = 2*h.slop + 2*time.Microsecond
@@ -204,7 +204,7 @@ func (h *twin) goTo(at throttle.Instant) {
 	h.now = max(h.now, at)
 }
 
-// avoid waits until the answer does not hang on how an instant is rounded.
+// avoid waits until the answer does not depend on rounding.
 func (h *twin) avoid(r throttle.Request) {
 	for range 100 {
 		at := h.local.Forecast(h.now, r).At
@@ -226,7 +226,7 @@ func (h *twin) request() throttle.Request {
 	return r
 }
 
-// other draws what a request really cost.
+// other draws the actual cost of a request.
 func (h *twin) other(r throttle.Request) throttle.Request {
 	actual := throttle.Request{N: r.N, Each: make([]int, len(h.limits))}
 	for i := range actual.Each {
@@ -279,7 +279,7 @@ func (h *twin) settle(at throttle.Instant, r, actual throttle.Request, move int)
 	})
 }
 
-// pause holds everybody, or ends the pause that runs.
+// pause pauses the limiter, or ends the current pause.
 func (h *twin) pause() {
 	now := h.now
 	if now < h.paused && h.chance(50) {
@@ -342,7 +342,7 @@ func (h *twin) state() {
 	})
 }
 
-// replay lives the history on another limiter and returns how it differs.
+// replay runs the history on another limiter and returns how it differs.
 func (h *twin) replay(l throttle.Limiter) string {
 	instants := make([]throttle.Instant, len(h.moves))
 	for i, m := range h.moves {

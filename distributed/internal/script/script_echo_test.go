@@ -38,7 +38,7 @@ func (b *bench) stepping(limit throttle.Limit, callers int, now int64) *stepping
 	return s
 }
 
-// pass has the callers ask for so many in turn, for a time. What they are granted departs.
+// pass makes each caller in turn ask for n permits, for a time. Granted permits depart.
 func (s *stepping) pass(d, every int64, count int) {
 	for i, end := 0, s.now+d; s.now < end; i, s.now = i+1, s.now+every {
 		c := s.callers[i%len(s.callers)]
@@ -50,8 +50,8 @@ func (s *stepping) pass(d, every int64, count int) {
 	slices.Sort(s.left)
 }
 
-// wait has each caller do once a second, for a time, as a replica with a line does: it asks
-// for one permit, and gives back what is dated for later than in a second.
+// wait makes each caller act once a second, as a replica with a line does. It asks for one permit,
+// and gives it back if it is dated later than in a second.
 func (s *stepping) wait(d int64) {
 	every := second / int64(len(s.callers))
 	for i, end := 0, s.now+d; s.now < end; i, s.now = i+1, s.now+every {
@@ -75,7 +75,7 @@ func (s *stepping) wait(d int64) {
 	slices.Sort(s.left)
 }
 
-// gap returns for how long nobody departed from an instant on.
+// gap returns the time from an instant to the next departure.
 func (s *stepping) gap(from int64) (longest int64) {
 	last := from
 	for _, at := range append(s.left, s.now) {
@@ -86,7 +86,7 @@ func (s *stepping) gap(from int64) (longest int64) {
 	return longest
 }
 
-// over returns by how many the departures exceed the rate and so many more in any window.
+// over returns by how many the departures exceed the rate plus a burst in any window.
 func (s *stepping) over(more float64) (worst float64) {
 	rate, least := float64(s.limit.Permits)/float64(s.limit.Per.Microseconds()), 0.0
 	for i, at := range s.left { // i before it, since s.left[0]
@@ -100,7 +100,7 @@ func (s *stepping) over(more float64) (worst float64) {
 	return worst
 }
 
-// burstInTable returns B of the table in the package's doc.
+// burstInTable returns B of the table in the package documentation.
 func burstInTable(l throttle.Limit) float64 {
 	if l.Algorithm == throttle.AlgorithmFixedWindow {
 		return float64(2 * l.Permits)
@@ -110,8 +110,8 @@ func burstInTable(l throttle.Limit) float64 {
 
 func intervalOf(l throttle.Limit) int64 { return l.Per.Microseconds() / int64(l.Permits) }
 
-// The clock of Redis moves back by less and by more than the time of the limit: everybody
-// goes again within 5 s, and nothing more departs.
+// The clock of Redis moves back by less and by more than the time of the limit. All callers depart
+// again within 5 s, and the bound holds.
 func TestAClockThatMovedBackStopsNobody(t *testing.T) {
 	b := newBench(t)
 	b.persist()
@@ -132,13 +132,13 @@ func TestAClockThatMovedBackStopsNobody(t *testing.T) {
 			from := s.now
 			s.pass(15*second, second/5, 1)
 			if gap, most := s.gap(from), max(5*second, intervalOf(limit)+second); gap > most {
-				t.Errorf("%s: nobody departed for %.1f s, want %.1f at most", name, float64(gap)/second, float64(most)/second)
+				t.Errorf("%s: no departure for %.1f s, want %.1f at most", name, float64(gap)/second, float64(most)/second)
 			}
 			s = b.stepping(limit, 2, noon-2*second)
 			s.pass(4*second, second, 2*limit.Permits)
 			s.off = -step.Microseconds()
 			s.pass(4*second, second/2, 2*limit.Permits)
-			s.now = max(s.now, noon+step.Microseconds()-second) // it is noon again
+			s.now = max(s.now, noon+step.Microseconds()-second) // noon again
 			s.pass(3*second, second/2, 2*limit.Permits)
 			if over := s.over(burstInTable(limit)); over > 1 {
 				t.Errorf("%s: %v more departed than the table says", name, over)
@@ -147,8 +147,8 @@ func TestAClockThatMovedBackStopsNobody(t *testing.T) {
 	}
 }
 
-// A flush costs a slow limit no more than a second and an interval, however many there
-// are: those who hold permits say so within a second.
+// A flush costs a slow limit at most a second and an interval, with any number of callers: holders
+// of permits report them within a second.
 func TestAFlushStopsASlowLimitForASecond(t *testing.T) {
 	b := newBench(t)
 	b.persist()
@@ -159,7 +159,7 @@ func TestAFlushStopsASlowLimitForASecond(t *testing.T) {
 		from := s.now
 		s.wait(60 * second)
 		if gap, most := s.gap(from), 2*intervalOf(limit)+2*second; gap > most {
-			t.Errorf("%v: nobody departed for %.1f s after a flush, want %.1f at most", limit, float64(gap)/second, float64(most)/second)
+			t.Errorf("%v: no departure for %.1f s after a flush, want %.1f at most", limit, float64(gap)/second, float64(most)/second)
 		}
 		if over := s.over(2 * burstInTable(limit)); over > 1 {
 			t.Errorf("%v: %v more departed than a burst for a flush", limit, over)
@@ -167,7 +167,7 @@ func TestAFlushStopsASlowLimitForASecond(t *testing.T) {
 	}
 }
 
-// Each of two buckets follows a clock that moved back, and what was spent of it stays spent.
+// Each of two buckets follows a clock that moved back, and its spent permits stay spent.
 func TestAClockThatMovedBackLosesNothingOfTwoLimits(t *testing.T) {
 	b := newBench(t)
 	b.persist()

@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// everyKind are limits whose state is all that the script keeps.
+// everyKind are limits that cover all kinds of state.
 func everyKind() []throttle.Limit {
 	zoned := throttle.FixedWindow(500, 24*time.Hour)
 	zoned.Align = throttle.AlignDay("Europe/Berlin")
@@ -20,8 +20,8 @@ func everyKind() []throttle.Limit {
 	}
 }
 
-// used returns a caller of a lane in which everything is remembered that ever
-// is: promises, returned permits, charges, spacings, other claims.
+// used returns a caller of a lane that stores one of everything: promises, returned permits,
+// charges, spacings, other claims.
 func (b *bench) used() *caller {
 	c := b.caller(b.lane(), everyKind()...)
 	looser := everyKind()
@@ -41,8 +41,7 @@ func (b *bench) used() *caller {
 
 func logOf(lane string) string { return logKey(lane, "requests-3") }
 
-// R19: whatever stands where the state should be, one call heals it, and costs no
-// more than that state.
+// R19: one call heals any garbage in the state, and loses no more than that state.
 func TestR19WrongTypesHealWithinOneCall(t *testing.T) {
 	b := newBench(t)
 	for _, command := range []string{"SET %s text", "RPUSH %s a b", "SADD %s a", "ZADD %s 1 a", "HSET %s lane x", "XADD %s * a b", "PFADD %s a"} {
@@ -103,14 +102,14 @@ func TestR19GarbageInAListHealsWithinOneCall(t *testing.T) {
 	b.heals(c, "nothing but a list")
 }
 
-// heals tests that no call fails, and at most one of them heals something.
+// heals fails the test if a call fails, or if more than one call heals.
 func (b *bench) heals(c *caller, what string) {
 	b.Helper()
 	now, healed := int64(dawn+3000), 0
 	for i := range 3 {
 		back := c.refund(now, 1, 1, 1, 1, 1, 1)
 		if got := c.ask(now, c.line(3), back, Report{Kind: ReportPause, Span: int64(i)}); got.Healed {
-			healed++ // of a list no more is read than the call needs
+			healed++ // a call reads only the part of a list that it needs
 		}
 		now += 100_000
 	}
@@ -120,7 +119,7 @@ func (b *bench) heals(c *caller, what string) {
 	b.checkKeys(c.lane)
 }
 
-// mutations are ways in which a text may be wrong.
+// mutations are ways to corrupt a text.
 func mutations(random *rand.Rand, text string) []string {
 	all := []string{"", " ", "x", ";", ";;;", "~", "-", "0", "nan", "inf", "1e400", strings.Repeat("9", 400), strings.Repeat("1 ", 9000), text + " 1", text + ";", text + ";z 1", text + ";w 1 1 1", text + ";r 1", text + ";k", text + ";c 1 - b", " " + text}
 	if testing.Short() {
@@ -136,7 +135,7 @@ func mutations(random *rand.Rand, text string) []string {
 	return all
 }
 
-// checkKeys tests that every key of a lane goes away by itself.
+// checkKeys tests that every key has a TTL.
 func (b *bench) checkKeys(lane string) {
 	b.Helper()
 	for _, key := range []string{lane, logOf(lane)} {
@@ -147,8 +146,7 @@ func (b *bench) checkKeys(lane string) {
 	}
 }
 
-// Whatever is written, every key goes away by itself, and none before what it
-// holds is as good as new.
+// Every key written expires, and not before its content is as good as new.
 func TestEveryKeyExpiresWhenItIsWhole(t *testing.T) {
 	b := newBench(t)
 	per := time.Minute
@@ -185,8 +183,8 @@ func TestEveryKeyExpiresWhenItIsWhole(t *testing.T) {
 	}
 }
 
-// Row R19: also of a log that another caller's limit has just replaced. An error
-// that is none for Redis would end it.
+// Row R19: garbage in a log that another caller's limit has just replaced. An error on it would end
+// the call.
 func TestR19GarbageInALogThatIsReplacedIsHealed(t *testing.T) {
 	b := newBench(t)
 	lane := b.lane()

@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// fill writes a full log of as many runs as permits, the last of them now. They lie
-// evenly in two spans, so that half of them have left the last one.
+// fill writes a full log with one run for each permit, the last of them now. They are spread evenly
+// over two spans, so half of them have left the last one.
 func (c *caller) fill(now int64) (runs int) {
 	b, limit := c.bench, c.limits.Limits[0]
 	runs = limit.limit.Permits
@@ -23,7 +23,7 @@ func (c *caller) fill(now int64) (runs int) {
 	return runs
 }
 
-// A call is short whatever the log holds: Redis serves nobody else meanwhile.
+// A call is short whatever the log holds: Redis serves no other client meanwhile.
 func TestALargeLogIsAskedInShortCalls(t *testing.T) {
 	server := redistest.Start(t)
 	b := newBenchAt(t, server.Addr())
@@ -50,8 +50,8 @@ func TestALargeLogIsAskedInShortCalls(t *testing.T) {
 	}
 }
 
-// A log of many permits holds no more runs than can be counted in one call, and the limit
-// holds all the same.
+// A log of many permits holds no more runs than one call can count, and the limit is still
+// enforced.
 func TestALogOfManyPermitsHoldsFewRuns(t *testing.T) {
 	b := newBench(t)
 	const permits = 5000
@@ -71,7 +71,7 @@ func TestALogOfManyPermitsHoldsFewRuns(t *testing.T) {
 	}
 }
 
-// BenchmarkLog is a call of a full log, half of which has left the span.
+// BenchmarkLog is a call on a full log, half of which has left the span.
 func BenchmarkLog(b *testing.B) {
 	server := redistest.Start(b)
 	bench := newBenchAt(b, server.Addr())

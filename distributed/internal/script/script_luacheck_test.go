@@ -8,9 +8,8 @@ import (
 	"github.com/weirgo/weir/internal/needs"
 )
 
-// A file of the script uses the names of those before it, so that the linter is
-// given what Redis is given. It finds a name that is not local, one that nobody
-// uses, and one that hides another.
+// A file of the script uses the names of those before it, so the linter receives what Redis
+// receives. It finds names that are not local, unused or shadowed.
 func TestScriptPassesLuacheck(t *testing.T) {
 	for _, text := range []string{scriptText(), slotsText()} {
 		check := exec.Command(needs.Program(t, "luacheck"), "--config", "../../../.luacheckrc", "--codes", "--no-color", "-")

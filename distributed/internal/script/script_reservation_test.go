@@ -23,8 +23,8 @@ type caller struct {
 	horizon time.Duration
 	most    int
 	latest  time.Duration // after now, of a permit; zero: any
-	alive   int           // callers that it knows of
-	lesson  *Update       // nil: it learns nothing
+	alive   int           // callers that it knows
+	lesson  *Update       // nil: learns nothing
 }
 
 const (
@@ -61,12 +61,12 @@ func (c *caller) ask(now int64, groups []Group, reports ...Report) Reply {
 	return got
 }
 
-// line is a group of so many that ask for one permit of each limit.
+// line is a group of n that ask for one permit of each limit.
 func (c *caller) line(count int) []Group {
 	return []Group{{Count: count, Costs: slices.Repeat([]int64{1}, len(c.limits.Limits))}}
 }
 
-// run asks for so many and returns the instants, one for each permit, after now.
+// run asks for n permits and returns the instants, one for each permit, after now.
 func (c *caller) run(now int64, count int, reports ...Report) []int64 {
 	var instants []int64
 	for _, p := range c.ask(now, c.line(count), reports...).Permits {
@@ -86,15 +86,15 @@ func wants(t *testing.T, what string, got []int64, want ...int64) {
 	}
 }
 
-// A departure is what a caller holds a permit for.
+// A departure is one permit of a caller.
 type departure struct {
 	at    int64 // when it leaves
-	told  int64 // what the permit is dated, which may be before the call
+	told  int64 // date of the permit, possibly before the call
 	costs []int64
 }
 
-// Whoever asks for what, and however far ahead it is dated, the limits hold for
-// the promised instants.
+// The limits hold for promised instants, whatever callers ask for and however far ahead permits are
+// dated.
 func TestPromisesKeepTheLimits(t *testing.T) {
 	b := newBench(t)
 	algorithms := []throttle.Algorithm{
@@ -120,8 +120,8 @@ func TestPromisesKeepTheLimits(t *testing.T) {
 	}
 }
 
-// promises has several callers ask for runs, give permits back and be paused, and
-// returns what they held for certain to depart.
+// promises runs several callers that take runs, give permits back and are paused. It returns their
+// certain departures.
 func promises(b *bench, random *rand.Rand, limits []throttle.Limit) []departure {
 	lane, now := b.lane(), int64(dawn)
 	callers := make([]*caller, 1+random.IntN(4))
@@ -245,20 +245,20 @@ func TestPauseVoidsWhatWasPromisedAndDoesNotOweIt(t *testing.T) {
 	b := newBench(t)
 	for _, l := range []throttle.Limit{throttle.TokenBucket(10, time.Second, 1), throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second)} {
 		c := b.caller(b.lane(), l)
-		c.run(dawn, 60) // 6 s of them
+		c.run(dawn, 60) // 6 s of permits
 		got := c.ask(dawn+250_000, nil, Report{Kind: ReportPause, Span: 2 * second})
 		if got.Paused != dawn+2_250_000 || got.Seen.Epoch != 1 {
 			t.Fatalf("%v: paused until %d in epoch %d", l, got.Paused-dawn, got.Seen.Epoch)
 		}
 		wants(t, l.String()+": the run after a pause", c.run(dawn+300_000, 4), 1_950_000, 2_050_000, 2_150_000, 2_250_000)
 	}
-	// What departed before the pause is owed all the same.
+	// Permits departed before the pause are still owed.
 	c := b.caller(b.lane(), throttle.LeakyBucket(10, time.Second))
 	c.ask(dawn, []Group{{Count: 1, Costs: []int64{50}}})
 	c.run(dawn, 1)
 	c.ask(dawn+1, nil, Report{Kind: ReportPause, Span: 100_000})
 	wants(t, "after a departure of five seconds", c.run(dawn+1, 1), 5*second-1)
-	// And so is an overspend.
+	// An overspend is still owed as well.
 	c = b.caller(b.lane(), throttle.TokenBucket(10, time.Second, 5))
 	c.run(dawn, 5)
 	c.ask(dawn, nil, Report{Kind: ReportSettle, At: dawn, Costs: []int64{1}, Actual: []int64{31}})
@@ -267,8 +267,7 @@ func TestPauseVoidsWhatWasPromisedAndDoesNotOweIt(t *testing.T) {
 	wants(t, "after an overspend of thirty", c.run(dawn+1, 1), 3*second+100_000-1)
 }
 
-// A pause holds all callers, also those whose limits were not yet there, and those of a
-// clock that has moved back.
+// A pause delays all callers, even those with new limits and those whose clock has moved back.
 func TestPauseHoldsCallersOfOtherLimits(t *testing.T) {
 	b := newBench(t)
 	b.persist()
@@ -293,7 +292,7 @@ func TestPauseHoldsCallersOfOtherLimits(t *testing.T) {
 	}
 }
 
-// Windows take back what a pause made void when those who held it say so.
+// Windows take back the permits that a pause voided when their holders report them.
 func TestVoidPromisesComeBackToWindows(t *testing.T) {
 	b := newBench(t)
 	for _, l := range []throttle.Limit{throttle.FixedWindow(10, time.Minute), throttle.SlidingLog(10, time.Minute)} {
@@ -310,12 +309,12 @@ func TestVoidPromisesComeBackToWindows(t *testing.T) {
 			t.Errorf("%v: the next is %v, want one of this minute", l, got.Permits)
 		}
 		if more := got.Permits[1:]; len(more) > 0 && more[0].At < dawn+60*second {
-			t.Errorf("%v: more than came back are granted: %v", l, got.Permits)
+			t.Errorf("%v: more than were returned are granted: %v", l, got.Permits)
 		}
 	}
 }
 
-// Trap: giving back the middle of a run must not let two leave at its end.
+// Trap: giving back the middle of a run must not let two depart at its end.
 func TestRefundOfTheMiddleKeepsItsInstant(t *testing.T) {
 	b := newBench(t)
 	c := b.caller(b.lane(), throttle.LeakyBucket(10, time.Second))
@@ -326,7 +325,7 @@ func TestRefundOfTheMiddleKeepsItsInstant(t *testing.T) {
 	wants(t, "after what nobody was promised", c.run(dawn, 1, c.refund(dawn+5*second, 1)), 800_000)
 }
 
-// A caller that has seen more than the store knows says so: the state was lost.
+// A caller has seen more than the store knows: the state was lost.
 func TestEchoRestoresWhatWasLost(t *testing.T) {
 	b := newBench(t)
 	limit := throttle.TokenBucket(10, time.Second, 20)
@@ -343,12 +342,12 @@ func TestEchoRestoresWhatWasLost(t *testing.T) {
 	if got = c.ask(dawn+100_000, c.line(1)); got.Lost || got.Permits[0].At != dawn+800_000 {
 		t.Errorf("after the restored: %+v", got)
 	}
-	// A caller that has seen nothing is given what a new state has.
+	// A caller without an echo gets what a new state has.
 	b.do("FLUSHALL")
 	if n := len(b.caller(c.lane, limit).run(dawn+100_000, 20)); n != 20 {
 		t.Errorf("%d permits of a new state, want its burst", n)
 	}
-	// Another of the lost generation takes it back from the others.
+	// Another caller of the lost generation takes it back from the others.
 	c.seen = Echo{dawn + 100_000, 0, dawn + 800_000}
 	wants(t, "after a caller who saw more", c.run(dawn+100_000, 1), 800_000)
 }
@@ -364,7 +363,7 @@ func TestLostWritesAreHealedByTheEcho(t *testing.T) {
 	if !got.Lost || len(got.Permits) != 1 || got.Permits[0].At != dawn+500_000 {
 		t.Errorf("after lost writes: %+v, want a permit at 500ms", got)
 	}
-	// With them a pause: its epoch is not given out again.
+	// They restore a pause too: its epoch is not given out again.
 	old = b.hash(c.lane)
 	c.ask(dawn+2000, nil, Report{Kind: ReportPause, Span: second})
 	b.restore(c.lane, old)
@@ -373,7 +372,7 @@ func TestLostWritesAreHealedByTheEcho(t *testing.T) {
 	}
 }
 
-// An echo says no more than what a caller can have been granted.
+// An echo never exceeds what a caller can have been granted.
 func TestEchoIsClamped(t *testing.T) {
 	b := newBench(t)
 	c := b.caller(b.lane(), throttle.LeakyBucket(10, time.Second))
@@ -381,7 +380,7 @@ func TestEchoIsClamped(t *testing.T) {
 	wants(t, "after an echo of an hour ahead", c.run(dawn, 1), 2*second+100_000)
 }
 
-// A lane that was only forgotten, for it was as good as new, is whole.
+// A lane whose state expired as good as new has its whole burst.
 func TestForgottenLaneIsWhole(t *testing.T) {
 	b := newBench(t)
 	c := b.caller(b.lane(), throttle.TokenBucket(10, time.Second, 20))
@@ -474,7 +473,7 @@ func TestStrictestClaimOfLateHolds(t *testing.T) {
 		}
 	}
 	if n := count(dawn+12*second, dawn+13*second); n < 119 || n > 121 {
-		t.Errorf("%d permits in a second once nobody claims 100/s, want 120", n)
+		t.Errorf("%d permits in a second once no caller claims 100/s, want 120", n)
 	}
 }
 

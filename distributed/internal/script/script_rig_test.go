@@ -20,12 +20,12 @@ var (
 	slotsScript = redis.NewScript(slotsSource)
 )
 
-// A bench runs the script on a server, and nothing else of this package.
+// A bench runs the scripts on a server without the rest of this package.
 type bench struct {
 	testing.TB
 	client  *redis.Client
 	lanes   atomic.Int64
-	spelled bool // usual calls, too, are sent in all words
+	spelled bool // usual calls are spelled out, too
 }
 
 // newBench starts a server.
@@ -40,8 +40,8 @@ func newBenchAt(tb testing.TB, addr string) *bench {
 	return b
 }
 
-// persist has the server keep all lanes until the test ends. Their lives are in real
-// time, and a test that gives the instants itself may be slower than that.
+// persist makes the server keep all lanes until the test ends. They expire in real time, and a test
+// with its own instants may be slower than that.
 func (b *bench) persist() {
 	const all = "for _, key in ipairs(redis.call('keys', '*')) do redis.call('persist', key) end"
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,7 +62,7 @@ func (b *bench) persist() {
 // laneKey returns the key of a lane's state.
 func laneKey(namespace, lane string) string { return KeyOf(Layout, namespace, lane) }
 
-// lane returns the key of a lane that nobody has used.
+// lane returns the key of a lane that was never used.
 func (b *bench) lane() string { return laneKey("test", fmt.Sprint(b.lanes.Add(1))) }
 
 // call runs the script once.
@@ -105,8 +105,8 @@ func mustEncode(tb testing.TB, limits ...throttle.Limit) *EncodedLimits {
 	return encoded
 }
 
-// A scripted is a limiter that asks the script for each decision: one caller,
-// who gives the instants, and to whom nothing is promised.
+// A scripted is a limiter that asks the script for each decision, as one caller that sends the
+// instant and is promised no permits.
 type scripted struct {
 	bench     *bench
 	lane      string
@@ -116,7 +116,7 @@ type scripted struct {
 	seen      Echo
 	period    int64
 	field     LaneField
-	epochs    map[throttle.Instant]int64 // under which permits were granted
+	epochs    map[throttle.Instant]int64 // of the grants
 	last      Reply
 }
 
@@ -146,7 +146,7 @@ func (s *scripted) install(limits []throttle.Limit) error {
 func wire(at throttle.Instant) int64   { return int64(at) / 1000 }
 func unwire(at int64) throttle.Instant { return throttle.Instant(at * 1000) }
 
-// call fills in what every request has, and takes in what every reply has.
+// call fills in the common part of a request, and applies that of a reply.
 func (s *scripted) call(now throttle.Instant, r Request) Reply {
 	r.now, r.Tolerance, r.Horizon = wire(now), s.tolerance, time.Second
 	r.Limits, r.Seen, r.Period, r.Field = s.encoded, s.seen, s.period, s.field
@@ -200,7 +200,7 @@ func (s *scripted) Take(now throttle.Instant, r throttle.Request) (throttle.Gran
 	return throttle.Grant{At: at}, nil
 }
 
-// Forecast asks for permits dated before now: none is granted.
+// Forecast asks for permits dated before now, so none is granted.
 func (s *scripted) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	if s.check(r) != nil {
 		return throttle.Forecast{At: throttle.Never}
@@ -233,7 +233,7 @@ func (s *scripted) Settle(now throttle.Instant, g throttle.Grant, r, actual thro
 
 func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	if s.seen == (Echo{}) {
-		s.call(now, Request{}) // the store knows nothing of limits that nobody claimed
+		s.call(now, Request{}) // the store does not know limits before a claim
 	}
 	old := s.limits
 	if err := s.install(limits); err != nil {
@@ -256,8 +256,8 @@ func (s *scripted) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	return nil
 }
 
-// replaced is the name of a limit that was replaced. No other has it, so that limits can
-// trade their names, and nobody claims it, so that the new ones hold at once.
+// replaced names a limit that was replaced. Names are unique, so limits can trade theirs. No caller
+// claims the old one, so the new ones are in force at once.
 func replaced(i int) string { return fmt.Sprint("replaced-", i) }
 
 // rename gives a limit of the store another name.

@@ -37,8 +37,7 @@ func (c slotsCall) run(tb testing.TB, client *redis.Client, key string) LeaseRep
 	return got
 }
 
-// seed leases slots for an hour to replicas that have called once: how many each has
-// and wants.
+// seed leases slots for an hour to replicas that have called once, with what each has and wants.
 func seed(tb testing.TB, client *redis.Client, key string, replicas, most int, of func(i int) (has, wants int)) {
 	tb.Helper()
 	now, fields := time.Now(), []any(nil)
@@ -58,8 +57,8 @@ func slotsClient(tb testing.TB) (*redistest.Server, *redis.Client) {
 	return server, client
 }
 
-// A client that is not the store's own may send a call again whose reply was lost: the
-// answer is what the first one was, also in a turn.
+// A client that is not the store's own may resend a call whose reply was lost: the reply is the
+// same, also in a turn.
 func TestSlotsScriptAnswersARepeatedCallAlike(t *testing.T) {
 	_, client := slotsClient(t)
 	one := slotsCall{id: "a", number: 1, most: 3, wants: 5}
@@ -80,7 +79,7 @@ func TestSlotsScriptAnswersARepeatedCallAlike(t *testing.T) {
 	}
 }
 
-// Thousands of replicas that lack huge parts of a huge number of slots make no call long.
+// No call is long, even if thousands of replicas lack huge parts of a huge number of slots.
 func TestSlotsScriptIsShortForAnyNumbers(t *testing.T) {
 	server, client := slotsClient(t)
 	const replicas, key = 2000, "weir:1:{x/huge}:flights"
@@ -88,7 +87,7 @@ func TestSlotsScriptIsShortForAnyNumbers(t *testing.T) {
 		if i == 0 {
 			return MostSlots, MostSlots
 		}
-		return 0, MostSlots/replicas + 300*i // more than its even part was without those that want less
+		return 0, MostSlots/replicas + 300*i // above the even part until others want less
 	})
 	first := slotsCall{id: "replica0", number: 2, most: MostSlots, wants: MostSlots}
 	before := spent(server)
@@ -101,8 +100,8 @@ func TestSlotsScriptIsShortForAnyNumbers(t *testing.T) {
 	}
 }
 
-// The clock of Redis moves back: the slots of a replica that died come back with the end of
-// its lease. It moves on: no slot is had twice.
+// The clock of Redis moves back: the slots of a dead replica are free at the end of its lease. It
+// moves ahead: no slot is leased twice.
 func TestSlotsScriptFollowsAClockThatIsStepped(t *testing.T) {
 	_, client := slotsClient(t)
 	for _, step := range []time.Duration{-20 * time.Minute, 0, 30 * time.Second} {
@@ -135,7 +134,7 @@ func TestSlotsScriptFollowsAClockThatIsStepped(t *testing.T) {
 	}
 }
 
-// BenchmarkSlotsScript is a call of one of so many replicas.
+// BenchmarkSlotsScript is a call of one of n replicas.
 func BenchmarkSlotsScript(b *testing.B) {
 	server, client := slotsClient(b)
 	for _, replicas := range []int{1, 20, 200, 2000} {
@@ -146,7 +145,7 @@ func BenchmarkSlotsScript(b *testing.B) {
 					return min(max(most/replicas, 1), max(most-i, 0)), most
 				})
 				c := slotsCall{id: "replica0", number: 2, most: most, wants: most}
-				c.run(b, client, key) // which calls for others, once
+				c.run(b, client, key) // asks others to call, once
 				server.Do("CONFIG", "RESETSTAT")
 				for b.Loop() {
 					c.number++

@@ -17,11 +17,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// scriptSum is of the text that Redis keeps. Another one is another script, which
-// works on the state that this one left, and beside it: change it on purpose.
+// scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
+// its state: change it on purpose.
 const scriptSum = "708cb31f65d80a3d1e0ab30d5de601afe040930a5de78f16a61f66ffcefc7aae"
 
-// slotsScriptSum is that of the script that shares slots.
+// slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
@@ -38,7 +38,7 @@ func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	}
 }
 
-// Every file stands in the script.
+// Every file is part of a script.
 func TestScriptHasAllFiles(t *testing.T) {
 	joined := []string{"slots.lua"} // a script of its own
 	for _, layer := range layers {
@@ -54,7 +54,7 @@ func TestScriptHasAllFiles(t *testing.T) {
 	}
 	for _, f := range files {
 		if !slices.Contains(joined, f.Name()) {
-			t.Errorf("%s does not stand in the script", f.Name())
+			t.Errorf("%s is not in the script", f.Name())
 		}
 		source, err := sources.ReadFile("lua/" + f.Name())
 		if err != nil || !strings.HasPrefix(string(source), "-- ") {
@@ -94,7 +94,7 @@ func TestScriptUsesTheCommandsItSays(t *testing.T) {
 	}
 }
 
-// A server of another make, with another Lua, does the same.
+// A server of another make, with another Lua, behaves equally.
 func TestScriptDoesTheSameOnMiniredis(t *testing.T) {
 	b := newBenchAt(t, miniredis.RunT(t).Addr())
 	for seed := range int64(min(60, lives())) {
@@ -106,7 +106,7 @@ func TestScriptDoesTheSameOnMiniredis(t *testing.T) {
 	}
 }
 
-// What a publisher sends is read: lane, epoch and what remains of the pause.
+// Published messages have the lane, the epoch and the rest of the pause.
 func TestPauseIsPublished(t *testing.T) {
 	b := newBench(t)
 	sub := b.client.Subscribe(t.Context(), "news")
@@ -115,18 +115,18 @@ func TestPauseIsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := b.caller(b.lane(), throttle.TokenBucket(1, time.Second, 1))
-	for _, span := range []int64{2 * second, second, 3 * second} { // the second is no news
+	for _, span := range []int64{2 * second, second, 3 * second} { // the second changes nothing
 		b.call(c.lane, &Request{now: dawn, Tolerance: asTolerance, Limits: c.limits, Channel: "news", Lane: "lane", Reports: []Report{{Kind: ReportPause, Span: span}}})
 	}
 	for _, want := range []string{"lane 1 2000000", "lane 2 3000000"} {
 		got, err := sub.ReceiveMessage(t.Context())
 		if err != nil || got.Payload != want {
-			t.Fatalf("news %v, %v, want %q", got, err, want)
+			t.Fatalf("message %v, %v, want %q", got, err, want)
 		}
 	}
 }
 
-// An error of the server keeps the word by which callers know it.
+// An error of the server keeps the word by which callers identify it.
 func TestScriptHandsOnErrorsOfTheServer(t *testing.T) {
 	server := redistest.Start(t)
 	b := newBenchAt(t, server.Addr())
@@ -144,7 +144,7 @@ func TestScriptHandsOnErrorsOfTheServer(t *testing.T) {
 	}
 }
 
-// spent returns the processor time that the server has used. What runs beside it does not count.
+// spent returns the processor time that the server has used, whatever else runs.
 func spent(server *redistest.Server) (total time.Duration) {
 	stats, _ := server.Do("INFO", "cpu")
 	text, _ := stats.(string)

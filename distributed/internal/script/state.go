@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// callerPeriod is that in which callers are counted: see countCaller in lane.lua.
+// callerPeriod is the period in which callers are counted: see countCaller in lane.lua.
 const callerPeriod = 5_000_000 // µs
 
 // Pattern returns the pattern of the keys of a namespace, for SCAN.
@@ -19,8 +19,8 @@ func Pattern(namespace string) string {
 	return "weir:" + Layout + ":{" + special.Replace(Escape(namespace)) + "/*}"
 }
 
-// LaneOf returns the lane whose hash a key of the namespace is, and false if it is another key.
-// A lane that was too long for a key has a hash at its end.
+// LaneOf returns the lane whose hash a key of the namespace is, and false for any other key. A lane
+// too long for a key ends in a hash.
 func LaneOf(namespace, key string) (lane string, ok bool) {
 	rest, ours := strings.CutPrefix(key, "weir:"+Layout+":{"+Escape(namespace)+"/")
 	name, whole := strings.CutSuffix(rest, "}")
@@ -49,23 +49,23 @@ func unescape(s string) string {
 // FlightsKey returns the key of the slots of a lane, given that of its hash.
 func FlightsKey(key string) string { return key + ":flights" }
 
-// A LaneState is what the hash of a lane says, for people.
+// A LaneState is the content of a lane's hash, for people.
 type LaneState struct {
 	Limits   []throttle.Limit // in force, in the order of their names
 	Paused   time.Duration    // until the pause ends; zero: it is not paused
-	Replicas int              // that called lately
+	Replicas int              // that called recently
 	Interval time.Duration    // of the learned pace; zero: none
 }
 
-// StateFields returns the fields of a lane's hash that ReadState needs, of those that there are.
+// StateFields selects the fields of a lane's hash that ReadState needs.
 func StateFields(all []string) []string {
 	return slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(field string) bool {
 		return field != "lane" && field != "learned" && !strings.HasPrefix(field, "=")
 	})
 }
 
-// ReadState reads the fields of a lane's hash at an instant by the clock of Redis. The error
-// says which field makes no sense.
+// ReadState reads the fields of a lane's hash at an instant by the clock of Redis. The error names
+// the invalid field.
 func ReadState(fields map[string]string, now time.Time) (s LaneState, err error) {
 	micros := now.UnixMicro()
 	var n [7]int64 // see readLane in lane.lua
@@ -84,7 +84,7 @@ func ReadState(fields map[string]string, now time.Time) (s LaneState, err error)
 		if !ok {
 			return s, senseless("what was learned, %q", text)
 		}
-		if f.unit > f.den { // a pace of 1 µs is none
+		if f.unit > f.den { // 1 µs: no pace
 			s.Interval = time.Duration(float64(f.unit) / float64(f.den) * 1000)
 		}
 	}
@@ -135,9 +135,8 @@ func readClaim(text string) (l throttle.Limit, ok bool) {
 	}
 }
 
-// ReadFlights returns how many slots for calls in flight are leased to replicas at an instant
-// by the clock of Redis, and the most that there may be: the least that a replica claims.
-// Leases that make no sense do not count.
+// ReadFlights returns how many slots for calls in flight are leased at an instant by the clock of
+// Redis, and the most allowed: the least that a replica claims. Invalid leases do not count.
 func ReadFlights(fields map[string]string, now time.Time) (leased, most int) {
 	for _, text := range fields {
 		var n [9]int64 // see read in slots.lua

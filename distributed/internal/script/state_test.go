@@ -65,7 +65,7 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// What the limits are encoded as is read again.
+// Encoded limits are read back equal.
 func TestReadClaimReadsWhatIsEncoded(t *testing.T) {
 	for _, l := range []throttle.Limit{
 		throttle.TokenBucket(100, time.Second, 20), throttle.LeakyBucket(5, time.Minute), throttle.SlidingLog(3, time.Second), throttle.SlidingWindow(7, time.Hour),

@@ -12,8 +12,8 @@ import (
 // mostUsual is how many limits a usual call has at most.
 const mostUsual = 2
 
-// usual reports whether the request can be sent in few words, as usual.lua reads them: it is
-// for permits of one each of one or two buckets, or of no bucket if it only sends a message.
+// usual reports whether the request has the short form that usual.lua reads. It must ask for
+// permits of one each of one or two buckets, or of no bucket if it only sends a message.
 func (r *Request) usual() bool {
 	switch {
 	case r.spelled || !r.Limits.Usual || !r.Update.usual(r.Limits.Learned):
@@ -95,8 +95,8 @@ func (e *encodedLimit) intervals(n int64) (whole, rest int64) {
 }
 
 // A LaneField is the field "lane" of a lane's hash, as lane.lua has it. A usual call sends the
-// value that the caller saw last, so that the script need not read it. The zero value was
-// not seen.
+// value that the caller saw last, so that the script need not read it. The zero value was never
+// seen.
 type LaneField struct {
 	Text                      string
 	generation, epoch, paused int64
@@ -114,7 +114,7 @@ func readLaneField(text string) (f LaneField, ok bool) {
 	}, ok
 }
 
-// readNumbers reads the numbers of which a field consists. No number is negative.
+// readNumbers reads the numbers of a field. No number is negative.
 func readNumbers(text string, numbers []int64) bool {
 	words := strings.Fields(text)
 	if len(words) != len(numbers) {
@@ -130,13 +130,13 @@ func readNumbers(text string, numbers []int64) bool {
 	return true
 }
 
-// A usual call has so many numbers of an update, if it is quiet or not.
+// The counts of numbers that a usual call has of an update, quiet or not.
 const (
 	quietWords   = 6
 	talkingWords = 12
 )
 
-// usualHeader is how many words a usual reply has before those of the limits.
+// usualHeader is how many words of a usual reply precede those of the limits.
 const usualHeader = 4
 
 // Decode reads the reply to the request.
@@ -187,7 +187,7 @@ func (r *Request) Decode(v any) (Reply, error) {
 	return got, err
 }
 
-// decodeSpelled reads the reply to a request that was spelled out.
+// decodeSpelled reads the reply to a spelled-out request.
 func (r *Request) decodeSpelled(v any) (got Reply, err error) {
 	var h Learned
 	if r.Update != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// scriptOfBefore is the script that knows no usual calls, as replicas run it that were
-// not deployed yet.
+// scriptOfBefore is a script without usual calls, as replicas of an earlier version run it.
 var scriptOfBefore = redis.NewScript(strings.TrimPrefix(scriptSource, usualText()))
 
 func usualText() string {
@@ -26,9 +25,8 @@ func usualText() string {
 	return b.String()
 }
 
-// A usual call is decided as if it were sent in all words: same replies, same state. In
-// between others call that report, claim other limits, come with another clock, or run
-// the script of before.
+// A usual call is decided as if it were spelled out: same reply, same state. Between such calls,
+// others report, claim other limits, use another clock, or run the earlier script.
 func TestUsualCallDecidesAsAnyOther(t *testing.T) {
 	b := newBench(t)
 	usual, spelled, talking := 0, 0, 0
@@ -46,8 +44,8 @@ func TestUsualCallDecidesAsAnyOther(t *testing.T) {
 	}
 }
 
-// A pair is one history of two lanes: in the first calls are usual if they can be, in
-// the second all words are sent.
+// A pair is one history of two lanes: the first uses usual calls if possible, the second spells out
+// all calls.
 type pair struct {
 	bench   *bench
 	random  *rand.Rand
@@ -56,10 +54,10 @@ type pair struct {
 	now     int64
 	trace   []string
 	differs string
-	odd     bool         // there are other calls in between
+	odd     bool         // with other calls in between
 	learns  bool         // callers learn together
-	talks   bool         // and there is much to send
-	pace    store.Pacing // that a caller that has applied all would have hold
+	talks   bool         // and send much
+	pace    store.Pacing // of a caller that has applied all messages
 
 	usual, spelled, talking int
 }
@@ -71,14 +69,14 @@ type pairCaller struct {
 	period int64
 	field  LaneField
 	alive  int
-	before bool // it runs the script of before
+	before bool // runs the earlier script
 	held   []int64
 
 	learns  bool
 	place   int64
 	ordinal int64
 	learned LearnedField
-	pace    store.Pacing // that it would have hold, by what it has applied
+	pace    store.Pacing // by the messages that it has applied
 }
 
 func newPair(b *bench, seed int64) *pair {
@@ -99,7 +97,7 @@ func newPair(b *bench, seed int64) *pair {
 	return h
 }
 
-// think has callers that have applied all name another pace from now on.
+// think makes callers that have applied all choose another pace from now on.
 func (h *pair) think() {
 	rate := []float64{0.7, 1, 3, 7, 100, 7_777, 999_983}[h.random.IntN(7)]
 	h.pace = store.Pacing{Unbound: h.chance(95), Reserve: h.random.IntN(9), Interval: time.Duration(float64(time.Second) / rate), TTL: time.Duration(1+h.random.IntN(60)) * time.Second}
@@ -113,7 +111,7 @@ func (h *pair) think() {
 	}
 }
 
-// lesson returns what a caller sends of what is learned together: little, most times.
+// lesson returns a caller's part of what is learned: usually little.
 func (h *pair) lesson(c *pairCaller) *Update {
 	if h.chance(2) || h.talks && h.chance(10) {
 		h.think()
@@ -252,7 +250,7 @@ func (h *pair) request(c *pairCaller) *Request {
 	return r
 }
 
-// call has both lanes decide.
+// call makes both lanes decide.
 func (h *pair) call(c *pairCaller, r *Request) {
 	var got [2]Reply
 	for i, lane := range h.lanes {
@@ -298,7 +296,7 @@ func (h *pair) call(c *pairCaller, r *Request) {
 	}
 }
 
-// What is no reply to a usual call is an error, and no more is believed than was asked.
+// An invalid reply to a usual call is an error, and no more is granted than was requested.
 func TestUsualReplyThatMakesNoSense(t *testing.T) {
 	field, ok := readLaneField("1 2 0 3 4 5 6")
 	if !ok || field.generation != 1 || field.epoch != 2 || field.period != 3 || field.alive != 5 || field.till != 6 {

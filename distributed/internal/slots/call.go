@@ -39,12 +39,11 @@ func (f *Lane) Call() {
 	})
 }
 
-// callTime is how long a replica that was called for may take to call. Then the slots that were
-// meant for it are for another.
+// callTime is how long a replica that was asked to call may take. Then its slots go to another
+// replica.
 const callTime = time.Second
 
-// prepare returns the words of a call that leaves now, and gives back the slots that this
-// replica does not keep.
+// prepare returns the words of a call, and gives back the slots that this replica does not keep.
 func (f *Lane) prepare() ([]any, store.Operation) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -58,11 +57,11 @@ func (f *Lane) prepare() ([]any, store.Operation) {
 		f.Hub.Channel, call.SlotsMessage+" "+f.Lane), store.OperationLease
 }
 
-// Lose has the policy for a loss hold.
+// Lose puts the policy for a loss in force.
 func (f *Lane) Lose(cause string) { f.Lost, f.Cause = true, cause }
 
-// askLater puts the next call of a loss off. Once the node is lost, the node probes. No call
-// is in progress, or a node that is back would not find the lane.
+// askLater delays the next call of a loss. Once the node is lost, the node probes. No call is in
+// progress here, or a restored node would not find the lane.
 func (f *Lane) askLater(now time.Time) {
 	if f.away = f.Node.Await(f); f.away {
 		return
@@ -83,8 +82,8 @@ func (f *Lane) Probe() {
 	}
 }
 
-// Restore ends the loss after the node has answered another lane. Without callers in line or
-// in flight the store need not know of this replica.
+// Restore ends the loss after the node has answered another lane. A replica without callers in line
+// or in flight does not call the store.
 func (f *Lane) Restore() (debt conn.Caller) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -101,7 +100,7 @@ func (f *Lane) Restore() (debt conn.Caller) {
 	return nil
 }
 
-// receive applies the reply to a call that left at an instant.
+// receive applies the reply to a call sent at an instant.
 func (f *Lane) receive(got *script.LeaseReply, now, left time.Time, took time.Duration) {
 	f.Trip.Saw(took, !f.Met || f.Lost)
 	f.Met, f.Lost, f.retry, f.Cause = true, false, time.Time{}, ""

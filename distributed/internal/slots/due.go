@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A sent is what the last call sent, and what happened since.
+// A sent is the content of the last call, and what happened since.
 type sent struct {
 	number   int64     // of calls
 	at       time.Time // when the last call left; zero: there was no call
 	wants    int       // slots that were wanted
-	summoned bool      // the store has called for this replica since
+	summoned bool      // the store has asked this replica to call since
 
-	since time.Time // from here on counts
+	since time.Time // start of the count
 	peak  int       // the most slots that were wanted
 }
 
-// poll is how often a replica that wants more slots asks again without being called
-// for: the message may be lost.
+// poll is how often a replica that wants more slots asks again without being asked to call: the
+// message may be lost.
 const poll = time.Second
 
 // consider begins a call if one is due, or sets the timer for it.
@@ -40,7 +40,7 @@ func (f *Lane) consider(now time.Time) {
 	}
 }
 
-// ring has the timer ring at an instant to come, if it does not before.
+// ring sets the timer for an instant, unless it rings before.
 func (f *Lane) ring(now, at time.Time) {
 	if f.rings.IsZero() || at.Before(f.rings) {
 		f.timer.Set(at.Sub(now))
@@ -48,11 +48,11 @@ func (f *Lane) ring(now, at time.Time) {
 	}
 }
 
-// idled reports whether the most slots wanted were counted for long enough.
+// idled reports whether the peak was counted for long enough.
 func (f *Lane) idled(now time.Time) bool { return now.Sub(f.sent.since) >= slotIdle }
 
-// keeps returns how many slots this replica keeps. Those that are not wanted go back if
-// others are short, or if they were idle for a while.
+// keeps returns how many slots this replica keeps. Unwanted slots go back if others are short, or
+// after being idle for a while.
 func (f *Lane) keeps(now time.Time) int {
 	if f.Closed {
 		return f.flying
@@ -68,8 +68,7 @@ func (f *Lane) keeps(now time.Time) int {
 	return max(n, f.flying)
 }
 
-// due returns when the next call is due; zero: the store need not know of anything, or
-// the node brings this back.
+// due returns when the next call is due; zero if no call is needed, or if the node restores this.
 func (f *Lane) due(now time.Time) (due time.Time) {
 	if f.away {
 		return due
@@ -108,8 +107,8 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 	return due
 }
 
-// tick looks again whether a call is due. It wakes callers in line in a loss, because a lease
-// that has ended changes what the policy allows.
+// tick checks again whether a call is due. It wakes callers in line in a loss, because the policy
+// may allow more after a lease has ended.
 func (f *Lane) tick() {
 	f.Mu.Lock()
 	f.rings = time.Time{}

@@ -10,21 +10,20 @@ import (
 // arithmetic takes the instant. The zero lease has no slots.
 type lease struct {
 	has   int       // slots
-	until time.Time // when they end; zero: there never were any
+	until time.Time // when they end; zero: never granted
 
-	// If replicas want more slots than there are, those that are not sure go to
-	// others in turn.
+	// If replicas want more slots than there are, the slots that are not sure are lent in turns.
 	contended bool
 	sure      int
-	extra     int       // slots beyond the sure ones that it may have in its turn: one or none
-	turn      time.Time // when its turn ends; zero: it has none
+	extra     int       // slots beyond the sure ones in its turn: 0 or 1
+	turn      time.Time // end of its turn; zero: no turn
 
-	freed time.Time // when another's lease may end; zero: no other has one
+	freed time.Time // when another's lease may end; zero: no other lease
 }
 
 const (
-	// slotTurn is how long a replica keeps the slot beyond its sure ones that it has
-	// in turn: several calls of a usual length share what handing it on costs.
+	// slotTurn is how long a replica keeps the slot that it has in turn: several calls of a usual
+	// length share the cost of handing it on.
 	slotTurn = 250 * time.Millisecond
 	// slotIdle is how long a replica keeps slots that it does not use, while no other replica
 	// wants them.
@@ -51,14 +50,14 @@ func (l *lease) allows(now time.Time) int {
 	return min(l.holds(now), fair)
 }
 
-// keep gives all slots back but some.
+// keep gives back all slots but n.
 func (l *lease) keep(slots int) {
 	if l.has = slots; l.has <= l.sure {
 		l.turn = time.Time{}
 	}
 }
 
-// renew applies a reply, read now, to a call that left at an instant.
+// renew applies a reply, read now, to a call sent at an instant.
 func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration) {
 	l.has, l.sure, l.extra, l.contended = got.Has, got.Sure, got.Extra, got.Contended
 	l.until = left.Add(lasts) // the store counts from later

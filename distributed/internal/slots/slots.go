@@ -20,13 +20,13 @@ import (
 // leases slots and not single flights: the next call in line has the slot of one that has
 // ended, without a call to Redis.
 //
-// A lease that is not renewed ends at the replica before it does in Redis, so that the
-// slots of a replica that died come back. The number of calls in flight that a replica
-// sends is believed in Redis, also after it has lost its state.
+// A lease that is not renewed ends at the replica before it ends in Redis, so the slots of a dead
+// replica are free again. Redis believes the number of calls in flight that a replica sends, even
+// after losing its state.
 //
 // Locks: those of [call.Caller], whose Mu guards all but the id and most. The methods of
-// [store.Flights] and [conn.Caller] lock it, as do prepare, land and tick. All other
-// methods want it locked.
+// [store.Flights] and [conn.Caller] lock it, as do prepare, land and tick. Callers of all other
+// methods hold it.
 type Lane struct {
 	id   string // of this replica in the lane's hash
 	most int    // of all replicas
@@ -36,10 +36,10 @@ type Lane struct {
 	waiting int // callers in line
 	lease   lease
 	sent    sent
-	away    bool      // the node is lost, and brings this back
-	retry   time.Time // no call before it; zero: at once
+	away    bool      // the node is lost, and restores this
+	retry   time.Time // no call before; zero: at once
 	timer   conn.Timer
-	rings   time.Time // when the timer does; zero: it is not set
+	rings   time.Time // when the timer rings; zero: not set
 	stats   throttle.FlightState
 }
 
@@ -80,8 +80,7 @@ func (f *Lane) allowed(now time.Time) int {
 	}
 }
 
-// share returns how many calls may be in flight without the store, under the policy
-// for its loss.
+// share returns how many calls may be in flight under the policy for a loss.
 func (f *Lane) share() int {
 	switch set := &f.Hub.Set; {
 	case set.FailClosed:
@@ -164,8 +163,7 @@ func (f *Lane) Close() error {
 	return nil
 }
 
-// returnAll begins a call that gives back what is not in flight, and reports whether
-// there is anything.
+// returnAll begins a call that gives back unused slots, and reports whether there are any.
 func (f *Lane) returnAll() bool {
 	return f.lease.holds(time.Now()) > f.flying && !f.Lost && f.begin()
 }

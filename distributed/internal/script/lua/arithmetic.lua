@@ -37,8 +37,8 @@ local function muldiv(a, b, c)
   return whole + quotient, rest
 end
 
--- wrongType reports whether a reply is the error for a key of another type, which is
--- garbage. It raises any other error: a key that a caller may not read is not garbage.
+-- wrongType reports whether a reply is the error for a key of another type, which is garbage. It
+-- raises any other error: a key that a caller may not read is not garbage.
 local function wrongType(reply)
   if type(reply) ~= "table" or not reply.err then return false end
   if reply.err:find("WRONGTYPE", 1, true) then return true end

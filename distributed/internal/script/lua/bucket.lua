@@ -85,8 +85,8 @@ local function earlier(b, at, frac, whole, rest)
   return at, frac
 end
 
--- owing returns the intervals until b is whole at an instant: whole ones, and of
--- one more the ticks, of which unit make one.
+-- owing returns the intervals until b is whole at an instant: whole ones, and ticks of one more, of
+-- which unit make one.
 local function owing(b, at)
   if ceil(b.at, b.frac) <= at then return 0, 0 end
   local whole, ticks = muldiv(b.at - at, b.den, b.unit)
@@ -102,8 +102,8 @@ local function atHand(b, at)
 end
 
 local function makeBuckets()
-  -- spareFor returns how long before its state b may let a cost of n go. A cost
-  -- beyond the burst, which a stricter claim left, takes the whole of it.
+  -- spareFor returns how long before its state b may grant a cost of n. A cost above the burst,
+  -- after a stricter claim, takes the whole burst.
   local function spareFor(b, n)
     if n == 1 or b.leaky then return b.spare, b.spareRest end
     return muldiv(max(b.burst - n, 0), b.unit, b.den)
@@ -125,7 +125,7 @@ local function makeBuckets()
     if sure then
       sure, sureFrac, most = tonumber(sure), tonumber(sureFrac), tonumber(most)
       if sure > latest or sureFrac >= b.den or most > 2^51 then return false end
-      if lane.furthest > now then -- otherwise all of it has departed
+      if lane.furthest > now then -- otherwise all promised permits have departed
         b.sure, b.sureFrac, b.most = sure, sureFrac, most
       end
       tail = sections
@@ -176,8 +176,8 @@ local function makeBuckets()
 
   local function spares(b, at, _, leave) return at - now <= muldiv(leave - 1, b.unit, b.den) end
 
-  -- expiry is when b is whole. The echo of the furthest instant must not make
-  -- less of a lane that was only forgotten.
+  -- expiry is when b is whole. The echo of the furthest instant must not reduce a lane whose state
+  -- merely expired.
   local function expiry(b)
     return max(b.at, lane.furthest + b.spare + b.one + 1) + 1
   end

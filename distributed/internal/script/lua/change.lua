@@ -11,8 +11,8 @@ local function replace(new, old)
   return new
 end
 
--- join adds a new limit to a lane that exists. Its rule has not counted what was granted
--- so far, unless it takes over from another.
+-- join adds a new limit to an existing lane. Its rule has not counted earlier grants, unless it
+-- takes over from another.
 local function join(rule, heir)
   local old = heir and heir()
   if old then

@@ -36,8 +36,8 @@ local function newRule(field, claim, bounds)
   return rule
 end
 
--- readRule returns the rule that a field holds; nothing if it makes no sense.
--- The caller's claim and bounds save the reading of them.
+-- readRule returns the rule of a field; nothing if it is invalid. A field equal to the caller's
+-- claim and bounds need not be parsed.
 local function readRule(field, text, claim, bounds)
   local rule, from
   if text:find(claim, 1, true) == 1 and text:byte(#claim + 1) == 59 then
@@ -62,9 +62,9 @@ end
 
 local LEARNED = "~" -- the field of the learned limit, which no caller claims
 
--- enforce returns the rule in force of a limit that the caller claims. text is
--- its field in the lane's hash. Without one the limit is new, and takes over from the rule
--- that heir returns, if any.
+-- enforce returns the rule in force of a limit that the caller claims. text is its field in the
+-- lane's hash. Without text the limit is new, and takes over from the rule that heir returns, if
+-- any.
 local function enforce(field, text, claim, bounds, heir)
   if field == LEARNED then return learning().pace(field, text) end
   local rule = text and readRule(field, text, claim, bounds)
@@ -77,7 +77,7 @@ local function enforce(field, text, claim, bounds, heir)
   end
   if rule.claimed > now then rare().rewind(rule) end
   if rule.claim ~= claim then return rare().contest(rule, claim, bounds) end
-  if now - rule.claimed > 500000 or rule.claimed > now then -- contest.lua counts on it
+  if now - rule.claimed > 500000 or rule.claimed > now then -- contest.lua relies on it
     rule.claimed, rule.dirty = now, true
   end
   return rule

@@ -1,10 +1,10 @@
--- Claims that differ. The strictest claim of the last seconds is in force; those
--- beside it stand in sections "c claimed bounds claim" of the rule.
+-- Claims that differ. The strictest claim of the last seconds is in force. The others are in
+-- sections "c claimed bounds claim" of the rule.
 
 local OTHERS = 3 -- kept beside the one in force
 
--- live reports whether a claim holds: for 5 s, and for the half second by which it may be
--- older than it says. A claim by a clock that moved back holds no longer.
+-- live reports whether a claim is current: for 5 s, plus the half second by which its date may lag.
+-- A claim dated by a clock that moved back is not.
 local function live(claimed)
   local age = now - claimed
   return age <= 5500000 and age >= -5500000
@@ -20,8 +20,7 @@ local function readClaim(rule, body)
   return true
 end
 
--- claimText returns the sections of the other claims, and of the bounds of a
--- calendar.
+-- claimText returns the sections of the other claims and of a calendar's bounds.
 local function claimText(rule)
   local text = ""
   if rule.bounds ~= "" then text = ";a " .. rule.bounds end
@@ -33,8 +32,7 @@ local function claimText(rule)
   return text
 end
 
--- claimNumbers returns permits, unit, den and burst of a claim; nothing if it makes
--- no sense.
+-- claimNumbers returns permits, unit, den and burst of a claim; nothing if it is invalid.
 local function claimNumbers(claim)
   local permits, per, unit, den, burst = claim:match("^[bfgls] (%d+) (%d+) (%d+) (%d+) (%d+) %S+$")
   permits, per, unit, den, burst = tonumber(permits), tonumber(per), tonumber(unit), tonumber(den), tonumber(burst)

@@ -51,7 +51,7 @@ local function newCounting()
   function rule.left(c, at)
     local hand = c.permits - c:usedAt(at)
     if spacingOver(c.spacing, at) then return hand end
-    return min(hand, max(atHand(c.spacing, at), 0)) -- the others are let out later
+    return min(hand, max(atHand(c.spacing, at), 0)) -- the others depart later
   end
 
   function rule.spares(c, _, n) return c:earliest(now, now, n + 1, 0) <= now end

@@ -1,5 +1,5 @@
--- Fixed window: so many permits in each window. Windows follow each other and
--- never move back. The one in force is one to come if a permit of it is promised.
+-- Fixed window: a number of permits in each window. Windows follow each other and never move back.
+-- The window in force is a later one if a permit of it is promised.
 --
 -- In the lane's hash: start, till, used, debt, before, usedBefore. Permits beyond
 -- those of a window are debt, which later windows pay. before is the start of the
@@ -77,14 +77,14 @@ local function makeFixed()
     return start, start + f.per
   end
 
-  -- settle lets a window pay of its debt what it can.
+  -- settle makes a window pay as much of its debt as it can.
   local function settle(w, permits)
     local pay = min(w.debt, max(permits - w.used, 0))
     w.used, w.debt = w.used + pay, w.debt - pay
   end
 
-  -- paying returns the window at an instant after w, whose debt is paid by
-  -- windows of first use: they follow each other, for no permit would begin one.
+  -- paying returns the window at an instant after w, whose debt is paid by windows of first use:
+  -- they follow each other, because no permit would begin one.
   local function paying(f, w, at)
     local windows = divide(w.debt - 1, f.permits) + 1
     local past = min((divide(at - w.till, f.per)), windows)
@@ -93,8 +93,8 @@ local function makeFixed()
     return start, start + f.per
   end
 
-  -- owed returns the debt of w that the windows between it and the one that begins
-  -- at an instant leave. Those of a calendar are not of one length.
+  -- owed returns the debt of w left by the windows between it and the window that begins at an
+  -- instant. Calendar windows differ in length.
   local function owed(f, w, start)
     local debt, till = w.debt, w.till
     if f.align == "-" or f.align == "first" then
@@ -124,8 +124,8 @@ local function makeFixed()
     return next
   end
 
-  -- fits reports whether n more go into a window in which so many are used. A
-  -- request beyond the permits that a stricter claim left has a window to itself.
+  -- fits reports whether n more permits fit into a window with this many used. A request above the
+  -- permits of a stricter claim has a window to itself.
   local function fits(n, used, permits) return used <= permits - n or used == 0 end
 
   -- paid returns when a window after w has room for n, the debt paid before.
@@ -135,14 +135,14 @@ local function makeFixed()
     if not fits(n, rest, f.permits) then full = full + 1 end
     if f.align == "-" or f.align == "first" then return w.till + full * f.per end
     local till = w.till
-    for _ = 1, min(full, 2000) do -- what is owed is no more than so many days
+    for _ = 1, min(full, 2000) do -- debt is bounded
       local _, next = byCalendar(f, till)
       till = next
     end
     return till
   end
 
-  -- opens returns since when a window has room for n beside what they must leave.
+  -- opens returns since when a window has room for n beside the permits to leave.
   local opens
   opens = function(f, at, n, leave)
     local w = windowAt(f, f.window, at)
@@ -152,7 +152,7 @@ local function makeFixed()
       return due
     end
     local room = f.permits - n - w.used
-    if room >= 0 and leave > room then -- what is reserved is released until the end
+    if room >= 0 and leave > room then -- the reserve is released until the end
       return w.till - fading(f.align == "first" and f.per or w.till - w.start, leave, room)
     end
     if at < w.start or not fits(n, w.usedBefore, f.permits) then return w.start end
@@ -224,7 +224,7 @@ local function makeFixed()
       return
     end
     local used, till = w.used, w.till
-    if now + by < w.start then -- it was to come
+    if now + by < w.start then -- it was a later window
       used, till = min(used + w.usedBefore, 2^51), w.start
     end
     local start = around(f, now)
@@ -243,7 +243,7 @@ local function makeFixed()
     if old.kind == "f" and old.per == f.per and old.align == f.align then
       local w, begun = old.window, true
       if w.debt > 0 and now >= w.till then
-        w = windowAt(old, w, now) -- the windows before this one paid by the old limit
+        w = windowAt(old, w, now) -- earlier windows paid by the old limit
         begun = f.align ~= "first"
       end
       f.window = {

@@ -1,6 +1,6 @@
--- The lane: what its limits have in common. Its state stands in two fields of the
--- hash KEYS[1]: "lane", which changes now and then, and "at", which changes with
--- every grant. While a pause runs, and for 2 s after it, its end stands in "lane" twice.
+-- The lane: what its limits have in common. Its state is in two fields of the hash KEYS[1]: "lane",
+-- which changes now and then, and "at", which changes with every grant. During a pause, and for 2 s
+-- after it, "lane" has its end twice.
 
 local now -- the instant of this call
 local latest -- no instant of the state is later
@@ -25,8 +25,8 @@ local lane -- its state:
 --   written   before that instant it was written last
 --   reach     the later of furthest and paused, as it was read
 --   known     what the callers have learned together; hold: nothing departs before it
-local CALLERS = 100000 -- no lane has more
-local distrusted -- lists that make no sense, by key
+local CALLERS = 100000 -- the most that a lane counts
+local distrusted -- invalid lists, by key
 local rules -- the rules of the caller's limits, in order
 local reserves, leaves -- permits that limits reserve, and those that a request must leave, by limit
 
@@ -43,8 +43,7 @@ local function learning()
   return learnt
 end
 
--- readLane returns the state that the two fields hold; nothing if they make no
--- sense.
+-- readLane returns the state in the two fields; nothing if they are invalid.
 local function readLane(text, at)
   local gen, epoch, paused, period, this, before, till, tail =
     text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$")
@@ -65,8 +64,8 @@ local function readLane(text, at)
   return rare().readRare(l, tail)
 end
 
--- countCaller counts the caller once in the current period of 5 s. The caller was counted
--- last in the period seen of the generation gen. It returns how many callers there are.
+-- countCaller counts the caller once in each period of 5 s. The caller was last counted in the
+-- period seen of the generation gen. It returns the number of callers.
 local function countCaller(gen, seen)
   local period = divide(now, 5000000)
   if period ~= lane.period then

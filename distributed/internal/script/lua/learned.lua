@@ -1,9 +1,8 @@
--- What the callers learn together of the vendor's limit. Each sends messages about the
--- answers of its vendor. This script does not read them, but keeps them in one order: each
--- caller applies all of them in that order, and so each learns the same. A place is a
--- number of bytes before it. The caller that has applied most decides for the lane: the
--- interval of the rule LEARNED, the instant before which nothing departs, and whether
--- departures go one by one.
+-- What the callers learn together of the vendor's limit. Each sends messages about the answers of
+-- its vendor. This script does not read them, but keeps their order: all callers apply them in that
+-- order, so all learn the same. A place is a number of bytes before it. The caller that has applied
+-- most decides for the lane: the interval of the rule LEARNED, the instant before which nothing
+-- departs, and whether departures go one by one.
 --
 -- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of the
 -- last departure that was granted; applied, the place at which the lane was decided for;
@@ -15,21 +14,21 @@
 local FIELDS = {
   "from", "to", -- the places of the entries
   "unit", "den", -- interval of the pace
-  "hold", "alone", "since", -- nothing departs before; 1: one by one after an ordinal
-  "lease", -- until when the last of those one by one has its answer
+  "hold", "alone", "since", -- no departure before; 1: one by one after an ordinal
+  "lease", -- when the last single departure has its answer
   "revoked", -- the place at which permits were revoked last
-  "keep", -- all this lives for so long
+  "keep", -- lifetime of all this
   "unbound", "reserve", -- 1: readings bound nothing; departures below the ceiling that go one by one, too
-  "ceiling", "newest", -- departures above it go one by one, by readings up to that of the newest departure; 0: there is none
-  "mark", "due", -- departures up to the mark have arrived when they are due
+  "ceiling", "newest", -- departures above it go one by one, by readings up to the newest departure's; 0: none
+  "mark", "due", -- departures up to the mark have arrived at due
 }
 local PATTERN = "^" .. ("(%d+) "):rep(#FIELDS - 1) .. "(%d+)$"
 local MOST = 65536 -- bytes of entries that are kept
-local SOON = 5000 -- callers who wait for an answer ask again after so long at least
+local SOON = 5000 -- shortest time until a caller that waits for an answer asks again
 
 local known
 
--- readKnown returns what the two fields hold, as new if they make no sense.
+-- readKnown returns the content of the two fields; new if they are invalid.
 local function readKnown(text, counts)
   local k, values = {}, { (text or ""):match(PATTERN) }
   local ordinal, applied, upto, landed = (counts or ""):match("^(%d+) (%d+) (%d+) (%d+)$")
@@ -39,7 +38,7 @@ local function readKnown(text, counts)
     k[name] = tonumber(values[i] or 0)
     if k[name] > 2^52 then return readKnown(nil, counts) end
   end
-  if k.lease > now + 1000000 then k.lease = 0 end -- no probe holds a longer lease
+  if k.lease > now + 1000000 then k.lease = 0 end -- no lease of a probe is longer
   if k.from > k.to or min(k.unit, k.den) < 1 then
     k.unit, k.den, k.from, k.to = 1, 1, 0, 0
   end
@@ -48,7 +47,7 @@ end
 
 local function held(field) return redis.call("HMGET", KEYS[1], field)[1] or "" end
 
--- keep has the entries begin at a later place, for which there is a snapshot.
+-- keep makes the entries begin at a later place, for which there is a snapshot.
 local function keep(place, snapshot)
   known.entries = place < known.to and known.entries:sub(place - known.from + 1) or ""
   known.from, known.to = place, max(place, known.to)
@@ -61,12 +60,12 @@ local function append(message)
   known.to, known.writes = known.to + #frame + #message, true
 end
 
--- read takes in how many departures have landed and how many spent nothing, and a reading:
--- the vendor had so many left when a departure arrived. Those that had landed before it
--- left had arrived, too. So the vendor grants all up to the ceiling, in whatever order they
--- arrive, and those that spend nothing raise it. If 36 had landed before number 40 left,
--- and 4 are left, those up to 41 are granted. If less is left than if all others were still
--- to arrive, another program spends, and the newest reading holds.
+-- read applies how many departures have landed, how many spent nothing, and a reading: what the
+-- vendor had left when a departure arrived. Departures landed before that one left had arrived,
+-- too. So the vendor grants all up to a ceiling, in any order of arrival, and departures that spend
+-- nothing raise it. Example: 36 had landed before number 40 left, and 4 are left: those up to 41
+-- are granted. If less is left than with all others still to arrive, another program spends, and
+-- the newest reading is used.
 local function read(landed, spared, ordinal, left, before)
   known.landed = min(known.landed + landed, known.ordinal)
   if known.unbound == 1 then
@@ -74,7 +73,7 @@ local function read(landed, spared, ordinal, left, before)
     return
   end
   local later = max(now, lane.furthest) + 2000000
-  if (known.ceiling > 0 and now > known.due) or known.due > later then -- answers to processes that died are never reported
+  if (known.ceiling > 0 and now > known.due) or known.due > later then -- answers to dead processes are never reported
     known.landed = max(known.landed, min(known.mark, known.ordinal))
     known.mark, known.due = known.ordinal, later
   end
@@ -87,8 +86,8 @@ local function read(landed, spared, ordinal, left, before)
   end
 end
 
--- learn takes in the caller's arguments, its message and its snapshot, each "" if it sends
--- nothing. It returns the state of the lane.
+-- learn applies the caller's arguments, its message and its snapshot, each "" if it sends none. It
+-- returns the state of the lane.
 local function learn(i, text, counts)
   known = readKnown(text, counts)
   local place, ordinal, free, revoke = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3] == "1"
@@ -120,12 +119,12 @@ local function learn(i, text, counts)
   return known
 end
 
--- respace gives the rule another interval. Promised permits keep their instants. The next
--- permit is due an old interval earlier and a new one later. If that leaves it more than
--- 5 s away, and the new interval is less than half of the old one, all intervals until it
--- is due count as new ones: otherwise the permits that a slow pace promised, one to each
--- caller, would stop the lane for all of that time. If it is due sooner they do not, because
--- calls at the fast pace would leave beside the promised ones, and the vendor refuses them.
+-- respace changes the rule's interval. Promised permits keep their instants. The next permit is due
+-- an old interval earlier and a new one later. If it is then more than 5 s away, and the interval has more than halved,
+  -- all intervals until then become new ones. Otherwise the
+-- promises of a slow pace, one to each caller, would stop the lane until then. A permit due sooner
+-- is not recounted: calls at the fast pace would leave beside the promised ones, and the vendor
+-- refuses them.
 local function respace(rule, unit, den)
   local at, sure, was, burst = rule.at, rule.sure, rule.one, rule.burst
   local share = unit * rule.den / (den * rule.unit)
@@ -139,7 +138,7 @@ local function respace(rule, unit, den)
   if sure then rule.sure, rule.sureFrac = moved(sure), 0 end
 end
 
--- pace returns the rule of what was learned.
+-- pace returns the rule of the learned limit.
 local function pace(field, text)
   local claim = ("b 1 1 %.0f %.0f 1 -"):format(known.unit, known.den)
   local claimed, from = (text or ""):match("^(b 1 1 %d+ %d+ 1 %-);()")
@@ -166,17 +165,17 @@ local function room()
   return known.ceiling > 0 and max(known.ceiling - known.reserve - known.ordinal, 0) or 2^53
 end
 
--- hold returns the instant before which nothing departs.
+-- hold returns the instant of the earliest departure.
 local function hold()
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
-  local applied = known.landed == known.ordinal and known.applied >= known.to -- all answers are taken into account
+  local applied = known.landed == known.ordinal and known.applied >= known.to -- all answers are applied
   if room() > 0 or known.alone == 1 or applied then return known.hold end
-  -- Callers take turns to ask, and half as often each time, since the last grant.
+  -- Callers take turns to ask, half as often after each time without a grant.
   local since, callers = now - (known.lease - 1000000), max(lane.this, lane.before)
   return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2))) * callers))
 end
 
--- count takes in that so many were let go at an instant.
+-- count counts n departures granted at an instant.
 local function count(at, n)
   known.ordinal = known.ordinal + n
   if known.alone == 1 or known.ceiling > 0 then known.lease = max(at, now) + 1000000 end

@@ -1,8 +1,8 @@
--- Sliding log: so many permits in any span of the length, exactly. The last
--- permits spent, as many as there are, stand in a list of the lane's, in runs "at
--- n" that left at one instant, the oldest first: the next n may go when the n-th
--- of them is older than the span. A log of many permits counts each at the end of one
--- of GRAINS parts of the span, so that the runs are few however many permits they hold.
+-- Sliding log: a number of permits in any span of the length, exactly. The last permits spent, up
+-- to that number, are in a list of the lane, in runs "at n" that left at one instant, the oldest
+-- first: the next n may go when the n-th of them is older than the span. A log of many permits
+-- counts each at the end of one of GRAINS parts of the span, so that the runs are few however many
+-- permits they hold.
 --
 -- In the lane's hash: runs in the list, permits kept in them, the instants of the
 -- youngest permit forgotten and of the youngest kept. Section:
@@ -12,11 +12,11 @@
 -- A call reads and writes the list at its ends, as far as it needs to. Of the elements that
 -- it found, those after g.skip up to g.tail are live. g.young are new runs after them.
 
--- logKey returns the key of the list of the limit that stands in a field.
+-- logKey returns the key of the list of a field's limit.
 local function logKey(field) return KEYS[1] .. ":log:" .. field:sub(2) end
 
--- A list that makes no sense is found in the middle of a call, before anything
--- is written. The call begins anew without it.
+-- An invalid list is found in the middle of a call, before anything is written. The call begins
+-- again without it.
 local function distrust(key) error({ weir = key }) end
 
 local function makeLog()
@@ -34,7 +34,7 @@ local function makeLog()
     g.grain, g.reads = permits > GRAINS and max((divide(per, GRAINS)), 1) or 1, 0
     g.skip, g.tail, g.length, g.kept, g.gone, g.last, g.ahead = 0, 0, 0, 0, 0, 0, 0
     g.young, g.loaded, g.oldest, g.chunk = {}, {}, false, CHUNK
-    g.stale = true -- what the list holds is not ours
+    g.stale = true -- the list has foreign content
   end
 
   -- load reads the run of the list at a place, with its neighbours in a direction.
@@ -69,8 +69,8 @@ local function makeLog()
     end
   end
 
-  -- expire drops runs that had left the span at an instant. Time in line counts no further
-  -- back than the tolerance, so no decision needs those runs.
+  -- expire drops runs that had left the span at an instant. Credit for time in line is bounded by
+  -- the tolerance, so no decision needs those runs.
   local function expire(g, at)
     for _ = 1, STEP do
       local r = run(g, 1)
@@ -80,8 +80,8 @@ local function makeLog()
     end
   end
 
-  -- read accepts a list only if its length is the one in the hash: a list may be evicted,
-  -- or written to, on its own.
+  -- read accepts a list only if its length is the one in the hash: other programs, or eviction, may
+  -- change the list alone.
   function log.read(g, text, from)
     local claimed, length, kept, gone, last, tail = text:match("^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$", from)
     if not claimed or distrusted and distrusted[g.key] then return false end
@@ -120,7 +120,7 @@ local function makeLog()
     return g.loaded[g.tail]
   end
 
-  -- opens returns when the permits that stand in the way of n more have left the span.
+  -- opens returns when the permits that prevent n more have left the span.
   local function opens(g, n)
     local way, at, i = g.kept - g.permits + n, g.gone, 1
     while way > 0 do
@@ -148,7 +148,7 @@ local function makeLog()
     return max((divide(free, n)), 1)
   end
 
-  -- trim forgets all but the last permits.
+  -- trim drops all but the last permits.
   local function trim(g)
     while g.kept > g.permits do
       local r = run(g, 1)
@@ -191,7 +191,7 @@ local function makeLog()
     if g.oldest and g.skip < g.tail then
       redis.call("LSET", g.key, 0, ("%.0f %.0f"):format(g.oldest.at + g.ahead, g.oldest.n))
     end
-    for first = 1, #g.young, 1000 do -- as many as a call of Lua takes
+    for first = 1, #g.young, 1000 do -- the most arguments of a Lua call
       local words = {}
       for i = first, min(first + 999, #g.young) do
         words[#words + 1] = ("%.0f %.0f"):format(g.young[i].at + g.ahead, g.young[i].n)

@@ -48,7 +48,7 @@
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
 -- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.
 
--- stored returns the fields of the lane's hash, and whether they made no sense.
+-- stored returns the fields of the lane's hash, and whether they were invalid.
 local function stored(fields)
   local values = redis.pcall("HMGET", KEYS[1], unpack(fields))
   if not wrongType(values) then return values end
@@ -57,8 +57,8 @@ local function stored(fields)
   return values, true
 end
 
--- save writes the changes. Every key then lives until everything in it is as good as new,
--- and 10 s more. seen is the furthest instant as it was read.
+-- save writes the changes. Every key then lives 10 s longer than its content matters. seen is the
+-- furthest instant as it was read.
 local function save(seen)
   local till, changed = max(lane.paused, lane.furthest, now), lane.dirty or lane.furthest ~= seen
   for i = 1, #rules do
@@ -99,8 +99,8 @@ local function save(seen)
   end
 end
 
--- revoke voids the permits that replicas hold, so that they call at once and receive the
--- caller's message. Nothing is granted for later than now.
+-- revoke voids the permits in replicas' hands, so that they call at once and receive the caller's
+-- message. No grant is dated later than now.
 local function revoke()
   rare()
   for i = 1, #rules do
@@ -180,10 +180,10 @@ tolerance = tonumber(ARGV[2])
 
 local done, reply = pcall(decide)
 while not done do
-  -- A list makes no sense: decide once more without it.
+  -- A list is invalid: decide again without it.
   local key = type(reply) == "table" and reply.weir
   if not key or distrusted and distrusted[key] then
-    -- An error of the server is text by now, and is handed on with its first word.
+    -- An error of the server is text here, and is passed on with its first word.
     return redis.error_reply(tostring(type(reply) == "table" and reply.err or reply))
   end
   distrusted = distrusted or {}

@@ -34,8 +34,8 @@ local function readReturned(b, list)
   return true
 end
 
--- firstReturned returns the first instant, not before arrived, of a cost of n that
--- came back, and its place; nothing if none did.
+-- firstReturned returns the first instant, not before arrived, of a returned cost of n, and its
+-- place; nothing if there is none.
 local function firstReturned(b, arrived, n)
   for i, back in ipairs(b.returned) do
     if back.at >= arrived and back.n == n then return back.at, i end
@@ -48,10 +48,10 @@ local function takeReturned(b, arrived, n)
   return back
 end
 
--- earliestReturned returns the earliest instant for a cost of n if some came back and
--- may go so long before the state. Permits that came back still stand in the state.
--- They go when they would have gone had they not been spent: after costs that turned out
--- higher since, but not after permits that are promised for later.
+-- earliestReturned returns the earliest instant for a cost of n from returned permits, up to this
+-- long before the state. Returned permits still count in the state. They depart when they would
+-- have, had they not been spent: after later corrections upwards, but not after promises for later
+-- instants.
 local function earliestReturned(b, arrived, n, whole, rest)
   local due = ceil(b.at - whole, b.frac - rest)
   local back = firstReturned(b, arrived, n)
@@ -90,9 +90,9 @@ function bucket.section(b, tag, list)
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
 end
 
--- refund takes back permits that were charged at an instant. If all that was charged
--- since some instant came back, the state moves back. Otherwise they keep their
--- instants, for moving back would let two leave in the place of a later one.
+-- refund takes back permits charged at an instant. If everything charged since some instant came
+-- back, the state moves back. Otherwise they keep their instants: moving back would let two depart
+-- in the place of a later one.
 function bucket.refund(b, at, n)
   b.dirty = true
   addReturned(b, at, n)
@@ -110,7 +110,7 @@ end
 -- charge adds n permits to what was spent, whatever is at hand.
 function bucket.charge(b, n)
   b.dirty = true
-  b.held = min(b.held, max((b.sure or b.at) - now, 0)) -- without the pause, it is charged from now on
+  b.held = min(b.held, max((b.sure or b.at) - now, 0)) -- as without the pause: charged from now on
   chargeAt(b, now, n)
   if b.sure then
     local tat, frac = b.at, b.frac
@@ -122,8 +122,8 @@ function bucket.charge(b, n)
   end
 end
 
--- relieve takes back n permits of a charge at an instant that turned out too
--- high, as far as the charges since would have left the state lower.
+-- relieve takes back n permits of a charge that turned out too high. Later charges bound it by how
+-- much lower the state would have been.
 function bucket.relieve(b, at, n)
   local whole, rest = intervals(b, n)
   local least = b.slack and b.slack.after(at) or 0
@@ -133,9 +133,9 @@ function bucket.relieve(b, at, n)
   b.dirty = true
 end
 
--- unpromise takes back permits that were promised for instants to come. The state is then
--- the one before the first promise. If that was earned back meanwhile, the bucket owes what
--- the departures up to now left: at most a burst, or one cost in a leaky bucket.
+-- unpromise takes back permits promised for later instants. The state becomes the one before the
+-- first promise. If that was earned back meanwhile, the bucket owes what the departures up to now
+-- left: at most a burst, or one cost in a leaky bucket.
 function bucket.unpromise(b)
   if not b.sure then return end
   local whole, rest = intervals(b, b.leaky and max(b.most, 1) or b.burst)
@@ -145,7 +145,7 @@ function bucket.unpromise(b)
   b.sure, b.dirty = false, true
 end
 
--- hold leaves one permit at an instant, and none saved.
+-- hold leaves one permit at an instant, and no saved permits.
 function bucket.hold(b, at)
   b.returned, b.dirty = false, true
   local hold, frac = at + b.spare, b.spareRest
@@ -166,28 +166,28 @@ function bucket.departed(b)
   if b.slack then b.slack = newSlack(now) end
 end
 
--- resume moves the state back by as much time as the pause is shorter, but not before
--- the state that there would be without a pause.
+-- resume moves the state back by the time that the pause is shorter, but not before the state
+-- without a pause.
 function bucket.resume(b, by)
   by = min(by, b.held)
   b.at, b.held, b.dirty = max(b.at - by, 0), 0, true
   if b.sure then b.sure = max(b.sure - by, 0) end
 end
 
--- rewind leaves nothing saved, because it is not known what was.
+-- rewind drops saved permits, because their number is unknown.
 function bucket.rewind(b, by)
   local empty = min(b.at, now + b.spare + b.one + 1)
   b.at, b.returned, b.sure, b.dirty = max(b.at - by, empty), false, false, true
   if b.slack then b.slack = newSlack(now) end
 end
 
--- restore charges a bucket for a permit that was granted at an instant, when at most a burst
--- can have been owed. If nothing else is known of the lane, each other caller alive may have
--- been granted a turn since. A caller that holds permits for later than in a second asks
--- once a second, and gives them back.
+-- restore charges a bucket for a permit that was granted at an instant, when at most a burst can
+-- have been owed. If nothing else is known of the lane, each other live caller may have been
+-- granted a turn since. A caller that holds permits for later than in a second asks once a second,
+-- and gives them back.
 function bucket.restore(b, furthest, alive, same)
   local turn = min(max(tonumber(ARGV[4]), alive * (b.one + 1)), 1000000)
-  -- Seen of this very state by a clock that was ahead, or given back in a second.
+  -- Seen of this very state by a clock that was ahead, or given back within a second.
   if same and furthest - now > 2000000 then return false end
   local at = min(furthest, now + 2000000)
   if lane.new and alive > 1 and at > now - turn then at = max(at, now + turn) end
@@ -206,11 +206,11 @@ end
 
 bucket.left = atHand
 
--- next is when one permit could be spent by a caller that comes now.
+-- next is when a caller that comes now could spend one permit.
 function bucket.next(b) return ceil(b.at - b.spare, b.frac - b.spareRest) end
 
--- setOwed makes so many permits and ticks of another pace, of which unit make
--- a permit, owed at an instant, rounded up.
+-- setOwed makes permits and ticks of another pace, of which unit make a permit, owed at an instant,
+-- rounded up.
 local function setOwed(b, at, permits, ticks, unit)
   b.at, b.frac = at, 0
   advance(b, permits)
@@ -226,7 +226,7 @@ local function inherit(b, at, old)
   if not old.burst then
     local hand = max(min(old:left(at), b.burst), 0)
     setOwed(b, at, b.burst - hand, 0, 1)
-    -- Changing often does not hold back the caller that was next under the old rule.
+    -- Frequent changes do not delay the caller that was next under the old rule.
     local next = old:next(at)
     if hand == 0 and next + b.spare < b.at then
       b.at, b.frac = next + b.spare, b.spareRest
@@ -242,9 +242,8 @@ local function inherit(b, at, old)
   end
 end
 
--- adopt takes over from the rule that enforced the limit until now: permits at
--- hand stay at hand, up to the new burst, with their fraction; a debt stays a
--- debt. Nothing is granted for the change.
+-- adopt takes over from the rule that enforced the limit so far. Permits at hand stay, up to the
+-- new burst, with their fraction, and debt stays debt. The change grants nothing.
 function bucket.adopt(b, old)
   if lane.paused <= now then
     inherit(b, now, old)
@@ -253,7 +252,7 @@ function bucket.adopt(b, old)
     inherit(b, now, old)
     local free = b.at
     old.at = old.at + old.held
-    inherit(b, lane.paused, old) -- what a pause holds back is time, not permits
+    inherit(b, lane.paused, old) -- a pause delays time, not permits
     b.held = max(b.at - free, 0)
   end
   if old.sure then

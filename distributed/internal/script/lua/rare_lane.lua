@@ -1,7 +1,7 @@
 -- The lane, continued: functions that few calls need.
 
--- numbers returns the integers that a text consists of; nothing if one of its words
--- is no number that this script can count with.
+-- numbers returns the integers of a text; nothing if a word is no number that this script can count
+-- with.
 local function numbers(text)
   local list = {}
   for word in text:gmatch("%S+") do
@@ -32,8 +32,8 @@ end
 -- ignores.
 local function recent(l) return l.paused > now - 2000000 end
 
--- readRare reads the numbers that few lanes have. A pause whose end does not stand there
--- a second time is corrupt, and is ignored.
+-- readRare reads numbers that few lanes have. A pause whose end is not repeated there is corrupt,
+-- and is ignored.
 local function readRare(l, tail)
   local list = numbers(tail)
   if not list or #list > 3 or #list == 1 or #list > 0 and (min(unpack(list)) < 0 or max(unpack(list)) > latest) then return nil end

@@ -40,14 +40,14 @@ local function readReports(i, k, fields)
   return reports, tune, i
 end
 
--- pause holds all callers until an instant. Permits promised for later are void, and a
--- message says so to the replicas that hold them.
+-- pause delays all callers until an instant. Permits promised for later are void, and a message
+-- says so to the replicas that hold them.
 local function pause(till)
   till = min(till, now + 2^47)
   if till <= lane.paused then return end
   for _, rule in ipairs(rules) do
     if rule.burst then
-      if lane.paused <= now then rule:resume(0) end -- that pause has run its time
+      if lane.paused <= now then rule:resume(0) end -- that pause is over
       rule:pause(till)
     end
   end
@@ -76,8 +76,8 @@ end
 -- rules granted them, or a lane that was lost.
 local function void(at) return at <= lane.tuned or tonumber(ARGV[6]) ~= lane.gen end
 
--- refund takes back permits that never left. In buckets those from before a pause are void.
--- An instant to come must have been promised.
+-- refund takes back permits that never left. In buckets those from before a pause are void. A later
+-- instant must have been promised.
 local function refund(report)
   local at = report.at
   if void(at) or report.epoch == lane.epoch and at > max(now, lane.furthest) then return end
@@ -92,9 +92,8 @@ local function refund(report)
   end
 end
 
--- remember makes buckets remember their charges from now on: from the first that may be an
--- estimate, or else from the first that was one. Nothing is known of earlier grants, up to
--- the furthest instant.
+-- remember makes buckets remember their charges: from the first that may be an estimate, or else
+-- from the first that was one. Earlier grants, up to the furthest instant, are unknown.
 local function remember()
   for _, rule in ipairs(rules) do
     if rule.burst then rule.slack, rule.dirty = newSlack(lane.furthest), true end
@@ -102,7 +101,7 @@ local function remember()
   lane.settled, lane.dirty = 1, true
 end
 
--- settle corrects costs that were estimated. Overspend is always charged, now.
+-- settle corrects estimated costs. Overspend is always charged, now.
 local function settle(report)
   if lane.settled == 0 then remember() end
   local at = report.at

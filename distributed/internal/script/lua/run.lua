@@ -1,9 +1,8 @@
 -- The run: permits for the requests in line at the caller, each at the first instant
 -- at which all limits allow it.
 
--- allowed returns the instant since when no limit and no pause holds costs that are asked
--- for at an instant, for a caller in line since arrived. If a limit or a pause does, it is
--- the instant at which the last of them ends.
+-- allowed returns when costs asked for at an instant are no longer delayed by a limit or a pause,
+-- for a caller in line since arrived. It is the instant at which the last of them ends.
 local function allowed(at, arrived, costs)
   while true do
     local due = max(lane.paused, lane.hold)
@@ -11,7 +10,7 @@ local function allowed(at, arrived, costs)
       local n = costs[i]
       if n > 0 then
         due = max(due, rules[i]:earliest(at, arrived, n, leaves[i] or 0))
-        if at < lane.tuned then due = max(due, lane.tuned) end -- the rules know of nothing before
+        if at < lane.tuned then due = max(due, lane.tuned) end -- the rules know nothing earlier
       end
     end
     -- A returned permit that one limit counted on may be lost by then.
@@ -26,7 +25,7 @@ end
 local function firstFor(since, bound, costs)
   local at = max(now, since)
   for _ = 1, 100 do
-    local arrived = at -- no caller has waited for an instant that is promised
+    local arrived = at -- no caller has waited for a promised instant
     if at == now or at > bound then arrived = max(min(since, now), at - tolerance) end
     local due = allowed(at, arrived, costs)
     if due <= at and at > bound then return at end
@@ -37,8 +36,8 @@ local function firstFor(since, bound, costs)
   return at
 end
 
--- spend charges as many of one cost, up to most, as count at one instant with the
--- first, for a departure at the instant at. It returns that instant, and how many.
+-- spend charges as many requests of one cost as count at one instant with the first, up to most,
+-- for a departure at the instant at. It returns that instant, and their number.
 local function spend(at, arrived, charged, costs, most)
   local k = #rules
   for i = 1, k do
@@ -53,8 +52,8 @@ local function spend(at, arrived, charged, costs, most)
   return counts, most
 end
 
--- estimates reports whether costs may be estimates, or belong to a bucket that takes more
--- than a second to earn a permit. A charge there may come back late.
+-- estimates reports whether costs may be estimates, or belong to a bucket that takes more than a
+-- second to earn a permit. Such a charge may come back late.
 local function estimates(costs)
   if max(unpack(costs)) > 1 then return true end
   for i = 1, #rules do
@@ -75,9 +74,9 @@ local function plenty(at, costs)
   return true
 end
 
--- spares reports whether an urgent request could go now if costs were promised for a later
--- instant to a request that must leave permits. A bucket that reserves nothing does not prevent
--- it, unless it has permits at hand: until a promised instant nobody else may spend those.
+-- spares reports whether an urgent request could still go now if costs were promised for a later
+-- instant to a request that must leave permits. A bucket without a reserve prevents that only if it
+-- has permits at hand: until a promised instant no other caller may spend those.
 local function spares(at, costs)
   for i = 1, #rules do
     local rule, n, leave = rules[i], costs[i], leaves[i] or 0
@@ -90,9 +89,8 @@ local function spares(at, costs)
   return true
 end
 
--- grant appends the instants of the groups that begin at an argument to a list, in
--- pairs of an instant and a count. It returns how many pairs, and a lower bound
--- for the first that is not granted.
+-- grant appends pairs of an instant and a count to a list, for the groups that begin at an
+-- argument. It returns the number of pairs, and a lower bound for the first request not granted.
 local function grant(arg, list)
   local k, given, size = #rules, 0, #list
   local bound, horizon, ahead, started = now + min(tonumber(ARGV[3]), 2^47), tonumber(ARGV[4]), tonumber(ARGV[5]), false
@@ -102,7 +100,7 @@ local function grant(arg, list)
     leaves = tonumber(ARGV[arg + 1]) < 0 and {} or reserves
     arg = arg + 2 + k
     if lane.settled == 0 and estimates(costs) then rare().remember() end
-    local joins = false -- the pair before
+    local joins = false -- the previous pair
     while count > 0 do
       if since > now and not plenty(since, costs) then return given, since end
       local at, charged, arrived = firstFor(since, bound, costs)
@@ -112,7 +110,7 @@ local function grant(arg, list)
         return given, max(at, 1)
       end
       started = started or at
-      local most = next(leaves) and 1 or ahead -- of one instant to come
+      local most = next(leaves) and 1 or ahead -- of one later instant
       local counts, times = spend(at, arrived, charged, costs, max(min(count, room, at > now and most or count), 1))
       if lane.known then
         learning().count(at, times)

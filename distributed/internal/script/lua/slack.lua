@@ -1,10 +1,10 @@
--- Slack: a bucket's memory of its charges, once a lane has costs that may be estimates.
--- A charge that turned out too high may be taken back only as far as the least that the
--- state was ahead at the charges since. If it had fallen behind, the bucket would have been
--- whole, and a whole bucket saves nothing more.
+-- Slack: a bucket's memory of its charges, once a lane has costs that may be estimates. A charge
+-- that turned out too high is taken back at most by the least lead of the state over a later
+-- charge. If the state had fallen behind that charge, the bucket would have been whole, and a whole
+-- bucket saves nothing more.
 --
--- As numbers: the instant up to which nothing is known, then pairs of an instant
--- and the least microseconds that the state was ahead of the charges up to it.
+-- As numbers: the instant up to which nothing is known, then pairs of an instant and the least lead
+-- of the state, in microseconds, at the charges up to it.
 
 local MOST_LOWS = 8
 
@@ -30,7 +30,7 @@ local function newSlack(from, lows)
     lows[n + 1] = { at = at, ahead = ahead }
   end
 
-  -- after returns the least that the state was ahead at the charges after at.
+  -- after returns the least lead of the state at the charges after at.
   function slack.after(at)
     if at <= from then return 0 end
     local least = 2^53 - 1
@@ -40,7 +40,7 @@ local function newSlack(from, lows)
     return max(least, 0)
   end
 
-  -- lower takes so much off the lead of the state after at.
+  -- lower reduces the lead of the state after at.
   function slack.lower(at, by)
     for _, low in ipairs(lows) do
       if low.at > at then low.ahead = max(low.ahead - by, -2^51) end
@@ -59,7 +59,7 @@ local function newSlack(from, lows)
   return slack
 end
 
--- readSlack is the inverse of list, and returns nothing for what makes no sense.
+-- readSlack is the inverse of list; it returns nothing for an invalid list.
 local function readSlack(list)
   if #list % 2 ~= 1 or #list > 1 + 2 * MOST_LOWS then return nil end
   local lows = {}

@@ -36,7 +36,7 @@ local function makeSliding()
     return { start = next, this = 0, before = c.this, ago = c.before }
   end
 
-  -- weight returns the whole permits that those of the window before count.
+  -- weight returns how many whole permits of the window before count.
   local function weight(s, c, at)
     return (muldiv(c.before, max(min(c.start + s.per - at, s.per), 0), s.per))
   end
@@ -50,7 +50,7 @@ local function makeSliding()
 
   -- opens returns since when n more keep the estimate within the permits.
   local function opens(s, c, n)
-    n = min(n, s.permits) -- a request for more than a stricter claim leaves goes alone
+    n = min(n, s.permits) -- a request above a stricter claim's permits goes alone
     if c.this + c.before + c.ago + n <= s.permits then return c.start - s.per end
     local start, this, before = c.start, c.this, c.before
     while true do
@@ -77,7 +77,7 @@ local function makeSliding()
   end
 
   local fits = sliding.spares
-  -- spares: what is promised for the next window ends this one.
+  -- spares: a promise for the next window ends this one.
   function sliding.spares(s, at, n) return fits(s, at, n) and at < countsAt(s, now).start + s.per end
 
   function sliding.count(s, at, n)
@@ -94,8 +94,8 @@ local function makeSliding()
     return till
   end
 
-  -- relieve takes permits back from the window of the instant. Those that left after the
-  -- window's end come from the lighter counter, on the strict side.
+  -- relieve takes permits back from the window of the instant. Permits that left after its end are
+  -- taken from the lighter counter, on the strict side.
   function sliding.relieve(s, at, n, asOf)
     local c = countsAt(s, asOf or now)
     if at >= c.start then

@@ -19,14 +19,14 @@
 -- (0 or 1), 1 if replicas want more than there is, slots of all replicas, replicas, and
 -- how long it is until another's lease may end; 0: no other has a lease.
 --
--- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HGETALL, HSET,
--- HDEL, PEXPIRE, DEL and PUBLISH.
+-- The commands that a caller must be granted: EVAL, EVALSHA, TIME, HGETALL, HSET, HDEL, PEXPIRE,
+-- DEL and PUBLISH.
 
 local max, min, floor = math.max, math.min, math.floor
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000000 + clock[2]
-local longest = 3600000000 -- that a lease lasts, in microseconds
+local longest = 3600000000 -- the longest lease, in microseconds
 local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
 
 -- read returns the lease that a field holds; nothing if it makes no sense:
@@ -80,8 +80,8 @@ for i = 1, #stored, 2 do
     if l.name == ARGV[1] then mine = l end
   end
 end
--- If the caller's lease has ended here but it still has slots, the clock was set ahead. The
--- leases of the others hold then as well.
+-- If the caller's lease has ended here but it still has slots, the clock was set ahead. The leases
+-- of the others are current as well.
 local moved = mine and mine.till <= now and tonumber(ARGV[5]) > 0
 for i = 1, #ended do
   local l = ended[i]
@@ -109,7 +109,7 @@ mine.call, mine.most, mine.till, mine.called = call, most, now + tonumber(ARGV[4
 mine.lasts = tonumber(ARGV[4])
 mine.has, mine.wants = has, tonumber(ARGV[6])
 
--- A replica that does not answer a call for it wants no more than it has.
+-- A replica that does not call when asked to wants no more than it has.
 local wanted, had, live, ends = 0, 0, now, 0
 for i = 1, #leases do
   local l = leases[i]
@@ -166,7 +166,7 @@ if spare > 0 and #turns > 0 then
   table.sort(turns, function(a, b) return a.since < b.since end)
   for i = 1, min(spare, #turns) do
     if turns[i] == mine then
-      -- No two turns begin at once, or the first name would always go first.
+      -- Turns never begin at the same instant, or the first name would always go first.
       mine.has, mine.since, free = mine.has + 1, max(now, latest + 1), free - 1
     else
       summon(turns[i])
@@ -174,7 +174,7 @@ if spare > 0 and #turns > 0 then
   end
 end
 
--- Call for replicas that have more than their sure slots and do not know it.
+-- Ask replicas with more than their sure slots to call, unless they know it.
 if contended then
   for i = 1, #leases do
     local l = leases[i]
@@ -189,7 +189,7 @@ if #names > 0 and ARGV[8] ~= "" then
   redis.call("PUBLISH", ARGV[8], ARGV[9] .. " " .. table.concat(names, " "))
 end
 local sure, extra = mine.sure, rest > 0 and mine.want > level and 1 or 0
-if fresh and free < 0 then -- others have taken what it has: it lets no more go than are left
+if fresh and free < 0 then -- others have taken its slots: it uses only the rest
   sure, extra = max(0, min(sure, mine.has + free)), 0
 end
 return { mine.has, sure, extra, contended and 1 or 0, most - free, #leases, max(0, ends - now) }

@@ -1,6 +1,6 @@
--- Spacing lets departures out one by one where a window would let many go at
--- once, because a change left more at hand. It is a leaky bucket, the pacer, which
--- may let a burst go first and holds until an instant. No spacing is false.
+-- Spacing makes departures one by one that a window would grant all at once, because a change left
+-- more at hand. It is a leaky bucket, the pacer, which may grant a burst first and applies until an
+-- instant. No spacing is false.
 --
 -- In the lane's hash, as a section of its limit: w unit den at frac till burst.
 
@@ -24,7 +24,7 @@ local function spacingText(pacer)
   return (";w %.0f %.0f %.0f %.0f %.0f %.0f"):format(pacer.unit, pacer.den, pacer.at, pacer.frac, pacer.till, pacer.burst)
 end
 
--- spaced returns the spacing of so many permits evenly over a span of time.
+-- spaced returns a spacing of permits evenly over a span of time.
 local function spaced(from, till, permits)
   if permits < 1 or till <= from then return false end
   return newPacer(till - from, permits, 1, from, till)
@@ -50,10 +50,10 @@ local function spacingRelieve(pacer, n)
   if pacer then pacer.at, pacer.frac = earlier(pacer, pacer.at, pacer.frac, muldiv(n, pacer.unit, pacer.den)) end
 end
 
--- spacedChange returns the spacing of the permits at hand if the old rule left fewer. The
--- permits that it left go at once, because a change slows nothing. The others go evenly,
--- because a change grants nothing. Then all are free. If it left no permit, the first goes
--- no later than the old rule would have let it, so that frequent changes never hold a queue.
+-- spacedChange returns the spacing of the permits at hand if the old rule left fewer. The old
+-- rule's permits go at once, because a change slows nothing. The others are spread evenly, because
+-- a change grants nothing. Then all are free. If the old rule left no permit, the first departs no
+-- later than under it, so that frequent changes never stop a queue.
 local function spacedChange(evenly, hand, old)
   local had = max(old:left(now), 0)
   if hand <= had or not evenly then return false end

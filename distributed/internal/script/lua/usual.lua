@@ -1,8 +1,7 @@
--- The usual call: it wants permits of one each of one or two buckets, reports nothing and
--- asks for no state. Its arguments are few. If nothing about the lane is unusual, this file
--- decides, before the functions of the other files are made. Otherwise it writes nothing,
--- spells the arguments out as main.lua lists them, and the other files decide. Both decide
--- the same, and the other files explain why.
+-- The usual call: it wants permits of one each of one or two buckets, reports nothing and asks for
+-- no state. If the lane is usual as well, this file decides, before the functions of the other
+-- files are made. Otherwise it writes nothing, spells the arguments out as main.lua lists them, and
+-- the other files decide. Both decide the same, and the other files explain why.
 --
 -- ARGV[1] is numbers of eight bytes each: now, 0 for the clock of Redis; tolerance,
 -- latest, horizon, most, generation, epoch, furthest, period, count, age, how many
@@ -34,7 +33,7 @@ if #ARGV < 9 then
     end
     return unpack(list)
   end
-  -- read returns the state of a bucket that a field holds; nothing if it is unusual.
+  -- read returns the state of a bucket in a field; nothing if it is unusual.
   local function read(field, claim, den, till, now, ahead)
     if not field or field:find(claim, 1, true) ~= 1 then return nil end
     local claimed, at, frac = field:match("^;(%d+) (%d+) (%d+)$", #claim + 1)
@@ -42,7 +41,7 @@ if #ARGV < 9 then
     if not claimed then
       claimed, at, frac, sure, sureFrac, largest = field:match("^;(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$", #claim + 1)
       if not claimed or max(at, sure) > till or sureFrac + 0 >= den or largest + 0 > 2^51 then return nil end
-      sure = ahead > now and sure + 0 -- otherwise all of it has departed
+      sure = ahead > now and sure + 0 -- otherwise all promised permits have departed
     end
     claimed, at, frac = claimed + 0, at + 0, frac + 0
     if claimed > now or at > till or frac >= den then return nil end
@@ -91,7 +90,7 @@ if #ARGV < 9 then
     else
       local laneGen, laneEpoch, lanePaused, lanePeriod, this, before, laneTill, tail =
         lane:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$")
-      tuned = tail == "" and 0 or tail and tail:match("^ 0 (%d+)$") -- nothing is settled
+      tuned = tail == "" and 0 or tail and tail:match("^ 0 (%d+)$") -- no settlements
       if not tuned or laneGen + 0 ~= gen or laneEpoch + 0 ~= epoch or lanePeriod + 0 ~= period
         or max(this, before) > 100000 then
         break
@@ -103,12 +102,13 @@ if #ARGV < 9 then
       break
     end
 
-    -- The caller's message, the entries that it has not applied, and what holds for the lane then.
+    -- The caller's message, the entries that it has not applied, and the resulting state of the
+    -- lane.
     local held, kept, respaced, entries, unread, state = hold, keep, false, nil, nil, nil
     if talks then
       local from, to, u, d, h, s, lease, revoked, k, un, res =
         (values[4] or ""):match("^(%d+) (%d+) (%d+) (%d+) (%d+) 0 (%d+) (%d+) (%d+) (%d+) (%d) (%d+) 0 0 0 0$")
-      if not from then break end -- it makes no sense, or they go one by one, or readings bound them
+      if not from then break end -- invalid, or departures go one by one, or readings bound them
       from, to, entries = from + 0, to + 0, values[6] or ""
       if from > place or place > to or #entries ~= to - from or #entries >= 65536 or max(applied, revoked) > to
         or min(u, d) < 1 or max(u, d) >= 2^51 or max(to, h, s, lease, k) > 2^52 then
@@ -154,7 +154,7 @@ if #ARGV < 9 then
       end
     end
 
-    -- The buckets, within the bounds of sense of claims.lua.
+    -- The buckets, within the bounds of claims.lua.
     local claimed1, at1, frac1, sure1, sureFrac1, largest1 = read(text, claim1, den1, till, now, ahead)
     local claimed2, at2, frac2, sure2, sureFrac2, largest2 = now, 0, 0, false, 0, 0
     if field2 then claimed2, at2, frac2, sure2, sureFrac2, largest2 = read(text2, claim2, den2, till, now, ahead) end
@@ -167,7 +167,7 @@ if #ARGV < 9 then
     if field2 then list[6], size = 0, 6 end
     if learns then landed = min(landed + lands, given) end
     if learns and not talks then list[size + 1], list[size + 2], size = given, landed, size + 2 end
-    paused = max(paused, held) -- nothing departs before either
+    paused = max(paused, held) -- no departure before either
     local head, wants, due1, due2 = size, count
     local exact = true -- no product was rounded
     while true do
@@ -224,7 +224,7 @@ if #ARGV < 9 then
     -- The changes.
     local needs = max(ahead, now + kept, at1 + 1, ahead + spare1 + one1 + 2)
     if field2 then needs = max(needs, at2 + 1, ahead + spare2 + one2 + 2) end
-    if needs > till then break end -- its keys must live longer
+    if needs > till then break end -- the keys must live longer
     list[3], list[4], list[5] = ahead, first, due1 > now and due1 or 0
     if field2 then list[6] = due2 > now and due2 or 0 end
     local write1, write2, wrote = size > head or respaced and not field2, field2 and (size > head or respaced), nil
@@ -238,7 +238,7 @@ if #ARGV < 9 then
       text2 = sure2 and ahead > now and ("%s;%d %d %d %d %d %d"):format(claim2, claimed2, at2, frac2, sure2, sureFrac2, largest2)
         or ("%s;%d %d %d"):format(claim2, claimed2, at2, frac2)
     end
-    local decides = learns and not talks and (place ~= applied or ordinal > upto) -- no caller has applied more
+    local decides = learns and not talks and (place ~= applied or ordinal > upto) -- most entries applied of all callers
     if decides then applied, upto = place, ordinal end
     if talks then
       local fields = { KEYS[1], "at", ("%d"):format(ahead), "learned", state,
@@ -258,7 +258,7 @@ if #ARGV < 9 then
     elseif write1 then
       wrote = redis.pcall("HSET", KEYS[1], "at", ("%d"):format(ahead), field1, text)
     end
-    reply = type(wrote) == "table" and wrote or list -- it is a table if it is an error
+    reply = type(wrote) == "table" and wrote or list -- an error is a table
   until true
   if reply then return reply end
 
