@@ -38,8 +38,8 @@ func (b Breach) String() string { return b.text }
 type refusal struct {
 	testserver.Arrival
 	number int
-	until  time.Duration // the time, since the vendor's start
-	field  string        // what gave it
+	until  time.Duration // that time, since the vendor's start
+	field  string        // the field that gave it
 }
 
 // Check fails the test with the first requests that broke each rule, and the

@@ -35,7 +35,7 @@ func TestCheckCatchesAnEarlyRetry(t *testing.T) {
 	})
 }
 
-// Retries that come at once, on connections of their own.
+// Retries sent at once, each on a new connection.
 func TestCheckKnowsARetryByItsID(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t)
@@ -56,7 +56,7 @@ func TestCheckKnowsARetryByItsID(t *testing.T) {
 	})
 }
 
-// A client whose other calls do not wait.
+// A client that sends its other calls during a pause.
 func TestCheckCatchesCallsThroughAPause(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t)
@@ -109,8 +109,7 @@ func TestCheckCatchesCallsInFlight(t *testing.T) {
 	})
 }
 
-// A Transport below the limit, at a vendor that pauses once for a reason of its
-// own.
+// A Transport below the limit, at a vendor that pauses once for another reason.
 func TestCheckPassesAClientThatWaits(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		vendor := weirtest.New(t, weirtest.TokenBucket(50, time.Second, 30))
@@ -126,7 +125,7 @@ func TestCheckPassesAClientThatWaits(t *testing.T) {
 	})
 }
 
-// Requests that left before the refusal was there.
+// Requests that were sent before the refusal arrived.
 func TestCheckDoesNotBlameRequestsOnTheirWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := weirtest.New(t)

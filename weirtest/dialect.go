@@ -10,19 +10,18 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A Dialect writes what a [Vendor] reports of its limits into the header of an
-// answer. It is called for each request that no [Fault] kept from the limits, from
-// several goroutines at once.
+// A Dialect writes what a [Vendor] reports of its limits into the header of an answer. It is called
+// for each request that reached the limits, from several goroutines at once.
 type Dialect func(h http.Header, a Answer)
 
 // An Answer is what the limits decided about one request. Its numbers are those of
 // the tightest limit.
 type Answer struct {
 	Granted   bool
-	Wait      time.Duration // until the request would be granted; zero: it was, or the limits cannot say
+	Wait      time.Duration // until the request would be granted; zero: it was, or unknown
 	Limit     int           // most permits that can remain; zero: there is no limit
 	Remaining int           // whole permits left
-	Reset     time.Duration // until one permit more, or the end of the window; zero: nothing is to come
+	Reset     time.Duration // until one permit more, or the end of the window; zero: none will come
 
 	decision testserver.Decision
 }

@@ -17,10 +17,9 @@
 //     before the time that the refusal gave.
 //   - limit: the limits refused more requests than [Vendor.MaxRefusals].
 //
-// A repeated request has the method, path and X-Request-Id of the refused one. A
-// test that shall keep the first two rules apart gives each call a path of
-// its own. The time is in Retry-After or in a reset of the refusal: see [Dialects].
-// If a refusal gives several times, the earliest counts.
+// A repeated request has the method, path and X-Request-Id of the refused one. To distinguish the
+// first two rules, give each call a path of its own. The time is in Retry-After or in a reset of
+// the refusal: see [Dialects]. If a refusal gives several times, the earliest counts.
 //
 // # What the client had been given
 //

@@ -28,8 +28,7 @@ func ExampleNew() {
 	vendor.Check(t)
 }
 
-// A client of net/http knows no refusal: its second call comes at once, and so
-// does its third.
+// A net/http client ignores refusals: its second call comes at once, and so does its third.
 func ExampleVendor_Breaches() {
 	vendor := &weirtest.Vendor{
 		Limits:   []weirtest.Limit{weirtest.TokenBucket(1, time.Hour, 1)},

@@ -11,7 +11,7 @@ import (
 	"github.com/weirgo/weir/weirtest"
 )
 
-// A verdict is a testing.TB that keeps what Check says.
+// A verdict is a testing.TB that keeps Check's output.
 type verdict struct {
 	testing.TB
 	text string
@@ -22,7 +22,7 @@ func (v *verdict) Errorf(format string, args ...any) {
 	v.text += fmt.Sprintf(format, args...) + "\n"
 }
 
-// check returns what Check says of the vendor's requests.
+// check returns Check's output for the vendor's requests.
 func check(t *testing.T, v *weirtest.Vendor) string {
 	said := &verdict{TB: t}
 	v.Check(said)

@@ -32,8 +32,8 @@ type Vendor struct {
 	Handler http.Handler
 
 	RefusalStatus int           // status of a refusal by the limits; zero: 429
-	MaxRefusals   int           // refusals by the limits that Check allows; zero: it allows no refusal
-	Delivery      time.Duration // longest time of a refusal and a request on their way; zero: see the package documentation
+	MaxRefusals   int           // refusals by the limits that Check allows; zero: none
+	Delivery      time.Duration // longest trip of a refusal plus a request; zero: see the package documentation
 
 	once   sync.Once
 	server testserver.Vendor
@@ -48,7 +48,7 @@ type Arrival struct {
 	Path    string
 	Key     string // what Vendor.Key returned
 	Status  int    // the status sent; zero: none yet, or never one
-	Granted bool   // the limits let it pass
+	Granted bool   // the limits granted it
 }
 
 // New serves a vendor on a loopback port, or over in-memory pipes in a
@@ -71,9 +71,8 @@ func New(tb testing.TB, limits ...Limit) *Vendor {
 	return v
 }
 
-// inBubble reports whether the caller is in a bubble. There is no other question
-// than Wait, which panics outside of one, and if another goroutine of the bubble
-// already waits.
+// inBubble reports whether the caller is in a bubble. The only test is Wait, which panics outside
+// of one, and if another goroutine of the bubble already waits.
 func inBubble() (in bool) {
 	defer func() {
 		e := recover()

@@ -15,19 +15,19 @@ type Answer struct {
 	ID       uint64      // of the call
 	Seen     flight.Seen // state of the flights when the call departed
 	Departed throttle.Instant
-	Stood    time.Duration // in line
-	Others   bool          // stand in line
+	Stood    time.Duration // time in line
+	Others   bool          // other callers are in line
 	Served   bool
-	Refused  bool             // for want of quota; if it was neither served nor refused, it teaches nothing
-	Until    throttle.Instant // end of the pause that a refusal asks for; zero: it asks for none
-	Quotas   []learn.Quota    // that the answer reports; not kept
+	Refused  bool             // for lack of quota; if neither served nor refused, it teaches nothing
+	Until    throttle.Instant // end of the pause that a refusal asks for; zero: none
+	Quotas   []learn.Quota    // reported by the answer; not kept
 }
 
-// waited reports whether the call stood in line for longer than a while, or others do.
+// waited reports whether the call was in line for longer than a while, or others are.
 func (a *Answer) waited(while time.Duration) bool { return a.Stood > while || a.Others }
 
-// Landed takes in an answer that is no refusal, or that there will be none. It
-// reports whether calls may depart now that could not before.
+// Landed applies an answer that is no refusal, or a call without an answer. It reports whether
+// calls may depart now that could not before.
 func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
 	if c == nil {
 		return false
@@ -37,7 +37,7 @@ func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (r
 		c.moved.Store(int64(now))
 	}
 	if teaches {
-		c.Observe(ctx, now, a) // a call flies until its answer is known
+		c.Observe(ctx, now, a) // a call is in flight until its answer is known
 	}
 	c.down(a)
 	return room
@@ -56,9 +56,8 @@ func (c *Course) LandedSilently(a *Answer) bool {
 	return true
 }
 
-// matters reports whether the learner observes an answer that is no refusal, and whether
-// calls may depart for it. While calls in flight are not bounded, one answer in so many
-// is observed.
+// matters reports whether the learner observes an answer that is no refusal, and whether calls may
+// depart for it. While calls in flight are not bounded, only a sample of answers is observed.
 func (c *Course) matters(a *Answer) (teaches, room bool) {
 	if c.steers.Load() || len(a.Quotas) > 0 {
 		return true, true
@@ -80,8 +79,8 @@ func (c *Course) down(a *Answer) {
 	}
 }
 
-// Observe lets the learner learn from an answer. The call stays in flight: it was refused,
-// and lands afterwards, or departed from another lane that has the quota in common.
+// Observe lets the learner learn from an answer. The call stays in flight: it was refused and lands
+// afterwards, or it departed from another lane with the same quota.
 func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	if c == nil {
 		return
@@ -120,8 +119,8 @@ func (c *Course) flown(id uint64) (*flight.Call, bool) {
 	return call, call != nil && call.Seen.Ordinal() > c.forgot
 }
 
-// given returns the ordinal that the store of a fleet gave to a call in flight, zero if it
-// gave none, and how many calls the store knew as answered when that call departed.
+// given returns the ordinal that a fleet's store gave to a call in flight, zero if none. It also
+// returns how many calls the store knew as answered at its departure.
 func (c *Course) given(id uint64) (ordinal, over int64) {
 	if call, ok := c.flown(id); ok {
 		return call.Given, call.Over
@@ -160,7 +159,7 @@ func (c *Course) mark(f *learn.Fact) {
 	c.marks = [2]learn.Mark{c.marks[1], m}
 }
 
-// begin makes the state from what was noted before, unless there is one.
+// begin makes the state from earlier notes, unless there is one.
 func (c *Course) begin(f *learn.Fact) {
 	if c.begun {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Course holds a lane to what its answers have taught of the vendor's limit.
-// It stands between the lane's queue and the limiter of the configured limits.
+// A Course makes a lane follow the learned limit of its vendor. It is between the lane's queue and
+// the limiter of the configured limits.
 //
 // At first, a departure costs one compare-and-swap. The calls in flight grow
 // from one, by one for each answer that came while others waited. From the
@@ -22,7 +22,7 @@ import (
 // A nil Course learns nothing and holds no call. A Course is safe for concurrent use.
 type Course struct {
 	setting learn.Setting
-	reports Reporter // nil: there is none
+	reports Reporter // nil: no reports
 
 	flights *flight.Table
 
@@ -31,23 +31,23 @@ type Course struct {
 	steers atomic.Bool  // the plan decides
 
 	mu       *sync.Mutex // of the flights
-	begun    bool        // state was made
+	begun    bool        // the state exists
 	marks    [2]learn.Mark
 	first    learn.Mark
 	state    *learn.State // unlearned, if begun is false: most lanes need none, and it is large
 	plan     learn.Plan
-	pace     throttle.Limiter // of the plan's rate; nil: it has none
+	pace     throttle.Limiter // of the plan's rate; nil: no rate
 	forgot   int64            // entries of departures up to this ordinal do not count
 	left     throttle.Instant // when the last call departed while the plan decides
 	event    learn.Known      // in the last event
-	eventAt  throttle.Instant // when that was
+	eventAt  throttle.Instant // of the last event
 	logged   learn.Known      // in the last line of log
 	standing learn.Known      // the estimate that has stood since stands
 	stands   throttle.Instant
 	fleet    *fleet // nil: no other process shares the lane
 }
 
-// unlearned is the state of a course that has none. It is never written.
+// unlearned is the state of a course without one. It is never written.
 var unlearned learn.State
 
 // A Reporter receives reports of the estimate. It is called without a lock.
@@ -55,7 +55,7 @@ type Reporter interface {
 	Learned(context.Context, Report)
 }
 
-// NewCourse returns the course of a lane of which nothing is known. The reporter may be nil.
+// NewCourse returns the course of a new lane. The reporter may be nil.
 func NewCourse(set learn.Setting, r Reporter) *Course {
 	flights := new(flight.Table)
 	c := &Course{setting: set, reports: r, flights: flights, mu: &flights.Mutex}
@@ -67,7 +67,7 @@ func NewCourse(set learn.Setting, r Reporter) *Course {
 func (c *Course) reset() {
 	c.begun, c.state, c.pace, c.plan = false, &unlearned, nil, learn.Plan{}
 	c.event, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
-	c.forgot = c.Look().Ordinal() // what flies is known by how the flights stood as it left
+	c.forgot = c.Look().Ordinal() // calls in flight are identified by the flights' state at departure
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
 	c.steers.Store(false)
 	c.most.Store(0)
@@ -79,8 +79,8 @@ func (c *Course) reset() {
 	}
 }
 
-// Forget makes the course forget what it has learned. In a fleet all processes forget, even
-// if this one has not applied what they have learned.
+// Forget makes the course forget everything learned. In a fleet all processes forget, even if this
+// one has not applied all messages.
 func (c *Course) Forget() {
 	if c == nil {
 		return
@@ -109,7 +109,7 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 		c.state.Setting = set
 	}
 	c.most.Store(0)
-	if set.Configured == 0 && c.fleet == nil { // look for the limit, from the calls in flight on
+	if set.Configured == 0 && c.fleet == nil { // search for the limit, starting with the calls in flight
 		c.begin(&learn.Fact{})
 		c.state.Cap = max(c.state.Cap, float64(c.Look().Flying()))
 	}
@@ -118,8 +118,8 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 	}
 }
 
-// Follow gives the course of a sub-lane that is being made the pace at which calls leave its
-// lane. The sub-lane is made for a refusal, and a share of those calls was refused.
+// Follow gives the course of a new sub-lane the pace at which calls leave its lane. The sub-lane is
+// made for a refusal, which refused a share of those calls.
 func (c *Course) Follow(of *Course) {
 	of.mu.Lock()
 	marks := of.marks
@@ -131,8 +131,8 @@ func (c *Course) Follow(of *Course) {
 	c.flights.Start(of.Look().Ordinal())
 }
 
-// Adopt gives the course of a sub-lane that is being made the configured limits of its
-// lane, as far as they bound what is learned.
+// Adopt gives the course of a new sub-lane the configured limits of its lane, as far as they bound
+// the learned limit.
 func (c *Course) Adopt(of *Course) {
 	of.mu.Lock()
 	c.setting = of.setting
@@ -140,8 +140,8 @@ func (c *Course) Adopt(of *Course) {
 	c.reset()
 }
 
-// Resume ends a wait that the vendor asked for, because an operator says so. In a fleet all
-// processes end it, even if this one has not applied it yet.
+// Resume ends a vendor's pause on an operator's request. In a fleet all processes end it, even if
+// this one has not applied it yet.
 func (c *Course) Resume(now throttle.Instant) {
 	if c == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// dawn is when the histories begin.
+// dawn is the start of the histories.
 const dawn throttle.Instant = 1_767_225_600_000_000_000
 
 // A ride is a course behind a gate, in front of a limiter of its own.
@@ -25,7 +25,7 @@ type ride struct {
 	ids  uint64
 }
 
-// Landed says that a call was answered.
+// Landed lands a call.
 func (r *ride) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
 	r.gate.Landed(ctx, now, a)
 }
@@ -54,8 +54,7 @@ func (c *counter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 	return granted, err
 }
 
-// depart lets one call go, and returns what is known of it; ok is false if it is
-// held.
+// depart lets one call depart, and returns its entry; ok is false if it is held.
 func (r *ride) depart(now throttle.Instant) (a course.Answer, ok bool) {
 	r.Helper()
 	r.ids++
@@ -66,7 +65,7 @@ func (r *ride) depart(now throttle.Instant) (a course.Answer, ok bool) {
 	return course.Answer{ID: r.ids, Seen: r.Look(), Departed: now, Others: true, Served: true}, granted.At <= now
 }
 
-// burst lets calls go until one is held.
+// burst lets calls depart until one is held.
 func (r *ride) burst(now throttle.Instant) (flying []course.Answer) {
 	r.Helper()
 	for len(flying) < 100 {
@@ -98,7 +97,7 @@ func TestCallsInFlightGrowFromOne(t *testing.T) {
 	}
 }
 
-// A call that was taken back, or that never answered, is counted no longer.
+// A call that was taken back, or that never answered, is no longer counted.
 func TestFlightIsCountedOnce(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
 	a, _ := r.depart(dawn)
@@ -135,8 +134,8 @@ func TestConfiguredLaneIsNotRestrained(t *testing.T) {
 	}
 }
 
-// Whatever is reported and refused, nothing leaves before a time that was asked for, and a call
-// goes within seconds after it.
+// Whatever is reported and refused, no call departs before a requested instant, and one departs
+// within seconds after it.
 func TestRetryTimeIsObeyed(t *testing.T) {
 	for _, set := range []learn.Setting{{}, {Configured: 50, Burst: 5}, {Configured: math.Inf(1)}} {
 		r := rideOf(t, set)
@@ -208,7 +207,7 @@ func TestCourseIsSafeForConcurrentUse(t *testing.T) {
 	t.Error("nothing leaves any more")
 }
 
-// What nobody waits for and nobody refused costs no allocation.
+// A call without a wait or a refusal allocates nothing.
 func BenchmarkCourse(b *testing.B) {
 	limiter, _ := throttle.Local{}.Limiter("")
 	c := course.NewCourse(learn.Setting{}, nil)

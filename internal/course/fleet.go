@@ -12,60 +12,59 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A fleet is what a course needs if its lane is shared with other processes: they
-// learn as one. Each sends the others what the vendor answered, through the store,
-// and observes what it receives, in the store's order.
+// A fleet is the part of a course that shares its lane with other processes: they learn as one.
+// Each sends the vendor's answers to the others through the store, and observes all answers in the
+// store's order.
 //
-// Until the first refusal, or the first quota reported, each lets its own calls in flight
-// grow, and sends only how many left. From then on the store counts departures,
-// and the state, whose instants are of the store's clock, is the same in all of them.
+// Until the first refusal, or the first reported quota, each grows its own calls in flight, and
+// sends only the number of departures. From then on the store counts departures, and the state, in
+// instants of the store's clock, is equal in all processes.
 type fleet struct {
 	replicator store.Replicator
-	obeys      bool // it does not begin to learn
-	begun      bool // the state is that of all
+	obeys      bool // does not begin to learn
+	begun      bool // the state is shared by all
 
-	unsent   store.Entry      // all that is to be sent, but for facts
+	unsent   store.Entry      // to send, except for facts
 	facts    []learn.Fact     // to send, by the lane's clock
-	timer    *time.Timer      // for those
-	lingers  time.Duration    // that timer's; zero: it does not run
-	met      bool             // what was known before was sent
-	braked   throttle.Instant // nothing leaves before it, or before the refusal that was sent comes back
-	quickens throttle.Instant // until then, a message may raise the rate so much that permits are for far too late
-	said     turning          // what was hurried for last
-	stepped  throttle.Instant // when it was seen that the store's clock moved back
-	unbound  bool             // readings hold nobody in the store
-	reserve  int              // departures below their bound that go one by one
+	timer    *time.Timer      // for sending facts
+	lingers  time.Duration    // the timer's; zero: not running
+	met      bool             // earlier knowledge was sent
+	braked   throttle.Instant // no departure before it, or before the sent refusal comes back
+	quickens throttle.Instant // until then, a message may raise the rate so far that permits are dated far too late
+	said     turning          // reason of the last urgent message
+	stepped  throttle.Instant // when the store's clock was seen to move back
+	unbound  bool             // readings set no ceiling in the store
+	reserve  int              // departures below the ceiling that go one by one
 
-	local int64            // departures of this process that the store knew of at the last call
+	local int64            // departures of this process that the store knew at the last call
 	base  [2]int64         // ordinal and departures of this process at some call before
 	share float64          // departures of the lane for each of this process
 	view  store.FleetState // as the store returned it last
-	spoke throttle.Instant // when the store was called for a pulse
-	paced bool             // a rate is in force that was found without reported quotas
-	every int64            // one of so many served calls is sent
+	spoke throttle.Instant // when the last pulse was sent
+	paced bool             // the rate in force was found without reported quotas
+	every int64            // one of every served calls is sent
 	rate  float64          // in force in the store
 }
 
-// A turning is a point of the state's life: what is urgent there is so once.
+// A turning is a point of the state's life. A message about it is urgent once.
 type turning struct {
 	cut     int64
 	episode bool
 }
 
 const (
-	mostFacts = 256             // that wait to be sent; the oldest are forgotten
-	stale     = time.Second     // served calls that were not sent for so long teach nothing
-	pulse     = 2 * time.Second // a process with calls sends as often, until something is learned
+	mostFacts = 256             // waiting to be sent; the oldest are dropped
+	stale     = time.Second     // age at which unsent served calls teach nothing
+	pulse     = 2 * time.Second // interval of messages while calls are made and nothing is learned
 	brake     = 100 * time.Millisecond
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
 	later     = 100 * time.Millisecond // or two turns of this process, if that is longer
-	late      = 50 * time.Millisecond  // permits for no later are not worth a revocation
+	late      = 50 * time.Millisecond  // permits dated no later than this are not revoked
 )
 
-// Share has the course learn together with those of the processes that share its
-// lane through the limiter. One that does not learn by itself sends its answers, and
-// obeys, once another has begun.
+// Share makes the course learn together with the processes that share its lane through the limiter.
+// A process that does not learn by itself sends its answers, and obeys once another has begun.
 func (c *Course) Share(with store.Replicator, learns bool) {
 	c.mu.Lock()
 	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns}
@@ -75,8 +74,7 @@ func (c *Course) Share(with store.Replicator, learns bool) {
 	with.Replicate(c)
 }
 
-// startShared has the calls of this process grow in flight, until something is
-// learned.
+// startShared lets the calls in flight of this process grow until something is learned.
 func (c *Course) startShared() {
 	f := c.fleet
 	f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
@@ -92,7 +90,7 @@ func (c *Course) say(m learn.Message) {
 	c.fleet.replicator.Flush()
 }
 
-// Learns reports whether what follows a refusal is learned.
+// Learns reports whether refusals teach something.
 func (c *Course) Learns() bool {
 	if c.fleet == nil || !c.fleet.obeys {
 		return true
@@ -102,7 +100,7 @@ func (c *Course) Learns() bool {
 	return c.fleet.begun
 }
 
-// together reports whether the state is that of all processes.
+// together reports whether the state is shared by all processes.
 func (c *Course) together() bool { return c.fleet != nil && c.fleet.begun }
 
 // clock returns an instant by the clock of the state.
@@ -113,8 +111,8 @@ func (c *Course) clock(at throttle.Instant) throttle.Instant {
 	return at
 }
 
-// granted returns the latest ordinal by the state's count. Of those that the store let
-// go some are to come, and others may have gone since: at the rate in force.
+// granted returns the latest ordinal by the state's count. Some of the store's grants are still in
+// the future, and others may have departed since: at the rate in force.
 func (c *Course) granted(now throttle.Instant) int64 {
 	if !c.together() {
 		return c.Look().Ordinal()
@@ -144,7 +142,7 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 	return p
 }
 
-// shift moves the instants that there are from one clock to another.
+// shift moves existing instants from one clock to another.
 func shift(by time.Duration, all ...*throttle.Instant) {
 	for _, at := range all {
 		if *at > 0 {
@@ -153,8 +151,8 @@ func shift(by time.Duration, all ...*throttle.Instant) {
 	}
 }
 
-// part returns this process's part of a bound of the lane's calls in flight, at least
-// one; zero: there is no bound.
+// part returns this process's part of a bound of the lane's calls in flight, at least one; zero: no
+// bound.
 func (c *Course) part(most int) int {
 	if most == 0 || !c.together() {
 		return most
@@ -162,8 +160,8 @@ func (c *Course) part(most int) int {
 	return max(1, int(float64(most)/c.fleet.share+0.5))
 }
 
-// note takes in an answer, while everybody is held or not, and reports whether it cannot wait for a call that goes
-// anyway.
+// note applies an answer, whether or not all calls are held. It reports whether the answer must be sent at once,
+// rather than with the next call.
 func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	at := turning{s.Cut, s.Episode}
 	fresh := fact.Ordinal > s.Cut || !f.begun
@@ -186,24 +184,23 @@ func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
 	return urgent
 }
 
-// near reports whether so few permits were left that calls may soon wait until the store
-// knows that those before them have landed.
+// near reports whether few permits were left, so that calls may soon wait until the store knows
+// that earlier ones have landed.
 func (f *fleet) near(fact *learn.Fact) bool {
 	left, ok := learn.Left(fact.Quotas)
 	return ok && !f.unbound && left <= float64(f.reserve+2*int(f.every)*f.view.Replicas)
 }
 
-// sends reports whether the service of a call is sent to the others.
+// sends reports whether a served call is sent to the others.
 func (f *fleet) sends(fact *learn.Fact) bool {
 	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
 		return fact.Ordinal%sample == 0
 	}
-	return fact.Ordinal%f.every == 0 // below a learned rate, those who did not wait show how little is asked
+	return fact.Ordinal%f.every == 0 // below a learned rate, calls without a wait show low demand
 }
 
-// linger has what is to be sent wait no longer than a moment for a call that goes
-// anyway. While a rate is in force such calls go; otherwise everybody may be
-// waiting for what is to be sent.
+// linger bounds how long unsent facts wait for the next store call. While a rate is in force such
+// calls are made; otherwise all callers may be waiting for these facts.
 func (f *fleet) linger(refused, held bool) {
 	d := soon
 	switch {
@@ -246,9 +243,9 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
 		if len(a.Quotas) > 0 && given > 0 && !s.unbound {
-			f.Flying = max(1, int(given-over)) // what the store bounds departures by
+			f.Flying = max(1, int(given-over)) // the store's bound of departures
 		}
-		if s.paced { // each waits for the store: that is no wait for a permit
+		if s.paced { // a wait for the store is no wait for a permit
 			f.Waited = a.waited(2 * s.view.RoundTrip)
 		}
 		quickens := c.quickens(f, now)
@@ -270,7 +267,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	c.mu.Unlock()
 }
 
-// read notes what an answer reports to be left, for the store.
+// read notes the quota that an answer reports, for the store.
 func (f *fleet) read(a *Answer, given, over int64) {
 	if a.Refused {
 		f.unsent.Refused++
@@ -284,8 +281,8 @@ func (f *fleet) read(a *Answer, given, over int64) {
 	}
 }
 
-// quickens reports whether an answer raises the rate so much that the permits which
-// processes hold are for far too late: all of them could go in half the time.
+// quickens reports whether an answer raises the rate so far that permits in hand are dated far too
+// late: all of them could depart in half the time.
 func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 	s := c.fleet
 	ahead := s.view.Last.Sub(c.clock(now))
@@ -299,13 +296,13 @@ func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
 	p := next.Plan(c.clock(now), s.view.Ordinal)
 	rate := cmp.Or(p.Rate, math.Inf(1))
 	if set := c.setting.Configured; set > 0 {
-		rate = min(rate, set) // the configured limits hold them all the same
+		rate = min(rate, set) // the configured limits bound them all the same
 	}
 	return p.Sure <= c.clock(now) && rate*ahead.Seconds() > 2*float64(held)
 }
 
-// flying returns how many calls of all processes had left, when one of this process
-// did, and were not sent: as many as leave until that one is.
+// flying returns how many calls of all processes had departed unsent when one of this process did.
+// That is the number that departs until that call is sent.
 func (c *Course) flying(f *learn.Fact) int {
 	own := float64(f.Flying)
 	if c.fleet.rate == 0 {
@@ -315,7 +312,7 @@ func (c *Course) flying(f *learn.Fact) int {
 	return max(1, int(max(own, c.fleet.rate*took)+0.5))
 }
 
-// meeting returns what was known before the first fact that is sent.
+// meeting returns earlier knowledge, before the first fact is sent.
 func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
 	s := c.state
 	m := &learn.Meeting{Took: time.Duration(s.RTT * 1e9), First: s.End.At, Cap: float64(f.Flying) * c.fleet.share}

@@ -18,15 +18,15 @@ type deaf struct{}
 func (*deaf) Replicate(store.Learner) {}
 func (*deaf) Flush()                  {}
 
-// A fleet with a configured limit sends little: nothing of permits that came void before
-// anybody was refused or read a quota, and of a vendor that reports quotas with each
-// answer one answer in eight.
+// A fleet with a configured limit sends little. Before the first refusal or reported quota it sends
+// nothing about void permits. If the vendor reports quotas with each answer, it sends one answer in
+// eight.
 func TestFleetWithAConfiguredLimitSendsLittle(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
 	r.Share(new(deaf), true)
 	view := store.FleetState{Now: dawn, Replicas: 2, Canceled: []store.OrdinalRange{{First: 1, Count: 2}}}
 	if entry := r.Propose(view); len(entry.Data) > 0 {
-		t.Errorf("before anything was learned, permits that came void are sent in %d bytes", len(entry.Data))
+		t.Errorf("before anything was learned, void permits are sent in %d bytes", len(entry.Data))
 	}
 	sent := 0
 	for i := range throttle.Instant(80) {
@@ -48,12 +48,12 @@ func TestFleetWithAConfiguredLimitSendsLittle(t *testing.T) {
 	}
 	view.Canceled = []store.OrdinalRange{{First: 1, Count: 2}}
 	if entry := r.Propose(view); len(entry.Data) == 0 {
-		t.Error("once the fleet has begun to learn, permits that came void are not sent")
+		t.Error("after the fleet has begun to learn, void permits are not sent")
 	}
 }
 
-// A fleet that goes at a rate which the vendor reports, far below its configured limit, sends
-// more of its few answers than one in eight: others may use the same quota.
+// A fleet paced by a reported rate far below its configured limit sends more of its few answers
+// than one in eight: others may use the same quota.
 func TestFleetFarBelowItsConfiguredLimitSendsMore(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
 	r.Share(new(deaf), true)
@@ -87,8 +87,8 @@ func TestFleetFarBelowItsConfiguredLimitSendsMore(t *testing.T) {
 	}
 }
 
-// A level that held everybody is full again. Permits that were let go for seconds to come
-// are revoked, though no rate was in force.
+// A drained quota is full again. Permits granted for seconds ahead are revoked, even without a rate
+// in force.
 func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
 	r.Share(new(deaf), true)
@@ -96,7 +96,7 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 	answer := func(now throttle.Instant, left float64) store.Entry {
 		a, ok := r.depart(now)
 		if !ok {
-			t.Fatalf("nobody departs with %v left", left)
+			t.Fatalf("no departures with %v left", left)
 		}
 		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: left, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
 		r.Landed(t.Context(), now+5_000_000, &a)
@@ -121,8 +121,8 @@ func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
 	}
 }
 
-// Permits that the configured limit has let go for seconds to come are not revoked for a
-// vendor that reports that much is left.
+// Permits that the configured limit granted for seconds ahead are not revoked for a vendor with
+// much quota left.
 func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
 	r.Share(new(deaf), true)
@@ -145,8 +145,8 @@ func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
 	}
 }
 
-// A reading is proposed for the newest departure, with the answers that the store knew
-// of as that one left. Quotas that do not count calls are left out.
+// A reading is proposed for the newest departure, with the answers that the store knew when that
+// one left. Quotas that do not count calls are left out.
 func TestFleetProposesItsNewestReading(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
 	r.Share(new(deaf), true)
@@ -178,8 +178,8 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 	}
 }
 
-// Before the first refusal a configured limit is believed, whatever answers report: in a fleet,
-// too, readings hold nobody.
+// Before the first refusal a configured limit is believed, whatever answers report. In a fleet,
+// too, readings set no ceiling.
 func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
 	r.Share(new(deaf), true)
@@ -202,7 +202,7 @@ func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
 	}
 }
 
-// A flushed is a replicator that counts how often the store is to be called at once.
+// A flushed is a replicator that counts urgent calls to the store.
 type flushed struct {
 	deaf
 	times int
@@ -210,8 +210,8 @@ type flushed struct {
 
 func (f *flushed) Flush() { f.times++ }
 
-// A call that failed reports nothing, but calls of other processes may wait until the store
-// knows that it has landed: it is sent at once while readings bind, and otherwise with the next call.
+// A failed call reports nothing, but calls of other processes may wait until the store knows that it
+// has landed. It is sent at once while readings bind, and otherwise with the next call.
 func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 	for limit, want := range map[float64]int{20: 1, 0: 0} {
 		synctest.Test(t, func(t *testing.T) {

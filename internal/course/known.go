@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Recall makes a new course one that goes on with what was learned before.
+// Recall makes a new course continue with earlier knowledge.
 func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	if c == nil {
 		return
@@ -29,8 +29,7 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 	c.logged = c.event
 }
 
-// Export returns what was learned, for a later course. It returns false if
-// nothing is sure.
+// Export returns what was learned, for a later course. It returns false if nothing is certain.
 func (c *Course) Export() (learn.Memory, bool) {
 	if c == nil {
 		return learn.Memory{}, false
@@ -43,7 +42,7 @@ func (c *Course) Export() (learn.Memory, bool) {
 	return c.state.Export()
 }
 
-// Known returns what was learned. The zero value says that nothing is sure.
+// Known returns what was learned. The zero value means that nothing is certain.
 func (c *Course) Known() learn.Known {
 	if !c.Steers() {
 		return learn.Known{}
@@ -64,7 +63,7 @@ func (c *Course) Learned() (learn.State, learn.Plan) {
 	return *c.state, c.plan
 }
 
-// A Report is an estimate, and where it is due.
+// A Report is an estimate, and where to report it.
 type Report struct {
 	Known       learn.Known
 	Event, Line bool // to the span of a call, to the log
@@ -94,15 +93,15 @@ func (c *Course) changed(now throttle.Instant) (r Report) {
 	return r
 }
 
-// near reports whether k differs from an earlier estimate by no more than a share of that.
+// near reports whether k differs from an earlier estimate by at most a share of that.
 func near(k, known learn.Known, share float64) bool {
 	return math.Abs(k.Rate-known.Rate) <= known.Rate*share && (k.InFlight == 0) == (known.InFlight == 0) &&
 		math.Abs(float64(k.InFlight-known.InFlight)) <= float64(known.InFlight)*share
 }
 
 const (
-	standsFor      = 10 * time.Second // for which an estimate is narrow before it is logged
-	standingWithin = 0.2              // of the estimate: so far it may move meanwhile
-	logChange      = 0.25             // of the estimate that was logged last: a greater change is logged
-	eventEvery     = 5 * time.Second  // at least between two events of a lane: the steps of a search come more often
+	standsFor      = 10 * time.Second // how long an estimate is narrow before it is logged
+	standingWithin = 0.2              // of the estimate: the most that it may move meanwhile
+	logChange      = 0.25             // of the last logged estimate: a greater change is logged
+	eventEvery     = 5 * time.Second  // least time between two events of a lane: a search has more steps
 )

@@ -13,8 +13,8 @@ import (
 var _ store.Learner = (*Course)(nil)
 
 const (
-	kept     = 10 * time.Minute       // by the store, if nobody calls
-	farthest = 250 * time.Millisecond // plans are for no later, unless reported quotas foresee it
+	kept     = 10 * time.Minute       // by the store, without calls
+	farthest = 250 * time.Millisecond // plans reach no further, unless reported quotas allow it
 )
 
 // Propose implements [store.Learner].
@@ -26,7 +26,7 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	f.local = c.Look().Ordinal()
 	now := v.Now.Add(-v.ClockOffset)
 	w, f.unsent = f.unsent, store.Entry{}
-	if f.begun { // otherwise nobody has counted them
+	if f.begun { // otherwise they were not counted
 		for _, lapsed := range v.Canceled {
 			w.Data = learn.Message{Lapsed: lapsed}.Append(w.Data)
 		}
@@ -44,7 +44,7 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	return w
 }
 
-// see notes how the lane stands, and which part of its departures are here.
+// see notes the lane's state, and which part of its departures are here.
 func (f *fleet) see(v store.FleetState) {
 	if f.view.Ordinal == 0 && f.local < 8 {
 		f.share = float64(max(v.Replicas, 1)) // nothing better is known
@@ -77,7 +77,7 @@ func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
 	}
 }
 
-// begins makes the state that of all.
+// begins makes the state the shared one.
 func (c *Course) begins() {
 	c.fleet.begun, c.state = true, new(learn.New(c.setting))
 }
@@ -85,7 +85,7 @@ func (c *Course) begins() {
 // follow follows a state that has changed.
 func (c *Course) follow() {
 	f := c.fleet
-	if *c.state == learn.New(c.setting) { // nothing was learned, or all is forgotten
+	if *c.state == learn.New(c.setting) { // nothing is learned, or all is forgotten
 		c.reset()
 		return
 	}
@@ -113,11 +113,10 @@ func (c *Course) Restore(learned []byte) {
 	c.follow()
 }
 
-// planNext returns the plan for the next departure that the store lets go. That leaves
-// after the last one, which may be to come, so the plan is for the state of the
-// vendor's quota then. The rest of a window is spread from the last departure on.
-// Otherwise more permits would be promised than the window has time for, and some would
-// depart in the next one.
+// planNext returns the plan for the next departure that the store grants. That leaves after the
+// last one, which may be in the future, so the plan uses the vendor's quota as of then. The rest of
+// a window is spread from the last departure on. Otherwise more permits would be promised than the
+// window has time for, and some would depart in the next one.
 func (c *Course) planNext(v store.FleetState) learn.Plan {
 	granted := v.Ordinal
 	if v.Last <= v.Now {
@@ -150,7 +149,7 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	p := c.planNext(v)
 	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
 		f.quickens, f.unsent.Revoke = 0, true
-		c.say(learn.Message{}) // nothing new, but only a message revokes
+		c.say(learn.Message{}) // empty, but only a message revokes
 	}
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate

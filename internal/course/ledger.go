@@ -11,9 +11,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Ledgers hold calls to what answers report of quotas, by what this process has sent. They
-// are one of the vetoes of a gate. There is a ledger for each unit: for requests, if the
-// lane waits for resets, and for each other unit in which calls are priced.
+// Ledgers delay calls by the quotas that answers report, and by what this process has sent. They
+// are one of the vetoes of a gate. There is a ledger for each unit: for requests, if the lane waits
+// for resets, and for each other unit in which calls are priced.
 //
 // A call that hangs is counted for the time of its lease.
 type Ledgers struct {
@@ -30,7 +30,7 @@ type Ledgers struct {
 // A ledger counts what departs in one unit.
 type ledger struct {
 	unit   string
-	limit  int              // place of the limit in which calls are priced; negative: they are not
+	limit  int              // place of the limit in which calls are priced; negative: none
 	burst  int64            // of that limit
 	landed bool             // a call was answered, or is overdue
 	calls  int64            // that departed
@@ -49,9 +49,9 @@ type ledger struct {
 // requests is the unit in which each call costs one.
 const requests = "requests"
 
-// NewLedgers returns the ledgers of a lane with these limits. Calls are in the table of the
-// course, if there is one. If they wait for resets, exact ones are believed. If the lane
-// learns, what is left of other units bounds what departs, too.
+// NewLedgers returns the ledgers of a lane with these limits. Calls are in the table of the course,
+// if there is one. If they wait for resets, exact ones are believed. If the lane learns, the rest
+// of quotas in other units bounds departures, too.
 func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers {
 	s := &Ledgers{flights: c.table(), waits: waits, learns: learns}
 	if waits {
@@ -85,7 +85,7 @@ func (s *Ledgers) Configure(limits []throttle.Limit) {
 // unitOf returns the unit of a limit or quota.
 func unitOf(unit string) string { return cmp.Or(unit, requests) }
 
-// find returns the ledger of a unit, and makes it if there is room; otherwise nil.
+// find returns the ledger of a unit, or a new one if there is room; otherwise nil.
 func (s *Ledgers) find(unit string) *ledger {
 	i := slices.IndexFunc(s.all, func(l ledger) bool { return l.unit == unit })
 	if i < 0 && len(s.all) == flight.MaxBills {
@@ -109,7 +109,7 @@ func (l *ledger) cost(r throttle.Request) int64 {
 	return int64(math.Ceil(float64(max(0, r.Of(l.limit))) * l.ratio))
 }
 
-// Settle takes in what a call really cost in a unit. What others cost is estimated in the same
+// Settle applies a call's actual cost in a unit. The cost of other calls is estimated in the same
 // proportion.
 func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
 	s.flights.Lock()
@@ -145,9 +145,8 @@ func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
 	return f, nil
 }
 
-// spent returns until when a call of that cost is held, unless an answer comes: what is left
-// is in flight, or is spent. Before the first answer that is the burst of the limit that is
-// configured.
+// spent returns until when a call of that cost is held, unless an answer arrives: the rest is in
+// flight, or is spent. Before the first answer the burst of the configured limit is the rest.
 func (l *ledger) spent(now throttle.Instant, cost int64) (until throttle.Instant) {
 	switch {
 	case l.state != nil:
@@ -158,8 +157,8 @@ func (l *ledger) spent(now throttle.Instant, cost int64) (until throttle.Instant
 	return until
 }
 
-// paced returns the instant before which a call of that cost does not depart, by what is
-// learned of the quotas of a unit.
+// paced returns the instant before which a call of that cost does not depart, by the learned quotas
+// of a unit.
 func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
 	if l.limit < 0 || l.state == nil {
 		return 0
@@ -177,7 +176,7 @@ func (l *ledger) due() throttle.Instant {
 	return l.from.Add(time.Duration(min(float64(l.paid)/l.rate, l.longest()) * 1e9))
 }
 
-// longest returns for how many seconds a call is paid for at most.
+// longest returns the longest time for which a call is paid for, in seconds.
 func (l *ledger) longest() float64 {
 	if reset := l.state.LongestReset(); reset > 0 {
 		return min(max(reset, soonest), rarest)
@@ -203,16 +202,16 @@ func (s *Ledgers) Board(t flight.Turn) throttle.Instant {
 func (s *Ledgers) Leave(flight.Turn) {}
 
 const (
-	// slack is how much later than due a call may depart without a delay for those behind
-	// it: the least tolerance of a limiter.
+	// slack is how much later than due a call may depart without delaying those behind it: the
+	// least tolerance of a limiter.
 	slack = 10 * time.Millisecond
-	// A wrong rate is asked about at least so often, in seconds: each hour if answers report
-	// no reset. Otherwise the quota is whole again at the reset, or has one permit more.
+	// A wrong rate is probed at least this often, in seconds: each hour if answers report no reset.
+	// Otherwise the quota is whole again at the reset, or has one permit more.
 	rarest, soonest = 3600, 10
 )
 
-// ended counts a call no longer as in flight. If its answer reported nothing, it has spent
-// nothing, as far as is known.
+// ended counts a call as no longer in flight. If its answer reported nothing, it has spent nothing,
+// as far as is known.
 func (s *Ledgers) ended(c *flight.Call) {
 	for i := range s.all {
 		l, b := &s.all[i], &c.Bills[i]
@@ -224,8 +223,8 @@ func (s *Ledgers) ended(c *flight.Call) {
 	}
 }
 
-// Read takes in what an answer reports. It returns how long it is until the reset of a quota
-// that is spent, if it is waited for, and marks the quotas that calls are held to.
+// Read applies the report of an answer. It returns how long it is until the reset of a spent quota,
+// if calls wait for it, and marks the quotas that bound calls.
 func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 	if len(a.Quotas) == 0 {
 		return 0
@@ -270,8 +269,8 @@ func (s *Ledgers) pick(unit string, from []learn.Quota) bool {
 	return len(s.quotas) > 0
 }
 
-// waits marks the quotas whose resets are exact, of which own are those of the ledger's unit.
-// It returns how long it is until the reset of one that is spent; zero: none is.
+// waits marks the quotas whose resets are exact, of which own are those of the ledger's unit. It
+// returns how long it is until the reset of a spent one; zero: none.
 func (l *ledger) waits(now throttle.Instant, quotas, own []learn.Quota) (wait time.Duration) {
 	for i := range quotas {
 		q := &quotas[i]
@@ -286,7 +285,7 @@ func (l *ledger) waits(now throttle.Instant, quotas, own []learn.Quota) (wait ti
 	return wait
 }
 
-// read takes in what the answer to a call reports of quotas in the ledger's unit.
+// read applies what the answer to a call reports of quotas in the ledger's unit.
 func (l *ledger) read(now throttle.Instant, c *flight.Call, b *flight.Bill, refused bool, quotas []learn.Quota) {
 	number, answered := b.Number, l.number-l.flying
 	if number == 0 { // it departed from another lane, or before anything was counted
@@ -311,7 +310,7 @@ func (s *Ledgers) Room(now throttle.Instant, n int) int {
 	return n
 }
 
-// Forget forgets what was reported: calls go, and their answers report it anew. The caller holds
+// Forget drops what was reported: calls depart, and their answers report it again. The caller holds
 // the lock.
 func (s *Ledgers) Forget() {
 	for i := range s.all {

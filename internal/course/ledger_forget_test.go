@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Once what was reported is forgotten, calls go, also if each answer had reported it.
+// Once the reports are forgotten, calls depart, even if each answer had reported.
 func TestForgottenQuotaHoldsNoCall(t *testing.T) {
 	limit := throttle.TokenBucket(1000, time.Second, 1000)
 	limit.Unit = "tokens"

@@ -23,7 +23,7 @@ func bankOf(limits []throttle.Limit, waits, learns bool) *bank {
 	return &bank{Ledgers: s, flights: s.Flights()}
 }
 
-// turn returns a call that costs so much.
+// turn returns a call of a cost.
 func (b *bank) turn(now throttle.Instant, cost int) flight.Turn {
 	b.ids++
 	return flight.Turn{Request: throttle.Request{N: cost, ID: b.ids, Since: now}, Now: now}
@@ -37,14 +37,14 @@ func (b *bank) depart(now throttle.Instant, cost int) uint64 {
 	return t.ID
 }
 
-// land takes in the answer to a call, which reports what is left of a quota, if it does.
+// land applies the answer to a call, which may report what is left of a quota.
 func (b *bank) land(now throttle.Instant, id uint64, quotas ...learn.Quota) time.Duration {
 	wait := b.Read(now, &course.Answer{ID: id, Served: true, Quotas: quotas})
 	b.flights.Land(now, id)
 	return wait
 }
 
-// free returns how many calls of a cost may depart one after the other at an instant.
+// free returns how many calls of a cost may depart in a row at an instant.
 func (b *bank) free(now throttle.Instant, cost int) (n int) {
 	for ; n < 1000; n++ {
 		if f, _ := b.Ask(b.turn(now, cost)); f.At > now {
@@ -55,14 +55,14 @@ func (b *bank) free(now throttle.Instant, cost int) (n int) {
 	return n
 }
 
-// ten is a window of ten calls with so many left.
+// ten is a window of ten calls with a number left.
 func ten(left float64, reset time.Duration) learn.Quota {
 	return learn.Quota{Limit: 10, Remaining: left, Reset: reset, HasLimit: true, HasRemaining: true, HasReset: true}
 }
 
-// Calls overtake each other, and answers of a window that has ended come late: neither
-// makes more of a quota than is left. "7 left", then "9 left" are reported to the first two
-// of four calls: one of the others has arrived between them.
+// Calls overtake each other, and answers of an ended window arrive late: neither makes a quota seem
+// larger than it is. "7 left", then "9 left" are reported to the first two of four calls: one of
+// the others arrived between them.
 func TestLedgerHoldsToWhatIsLeft(t *testing.T) {
 	type reading struct {
 		at, reset time.Duration
@@ -99,20 +99,20 @@ func TestLedgerHoldsToWhatIsLeft(t *testing.T) {
 	}
 }
 
-// tokens is a lane's limit of tokens, so high that it holds nothing.
+// tokens is a lane's limit of tokens, too high to delay calls.
 func tokens() []throttle.Limit {
 	l := throttle.TokenBucket(1e6, time.Second, 1e6)
 	l.Unit = "tokens"
 	return []throttle.Limit{throttle.TokenBucket(1e6, time.Second, 1e6), l}
 }
 
-// left is a quota of 10,000 tokens with so many left.
+// left is a quota of 10,000 tokens with a number left.
 func left(n float64) learn.Quota {
 	return learn.Quota{Unit: "tokens", Limit: 10_000, Remaining: n, HasLimit: true, HasRemaining: true}
 }
 
-// What is left of tokens bounds calls by what they cost: 8,000 are left, and half of them are
-// kept for single calls until it is known how the quota rises.
+// The tokens left bound calls by their cost: 8,000 are left, and half of them are kept for single
+// calls until the growth of the quota is known.
 func TestLedgerHoldsToCosts(t *testing.T) {
 	for cost, want := range map[int]int{100: 40, 500: 8, 1000: 4, 3000: 1} {
 		b := bankOf(tokens(), false, true)
@@ -123,7 +123,7 @@ func TestLedgerHoldsToCosts(t *testing.T) {
 	}
 }
 
-// Calls are estimated in the proportion in which settled costs stand to estimates.
+// Calls are estimated in the proportion of settled costs to estimates.
 func TestSettledCostsCorrectEstimates(t *testing.T) {
 	b := bankOf(tokens(), false, true)
 	b.land(dawn, b.depart(dawn, 2000), left(8000))
@@ -131,12 +131,12 @@ func TestSettledCostsCorrectEstimates(t *testing.T) {
 	b.Settle("requests", estimate, throttle.Request{N: 9}) // another unit
 	b.Settle("tokens", estimate, throttle.Request{N: 1000})
 	if got := b.free(dawn.Add(time.Millisecond), 500); got != 4 {
-		t.Errorf("after a call estimated at 500 cost 1000, %d of 500 may depart, want as many as of 1000, 4", got)
+		t.Errorf("after a call estimated at 500 cost 1000, %d of 500 may depart, want 4, as of 1000", got)
 	}
 }
 
-// Before any answer no more departs than the burst of the configured limit; a call that costs more
-// departs alone. A call that reports nothing ends that.
+// Before any answer departures are bounded by the burst of the configured limit; a call with a
+// higher cost departs alone. A call that reports nothing ends that.
 func TestBurstBoundsCallsBeforeTheFirstAnswer(t *testing.T) {
 	b := bankOf(tokens(), false, true)
 	if got := b.free(dawn, 300_000); got != 3 {
@@ -154,9 +154,9 @@ func TestBurstBoundsCallsBeforeTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// Two routes of a lane report quotas of their own in the same unit, which their keys tell
-// apart. Calls of one route do not use up the next window of the other, which no answer has
-// reported: that would hold the lane for good, since nothing is in flight whose answer ends it.
+// Two routes of a lane report separate quotas in the same unit, distinguished by their keys. Calls
+// of one route do not use up the next window of the other, which no answer has reported. That would
+// block the lane forever: no call in flight could end it.
 func TestLedgerGoesOnWhenAnotherQuotaIsReported(t *testing.T) {
 	minute := func(unit string, limit float64) learn.Quota {
 		return learn.Quota{Unit: unit, Limit: limit, Remaining: limit / 2, Reset: time.Minute, HasLimit: true, HasRemaining: true, HasReset: true}

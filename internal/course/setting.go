@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// SettingOf returns what the learner needs of the configured limits: the
-// slowest of those of up to a minute. Refusals concern that one.
+// SettingOf returns what the learner needs of the configured limits: the slowest of those of up to
+// a minute, to which refusals refer.
 func SettingOf(limits []throttle.Limit) learn.Setting {
 	var set learn.Setting
 	if len(limits) > 0 {

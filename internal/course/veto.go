@@ -11,26 +11,26 @@ import (
 
 const (
 	// patience is how long a call may be without an answer while the number of calls in flight
-	// still grows. Then more are let go: a slow vendor must not be asked one call at a time, and
-	// vendors refuse faster than they serve.
+	// still grows. Then more depart: a slow vendor must not get one call at a time, and vendors
+	// refuse faster than they serve.
 	patience = 100 * time.Millisecond
-	sample   = 8 // departures from one that is timed to the next, while no call waits
+	sample   = 8 // one of this many departures is timed while no call waits
 )
 
-// Calm reports whether nothing that was learned holds a call.
+// Calm reports whether nothing learned delays a call.
 func (c *Course) Calm() bool { return c == nil || !c.steers.Load() && !c.full() }
 
 // Steers reports whether the plan decides.
 func (c *Course) Steers() bool { return c != nil && c.steers.Load() }
 
-// full reports whether as many calls are in flight as may be until the plan decides.
+// full reports whether the calls in flight have reached their bound, until the plan decides.
 func (c *Course) full() bool {
 	most := c.most.Load()
 	return most > 0 && int64(c.Look().Flying()) >= most
 }
 
-// Depart counts one more call in flight while the plan does not decide. It returns
-// false if as many are in flight as may be.
+// Depart counts one more call in flight while the plan does not decide. It returns false if the
+// bound is reached.
 func (c *Course) Depart(now throttle.Instant) bool {
 	if c == nil {
 		return true
@@ -131,8 +131,8 @@ func (c *Course) Leave(t flight.Turn) {
 	}
 }
 
-// Room implements the veto of a gate. Permits that are fetched for more calls than may depart would
-// be void, and were counted.
+// Room implements the veto of a gate. Permits fetched for more calls than may depart would be void,
+// yet counted.
 func (c *Course) Room(now throttle.Instant, n int) int {
 	switch {
 	case !c.together(): // it also asks what others have learned
@@ -147,15 +147,15 @@ func (c *Course) Room(now throttle.Instant, n int) int {
 // learnedLimit is the name of the learned limit in errors and spans.
 const learnedLimit = "learned"
 
-// retries returns when more calls are let go though no answer came.
+// retries returns when more calls depart without an answer.
 func (c *Course) retries() throttle.Instant {
 	return throttle.Instant(c.moved.Load()).Add(patience)
 }
 
-// silent reports whether no answer came for a while.
+// silent reports whether no answer arrived for a while.
 func (c *Course) silent(now throttle.Instant) bool { return c.retries() <= now }
 
-// raise lets one more call be in flight.
+// raise allows one more call in flight.
 func (c *Course) raise(now throttle.Instant) {
 	if c.together() {
 		c.say(learn.Message{Hurry: true})
@@ -190,10 +190,9 @@ func holdOf(p learn.Plan, left throttle.Instant) throttle.Instant {
 	return p.Hold
 }
 
-// room returns how many more calls may be in flight by the plan's bound. If none may, it
-// returns when one fewer will be in flight. That is when one lands. If the next call waits
-// for the answer of a probe, it is at the latest when the probe was without an answer for
-// too long.
+// room returns how many more calls may be in flight by the plan's bound. If none may, it returns
+// when one fewer will be in flight: when one lands. If the next call waits for the answer of a
+// probe, that is when the probe has lacked an answer for too long, at the latest.
 func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 	if c.plan.Most == 0 {
 		return math.MaxInt, now

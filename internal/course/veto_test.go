@@ -9,8 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A timer that rings late delays one call and none of those behind it: the rate that was
-// learned is kept.
+// A timer that fires late delays one call and no others: the learned rate is kept.
 func TestLateTimersDoNotSlowALearnedRate(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
 	r.Recall(dawn, learn.Memory{Version: 1, Rate: 200, Width: 0.03})
@@ -31,8 +30,8 @@ func TestLateTimersDoNotSlowALearnedRate(t *testing.T) {
 	}
 }
 
-// A call that waits for the answer to a probe is not late: the rate holds from the answer
-// on, and does not let several go at once.
+// A call that waits for the answer to a probe is not late: the rate counts from the answer on, and
+// does not allow several at once.
 func TestCallsHeldForAnAnswerAreNotLate(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
 	r.Recall(dawn, learn.Memory{Version: 1, Rate: 100, Width: 0.5})
@@ -55,7 +54,7 @@ func TestCallsHeldForAnAnswerAreNotLate(t *testing.T) {
 	for ok := false; !ok; now = now.Add(time.Millisecond) {
 		probe, ok = leave()
 	}
-	for range 500 { // they wait for its answer
+	for range 500 { // the calls wait for its answer
 		if _, ok := leave(); ok {
 			t.Fatal("a call left beside a probe")
 		}

@@ -14,9 +14,8 @@ import (
 // test waits out.
 const answerWithin = 10 * time.Second
 
-// An admin is a connection of the test's own, kept from command to command:
-// over the server's socket file, which is no other server's and unharmed by
-// what befalls the port.
+// An admin is a connection of the test's own, kept between commands. It uses the server's socket
+// file, which no other server has and which faults of the port do not affect.
 type admin struct {
 	path string
 
@@ -25,11 +24,10 @@ type admin struct {
 	r    *bufio.Reader
 }
 
-// Do sends a command over a connection that is kept, and returns its reply: a
-// string, an int64, nil, or a slice of them. An error reply is an [Error],
-// inside a slice too. A command has 10 s, and commands are sent one after the
-// other. Where the server has closed the connection the command is sent over
-// a new one, which is not authenticated.
+// Do sends a command over a kept connection, and returns its reply: a string, an int64, nil, or a
+// slice of them. An error reply is an [Error], inside a slice too. A command has 10 s, and commands
+// are sent one after the other. If the server has closed the connection, the command is sent over a
+// new one, which is not authenticated.
 func (s *Server) Do(args ...string) (any, error) { return s.admin.do(args) }
 
 func (a *admin) do(args []string) (any, error) {
@@ -43,7 +41,7 @@ func (a *admin) do(args []string) (any, error) {
 	return reply, err
 }
 
-// exchange does one command; after an error of the connection there is none.
+// exchange does one command. After an error of the connection it does none.
 func (a *admin) exchange(args []string) (any, error) {
 	if a.conn == nil {
 		conn, err := net.DialTimeout("unix", a.path, answerWithin)
@@ -75,7 +73,7 @@ func (a *admin) close() {
 	}
 }
 
-// verdict takes an error reply for the error that it is.
+// verdict returns an error reply as an error.
 func verdict(reply any) (any, error) {
 	if err, ok := reply.(Error); ok {
 		return nil, err
@@ -83,13 +81,13 @@ func verdict(reply any) (any, error) {
 	return reply, nil
 }
 
-// answered says whether the server did answer, if with an error.
+// answered reports whether the server answered, even with an error.
 func answered(err error) bool {
 	var refusal Error
 	return err == nil || errors.As(err, &refusal)
 }
 
-// gone says whether the other side had closed the connection.
+// gone reports whether the other side had closed the connection.
 func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// patience is how long a fixture may take to be ready. A server takes 10 ms
-// and a cluster 2 s where nothing else runs.
+// patience is how long a fixture may take to be ready. On an idle machine a server takes 10 ms and
+// a cluster 2 s.
 const patience = 30 * time.Second
 
-// await asks every few milliseconds whether what is waited for has come; an
-// error ends the waiting.
+// await polls a condition every few milliseconds. An error ends the wait.
 func await(what string, come func() (bool, error)) error {
 	limit := time.After(patience)
 	pause := time.NewTicker(2 * time.Millisecond)

@@ -51,7 +51,7 @@ func (h *hole) listen(at *net.TCPAddr) error {
 	return os.NewSyscallError("listen", syscall.Listen(h.fd, 0))
 }
 
-// fill connects until nobody can.
+// fill connects until no further connection succeeds.
 func (h *hole) fill(addr string) error {
 	for range 8 {
 		conn, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)

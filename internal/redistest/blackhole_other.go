@@ -7,6 +7,5 @@ import (
 	"io"
 )
 
-// blackHole is not had where a full queue answers, or holds more than it is
-// said to.
+// blackHole is unsupported: a full queue answers here, or holds more than its backlog.
 func blackHole(string) (io.Closer, error) { return nil, errors.ErrUnsupported }

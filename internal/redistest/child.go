@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// logName is the file, in the child's directory, with what it writes.
+// logName is the file in the child's directory with its output.
 const logName = "log"
 
 // A child is a process that we started.
@@ -33,8 +33,8 @@ func spawn(program, dir string, args []string) (*child, error) {
 	return c, err
 }
 
-// run keeps the thread that starts the child until the child has ended: to
-// the kernel the parent that it shall not outlive is that thread.
+// run holds the thread that starts the child until the child has ended. For the kernel that thread
+// is the parent, and the child dies with it.
 func (c *child) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -42,7 +42,7 @@ func (c *child) run(started chan<- error) {
 	err := c.cmd.Start()
 	started <- err
 	if err == nil {
-		_ = c.cmd.Wait() // a killed child is no news
+		_ = c.cmd.Wait() // a killed child is expected
 	}
 }
 
@@ -57,13 +57,13 @@ func (c *child) ended() bool {
 	}
 }
 
-// kill returns when the child is gone.
+// kill kills the child and returns when it has exited.
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // it may be gone already
+	_ = c.cmd.Process.Kill() // it may have exited already
 	<-c.done
 }
 
-// failure says that the child has ended, if it has.
+// failure returns an error if the child has ended.
 func (c *child) failure() error {
 	if !c.ended() {
 		return nil

@@ -8,11 +8,10 @@ import (
 	"testing"
 )
 
-// A Cluster is some masters that share the slots of a Redis Cluster. A master
-// that has not answered for two seconds (cluster-node-timeout) is gone for the
-// others, and then they answer nothing but CLUSTERDOWN, unless
-// cluster-require-full-coverage is no. Its methods are safe for concurrent
-// use, but for moves of the same slot.
+// A Cluster is some masters that share the slots of a Redis Cluster. A master without an answer for
+// two seconds (cluster-node-timeout) counts as failed for the others. They then answer only
+// CLUSTERDOWN, unless cluster-require-full-coverage is no. Its methods are safe for concurrent use,
+// except for moves of the same slot.
 type Cluster struct {
 	tb    testing.TB
 	nodes []*Server
@@ -47,8 +46,7 @@ func clusterOptions(tb testing.TB) []string {
 	return append(options, "--cluster-port", strconv.Itoa(freePort(tb)))
 }
 
-// Await returns when all servers serve, as they do some time after one that
-// was killed is started again.
+// Await returns when all servers serve, as they do some time after a restart of one.
 func (c *Cluster) Await() {
 	c.tb.Helper()
 	for _, s := range c.nodes {
@@ -67,8 +65,7 @@ func (c *Cluster) Server(i int) *Server { return c.nodes[i] }
 // Slot returns the slot of the key, from 0 to 16383.
 func (c *Cluster) Slot(key string) int { return slotOf(key) }
 
-// Owner returns the index of the server that has the slot of the key, be it
-// that it was killed.
+// Owner returns the index of the server that has the slot of the key, even if it was killed.
 func (c *Cluster) Owner(key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +89,8 @@ func (c *Cluster) assign(i, from, to int) {
 	c.nodes[i].must(command...)
 }
 
-// meet joins the server to those before it. Epochs that differ from the first
-// spare the cluster the time to find out that they do not.
+// meet joins the server to those before it. Distinct epochs from the start save the cluster the
+// time to resolve equal ones.
 func (c *Cluster) meet(i int) {
 	c.tb.Helper()
 	c.nodes[i].must("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
@@ -107,7 +104,7 @@ func (c *Cluster) meet(i int) {
 	}
 }
 
-// serves says whether the server knows all the others and what they have.
+// serves reports whether the server knows all the others and their slots.
 func (c *Cluster) serves(s *Server) bool {
 	reply, _ := s.Do("CLUSTER", "INFO")
 	info := fields(reply)

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// answers fails the test unless the server's answer begins as is wanted.
+// answers fails the test unless the server's answer begins as wanted.
 func answers(t *testing.T, s *redistest.Server, begin string, args ...string) {
 	t.Helper()
 	reply, err := s.Do(args...)

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// A state is what happens to who knocks at a door.
+// A state is what happens to a client that connects.
 type state int
 
 const (
 	closed state = iota // refused
-	opened              // let in
-	filled              // not heard
+	opened              // accepted
+	filled              // its packets are dropped
 )
 
 // A door is a proxy's listener. The zero door is closed.
@@ -25,8 +25,7 @@ type door struct {
 	wg     sync.WaitGroup
 }
 
-// set changes the state, if it is another. Who is let in, admit is called
-// with.
+// set changes the state, if it differs. admit is called with each accepted connection.
 func (d *door) set(to state, addr string, admit func(*net.TCPConn)) error {
 	if d.state == to {
 		return nil
@@ -43,11 +42,11 @@ func (d *door) set(to state, addr string, admit func(*net.TCPConn)) error {
 	return err
 }
 
-// linger is how long a listener that was closed may keep its address. A process
-// that is being started holds what was open at its fork until its exec.
+// linger is how long a closed listener may keep its address. A process being started holds the
+// files that were open at its fork until its exec.
 const linger = 2 * time.Second
 
-// enter takes the address, but for the state closed.
+// enter takes the address, except in the state closed.
 func (d *door) enter(to state, addr string, admit func(*net.TCPConn)) (err error) {
 	switch to {
 	case opened:

@@ -5,24 +5,24 @@ import "time"
 // An End is how a connection ends.
 type End int
 
-// The ends of a connection, as its client meets them.
+// The ends of a connection, as its client sees them.
 const (
 	FIN End = iota + 1 // the client reads the end of the stream
 	RST                // the client's connection is reset
 )
 
-// A fault decides what becomes of replies. It is asked with the proxy's lock
-// held, and with n zero at the end of the server's stream.
+// A fault decides what happens to replies. It is called with the proxy's lock held, and with n zero
+// at the end of the server's stream.
 type fault interface {
 	reply(l *link, n int) fate
 }
 
-// A fate is what becomes of some bytes of a reply.
+// A fate is what happens to some bytes of a reply.
 type fate struct {
-	keep   int           // so many are passed on
-	after  time.Duration // so much later
-	end    End           // and then the connection ends so; zero: it goes on
-	silent bool          // nothing is passed on, now and later
+	keep   int           // bytes that are passed on
+	after  time.Duration // delay
+	end    End           // how the connection then ends; zero: it stays open
+	silent bool          // nothing is passed on from now on
 }
 
 type pass struct{}
@@ -37,12 +37,12 @@ type delay time.Duration
 
 func (d delay) reply(_ *link, n int) fate { return fate{keep: n, after: time.Duration(d)} }
 
-// A cut ends connections after so many bytes.
+// A cut ends connections after a number of bytes.
 type cut struct {
 	after int
 	end   End
 	seen  map[*link]int
-	next  bool  // only the first connection that asks
+	next  bool  // only the first connection with a reply
 	first *link // that one
 }
 

@@ -10,10 +10,9 @@ type flap struct {
 	quit, done chan struct{}
 }
 
-// Flap takes the proxy down, where it refuses connections and has dropped
-// those that there were, and up again by turns, beginning with down. Each
-// spell lasts between a half and three halves of the period; the same seed
-// gives the same spells.
+// Flap takes the proxy down and up again in turn, beginning with down. While it is down, it refuses
+// connections and has dropped the existing ones. Each spell lasts between a half and three halves
+// of the period; the same seed gives the same spells.
 func (p *Proxy) Flap(seed uint64, period time.Duration) {
 	p.tb.Helper()
 	p.turn.Lock()
@@ -48,7 +47,7 @@ func (f *flap) run(p *Proxy, random *rand.Rand, period time.Duration) {
 	}
 }
 
-// stop returns when the proxy is left alone. A nil flap is stopped.
+// stop returns when the flap no longer changes the proxy. A nil flap is stopped.
 func (f *flap) stop() {
 	if f == nil {
 		return

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Commands returns how often each command was run since the server's start
-// or CONFIG RESETSTAT, by the names of INFO commandstats: "evalsha",
-// "config|set". A command of a script is counted too, one that was refused is
-// not.
+// Commands returns how often each command was run since the server's start or CONFIG RESETSTAT, by
+// the names of INFO commandstats: "evalsha", "config|set". Commands of a script count too, refused
+// ones do not.
 func (s *Server) Commands() map[string]int {
 	s.tb.Helper()
 	calls := make(map[string]int)

@@ -24,7 +24,7 @@ type link struct {
 type chunk struct {
 	b   []byte
 	due time.Time
-	end End // zero: there is more to come
+	end End // zero: more follows
 }
 
 // run relays until either side is gone.
@@ -48,9 +48,8 @@ func (l *link) run() {
 	wg.Wait()
 }
 
-// requests passes on what the client sends until it is gone. What the server
-// no longer takes is lost: that the server is gone the client shall learn
-// from the replies.
+// requests passes on what the client sends until either side has closed. What the server no longer
+// takes is lost: the client learns of that from the replies.
 func (l *link) requests() {
 	b := make([]byte, 16<<10)
 	for {
@@ -93,7 +92,7 @@ func (l *link) receive(chunks chan<- chunk) {
 	}
 }
 
-// judge asks the proxy's fault.
+// judge calls the proxy's fault.
 func (l *link) judge(n int) fate {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
@@ -122,7 +121,7 @@ func (l *link) deliver(chunks <-chan chunk) {
 	}
 }
 
-// until waits, and says whether the link is still there.
+// until waits, and reports whether the link is still open.
 func (l *link) until(due time.Time) bool {
 	if wait := time.Until(due); wait > 0 {
 		select {

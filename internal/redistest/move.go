@@ -5,10 +5,9 @@ import (
 	"strconv"
 )
 
-// A Move is a slot on its way from one server of a cluster to another. From
-// its beginning to its end the old server answers ASK for a key that it does
-// not have, and TRYAGAIN if it has only some of them; after its end it
-// answers MOVED.
+// A Move is a slot on its way from one server of a cluster to another. Until its end the old server
+// answers ASK for a key that it does not have, and TRYAGAIN if it has only some of them. After its
+// end it answers MOVED.
 type Move struct {
 	c        *Cluster
 	slot     int
@@ -37,7 +36,7 @@ func (c *Cluster) BeginMove(key string, to int) *Move {
 	return m
 }
 
-// Keys moves all keys in the slot, or only those that are named.
+// Keys moves all keys in the slot, or only the named ones.
 func (m *Move) Keys(keys ...string) {
 	m.c.tb.Helper()
 	if len(keys) > 0 {
@@ -57,8 +56,7 @@ func (m *Move) Keys(keys ...string) {
 	}
 }
 
-// End gives the slot to the new server, which is told first: for a moment two
-// servers have it, rather than none.
+// End gives the slot to the new server first: for a moment two servers have it, rather than none.
 func (m *Move) End() {
 	m.c.tb.Helper()
 	m.set(m.to, "NODE", m.c.ids[m.to])

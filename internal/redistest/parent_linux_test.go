@@ -10,14 +10,14 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// A test that is killed has no time to clean up.
+// A killed test cannot clean up.
 func TestServerEndsWithAKilledTest(t *testing.T) {
 	const inner = "REDISTEST_INNER"
 	if os.Getenv(inner) != "" {
 		fmt.Println(redistest.Start(t).Addr())
 		select {}
 	}
-	redistest.Start(t) // skips where there is none
+	redistest.Start(t) // skips without a server
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), inner+"=1", "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()

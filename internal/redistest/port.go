@@ -11,19 +11,18 @@ import (
 
 const loopback = "127.0.0.1"
 
-// ports are those that were given out to tests that have not ended.
+// ports are the ports given out to tests that have not ended.
 var ports struct {
 	sync.Mutex
 	given map[int]bool
 }
 
-// blockSize is how many ports the tests of one process choose from: those of
-// another, which may run beside them, choose from other ones.
+// blockSize is how many ports the tests of one process choose from. Another process, which may run
+// at the same time, chooses from other ports.
 const blockSize = 500
 
-// freePort returns a port on which nobody listens. It lies below those that
-// the kernel gives to outgoing connections (from 32768 on Linux), so that a
-// server that was killed finds its port free again.
+// freePort returns a port without a listener. It lies below those that the kernel gives to outgoing
+// connections (from 32768 on Linux), so that a killed server finds its port free again.
 func freePort(tb testing.TB) int {
 	tb.Helper()
 	block := 12000 + os.Getpid()%40*blockSize
@@ -41,7 +40,7 @@ func freePort(tb testing.TB) int {
 	return 0
 }
 
-// take says whether nobody has the port, and gives it out.
+// take reports whether the port is free, and gives it out.
 func take(port int) bool {
 	ports.Lock()
 	defer ports.Unlock()
@@ -55,7 +54,7 @@ func take(port int) bool {
 	return true
 }
 
-// giveBack lets another test have the port.
+// giveBack returns the port for other tests.
 func giveBack(port int) {
 	ports.Lock()
 	defer ports.Unlock()

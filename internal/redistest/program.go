@@ -21,7 +21,7 @@ const ProgramEnv = "WEIR_REDIS_SERVER"
 // A program is the server that the tests start.
 type program struct {
 	path  string
-	text  string // as it tells of itself
+	text  string // as it reports itself
 	major int    // of the Redis whose options it takes
 }
 
@@ -31,7 +31,7 @@ var (
 	lookedUp error
 )
 
-// theProgram returns the server to start, and leaves the test out if there is none.
+// theProgram returns the server to start, and skips the test if there is none.
 func theProgram(tb testing.TB) program {
 	tb.Helper()
 	path := os.Getenv(ProgramEnv)
@@ -65,13 +65,13 @@ func identify(path string) (program, error) {
 	return p, nil
 }
 
-// Version returns what the server that the tests start tells of itself.
+// Version returns the version that the tests' server reports.
 func Version(tb testing.TB) string {
 	tb.Helper()
 	return theProgram(tb).text
 }
 
-// debugs returns the options that allow DEBUG, which older ones always do.
+// debugs returns the options that allow DEBUG, which older servers always allow.
 func (p program) debugs() []string {
 	if p.major < 7 {
 		return nil

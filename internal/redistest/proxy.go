@@ -12,10 +12,9 @@ import (
 	"github.com/weirgo/weir/internal/needs"
 )
 
-// A Proxy relays TCP connections to a target and does to them what it is
-// told. It begins with Pass; each of Pass, Refuse, BlackHoleSYN, Swallow,
-// Delay, Cut, CutNext and Flap takes the place of the one before, for present
-// and for new connections. Its methods are safe for concurrent use.
+// A Proxy relays TCP connections to a target, and applies faults to them. It begins with Pass. Each
+// of Pass, Refuse, BlackHoleSYN, Swallow, Delay, Cut, CutNext and Flap replaces the previous one,
+// for existing and new connections. Its methods are safe for concurrent use.
 type Proxy struct {
 	tb     testing.TB
 	addr   string
@@ -35,9 +34,9 @@ type Proxy struct {
 	traffic Traffic
 }
 
-// NewProxy listens on a free port of 127.0.0.1 for connections to the target,
-// a host and port. A client is let in before the target is asked, and reset
-// where the target refuses. The proxy ends with the test.
+// NewProxy listens on a free port of 127.0.0.1 for connections to the target, a host and port. A
+// client is accepted before the target is dialled, and reset if the target refuses. The proxy ends
+// with the test.
 func NewProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -46,7 +45,7 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 		fault: pass{}, links: make(map[*link]bool),
 	}
 	tb.Cleanup(p.end)
-	// Somebody else may be quicker to take a port that was free.
+	// Another program may be quicker to take a free port.
 	for range 5 {
 		p.addr = net.JoinHostPort(loopback, strconv.Itoa(freePort(tb)))
 		if p.door.set(opened, p.addr, p.admit) == nil {
@@ -60,57 +59,54 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 // Addr returns the host and port at which clients reach the proxy.
 func (p *Proxy) Addr() string { return p.addr }
 
-// Pass relays all as it comes.
+// Pass relays everything unchanged.
 func (p *Proxy) Pass() {
 	p.tb.Helper()
 	p.change(opened, pass{})
 }
 
-// Refuse closes the listener. Connections that were let in go on; for a server
-// that is gone, Drop them.
+// Refuse closes the listener. Accepted connections stay open; Drop closes them, as a server that is
+// down would.
 func (p *Proxy) Refuse() {
 	p.tb.Helper()
 	p.change(closed, pass{})
 }
 
-// BlackHoleSYN lets no connection be made: the kernel drops what would open
-// one, and the client sends it again after 1, 3, 7 ... seconds. Connections
-// that were let in go on. The test is skipped where this cannot be had, which
-// is everywhere but on Linux.
+// BlackHoleSYN prevents connections: the kernel drops the packets that would open one, and the
+// client resends them after 1, 3, 7 ... seconds. Accepted connections stay open. The test is
+// skipped on systems other than Linux.
 func (p *Proxy) BlackHoleSYN() {
 	p.tb.Helper()
 	p.change(filled, pass{})
 }
 
-// Swallow accepts connections and passes requests on, but no replies. A
-// connection that lost a reply stays silent for good, the end of the stream
-// included.
+// Swallow accepts connections and passes requests on, but no replies. A connection that lost a
+// reply stays silent, even at the end of the stream.
 func (p *Proxy) Swallow() {
 	p.tb.Helper()
 	p.change(opened, swallow{})
 }
 
-// Delay holds each reply back for d. Replies do not wait for one another.
+// Delay delays each reply by d. Replies do not wait for one another.
 func (p *Proxy) Delay(d time.Duration) {
 	p.tb.Helper()
 	p.change(opened, delay(d))
 }
 
-// Cut ends each connection when n bytes of replies have passed it from now
-// on. With zero it ends where a reply would begin.
+// Cut ends each connection after n more bytes of replies. With zero it ends where a reply would
+// begin.
 func (p *Proxy) Cut(n int, end End) {
 	p.tb.Helper()
 	p.change(opened, &cut{after: n, end: end, seen: make(map[*link]int)})
 }
 
-// CutNext does as Cut, but only to the connection on which a reply comes
-// next, and then passes all.
+// CutNext does as Cut, but only to the connection with the next reply, and then passes everything.
 func (p *Proxy) CutNext(n int, end End) {
 	p.tb.Helper()
 	p.change(opened, &cut{after: n, end: end, seen: make(map[*link]int), next: true})
 }
 
-// Drop closes the connections that there are.
+// Drop closes the existing connections.
 func (p *Proxy) Drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +120,7 @@ type Traffic struct {
 	Accepted int   // connections since the start
 	Open     int   // connections now
 	ToServer int64 // bytes that the clients sent
-	ToClient int64 // bytes that the clients were sent
+	ToClient int64 // bytes sent to the clients
 }
 
 // Traffic returns the counts up to now.
@@ -136,7 +132,7 @@ func (p *Proxy) Traffic() Traffic {
 	return t
 }
 
-// change ends the flapping and puts the door and the fault in place.
+// change ends the flapping and sets the door and the fault.
 func (p *Proxy) change(to state, f fault) {
 	p.tb.Helper()
 	p.turn.Lock()
@@ -146,7 +142,7 @@ func (p *Proxy) change(to state, f fault) {
 	p.apply(to, f)
 }
 
-// apply is called in turn, or by the flap that has the turn.
+// apply is called under turn, or by the flap that holds it.
 func (p *Proxy) apply(to state, f fault) {
 	p.tb.Helper()
 	if p.ctx.Err() != nil {

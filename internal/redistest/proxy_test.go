@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// A client asks over one connection.
+// A client sends commands over one connection.
 type client struct {
 	t    *testing.T
 	conn net.Conn
@@ -32,7 +32,7 @@ func dial(t *testing.T, addr string) *client {
 	return &client{t: t, conn: conn, r: bufio.NewReader(conn)}
 }
 
-// ask returns the line that answers, as far as it came within the time.
+// ask returns the reply's line, as far as it arrived within the time.
 func (c *client) ask(within time.Duration, line string) (string, error) {
 	c.conn.SetDeadline(time.Now().Add(within))
 	if _, err := io.WriteString(c.conn, line+"\r\n"); err != nil {
@@ -73,7 +73,7 @@ func TestProxyPasses(t *testing.T) {
 func TestProxyRefuses(t *testing.T) {
 	_, p := serve(t)
 	c := dial(t, p.Addr())
-	c.answers("PING", "+PONG") // it was let in
+	c.answers("PING", "+PONG") // it was accepted
 	p.Refuse()
 	if !refused(p.Addr()) {
 		t.Error("it accepts")
@@ -132,7 +132,7 @@ func TestDelayedRepliesDoNotWaitForOneAnother(t *testing.T) {
 	start := time.Now()
 	for range n {
 		io.WriteString(c.conn, "PING\r\n")
-		do(t, s, "PING") // meanwhile the reply comes, by itself
+		do(t, s, "PING") // meanwhile the reply arrives
 	}
 	for range n {
 		c.r.ReadString('\n')
@@ -168,7 +168,7 @@ func TestProxyCutsReplies(t *testing.T) {
 	}
 }
 
-// What the kernel holds when the reset arrives may or may not be read.
+// Data that the kernel holds when the reset arrives may or may not be read.
 func TestProxyResetsWithinAReply(t *testing.T) {
 	_, p := serve(t)
 	c := dial(t, p.Addr())
@@ -212,7 +212,7 @@ func TestProxyOfAStoppedServerEnds(t *testing.T) {
 	c := dial(t, p.Addr())
 	s.Stop()
 	c.conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
-	for err := error(nil); err == nil; { // until no buffer takes more
+	for err := error(nil); err == nil; { // until all buffers are full
 		_, err = c.conn.Write(make([]byte, 1<<20))
 	}
 }
@@ -263,7 +263,7 @@ func TestProxyChangesUnderLoad(t *testing.T) {
 	dial(t, p.Addr()).answers("PING", "+PONG")
 }
 
-// load asks over a connection of its own until something goes wrong.
+// load sends commands over a connection of its own until one fails.
 func load(addr string) {
 	conn, err := net.DialTimeout("tcp", addr, 10*time.Millisecond)
 	if err != nil {
@@ -276,7 +276,7 @@ func load(addr string) {
 	}
 }
 
-// What a process that is being started holds open does not fail a change.
+// A process being started holds descriptors open, and that does not fail a change.
 func TestProxyWaitsForItsAddress(t *testing.T) {
 	p := redistest.NewProxy(t, redistest.Start(t).Addr())
 	p.Refuse()

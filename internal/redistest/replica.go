@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Replicate starts a replica of the master, with options as [Start] takes
-// them, and returns once it has all that the master had.
+// Replicate starts a replica of the master, with options as [Start] takes them, and returns once it
+// has all of the master's data.
 func Replicate(tb testing.TB, master *Server, args ...string) *Server {
 	tb.Helper()
 	s := Start(tb, args...)
@@ -14,9 +14,8 @@ func Replicate(tb testing.TB, master *Server, args ...string) *Server {
 	return s
 }
 
-// Follow makes the server a replica of the one at the host and port, which
-// may be those of a [Proxy], and returns once it has all that the other had.
-// A server that is restarted follows nobody.
+// Follow makes the server a replica of the one at the host and port, which may be those of a
+// [Proxy]. It returns once the replica has all data. A restarted server follows no other.
 func (s *Server) Follow(addr string) {
 	s.tb.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -32,19 +31,19 @@ func (s *Server) Follow(addr string) {
 	}
 }
 
-// Promote makes a replica a master with the data that it has.
+// Promote makes a replica a master with its data.
 func (s *Server) Promote() {
 	s.tb.Helper()
 	s.must("REPLICAOF", "NO", "ONE")
 }
 
-// follows says whether the server is a replica, connected to its master.
+// follows reports whether the server is a replica, connected to its master.
 func (s *Server) follows() bool {
 	role := s.role()
 	return len(role) > 3 && role[0] == "slave" && role[3] == "connected"
 }
 
-// leads says whether the server is a master.
+// leads reports whether the server is a master.
 func (s *Server) leads() bool {
 	role := s.role()
 	return len(role) > 0 && role[0] == "master"

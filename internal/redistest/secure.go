@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// StartSecure starts a server, with options as [Start] takes them, that clients reach by
-// TLS at an address beside its own. They trust its certificate, which it has signed
-// itself.
+// StartSecure starts a server, with options as [Start] takes them, that clients reach by TLS at a
+// second address. They trust its self-signed certificate.
 func StartSecure(tb testing.TB, args ...string) (s *Server, addr string, trust *tls.Config) {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -34,8 +33,8 @@ func StartSecure(tb testing.TB, args ...string) (s *Server, addr string, trust *
 	return s, net.JoinHostPort(loopback, port), trust
 }
 
-// certify writes a certificate for the loopback address and its key, and returns what
-// trusts it.
+// certify writes a certificate for the loopback address and its key, and returns a pool that trusts
+// it.
 func certify(cert, key string) (*tls.Config, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -8,11 +8,9 @@ import (
 
 const masterName = "weir"
 
-// A Sentinel is a master and its replica, watched by three sentinels. The
-// first takes the master for gone when it has not answered for a second, and
-// then makes the replica the master if another sentinel lets it. The
-// others are slower, and have to agree, so that there is no contest between
-// candidates unless the first is gone too.
+// A Sentinel is a master and its replica, watched by three sentinels. The first declares the master
+// down after a second without an answer, and promotes the replica if another sentinel agrees. The
+// others are slower, so that candidates compete only if the first is down too.
 type Sentinel struct {
 	tb       testing.TB
 	nodes    [2]*Server // one is the master
@@ -31,7 +29,7 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	return s
 }
 
-// MasterName returns the name by which clients ask for the master.
+// MasterName is the name by which clients ask for the master.
 func (s *Sentinel) MasterName() string { return masterName }
 
 // Addrs returns the hosts and ports of the sentinels.
@@ -40,7 +38,7 @@ func (s *Sentinel) Addrs() []string { return addrs(s.watchers) }
 // Watcher returns the sentinel with the index, from 0 to 2.
 func (s *Sentinel) Watcher(i int) *Server { return s.watchers[i] }
 
-// Master returns the server that the sentinels tell clients is the master.
+// Master returns the server that the sentinels report as the master.
 func (s *Sentinel) Master() *Server {
 	s.tb.Helper()
 	return s.nodes[s.master(s.speaker())]
@@ -52,9 +50,8 @@ func (s *Sentinel) Replica() *Server {
 	return s.nodes[1-s.master(s.speaker())]
 }
 
-// Failover has the sentinels make the replica the master, though nothing is
-// wrong with the one that there is, and returns when all that are there tell
-// so to clients and the old master has become a replica.
+// Failover makes the sentinels promote the replica while the master is healthy. It returns when all
+// live sentinels report that to clients and the old master has become a replica.
 func (s *Sentinel) Failover() {
 	s.tb.Helper()
 	old, next, speaker := s.Master(), s.Replica(), s.speaker()
@@ -69,9 +66,8 @@ func (s *Sentinel) Failover() {
 	s.await("the old master to follow", func() bool { return old.follows() && s.settled() })
 }
 
-// AwaitMaster returns when the server is a master and all sentinels that are
-// there tell clients so, as they do some time after the other was killed or
-// stopped.
+// AwaitMaster returns when the server is a master and all live sentinels report it, as they do some
+// time after the other was killed or stopped.
 func (s *Sentinel) AwaitMaster(next *Server) {
 	s.tb.Helper()
 	s.await("the sentinels to make "+next.Addr()+" the master", func() bool {
@@ -96,8 +92,8 @@ func (s *Sentinel) speaker() *Server {
 	return nil
 }
 
-// master returns the index of the one that a sentinel takes for it; -1 if the
-// sentinel does not answer.
+// master returns the index of the server that a sentinel reports as master; -1 if it does not
+// answer.
 func (s *Sentinel) master(watcher *Server) int {
 	reply, _ := watcher.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
 	at, _ := reply.([]any)
@@ -108,7 +104,7 @@ func (s *Sentinel) master(watcher *Server) int {
 	return slices.IndexFunc(s.nodes[:], func(n *Server) bool { return n.Addr() == addr })
 }
 
-// acquainted says whether each sentinel knows all the others.
+// acquainted reports whether each sentinel knows all the others.
 func (s *Sentinel) acquainted() bool {
 	for _, w := range s.watchers {
 		state := pairs(w.must("SENTINEL", "MASTER", masterName))
@@ -119,8 +115,8 @@ func (s *Sentinel) acquainted() bool {
 	return s.settled()
 }
 
-// settled says whether each sentinel that is there has seen the replica
-// follow the master. One that has not would undo a failover.
+// settled reports whether each live sentinel has seen the replica follow the master. One that has
+// not would undo a failover.
 func (s *Sentinel) settled() bool {
 	for _, w := range s.watchers {
 		if s.master(w) >= 0 && !replicated(w) {

@@ -17,7 +17,7 @@ type Server struct {
 	program program
 	dir     string
 	port    int
-	config  []string // the path of a file with options, if there is one
+	config  []string // path of a file with options, if any
 
 	admin admin
 
@@ -28,10 +28,8 @@ type Server struct {
 }
 
 // Start runs redis-server, or the server that [ProgramEnv] names, on a free port of 127.0.0.1 and returns once it
-// answers. It keeps nothing on disk, unless args, which are options as on
-// its command line and come after our own, say otherwise. DEBUG is allowed.
-// The child is killed when the test ends, also when the test is killed
-// (Linux only).
+// answers. By default it keeps nothing on disk; args are options as on its command line, and override ours. DEBUG
+// is allowed. The child is killed when the test ends, also when the test is killed (Linux only).
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s := newServer(tb)
@@ -54,8 +52,7 @@ func newServer(tb testing.TB) *Server {
 	return s
 }
 
-// Addr returns the host and port at which clients reach the server. It stays
-// the same when the server is started again.
+// Addr returns the host and port at which clients reach the server. A restart keeps it.
 func (s *Server) Addr() string { return net.JoinHostPort(loopback, strconv.Itoa(s.port)) }
 
 func addrs(servers []*Server) []string {
@@ -66,13 +63,13 @@ func addrs(servers []*Server) []string {
 	return all
 }
 
-// Pid returns the child's process id, also when it has ended.
+// Pid returns the child's process id, even after its end.
 func (s *Server) Pid() int { return s.running().pid() }
 
 // Dir returns the directory in which the server runs and keeps its files.
 func (s *Server) Dir() string { return s.dir }
 
-// Kill ends the server at once, as SIGKILL does, and returns when it is gone.
+// Kill ends the server as SIGKILL does, and returns when it has exited.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	s.turn.Lock()
@@ -83,9 +80,8 @@ func (s *Server) Kill() {
 	s.admin.close()
 }
 
-// Restart kills the server if it runs and starts it on the same port, with
-// args in place of those before if there are any. It returns once the server
-// answers, be it that it is LOADING.
+// Restart kills the server if it runs and starts it on the same port, with args, if any, in place
+// of the previous ones. It returns once the server answers, even if it answers LOADING.
 func (s *Server) Restart(args ...string) {
 	s.tb.Helper()
 	s.Kill()
@@ -95,15 +91,14 @@ func (s *Server) Restart(args ...string) {
 	s.start(args)
 }
 
-// Stop halts the server, as SIGSTOP does: its connections stay open and it
-// answers nothing. The test is skipped where there is no such signal.
+// Stop halts the server, as SIGSTOP does: its connections stay open and it does not answer. The
+// test is skipped on systems without the signal.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	halt(s.tb, s.running())
 }
 
-// Continue lets a server that was stopped go on, with what it was sent
-// meanwhile.
+// Continue resumes a stopped server, which runs the commands that it was sent meanwhile.
 func (s *Server) Continue() {
 	s.tb.Helper()
 	resume(s.tb, s.running())
@@ -121,8 +116,8 @@ func (s *Server) arguments() []string {
 	return s.args
 }
 
-// start runs the child until it answers. The first time it looks for a port,
-// again if somebody else was quicker to take it.
+// start runs the child until it answers. The first start looks for a port, and for another if that
+// was taken meanwhile.
 func (s *Server) start(args []string) {
 	s.tb.Helper()
 	s.turn.Lock()
@@ -160,8 +155,8 @@ func (s *Server) launch(args []string) error {
 	return err
 }
 
-// options returns those that come before the caller's. Without the delay of
-// 5 s that a master waits for more replicas, the first is served at once.
+// options returns our options, which precede the caller's. Without the 5 s that a master waits for
+// more replicas, the first is served at once.
 func (s *Server) options() []string {
 	return slices.Concat(s.config, []string{
 		"--port", strconv.Itoa(s.port), "--bind", loopback,
@@ -170,7 +165,7 @@ func (s *Server) options() []string {
 	}, s.program.debugs())
 }
 
-// must does a command without which the test cannot go on.
+// must runs a command without which the test cannot go on.
 func (s *Server) must(args ...string) any {
 	s.tb.Helper()
 	reply, err := s.Do(args...)
@@ -180,7 +175,7 @@ func (s *Server) must(args ...string) any {
 	return reply
 }
 
-// log returns the end of what the server wrote.
+// log returns the end of the server's output.
 func (s *Server) log() string {
 	b, _ := os.ReadFile(filepath.Join(s.dir, logName))
 	return string(b[max(0, len(b)-4096):])

@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/internal/redistest"
 )
 
-// do fails the test where the command does.
+// do fails the test if the command fails.
 func do(t *testing.T, s *redistest.Server, args ...string) any {
 	t.Helper()
 	reply, err := s.Do(args...)

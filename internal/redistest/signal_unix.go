@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// halt returns when the child has stopped, which may be after the signal was
-// sent.
+// halt returns when the child has stopped, which may be after the signal was sent.
 func halt(tb testing.TB, c *child) {
 	tb.Helper()
 	signal(tb, c, syscall.SIGSTOP)
@@ -32,8 +31,8 @@ func signal(tb testing.TB, c *child, sig syscall.Signal) {
 	}
 }
 
-// stopped reads the state that follows the name in parentheses; where there
-// is no such file it trusts the signal. See proc(5), /proc/pid/stat.
+// stopped reads the state that follows the name in parentheses; without such a file it trusts the
+// signal. See proc(5), /proc/pid/stat.
 func stopped(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -8,11 +8,9 @@ import (
 	"testing"
 )
 
-// startWatcher starts a sentinel. So many have to agree that the master is
-// gone when it has not answered for so many milliseconds. It asks and tells
-// the others, by SENTINEL DEBUG of Redis 7, more often than is usual, and does
-// not take itself for broken because the machine is busy; where there is no
-// such command all takes longer.
+// startWatcher starts a sentinel, with its quorum and the milliseconds without an answer after
+// which a master counts as down. SENTINEL DEBUG of Redis 7 makes it ask and publish more often than
+// usual, and not suspect itself on a busy machine. Without that command everything takes longer.
 func startWatcher(tb testing.TB, master string, quorum, down int) *Server {
 	tb.Helper()
 	w := newServer(tb)
@@ -26,17 +24,15 @@ func startWatcher(tb testing.TB, master string, quorum, down int) *Server {
 	}
 	w.config = []string{path}
 	w.start([]string{"--sentinel"})
-	// A shorter publish-period or ping-period does harm. Of servers that change
-	// places a sentinel hears once a second; it undoes a change that it was not
-	// told of after four publish-periods, and passes over a replica of which it
-	// has not heard for five ping-periods. A longer ping-period does too: so long
-	// a sentinel waits to connect again to a server that has changed its master.
+	// A shorter publish-period or ping-period does harm. A sentinel asks servers that change roles
+	// once a second. It undoes a change that was not published after four publish-periods, and
+	// ignores a replica silent for five ping-periods. A longer ping-period does harm too: a
+	// sentinel waits that long to reconnect to a server whose master changed.
 	_, _ = w.Do("SENTINEL", "DEBUG", "ping-period", "300", "info-period", "500", "publish-period", "500", "tilt-trigger", "60000")
 	return w
 }
 
-// replicated says whether the sentinel has seen the replica follow the
-// master.
+// replicated reports whether the sentinel has seen the replica follow the master.
 func replicated(watcher *Server) bool {
 	reply, _ := watcher.Do("SENTINEL", "REPLICAS", masterName)
 	replicas, _ := reply.([]any)

@@ -1,5 +1,5 @@
-// Package store is what lanes and a shared store say to each other beyond a
-// [throttle.Limiter]: learned limits ([Learner], [Replicator]), calls in flight ([FlightStore],
-// [Flights]), calls lent to a caller ([Lender]), and telemetry ([Watch]). Package distributed
-// implements these interfaces, and package lane finds them by type assertion.
+// Package store holds the interfaces between lanes and a shared store beyond a [throttle.Limiter]:
+// learned limits ([Learner], [Replicator]), calls in flight ([FlightStore], [Flights]), calls lent
+// to a caller ([Lender]), and telemetry ([Watch]). Package distributed implements them, and package
+// lane finds them by type assertion.
 package store

@@ -15,19 +15,18 @@ type FlightStore interface {
 // those of other processes. Their methods never sleep and do no I/O. They are safe
 // for concurrent use.
 type Flights interface {
-	// Room returns how many more calls may depart now. The error says that the store
-	// is lost, and that none may until it is back.
+	// Room returns how many more calls may depart now. The error means that the store is lost and
+	// no call may depart until it is back.
 	Room() (n int, err error)
 
 	// Board counts one more call in flight, and reports whether it may depart.
 	Board() bool
 
-	// Land counts one call fewer in flight, and reports whether it left room where
-	// there was none.
+	// Land counts one call fewer in flight, and reports whether a full lane has room again.
 	Land() (held bool)
 
-	// Await receives how many callers stand in line whenever that changes. It may
-	// start one call in the background for them.
+	// Await receives the number of callers in line whenever it changes. It may start one call in
+	// the background for them.
 	Await(n int)
 
 	// Notify registers wake, which is called if there may be more room than before.
@@ -42,7 +41,7 @@ type Flights interface {
 	// State returns the state as the store returned it last.
 	State() throttle.FlightState
 
-	// Close gives back what is not in flight. Nothing departs afterwards. It does not
-	// wait, and calling it again does nothing.
+	// Close gives back unused slots. Nothing departs afterwards. It does not wait, and calling it
+	// again does nothing.
 	Close() error
 }

@@ -19,9 +19,8 @@ type Learner interface {
 	// Propose.
 	Propose(s FleetState) Entry
 
-	// Apply takes in the data of one entry, of this process or another. Ordinal is
-	// the latest departure that the store had let go when it took the entry, and at
-	// is when that was, by the store's clock.
+	// Apply applies the data of one entry, of this process or another. Ordinal is the store's
+	// latest departure when it took the entry, and at is its instant by the store's clock.
 	Apply(data []byte, ordinal int64, at throttle.Instant)
 
 	// Snapshot returns everything that was applied so far, in at most 32 KiB, for a
@@ -30,21 +29,21 @@ type Learner interface {
 	Snapshot() []byte
 	Restore(snapshot []byte)
 
-	// Pacing returns what holds for all processes together.
+	// Pacing returns the pacing of all processes together.
 	Pacing(s FleetState) Pacing
 }
 
 // A FleetState is the state of a lane that several processes share, as its
 // store last returned it to this one.
 type FleetState struct {
-	Now         throttle.Instant // by the store's clock
+	Now         throttle.Instant // instant by the store's clock
 	ClockOffset time.Duration    // how far the store's clock is ahead of the lane's
-	Ordinal     int64            // of the latest departure that the store let go
-	Last        throttle.Instant // when that departure is; it may be in the future
+	Ordinal     int64            // of the latest departure that the store granted
+	Last        throttle.Instant // instant of that departure, possibly in the future
 	Replicas    int              // processes that share the lane, this one included
 	RoundTrip   time.Duration    // how long nearly every call to the store takes at most
-	Landed      int64            // departures whose answers the store knew of
-	Canceled    []OrdinalRange   // departures that became known, since the last Propose, not to take place
+	Landed      int64            // departures whose answers the store knew
+	Canceled    []OrdinalRange   // departures found canceled since the last Propose
 }
 
 // An OrdinalRange is Count departures, by their ordinals, from First on.
@@ -57,29 +56,29 @@ type Entry struct {
 	Landed    int     // departures since the last Entry that were answered, or never will be
 	Refused   int     // of those, the ones that the vendor refused: they spent nothing of its quota
 	Reading   Reading // of the newest departure whose answer reported what is left of a quota
-	Revoke    bool    // permits that any process holds are void, and all processes are to apply the entry at once
+	Revoke    bool    // permits in any process's hands are void, and all processes must apply the entry at once
 }
 
-// A Reading is what the answer to a departure reports to be left of the vendor's quota. Calls
-// are granted up to number Landed + Left + 1, in whatever order they arrive, unless others
-// spend or a window ends. The store lets nothing go above that at first, see [Pacing].
+// A Reading is what the answer to a departure reports to be left of the vendor's quota. Calls are
+// granted up to number Landed + Left + 1, in whatever order they arrive, unless others spend or a
+// window ends. The store grants nothing above that at first, see [Pacing].
 type Reading struct {
-	Ordinal int64 // of the departure; zero: there is no reading
+	Ordinal int64 // of the departure; zero: no reading
 	Left    int64
-	Landed  int64 // departures whose answers the store knew of when this one left, as in [FleetState]
+	Landed  int64 // departures whose answers the store knew when this one left, as in [FleetState]
 }
 
-// A Pacing is what holds for the departures of all processes together. With the
-// zero value they depart as they come.
+// A Pacing spaces the departures of all processes together. With the zero value they depart as they
+// come.
 type Pacing struct {
-	Counted    bool             // each departure takes a permit of the store, which counts them, even if nothing holds it
+	Counted    bool             // each departure takes a permit of the store, which counts them, even if nothing delays it
 	Interval   time.Duration    // from each departure to the next; zero: none
-	NotBefore  throttle.Instant // nothing departs before it, by the store's clock; zero: no bound
+	NotBefore  throttle.Instant // no departure before it, by the store's clock; zero: no bound
 	Probe      bool             // departures after the ordinal ProbeAfter go one by one, a second apart
 	ProbeAfter int64
 	Unbound    bool          // departures may pass the number that readings allow; otherwise they go one by one there
 	Reserve    int           // departures up to that number that go one by one, too
-	TTL        time.Duration // how long the store keeps what was learned if nobody calls
+	TTL        time.Duration // how long the store keeps what was learned without calls
 }
 
 // A Replicator is the part of a [Limiter] by which its store replicates a [Learner], so that

@@ -18,24 +18,24 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// maxCallSpans bounds the spans of store calls below one wait. While a caller is
-// granted nothing, the store may be called for it each second.
+// maxCallSpans bounds the spans of store calls below one wait. A caller without a permit may cause
+// a store call each second.
 const maxCallSpans = 8
 
 // Asking holds the recorded waits of one lane whose callers wait for the store's
 // answer. The zero Asking is ready to use, and nil has none. It is safe for concurrent
 // use, and must not be copied after its first use.
 type Asking struct {
-	waits  atomic.Pointer[waits]  // nil: there was none yet
-	answer atomic.Pointer[answer] // of the store, the next one; nil: nobody waits for it
+	waits  atomic.Pointer[waits]  // nil: none yet
+	answer atomic.Pointer[answer] // next one of the store; nil: no caller waits for it
 }
 
 // An answer is when the store answered a call; zero: it has not.
 type answer struct{ at atomic.Pointer[time.Time] }
 
-// Settle begins to measure for how long a wait whose reason is the store is held by that.
-// The function that it returns is called when the wait ends. If the wait went on for longer
-// after the store's first answer than before it, the limits held it: then w has that reason.
+// Settle begins to measure how long the store delays a wait whose reason is the store. The function
+// that it returns is called when the wait ends. If the wait was longer after the store's first
+// answer than before, the limits delayed it: then w has that reason.
 func (s *Asking) Settle(w *shaping.Wait) (ended func()) {
 	if w.Reason != throttle.ReasonStore {
 		return func() {}
@@ -53,7 +53,7 @@ func (s *Asking) Settle(w *shaping.Wait) (ended func()) {
 }
 
 type waits struct {
-	n atomic.Int32 // nothing else is looked at if there is none
+	n atomic.Int32 // zero: nothing else is read
 
 	mu  sync.Mutex
 	all map[*asks]struct{}
@@ -67,8 +67,7 @@ type asks struct {
 	spans  atomic.Int32 // calls that are spans of it
 }
 
-// add notes the wait whose span ctx holds, until the function that it returns is
-// called. That calls ended.
+// add notes the wait whose span ctx holds, until the returned function is called.
 func (s *Asking) add(ctx context.Context, t Tracer, reason throttle.Reason, ended func(error)) func(error) {
 	asked := reason == throttle.ReasonStore || reason == throttle.ReasonConcurrency
 	if s == nil || !asked || !trace.SpanFromContext(ctx).IsRecording() {
@@ -97,7 +96,7 @@ func (s *waits) note(w *asks, n int32) {
 	}
 }
 
-// all returns the waits that there are.
+// all returns the current waits.
 func (s *Asking) all() []*asks {
 	w := s.waits.Load()
 	if w == nil || w.n.Load() == 0 {

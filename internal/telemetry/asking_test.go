@@ -18,7 +18,7 @@ import (
 
 var reserved = store.Call{Operation: store.OperationReserve, Began: time.Now(), Took: time.Millisecond}
 
-// A wait has the spans of what its caller waited for, and not of all calls of an hour.
+// A wait has the spans of the calls for which its caller waited, not of all calls of an hour.
 func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
@@ -42,7 +42,7 @@ func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
 			asking.Called(&leased)
 		}
 		end(nil)
-		asking.Called(&reserved) // nobody waits any more
+		asking.Called(&reserved) // no caller waits any more
 		got := ""
 		if spans := recorder.Ended(); len(spans) > 1 {
 			got = fmt.Sprint(spans[0].Attributes()[0].Value.AsString(), " ", len(spans)-1)
@@ -56,8 +56,8 @@ func TestAskingIsBoundedAndOfOneKind(t *testing.T) {
 	}
 }
 
-// The reason of a wait is what held it the longest: the store, until it answered, or the
-// limits from then on. A call that failed is no answer.
+// The reason of a wait is what delayed it longest: the store until its answer, or the limits from
+// then on. A failed call is no answer.
 func TestReasonIsWhatHeldTheLongest(t *testing.T) {
 	lost := reserved
 	lost.Cause = "timeout"
@@ -93,7 +93,7 @@ func TestReasonIsWhatHeldTheLongest(t *testing.T) {
 	}
 }
 
-// If nobody collects, a call to the store costs two looks, and a wait none.
+// Without a collector a call to the store costs two loads, and a wait none.
 func TestNobodyCollectsStoreCalls(t *testing.T) {
 	var m *Metrics
 	var asking Asking
@@ -124,7 +124,7 @@ func BenchmarkStoreCallOfNobody(b *testing.B) {
 	}
 }
 
-// A store of the user's may name any cause.
+// A user's own store may name any cause.
 func TestKindsOfStoreCallsAreBounded(t *testing.T) {
 	var s calls
 	for i := range 10 * maxCalls {

@@ -17,22 +17,22 @@ func event(ctx context.Context, name, lane string, with ...attribute.KeyValue) {
 	}
 }
 
-// Near says which limit of a lane is nearly used up, and what share of it is used.
+// Near reports which limit of a lane is nearly used up, and what share of it is used.
 func Near(ctx context.Context, lane, limit string, used float64) {
 	event(ctx, "weir.limit.near", lane, attribute.String("weir.limit", limit), attribute.Float64("weir.limit.used", used))
 }
 
-// Spike says that many more calls come to a lane than usual, both per second.
+// Spike reports that many more calls come to a lane than usual, both per second.
 func Spike(ctx context.Context, lane string, rate, usual float64) {
 	event(ctx, "weir.arrivals.spike", lane, attribute.Float64("weir.arrivals.rate", rate), attribute.Float64("weir.arrivals.usual", usual))
 }
 
-// Differs says for what share of a lane's requests shadow limits decide otherwise.
+// Differs reports for what share of a lane's requests shadow limits decide otherwise.
 func Differs(ctx context.Context, lane string, share float64) {
 	event(ctx, "weir.shadow.differs", lane, attribute.Float64("weir.shadow.share", share))
 }
 
-// Made says with which limits a lane was made for the call.
+// Made reports with which limits a lane was made for the call.
 func Made(ctx context.Context, lane string, limits []string) {
 	event(ctx, "weir.lane.made", lane, attribute.StringSlice("weir.limits", limits))
 }

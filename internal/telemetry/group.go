@@ -16,7 +16,7 @@ type group struct {
 	here     metric.MeasurementOption          // attributes: the name alone
 	source   metric.MeasurementOption          // attributes: the name, and that limits are known in this process
 	kinds    [kinds]metric.MeasurementOption   // attributes: the name, and where a rate comes from
-	admitted [stores]atomic.Pointer[admission] // the last one, for each store; nil: there was none
+	admitted [stores]atomic.Pointer[admission] // the last one, for each store; nil: none
 	shared   atomic.Bool                       // a lane of the group has, or had, a store
 }
 
@@ -79,7 +79,7 @@ type reading struct {
 	left    float64 // share of the limit of which the least is left
 	limited bool    // there is a limit
 
-	rates [kinds]float64 // the least rate of each kind; zero: there is none
+	rates [kinds]float64 // the least rate of each kind; zero: none
 }
 
 // add adds the state of one lane.

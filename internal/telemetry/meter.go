@@ -26,20 +26,19 @@ type Meter struct {
 	unknown, void uint64
 }
 
-// A result says how a turn in the line ended, in the words of the metrics.
+// A result is how a turn in the line ended, in the words of the metrics.
 type result string
 
 // The results.
 const (
 	resultAdmitted result = "admitted"
-	resultRejected result = "rejected" // the lane sent it away, at once or out of the line
+	resultRejected result = "rejected" // the lane rejected it, at once or out of the line
 	resultCanceled result = "canceled" // the caller gave up
 	resultExpired  result = "expired"  // its deadline came, or could no longer be met
 	resultClosed   result = "closed"   // the transport was closed
 )
 
-// resultOf returns how a turn ended with err. The turn stood in line, or was
-// sent away at once.
+// resultOf returns how a turn ended with err. The turn stood in line, or was rejected at once.
 func resultOf(err error, stood bool) result {
 	switch {
 	case err == nil:
@@ -111,7 +110,7 @@ func (m *Meter) Refusal(ctx context.Context, resp *http.Response, signal *header
 	g.throttled.Add(ctx, 1, g.of(ctx, &g.seen.throttled, with...))
 }
 
-// hintOf returns which header said when to come back.
+// hintOf returns which header named the instant of the next attempt.
 func hintOf(resp *http.Response, signal *headers.Signal) string {
 	_, asks := signal.Wait()
 	switch {
@@ -126,8 +125,8 @@ func hintOf(resp *http.Response, signal *headers.Signal) string {
 	}
 }
 
-// Pause counts a pause that the server asked for. It asked for asked, and the
-// lane is paused for held.
+// Pause counts a pause that the server requested. It requested asked, and the lane is paused for
+// held.
 func (m *Meter) Pause(asked, held time.Duration) {
 	g := m.group
 	if g == nil {
@@ -169,17 +168,16 @@ func FailureOf(resp *http.Response, err error) string {
 	}
 }
 
-// Shadow counts a request, by what the enforced limits did with it and what the shadow
-// limits would have done, each in a word.
+// Shadow counts a request by the decisions of the enforced and of the shadow limits, each in a
+// word.
 func (m *Meter) Shadow(ctx context.Context, live, candidate string) {
 	if g := m.group; g != nil {
 		g.shadows.Add(ctx, 1, g.seen.shadows.of(g.name, attribute.String("weir.shadow.live", live), attribute.String("weir.shadow.candidate", candidate)))
 	}
 }
 
-// Lost counts what the lane's store has lost since the last call: permits asked
-// for in calls without an answer, and void permits. If s is nil, the lane has
-// no store, and nothing is counted.
+// Lost counts the losses of the lane's store since the last call: permits of calls without an
+// answer, and void permits. If s is nil, the lane has no store, and nothing is counted.
 func (m *Meter) Lost(ctx context.Context, s *throttle.StoreState) {
 	g := m.group
 	if g == nil || s == nil {
@@ -199,9 +197,8 @@ func (m *Meter) Lost(ctx context.Context, s *throttle.StoreState) {
 	}
 }
 
-// grown returns by how much a count has grown since kept, and advances kept. A
-// count that is smaller than kept comes from a limiter that was made anew; it
-// adds nothing until it has caught up.
+// grown returns by how much a count has grown since kept, and advances kept. A count smaller than
+// kept is from a new limiter, and adds nothing until it has caught up.
 func grown(kept *uint64, count uint64) uint64 {
 	more := max(count, *kept) - *kept
 	*kept += more

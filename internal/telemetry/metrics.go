@@ -18,8 +18,8 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// The bounds of what the metrics of one transport cost their reader. They are needed
-// because others may choose a lane's key.
+// Bounds on the size of one transport's metrics. They are needed because others may choose a lane's
+// key.
 const (
 	maxNamed  = 50  // lanes with a name of their own in metrics
 	maxSeries = 200 // attribute sets of one instrument
@@ -60,7 +60,7 @@ type Metrics struct {
 
 	unregister func()
 
-	mu     sync.Mutex        // guards what servers holds, too
+	mu     sync.Mutex        // also guards the content of servers
 	groups map[string]*group // by name
 }
 
@@ -71,7 +71,7 @@ type State struct {
 	MostWaiting int // requests in line, at most
 
 	Configured float64 // by the configured limits; zero: any number
-	Learned    float64 // by what was learned of the server's limit; zero: nothing was
+	Learned    float64 // by the learned limit of the server; zero: none
 }
 
 // Lanes goes through the lanes of a transport, each with its meter and state.
@@ -79,9 +79,9 @@ type State struct {
 // that is made or removed meanwhile.
 type Lanes iter.Seq2[*Meter, State]
 
-// NewMetrics returns the metrics of lanes, made by provider. If provider is nil, the
-// global one is used. NewMetrics returns nil if metrics are not collected. Errors of
-// the provider go to the handler of package otel.
+// NewMetrics returns the metrics of lanes, made by provider. If provider is nil, the global one is
+// used. It returns nil if metrics are not collected. Errors of the provider go to the handler of
+// package otel.
 func NewMetrics(provider metric.MeterProvider, lanes Lanes) *Metrics {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -176,8 +176,7 @@ func (m *Metrics) observe(from metric.Meter, lanes Lanes) (metric.Registration, 
 	}, m.depth, m.bound, m.keys, m.headroom, m.fallback, m.differ, m.rate)
 }
 
-// read reports the lanes as they are now. A name that no lane has any more is
-// reported as zero.
+// read reports the current lanes. A name without lanes is reported as zero.
 func (m *Metrics) read(ctx context.Context, o metric.Observer, lanes Lanes) {
 	readings := make(map[*group]*reading)
 	for meter, s := range lanes {
@@ -201,8 +200,8 @@ func (m *Metrics) read(ctx context.Context, o metric.Observer, lanes Lanes) {
 	}
 }
 
-// Close ends the reading of lanes at collections. Events are still counted.
-// Calling it again does nothing.
+// Close ends the reading of lanes at collections. Events still count. Calling it again does
+// nothing.
 func (m *Metrics) Close() {
 	if m != nil {
 		m.unregister()

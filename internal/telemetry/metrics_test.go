@@ -50,7 +50,7 @@ func newCrowd(keys ...string) *crowd {
 	return c
 }
 
-// collect returns what is exported, each as "name lane=value".
+// collect returns the exported values, each as "name lane=value".
 func (c *crowd) collect(t *testing.T) map[string]float64 {
 	t.Helper()
 	var into metricdata.ResourceMetrics
@@ -98,8 +98,8 @@ func limited(utilization ...float64) (s State) {
 	return s
 }
 
-// Of the lanes of one name the numbers are added up, and the headroom is that of
-// the limit of which the least is left.
+// The numbers of lanes with one name are added up. The headroom is that of the limit with the least
+// left.
 func TestLanesOfOneNameAreCountedTogether(t *testing.T) {
 	c := newCrowd("a", "a", "b", "c")
 	c.states[0], c.states[1], c.states[2] = limited(0.25, 0.5), limited(1.5), limited(0)
@@ -137,11 +137,10 @@ func TestLanesOfOneNameAreCountedTogether(t *testing.T) {
 	})
 }
 
-// A store counts from the beginning of its limiter, and a lane may have one
-// limiter after another.
+// A store counts from its limiter's start, and a lane may have several limiters in turn.
 func TestLossesAreCountedOnce(t *testing.T) {
 	c := newCrowd("a", "a")
-	for _, unknown := range []uint64{3, 3, 5, 1, 6} { // 1: a limiter that began anew, within what was counted
+	for _, unknown := range []uint64{3, 3, 5, 1, 6} { // 1: a new limiter, below the earlier count
 		c.states[0].Store = &throttle.StoreState{Unknown: unknown, Void: 2 * unknown}
 		c.collect(t)
 	}
@@ -183,7 +182,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	if len(sets) != maxSeries-maxRest {
 		t.Errorf("sets with a name = %d, want %d", len(sets), maxSeries-maxRest)
 	}
-	s.of("lane", attribute.Int("i", 0)) // known before: it keeps its name
+	s.of("lane", attribute.Int("i", 0)) // known before, so it keeps its name
 	if len(s.known) != maxSeries-maxRest {
 		t.Errorf("sets after a known one = %d, want %d", len(s.known), maxSeries-maxRest)
 	}

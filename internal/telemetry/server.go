@@ -22,7 +22,7 @@ func WithServer(ctx context.Context, host string) context.Context {
 	return context.WithValue(ctx, serverKey{}, host)
 }
 
-// serverOf returns the host that WithServer set; "": it was not called.
+// serverOf returns the host that WithServer set; "" without a call of it.
 func serverOf(ctx context.Context) string {
 	host, _ := ctx.Value(serverKey{}).(string)
 	return host
@@ -44,8 +44,8 @@ func (m *Metrics) NameServers() {
 	}
 }
 
-// server returns the name that the host of a call has in metrics; "": it has none. The first
-// maxNamed hosts are named, and all others share one name.
+// server returns the name of a call's host in metrics; "": none. The first maxNamed hosts are
+// named, and all others share one name.
 func (m *Metrics) server(ctx context.Context) string {
 	if m.servers == nil {
 		return ""
@@ -63,8 +63,8 @@ func (m *Metrics) server(ctx context.Context) string {
 	return host
 }
 
-// nameless returns the attributes without the server's. The lanes that share a name have
-// too few sets of attributes for one each host.
+// nameless returns the attributes without the server's. Lanes that share a name have too few sets
+// of attributes for one per host.
 func nameless(with []attribute.KeyValue) []attribute.KeyValue {
 	return slices.DeleteFunc(with, func(kv attribute.KeyValue) bool { return kv.Key == serverAddress })
 }

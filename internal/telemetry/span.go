@@ -39,10 +39,9 @@ func NewTracer(provider trace.TracerProvider) Tracer {
 	return Tracer{provider.Tracer(instrumentation, trace.WithInstrumentationVersion(version))}
 }
 
-// Wait begins the span of a wait in a lane's line. Store says who enforces the
-// lane's limits. If the caller waits for the store's answer, asking has the span; nil:
-// the store is not observed. The function that it returns ends the span, with the reason
-// that w has then.
+// Wait begins the span of a wait in a lane's line. Store is who enforces the lane's limits. If the
+// caller waits for the store's answer, asking has the span; nil: the store is not observed. The
+// returned function ends the span, with the reason that w has then.
 func (t Tracer) Wait(ctx context.Context, lane string, store Store, w *shaping.Wait, asking *Asking) (ended func(error)) {
 	attributes := append(make([]attribute.KeyValue, 0, 9),
 		attribute.String("weir.lane", label(lane)),
@@ -85,7 +84,7 @@ func (t Tracer) start(ctx context.Context, name string, attributes []attribute.K
 	within, span := t.Start(ctx, name, trace.WithAttributes(withServer(ctx, attributes)...))
 	return within, func(err error) {
 		span.SetAttributes(attribute.Int64("weir.wait.actual_ms", time.Since(started).Milliseconds()))
-		// That a caller gives up is no error of the wait.
+		// A caller that gives up is no error of the wait.
 		if err != nil && !errors.Is(err, context.Canceled) {
 			kind := errorType(err)
 			span.SetAttributes(attribute.String("error.type", kind))
@@ -112,8 +111,8 @@ func Learned(ctx context.Context, lane string, rate float64, inFlight int) {
 	span.AddEvent("weir.limit.learned", trace.WithAttributes(with...))
 }
 
-// NotRetried adds an event to the caller's span. The call failed after that many
-// attempts, and was not tried again because its body cannot be read again.
+// NotRetried adds an event to the caller's span. The call failed after that many attempts, and was
+// not retried because its body cannot be read again.
 func NotRetried(ctx context.Context, lane, failure string, attempts int) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

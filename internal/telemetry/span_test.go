@@ -35,7 +35,7 @@ func TestErrorTypeIsAWordOfOurs(t *testing.T) {
 	}
 }
 
-// The event goes to the span of the caller alone, if that is recorded.
+// The event goes to the caller's span alone, if that is recorded.
 func TestNotRetriedIsAnEventOfTheCaller(t *testing.T) {
 	NotRetried(t.Context(), "a", "5xx", 1)
 	recorder := tracetest.NewSpanRecorder()
@@ -55,7 +55,7 @@ func TestNotRetriedIsAnEventOfTheCaller(t *testing.T) {
 	}
 }
 
-// What a caller gives up is no error of the wait.
+// A caller's cancellation is no error of the wait.
 func TestCanceledWaitHasNoStatus(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))

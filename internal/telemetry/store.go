@@ -74,8 +74,7 @@ func (s *calls) of(kind store.Call) metric.MeasurementOption {
 	return s.known[kind]
 }
 
-// Strayed counts how the processes that share the lane's limits fell out of step, or came
-// back into it.
+// Strayed counts how processes that share the lane's limits diverged, or agree again.
 func (m *Meter) Strayed(e store.Event) {
 	if m.group != nil {
 		m.group.stray(context.Background(), e, 1)
@@ -87,8 +86,8 @@ func (g *group) stray(ctx context.Context, e store.Event, n int64) {
 	g.strayed.Add(ctx, n, g.seen.strayed.of(g.name, attribute.String("weir.store.event", label(string(e)))))
 }
 
-// begin counts what befalls a store zero times. Prometheus sees no increase in a counter whose
-// first value is one, so an alert on the first event would never fire.
+// begin counts zero of each event of a store. Prometheus sees no increase in a counter whose first
+// value is one, so an alert on the first event would never fire.
 func (g *group) begin(ctx context.Context) {
 	g.losses.Add(ctx, 0, g.here)
 	g.voids.Add(ctx, 0, g.here)
@@ -99,7 +98,7 @@ func (g *group) begin(ctx context.Context) {
 	}
 }
 
-// callAttributes returns what a call was for and, if it failed, why.
+// callAttributes returns the operation of a call and, if it failed, the cause.
 func callAttributes(c *store.Call) []attribute.KeyValue {
 	with := []attribute.KeyValue{attribute.String("weir.store.operation", label(string(c.Operation)))}
 	if c.Cause != "" {

@@ -15,7 +15,7 @@ type Arrival struct {
 	ID      string // the field that Vendor.IDHeader names
 	Conn    int    // the server's number of the connection, from 1; zero: unknown
 	Cost    int    // permits that it asked for
-	Granted bool   // the limits let it pass, and its cost was spent
+	Granted bool   // the limits granted it, and its cost was spent
 	Status  int    // the status sent; zero: none yet, or never one
 
 	Over     *Limit        // the limit that refused it; nil: no limit did
@@ -55,7 +55,7 @@ func (as Arrivals) Statuses() map[int]int {
 	return counts
 }
 
-// Conns returns the number of connections over which the arrivals came.
+// Conns returns the number of connections with arrivals.
 func (as Arrivals) Conns() int {
 	conns := make(map[int]bool)
 	for _, a := range as {
@@ -100,10 +100,9 @@ func (as Arrivals) MinGap() time.Duration {
 	return least
 }
 
-// BurstAt returns the smallest burst with which a token bucket of permits in
-// each per, full at the start, would have let every arrival pass. So no window
-// W holds more than permits x W/per + BurstAt of them, and with one less some
-// window would hold too many. Costs are not counted.
+// BurstAt returns the smallest burst with which a token bucket of permits in each per, full at the
+// start, would have granted every arrival. So no window W holds more than permits x W/per + BurstAt
+// of them, and with one less some window would hold too many. Costs are not counted.
 func (as Arrivals) BurstAt(permits int, per time.Duration) int {
 	var owed, most int64 // in parts of 1/per of a permit
 	var last time.Duration

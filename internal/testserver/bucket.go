@@ -30,7 +30,7 @@ func (b *bucket) refill(now time.Duration) {
 	b.at = now
 }
 
-// until returns the time in which the bucket reaches a level.
+// until returns the time until the bucket reaches a level.
 func (b *bucket) until(level int64) time.Duration {
 	if level <= b.level {
 		return 0

@@ -12,11 +12,11 @@ type call struct {
 	key      string
 	cost     int
 	fault    *Fault   // the fault that hits it; nil: none
-	decision Decision // zero if the fault keeps it from the limits
+	decision Decision // zero if a fault comes before the limits
 }
 
-// arrive records a request and decides about it under one lock. So the record
-// and the decisions have the same order, and the same instant for each request.
+// arrive records a request and decides on it under one lock. So the record and the decisions have
+// the same order and the same instants.
 func (v *Vendor) arrive(r *http.Request) *call {
 	a := v.describe(r)
 	faults := v.faultsFor(r)
@@ -40,7 +40,7 @@ func (v *Vendor) arrive(r *http.Request) *call {
 	return c
 }
 
-// describe returns what is recorded of a request before it is decided.
+// describe returns the record of a request before the decision.
 func (v *Vendor) describe(r *http.Request) Arrival {
 	a := Arrival{Method: r.Method, Path: r.URL.Path, Conn: wireOf(r).number(), Cost: 1}
 	if v.Key != nil {
@@ -57,8 +57,8 @@ func (v *Vendor) describe(r *http.Request) Arrival {
 	return a
 }
 
-// faultsFor returns the faults whose kind of request this is. It is called
-// without the lock, because Match is the user's function.
+// faultsFor returns the faults that match the request. It is called without the lock, because Match
+// is the user's function.
 func (v *Vendor) faultsFor(r *http.Request) []*Fault {
 	v.mu.Lock()
 	faults := v.Faults
@@ -100,7 +100,7 @@ func (v *Vendor) decide(a Arrival) (d Decision, over *Limit) {
 	return d, over
 }
 
-// done gives back what a granted request held while it was being answered.
+// done gives back what a granted request held while it was answered.
 func (c *call) done() {
 	c.vendor.mu.Lock()
 	defer c.vendor.mu.Unlock()

@@ -12,17 +12,17 @@ import "slices"
 // calls up to the tenth are granted (3 + 6 + 1), and so the other 3 may be those
 // that were in flight.
 //
-// A client that knows the rate, over a link that keeps the order of calls, may go
-// above it and not be refused. Judge by it where few calls are in flight.
+// A client that knows the rate, over a link that keeps the order of calls, may exceed the ceiling
+// without a refusal. Judge by it only with few calls in flight.
 type Ceiling struct {
 	// Limit is a token bucket at whose rate the ceiling rises after the call that
 	// reported it has left, up to its burst. If zero, the ceiling stands still.
 	Limit Limit
 
-	// Newest makes the ceiling that of the call that left last, of those whose
-	// answers are known. Otherwise the highest holds, which is as safe if nobody
-	// else spends. Only the highest is free of a race: an answer may land between
-	// the decision to send a call and the departure that the tap sees.
+	// Newest makes the ceiling that of the call that left last, of those whose answers are known.
+	// Otherwise the highest is used, which is as safe if nobody else spends. Only the highest has
+	// no race: an answer may land between the decision to send a call and the departure that the
+	// tap sees.
 	Newest bool
 }
 
@@ -31,7 +31,7 @@ type Ceiling struct {
 func (c Ceiling) Over(trips []Trip) []Trip {
 	var known []reading
 	var over []Trip
-	departed, landed, refused := 0, 0, 0 // so far; landed without those refused
+	departed, landed, refused := 0, 0, 0 // landed excludes those refused
 	before := make(map[int]int)          // landed, by the number of a departure
 	for _, e := range history(trips) {
 		trip := trips[e.trip]

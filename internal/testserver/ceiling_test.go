@@ -68,8 +68,7 @@ func TestCeilingBoundsDepartures(t *testing.T) {
 	}
 }
 
-// drain has workers send calls through a round tripper, and returns how many
-// were refused.
+// drain makes workers send calls through a round tripper, and returns how many were refused.
 func drain(t *testing.T, base http.RoundTripper, url string, calls, workers int) int {
 	var refused, sent atomic.Int64
 	var all sync.WaitGroup
@@ -94,8 +93,8 @@ func drain(t *testing.T, base http.RoundTripper, url string, calls, workers int)
 	return int(refused.Load())
 }
 
-// A keeper sends calls up to the ceiling that answers report. At the ceiling it
-// waits until all have landed and one permit more is there, and sends one.
+// A keeper sends calls up to the ceiling that answers report. At the ceiling it waits until all
+// have landed and one more permit has accrued, and sends one.
 type keeper struct {
 	base     http.RoundTripper
 	interval time.Duration // in which the vendor gains a permit
@@ -131,8 +130,8 @@ func (k *keeper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A client that keeps to the ceiling is never refused. One that does not look is
-// refused, and leaves above it.
+// A client that stays below the ceiling is never refused. One that ignores it is refused, and
+// departs above it.
 func TestCeilingOverRealSockets(t *testing.T) {
 	limit := testserver.TokenBucket(200, time.Second, 20)
 	run := func(keeps bool) (refused, over int) {
@@ -152,7 +151,7 @@ func TestCeilingOverRealSockets(t *testing.T) {
 		return refused, len(testserver.Ceiling{Limit: limit}.Over(tap.Trips()))
 	}
 	if refused, over := run(true); refused != 0 || over != 0 {
-		t.Errorf("within what is left: %d refused and %d over the ceiling, want none", refused, over)
+		t.Errorf("below the ceiling: %d refused and %d over it, want none", refused, over)
 	}
 	if refused, over := run(false); refused == 0 || over == 0 {
 		t.Errorf("without looking: %d refused and %d over the ceiling, want some", refused, over)

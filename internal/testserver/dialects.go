@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// What follows are styles of vendors, by their own documentation. Combine them
-// with a [View] for what a vendor's numbers mean.
+// Styles of vendors, by their own documentation. A [View] changes what their numbers mean.
 var (
 	// OpenAI writes the fields of the quota of requests. The reset is a duration
 	// until the quota is back to its initial state.
@@ -43,7 +42,7 @@ var (
 	)
 )
 
-// Styles returns a style that writes what all of them write.
+// Styles returns a style that writes the fields of all of them.
 func Styles(all ...Style) Style {
 	return func(h http.Header, d Decision) {
 		for _, style := range all {
@@ -60,7 +59,7 @@ func Discord(h http.Header, d Decision) {
 	h.Set("X-RateLimit-Bucket", "80c17d2f203122d936070c88c8d10f33")
 }
 
-// Shopify writes what is used of a leaky bucket, and how large the bucket is.
+// Shopify writes how much of a leaky bucket is used, and its size.
 // https://shopify.dev/docs/api/admin-rest/usage/rate-limits
 func Shopify(h http.Header, d Decision) {
 	if s, ok := d.Tightest(); ok {
@@ -69,9 +68,8 @@ func Shopify(h http.Header, d Decision) {
 	}
 }
 
-// Spring writes what Spring Cloud Gateway's limiter over Redis writes: what is
-// left, the burst, and the rate in a second.
-// https://docs.spring.io/spring-cloud-gateway/reference/
+// Spring writes the fields of Spring Cloud Gateway's limiter over Redis: permits left, burst, and
+// rate in a second. https://docs.spring.io/spring-cloud-gateway/reference/
 func Spring(h http.Header, d Decision) {
 	Fields{Limit: "X-RateLimit-Burst-Capacity", Remaining: "X-RateLimit-Remaining"}.Write(h, d)
 	if s, ok := d.Tightest(); ok && s.Limit.Per > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A bucket of which 7 of 20 are left, part of a permit on its way, after a
-// granted call at half past a second.
+// A bucket with 7 of 20 permits left and part of another, after a granted call at half past a
+// second.
 func sevenOfTwenty() testserver.Decision {
 	return testserver.Decision{
 		Granted: true,
@@ -123,7 +123,7 @@ func TestStaleReportsThePast(t *testing.T) {
 	}
 	for i, want := range []int{0, 0, 0, 1} {
 		if got[i] != want {
-			t.Fatalf("reported %v, want what stood a second before: 0 0 0 1", got)
+			t.Fatalf("reported %v, want the standing of a second before: 0 0 0 1", got)
 		}
 	}
 	if d := testserver.Stale(0, time.Second)(sevenOfTwenty()); d.Standings[0].Remaining != 7 {

@@ -1,17 +1,15 @@
-// Package testserver holds vendors to test against: APIs with real limits, the
-// header styles that are found in the wild, and faults on a schedule.
+// Package testserver holds vendors to test against: APIs with real limits, real header styles, and
+// faults on a schedule.
 //
 // # Vendors
 //
-// A [Vendor] is an [http.Handler] that enforces its [Limit]s, tells of them in
-// its [Style]s, and breaks as its [Fault]s say. It records every [Arrival]
-// before it does anything else with it. So a test judges a client by what
-// reached the vendor, and never by the client's own counters. The vendor's
-// arithmetic shares nothing with the code that it judges, on purpose.
+// A [Vendor] is an [http.Handler] that enforces its [Limit]s, reports them in its [Style]s, and
+// breaks by its [Fault]s. It records every [Arrival] before anything else. So a test judges a
+// client by what reached the vendor, never by the client's own counters. The vendor's arithmetic
+// deliberately shares nothing with the code that it judges.
 //
-// A [Style] is how a vendor writes what it reports, and a [View] is what it means
-// by that: [Seen] joins them. There are styles of vendors by name, such as
-// [OpenAI], and [Fields] make others.
+// A [Style] is how a vendor writes what it reports, and a [View] is what its numbers mean: [Seen]
+// joins them. There are styles of named vendors, such as [OpenAI], and [Fields] make others.
 //
 // # Servers
 //
@@ -23,14 +21,14 @@
 //
 // # The client's side
 //
-// A [Tap] records what leaves a client and what comes back. A [Ceiling] finds the
-// calls in that record that left although answers reported nothing left for them.
+// A [Tap] records what leaves a client and what comes back. A [Ceiling] finds the calls in that
+// record that departed although answers reported nothing left.
 //
 // # What an ordinary handler cannot do
 //
 // [Frames] answers HTTP/2 requests with frames that net/http's server does not
 // send on demand. [Quirks] is a handler for the rarer corners of HTTP/1.
 //
-// The package is for tests and for the vendor inside the examples. It is slow
-// and simple where a limiter would be fast: do not limit a service with it.
+// The package is for tests and for the vendor inside the examples. It is simple and slow: do not
+// limit a service with it.
 package testserver

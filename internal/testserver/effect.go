@@ -12,10 +12,10 @@ import (
 // pieces is the number of writes of a slow body.
 const pieces = 16
 
-// standsBefore reports whether the fault keeps the request from the limits.
+// standsBefore reports whether the fault comes before the limits.
 func (f *Fault) standsBefore() bool { return f != nil && f.Do < SlowHeaders }
 
-// strike does the effect of a fault that keeps the request from the limits.
+// strike applies a fault that comes before the limits.
 func (f *Fault) strike(w http.ResponseWriter, r *http.Request) {
 	switch f.Do {
 	case Hang:
@@ -35,8 +35,7 @@ func (f *Fault) strike(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer answers a request that the limits let pass. Next gives the ordinary
-// answer.
+// answer answers a granted request. Next gives the ordinary answer.
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if f == nil {
 		next.ServeHTTP(w, r)
@@ -55,9 +54,9 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
-// hang says nothing, and then ends the connection.
+// hang sends nothing, and then ends the connection.
 func (f *Fault) hang(r *http.Request) {
-	// The server notices that the client left only once the body is read.
+	// The server detects that the client left only once the body is read.
 	io.Copy(io.Discard, r.Body)
 	if f.Delay > 0 {
 		pause(r.Context(), f.Delay)

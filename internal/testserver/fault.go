@@ -13,11 +13,11 @@ type Fault struct {
 	First int                      // number of the first request, the vendor's first being 1
 	Last  int                      // number of the last, inclusive; zero: no last
 	Every int                      // of those, the first and every n-th after it; zero: all of them
-	Match func(*http.Request) bool // reports whether a request is of the kind that is hit; nil: all are
+	Match func(*http.Request) bool // reports whether the fault may hit a request; nil: any
 
 	Do     Effect
 	Status int           // of Answer; zero: 429. Of ResetMidBody and SlowBody; zero: 200
-	Header http.Header   // added to the answer, such as Retry-After; nil: nothing is
+	Header http.Header   // added to the answer, such as Retry-After; nil: nothing
 	Size   int           // bytes of the body; zero: 0 for Answer, 64 KiB for SlowBody and ResetMidBody
 	Delay  time.Duration // see the Effects
 }
@@ -25,23 +25,22 @@ type Fault struct {
 // An Effect is what a [Fault] does.
 type Effect uint8
 
-// The effects. The first four come before the limits and spend no permit. The
-// others act on requests that the limits let pass; a refused request is refused
-// as usual. Over HTTP/2, an effect that ends a connection ends all of its
-// streams.
+// The effects. The first four come before the limits and spend no permit. The others act on granted
+// requests; a refused request is refused as usual. Over HTTP/2, an effect that ends a connection
+// ends all of its streams.
 const (
 	Answer      Effect = iota // answer with Status, Header and a body of Size bytes, after Delay
 	ResetEarly                // reset the connection before any header, after Delay
-	Hang                      // say nothing for Delay, then close; zero: until the client leaves or the server closes
+	Hang                      // send nothing for Delay, then close; zero: until the client leaves or the server closes
 	CloseReused               // close the connection without an answer unless this is its first request
 
 	SlowHeaders  // answer as usual after Delay
 	SlowBody     // send a body of Size bytes in 16 pieces, Delay after each but the last
 	ResetMidBody // promise a body of Size bytes, reset the connection after half of it
-	CloseAfter   // answer as usual, then close the connection without having said so
+	CloseAfter   // answer as usual, then close the connection without a notice
 )
 
-// matches reports whether the request is of the kind that the fault hits.
+// matches reports whether the fault may hit the request.
 func (f *Fault) matches(r *http.Request) bool {
 	return (f.Do != CloseReused || wireOf(r).reused()) && (f.Match == nil || f.Match(r))
 }

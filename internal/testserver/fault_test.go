@@ -87,7 +87,7 @@ func TestAnswerSpendsNoPermit(t *testing.T) {
 	}
 }
 
-// Each way of serving must break in the same way.
+// All ways of serving break in the same way.
 var openers = map[string]func(http.Handler) (*testserver.Server, error){
 	"loopback": testserver.Listen,
 	"TLS":      testserver.ListenTLS,
@@ -129,7 +129,7 @@ func TestResetMidBodyBreaksTheBody(t *testing.T) {
 			if resp.StatusCode != 200 || err == nil {
 				t.Errorf("answer = %d, %v, want 200 and an error", resp.StatusCode, err)
 			}
-			// By HTTP/2 it depends on the moment what the client still hands over.
+			// Over HTTP/2 it depends on timing what the client still receives.
 			if resp.ProtoMajor == 1 && (len(body) != 500 || !errors.Is(err, syscall.ECONNRESET)) {
 				t.Errorf("body = %d bytes, then %v, want 500 and a reset", len(body), err)
 			}
@@ -179,8 +179,8 @@ func TestDeadIdleConnectionsAreFoundOnReuse(t *testing.T) {
 	}
 }
 
-// newBarrier answers the first n requests when all of them are there, so that
-// each has a connection of its own.
+// newBarrier answers the first n requests when all have arrived, so that each has its own
+// connection.
 func newBarrier(n int) http.Handler {
 	var all sync.WaitGroup
 	all.Add(n)

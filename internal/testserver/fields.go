@@ -38,7 +38,7 @@ func (f Fields) write(h http.Header, d Decision, s Standing) {
 	h.Set(f.Reset, as(d.Now, s.Reset))
 }
 
-// A ResetFormat writes a reset that is so long after now, rounded up to its unit.
+// A ResetFormat writes a reset that is in d from now, rounded up to its unit.
 type ResetFormat func(now time.Time, reset time.Duration) string
 
 // EpochSeconds writes whole seconds since 1970 (GitHub, Okta, Auth0).

@@ -18,8 +18,8 @@ func (f *flight) wait(_ time.Duration, cost int) time.Duration {
 
 func (f *flight) spend(_ time.Duration, cost int) { f.used += cost }
 
-// done is also called for requests that the limit has not counted, because it
-// was set while they were being answered.
+// done is also called for requests that the limit did not count, because it was set while they were
+// answered.
 func (f *flight) done(cost int) { f.used = max(0, f.used-cost) }
 
 func (f *flight) standing(time.Duration) Standing {

@@ -22,9 +22,9 @@ const (
 	CalmStream                     // RST_STREAM, ENHANCE_YOUR_CALM
 )
 
-// Frames is an HTTP/2 server of bare frames. It refuses some request streams
-// before it answers the others with an empty 200, and counts streams as they
-// come over the wire. Set the fields, and then open it with [ListenFrames].
+// Frames is an HTTP/2 server of bare frames. It refuses some request streams before it answers the
+// others with an empty 200, and counts streams as they arrive. Set the fields, and then open it
+// with [ListenFrames].
 type Frames struct {
 	Refusals int     // streams refused before the first 200; negative: all
 	How      Refusal // zero: GoAway

@@ -56,7 +56,7 @@ func TestFramesCalmIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// What a guard has to stop: net/http sends again and again behind one call.
+// A guard must stop net/http, which otherwise resends again and again behind one call.
 func TestFramesGoAwayLoopsInNetHTTP(t *testing.T) {
 	frames := &testserver.Frames{Refusals: -1}
 	server := testserver.RunFrames(t, frames)

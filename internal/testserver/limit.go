@@ -66,9 +66,8 @@ func SlidingLog(permits int, per time.Duration) Limit {
 	return l
 }
 
-// Concurrency returns a bound on the requests that are being answered at one
-// time. If it alone refuses, the answer tells no wait, because nobody knows it.
-// It panics unless n is positive.
+// Concurrency returns a bound on the requests that are being answered at one time. If only it
+// refuses, the answer reports no wait, because the wait is unknown. It panics unless n is positive.
 func Concurrency(n int) Limit {
 	l := Limit{Permits: n, kind: concurrency}
 	l.mustBeValid()
@@ -94,7 +93,7 @@ func (l Limit) name() string {
 	return kindNames[l.kind]
 }
 
-// cost returns how many permits a request needs that costs so much.
+// cost returns how many permits a request of that cost needs.
 func (l Limit) cost(of int) int {
 	if l.Unit == "requests" {
 		return 1

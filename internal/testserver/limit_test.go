@@ -92,7 +92,7 @@ type step struct {
 }
 
 const (
-	asTold    time.Duration = -1 // the wait that the last answer told
+	asTold    time.Duration = -1 // the wait in the last response
 	justBelow time.Duration = -2 // a nanosecond less
 )
 
@@ -107,8 +107,7 @@ func drawSteps(t *rapid.T) []step {
 	}), 1, 60).Draw(t, "steps")
 }
 
-// play sends the steps to the vendor inside a bubble and returns the record
-// and what was decided.
+// play sends the steps to the vendor inside a bubble and returns the record and the decisions.
 func play(t *testing.T, limits []testserver.Limit, steps []step) (arrivals testserver.Arrivals, decisions []testserver.Decision) {
 	synctest.Test(t, func(*testing.T) {
 		cost := 0
@@ -154,11 +153,11 @@ func TestLimitsGrantByDefinition(t *testing.T) {
 			}
 			wait := decisions[i].Wait
 			if wait > 0 && grants(a.At+wait-1, a.Cost) {
-				rt.Fatalf("%v: arrival %d told to wait %v: granted earlier", limits, i, wait)
+				rt.Fatalf("%v: arrival %d reported a wait of %v: granted earlier", limits, i, wait)
 			}
-			// A cost beyond a limit's quota never fits, whatever the others tell.
+			// A cost beyond a limit's quota never fits, whatever other limits report.
 			if wait > 0 && grants(a.At+time.Hour, a.Cost) && !grants(a.At+wait, a.Cost) && len(rules) == 1 {
-				rt.Fatalf("%v: arrival %d told to wait %v: not granted then", limits, i, wait)
+				rt.Fatalf("%v: arrival %d reported a wait of %v: not granted then", limits, i, wait)
 			}
 			if a.Granted {
 				before = append(before, a)

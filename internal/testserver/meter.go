@@ -2,8 +2,7 @@ package testserver
 
 import "time"
 
-// untold is the wait of a request that does not fit, if nobody can say when it
-// will.
+// untold is the wait of a request that does not fit, if it is unknown.
 const untold time.Duration = -1
 
 // A meter is the state of one limit for one key. Instants are times since the
@@ -17,7 +16,7 @@ type meter interface {
 	done(cost int)
 	// standing returns the state for the vendor's answer.
 	standing(now time.Duration) Standing
-	// resume takes over the count of the meter that stood in the same place before.
+	// resume takes over the count of the previous meter in the same place.
 	resume(old meter)
 }
 
@@ -26,8 +25,8 @@ type Standing struct {
 	Limit     Limit
 	Remaining int           // whole permits left
 	Reset     time.Duration // until all permits are back, or the window ends; negative: not reported
-	Next      time.Duration // until one permit more, or the window ends; zero: nothing is to come
-	Wait      time.Duration // until this request would fit; zero: it fits, or nobody knows
+	Next      time.Duration // until one permit more, or the window ends; zero: none will come
+	Wait      time.Duration // until this request would fit; zero: it fits, or unknown
 }
 
 // ceil returns a/b rounded up, for positive numbers.

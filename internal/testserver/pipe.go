@@ -38,7 +38,7 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-// Addr returns an address that is no more than a name.
+// Addr returns a placeholder address.
 func (p *pipes) Addr() net.Addr { return pipeAddr{} }
 
 // dial returns the client's end of a new pipe, whatever the address.
@@ -61,8 +61,8 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "pipe" }
 
-// A pipeEnd is one end of a pipe that fails in the ways of a TCP connection.
-// Its methods are safe for concurrent use.
+// A pipeEnd is one end of a pipe that fails as a TCP connection does. Its methods are safe for
+// concurrent use.
 type pipeEnd struct {
 	net.Conn
 	broken    *atomic.Bool // the connection was reset; shared by both ends
@@ -85,9 +85,8 @@ func (p *pipeEnd) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write succeeds once after the other end has closed, as it does over TCP
-// because of the buffer. The client then learns of the end by reading, and that
-// decides whether net/http sends the request again.
+// Write succeeds once after the other end has closed, as over TCP because of its buffer. The client
+// then learns of the end by reading, and that decides whether net/http resends the request.
 func (p *pipeEnd) Write(b []byte) (int, error) {
 	n, err := p.Conn.Write(b)
 	if !errors.Is(err, io.ErrClosedPipe) || p.closed.Load() {

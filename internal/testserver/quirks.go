@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Quirks returns a handler for the rarer corners of HTTP. It may be a
-// [Vendor.Handler], so that limits stand before it. Those marked with a star
-// take the connection over and so answer 505 by HTTP/2.
+// Quirks returns a handler for the rarer corners of HTTP. It may be a [Vendor.Handler], behind
+// limits. Paths marked with a star take over the connection, and so answer 505 over HTTP/2.
 //
 //	CONNECT any target        200, then a tunnel that echoes (*)
 //	/switch                   101 to the protocol of Upgrade, then an echo (*)
@@ -57,7 +56,7 @@ func switchProtocols(w http.ResponseWriter, r *http.Request) {
 	tunnel(w, http.StatusSwitchingProtocols, answer)
 }
 
-// tunnel sends the answer and then whatever the client sends, until it stops.
+// tunnel sends the answer and then everything that the client sends, until it stops.
 func tunnel(w http.ResponseWriter, status int, answer string) {
 	conn, rw, ok := takeOver(w, status)
 	if !ok {
@@ -68,7 +67,7 @@ func tunnel(w http.ResponseWriter, status int, answer string) {
 	io.Copy(conn, rw)
 }
 
-// headerLines answers with header lines as they stand in the query.
+// headerLines answers with the header lines in the query.
 func headerLines(w http.ResponseWriter, r *http.Request) {
 	status := number(r, "status", http.StatusOK)
 	lines := []string{fmt.Sprintf("HTTP/1.1 %d %s", status, http.StatusText(status)), "Content-Length: 0", "Connection: close"}

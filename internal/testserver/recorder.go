@@ -29,7 +29,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// Flush sends what is written so far.
+// Flush sends what was written so far.
 func (r *recorder) Flush() { r.FlushError() }
 
 // FlushError is Flush as an http.ResponseController calls it.

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// usedOf finds what is used and what there is in Shopify's field, and leftOf finds
-// what is left in a member of the drafts' list.
+// usedOf finds the used part and the size in Shopify's field, and leftOf finds what is left in a
+// member of the drafts' list.
 var (
 	usedOf = regexp.MustCompile(`^(\d+)/(\d+)$`)
 	leftOf = regexp.MustCompile(`;\s*r=(\d+)`)
 )
 
-// Remaining returns the least count that a header reports to be left, in any of
-// the styles of this package, and whether it reports one.
+// Remaining returns the least count that a header reports as left, in any of this package's styles,
+// and whether there is one.
 func Remaining(h http.Header) (least int, ok bool) {
 	note := func(text string) {
 		if n, err := strconv.Atoi(text); err == nil && (!ok || n < least) {

@@ -95,8 +95,7 @@ func (s *Server) serve(h http.Handler, l net.Listener) {
 	if v, ok := h.(*Vendor); ok {
 		v.Start()
 	}
-	// Handlers see the end of the server at once, those too whose client's
-	// leaving goes unnoticed.
+	// Handlers detect the end of the server at once, even those that miss their client's leaving.
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	server := &http.Server{
@@ -115,10 +114,9 @@ func (s *Server) serve(h http.Handler, l net.Listener) {
 	}
 }
 
-// countConns counts the goroutines that serve connections. They must end before
-// a bubble's main goroutine does: net/http sleeps for half a second when it
-// closes a connection whose client still writes, and then nobody would move the
-// clock.
+// countConns counts the goroutines that serve connections. They must end before a bubble's main
+// goroutine does. net/http sleeps for half a second when it closes a connection whose client still
+// writes, and without a goroutine the clock would stop.
 func countConns(running *sync.WaitGroup) func(net.Conn, http.ConnState) {
 	return func(_ net.Conn, state http.ConnState) {
 		switch state {
@@ -130,10 +128,9 @@ func countConns(running *sync.WaitGroup) func(net.Conn, http.ConnState) {
 	}
 }
 
-// Transport returns a new transport all of whose connections lead to the
-// server, whatever host a request names. A server without TLS gets requests for
-// https, too, in plain text. It keeps up to 1,024 idle connections and asks no
-// proxy. The caller may change it.
+// Transport returns a new transport whose connections all lead to the server, whatever host a
+// request names. A server without TLS also gets https requests, in plain text. It keeps up to 1,024
+// idle connections and uses no proxy. The caller may change it.
 func (s *Server) Transport() *http.Transport {
 	t := &http.Transport{DialContext: s.dial, MaxIdleConnsPerHost: 1024}
 	if s.roots != nil {

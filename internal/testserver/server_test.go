@@ -13,8 +13,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// get sends a GET, reads the answer whole and returns its status; zero and the
-// error if there was none.
+// get sends a GET, reads the answer whole and returns its status; on error zero and the error.
 func get(client *http.Client, url string) (int, error) {
 	resp, err := client.Get(url)
 	if err != nil {
@@ -131,8 +130,8 @@ func TestPipeServesABubbleForAnHour(t *testing.T) {
 		var workers sync.WaitGroup
 		for worker := range 4 {
 			workers.Go(func() {
-				// Each instant of the grid is one worker's: it asks when one
-				// permit has just come.
+				// Each instant of the grid belongs to one worker, which asks when one permit has
+				// just accrued.
 				time.Sleep(time.Duration(worker) * 500 * time.Millisecond)
 				for range 1800 {
 					mustGet(t, client, server.URL, 200)
@@ -172,7 +171,7 @@ func TestBubbleEndsCleanWithCallsInFlight(t *testing.T) {
 		client = server.Client()
 		go func() {
 			resp, err := client.Post(server.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1<<20)))
-			if err == nil { // it was answered at the server's end, which is rare
+			if err == nil { // it was answered as the server ended, which is rare
 				resp.Body.Close()
 			}
 		}()

@@ -8,22 +8,20 @@ import (
 	"time"
 )
 
-// A Style writes what a vendor tells of a decision into the header of its
-// answer. Times are rounded up to the style's unit, counts down. Styles that
-// write different fields may be combined: see [Vendor].
+// A Style writes a decision into the header of a vendor's answer. Times are rounded up to the
+// style's unit, counts down. Styles that write different fields may be combined: see [Vendor].
 type Style func(h http.Header, d Decision)
 
 // A Decision is what a vendor decided about one request.
 type Decision struct {
 	Granted   bool
-	Wait      time.Duration // until the request would be granted; zero: it was, or nobody knows
+	Wait      time.Duration // until the request would be granted; zero: it was, or unknown
 	Now       time.Time     // by the vendor's wall clock
-	Standings []Standing    // one for each limit, after the decision; empty: there are no limits
+	Standings []Standing    // one for each limit, after the decision; empty: no limits
 }
 
-// Tightest returns the standing that a vendor with a single set of fields
-// tells. It is that of the limit with the longest wait, or of the fewest
-// permits left.
+// Tightest returns the standing that a vendor with a single set of fields reports: that of the
+// limit with the longest wait, or with the fewest permits left.
 func (d Decision) Tightest() (s Standing, ok bool) {
 	for i, other := range d.Standings {
 		if i == 0 || other.Wait > s.Wait || other.Wait == s.Wait && other.Remaining < s.Remaining {
@@ -33,8 +31,8 @@ func (d Decision) Tightest() (s Standing, ok bool) {
 	return s, len(d.Standings) > 0
 }
 
-// RetryAfterSeconds writes Retry-After in seconds on a refusal (RFC 9110
-// section 10.2.3), unless nobody knows the wait.
+// RetryAfterSeconds writes Retry-After in seconds on a refusal (RFC 9110 section 10.2.3), unless
+// the wait is unknown.
 func RetryAfterSeconds(h http.Header, d Decision) {
 	if d.Wait > 0 {
 		h.Set("Retry-After", inUnits(d.Wait, time.Second))
@@ -94,9 +92,8 @@ func RateLimit(h http.Header, d Decision) {
 	setList(h, "RateLimit", states)
 }
 
-// RateLimitLegacy writes RateLimit-Limit, -Remaining and -Reset of the tightest
-// limit as the same draft had them in version 03. The policies of all timed
-// limits stand behind the quota.
+// RateLimitLegacy writes RateLimit-Limit, -Remaining and -Reset of the tightest limit as the same
+// draft had them in version 03. The policies of all timed limits follow the quota.
 func RateLimitLegacy(h http.Header, d Decision) {
 	s, ok := d.Tightest()
 	if !ok {
@@ -113,11 +110,10 @@ func RateLimitLegacy(h http.Header, d Decision) {
 	setList(h, "RateLimit-Limit", limits)
 }
 
-// Coarse writes what many gateways write. On a refusal that is Retry-After in
-// seconds. On every answer it is the bare RateLimit-Limit, -Remaining and
-// -Reset, with whole permits rounded down and whole seconds rounded up. A
-// vendor of 200/s then says "0 remaining, reset 1" on nearly every success at
-// full speed, and a client that obeys it loses most of the rate.
+// Coarse writes what many gateways write. On a refusal that is Retry-After in seconds. On every
+// answer it is the bare RateLimit-Limit, -Remaining and -Reset, with whole permits rounded down and
+// whole seconds rounded up. A vendor of 200/s then reports "0 remaining, reset 1" on nearly every
+// success at full speed, and a client that obeys it loses most of the rate.
 func Coarse(h http.Header, d Decision) {
 	RetryAfterSeconds(h, d)
 	s, ok := d.Tightest()

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A style that panics leaves no permit in use for ever.
+// A style that panics leaves no permit in use.
 func TestPanicOfAStyleGivesBackThePermit(t *testing.T) {
 	panics := true
 	v := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(1)}, Styles: []testserver.Style{func(http.Header, testserver.Decision) {

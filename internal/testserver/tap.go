@@ -24,8 +24,8 @@ type Trip struct {
 	Departed, Landed int       // numbers of the events; Landed is zero while it is under way
 	Left, Back       time.Time // their instants
 	Status           int       // zero: no response
-	Remaining        int       // what the response reports to be left
-	Reported         bool      // it does report it
+	Remaining        int       // calls left by the response
+	Reported         bool      // the response reports Remaining
 }
 
 // refused reports whether the trip has come back with a 429.

@@ -5,7 +5,7 @@ import "time"
 // A useWindow is the state of a window that begins when it is used first.
 type useWindow struct {
 	limit Limit
-	used  int           // permits of the window that holds the present; zero: it has not begun
+	used  int           // permits spent in the current window; zero: no window
 	end   time.Duration // of that window, since the vendor's start
 }
 

@@ -19,10 +19,10 @@ const DefaultIDHeader = "X-Request-Id"
 // [Vendor.SetFaults] change them later. A Vendor is safe for concurrent use.
 type Vendor struct {
 	Limits  []Limit       // all must grant; empty: no limit
-	Styles  []Style       // what answers tell; empty: nothing
+	Styles  []Style       // what answers report; empty: nothing
 	Service time.Duration // time that it takes to answer a granted request; zero: none
-	Spread  time.Duration // up to so much longer, drawn evenly; zero: always as long
-	Faults  []Fault       // the first one that hits a request acts; empty: none does
+	Spread  time.Duration // most extra time, drawn evenly; zero: always Service
+	Faults  []Fault       // the first one that hits a request acts; empty: no fault
 
 	// Key returns the account of a request. Each account has limits of its own. If
 	// nil, all requests share one.
@@ -69,8 +69,8 @@ func (v *Vendor) Arrivals() Arrivals {
 	return slices.Clone(v.arrivals)
 }
 
-// SetLimits replaces the limits. A limit takes over the count of the one that
-// stood in its place, if that has the same algorithm. Otherwise it begins anew.
+// SetLimits replaces the limits. A limit takes over the count of the previous one in its place, if
+// that has the same algorithm. Otherwise it begins at zero.
 func (v *Vendor) SetLimits(limits ...Limit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -151,9 +151,9 @@ func (v *Vendor) service() time.Duration {
 	return v.Service + rand.N(v.Spread)
 }
 
-// Fastest returns the shortest time in which the limits grant so many calls,
-// counted from the vendor's start. A bound on calls in flight adds nothing to it,
-// and a limit that could never grant them makes it negative.
+// Fastest returns the shortest time in which the limits grant n calls, counted from the vendor's
+// start. A bound on calls in flight adds nothing to it. The result is negative if a limit could
+// never grant them.
 func (v *Vendor) Fastest(calls int) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -197,8 +197,8 @@ func (v *Vendor) begin() {
 	}
 }
 
-// newMeters returns the meters of one account. They resume what the old ones
-// have counted. The caller holds the lock.
+// newMeters returns the meters of one account. They take over the counts of the old ones. The
+// caller holds the lock.
 func (v *Vendor) newMeters(old []meter) []meter {
 	meters := make([]meter, len(v.Limits))
 	for i, limit := range v.Limits {

@@ -166,7 +166,7 @@ func TestSetLimitsKeepsTheCount(t *testing.T) {
 	tests := []struct {
 		name          string
 		before, after testserver.Limit
-		want          int // granted of ten at once after the change, five having been before
+		want          int // granted of ten at once after the change, with five granted before
 	}{
 		{"bucket, lower burst", testserver.TokenBucket(1, time.Hour, 10), testserver.TokenBucket(1, time.Hour, 3), 3},
 		{"bucket, higher burst", testserver.TokenBucket(1, time.Hour, 10), testserver.TokenBucket(1, time.Minute, 20), 5},
@@ -234,8 +234,7 @@ func TestSkewMovesEveryTime(t *testing.T) {
 	})
 }
 
-// At full speed a vendor of whole seconds looks used up on nearly every
-// success.
+// At full speed a vendor that reports whole seconds looks used up on nearly every success.
 func TestCoarseSaysNoneRemainingAtFullSpeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &testserver.Vendor{

@@ -8,13 +8,11 @@ import (
 	"time"
 )
 
-// A View changes what a style sees of a decision: vendors mean different things
-// by the same fields, and some report numbers that are wrong. It does not change
-// what it is given.
+// A View changes a decision before a style sees it: vendors mean different things by the same
+// fields, and some report wrong numbers. It does not modify its argument.
 type View func(Decision) Decision
 
-// Seen returns the style of decisions that pass through the views, the first
-// one first.
+// Seen returns the style of decisions that pass through the views in order.
 func Seen(s Style, views ...View) Style {
 	return func(h http.Header, d Decision) {
 		for _, view := range views {
@@ -62,9 +60,9 @@ func RateAsLimit(d Decision) Decision {
 	})
 }
 
-// TwoNodes returns the view of a vendor that answers from two nodes, drawn for
-// each answer. One reports what is left. The other has not seen some of the
-// calls: it reports up to a share of the quota more.
+// TwoNodes returns the view of a vendor that answers from two nodes, drawn for each answer. One
+// reports what is left. The other has missed some calls, and reports up to a share of the quota
+// more.
 func TwoNodes(share float64) View {
 	return func(d Decision) Decision {
 		if rand.N(2) == 0 {
@@ -77,8 +75,8 @@ func TwoNodes(share float64) View {
 	}
 }
 
-// Stale returns the view of a vendor that reports, with a probability, how its
-// limits stood some time ago.
+// Stale returns the view of a vendor that reports, with a probability, the standing of its limits
+// some time ago.
 func Stale(probability float64, age time.Duration) View {
 	var mu sync.Mutex
 	var past []Decision // by time, the first at most age old but for one

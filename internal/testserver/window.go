@@ -2,8 +2,7 @@ package testserver
 
 import "time"
 
-// A window is the state of a fixed window: the permits of the window that holds
-// the present.
+// A window is the state of a fixed window: the permits spent in the current one.
 type window struct {
 	limit Limit
 	start int64 // the vendor's start, in nanoseconds of its wall clock
@@ -11,7 +10,7 @@ type window struct {
 	used  int
 }
 
-// enter begins a new window if now lies in another one.
+// enter begins a new window if now is in another one.
 func (w *window) enter(now time.Duration) {
 	index := (w.start + int64(now)) / int64(w.limit.Per)
 	if index != w.index {

@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// A wire is one connection as the server sees it, below TLS. If a handler runs
-// under another server, its wire is nil, and nothing is known of the
-// connection.
+// A wire is one connection as the server sees it, below TLS. Under another server a handler's wire
+// is nil, and the connection is unknown.
 type wire struct {
 	net.Conn
 	wires    *wires
@@ -18,7 +17,7 @@ type wire struct {
 	requests atomic.Int64
 }
 
-// reset closes the connection so that the client sees a reset, not an end.
+// reset closes the connection so that the client sees a reset instead of an end.
 func (w *wire) reset() {
 	if w == nil {
 		return
@@ -71,14 +70,14 @@ func withWire(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, wireKey{}, conn)
 }
 
-// wireOf returns the wire that a request came over.
+// wireOf returns the wire of a request.
 func wireOf(r *http.Request) *wire {
 	w, _ := r.Context().Value(wireKey{}).(*wire)
 	return w
 }
 
-// A wires is a listener that knows its open connections. It also knows those
-// that a handler has hijacked.
+// A wires is a listener that knows its open connections, including those that a handler has
+// hijacked.
 type wires struct {
 	net.Listener
 
@@ -122,7 +121,7 @@ func (ws *wires) count() int {
 
 // closeAll closes the listener and every connection.
 func (ws *wires) closeAll() {
-	_ = ws.Listener.Close() //nolint:staticcheck // ws.Close is another
+	_ = ws.Listener.Close() //nolint:staticcheck // ws.Close is a different method
 	ws.mu.Lock()
 	open := ws.open
 	ws.open = nil
