@@ -19,9 +19,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What is left where a function of the user panics: nothing.
+// A panic in a function of the user leaves nothing behind.
 
-// A panicLog panics when it is told something.
+// A panicLog panics at each line of log.
 type panicLog struct{ slog.Handler }
 
 func (panicLog) Enabled(_ context.Context, l slog.Level) bool { return l > slog.LevelDebug }
@@ -123,7 +123,7 @@ func TestPanicOfTracerLeavesNobodyInLine(t *testing.T) {
 			}
 		}
 		if state := r.Transport.Snapshot()[0]; state.Waiting != 0 || state.Requests != 0 {
-			t.Errorf("%d wait and %d are in the lane, want none", state.Waiting, state.Requests)
+			t.Errorf("%d wait and %d are in the lane, want 0", state.Waiting, state.Requests)
 		}
 		time.Sleep(time.Second)
 		if got := r.Get(t.Context(), "next"); got.At != time.Second || got.Err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// http.Client does not close a body that its transport forgot.
+// http.Client does not close a body that its transport left open.
 func TestTransportClosesRequestBodyOnce(t *testing.T) {
 	failure := errors.New("base failed")
 	var delayed atomic.Bool
@@ -25,7 +25,7 @@ func TestTransportClosesRequestBodyOnce(t *testing.T) {
 		name      string
 		transport *weir.Transport
 		faults    []testserver.Fault
-		before    func(*harness.Rig) // what happens first
+		before    func(*harness.Rig) // setup
 		change    func(*harness.Rig, *http.Request) *http.Request
 		want      error // nil: a response
 		panics    bool
@@ -167,7 +167,7 @@ func TestTransportClosesRequestBodyOnce(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				t.Error("body is not closed after 10 s")
 			}
-			r.Server.Close() // and with it all that might close it again
+			r.Server.Close() // and everything that might close it again
 			if got := body.Closes.Load(); got != 1 {
 				t.Errorf("closes of the body = %d, want 1", got)
 			}
@@ -192,7 +192,7 @@ func cancelledWhen(state func(*harness.Rig) bool) func(*harness.Rig, *http.Reque
 	}
 }
 
-// Each body that GetBody made is closed as well.
+// Each body from GetBody is closed as well.
 func TestTransportClosesEveryBodyOfGetBody(t *testing.T) {
 	r := harness.SocketRig(t,
 		&testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: 500}}},

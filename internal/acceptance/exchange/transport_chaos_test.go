@@ -33,7 +33,7 @@ type chaos struct {
 	hidden atomic.Int64 // sends that net/http added
 }
 
-// A chaosCall is one call of a schedule, and what came of it.
+// A chaosCall is one call of a schedule, and its outcome.
 type chaosCall struct {
 	id, method string
 	keyed      bool
@@ -88,7 +88,7 @@ func (c *chaos) faults() []testserver.Fault {
 	for i := range 1 + c.random.IntN(5) {
 		f := kinds[c.random.IntN(len(kinds))]
 		if i == 0 {
-			f = kinds[0] // refusals are what it is about
+			f = kinds[0] // refusals are the main case
 		}
 		f.From = time.Duration(c.random.Int64N(int64(chaosLength)))
 		f.Until = f.From + time.Duration(c.random.Int64N(int64(5*time.Second)))
@@ -100,7 +100,7 @@ func (c *chaos) faults() []testserver.Fault {
 
 type chaosKey struct{}
 
-// count counts what is sent for each call, by us and by net/http.
+// count counts the sends of each call, by us and by net/http.
 func (c *chaos) count(base http.RoundTripper) http.RoundTripper {
 	return harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
 		call := req.Context().Value(chaosKey{}).(*chaosCall)
@@ -158,7 +158,7 @@ func (c *chaos) send(call *chaosCall, byDeadline bool) {
 	call.answer.At = c.Now()
 }
 
-// judge holds what happened against the rules.
+// judge checks the outcome against the rules.
 func (c *chaos) judge() {
 	arrivals := c.Vendor.Arrivals()
 	c.judgeBound(arrivals)
@@ -172,13 +172,13 @@ func (c *chaos) judge() {
 	}
 	for _, lane := range c.Transport.Snapshot() {
 		if lane.Requests != 0 || lane.Waiting != 0 {
-			c.Errorf("lane at rest = %+v, want nobody in it", lane)
+			c.Errorf("lane at rest = %+v, want it empty", lane)
 		}
 	}
 }
 
-// judgeBound: never more than the limit's burst, two permits of tolerance, and
-// what net/http sent by itself, which is paid for later.
+// judgeBound: at most the limit's burst and two permits of tolerance. Sends of net/http itself come
+// on top, and are paid for later.
 func (c *chaos) judgeBound(arrivals testserver.Arrivals) {
 	bound := c.limit.Burst + 2 + int(c.hidden.Load())
 	if got := arrivals.BurstAt(c.limit.Permits, c.limit.Per); got > bound {
@@ -186,8 +186,8 @@ func (c *chaos) judgeBound(arrivals testserver.Arrivals) {
 	}
 }
 
-// judgePauses: nothing is sent before a told time, but by net/http itself, and
-// by who is delayed alone.
+// judgePauses: nothing is sent before a reported time, except by net/http itself, and by calls that
+// are delayed alone.
 func (c *chaos) judgePauses(arrivals testserver.Arrivals) {
 	if c.hidden.Load() > 0 {
 		return
@@ -206,8 +206,8 @@ func (c *chaos) judgePauses(arrivals testserver.Arrivals) {
 	}
 }
 
-// judgeCall: one response or one typed error, in time; what was sent twice has
-// a recorded retry and was allowed one; the body is closed once.
+// judgeCall: one response or one typed error, in time. A second send was allowed and has a recorded
+// retry. The body is closed once.
 func (c *chaos) judgeCall(call *chaosCall, arrivals testserver.Arrivals) {
 	var ours *weir.Error
 	if got := call.answer; got.Status == 0 && !errors.As(got.Err, &ours) {
@@ -234,7 +234,7 @@ func (c *chaos) judgeCall(call *chaosCall, arrivals testserver.Arrivals) {
 	}
 }
 
-// retries returns how many retries the spans of a call tell of.
+// retries returns how many retries the spans of a call show.
 func (c *chaos) retries(call *chaosCall) int {
 	var counts []any
 	for _, s := range c.log.Recorder.Ended() {

@@ -19,7 +19,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// The contract of http.RoundTripper, held over real sockets.
+// The contract of http.RoundTripper over real sockets.
 
 func TestTransportKeepsCallerRequest(t *testing.T) {
 	r := harness.SocketRig(t,
@@ -57,7 +57,7 @@ func TestTransportKeepsCallerRequest(t *testing.T) {
 	}
 }
 
-// One request may be sent by many goroutines, and read by others meanwhile.
+// Many goroutines may send one request, and read it meanwhile.
 func TestTransportSharesRequestBetweenGoroutines(t *testing.T) {
 	r := harness.SocketRig(t, &testserver.Vendor{}, &weir.Transport{Prepare: func(req *http.Request) error {
 		req.Header.Set("X-Signature", "s")
@@ -202,7 +202,7 @@ func TestTransportCloseIdleConnectionsReachesBase(t *testing.T) {
 	if base.closed != 1 {
 		t.Errorf("calls of CloseIdleConnections = %d, want 1", base.closed)
 	}
-	(&weir.Transport{Base: harness.Stub{}}).CloseIdleConnections() // has none: nothing happens
+	(&weir.Transport{Base: harness.Stub{}}).CloseIdleConnections() // has none: no effect
 }
 
 func TestTransportContextEndsWithResponseBody(t *testing.T) {
@@ -220,7 +220,7 @@ func TestTransportContextEndsWithResponseBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent.Err() != nil {
-		t.Errorf("context before the body is read: %v, want none", sent.Err())
+		t.Errorf("context before the body is read: %v, want nil", sent.Err())
 	}
 	if n, err := io.Copy(io.Discard, resp.Body); n != 100_000 || err != nil {
 		t.Errorf("body = %d bytes, %v, want 100000", n, err)
@@ -239,7 +239,7 @@ func TestTransportContextEndsWithResponseBody(t *testing.T) {
 	}
 }
 
-// A transport may stand in front of another.
+// A transport may wrap another one.
 func TestTransportInsideTransport(t *testing.T) {
 	inner := &weir.Transport{Limits: harness.Every(time.Hour)}
 	r := harness.SocketRig(t, &testserver.Vendor{}, inner)

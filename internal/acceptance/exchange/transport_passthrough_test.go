@@ -20,7 +20,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// What passes untouched: everything that is no refusal and no failure.
+// Everything except refusals and failures passes through unchanged.
 
 func quirky(t *testing.T) *harness.Rig {
 	t.Helper()
@@ -67,7 +67,7 @@ func TestConnectTunnels(t *testing.T) {
 	w.Close()
 }
 
-// Each event comes when it is sent.
+// Each event arrives when it is sent.
 func TestEventStreamIsNotBuffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, &weir.Transport{Limits: harness.Every(time.Second)})
@@ -182,7 +182,7 @@ func TestOddHeadersPass(t *testing.T) {
 	got := r.Do(r.Quirk("GET", "/lines?"+query.Encode(), ""))
 	r.Want("GET", got, 200)
 	if double, cookies := got.Header.Values("X-Double"), got.Header.Values("Set-Cookie"); !slices.Equal(double, []string{"one", "two"}) || len(cookies) != 2 || got.Header.Get("X-Folded") != "one two" {
-		t.Errorf("header = %v, want it as it came", got.Header)
+		t.Errorf("header = %v, want it unchanged", got.Header)
 	}
 	got = r.Do(r.Quirk("GET", "/field?size=500000", ""))
 	if n := len(got.Header.Get("X-Field")); n != 500_000 {
@@ -190,7 +190,7 @@ func TestOddHeadersPass(t *testing.T) {
 	}
 }
 
-// Of contradictory waits the longest holds.
+// The longest of contradictory waits is used.
 func TestDuplicateRetryAfterTakesTheLongest(t *testing.T) {
 	r := harness.SocketRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, new(weir.Transport))
 	query := url.Values{"status": {"429"}, "line": {"Retry-After: 200", "Retry-After: 900"}}
@@ -200,8 +200,7 @@ func TestDuplicateRetryAfterTakesTheLongest(t *testing.T) {
 	}
 }
 
-// An answer whose body breaks off belongs to the caller: it is not asked for
-// again.
+// An answer whose body breaks off is the caller's: it is not retried.
 func TestBodyThatBreaksOffIsReturned(t *testing.T) {
 	r := harness.SocketRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.ResetMidBody, Size: 100_000}}}, &weir.Transport{Retry: harness.After(0)})
 	got := r.Get(t.Context(), "a")

@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A redirect's hop passes the lane of its own host.
+// A redirect's hop waits in the lane of its own host.
 func TestRedirectPassesLaneOfItsOwnHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Handler: testserver.Quirks()}, &weir.Transport{Limits: harness.Every(time.Second)})
@@ -32,7 +32,7 @@ func TestRedirectPassesLaneOfItsOwnHost(t *testing.T) {
 	})
 }
 
-// A pause of the first host does not hold the second, and the other way round.
+// A pause of one host does not delay the other.
 func TestRedirectedHostIsPausedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{
@@ -53,8 +53,8 @@ func TestRedirectedHostIsPausedAlone(t *testing.T) {
 	})
 }
 
-// What Prepare adds goes to no host that a redirect names, unless the user says
-// so: http.Client strips its own credentials there.
+// Fields added by Prepare are not sent to a redirect's host, unless the user asks for it:
+// http.Client strips its own credentials there.
 func TestPrepareSignsNoRedirectToAnotherHost(t *testing.T) {
 	to := func(host, next string) string { return "http://" + host + "/redirect?to=" + url.QueryEscape(next) }
 	tests := []struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// newSquadron is a fleet whose replicas share calls in flight.
+// newSquadron returns a fleet whose replicas share calls in flight.
 func newSquadron(t *testing.T, n, most int, vendor *testserver.Vendor, limits ...throttle.Limit) *harness.Fleet {
 	t.Helper()
 	f := harness.NewFleet(t, n, vendor, limits...)
@@ -28,8 +28,7 @@ func newSquadron(t *testing.T, n, most int, vendor *testserver.Vendor, limits ..
 	return f
 }
 
-// No call is refused by a vendor who counts the calls of all replicas in flight, and the
-// vendor is kept busy.
+// A vendor that counts the calls in flight of all replicas refuses none, and is kept busy.
 func TestSharedInFlightBoundsAFleet(t *testing.T) {
 	for name, limits := range map[string][]throttle.Limit{
 		"alone": nil, "with a limit": {throttle.TokenBucket(100, time.Second, 10)},
@@ -53,7 +52,7 @@ func TestSharedInFlightBoundsAFleet(t *testing.T) {
 	}
 }
 
-// No permit is spent for those whom the calls of others hold.
+// Callers held by the calls in flight of others spend no permit.
 func TestFullFleetSpendsNoPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Service: 3 * time.Second}
@@ -62,14 +61,14 @@ func TestFullFleetSpendsNoPermits(t *testing.T) {
 		second := f.Replicas[1].Callers(t.Context(), 1)
 		f.Replicas[0].Want("first", first.Wait()[0], 200)
 		f.Replicas[1].Want("second", second.Wait()[0], 200)
-		// A permit burnt would hold the second for a minute.
+		// A wasted permit would delay the second call by a minute.
 		if arrivals := vendor.Arrivals(); arrivals.Span() < 3*time.Second || arrivals.Span() > 4*time.Second {
 			t.Errorf("the second arrived %v after the first, want 3s", arrivals.Span())
 		}
 	})
 }
 
-// Whatever becomes of a request, another replica has its slot afterwards, and no more.
+// However a request ends, another replica gets its slot, and no more than that.
 func TestSlotOfARequestIsAnothersHoweverItEnds(t *testing.T) {
 	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +92,7 @@ func TestSlotOfARequestIsAnothersHoweverItEnds(t *testing.T) {
 	}
 }
 
-// The slot of a body that nobody closes is had by another replica, over a real
-// connection.
+// Over a real connection, the slot of a body that is never closed goes to another replica.
 func TestSlotOfADroppedBodyIsAnothers(t *testing.T) {
 	redis, vendor := redispipe.Start(t, 0), &testserver.Vendor{}
 	join := func() *harness.Rig {
@@ -108,7 +106,7 @@ func TestSlotOfADroppedBodyIsAnothers(t *testing.T) {
 	second.WantServedAfterCollections()
 }
 
-// A store that bounds no calls in flight across processes is no silent bound.
+// A store that cannot bound calls in flight across processes is an error, not a silent bound.
 func TestSharedInFlightNeedsAStoreThatCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Shared: 3}})

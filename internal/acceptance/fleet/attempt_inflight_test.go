@@ -58,7 +58,7 @@ func TestRequestIsInFlightUntilItsBodyEnds(t *testing.T) {
 				if r.Want("the second GET", second, 200); second.At != time.Minute {
 					t.Errorf("the second was answered at %v, want 1m", second.At)
 				}
-				first.Body.Close() // once more ends nothing
+				first.Body.Close() // a second Close ends nothing
 				if n := r.Flying(); n != 0 {
 					t.Errorf("%d in flight at the end, want 0", n)
 				}
@@ -78,7 +78,7 @@ func TestUntilHeadersLetsStreamsLast(t *testing.T) {
 	})
 }
 
-// No permit is spent for those whom calls in flight hold, and both bounds hold.
+// Callers held by calls in flight spend no permit, and both bounds are kept.
 func TestFullLaneSpendsNoPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Service: 3 * time.Second}, &weir.Transport{
@@ -99,11 +99,11 @@ func TestFullLaneSpendsNoPermits(t *testing.T) {
 type ending struct {
 	fault   testserver.Fault // of the first arrivals
 	prepare error            // of Prepare
-	panics  bool             // the base does
+	panics  bool             // in the base
 	d       time.Duration    // of the context; zero: no deadline
 }
 
-// endings are all of them.
+// endings are all possible ends.
 var endings = map[string]ending{
 	"served":   {},
 	"reset":    {fault: testserver.Fault{Last: 9, Do: testserver.ResetEarly}},
@@ -114,8 +114,7 @@ var endings = map[string]ending{
 	"hangs":    {fault: testserver.Fault{Last: 1, Do: testserver.Hang}, d: time.Second},
 }
 
-// end sends a request that ends so. The next ones are served, unless the base
-// panics.
+// end sends a request that ends in this way. The next ones are served, unless the base panics.
 func (e ending) end(r *harness.Rig) {
 	if e.fault.Last > 0 {
 		r.Vendor.Faults = []testserver.Fault{e.fault}
@@ -139,7 +138,7 @@ func (e ending) end(r *harness.Rig) {
 	r.Get(ctx, "a")
 }
 
-// Whatever becomes of a request, it is not in flight afterwards.
+// However a request ends, it is then no longer in flight.
 func TestFlightEndsHoweverTheRequestDoes(t *testing.T) {
 	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +167,7 @@ func TestCallerOfAFullLaneGivesUpAtItsDeadline(t *testing.T) {
 	})
 }
 
-// A body that nobody closes is found, over a real connection.
+// A body that is never closed is detected, over a real connection.
 func TestDroppedBodyEndsItsFlight(t *testing.T) {
 	var log bytes.Buffer
 	r := harness.SocketRig(t, &testserver.Vendor{}, &weir.Transport{InFlight: weir.InFlight{Max: 1}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -191,7 +190,7 @@ func TestDroppedBodyOfAKeptAnswerEndsItsFlight(t *testing.T) {
 	r.WantServedAfterCollections()
 }
 
-// A fleet's permits are had for those who may fly.
+// A fleet's permits go to callers with room in flight.
 func TestMaxInFlightOfAReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := harness.NewFleet(t, 2, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(4)}, Service: 100 * time.Millisecond}, throttle.TokenBucket(100, time.Second, 10))

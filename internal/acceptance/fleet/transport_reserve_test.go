@@ -10,8 +10,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// Bulk of both replicas has three of four places, and an urgent call at either waits no longer than
-// it takes to ask Redis. The vendor sees four calls at a time at most.
+// Bulk of both replicas gets three of four places. An urgent call at either waits no longer than
+// one call to Redis. The vendor sees at most four calls at a time.
 func TestUrgentCallsHaveReservedPlacesInAFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const service = 100 * time.Millisecond

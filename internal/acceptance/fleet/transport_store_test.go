@@ -16,8 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Several transports, each as of its own process, share limits through a remote
-// store.
+// Several transports, as of several processes, share limits through a remote store.
 
 func TestFleetSharesOneLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +24,7 @@ func TestFleetSharesOneLimit(t *testing.T) {
 		f := harness.NewFleet(t, 4, vendor, throttle.TokenBucket(50, time.Second, 2))
 		f.WantAll(f.Callers(t.Context(), 25))
 		arrivals := vendor.Arrivals()
-		if got := arrivals.BurstAt(50, time.Second); got > 2+2+1 { // the tolerance, and the spread of the way
+		if got := arrivals.BurstAt(50, time.Second); got > 2+2+1 { // tolerance, and spread of the trip
 			t.Errorf("burst of four replicas = %d, want 5 at most", got)
 		}
 		if span := arrivals.Span(); len(arrivals) != 100 || span > 2200*time.Millisecond {
@@ -48,7 +47,7 @@ func TestRefusalPausesFleet(t *testing.T) {
 		at := refused[0].At
 		late := arrivals.Filter(func(a testserver.Arrival) bool { return a.At > at+2*harness.RoundTrip && a.At < at+2*time.Second })
 		if len(late) > 0 {
-			t.Errorf("arrivals in the pause = %v, want none from %v to %v", harness.Instants(late), at+2*harness.RoundTrip, at+2*time.Second)
+			t.Errorf("arrivals in the pause = %v, want none between %v and %v", harness.Instants(late), at+2*harness.RoundTrip, at+2*time.Second)
 		}
 		after := arrivals.Filter(func(a testserver.Arrival) bool { return a.At >= at+2*time.Second })
 		if got := after.BurstAt(50, time.Second); got > 1+2+1 {
@@ -62,8 +61,8 @@ func TestSilentStoreHoldsNobodyBeyondContext(t *testing.T) {
 		f := harness.NewFleet(t, 1, &testserver.Vendor{}, harness.Every(time.Second)...)
 		f.Redis.Break(redispipe.Silent)
 		r := f.Replicas[0]
-		// The share of one replica of a hundred lets the first go once Redis has not
-		// answered in time, and the next 200 s later.
+		// Once Redis has not answered in time, one of a hundred replicas sends its first call at
+		// its share, and the next 200 s later.
 		if got := r.Get(t.Context(), "first"); got.Status != 200 || got.At != distributed.DefaultDeadline {
 			t.Errorf("GET = %d, %v at %v, want 200 at 50ms", got.Status, got.Err, got.At)
 		}
@@ -123,7 +122,7 @@ func TestCloseWithStoreCallUnderWay(t *testing.T) {
 	})
 }
 
-// One replica's limits, changed, are everybody's.
+// Changed limits of one replica apply to all.
 func TestSetLimitsReachesFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{}
@@ -136,10 +135,10 @@ func TestSetLimitsReachesFleet(t *testing.T) {
 			}
 		}
 		f.WantAll(all)
-		// The claim of one call an hour is forgotten after 5.5 s, the replicas ask
-		// each second, and ten calls at 10/s take 0.9 s.
+		// The claim of one call an hour expires after 5.5 s, the replicas ask each second, and ten
+		// calls at 10/s take 0.9 s.
 		if span, most := vendor.Arrivals().Span(), time.Second+5500*time.Millisecond+time.Second+900*time.Millisecond; span > most {
-			t.Errorf("ten calls, whose limit was told after a second, took %v, want at most %v", span, most)
+			t.Errorf("ten calls, whose limit was published after a second, took %v, want at most %v", span, most)
 		}
 	})
 }

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A CountedBody is a request body that counts how often it is closed.
+// A CountedBody is a request body that counts its Close calls.
 type CountedBody struct {
 	io.Reader
 	Closes atomic.Int32
 	once   sync.Once
-	Closed chan struct{} // nil: nobody waits for it
+	Closed chan struct{} // nil: not signalled
 }
 
-// NewCountedBody returns a body of a text.
+// NewCountedBody returns a body with a text.
 func NewCountedBody(text string) *CountedBody {
 	return &CountedBody{Reader: strings.NewReader(text), Closed: make(chan struct{})}
 }
@@ -35,13 +35,13 @@ func (b *CountedBody) Close() error {
 	return nil
 }
 
-// ErrAny stands for an error that has no name.
+// ErrAny stands for any error without a type.
 var ErrAny = errors.New("any error")
 
-// Spend takes the one permit that the limits have at hand.
+// Spend takes the only permit of the limits.
 func (r *Rig) Spend() { r.Want("first GET", r.Get(r.Context(), "first"), 200) }
 
-// Waiting returns how many stand in line.
+// Waiting returns how many calls wait in line.
 func (r *Rig) Waiting() (n int) {
 	for _, lane := range r.Transport.Snapshot() {
 		n += lane.Waiting
@@ -49,7 +49,7 @@ func (r *Rig) Waiting() (n int) {
 	return n
 }
 
-// Within returns what gives a request a deadline.
+// Within returns a function that gives a request a deadline.
 func Within(d time.Duration) func(*Rig, *http.Request) *http.Request {
 	return func(r *Rig, req *http.Request) *http.Request {
 		ctx, cancel := context.WithTimeout(req.Context(), d)
@@ -58,7 +58,7 @@ func Within(d time.Duration) func(*Rig, *http.Request) *http.Request {
 	}
 }
 
-// ClosesBody returns a base that does with the body what its contract says.
+// ClosesBody returns a base that closes the body as its contract requires.
 func ClosesBody(resp *http.Response, err error) http.RoundTripper {
 	return BaseFunc(func(req *http.Request) (*http.Response, error) {
 		req.Body.Close()
@@ -66,7 +66,7 @@ func ClosesBody(resp *http.Response, err error) http.RoundTripper {
 	})
 }
 
-// A ClosedBody counts how often it is closed.
+// A ClosedBody counts its Close calls.
 type ClosedBody struct {
 	io.Reader
 	Closed *int

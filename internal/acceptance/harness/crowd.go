@@ -16,8 +16,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// ManyLanes is the size of the benchmarks of the lane table. The default is small enough
-// for CI; the figures that the documents give come from
+// ManyLanes is the size of the benchmarks of the lane table. The default is small enough for CI;
+// the documented figures come from
 //
 //	go test -run '^$' -bench Lanes -lanes 1000000
 var ManyLanes = flag.Int("lanes", 10_000, "most lanes of BenchmarkLanes")
@@ -29,7 +29,7 @@ type Crowd struct {
 	Keys      []string
 }
 
-// NewCrowd returns a transport over a Stub, with so many keys of lanes.
+// NewCrowd returns a transport over a Stub, with keys for a number of lanes.
 func NewCrowd(lanes, maxLanes int, limits ...throttle.Limit) *Crowd {
 	f := &Crowd{
 		Transport: &weir.Transport{
@@ -55,7 +55,7 @@ func (f *Crowd) Call(b *testing.B, key string) {
 	resp.Body.Close()
 }
 
-// Open sends one through each lane.
+// Open sends one request through each lane.
 func (f *Crowd) Open(b *testing.B) {
 	for _, key := range f.Keys {
 		f.Call(b, key)
@@ -70,10 +70,10 @@ func Heap() int {
 	return int(m.HeapAlloc)
 }
 
-// Wide is a limit that holds nobody.
+// Wide is a limit that never delays a call.
 var Wide = throttle.TokenBucket(1e9, time.Second, 1e9)
 
-// A Stub answers at once, with nothing.
+// A Stub answers at once, with an empty body.
 type Stub struct{}
 
 // RoundTrip implements [http.RoundTripper].

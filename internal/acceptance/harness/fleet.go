@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// RoundTrip is how far the Redis of a Fleet is.
+// RoundTrip is the round trip to the Redis of a Fleet.
 const RoundTrip = 2 * time.Millisecond
 
 // A Fleet is replicas in front of one vendor.
@@ -41,8 +41,7 @@ func NewFleet(t *testing.T, n int, vendor *testserver.Vendor, limits ...throttle
 	return f
 }
 
-// Meet makes a store's connections, which stay open, so that what is asked later is
-// a round trip away.
+// Meet opens a store's connections, which stay open, so that later calls take one round trip.
 func Meet(t *testing.T, store *distributed.Store) {
 	t.Helper()
 	limiter, err := store.Limiter("another lane", throttle.TokenBucket(1, time.Second, 100))
@@ -62,7 +61,7 @@ func (f *Fleet) Callers(ctx context.Context, n int) (all []*Callers) {
 	return all
 }
 
-// WantAll fails the test unless everybody has a 200.
+// WantAll fails the test unless all answers are 200.
 func (f *Fleet) WantAll(all []*Callers) {
 	for i, c := range all {
 		for _, got := range c.Wait() {

@@ -20,11 +20,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// ScopedBy returns a dialect whose refusals are of a scope.
+// ScopedBy returns a dialect whose refusals have a scope.
 func ScopedBy(scope headers.Scope) *headers.Dialect { return &headers.Dialect{Scope: scope} }
 
-// Ask sends requests, each from a goroutine of its own, in order, and returns
-// when they were answered.
+// Ask sends requests in order, each from its own goroutine, and returns when all are answered.
 func (r *Rig) Ask(reqs ...*http.Request) []time.Duration {
 	var wg sync.WaitGroup
 	at := make([]time.Duration, len(reqs))
@@ -54,17 +53,17 @@ func (r *Rig) As(credential string) *http.Request {
 	return req
 }
 
-// GetAs asks for a path with a credential.
+// GetAs requests a path with a credential.
 func (r *Rig) GetAs(path, credential string) Answer {
 	req := r.As(credential)
 	req.URL.Path = path
 	return r.Do(req)
 }
 
-// Counted returns what the shadow of the one lane has counted.
+// Counted returns the counts of the only lane's shadow.
 func (r *Rig) Counted() []weir.ShadowCount { return r.Transport.Snapshot()[0].Shadow }
 
-// WantCounted fails the test unless the shadow has counted that.
+// WantCounted fails the test unless the shadow has these counts.
 func (r *Rig) WantCounted(want ...weir.ShadowCount) {
 	r.Helper()
 	if got := r.Counted(); !reflect.DeepEqual(got, want) {
@@ -116,7 +115,7 @@ func MustParse(s string) *url.URL {
 	return u
 }
 
-// Free returns a limiter that grants all, and cannot be tuned.
+// Free returns a limiter that grants everything, and cannot be tuned.
 func Free() throttle.Limiter {
 	return throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) { return now, nil })
 }
@@ -130,8 +129,7 @@ func GetOf(host string) *http.Request {
 	return req
 }
 
-// LearningFrom returns a transport that learns from what answer returns, which
-// takes 5 ms.
+// LearningFrom returns a transport that learns from the result of answer, which takes 5 ms.
 func LearningFrom(t *testing.T, answer func(*http.Request) (http.Header, int, error)) *http.Client {
 	transport := &weir.Transport{Logger: slog.New(slog.DiscardHandler), Base: BaseFunc(func(req *http.Request) (*http.Response, error) {
 		time.Sleep(5 * time.Millisecond)
@@ -168,13 +166,13 @@ func Call(client *http.Client, url string, within time.Duration) time.Duration {
 	return time.Since(began)
 }
 
-// Answered answers the request of that number alone.
+// Answered answers only the request with that number.
 func Answered(number int, f testserver.Fault) testserver.Fault {
 	f.First, f.Last, f.Do = number, number, testserver.Answer
 	return f
 }
 
-// Start sends a GET in the background and returns where its answer comes.
+// Start sends a GET in the background and returns a channel for its answer.
 func (r *Rig) Start(id string) <-chan Answer {
 	done := make(chan Answer, 1)
 	go func() { done <- r.Get(r.Context(), id) }()

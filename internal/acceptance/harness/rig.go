@@ -52,7 +52,7 @@ func SocketRig(t *testing.T, vendor *testserver.Vendor, transport *weir.Transpor
 	return NewRig(t, testserver.Listen, vendor, transport)
 }
 
-// NewRig opens a server for the vendor, and has the transport send to it.
+// NewRig opens a server for the vendor, and a transport that sends to it.
 func NewRig(t *testing.T, open func(http.Handler) (*testserver.Server, error), vendor *testserver.Vendor, transport *weir.Transport) *Rig {
 	t.Helper()
 	server := testserver.Run(t, open, vendor)
@@ -66,7 +66,7 @@ func NewRig(t *testing.T, open func(http.Handler) (*testserver.Server, error), v
 	return &Rig{T: t, Vendor: vendor, Server: server, Transport: transport, Client: &http.Client{Transport: transport}}
 }
 
-// Now returns the time since the vendor began.
+// Now returns the time since the vendor's start.
 func (r *Rig) Now() time.Duration { return time.Since(r.Vendor.Start()) }
 
 // Request returns a GET with an id that the vendor records.
@@ -79,7 +79,7 @@ func (r *Rig) Request(ctx context.Context, id string) *http.Request {
 	return req
 }
 
-// An Answer is what a caller got, and when.
+// An Answer is a caller's result, and its instant.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -115,14 +115,14 @@ func (r *Rig) Want(what string, got Answer, status int) {
 	}
 }
 
-// Callers are calls on their way, each from a goroutine of its own.
+// Callers are calls in progress, each from its own goroutine.
 type Callers struct {
 	Wg      sync.WaitGroup
 	Answers []Answer
 }
 
-// Callers sends n GETs with the ids 0 to n-1. In a bubble they arrive in that
-// order, all at this instant.
+// Callers sends n GETs with the ids 0 to n-1. In a bubble they arrive in that order, all at the
+// same instant.
 func (r *Rig) Callers(ctx context.Context, n int) *Callers {
 	c := &Callers{Answers: make([]Answer, n)}
 	for i := range n {
@@ -138,7 +138,7 @@ func (c *Callers) Wait() []Answer {
 	return c.Answers
 }
 
-// Instants returns when requests arrived.
+// Instants returns the requests' arrivals.
 func Instants(as testserver.Arrivals) []time.Duration {
 	at := make([]time.Duration, len(as))
 	for i, a := range as {
@@ -185,17 +185,17 @@ func WantEqual[T comparable](t *testing.T, what string, got, want []T) {
 // Hints returns the header of an answer that asks for a wait.
 func Hints(retryAfter string) http.Header { return http.Header{"Retry-After": {retryAfter}} }
 
-// Every returns the one limit that most tests use.
+// Every returns the limit that most tests use.
 func Every(interval time.Duration) []throttle.Limit {
 	return []throttle.Limit{throttle.TokenBucket(1, interval, 1)}
 }
 
-// After returns a policy whose delays are all the same.
+// After returns a policy whose delays are all equal.
 func After(delay time.Duration) *backoff.Policy {
 	return &backoff.Policy{Delay: backoff.Constant(delay)}
 }
 
-// A StoreFunc is a store made of a function.
+// A StoreFunc is a store made from a function.
 type StoreFunc func(key string, limits ...throttle.Limit) (throttle.Limiter, error)
 
 // Limiter implements [throttle.Store].
@@ -203,13 +203,13 @@ func (f StoreFunc) Limiter(key string, limits ...throttle.Limit) (throttle.Limit
 	return f(key, limits...)
 }
 
-// A BaseFunc is a base made of a function.
+// A BaseFunc is a base made from a function.
 type BaseFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].
 func (f BaseFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// WantPaused fails the test unless the answer is ErrPaused with that wait.
+// WantPaused fails the test unless the error is ErrPaused with that wait.
 func WantPaused(t *testing.T, what string, got Answer, wait time.Duration) {
 	t.Helper()
 	var ours *weir.Error
@@ -242,15 +242,15 @@ func (r *Rig) Learned() weir.Learned {
 	return states[0].Learned
 }
 
-// A Drain is what came of many calls by many workers to a vendor whose limit is
-// not configured, or is configured wrongly.
+// A Drain is the outcome of many calls by many workers to a vendor whose limit is not, or wrongly,
+// configured.
 type Drain struct {
 	Wall    time.Duration
 	Refused int
 	Failed  int
 }
 
-// DrainBy sends n calls from 64 workers, one after the other each.
+// DrainBy sends n calls from 64 workers, each one after another.
 func DrainBy(r *Rig, n int) Drain {
 	began := time.Now()
 	var mu sync.Mutex
@@ -278,8 +278,8 @@ func DrainBy(r *Rig, n int) Drain {
 	return d
 }
 
-// DrainTokens sends calls of 100 to 1,900 tokens from 64 workers, and settles each. The wall is in
-// the time that the vendor's limit takes.
+// DrainTokens sends calls of 100 to 1,900 tokens from 64 workers, and settles each. The wall time
+// is a multiple of the time that the vendor's limit takes.
 func (r *Rig) DrainTokens(calls int) (wall float64, refused int) {
 	costs, sum := make(chan int, calls), 0
 	for range calls {
@@ -322,7 +322,7 @@ func (r *Rig) Call() *http.Response {
 	return resp
 }
 
-// Estimated sends a request of that estimate through the client.
+// Estimated sends a request with that estimate through the client.
 func (r *Rig) Estimated(tokens int) *http.Response {
 	r.Helper()
 	req := r.Request(r.Context(), "a")
@@ -336,7 +336,7 @@ func (r *Rig) Estimated(tokens int) *http.Response {
 	return resp
 }
 
-// Settle reports what a call really cost.
+// Settle reports a call's actual cost.
 func (r *Rig) Settle(resp *http.Response, tokens int) {
 	r.Helper()
 	if err := weir.Settle(resp, "tokens", tokens); err != nil {
@@ -344,7 +344,7 @@ func (r *Rig) Settle(resp *http.Response, tokens int) {
 	}
 }
 
-// WantArrivals fails the test unless so many requests arrived.
+// WantArrivals fails the test unless this many requests arrived.
 func (r *Rig) WantArrivals(n int) {
 	r.Helper()
 	if got := len(r.Vendor.Arrivals()); got != n {
@@ -352,7 +352,7 @@ func (r *Rig) WantArrivals(n int) {
 	}
 }
 
-// Sent reports whether a request was answered well.
+// Sent reports whether a request was answered with success.
 func Sent(ctx context.Context, transport *weir.Transport, url string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -380,7 +380,7 @@ func (r *Rig) Open(ctx context.Context, id string) *http.Response {
 	return resp
 }
 
-// WantServedAfterCollections sends a request that has to wait for the garbage collector.
+// WantServedAfterCollections sends a request that must wait for the garbage collector.
 func (r *Rig) WantServedAfterCollections() {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
@@ -401,8 +401,7 @@ func (r *Rig) WantServedAfterCollections() {
 // Protocols are the ways to reach a vendor over real sockets.
 var Protocols = map[string]func(http.Handler) (*testserver.Server, error){"HTTP/1.1": testserver.Listen, "HTTP/2.0": testserver.ListenTLS}
 
-// WantShutdownAfterCollections shuts the transport down, which has to wait for
-// the garbage collector.
+// WantShutdownAfterCollections shuts the transport down, which must wait for the garbage collector.
 func (r *Rig) WantShutdownAfterCollections() {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
@@ -440,7 +439,7 @@ func (r *Rig) Upgrade() *http.Request {
 	return req
 }
 
-// WantClosed fails the test unless the answer, at that instant, is ErrClosed.
+// WantClosed fails the test unless the error, at that instant, is ErrClosed.
 func WantClosed(t *testing.T, what string, got Answer, at time.Duration) {
 	t.Helper()
 	var ours *weir.Error

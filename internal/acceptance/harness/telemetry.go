@@ -15,13 +15,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// A MeterLog is a meter provider that is collected by hand.
+// A MeterLog is a meter provider collected by hand.
 type MeterLog struct {
 	*sdkmetric.MeterProvider
 	Reader *sdkmetric.ManualReader
 }
 
-// NewMeterLog returns one that has collected nothing.
+// NewMeterLog returns a MeterLog without collections.
 func NewMeterLog() MeterLog {
 	reader := sdkmetric.NewManualReader()
 	return MeterLog{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), reader}
@@ -47,7 +47,7 @@ func (p Point) Has(attributes []string) bool {
 	return true
 }
 
-// Points collects.
+// Points collects the points.
 func (l MeterLog) Points(t *testing.T) (points []Point) {
 	t.Helper()
 	var collected metricdata.ResourceMetrics
@@ -97,8 +97,8 @@ func pointsOf(t *testing.T, m metricdata.Metrics) (points []Point) {
 	return points
 }
 
-// WantSum fails the test unless the points of that name with those attributes,
-// each "key=value", come to that sum.
+// WantSum fails the test unless the points of that name with those attributes, each "key=value",
+// have that sum.
 func WantSum(t *testing.T, points []Point, want float64, name string, attributes ...string) {
 	t.Helper()
 	var sum float64
@@ -134,19 +134,19 @@ func Text(points []Point) (all []string) {
 	return all
 }
 
-// A SpanLog is a tracer provider that keeps what ended.
+// A SpanLog is a tracer provider that keeps ended spans.
 type SpanLog struct {
 	*sdktrace.TracerProvider
 	Recorder *tracetest.SpanRecorder
 }
 
-// NewSpanLog returns one without spans.
+// NewSpanLog returns a SpanLog without spans.
 func NewSpanLog() SpanLog {
 	recorder := tracetest.NewSpanRecorder()
 	return SpanLog{sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)), recorder}
 }
 
-// Named returns the spans of a name in the order in which they ended.
+// Named returns the spans of a name in the order of their ends.
 func (l SpanLog) Named(name string) (spans []sdktrace.ReadOnlySpan) {
 	for _, s := range l.Recorder.Ended() {
 		if s.Name() == name {
@@ -156,7 +156,7 @@ func (l SpanLog) Named(name string) (spans []sdktrace.ReadOnlySpan) {
 	return spans
 }
 
-// Attributes returns those of a span.
+// Attributes returns the attributes of a span.
 func Attributes(s sdktrace.ReadOnlySpan) map[string]any {
 	m := make(map[string]any)
 	for _, kv := range s.Attributes() {
@@ -165,7 +165,7 @@ func Attributes(s sdktrace.ReadOnlySpan) map[string]any {
 	return m
 }
 
-// Once returns a limiter that grants one permit, and then nothing.
+// Once returns a limiter that grants one permit and no more.
 func Once() throttle.Limiter {
 	spent := false
 	return throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
@@ -177,10 +177,10 @@ func Once() throttle.Limiter {
 	})
 }
 
-// Canary stands wherever a secret may.
+// Canary is in every place where a secret may be.
 const Canary = "canary-5f3a"
 
-// Secretive returns a request with the canary wherever a secret may stand.
+// Secretive returns a request with the canary in every place for a secret.
 func (r *Rig) Secretive(ctx context.Context) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut,
 		"http://"+Canary+":"+Canary+"@vendor.test/"+Canary+"?key="+Canary+"#"+Canary, strings.NewReader(Canary))

@@ -34,11 +34,11 @@ func applyTo(t *testing.T, transport *weir.Transport, a, account string) {
 	apply(t, transport, `{"lanes": {"a": ["`+a+`"], "account": ["`+account+`"]}}`)
 }
 
-// nobodyLeft fails the test if a call is still counted in a lane.
+// nobodyLeft fails the test if a lane still counts a call.
 func nobodyLeft(t *testing.T, transport *weir.Transport) {
 	t.Helper()
 	var left []weir.LaneState
-	for range 50 { // who gives up while another goroutine pumps the line is taken out by that one
+	for range 50 { // a caller that gives up while another goroutine runs the line is removed by that one
 		left = slices.DeleteFunc(transport.Snapshot(), func(s weir.LaneState) bool { return s.Waiting == 0 && s.InFlight == 0 && s.Requests == 0 })
 		if len(left) == 0 {
 			return
@@ -51,7 +51,7 @@ func nobodyLeft(t *testing.T, transport *weir.Transport) {
 }
 
 // Limits change at 1.5 s, while calls of a customer and of its account wait. Each call is
-// timed anew in both lanes, and what was spent stays spent.
+// rescheduled in both lanes, and spent permits stay spent.
 func TestApplyTimesCallsAnewInEachLane(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
@@ -84,8 +84,8 @@ func TestApplyTimesCallsAnewInEachLane(t *testing.T) {
 	}
 }
 
-// Calls that could not go in time under a customer's lower limit are rejected at once, and
-// name that lane. Those of another customer have the account's permits meanwhile.
+// Calls that would be too late under a customer's lower limit are rejected at once, and the error
+// names that lane. Another customer's calls get the account's permits meanwhile.
 func TestApplyRejectsCallsThatWouldBeTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
@@ -119,8 +119,8 @@ func TestApplyRejectsCallsThatWouldBeTooLate(t *testing.T) {
 	})
 }
 
-// The configurations differ in rates, algorithms, the number of limits and their order. The
-// limit "all" counts what each lane has spent.
+// The configurations differ in rates, algorithms, and number and order of limits. The limit "all"
+// counts what each lane has spent.
 
 const countAll = `"1000/h burst 100000 name all"`
 
@@ -131,10 +131,10 @@ var configurations = []string{
 	`{"limits": ["50/s burst 1", "leaky 40/s", ALL], "lanes": {"account": ["gcra 250/s burst 5", ALL]}}`,
 }
 
-// In the middle of traffic limits change again and again. Each lane has spent what arrived
-// in the end, and what was void because its call woke up too late. What comes back after a
-// change is not counted by the new limit, which is less than one permit in twenty. The vendor
-// sees no more than the highest limits allow, and nobody is stuck.
+// Limits change repeatedly under traffic. In the end each lane has spent its arrivals, and permits
+// that were void because their call woke up too late. Permits returned after a change do not count
+// in the new limit: less than one in twenty. The vendor sees no more than the highest limits allow,
+// and no call is stuck.
 func TestApplyInTheMiddleOfTrafficWithKeys(t *testing.T) {
 	transport := &weir.Transport{Keys: fromHeader, Learn: weir.LearnOff, Line: weir.Line{MaxWait: 300 * time.Millisecond}}
 	change := func(i int) {
@@ -187,7 +187,7 @@ func TestApplyInTheMiddleOfTrafficWithKeys(t *testing.T) {
 	for _, s := range transport.Snapshot() {
 		for _, l := range s.Limits {
 			used, most := float64(l.Limit.Burst)-l.Headroom, spent[s.Key]*21/20+int(s.Stale)
-			if l.Limit.Name == "all" && (used > float64(most) || used < float64(spent[s.Key]-2)) { // 1000 come an hour
+			if l.Limit.Name == "all" && (used > float64(most) || used < float64(spent[s.Key]-2)) { // 1000 are earned an hour
 				t.Errorf("lane %q has spent %.1f permits for %d calls and %d void permits", s.Key, used, spent[s.Key], s.Stale)
 			}
 		}

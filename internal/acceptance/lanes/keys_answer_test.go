@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What answers to requests with several keys say of each lane, and what is counted there.
+// Answers to requests with several keys are reported and counted in each lane.
 
 // A refuser refuses the first request that has an id, with a problem document.
 type refuser struct {
@@ -42,7 +42,7 @@ func (f *refuser) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A problem document names the lanes that it refuses, by their limits or by their keys.
+// A problem document names the refusing lanes, by their limits or their keys.
 func TestViolatedPoliciesNameTheLanes(t *testing.T) {
 	for _, test := range []struct {
 		name, violated string
@@ -75,7 +75,7 @@ func TestViolatedPoliciesNameTheLanes(t *testing.T) {
 	}
 }
 
-// Each lane counts what became of a turn there.
+// Each lane counts the outcome of a turn.
 func TestEachLaneCountsItsTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{First: 4, Last: 4, Do: testserver.Answer, Status: 500}}}, &weir.Transport{
@@ -102,7 +102,7 @@ func TestEachLaneCountsItsTurns(t *testing.T) {
 	})
 }
 
-// A report names the lane that held the call, and its limit.
+// A report names the lane that delayed the call, and its limit.
 func TestReportNamesTheLaneThatHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -128,7 +128,7 @@ func TestReportNamesTheLaneThatHeld(t *testing.T) {
 	})
 }
 
-// A forecast of a request with several keys counts those in line before it.
+// A forecast of a request with several keys counts the calls before it in line.
 func TestForecastOfSeveralLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{

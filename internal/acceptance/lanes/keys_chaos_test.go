@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// chaosKeys are lanes whose callers cross.
+// chaosKeys are lanes whose callers overlap.
 var chaosKeys = []string{"a", "b", "c", "search", "write", "account"}
 
 // anyKeys returns one to four keys in any order, some of them twice.
@@ -28,8 +28,8 @@ func anyKeys() string {
 	return strings.Join(append(keys, keys[rand.IntN(len(keys))]), " ")
 }
 
-// stir begins calls with any keys until the context ends. Many are cancelled at any instant,
-// and the others wait for as long as it takes.
+// stir starts calls with any keys until the context ends. Many are cancelled at random, and the
+// others wait without a deadline.
 func stir(ctx context.Context, r *harness.Rig, served *atomic.Int64) {
 	for ctx.Err() == nil {
 		one, cancel := r.Context(), context.CancelFunc(func() {})
@@ -65,8 +65,8 @@ func meddle(ctx context.Context, r *harness.Rig, changes *atomic.Int64) {
 	}
 }
 
-// Whatever befalls calls in several lanes, nothing is lost or stuck: afterwards nobody waits
-// or is in flight, and calls go again.
+// Nothing is lost or stuck, whatever happens to calls in several lanes. Afterwards no call waits or
+// is in flight, and new calls depart.
 func TestNothingIsStuckAfterChaos(t *testing.T) {
 	var changes, served atomic.Int64
 	vendor := &testserver.Vendor{Service: time.Millisecond, Faults: []testserver.Fault{

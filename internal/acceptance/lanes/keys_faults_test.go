@@ -15,9 +15,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What happens to requests with several keys while they wait.
+// Faults of requests with several keys while they wait.
 
-// A pause by hand rejects calls that wait, if it is longer than they may wait.
+// A pause by hand rejects waiting calls that it outlasts.
 func TestPauseByHandRejectsCallsOfSeveralLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -37,7 +37,7 @@ func TestPauseByHandRejectsCallsOfSeveralLanes(t *testing.T) {
 	})
 }
 
-// Calls whose lanes had other limits when they came are rejected by Close, too.
+// Close also rejects calls whose lanes had other limits when they arrived.
 func TestCloseRejectsCallsOfEarlierLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -85,7 +85,7 @@ func TestRetryIsInAllLanesAgain(t *testing.T) {
 	})
 }
 
-// Shutdown lets calls that wait in several lanes go, and then ends.
+// Shutdown lets calls in several lanes depart, and then ends.
 func TestShutdownLetsCallsOfSeveralLanesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -122,7 +122,7 @@ func TestKeysInAnotherOrder(t *testing.T) {
 	})
 }
 
-// A lane in which calls wait is not removed, however many keys come.
+// A lane with waiting calls is never removed, however many keys come.
 func TestLaneOfWaitingCallsStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{

@@ -38,9 +38,9 @@ func (c *crowd) call(ctx context.Context, t http.RoundTripper, keys string) {
 		began := time.Now()
 		resp, err := t.RoundTrip(req)
 		if took := int64(time.Since(began)); took > c.longest.Load() {
-			c.longest.Store(took) // close enough: nobody else counts on it
+			c.longest.Store(took) // close enough for this test
 		}
-		if err != nil { // the time is over
+		if err != nil { // the time is up
 			return
 		}
 		_ = resp.Body.Close()
@@ -48,8 +48,8 @@ func (c *crowd) call(ctx context.Context, t http.RoundTripper, keys string) {
 	}
 }
 
-// crowds lets six workers call each of two lanes, which bound their calls in flight, and one
-// worker both, for a while.
+// crowds runs six workers in each of two lanes that bound their calls in flight, and one worker
+// that needs both, for a while.
 func crowds(t *weir.Transport, d time.Duration) (left, right, both *crowd) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -64,8 +64,8 @@ func crowds(t *weir.Transport, d time.Duration) (left, right, both *crowd) {
 	return left, right, both
 }
 
-// A call that needs two lanes, each full of calls in flight of others, has its turn. Its fair
-// share is that of one worker of seven.
+// A call that needs two lanes, each full of others' calls in flight, gets its turn. Its fair share
+// is that of one worker of seven.
 func TestCallOfTwoFullLanesHasItsTurn(t *testing.T) {
 	for _, most := range []int{1, 2, 4, 40} {
 		synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestCallOfTwoFullLanesHasItsTurn(t *testing.T) {
 	}
 }
 
-// So has a call that needs a lane full of calls in flight and a lane of a busy rate.
+// The same for a call that needs a lane full of calls in flight and a lane with a busy rate.
 func TestCallOfAFullLaneAndABusyRateHasItsTurn(t *testing.T) {
 	for _, rate := range []int{5, 10, 100} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestCallOfAFullLaneAndABusyRateHasItsTurn(t *testing.T) {
 	}
 }
 
-// It has its turn over sockets, too.
+// The same over sockets.
 func TestCallOfTwoFullLanesHasItsTurnOverSockets(t *testing.T) {
 	r := harness.SocketRig(t, &testserver.Vendor{Service: 20 * time.Millisecond}, &weir.Transport{Keys: fromHeader, InFlight: weir.InFlight{Max: 2}})
 	left, right, both := crowds(r.Transport, 3*time.Second)

@@ -21,7 +21,7 @@ import (
 
 // Requests with several keys.
 
-// fromHeader returns the keys that a request names in its field Keys.
+// fromHeader returns the keys in a request's field Keys.
 func fromHeader(req *http.Request) []string { return strings.Split(req.Header.Get("Keys"), " ") }
 
 // limitsOf returns a function for Transport.LimitsFor.
@@ -49,8 +49,8 @@ func send(r *harness.Rig, wg *sync.WaitGroup, id, keys string, n int) {
 	}
 }
 
-// A vendor counts searches in a limit of their own, and every call in another: a search
-// that waits delays no other call.
+// A vendor counts searches in one limit and every call in another: a waiting search delays no other
+// call.
 func TestSearchDelaysNoOtherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -93,12 +93,12 @@ func TestSearchDelaysNoOtherCallOverSockets(t *testing.T) {
 	if last, third := core[len(core)-1].At, search[2].At; last > third {
 		t.Errorf("the last of %d core calls arrived at %v, after the third search at %v", len(core), last, third)
 	}
-	if d := search[3].At - search[0].At; d < time.Second { // a busy machine may delay the first one on its way
+	if d := search[3].At - search[0].At; d < time.Second { // a busy machine may delay the first one
 		t.Errorf("four searches arrived within %v, want 1.5 s", d)
 	}
 }
 
-// Customers share the account in turn, however many calls each of them has.
+// Customers share the account in turn, whatever their numbers of calls.
 func TestCustomersShareTheAccountInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -126,7 +126,7 @@ func TestCustomersShareTheAccountInTurn(t *testing.T) {
 	})
 }
 
-// A customer that waits for its own limit spends nothing of the account.
+// A customer waiting for its own limit spends nothing of the account.
 func TestHeldCustomerSpendsNothingOfTheAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -169,7 +169,7 @@ func TestFullLineOfACustomerIsNamed(t *testing.T) {
 	})
 }
 
-// An error names the lane and the limit that would have held the call for too long.
+// An error names the lane and the limit that would have delayed the call for too long.
 func TestDeadlineNamesTheLaneThatHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := throttle.LeakyBucket(1, time.Minute)
@@ -186,7 +186,7 @@ func TestDeadlineNamesTheLaneThatHeld(t *testing.T) {
 	})
 }
 
-// What a cancelled call would have spent goes back in each lane.
+// A cancelled call returns its permits in each lane.
 func TestCancelledCallGivesAllBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -210,7 +210,7 @@ func TestCancelledCallGivesAllBack(t *testing.T) {
 	})
 }
 
-// A refusal holds the widest lane, unless it names another.
+// A refusal pauses the widest lane, unless it names another.
 func TestRefusalConcernsTheLaneThatItNames(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -324,7 +324,7 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// A limit that is added while calls wait holds them and later ones. Costs keep their places.
+// A limit added while calls wait delays them and later ones. Costs keep their places.
 func TestLimitIsAddedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -351,14 +351,14 @@ func TestLimitIsAddedWhileCallsWait(t *testing.T) {
 		}
 		send(r, &wg, "after", "customer account", 1)
 		wg.Wait()
-		want := []time.Duration{0, 10 * time.Second, 20 * time.Second} // what was used counts in the new limit
+		want := []time.Duration{0, 10 * time.Second, 20 * time.Second} // permits used before count in the new limit
 		if got := harness.Instants(r.Vendor.Arrivals()); !slices.Equal(got, want) {
 			t.Errorf("arrivals at %v, want %v", got, want)
 		}
 	})
 }
 
-// Lanes go with their groups, and come back.
+// Lanes leave with their groups, and come back.
 func TestLanesOfGroupsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{Keys: fromHeader, MaxLanes: 3})
@@ -388,7 +388,7 @@ func TestCloseRejectsCallsOfSeveralLanes(t *testing.T) {
 	})
 }
 
-// While lanes learn, too, a customer that waits for the account keeps its own permits.
+// While lanes learn, a customer that waits for the account still keeps its own permits.
 func TestLearningLaneKeepsThePermitsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{

@@ -46,7 +46,7 @@ func TestSnapshotShowsStateOfEveryLane(t *testing.T) {
 		<-paused
 		for _, lane := range r.Transport.Snapshot() {
 			if lane.Requests != 0 || lane.Waiting != 0 {
-				t.Errorf("lane at rest = %+v, want nobody in it", lane)
+				t.Errorf("lane at rest = %+v, want it empty", lane)
 			}
 		}
 	})
@@ -77,7 +77,7 @@ func TestShadowCountsAndHoldsNothing(t *testing.T) {
 		}
 		r.Want("GET of cost 2", r.Get(weir.WithCost(t.Context(), 2), "b"), 200)
 		if got := r.Now(); got != 200*time.Millisecond {
-			t.Errorf("done at %v, want 200ms: the shadow holds nobody", got)
+			t.Errorf("done at %v, want 200ms: the shadow delays no call", got)
 		}
 		want := []weir.ShadowCount{
 			{Live: weir.Admitted, Candidate: weir.Admitted, Requests: 1},

@@ -18,7 +18,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A refusal may concern a route or a credential only.
+// A refusal may concern only a route or a credential.
 
 func TestRefusalOfRoutePausesRouteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestRefusalOfRoutePausesRouteAlone(t *testing.T) {
 		post := r.Path("/users/2")
 		post.Method = http.MethodPost
 		got := r.Ask(r.Path("/users/1"), r.Path("/users/2"), r.Path("/orders/1"), post, r.Path("/users"))
-		// Identifiers are no part of a route; the method is.
+		// A route contains no identifiers, but the method.
 		harness.WantEqual(t, "answers", got, []time.Duration{5 * time.Second, 5 * time.Second, 0, 0, 0})
 	})
 }
@@ -52,8 +52,8 @@ func TestRefusalOfLaneOrGlobalScopePausesLane(t *testing.T) {
 	}
 }
 
-// Those of the route who stand in the lane's own line are held as well: nothing
-// is sent before a told time.
+// Calls of the route in the lane's own line are delayed as well: nothing is sent before a reported
+// time.
 func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "5")}},
@@ -64,7 +64,7 @@ func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 				t.Errorf("GET %d of the paused route answered at %v, want 5.01s or later", i, got[i])
 			}
 		}
-		// Those of another route have the permits that these gave back.
+		// Calls of another route get the permits that these gave back.
 		harness.WantEqual(t, "answers of another route", []time.Duration{got[2], got[4]}, harness.Spaced(100*time.Millisecond, 100*time.Millisecond, 2))
 		if gap := r.Vendor.Arrivals().MinGap(); gap < 100*time.Millisecond {
 			t.Errorf("shortest gap = %v, want 100ms or more", gap)
@@ -72,9 +72,8 @@ func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 	})
 }
 
-// The longest wait is one for all lines in which a call stands before an attempt: the
-// route's, which is paused for 8 s, and then the lane's, where two are before it. The error
-// says that it was not the caller's deadline.
+// The longest wait bounds all lines before an attempt together: the route's, paused for 8 s, and
+// then the lane's, with two calls ahead. The error shows that it was not the caller's deadline.
 func TestLongestWaitIsOneForRouteAndLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "8")}},
@@ -109,7 +108,7 @@ func TestLongPauseOfRouteClosesRouteAlone(t *testing.T) {
 	})
 }
 
-// Calls of a route that has a sub-lane, and calls of others, stand in one line by their arrival.
+// Calls of a route with a sub-lane, and other calls, share one line in order of arrival.
 func TestRoutesWithAndWithoutSublaneKeepOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: harness.Hints("2")}}},
@@ -138,8 +137,8 @@ func unavailable(first, last, status int) testserver.Fault {
 	return testserver.Fault{First: first, Last: last, Do: testserver.Answer, Status: status, Header: harness.Hints("86400")}
 }
 
-// One route in maintenance for a day closes that route, and none of another
-// tenant. The lane closes when a second route says the same.
+// One route in maintenance for a day closes that route, and none of another tenant. A second route
+// in maintenance closes the lane.
 func TestLongPauseOfUnknownScopeClosesRouteFirst(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusForbidden} {
 		synctest.Test(t, func(t *testing.T) {
@@ -157,8 +156,7 @@ func TestLongPauseOfUnknownScopeClosesRouteFirst(t *testing.T) {
 	}
 }
 
-// A route that is forbidden to one credential is open to others, and in
-// maintenance it is closed to all.
+// A route forbidden to one credential is open to others; in maintenance it is closed to all.
 func TestLongPauseOfRouteConcernsOthersByItsStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 1, 403)}}, &weir.Transport{})
@@ -173,7 +171,7 @@ func TestLongPauseOfRouteConcernsOthersByItsStatus(t *testing.T) {
 	})
 }
 
-// A route that is open again is no witness against the lane.
+// A route that is open again does not count against the lane.
 func TestLongPauseThatIsOverAgreesWithNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 1, 503), unavailable(2, 2, 503)}}, &weir.Transport{})
@@ -184,8 +182,7 @@ func TestLongPauseThatIsOverAgreesWithNone(t *testing.T) {
 	})
 }
 
-// Another method of the same path is no second route, and a route that an
-// operator has opened is none either.
+// Another method of the same path is no second route, nor is a route that an operator has opened.
 func TestLongPauseOfSamePathOrBeforeResumeAgreesWithNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{unavailable(1, 2, 503), unavailable(4, 4, 503)}}, &weir.Transport{})
@@ -200,8 +197,7 @@ func TestLongPauseOfSamePathOrBeforeResumeAgreesWithNone(t *testing.T) {
 	})
 }
 
-// What a 429 says of no scope is still the lane's, and a pause that callers wait
-// through as well.
+// A 429 without a scope pauses the lane, as does a pause short enough to wait for.
 func TestOtherRefusalsOfUnknownScopeAreTheLanes(t *testing.T) {
 	for _, fault := range []testserver.Fault{
 		{Last: 1, Do: testserver.Answer, Status: 429, Header: harness.Hints("86400")},
@@ -217,7 +213,7 @@ func TestOtherRefusalsOfUnknownScopeAreTheLanes(t *testing.T) {
 	}
 }
 
-// Who would wait for the route for too long gets the response in hand.
+// A caller that would wait too long for the route gets the response in hand.
 func TestMaxWaitShorterThanPauseOfRouteReturnsResponseInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Header: harness.Hints("5")}}},

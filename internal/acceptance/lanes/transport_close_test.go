@@ -37,8 +37,7 @@ func TestCloseSendsWaitersAwayAndLeavesFlightsAlone(t *testing.T) {
 	})
 }
 
-// What is in flight when the transport is closed is not tried again, and its
-// response not thrown away.
+// Calls in flight when the transport is closed are not retried, and their responses are returned.
 func TestCloseReturnsFailedResponseInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: 500, Delay: 2 * time.Second}}}, &weir.Transport{Retry: harness.After(0)})
@@ -68,7 +67,7 @@ func TestCloseOfUnusedTransport(t *testing.T) {
 	}
 }
 
-// A closingLimiter counts how often it is closed.
+// A closingLimiter counts its Close calls.
 type closingLimiter struct {
 	throttle.Limiter
 	closed *int
@@ -103,7 +102,7 @@ func TestCloseClosesLimiters(t *testing.T) {
 	})
 }
 
-// Those who wait for a route alone are sent away as well.
+// Calls that wait only for a route are rejected as well.
 func TestCloseSendsWaitersOfRoutesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "60")}}, &weir.Transport{Dialect: harness.ScopedBy(headers.ScopeRoute)})
@@ -129,7 +128,7 @@ func TestShutdownLetsEverybodyGo(t *testing.T) {
 		for _, got := range callers.Wait() {
 			r.Want("GET in line or between attempts", got, 200)
 		}
-		// The last one is the first, again: at 16 s, for a second.
+		// The last one is the first call again: at 16 s, for a second.
 		if err := <-ended; err != nil || r.Now() > 17*time.Second+100*time.Millisecond {
 			t.Errorf("Shutdown() = %v at %v, want nil within 100ms after 17s", err, r.Now())
 		}

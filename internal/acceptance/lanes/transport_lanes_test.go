@@ -74,7 +74,7 @@ func TestUnusedLanesGoWithTime(t *testing.T) {
 	})
 }
 
-// A lane in which somebody waits, flies or delays stays.
+// A lane with a waiting, flying or delayed call stays.
 func TestLaneInUseStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -166,7 +166,7 @@ func TestPausedLaneStays(t *testing.T) {
 	})
 }
 
-// What was refused once and is never asked for again does not fill the table.
+// A key that was refused once and never used again does not fill the table.
 func TestRefusedLanesDoNotStayForEver(t *testing.T) {
 	for name, transport := range map[string]*weir.Transport{
 		"without limits, told a time": {},
@@ -195,7 +195,7 @@ func TestRefusedLanesDoNotStayForEver(t *testing.T) {
 	}
 }
 
-// Forgetting a lane grants nothing again.
+// Removing a lane does not renew its permits.
 func TestEvictionGrantsNoBurstAgain(t *testing.T) {
 	for seed := range uint64(5) {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestEvictionGrantsNoBurstAgain(t *testing.T) {
 	}
 }
 
-// LimitsFor may ask a server for the tier of a key, through the same transport.
+// LimitsFor may ask a server for a key's tier, through the same transport.
 func TestLimitsForMayUseTheTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, new(weir.Transport))
@@ -236,8 +236,7 @@ func TestLimitsForMayUseTheTransport(t *testing.T) {
 	})
 }
 
-// Keys that somebody else controls cost bounded memory, and nothing but their
-// own speed.
+// Keys under others' control use bounded memory, and slow down only themselves.
 func TestKeyFloodStaysWithinMaxLanes(t *testing.T) {
 	transport := &weir.Transport{Base: harness.Stub{}, MaxLanes: 100, Limits: harness.Every(time.Hour), Line: weir.Line{MaxWait: time.Millisecond}, Logger: slog.New(slog.DiscardHandler)}
 	defer transport.Close()

@@ -23,10 +23,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Which lanes leave the table, and what must not be forgotten with them.
+// Which lanes leave the table, and what must not be lost with them.
 
-// A watched limiter is whole until a call has gone through it, and calls a
-// function when its state is read.
+// A watched limiter is whole until a call has used it, and calls a function when its state is read.
 type watched struct {
 	throttle.Limiter
 	taken, closed atomic.Int64
@@ -51,7 +50,7 @@ func (w *watched) Close() error {
 	return nil
 }
 
-// watchedRig has a limiter of that kind in each lane.
+// watchedRig has a watched limiter in each lane.
 func watchedRig(t *testing.T, maxLanes int) (*harness.Rig, map[string]*watched) {
 	limiters := map[string]*watched{}
 	return harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxLanes: maxLanes, Store: harness.StoreFunc(func(key string, _ ...throttle.Limit) (throttle.Limiter, error) {
@@ -60,8 +59,7 @@ func watchedRig(t *testing.T, maxLanes int) (*harness.Rig, map[string]*watched) 
 	})}), limiters
 }
 
-// A call that comes and goes while the lane is asked whether it may go has
-// spent, and the lane stays.
+// A call that comes and goes while its lane is examined has spent permits, and the lane stays.
 func TestLaneUsedWhileItIsAskedStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, limiters := watchedRig(t, 1)
@@ -81,7 +79,7 @@ func TestLaneUsedWhileItIsAskedStays(t *testing.T) {
 	})
 }
 
-// Limiters of a store may hold something: each is closed once, with its lane.
+// Limiters of a store may hold resources: each is closed once, with its lane.
 func TestLimitersAreClosedWithTheirLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, limiters := watchedRig(t, 1)
@@ -106,8 +104,7 @@ func TestLimitersAreClosedWithTheirLanes(t *testing.T) {
 	})
 }
 
-// A request that was refused at once has not used its lane: it makes it neither
-// older nor younger.
+// A request rejected at once has not used its lane: the lane's age is unchanged.
 func TestRefusedRequestLeavesAgeOfLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxLanes: 2, Limits: harness.Every(time.Second)})
@@ -125,7 +122,7 @@ func TestRefusedRequestLeavesAgeOfLane(t *testing.T) {
 	})
 }
 
-// A pause of a route is forgotten with its lane as little as one of the lane.
+// A paused route keeps its lane in the table, as a paused lane does.
 func TestPausedRouteKeepsItsLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -141,8 +138,7 @@ func TestPausedRouteKeepsItsLane(t *testing.T) {
 	})
 }
 
-// Whichever lane of many may go is found, by no more new keys than there are
-// lanes.
+// The removable lane of many is found within as many new keys as there are lanes.
 func TestOneLaneOfManyThatMayGoIsFound(t *testing.T) {
 	for free := range 50 {
 		synctest.Test(t, func(t *testing.T) {
@@ -165,15 +161,15 @@ func TestOneLaneOfManyThatMayGoIsFound(t *testing.T) {
 			}
 			for _, lane := range transport.Snapshot() {
 				if lane.Key == "free-"+strconv.Itoa(free) {
-					t.Errorf("lane %d of 50, the one that may go, has not after 50 new keys", free)
+					t.Errorf("lane %d of 50, the removable one, is there after 50 new keys", free)
 				}
 			}
 		})
 	}
 }
 
-// Keys that somebody else controls cost no more memory than the table, and no
-// more time each than looking at a few lanes: the benchmark tells how much.
+// Keys under others' control use no more memory than the table, and each takes the time to examine
+// a few lanes: the benchmark has the figures.
 func TestFloodOfKeysStaysWithinMemory(t *testing.T) {
 	const lanes, most = 1_000, 4 << 10
 	for name, tt := range map[string]struct {
@@ -204,7 +200,7 @@ func TestFloodOfKeysStaysWithinMemory(t *testing.T) {
 	}
 }
 
-// Busy keys leave each at its own instants, however many others there are.
+// Busy keys depart at their own instants, however many others there are.
 func TestNoKeyIsSlowedByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const idleKeys, busyKeys, calls = 2_000, 100, 20
@@ -241,8 +237,7 @@ func TestNoKeyIsSlowedByAnother(t *testing.T) {
 	})
 }
 
-// The empty key is a key as any other, also where it stands beside the lane
-// that keys beyond the bound share.
+// The empty key is an ordinary key, even beside the lane shared by keys beyond the bound.
 func TestEmptyKeyIsNotTheSharedLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -269,8 +264,7 @@ func TestEmptyKeyIsNotTheSharedLane(t *testing.T) {
 	})
 }
 
-// Lanes that go, first, last or between others, leave the others where they are
-// found.
+// After lanes are removed, first, last or between, the others are still found.
 func TestLanesThatGoLeaveTheOthers(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -297,8 +291,8 @@ func TestLanesThatGoLeaveTheOthers(t *testing.T) {
 	}
 }
 
-// A lane that nobody uses, and with which nothing would be forgotten, goes for the first
-// new key, however many others are in use or have spent what must not be forgotten.
+// An unused lane with nothing to lose is removed for the first new key, however many others are in
+// use or have spent permits.
 func TestTheOneIdleLaneGoesForTheFirstNewKey(t *testing.T) {
 	const lanes = 1_000
 	for name, others := range map[string]string{"others in use": "busy-", "others spent": "spent-", "others spend": "mixed-"} {
@@ -352,8 +346,8 @@ func TestTheOneIdleLaneGoesForTheFirstNewKey(t *testing.T) {
 	}
 }
 
-// A lane that had spent goes for the first new key once it has back what it spent, also if
-// it was looked at before; and one that was in use as soon as nobody is in it.
+// A lane with spent permits is removed for the first new key after they are earned back, even if it
+// was examined before. A lane in use is removable as soon as it is empty.
 func TestALaneGoesAsSoonAsItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, wait = 200, 30 * time.Second
@@ -389,17 +383,17 @@ func TestALaneGoesAsSoonAsItMay(t *testing.T) {
 		}
 		for i := range 5 {
 			if transport.RoundTrip(harness.GetOf("early")); has("early") {
-				t.Fatalf("new key %d has a lane, though no other may go", i)
+				t.Fatalf("new key %d has a lane, though no lane is removable", i)
 			}
 		}
 		time.Sleep(wait)
 		if transport.RoundTrip(harness.GetOf("first")); !has("first") || has("soon") {
-			t.Errorf("after %v the first new key has a lane: %v, and the one that has all back is there: %v", wait, has("first"), has("soon"))
+			t.Errorf("after %v the first new key has a lane: %v, and the restored lane is there: %v", wait, has("first"), has("soon"))
 		}
 		close(release)
 		calls.Wait()
 		if transport.RoundTrip(harness.GetOf("second")); !has("second") || has("busy") {
-			t.Errorf("the next new key has a lane: %v, and the one that nobody is in is there: %v", has("second"), has("busy"))
+			t.Errorf("the next new key has a lane: %v, and the empty lane is there: %v", has("second"), has("busy"))
 		}
 	})
 }

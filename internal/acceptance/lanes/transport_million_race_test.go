@@ -2,6 +2,5 @@
 
 package lanes_test
 
-// fewer divides the calls of a test under the race detector, which makes them
-// ten times as dear.
+// fewer divides the calls of a test under the race detector, which makes them ten times slower.
 const fewer = 5

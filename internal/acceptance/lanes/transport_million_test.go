@@ -25,11 +25,11 @@ import (
 // long, by WEIR_LONG in the environment, is set for a night's tests.
 var long = os.Getenv("WEIR_LONG") != ""
 
-// A throng is many calls through one lane, and what became of each.
+// A throng is many calls through one lane, and their outcomes.
 type throng struct {
 	transport *weir.Transport
 	url       string
-	status    []atomic.Int32 // by call: what its caller was answered
+	status    []atomic.Int32 // by call: the caller's answer
 	ended     []atomic.Int32 // by call: how often it ended
 	impatient []bool         // by call: its context ended early
 	untyped   atomic.Pointer[error]
@@ -39,8 +39,8 @@ func newThrong(transport *weir.Transport, url string, calls int) *throng {
 	return &throng{transport: transport, url: url, status: make([]atomic.Int32, calls), ended: make([]atomic.Int32, calls), impatient: make([]bool, calls)}
 }
 
-// run sends all the calls, each from one of so many goroutines. One call in fifty
-// has a deadline that it may not meet; they have priorities and tenants.
+// run sends all the calls from a number of goroutines. One call in fifty has a deadline that it may
+// miss. Calls have priorities and tenants.
 func (c *throng) run(t *testing.T, goroutines int) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -61,7 +61,7 @@ func (c *throng) run(t *testing.T, goroutines int) {
 		}
 	}
 	if s := c.transport.Snapshot(); len(s) != 1 || s[0].InFlight != 0 || s[0].Waiting != 0 || s[0].Requests != 0 {
-		t.Errorf("after all calls, the lanes are %+v, want one with nobody in it", s)
+		t.Errorf("after all calls, the lanes are %+v, want one, empty", s)
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *throng) call(ctx context.Context, i int) {
 	}
 }
 
-// agree compares what callers were answered with how often each call was served.
+// agree compares callers' answers with how often each call was served.
 func (c *throng) agree(t *testing.T, served func(call int) int) {
 	answered, unanswered := 0, 0
 	for i := range c.ended {
@@ -112,8 +112,8 @@ func (c *throng) agree(t *testing.T, served func(call int) int) {
 	t.Logf("%d calls: %d answered, %d not", len(c.ended), answered, unanswered)
 }
 
-// A tally is a base of its own kind that notes which calls it has served, and how
-// many it serves at a time. Few calls are refused, or fail.
+// A tally is a base that records which calls it has served, and how many at a time. A few calls are
+// refused, or fail.
 type tally struct {
 	served       []atomic.Int32
 	flying, most atomic.Int32
@@ -141,7 +141,7 @@ func (b *tally) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// With WEIR_LONG it is a million calls, from 10,000 goroutines.
+// WEIR_LONG makes it a million calls, from 10,000 goroutines.
 func TestEachOfManyCallsEndsOnce(t *testing.T) {
 	calls, goroutines := 20_000/fewer, 1_000/fewer
 	if long {
@@ -162,7 +162,7 @@ func TestEachOfManyCallsEndsOnce(t *testing.T) {
 	}
 }
 
-// The same over real sockets, where the vendor judges by its own limit.
+// The same over real sockets, where the vendor enforces its own limit.
 func TestEachOfManyCallsEndsOnceOverSockets(t *testing.T) {
 	calls, goroutines := 1_000, 100
 	if long {

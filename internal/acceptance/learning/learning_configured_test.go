@@ -17,8 +17,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A limit that was configured is never exceeded, whatever the server tells, refuses and
-// serves, and however much it lets through afterwards.
+// A configured limit is never exceeded, whatever the server reports, refuses and serves afterwards.
 func TestConfiguredLimitIsNeverExceeded(t *testing.T) {
 	const troubled, recovery = 10 * time.Second, 120 * time.Second
 	const whole = troubled + recovery + 10*time.Second
@@ -51,7 +50,7 @@ func TestConfiguredLimitIsNeverExceeded(t *testing.T) {
 			})
 		}
 		line.Wait()
-		const tolerance = 2 // permits that may leave late, and the next ones in time
+		const tolerance = 2 // permits that may leave late, beside timely ones
 		if got := sent.BurstAt(40, time.Second); got > 10+tolerance {
 			t.Errorf("burst above 40/s = %d, want 10, and %d for late ones, at most", got, tolerance)
 		}
@@ -61,9 +60,9 @@ func TestConfiguredLimitIsNeverExceeded(t *testing.T) {
 	})
 }
 
-// What a vendor's limit was lowered to below the configured one is learned, and so is
-// that it was raised again: the lane is at its configured rate again by itself. At 5/s,
-// with nothing but 429, that takes some 400 calls.
+// A vendor's limit lowered below the configured one is learned, and so is its rise: the lane
+// returns to its configured rate by itself. At 5/s, with nothing but 429, that takes about 400
+// calls.
 func TestConfiguredRateIsBackByItself(t *testing.T) {
 	for name, styles := range map[string][]testserver.Style{
 		"bare": nil, "Retry-After": {testserver.RetryAfterMillis}, "quotas": {testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},

@@ -52,7 +52,7 @@ func TestSnapshotShowsProbing(t *testing.T) {
 	})
 }
 
-// A lane that has forgotten lets calls go as a new one does, and learns again.
+// A forgotten lane behaves as a new one, and learns again.
 func TestForgetForgetsTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(2, time.Second, 1)}, Service: 5 * time.Millisecond}
@@ -94,8 +94,7 @@ func TestForgetEndsPauses(t *testing.T) {
 	}
 }
 
-// remembered returns what a lane of a hidden 50/s has learned, as a file would have
-// it.
+// remembered returns what a lane of a hidden 50/s has learned, as stored in a file.
 func remembered(t *testing.T) []byte {
 	t.Helper()
 	r := harness.PipeRig(t, fifty(), new(weir.Transport))
@@ -107,7 +106,7 @@ func remembered(t *testing.T) []byte {
 	return text
 }
 
-// recalls is a rig whose lanes go on with what the text says.
+// recalls is a rig whose lanes continue with the text.
 func recalls(t *testing.T, vendor *testserver.Vendor, text []byte) *harness.Rig {
 	t.Helper()
 	known := make(map[string]json.RawMessage)
@@ -151,8 +150,7 @@ func TestSnapshotShowsARestart(t *testing.T) {
 	})
 }
 
-// A lane that was forgotten, went unused and is made anew does not get back what was
-// imported before.
+// A lane that was forgotten, unused and made again does not get the earlier import back.
 func TestForgottenLaneStaysForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, new(weir.Transport))
@@ -163,7 +161,7 @@ func TestForgottenLaneStaysForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		r.Want("GET", r.To("b.test"), 200) // the idle lane goes
+		r.Want("GET", r.To("b.test"), 200) // the idle lane is removed
 		r.Want("GET", r.To("a.test"), 200)
 		for _, lane := range r.Transport.Snapshot() {
 			if lane.Learned != (weir.Learned{}) {
@@ -173,7 +171,8 @@ func TestForgottenLaneStaysForgotten(t *testing.T) {
 	})
 }
 
-// What ExportLearned did not make is refused by name, the rest is taken, and the lanes learn anew.
+// Entries not made by ExportLearned are rejected by name, the rest is used, and their lanes learn
+// again.
 func TestGarbageIsNotImported(t *testing.T) {
 	for _, text := range []string{`{"version":99,"rate":1}`, `{"version":1,"rate":-3}`, `[]`, `{`, ``} {
 		synctest.Test(t, func(t *testing.T) {
@@ -199,8 +198,8 @@ func TestGarbageIsNotImported(t *testing.T) {
 	}
 }
 
-// A lane whose limits are taken away looks for the server's, and one that gets
-// some keeps to them.
+// A lane whose limits are removed searches for the server's, and one that gets limits keeps to
+// them.
 func TestLearnerFollowsSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
@@ -228,8 +227,8 @@ func TestLearnerFollowsSetLimits(t *testing.T) {
 	})
 }
 
-// What is learned is a metric, beside what is configured, and an event on the span
-// of the call that taught it.
+// A learned limit is a metric beside the configured one, and an event on the span of the call that
+// taught it.
 func TestTelemetryShowsWhatWasLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder, meters := tracetest.NewSpanRecorder(), harness.NewMeterLog()
@@ -262,15 +261,14 @@ func TestTelemetryShowsWhatWasLearned(t *testing.T) {
 	})
 }
 
-// A limit that was learned is one line of log, which comes when the estimate no longer
-// moves, and another when the vendor's limit has changed. The events come sooner, with
-// the first estimates of a search.
+// A learned limit is logged once when the estimate no longer moves, and again when the vendor's
+// limit has changed. Events come sooner, with the first estimates of a search.
 func TestChangesOfALimitAreReported(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		before, after int // the vendor's permits per second
 		burst         int
-		within        time.Duration // the line comes; and for as long after that, no other
+		within        time.Duration // time until the line, and then without another one
 	}{
 		{"halves after a burst", 6, 3, 60, 2 * time.Minute},
 		{"halves, of even calls", 6, 3, 1, 2 * time.Minute},

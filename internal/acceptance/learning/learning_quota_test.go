@@ -14,8 +14,8 @@ import (
 	"github.com/weirgo/weir/internal/acceptance/harness"
 )
 
-// Calls of which the vendor tells no count do not stop a lane whose last count
-// was told: they fail on the way, answer without a field, or hang.
+// Calls without a reported count do not stop a lane with earlier reported counts: they fail
+// on the way, lack the field, or hang.
 func TestCallsWithoutAReadingSpendNoReportedQuota(t *testing.T) {
 	broken := errors.New("broken")
 	ways := map[string]func(req *http.Request) (http.Header, int, error){
@@ -53,7 +53,7 @@ func TestCallsWithoutAReadingSpendNoReportedQuota(t *testing.T) {
 	}
 }
 
-// While a call that asks whether a window has begun hangs, another asks.
+// While a probe for a new window hangs, another is sent.
 func TestHangingCallIsAskedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, used := time.Now(), 5
@@ -81,8 +81,7 @@ func TestHangingCallIsAskedAfter(t *testing.T) {
 	})
 }
 
-// Two routes of a host tell counts of their own: what one spends the other has
-// not spent.
+// Two routes of a host report separate counts: one does not spend the other's.
 func TestRoutesSpendTheirOwnReportedQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -109,8 +108,8 @@ func TestRoutesSpendTheirOwnReportedQuotas(t *testing.T) {
 	})
 }
 
-// The calls of a slow vendor that tells quotas become many as fast as those of one
-// that tells none.
+// A slow vendor that reports quotas gets as many calls in flight, as fast, as one that reports
+// none.
 func TestSlowVendorThatReportsQuotasIsNotAskedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -136,7 +135,7 @@ func TestSlowVendorThatReportsQuotasIsNotAskedOneByOne(t *testing.T) {
 	})
 }
 
-// While it is tried whether calls in flight count, a few that hang stop nobody.
+// While it is tested whether calls in flight count, a few hanging calls stop no others.
 func TestHangingCallsDoNotStopATrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var served atomic.Int32
@@ -176,8 +175,7 @@ func TestHangingCallsDoNotStopATrial(t *testing.T) {
 	})
 }
 
-// A window that is told is spent as calls come or, with LearnSpread, evenly over the rest
-// of it.
+// A reported window is spent as calls come or, with LearnSpread, evenly over the rest of it.
 func TestSpreadSpreadsAReportedWindow(t *testing.T) {
 	for learns, want := range map[weir.Learning]func(span time.Duration) bool{
 		weir.LearnOn:     func(span time.Duration) bool { return span < 2*time.Second },
@@ -201,8 +199,8 @@ func TestSpreadSpreadsAReportedWindow(t *testing.T) {
 	}
 }
 
-// A refusal for want of tokens tells when there will be some: nobody calls before that.
-// Tokens that are told to be left hold nobody.
+// A refusal for lack of tokens reports when there will be some: no call is sent before. Reported
+// tokens left delay no call.
 func TestRefusalForTokensIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, sent := time.Now(), []time.Duration{}

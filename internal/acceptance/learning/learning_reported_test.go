@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A reportingVendor is a vendor that reports on every answer what is left.
+// A reportingVendor reports on every answer what is left.
 type reportingVendor struct {
 	name     string
 	host     string // from which the transport knows the dialect
@@ -25,10 +25,10 @@ type reportingVendor struct {
 	slowest  time.Duration // answers take up to this; zero: they come at once
 	workers  int
 	calls    int
-	eachCall bool // no call may leave above the ceiling; false: the link holds too much of the burst, or a window ends
+	eachCall bool // no call may leave above the ceiling; false: too much of the burst is in flight, or a window ends
 }
 
-// reportings are vendors in their documented dialects.
+// reportings are vendors with documented dialects.
 func reportings() []reportingVendor {
 	bucket := testserver.TokenBucket(200, time.Second, 20)
 	return []reportingVendor{
@@ -48,15 +48,14 @@ func reportings() []reportingVendor {
 	}
 }
 
-// A drained is what became of a reporting's calls.
+// A drained is the outcome of a reporting's calls.
 type drained struct {
 	wall, ideal   time.Duration
 	failed        int64
 	refused, over int
 }
 
-// drain has the workers make the calls through a transport of which nothing is
-// configured.
+// drain makes the workers' calls through an unconfigured transport.
 func (r reportingVendor) drain(t *testing.T, serve func(http.Handler) (*testserver.Server, error)) (d drained) {
 	vendor := &testserver.Vendor{
 		Limits: []testserver.Limit{r.limit}, Styles: []testserver.Style{r.style, testserver.RetryAfterSeconds},
@@ -94,11 +93,11 @@ func (r reportingVendor) drain(t *testing.T, serve func(http.Handler) (*testserv
 	return d
 }
 
-// A client that keeps no more in flight than what is left is not refused, whatever the
-// reset means and whether there is one. TestResetIsWaitedForAndServedAfter and
-// TestLogIsUsedAsItGivesBack have such vendors over real sockets.
+// A client that keeps no more in flight than what is left is not refused, whatever the reset means,
+// or without one. TestResetIsWaitedForAndServedAfter and TestLogIsUsedAsItGivesBack have such
+// vendors over real sockets.
 func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
-	const mostWall = 1.25 // times what a client needs that knows the limit
+	const mostWall = 1.25 // times the need of a client that knows the limit
 	for _, r := range reportings() {
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -122,7 +121,7 @@ func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 }
 
 // A vendor reports its window in another unit, 33 minutes for two seconds, and also a reset. Callers
-// wait until the reset and no longer.
+// wait exactly until the reset.
 func TestResetEndsAWindowThatIsReportedLonger(t *testing.T) {
 	for _, limit := range []testserver.Limit{testserver.FixedWindow(10, 2*time.Second), testserver.SlidingLog(10, 2*time.Second)} {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// Three processes that share a Store take no more than the share together, and the console is not
-// refused. Of reported quotas they take less than one process does: they wait for each other.
+// Three processes that share a Store take at most the share together, and the console is not
+// refused. They take less of reported quotas than one process does, because they wait for each
+// other.
 func TestFleetLeavesTheRestToOthers(t *testing.T) {
 	for _, b := range besides() {
 		if b.styles != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A beside is a lane that takes a share of a quota, beside a console that sends as it likes.
+// A beside is a lane that takes a share of a quota, beside a console that sends freely.
 type beside struct {
 	name   string
 	limit  testserver.Limit
@@ -39,9 +39,9 @@ func besides() []beside {
 	}
 }
 
-// run has 32 workers send through transports with half of the quota, beside a console that
-// sends a fifth of the rate, at random. It returns what both were granted after the warm-up, and
-// how often the console was refused then.
+// run has 32 workers send through transports with half of the quota, beside a console that sends a
+// fifth of the rate, at random. It returns the grants of both after the warm-up, and how often the
+// console was refused then.
 func (b *beside) run(replicas ...*harness.Rig) (lane, console, refused int) {
 	r := replicas[0]
 	ctx, cancel := context.WithCancel(r.Context())
@@ -92,8 +92,7 @@ func (b *beside) leaves(t *testing.T, seed int, replicas ...*harness.Rig) {
 	}
 }
 
-// besideRuns returns how often each case runs: as often as usual, once with -short, and 20 times
-// if WEIR_LONG is set.
+// besideRuns returns how often each case runs: once with -short, and 20 times if WEIR_LONG is set.
 func besideRuns(usual int) int {
 	switch {
 	case testing.Short():
@@ -104,8 +103,8 @@ func besideRuns(usual int) int {
 	return usual
 }
 
-// The vendor's record shows that a lane takes no more than its share, and that the rest is left
-// to a console: none of its calls is refused.
+// By the vendor's record a lane takes at most its share, and leaves the rest to a console, whose
+// calls are never refused.
 func TestLaneLeavesTheRestToOthers(t *testing.T) {
 	for _, b := range besides() {
 		t.Run(b.name, func(t *testing.T) {

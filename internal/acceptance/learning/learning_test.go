@@ -17,9 +17,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// 2,000 calls at a hidden 200/s burst 20 take 9.9 s. Goroutines run in another order
-// each time, so the bounds leave room above what the simulator's medians are held to:
-// a told pause of a second is a tenth of it, and of 150 runs one took 1.43.
+// 2,000 calls at a hidden 200/s burst 20 take 9.9 s. The order of goroutines is random, so the
+// bounds are looser than those of the simulator's medians. A reported pause of a second is a tenth
+// of it, and one of 150 runs took 1.43.
 func TestHiddenLimitIsFound(t *testing.T) {
 	const ideal = 9900 * time.Millisecond
 	told := []throttle.Limit{throttle.TokenBucket(250, time.Second, 20)}
@@ -55,8 +55,8 @@ func TestHiddenLimitIsFound(t *testing.T) {
 	}
 }
 
-// The same over real sockets in real time: 2.9 s, on a machine with nothing else to
-// do. A lane that does not find the limit takes a minute.
+// The same over real sockets in real time: 2.9 s on an idle machine. A lane that does not find the
+// limit takes a minute.
 func TestHiddenLimitIsFoundInRealTime(t *testing.T) {
 	vendor := &testserver.Vendor{
 		Limits:  []testserver.Limit{testserver.TokenBucket(200, time.Second, 20)},
@@ -68,8 +68,7 @@ func TestHiddenLimitIsFoundInRealTime(t *testing.T) {
 	}
 }
 
-// A limit that is right stays in force to the permit, whatever the vendor tells on
-// its successes.
+// A correct limit stays in force to the permit, whatever the vendor reports on its successes.
 func TestRightLimitIsNotLowered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
@@ -84,7 +83,7 @@ func TestRightLimitIsNotLowered(t *testing.T) {
 	})
 }
 
-// A vendor without a limit is not held up because it is slow.
+// A vendor without a limit is not slowed down for being slow.
 func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Service: 30 * time.Second}, new(weir.Transport))
@@ -96,7 +95,7 @@ func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
 	})
 }
 
-// A call that fails, is cancelled or panics is no longer in the next one's way.
+// A call that fails, is cancelled or panics does not delay the next one.
 func TestCallWithoutAnswerLetsNextGo(t *testing.T) {
 	broken := errors.New("broken")
 	ways := map[string]func(ctx context.Context) (*http.Response, error){
@@ -134,8 +133,8 @@ func TestCallWithoutAnswerLetsNextGo(t *testing.T) {
 	}
 }
 
-// What was learned delays and never refuses: a deadline that it cannot meet is
-// waited for, and a cost beyond it passes.
+// A learned limit delays and never rejects: a call with a shorter deadline waits for it, and a cost
+// beyond it passes.
 func TestLearnedLimitRefusesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(1, time.Second, 1)}}
@@ -149,14 +148,14 @@ func TestLearnedLimitRefusesNobody(t *testing.T) {
 				t.Errorf("a call that a second's permit cannot serve was refused after %v: %v", waited, a.Err)
 			}
 		}
-		// Of another path than the calls that failed: it is no next try of theirs.
+		// With another path than the failed calls, so that it is not their next try.
 		costly := r.Request(weir.WithCost(t.Context(), 50), "")
 		costly.URL.Path = "/costly"
 		r.Want("GET of cost 50", r.Do(costly), 200)
 	})
 }
 
-// Nothing leaves before a told time.
+// Nothing departs before a reported time.
 func TestLearnedLaneObeysRetryTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
@@ -168,7 +167,7 @@ func TestLearnedLaneObeysRetryTimes(t *testing.T) {
 		var refused, until time.Duration
 		for _, a := range r.Vendor.Arrivals() {
 			if a.At < until && a.At > refused { // others may arrive in that very instant
-				t.Errorf("a call arrived at %v, before the told %v", a.At, until)
+				t.Errorf("a call arrived at %v, before the reported %v", a.At, until)
 			}
 			if a.Status == http.StatusTooManyRequests {
 				refused, until = a.At, max(until, a.At+time.Second)

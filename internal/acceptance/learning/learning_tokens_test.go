@@ -16,14 +16,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// tokensOf returns what a request costs, as its header says.
+// tokensOf returns a request's cost from its header.
 func tokensOf(req *http.Request) int {
 	n, _ := strconv.Atoi(req.Header.Get("Tokens"))
 	return n
 }
 
 // modelVendor serves calls that cost tokens, and reports its quotas as OpenAI does: of tokens and,
-// if there is a second limit, of requests.
+// with a second limit, of requests.
 func modelVendor(limits ...testserver.Limit) *testserver.Vendor {
 	v := &testserver.Vendor{Limits: limits, Cost: tokensOf, Service: 5 * time.Millisecond}
 	for i, style := range []testserver.Style{testserver.OpenAITokens, testserver.OpenAI}[:len(limits)] {
@@ -33,8 +33,8 @@ func modelVendor(limits ...testserver.Limit) *testserver.Vendor {
 	return v
 }
 
-// pricedRig is a rig whose lane has a limit of tokens that is ten times too high, with half of the
-// vendor's burst, and estimates each call at a multiple of what it costs.
+// pricedRig is a rig with a limit of tokens that is ten times too high, and half of the vendor's
+// burst. It estimates each call at a multiple of its cost.
 func pricedRig(t *testing.T, open func(http.Handler) (*testserver.Server, error), vendor *testserver.Vendor, estimate float64) *harness.Rig {
 	t.Helper()
 	l := vendor.Limits[0]
@@ -48,9 +48,9 @@ func pricedRig(t *testing.T, open func(http.Handler) (*testserver.Server, error)
 	return harness.NewRig(t, open, vendor, transport)
 }
 
-// Nothing departs whose cost would pass what is reported to be left of tokens, less the cost in
-// flight: nobody is refused (in 120 runs of a thousand calls, two calls were), and the vendor's rate
-// is used. Estimates that are twice as high as the cost change nothing.
+// No call departs whose cost exceeds the reported tokens left, less the cost in flight. No call is
+// refused (in 120 runs of a thousand calls, two were), and the vendor's rate is used. Estimates of
+// twice the cost change nothing.
 func TestTokensThatAreLeftBoundCalls(t *testing.T) {
 	tokens, calls := testserver.TokenBucket(200_000, time.Second, 40_000), testserver.TokenBucket(1000, time.Second, 100)
 	for name, test := range map[string]struct {
@@ -75,7 +75,7 @@ func TestTokensThatAreLeftBoundCalls(t *testing.T) {
 	}
 }
 
-// The same holds for a limit of tokens that a lane gets when it has been used already.
+// The same for a limit of tokens that a used lane gets later.
 func TestTokensThatAreLeftBoundCallsAfterReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := pricedRig(t, testserver.Pipe, modelVendor(testserver.TokenBucket(200_000, time.Second, 40_000)), 1)
@@ -91,7 +91,7 @@ func TestTokensThatAreLeftBoundCallsAfterReload(t *testing.T) {
 	})
 }
 
-// The same over real sockets in real time: 2.3 s, on a machine with nothing else to do.
+// The same over real sockets in real time: 2.3 s on an idle machine.
 func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 	for name, limits := range map[string][]testserver.Limit{
 		"tokens":              {testserver.TokenBucket(200_000, time.Second, 40_000)},
@@ -108,7 +108,7 @@ func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 	}
 }
 
-// A slow quota of tokens paces its calls further apart than a permit may be late.
+// A slow quota of tokens spaces its calls wider than a permit may be late.
 func TestSlowTokensArePacedInRealTime(t *testing.T) {
 	t.Parallel()
 	vendor := modelVendor(testserver.TokenBucket(20_000, time.Second, 10_000))
@@ -119,12 +119,12 @@ func TestSlowTokensArePacedInRealTime(t *testing.T) {
 	}
 }
 
-// Calls that cost as much as the whole quota empty it again and again, so that its rate is hard to
-// see. A wrong one holds a call no longer than ten seconds, if the quota is whole again in one.
+// Calls that cost the whole quota empty it repeatedly, so that its rate is hard to measure. A wrong
+// rate delays a call ten seconds at most, if the quota refills in one.
 func TestCallsOfAWholeQuotaLeave(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
-			var mu sync.Mutex // of the draws
+			var mu sync.Mutex // guards the draws
 			draws, spent := rand.New(rand.NewPCG(seed, 1)), 0
 			draw := func(n int) int {
 				mu.Lock()

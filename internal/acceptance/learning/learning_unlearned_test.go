@@ -50,8 +50,7 @@ func TestPanickedCallLetsNextGo(t *testing.T) {
 	})
 }
 
-// A refusal without a time delays its own request, and neither slows nor pauses
-// the others.
+// A refusal without a time delays only its own request, and neither slows nor pauses the others.
 func TestRefusalWithoutTimeDelaysItsRequestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t,
@@ -68,7 +67,7 @@ func TestRefusalWithoutTimeDelaysItsRequestAlone(t *testing.T) {
 	})
 }
 
-// A refusal for ever, such as of an account without credit, is not tried again.
+// A permanent refusal, such as of an account without credit, is not retried.
 func TestPermanentRefusalIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,

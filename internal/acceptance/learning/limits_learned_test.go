@@ -13,8 +13,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What was learned under other limits bounds nobody under those that were set
-// since.
+// A limit learned under earlier limits does not bound calls under later ones.
 func TestLimitsThatAreSetReplaceWhatBoundsLearning(t *testing.T) {
 	fifty, most := throttle.TokenBucket(50, time.Second, 10), throttle.TokenBucket(500, time.Second, 10)
 	tests := map[string]struct{ from, to []throttle.Limit }{

@@ -55,8 +55,8 @@ func TestApplyTimesWaitersAnew(t *testing.T) {
 	}
 }
 
-// The first request may come while a configuration is applied. It has the limits before or
-// after, and a later one has those after.
+// The first request may come while a configuration is applied. It gets the limits before or after;
+// later ones get those after.
 func TestApplyBesideTheFirstRequest(t *testing.T) {
 	c := config(t, `{"limits": ["10000/s burst 7"]}`)
 	for range 200 {
@@ -82,7 +82,7 @@ func TestApplyBesideTheFirstRequest(t *testing.T) {
 	}
 }
 
-// A request of a route waits in the lane of the route, at the route's cost.
+// A request of a route waits in the route's lane, at the route's cost.
 func TestAppliedRouteHasALaneAndACost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := new(weir.Transport)
@@ -105,7 +105,8 @@ func TestAppliedRouteHasALaneAndACost(t *testing.T) {
 	})
 }
 
-// What a configuration leaves out is as the program set it, also if one before had it.
+// Settings absent from a configuration are as the program set them, whatever an earlier
+// configuration had.
 func TestApplyGoesBackToTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &weir.Transport{Limits: harness.Every(time.Second)}
@@ -120,7 +121,7 @@ func TestApplyGoesBackToTheProgram(t *testing.T) {
 	})
 }
 
-// All that is wrong is named with its path, and nothing has changed.
+// Every error is reported with its path, and nothing has changed.
 func TestApplyIsAllOrNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &weir.Transport{Limits: harness.Every(time.Second)}
@@ -148,7 +149,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// What could never hold a request, or would reject each one, is an error.
+// Limits that could never grant a request, or would reject every one, are errors.
 func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"routes": [{"match": "/a", "limits": ["90000/m of tokens"], "cost": {"tokens": 800}}]}`: `routes[0].cost["tokens"]: throttle: 800 permits exceed burst of 1 of limit 90000/m of tokens`,
@@ -166,7 +167,7 @@ func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
 	apply(t, new(weir.Transport), `{"limits": ["9/m of tokens"], "lanes": {"a.test": ["9/m burst 9 of tokens"]}, "routes": [{"match": "a.test/", "cost": {"tokens": 2}}]}`)
 }
 
-// Someone may look at the lanes before the program has a configuration.
+// Lanes may be read before the program has a configuration.
 func TestApplyAfterALook(t *testing.T) {
 	transport := new(weir.Transport)
 	if lanes := transport.Snapshot(); len(lanes) > 0 {
@@ -175,7 +176,7 @@ func TestApplyAfterALook(t *testing.T) {
 	apply(t, transport, `{"maxPause": "5s"}`)
 }
 
-// A program may build its next configuration in the one that is in force.
+// A program may build its next configuration in the one in force.
 func TestApplyKeepsACopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config(t, `{"limits": ["1/s"], "lanes": {"vendor.test": ["1/s"]}, "routes": [{"match": "/", "limits": ["1/s"], "cost": {"requests": 1}}]}`)
@@ -193,7 +194,7 @@ func TestApplyKeepsACopy(t *testing.T) {
 	})
 }
 
-// If the limiter of one lane cannot be tuned, all lanes keep what they had.
+// If the limiter of one lane cannot be tuned, all lanes keep their limits.
 func TestApplyIsAllOrNothingOverLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &weir.Transport{Limits: harness.Every(time.Second)}
@@ -220,7 +221,7 @@ func TestApplyIsAllOrNothingOverLanes(t *testing.T) {
 	})
 }
 
-// A lane whose calls in line are priced in a unit keeps a limit of it, and then no lane changes.
+// A lane with waiting calls priced in a unit keeps a limit of it, and then no lane changes.
 func TestApplyAsksEveryLaneFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tuned := 0
@@ -240,7 +241,7 @@ func TestApplyAsksEveryLaneFirst(t *testing.T) {
 	})
 }
 
-// A tuning limiter counts how often it is tuned.
+// A tuning limiter counts its Tune calls.
 type tuning struct {
 	throttle.Limiter
 	tuned *int
@@ -251,7 +252,7 @@ func (t tuning) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	return t.Limiter.Tune(now, limits...)
 }
 
-// The program's own Key makes the lanes, and its Cost holds for what a route leaves out.
+// The program's own Key chooses the lanes, and its Cost applies if a route has none.
 func TestApplyBesideTheProgramsKeyAndCost(t *testing.T) {
 	transport := &weir.Transport{
 		Key:  func(*http.Request) string { return "one" },

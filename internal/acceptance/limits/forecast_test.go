@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// wantForecast fails the test unless the request is forecast so.
+// wantForecast fails the test unless the forecast is as wanted.
 func wantForecast(r *harness.Rig, what string, req *http.Request, want weir.Forecast, cause error) {
 	r.Helper()
 	got, err := r.Transport.Forecast(req)
@@ -97,7 +97,7 @@ func TestForecastSeesCallsInFlight(t *testing.T) {
 	})
 }
 
-// What a lane has learned counts in what is expected.
+// A forecast includes the learned limit of a lane.
 func TestForecastExpectsTheLearnedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(10, time.Second, 10)}, Service: 5 * time.Millisecond, Spread: 5 * time.Millisecond}, &weir.Transport{})

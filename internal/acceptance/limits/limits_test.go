@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Limits that change while running.
+// Limits that change while in use.
 
 func TestSetLimitsTimesWaitersAnew(t *testing.T) {
 	ms := time.Millisecond
@@ -85,7 +85,7 @@ func TestReloadAsksLimitsForAgain(t *testing.T) {
 		callers := r.Callers(t.Context(), 4)
 		time.Sleep(1500 * time.Millisecond)
 		interval = 100 * time.Millisecond
-		if err := r.Transport.SetLimits(harness.Every(time.Hour)...); err != nil { // stay as LimitsFor says
+		if err := r.Transport.SetLimits(harness.Every(time.Hour)...); err != nil { // remain those of LimitsFor
 			t.Fatal(err)
 		}
 		if err := r.Transport.Reload(); err != nil {
@@ -97,7 +97,7 @@ func TestReloadAsksLimitsForAgain(t *testing.T) {
 	})
 }
 
-// A pause is the vendor's: changed limits do not end it.
+// Changed limits do not end a vendor's pause.
 func TestSetLimitsKeepsPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: harness.Hints("5")}}}, &weir.Transport{Limits: harness.Every(time.Second)})
@@ -109,8 +109,7 @@ func TestSetLimitsKeepsPause(t *testing.T) {
 	})
 }
 
-// Costs follow their limits, also where those change places while a request
-// waits.
+// Costs follow their limits, even if those change places while a request waits.
 func TestSetLimitsKeepsCostsWithTheirUnits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := throttle.TokenBucket(1000, time.Second, 1000).Of("tokens")

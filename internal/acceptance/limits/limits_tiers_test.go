@@ -25,7 +25,7 @@ func TestEachTierHasItsOwnPace(t *testing.T) {
 			"paid.test": {throttle.TokenBucket(10, time.Second, 2), throttle.SlidingLog(4, time.Minute)},
 		}
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
-			Limits:    harness.Every(500 * time.Millisecond), // of those in no tier
+			Limits:    harness.Every(500 * time.Millisecond), // of keys without a tier
 			LimitsFor: func(key string) []throttle.Limit { return tiers[key] },
 		})
 		done := make(chan harness.Answer)
@@ -51,8 +51,8 @@ func TestEachTierHasItsOwnPace(t *testing.T) {
 	})
 }
 
-// A worker in a loop under a second's, a minute's and a day's limit leaves, for
-// more than a day, at exactly the instants of a calculation of its own.
+// A worker loops under a second's, a minute's and a day's limit for more than a day. It departs at
+// exactly the instants of a separate calculation.
 func TestSecondMinuteAndDayHoldTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const calls = 20_600
@@ -91,7 +91,7 @@ func TestSecondMinuteAndDayHoldTogether(t *testing.T) {
 	})
 }
 
-// No permit of one limit is burnt because another refused.
+// No permit of one limit is spent if another holds the call.
 func TestRefusalOfOneLimitBurnsNoPermitOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -104,7 +104,7 @@ func TestRefusalOfOneLimitBurnsNoPermitOfAnother(t *testing.T) {
 			},
 		})
 		r.Spend()
-		// A token is missing: what gives up has spent neither.
+		// A token is missing: a caller that gives up has spent neither.
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		big := r.Path("/big")
@@ -121,7 +121,7 @@ func TestRefusalOfOneLimitBurnsNoPermitOfAnother(t *testing.T) {
 	})
 }
 
-// Ways to write one host are one key.
+// Spellings of one host are one key.
 func TestHostsWrittenDifferentlyShareALane(t *testing.T) {
 	for want, urls := range map[string][]string{
 		"api.test":         {"http://api.test/", "http://API.test./", "http://api.test:80", "http://api.test.:80/", "http://api.test:"},
@@ -137,8 +137,8 @@ func TestHostsWrittenDifferentlyShareALane(t *testing.T) {
 	}
 }
 
-// Paths with identifiers in them as keys are an accident that costs a quota for
-// each: it is told once, and without the identifier.
+// Paths with identifiers as keys are a mistake that costs a quota for each. It is logged once,
+// without the identifier.
 func TestRawPathsAsKeysAreLoggedOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keys []string

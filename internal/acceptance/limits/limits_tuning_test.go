@@ -18,9 +18,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What changes of limits must not do: grant, lose or cross each other.
+// Changes of limits must not grant, lose or mix up permits.
 
-// However often limits change, nothing is granted for it.
+// Frequent changes of limits grant nothing.
 func TestSetLimitsGrantsNothingForTheChange(t *testing.T) {
 	second := func(permits, burst int) throttle.Limit { return throttle.TokenBucket(permits, time.Second, burst) }
 	for name, limits := range map[string][2]throttle.Limit{
@@ -83,7 +83,7 @@ func TestErrorOfSetLimitsNamesThePart(t *testing.T) {
 	}
 }
 
-// A lane whose new limits do not validate keeps its own; the others change.
+// A lane whose new limits are invalid keeps its own; the others change.
 func TestReloadChangesTheOthersWhereOneIsBad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reloaded atomic.Bool
@@ -113,7 +113,7 @@ func TestReloadChangesTheOthersWhereOneIsBad(t *testing.T) {
 	})
 }
 
-// One error does not name a million lanes.
+// An error does not list a million lanes.
 func TestErrorOfReloadIsShort(t *testing.T) {
 	const lanes = 100
 	transport := &weir.Transport{Base: harness.Stub{}, Store: harness.StoreFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return harness.Free(), nil })}
@@ -129,8 +129,7 @@ func TestErrorOfReloadIsShort(t *testing.T) {
 	}
 }
 
-// A lane that is made while limits change has the new ones, although LimitsFor
-// had answered with the old.
+// A lane made while limits change gets the new ones, although LimitsFor had answered with the old.
 func TestLaneMadeWhileTuningHasTheNewLimits(t *testing.T) {
 	for name, key := range map[string]string{"of a key": "a.test", "shared": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +169,7 @@ func TestLaneMadeWhileTuningHasTheNewLimits(t *testing.T) {
 	}
 }
 
-// Of changes that cross, the last to begin holds in every lane.
+// If changes overlap, the last to begin applies to every lane.
 func TestCrossingReloadsLeaveTheLatestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var per atomic.Int64
@@ -187,7 +186,7 @@ func TestCrossingReloadsLeaveTheLatestLimits(t *testing.T) {
 		per.Store(int64(time.Hour))
 		slow.Store(true)
 		var wg sync.WaitGroup
-		wg.Go(func() { r.Transport.Reload() }) // has read an hour, and takes its time
+		wg.Go(func() { r.Transport.Reload() }) // has read an hour, and is slow
 		synctest.Wait()
 		per.Store(int64(2 * time.Second))
 		if err := r.Transport.Reload(); err != nil {
@@ -200,7 +199,7 @@ func TestCrossingReloadsLeaveTheLatestLimits(t *testing.T) {
 	})
 }
 
-// Tiers that share limits are tuned each to its own.
+// Tiers that share limits are tuned separately.
 func TestSetLimitsLeavesTiersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Second), LimitsFor: func(key string) []throttle.Limit {
@@ -222,8 +221,7 @@ func TestSetLimitsLeavesTiersAlone(t *testing.T) {
 	})
 }
 
-// Where nothing has changed, nothing is made anew: an estimate can still be
-// given back.
+// Unchanged limits are not replaced: an estimate can still be given back.
 func TestReloadOfSameLimitsChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tokenRig(t)
@@ -239,8 +237,8 @@ func TestReloadOfSameLimitsChangesNothing(t *testing.T) {
 	})
 }
 
-// The same limits in another order, as a map gives them, change nothing for those in
-// line, whose costs were taken in the order before.
+// The same limits in another order, as from a map, change nothing for waiting calls, whose costs
+// have the earlier order.
 func TestSetLimitsInAnotherOrderChangesNothing(t *testing.T) {
 	cost := func(_ *http.Request, l throttle.Limit) int {
 		if l.Per == time.Second {
@@ -278,8 +276,7 @@ func TestSetLimitsInAnotherOrderChangesNothing(t *testing.T) {
 	}
 }
 
-// All that changes lanes, at once. The race detector is the judge, and that
-// each call ends.
+// All changes of lanes at once: the race detector judges, and each call must end.
 func TestLanesChangeAndEndTogether(t *testing.T) {
 	for range 3 {
 		transport := &weir.Transport{Base: harness.Stub{}, MaxLanes: 8, Shadow: harness.Every(time.Millisecond),

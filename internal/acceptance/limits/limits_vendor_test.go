@@ -16,10 +16,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A crossing is what left a Transport and what reached the vendor.
+// A crossing is the departures from a Transport and the arrivals at the vendor.
 type crossing struct {
 	left, arrived testserver.Arrivals
-	spread        time.Duration // between the longest and the shortest delay on the way
+	spread        time.Duration // between the longest and the shortest trip
 }
 
 // cross makes 150 workers send under a limit over real sockets.
@@ -59,18 +59,17 @@ func cross(t *testing.T, limit throttle.Limit) (c crossing) {
 	return c
 }
 
-// The limits that README's formulas give for a vendor of 100 in any second, which counts
-// arrivals, and delays that differ by up to 75 ms. If a busy machine makes them differ
-// by more, the span that is asserted is as much shorter. A worker that the machine stops
-// between its permit and the base leaves late, which nothing measures, so a case may try
-// three times.
+// The limits by README's formulas for a vendor of 100 in any second, which counts arrivals. Delays
+// differ by up to 75 ms. If a busy machine makes them differ by more, the asserted span is shorter
+// by that. A worker stopped between its permit and the base departs late, unmeasured, so a case may
+// try three times.
 func TestLimitsKeepAVendorsWindow(t *testing.T) {
 	const most, window, differ = 100, time.Second, 75 * time.Millisecond
 	for _, tt := range []struct {
 		limit string
-		short time.Duration // by which the span is shorter that it keeps
+		short time.Duration // by which the kept span is shorter
 	}{
-		{"log 100/1s", differ + 20*time.Millisecond}, // its length is the vendor's: more arrive
+		{"log 100/1s", differ + 20*time.Millisecond}, // of the vendor's length: more arrive
 		{"log 100/1.1s", 0},
 		{"log 31/500ms", 0},
 		{"sliding 47/1s", 0},

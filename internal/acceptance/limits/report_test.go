@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// wantReport fails the test unless the report is that, but for its signal.
+// wantReport fails the test unless the report is as wanted, except for its signal.
 func wantReport(t *testing.T, what string, got, want weir.Report) {
 	t.Helper()
 	got.Signal = want.Signal
@@ -77,7 +77,7 @@ func TestReportOfAnErrorHasWaitsAndTheLastSignal(t *testing.T) {
 	})
 }
 
-// A wait in which the caller gives up is one.
+// A wait counts even if the caller gives up.
 func TestReportOfACallThatGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t, &testserver.Vendor{}, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(1, time.Minute, 1).Named("mail")}})

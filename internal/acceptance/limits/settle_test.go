@@ -13,8 +13,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// tokenRig has a limit of 100 tokens a second, of which each call is estimated
-// to cost a hundred.
+// tokenRig has a limit of 100 tokens a second, and each call is estimated at a hundred.
 func tokenRig(t *testing.T) *harness.Rig {
 	tokens := throttle.TokenBucket(100, time.Second, 100).Of("tokens")
 	return harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -97,7 +96,7 @@ func TestSettleIsDoneOnceByMany(t *testing.T) {
 	})
 }
 
-// No series of settlements lets more through than the limit.
+// No series of settlements allows more than the limit.
 func TestSettleKeepsTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tokenRig(t)

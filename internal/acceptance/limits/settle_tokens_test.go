@@ -20,8 +20,7 @@ import (
 // Tokens of a language model: an estimate is reserved before the call, and the
 // actual cost settled after it.
 
-// modelRig has a limit of 1000 tokens a minute, all at once, of which a request
-// is estimated to cost what its header says.
+// modelRig has a limit of 1000 tokens a minute, all at once. A request's estimate is in its header.
 func modelRig(t *testing.T, transport *weir.Transport) *harness.Rig {
 	transport.Limits = []throttle.Limit{
 		throttle.TokenBucket(100, time.Second, 100),
@@ -37,11 +36,11 @@ func modelRig(t *testing.T, transport *weir.Transport) *harness.Rig {
 	return harness.PipeRig(t, &testserver.Vendor{}, transport)
 }
 
-// A token comes every 60 ms.
+// A token is earned every 60 ms.
 const token = 60 * time.Millisecond
 
-// The debt of an overspend delays those in line, and those after them, by
-// exactly what it takes to earn; and the whole of it, however large.
+// The debt of an overspend delays waiting and later calls by exactly the time to earn it, however
+// large it is.
 func TestOverspendDelaysLineByItsDebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := modelRig(t, new(weir.Transport))
@@ -60,7 +59,7 @@ func TestOverspendDelaysLineByItsDebt(t *testing.T) {
 	})
 }
 
-// An underspend lets those in line go earlier, at once.
+// An underspend lets waiting calls depart earlier, at once.
 func TestUnderspendLetsLineGoEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := modelRig(t, new(weir.Transport))
@@ -79,7 +78,7 @@ func TestUnderspendLetsLineGoEarlier(t *testing.T) {
 	})
 }
 
-// What was earned back meanwhile is not given back again.
+// Permits earned back meanwhile are not given back again.
 func TestLateUnderspendGivesBackNoMoreThanIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := modelRig(t, new(weir.Transport))
@@ -93,8 +92,7 @@ func TestLateUnderspendGivesBackNoMoreThanIsMissing(t *testing.T) {
 	})
 }
 
-// Requests and tokens are settled each on its own, and the zero unit is
-// requests.
+// Requests and tokens are settled separately, and the zero unit is requests.
 func TestUnitsAreSettledEachOnItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := modelRig(t, new(weir.Transport))
@@ -113,7 +111,7 @@ func TestUnitsAreSettledEachOnItsOwn(t *testing.T) {
 	})
 }
 
-// The response may have come through anything that a client puts around it.
+// The response may have passed through any wrapper of the client.
 func TestSettleFindsTheCallThroughClient(t *testing.T) {
 	for name, change := range map[string]func(*harness.Rig, *http.Request) *http.Request{
 		"client timeout": func(r *harness.Rig, req *http.Request) *http.Request {
@@ -167,9 +165,8 @@ func TestSettleFindsTheCallThroughClient(t *testing.T) {
 	}
 }
 
-// A lane may have gone by the time that a long stream is read. What it cost
-// beyond its estimate is charged to the lane that its key has then; what it
-// cost less was earned back.
+// A lane may be removed before a long stream is read. An overspend is charged to the lane that its
+// key has then; an underspend was earned back.
 func TestOverspendIsChargedAlthoughLaneHasGone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cost int
@@ -185,7 +182,7 @@ func TestOverspendIsChargedAlthoughLaneHasGone(t *testing.T) {
 				harness.WantEqual(t, "lanes", r.Keys(), []string{"another.test"})
 				time.Sleep(time.Minute)
 				if name == "underspend" {
-					// Charged by another, which the stream may not give back.
+					// Charged by another call, so the stream may not give it back.
 					r.Estimated(50)
 				}
 				r.Settle(stream, tt.cost)
@@ -201,7 +198,7 @@ func TestOverspendIsChargedAlthoughLaneHasGone(t *testing.T) {
 	}
 }
 
-// Limits that change between a call and its settlement keep the sum right.
+// Limits that change between a call and its settlement keep the sum correct.
 func TestSettleAfterSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := modelRig(t, new(weir.Transport))

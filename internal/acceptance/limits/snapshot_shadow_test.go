@@ -15,10 +15,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What Transport.Shadow would have done, counted exactly.
+// Transport.Shadow's decisions, counted exactly.
 
-// Each algorithm plays its line through: who would have waited departs later,
-// for the shadow, and who comes meanwhile stands behind.
+// Each algorithm simulates its line: a delayed request departs later in the shadow, and requests
+// that come meanwhile wait behind it.
 func TestShadowPlaysItsLineThrough(t *testing.T) {
 	day := throttle.FixedWindow(4, 24*time.Hour)
 	day.Align = throttle.AlignDay("Europe/Berlin")
@@ -28,11 +28,11 @@ func TestShadowPlaysItsLineThrough(t *testing.T) {
 		arrivals       []time.Duration
 		admitted, held uint64
 	}{
-		// Departures at 0, 100, 200 and 300 ms: the line is gone at 300 ms.
+		// Departures at 0, 100, 200 and 300 ms: the line is empty at 300 ms.
 		"bucket": {throttle.TokenBucket(10, time.Second, 1), []time.Duration{0, 0, 0, 150 * ms, 400 * ms}, 2, 3},
 		"burst":  {throttle.TokenBucket(10, time.Second, 3), []time.Duration{0, 0, 0, 0, 150 * ms, 400 * ms}, 4, 2},
 		"leaky":  {throttle.LeakyBucket(10, time.Second), []time.Duration{0, 50 * ms, 250 * ms}, 2, 1},
-		// Two leave at 0, two at 1 s, and the fifth, which comes at 1.5 s, at 2 s.
+		// Two depart at 0, two at 1 s, and the fifth, which comes at 1.5 s, at 2 s.
 		"fixed":   {throttle.FixedWindow(2, time.Second), []time.Duration{0, 0, 0, 0, 1500 * ms, 3500 * ms}, 3, 3},
 		"log":     {throttle.SlidingLog(2, time.Second), []time.Duration{0, 0, 0, 0, 1500 * ms, 3500 * ms}, 3, 3},
 		"sliding": {throttle.SlidingWindow(2, time.Second), []time.Duration{0, 0, 0, 5 * time.Second}, 3, 1},
@@ -52,7 +52,7 @@ func TestShadowPlaysItsLineThrough(t *testing.T) {
 	}
 }
 
-// The same limits come to the same outcomes, whatever arrives when.
+// Equal limits give equal outcomes, whatever arrives when.
 func TestShadowOfSameLimitsAgrees(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestShadowOfSameLimitsAgrees(t *testing.T) {
 			total := uint64(0)
 			for _, c := range r.Counted() {
 				if total += c.Requests; c.Live != c.Candidate {
-					t.Errorf("seed %d: %d requests are %v live and %v in the shadow, want none", seed, c.Requests, c.Live, c.Candidate)
+					t.Errorf("seed %d: %d requests are %v live and %v in the shadow, want 0", seed, c.Requests, c.Live, c.Candidate)
 				}
 			}
 			if total != uint64(len(arrivals)) {
@@ -77,7 +77,7 @@ func TestShadowOfSameLimitsAgrees(t *testing.T) {
 	}
 }
 
-// A looser candidate shows what the enforced limits cost.
+// A looser candidate shows the cost of the enforced limits.
 func TestLooserShadowAdmitsWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -93,8 +93,7 @@ func TestLooserShadowAdmitsWhatIsHeld(t *testing.T) {
 	})
 }
 
-// Each shadow limit has a cost of its own, which need not be that of a limit
-// enforced.
+// Each shadow limit has its own cost, which may differ from an enforced limit's.
 func TestShadowLimitsHaveTheirOwnCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -122,7 +121,7 @@ func TestShadowLimitsHaveTheirOwnCost(t *testing.T) {
 	})
 }
 
-// What costs nothing stands in line all the same.
+// A free request still waits in line.
 func TestShadowLineLetsNobodyOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Shadow: harness.Every(time.Second), Cost: func(req *http.Request, _ throttle.Limit) int {
@@ -138,8 +137,8 @@ func TestShadowLineLetsNobodyOvertake(t *testing.T) {
 	})
 }
 
-// The shadow's line is as long as a real one would be: beyond it requests are
-// refused, and the line goes on when it has become shorter.
+// The shadow's line is as long as a real one: beyond it requests are rejected, and the line
+// continues when it is shorter.
 func TestShadowLineIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Line: weir.Line{MaxWaiting: 3}, Shadow: harness.Every(time.Second)})
@@ -153,7 +152,7 @@ func TestShadowLineIsBounded(t *testing.T) {
 	})
 }
 
-// What was refused here is counted once, and its retries are not counted.
+// A request refused here is counted once, and its retries are not counted.
 func TestShadowCountsEachRequestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -170,15 +169,14 @@ func TestShadowCountsEachRequestOnce(t *testing.T) {
 	})
 }
 
-// What was held and then gave up was held, not refused; what came with its
-// context over was neither.
+// A call that was held and gave up was held, not rejected; one whose context was over was neither.
 func TestShadowCountsWhoGaveUpAsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Second), Shadow: harness.Every(time.Second)})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, cancel)
 		r.Want("GET", r.Get(ctx, "a"), 200)
-		for _, id := range []string{"b", "c"} { // c comes too late
+		for _, id := range []string{"b", "c"} { // c arrives too late
 			if got := r.Get(ctx, id); !errors.Is(got.Err, context.Canceled) {
 				t.Errorf("GET = %v, want %v", got.Err, context.Canceled)
 			}

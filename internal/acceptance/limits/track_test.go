@@ -49,11 +49,11 @@ func TestSpendReservesAndSettles(t *testing.T) {
 	}
 }
 
-// Settle may come while the call is in flight, but not before it was sent.
+// Settle may come while the call is in flight, but not before it is sent.
 func TestSpendSettlesBeforeTheResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tokenRig(t)
-		r.Transport.Learn, r.Vendor.Service = weir.LearnOff, time.Minute // what was learned bounds the cost in flight
+		r.Transport.Learn, r.Vendor.Service = weir.LearnOff, time.Minute // a learned limit bounds the cost in flight
 		ctx, spend := weir.Track(t.Context())
 		spend.Reserve("tokens", 100)
 		for what, settle := range map[string]func() error{
@@ -76,8 +76,7 @@ func TestSpendSettlesBeforeTheResponse(t *testing.T) {
 	})
 }
 
-// The reservation stands for each call, as of an SDK that tries again. Another context's
-// is its own.
+// The reservation stands for each call, as for an SDK's retries. Another context has its own.
 func TestSpendChargesEachCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tokenRig(t)
@@ -123,14 +122,14 @@ func TestCostOfAUnitPrecedes(t *testing.T) {
 	}
 }
 
-// reserved reserves 8 tokens, in a context that says otherwise.
+// reserved reserves 8 tokens, in a context with another estimate.
 func reserved(ctx context.Context) context.Context {
 	ctx, spend := weir.Track(weir.WithCostOf(ctx, "tokens", 3))
 	spend.Reserve("tokens", 8)
 	return ctx
 }
 
-// A call that states what it costs of a unit is no reason to warn. One that does not is.
+// A call that states its cost in a unit causes no warning. Other calls do.
 func TestUnpricedUnitIsWarnedOf(t *testing.T) {
 	for name, tt := range map[string]struct {
 		with func(context.Context) context.Context
@@ -160,7 +159,7 @@ func TestUnpricedUnitIsWarnedOf(t *testing.T) {
 	}
 }
 
-// A limit in whose unit requests in line are priced cannot be dropped.
+// A limit whose unit prices waiting requests cannot be removed.
 func TestUnitOfAContextCannotBeDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := throttle.TokenBucket(100, time.Second, 100)
@@ -172,8 +171,8 @@ func TestUnitOfAContextCannotBeDropped(t *testing.T) {
 	})
 }
 
-// Settle may come while the call departs, in lanes that bound their calls in flight: the race
-// detector sees whether both divide the cost over the lanes.
+// Settle may come while the call departs, in lanes that bound calls in flight: the race detector
+// checks that only one of them divides the cost over the lanes.
 func TestSpendSettlesWhileItsCallDeparts(t *testing.T) {
 	r := harness.SocketRig(t, &testserver.Vendor{}, &weir.Transport{
 		Keys:     func(*http.Request) []string { return []string{"customer", "account"} },

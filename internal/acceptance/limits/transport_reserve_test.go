@@ -15,7 +15,7 @@ import (
 )
 
 // Bulk never takes the last place in flight, though its class is owed a share. So an urgent call
-// reaches the vendor in the instant in which it is made.
+// reaches the vendor at once.
 func TestUrgentCallsHaveReservedPlacesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Service: 100 * time.Millisecond}
@@ -44,13 +44,12 @@ func TestUrgentCallsHaveReservedPlacesInFlight(t *testing.T) {
 }
 
 // Bulk of 100,000 calls begins at midnight, 25,000 at a time, with 20,000 for the day. Each one-time
-// password departs in the instant in which it is asked for, in the last hour, too. At midnight
-// the vendor has served all 20,000.
+// password departs at once, even in the last hour. At midnight the vendor has served all 20,000.
 func TestOneTimePasswordsPassTheBulkOfADay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100,000 calls; CI runs it without -short")
 	}
-	synctest.Test(t, func(t *testing.T) { // which begins at midnight
+	synctest.Test(t, func(t *testing.T) { // begins at midnight
 		const workers, each, day = 25_000, 4, 24 * time.Hour
 		limit, err := throttle.ParseLimit("fixed 20000/d reserve 10%")
 		if err != nil {

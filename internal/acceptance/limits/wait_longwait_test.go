@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// wantLines fails the test unless the log has so many lines, each with the text.
+// wantLines fails the test unless the log has this many lines, each with the text.
 func wantLines(t *testing.T, what string, log *strings.Builder, want int, text string) {
 	t.Helper()
 	lines := strings.SplitAfter(log.String(), "\n")
@@ -32,7 +32,7 @@ func wantLines(t *testing.T, what string, log *strings.Builder, want int, text s
 	log.Reset()
 }
 
-// A long wait is a line of log for each lane and cause, at most one a minute.
+// A long wait is logged for each lane and cause, at most once a minute.
 func TestLongWaitIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -71,7 +71,7 @@ func TestLongLineIsLogged(t *testing.T) {
 	})
 }
 
-// Pauses are a cause of their own, and those of a route a lane of their own.
+// Pauses are a cause of their own, and routes have lanes of their own.
 func TestLongPauseOfEachLaneIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

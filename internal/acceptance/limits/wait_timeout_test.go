@@ -19,10 +19,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// http.Client.Timeout bounds everything, and our error is what its user sees.
+// http.Client.Timeout bounds everything, and its user sees our error.
 
-// wantTimeout returns the *weir.Error in an error of http.Client's that tells of
-// a timeout before anything was sent.
+// wantTimeout returns the *weir.Error in an error of http.Client that reports a timeout before
+// anything was sent.
 func wantTimeout(t *testing.T, err error) *weir.Error {
 	t.Helper()
 	var u *url.Error
@@ -77,8 +77,8 @@ func TestClientTimeoutRefusesWaitAtOnceExactly(t *testing.T) {
 	})
 }
 
-// The forecast is for a caller alone. Where others stand before it, it is let
-// in, and sent away when its time is up.
+// The forecast covers a caller alone. Behind others it is admitted, and rejected when its time is
+// up.
 func TestClientTimeoutEndsWaitInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Second)})
@@ -94,8 +94,8 @@ func TestClientTimeoutEndsWaitInLine(t *testing.T) {
 	})
 }
 
-// Where nothing tells when permits come, the wait ends a millisecond before the
-// deadline: later, the client's own error would hide ours.
+// If it is unknown when permits come, the wait ends a millisecond before the deadline: later, the
+// client's own error would hide ours.
 func TestClientTimeoutEndsWaitOfUnknownLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
@@ -111,7 +111,7 @@ func TestClientTimeoutEndsWaitOfUnknownLength(t *testing.T) {
 	})
 }
 
-// A silent limiter never grants anything, and tells nothing.
+// A silent limiter never grants anything, and never wakes.
 func silent() throttle.Limiter {
 	return throttle.LimiterFunc(func(throttle.Instant, throttle.Request) (throttle.Instant, error) { return throttle.Never, nil })
 }
@@ -146,7 +146,7 @@ func TestClientTimeoutReturnsResponseInHand(t *testing.T) {
 	})
 }
 
-// The time of a request counts from its beginning, the first wait included.
+// The time of a request includes its first wait.
 func TestMaxElapsedCountsFirstWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := harness.After(time.Second)
@@ -188,7 +188,7 @@ func TestErrorElapsedCountsWaitForScope(t *testing.T) {
 	})
 }
 
-// The attempt's timeout is until its response begins.
+// The attempt's timeout ends when its response begins.
 func TestAttemptTimeoutTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := harness.After(50 * time.Millisecond)
@@ -223,7 +223,7 @@ func TestAttemptTimeoutIsReturnedForPost(t *testing.T) {
 	})
 }
 
-// A response that comes with the attempt's end is whole or not returned.
+// A response that arrives at the attempt's end is whole or not returned.
 func TestAttemptTimeoutNeverReturnsBrokenResponse(t *testing.T) {
 	retry := harness.After(0)
 	retry.AttemptTimeout = time.Second
@@ -253,8 +253,7 @@ func TestAttemptTimeoutNeverReturnsBrokenResponse(t *testing.T) {
 	})
 }
 
-// An attempt that failed has ended before the next one begins, and all that
-// the base does for it.
+// A failed attempt has ended before the next one begins, with all work of the base for it.
 func TestFailedAttemptsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var first context.Context

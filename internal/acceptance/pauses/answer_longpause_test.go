@@ -14,8 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane whose vendor asks for more than MaxPause is closed until that time, or
-// for an hour.
+// A lane whose vendor asks for more than MaxPause is closed until that time, or for an hour.
 
 func TestLongPauseReturnsItsResponseAndRefusesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +59,7 @@ func TestMaxPauseIsTheBound(t *testing.T) {
 	})
 }
 
-// MaxPause bounds what the server asks for and not our own delays.
+// MaxPause bounds the server's pauses, not our own delays.
 func TestMaxPauseLeavesDelaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -88,7 +87,7 @@ func TestClosedLaneOpensAfterAnHour(t *testing.T) {
 	}
 }
 
-// After it opens, one call at a time goes until a good answer.
+// A reopened lane sends one call at a time until a good answer.
 func TestClosedLaneIsProbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.ObeyingRig(t,
@@ -103,11 +102,11 @@ func TestClosedLaneIsProbed(t *testing.T) {
 		r.Want("refused GET", r.Get(t.Context(), "first"), 429)
 		time.Sleep(600 * time.Second)
 		r.Callers(t.Context(), 5).Wait()
-		// 600.0 fails, 600.3 is good at 600.6, then the limit holds: the third had its
-		// permit for longer than the tolerance of 100 ms.
+		// 600.0 fails, 600.3 is good at 600.6, then the limit applies: the third held its permit
+		// for longer than the tolerance of 100 ms.
 		want := []time.Duration{0, 600 * time.Second, 600_300 * time.Millisecond, 600_600 * time.Millisecond}
 		want = append(want, harness.Spaced(600_650*time.Millisecond, 150*time.Millisecond, 2)...)
-		want = append(want, 4200_300*time.Millisecond) // the failed one again
+		want = append(want, 4200_300*time.Millisecond) // retry of the failed one
 		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 	})
 }
@@ -125,7 +124,7 @@ func TestUnansweredProbeLetsNextGoAfterASecond(t *testing.T) {
 	})
 }
 
-// A probe that is refused closes the lane again.
+// A refused probe closes the lane again.
 func TestRefusedProbeClosesLaneAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -158,8 +157,8 @@ func TestClosedLaneIsLoggedWithoutVendorsText(t *testing.T) {
 	})
 }
 
-// A pause is told once, however many calls in flight are refused with it, and
-// again when it moves.
+// A pause is logged once, however many calls in flight are refused with it, and again when it
+// moves.
 func TestPauseIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

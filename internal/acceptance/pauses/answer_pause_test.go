@@ -18,7 +18,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What a refusal with a told time does to the lane: exact instants.
+// The effect of a refusal with a reported time on the lane, at exact instants.
 
 // perSecond is a limit of n permits a second.
 func perSecond(n, burst int) []throttle.Limit {
@@ -33,7 +33,7 @@ func TestRefusalHoldsHundredWaitersUntilRetryTimeThenSpaces(t *testing.T) {
 		for _, got := range r.Callers(t.Context(), 101).Wait() {
 			r.Want("GET", got, 200)
 		}
-		// The refused one goes first: it arrived first.
+		// The refused call departs first: it arrived first.
 		want := append(harness.Spaced(0, 4*time.Millisecond, 3), harness.Spaced(2010*time.Millisecond, 4*time.Millisecond, 99)...)
 		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 		harness.WantEqual(t, "order", harness.IDs(r.Vendor.Arrivals()), append([]string{"0", "1", "2", "0"}, harness.Numbers(3, 100)...))
@@ -84,7 +84,7 @@ func TestPauseEndsAtLatestRetryTime(t *testing.T) {
 	})
 }
 
-// Told times other than a Retry-After in seconds pause as well.
+// Reported times other than a Retry-After in seconds pause as well.
 func TestPauseByEveryKindOfRetryTime(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"milliseconds":  {"Retry-After-Ms": {"2000"}},
@@ -103,7 +103,7 @@ func TestPauseByEveryKindOfRetryTime(t *testing.T) {
 	}
 }
 
-// Nothing a hostile vendor says becomes a hot loop, or a pause beyond bounds.
+// No answer of a hostile vendor causes a hot loop, or a pause beyond bounds.
 func TestHostileRetryAfterNeverHurries(t *testing.T) {
 	for _, value := range []string{
 		"0", "-1", "-9223372036854775808", "1.5", "", "soon", "NaN", "1e400", "9223372037", "18446744074",
@@ -162,8 +162,7 @@ func TestMaxWaitShorterThanPauseReturnsResponseInHand(t *testing.T) {
 	})
 }
 
-// If the caller goes before the next attempt, the error still says what the
-// response was.
+// If the caller gives up before the next attempt, the error still has the response.
 func TestErrorCarriesDiscardedResponse(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -253,7 +252,7 @@ func TestMaxThrottledDefault(t *testing.T) {
 	})
 }
 
-// A refusal without a time holds a call for a bounded time, whatever its method.
+// A refusal without a time delays a call for a bounded time, whatever its method.
 func TestRefusalsWithoutATimeHoldACallForLessThanHalfAMinute(t *testing.T) {
 	var longest time.Duration
 	for range 50 {
@@ -272,7 +271,7 @@ func TestRefusalsWithoutATimeHoldACallForLessThanHalfAMinute(t *testing.T) {
 	}
 }
 
-// Refusals of a lane that was paused count neither in attempts nor in the budget.
+// Refusals of a paused lane count neither in attempts nor in the budget.
 func TestRefusalsLeaveAttemptsAndBudgetAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := harness.After(0)

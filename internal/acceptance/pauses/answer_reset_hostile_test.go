@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/internal/acceptance/harness"
 )
 
-// tryGet sends one GET within a time; the error is what the caller got.
+// tryGet sends one GET within a time, and returns the caller's error.
 func tryGet(client *http.Client, url string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -28,7 +28,7 @@ func quota(limit, left, reset string) http.Header {
 	return http.Header{"X-Ratelimit-Limit": {limit}, "X-Ratelimit-Remaining": {left}, "X-Ratelimit-Reset": {reset}}
 }
 
-// Hostile and mistaken answers: one that tells a limit of zero stops nobody.
+// Hostile and mistaken answers: a reported limit of zero stops no call.
 func TestResetOfAZeroLimitStopsNobody(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestResetOfAZeroLimitStopsNobody(t *testing.T) {
 	}
 }
 
-// A wrong reset holds the lane for an hour, and no longer.
+// A wrong reset delays the lane for an hour at most.
 func TestFarResetHoldsForAnHour(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestResumeEndsAWaitForReset(t *testing.T) {
 	}
 }
 
-// In the lane that keys share nobody can tell whose quota is spent.
+// In the lane shared by keys it is unknown whose quota is spent.
 func TestOneKeyClosesNoSharedLane(t *testing.T) {
 	for _, status := range []int{429, 200} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,8 +22,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// fivePerTen is a vendor of five calls in a window of ten seconds, and tells how many
-// are left.
+// fivePerTen is a vendor of five calls in a window of ten seconds, and reports how many are left.
 func fivePerTen() *testserver.Vendor {
 	return &testserver.Vendor{
 		Limits: []testserver.Limit{testserver.FixedWindow(5, 10*time.Second)},
@@ -31,16 +30,16 @@ func fivePerTen() *testserver.Vendor {
 	}
 }
 
-// waitsForReset is a rig whose lanes wait for resets, and learn as told.
+// waitsForReset is a rig whose lanes wait for resets, with the given Learn.
 func waitsForReset(t *testing.T, vendor *testserver.Vendor, learns weir.Learning, transport *weir.Transport) *harness.Rig {
 	r := harness.PipeRig(t, vendor, transport)
 	transport.Learn, transport.WaitForReset = learns, true
 	return r
 }
 
-// Once one answer has told what is left, nobody is refused: as many calls leave as are
-// left, and the others 20 ms after the reset, again as many as the window has. A reset
-// is told in whole seconds, here and by the Date: after 10.02 s the next is 10 s away.
+// After one answer with the number left, no call is refused. That many calls depart, and the others
+// 20 ms after the reset, again as many as the window has. Resets are in whole seconds, here and in
+// Date: after 10.02 s the next is 10 s away.
 func TestSpentQuotaIsWaitedFor(t *testing.T) {
 	tests := map[string]struct {
 		limits      []throttle.Limit
@@ -62,7 +61,7 @@ func TestSpentQuotaIsWaitedFor(t *testing.T) {
 	}
 }
 
-// The first answer of all is believed, too.
+// The very first answer is believed, too.
 func TestFirstAnswerThatReportsZeroIsBelieved(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnSpread, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestFirstAnswerThatReportsZeroIsBelieved(t *testing.T) {
 	}
 }
 
-// Without the option the same answers hold nobody, and the server refuses.
+// Without the option the same answers delay no call, and the server refuses.
 func TestSpentQuotaIsNotWaitedForUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, fivePerTen(), new(weir.Transport))
@@ -97,8 +96,8 @@ func TestSpentQuotaIsNotWaitedForUnasked(t *testing.T) {
 	})
 }
 
-// The pause is one like any other: who cannot wait so long is told at once, and a
-// longer one than MaxPause closes the lane.
+// It is a pause like any other: a caller with too little time is rejected at once, and one longer
+// than MaxPause closes the lane.
 func TestWaitForResetIsAPause(t *testing.T) {
 	tests := map[string]struct {
 		maxPause, within time.Duration
@@ -130,7 +129,7 @@ func TestWaitForResetIsAPause(t *testing.T) {
 	}
 }
 
-// What is told by a reset that is not exact pauses nothing.
+// A reset that is not exact causes no pause.
 func TestInexactResetIsNotWaitedFor(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -168,8 +167,7 @@ func TestInexactResetIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A vendor whose fields tell "0 left, 1 s" at its full rate is as fast with the option
-// as without it.
+// A vendor that reports "0 left, 1 s" at its full rate is as fast with the option as without it.
 func TestCoarseFieldsAreNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
@@ -184,8 +182,7 @@ func TestCoarseFieldsAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Calls overtake each other on the way, many are in flight, and none is refused, in
-// two windows of a lane that knew nothing.
+// Many calls in flight overtake each other, and none is refused, in two windows of a new lane.
 func TestNobodyIsRefusedWhileAWindowRunsOut(t *testing.T) {
 	styles := map[string]testserver.Style{"epoch": testserver.XRateLimitEpoch, "delta": testserver.XRateLimitDelta, "the IETF's": testserver.RateLimitLegacy}
 	for name, style := range styles {
@@ -210,7 +207,7 @@ func TestNobodyIsRefusedWhileAWindowRunsOut(t *testing.T) {
 	}
 }
 
-// The last permits are spoken for by calls in flight. If those fail, others go at once.
+// The last permits are reserved for calls in flight. If those fail, others depart at once.
 func TestPermitsOfCallsThatFailAreHadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var i, last atomic.Int64
@@ -237,7 +234,7 @@ func TestPermitsOfCallsThatFailAreHadAgain(t *testing.T) {
 	})
 }
 
-// A bucket that is spent holds its own calls, whether the lane learns or not.
+// A spent bucket delays its own calls, whether the lane learns or not.
 func TestSpentBucketHoldsNoOther(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -257,13 +254,13 @@ func TestSpentBucketHoldsNoOther(t *testing.T) {
 				t.Errorf("Learn %d: the next call to the bucket took %v, want what is left of 5s", learns, took)
 			}
 			if len(v.refused) > 0 {
-				t.Errorf("Learn %d: refused = %v, want nobody", learns, v.refused)
+				t.Errorf("Learn %d: refused = %v, want 0", learns, v.refused)
 			}
 		})
 	}
 }
 
-// A zero of tokens pauses the lane, though no calls are counted by it.
+// Zero tokens left pause the lane, though it counts no calls in tokens.
 func TestSpentTokensAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, sent := 0, []time.Duration{}
@@ -286,7 +283,7 @@ func TestSpentTokensAreWaitedFor(t *testing.T) {
 	})
 }
 
-// A process that is told of a spent quota pauses the others.
+// A process that reads a spent quota pauses the others.
 func TestSpentQuotaPausesTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := fivePerTen()
@@ -306,13 +303,13 @@ func TestSpentQuotaPausesTheFleet(t *testing.T) {
 		line.Wait()
 		arrivals := vendor.Arrivals()
 		if got := arrivals.Count(429); got > 0 || arrivals[5].At < 10*time.Second || arrivals[6].At > 10200*time.Millisecond {
-			t.Errorf("arrivals = %v, %d refused, want two soon after 10s, nobody refused", harness.Instants(arrivals), got)
+			t.Errorf("arrivals = %v, %d refused, want two soon after 10s, none refused", harness.Instants(arrivals), got)
 		}
 	})
 }
 
-// Calls that hang hold the others for a second, in which they may yet be answered: a
-// window of which no answer has told goes on, and those that follow it are whole.
+// Hanging calls delay the others for a second, in which they may still be answered. A window
+// without an answer continues, and the next ones are whole.
 func TestHungCallsHoldNoLaterWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, calls = 10 * time.Second, 5
@@ -365,8 +362,7 @@ func TestHungCallsHoldNoLaterWindow(t *testing.T) {
 	})
 }
 
-// A reset that is told a little later than before holds until then: the first one was
-// rounded.
+// If a later reset is reported, calls wait for that: the first one was rounded.
 func TestLaterResetOfAWindowIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const reset = 10 * time.Second
@@ -374,7 +370,7 @@ func TestLaterResetOfAWindowIsHeld(t *testing.T) {
 		client := harness.LearningFrom(t, func(*http.Request) (http.Header, int, error) {
 			now := time.Since(began)
 			i, sent = i+1, append(sent, now)
-			left := (reset - now).Truncate(time.Second) // 9.5 s are told as 9
+			left := (reset - now).Truncate(time.Second) // 9.5 s are reported as 9
 			return harness.Reported(3, max(0, 3-i), left), 200, nil
 		})
 		transport := client.Transport.(*weir.Transport)
@@ -386,13 +382,13 @@ func TestLaterResetOfAWindowIsHeld(t *testing.T) {
 			harness.Call(client, "http://vendor.example/", time.Hour)
 		}
 		if got := sent[3]; got < 9950*time.Millisecond || got > reset+time.Second {
-			t.Errorf("calls were sent at %v, want the last when the latest reset was told to be", sent)
+			t.Errorf("calls were sent at %v, want the last at the latest reported reset", sent)
 		}
 	})
 }
 
-// Of a vendor that counts each route by itself, a route that is spent holds no other,
-// though no answer names a bucket.
+// At a vendor that counts each route separately, a spent route delays no other, though no answer
+// names a bucket.
 func TestSpentRouteHoldsNoOther(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -418,15 +414,15 @@ func TestSpentRouteHoldsNoOther(t *testing.T) {
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("Learn %d: calls of another route took %v", learns, took)
 			}
-			if harness.Call(client, "http://vendor.example/a", time.Hour); time.Since(began) < 9*time.Second { // whole seconds are told
+			if harness.Call(client, "http://vendor.example/a", time.Hour); time.Since(began) < 9*time.Second { // whole seconds are reported
 				t.Errorf("Learn %d: the next call of the route was sent after %v, want at its reset", learns, time.Since(began))
 			}
 		})
 	}
 }
 
-// A bound of calls in flight is no rate, and its places do not come back at an instant:
-// calls that nothing else holds leave at once, although responses report none left.
+// A bound of calls in flight is no rate, and its places return at no fixed instant. Calls that
+// nothing else delays depart at once, although responses report none left.
 func TestBoundOfCallsInFlightHasNoReset(t *testing.T) {
 	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
 		synctest.Test(t, func(t *testing.T) {

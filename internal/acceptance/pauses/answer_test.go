@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// bodied is a dialect with hints in every body.
+// bodied is a dialect whose hints are in every body.
 func bodied() *headers.Dialect {
 	return &headers.Dialect{
 		Body: []headers.Field{
@@ -28,8 +28,7 @@ func bodied() *headers.Dialect {
 	}
 }
 
-// A stalled is a server whose bodies stop in the middle for a while. Its first
-// answers are refusals.
+// A stalled is a server whose bodies pause in the middle. Its first answers are refusals.
 type stalled struct {
 	refusals int32
 	header   http.Header
@@ -75,7 +74,7 @@ func fetch(t *testing.T, transport *weir.Transport, url string) (status int, tex
 	return resp.StatusCode, string(body), err
 }
 
-// A success whose body comes slowly reaches its caller whole.
+// A success with a slow body reaches its caller whole.
 func TestSlowBodyOfSuccessIsWhole(t *testing.T) {
 	text := `{"result":"` + strings.Repeat("0123456789", 5000) + `"}`
 	for name, open := range map[string]func(http.Handler) (*testserver.Server, error){"sockets": testserver.Listen, "pipes": testserver.Pipe} {
@@ -99,7 +98,7 @@ func TestSlowBodyOfSuccessIsWhole(t *testing.T) {
 	}
 }
 
-// The time that the header tells holds the lane while the body is waited for.
+// The time in the header pauses the lane while the body is awaited.
 func TestSlowBodyOfRefusalDoesNotDelayPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &stalled{refusals: 1, header: harness.Hints("2"), pause: 4 * time.Second, text: `{"code":"later"}`}
@@ -119,7 +118,7 @@ func TestSlowBodyOfRefusalDoesNotDelayPause(t *testing.T) {
 	})
 }
 
-// The same in real time: eight workers that never rest, and a minute told.
+// The same in real time: eight workers that never rest, and a reported minute.
 func TestSlowBodyOfRefusalHoldsWorkers(t *testing.T) {
 	t.Parallel()
 	vendor := &stalled{refusals: 1 << 30, header: harness.Hints("60"), pause: 10 * time.Second, text: `{"code":"later"}`}
@@ -137,12 +136,12 @@ func TestSlowBodyOfRefusalHoldsWorkers(t *testing.T) {
 	}
 	time.Sleep(time.Until(end))
 	if n := vendor.asked.Load(); n > 8 {
-		t.Errorf("%d calls in 3s, want those of the 8 workers that went before the refusal at most", n)
+		t.Errorf("%d calls in 3s, want at most those that the 8 workers sent before the refusal", n)
 	}
 }
 
-// What the body adds to the header counts, and the pause is not made longer by the
-// time that the body took.
+// The body's addition to the header counts, and the time that the body took does not lengthen the
+// pause.
 func TestSlowBodyAddsToHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &stalled{refusals: 1, header: harness.Hints("2"), pause: time.Second, text: `{"code":"never"}`}
@@ -160,8 +159,8 @@ func TestSlowBodyAddsToHeader(t *testing.T) {
 	})
 }
 
-// A URL that is forbidden tells, as every response does, that nothing remains for
-// this second: the lane stays open.
+// A forbidden URL reports, as every response does, that nothing remains for this second: the lane
+// stays open.
 func TestForbiddenIsNoRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var served, forbidden atomic.Int32
@@ -190,8 +189,8 @@ func TestForbiddenIsNoRefusal(t *testing.T) {
 	})
 }
 
-// Only once is a 403 taken for the refusal of a quota: where waiting did not help,
-// the request is forbidden.
+// A 403 counts as a refusal of a quota only once: if the wait did not help, the request is
+// forbidden.
 func TestForbiddenIsRefusedByQuotaOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32

@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/weirtest"
 )
 
-// Every call of a lane keeps to each time that a refusal gave, also while the lane learns
-// and the same call is refused again and again.
+// Every call of a lane keeps to each reported time, even if the lane learns and the same call is
+// refused repeatedly.
 func TestEveryReportedPauseHoldsTheLane(t *testing.T) {
 	for _, dialect := range []string{"retry-after-ms", "retry-after"} {
 		for _, way := range []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond} {

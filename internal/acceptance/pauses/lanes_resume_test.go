@@ -44,7 +44,7 @@ func TestResumeOpensClosedLane(t *testing.T) {
 	}
 }
 
-// Those who wait in line for a short pause go at once.
+// Calls that wait for a short pause depart at once.
 func TestResumeEndsPauseForThoseInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "60")}},
@@ -57,7 +57,7 @@ func TestResumeEndsPauseForThoseInLine(t *testing.T) {
 	})
 }
 
-// What a call has spent before a pause stays spent when an operator ends the pause.
+// Permits spent before a pause stay spent when an operator ends it.
 func TestResumeAndForgetGrantNothing(t *testing.T) {
 	for name, do := range map[string]func(*weir.Transport, string) error{"Resume": (*weir.Transport).Resume, "Forget": (*weir.Transport).Forget} {
 		t.Run(name, func(t *testing.T) {

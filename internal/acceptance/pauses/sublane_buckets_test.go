@@ -17,8 +17,8 @@ import (
 	"github.com/weirgo/weir/internal/acceptance/harness"
 )
 
-// A bucketVendor counts as Discord does: five calls in five seconds of each bucket and
-// channel, fifty in any second of all, and names the bucket of each answer.
+// A bucketVendor counts as Discord does: five calls in five seconds for each bucket and channel,
+// fifty in any second for all, with the bucket's name in each answer.
 type bucketVendor struct {
 	mu         sync.Mutex
 	windows    map[string]*bucketWindow
@@ -36,7 +36,7 @@ type bucketWindow struct {
 	reset time.Time
 }
 
-// bucketOf returns the bucket's name and what is counted.
+// bucketOf returns the bucket's name and the key of its count.
 func (v *bucketVendor) bucketOf(path string) (name, counted string) {
 	segments := strings.Split(path, "/")
 	switch {
@@ -107,7 +107,7 @@ func bucketRig(t *testing.T) (*bucketVendor, *http.Client) {
 	return v, &http.Client{Transport: transport}
 }
 
-// get asks for a path and returns how long it took.
+// get requests a path and returns how long it took.
 func (v *bucketVendor) get(t *testing.T, client *http.Client, path string) time.Duration {
 	return v.ask(context.Background(), t, client, path)
 }
@@ -132,8 +132,8 @@ func (v *bucketVendor) ask(ctx context.Context, t *testing.T, client *http.Clien
 	return time.Since(began)
 }
 
-// A bucket that is spent holds no other, though their routes share a lane; each route
-// is refused once at most.
+// A spent bucket delays no other, though their routes share a lane; each route is refused once at
+// most.
 func TestBucketsOfOneHostAreHeldAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := bucketRig(t)
@@ -174,7 +174,7 @@ func TestBucketsOfOneHostAreHeldAlone(t *testing.T) {
 	})
 }
 
-// The route whose answers name one bucket and then another is held by both.
+// A route whose answers name one bucket and then another is bound by both.
 func TestFlappingBucketHoldsByBoth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := bucketRig(t)
@@ -193,8 +193,7 @@ func TestFlappingBucketHoldsByBoth(t *testing.T) {
 	})
 }
 
-// A route of which nothing is known sends one call until it is answered, once the
-// host names buckets.
+// An unknown route sends one call until it is answered, once the host names buckets.
 func TestUnknownRouteSendsOneCallFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := bucketRig(t)
@@ -216,8 +215,7 @@ func TestUnknownRouteSendsOneCallFirst(t *testing.T) {
 	})
 }
 
-// A limit of the route alone, of which nothing is told, holds no other route of the
-// bucket.
+// A limit of one route that is not reported delays no other route of the bucket.
 func TestSublimitHoldsRouteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := bucketRig(t)
@@ -240,7 +238,7 @@ func TestSublimitHoldsRouteAlone(t *testing.T) {
 	})
 }
 
-// Beside a limit of the whole host buckets are held as well, and the host's is found.
+// Under a limit of the whole host buckets still delay their calls, and the host's limit is found.
 func TestBucketsBelowGlobalLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := bucketRig(t)
@@ -266,8 +264,7 @@ func TestBucketsBelowGlobalLimit(t *testing.T) {
 	})
 }
 
-// GitHub names a resource: search that is spent does not stop the rest, though the
-// refusal does not say whom it concerns.
+// GitHub names a resource: spent search does not stop the rest, though the refusal has no scope.
 func TestSpentResourceStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -313,14 +310,14 @@ func TestSpentResourceStopsNoOther(t *testing.T) {
 			took("/search/code")
 		}
 		set(1)
-		took("/search/code") // tells that none is left
+		took("/search/code") // reports none left
 		for i := range 20 {
 			if d := took("/repos/a/b"); d > 20*time.Millisecond {
 				t.Fatalf("call %d beside a spent resource took %v", i, d)
 			}
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { took("/search/code") }) // refused until the minute is over, if it goes
+		wg.Go(func() { took("/search/code") }) // refused within the minute, if sent
 		time.Sleep(time.Second)
 		for i := range 20 {
 			if d := took("/repos/a/b"); d > time.Second {

@@ -37,13 +37,13 @@ func customersRig(t *testing.T) (*bucketVendor, *http.Client) {
 	return v, client
 }
 
-// as asks for a path as a customer, and returns how long it took.
+// as requests a path as a customer, and returns how long it took.
 func (v *bucketVendor) as(t *testing.T, customer string, client *http.Client, path string) time.Duration {
 	return v.ask(context.WithValue(t.Context(), customerKey{}, customer), t, client, path)
 }
 
-// besideFullLane returns how long five calls of customer b take, one after the other, while some
-// of customer a wait for its lane with the same bucket.
+// besideFullLane returns the duration of five calls of customer b in a row, while some of customer
+// a wait for its lane with the same bucket.
 func besideFullLane(t *testing.T, waiting int) (took [5]time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := customersRig(t)
@@ -142,7 +142,7 @@ func TestFullLaneDelaysNoOtherCallOfItsBucketOverSockets(t *testing.T) {
 	waiting.Wait()
 }
 
-// A forecast covers the line of the bucket, names the lane that holds, and leaves nothing behind.
+// A forecast covers the line of the bucket, names the lane that delays, and leaves nothing behind.
 func TestForecastOfLanesAndBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, client := customersRig(t)
@@ -164,7 +164,7 @@ func TestForecastOfLanesAndBucket(t *testing.T) {
 		}
 		for customer, want := range map[string]string{"a": "a", "b": "account"} {
 			f, err := transport.Forecast(v.request(t.Context(), t, customer, "/a"))
-			if err != nil || f.Lane != want || f.Waiting != 1 { // of those of c, with whom it takes turns
+			if err != nil || f.Lane != want || f.Waiting != 1 { // a call of c, with which it takes turns
 				t.Errorf("forecast of customer %s = %+v, %v, want lane %q and 1 waiting", customer, f, err, want)
 			}
 		}
@@ -173,7 +173,7 @@ func TestForecastOfLanesAndBucket(t *testing.T) {
 	})
 }
 
-// A namer serves every call at once, and names the bucket of its path. It notes the order.
+// A namer serves every call at once, names the bucket of its path, and records the order.
 type namer struct {
 	mu   sync.Mutex
 	sent []string // customers and paths
@@ -189,8 +189,8 @@ func (n *namer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func customerOf(req *http.Request) string { return req.Context().Value(customerKey{}).(string) }
 
-// inLine returns the order in which calls depart that came one after the other, as customer and
-// path, to an account of one call a second. The buckets of the paths are known.
+// inLine returns the order, as customer and path, in which calls made in turn depart to an account
+// of one call a second. The buckets of the paths are known.
 func inLine(t *testing.T, calls ...string) (order []string) {
 	synctest.Test(t, func(t *testing.T) {
 		n := new(namer)
@@ -236,7 +236,7 @@ func limitsFor(key string, limit throttle.Limit) func(string) []throttle.Limit {
 	}
 }
 
-// Calls of one customer go in the order in which they came, whatever buckets they need.
+// Calls of one customer depart in the order of arrival, whatever buckets they need.
 func TestBucketsOfOneCustomerGoInOrder(t *testing.T) {
 	came := []string{"a/x", "a/x", "a/y", "a/x", "a/z", "a/z", "a/y", "a/x", "a/x", "a/y"}
 	if order := inLine(t, came...); !slices.Equal(order, came) {
@@ -244,7 +244,7 @@ func TestBucketsOfOneCustomerGoInOrder(t *testing.T) {
 	}
 }
 
-// A customer who calls many buckets has no more of the account than one who calls one.
+// A customer that calls many buckets gets no more of the account than one that calls one.
 func TestCustomerOfManyBucketsHasOneShare(t *testing.T) {
 	order := inLine(t, "a/x", "a/y", "a/z", "a/x", "a/y", "a/z", "b/x", "b/x", "b/x")
 	if want := []string{"a/x", "b/x", "a/y", "b/x", "a/z", "b/x", "a/x", "a/y", "a/z"}; !slices.Equal(order[1:], want[1:]) {
@@ -252,8 +252,8 @@ func TestCustomerOfManyBucketsHasOneShare(t *testing.T) {
 	}
 }
 
-// stirBuckets lives a random history: calls of many customers, routes and classes, which give up
-// at any time, while lanes are paused and tuned, and routes change their buckets.
+// stirBuckets runs a random history: calls of many customers, routes and classes, some of which
+// give up, while lanes are paused and tuned, and routes change their buckets.
 func stirBuckets(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	v, client := customersRig(t)
@@ -309,7 +309,7 @@ func stirBuckets(t *testing.T, seed uint64) {
 	}
 }
 
-// Whatever befalls calls that need buckets and several lanes, nobody is left in line.
+// No call that needs buckets and several lanes stays in line, whatever happens.
 func TestNobodyIsStuckInBuckets(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {

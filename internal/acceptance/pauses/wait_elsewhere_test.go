@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A pause longer than MaxPause closes the lane of every process that shares its
-// limits, and not of the one alone that was told.
+// A pause longer than MaxPause closes the lane of every process that shares its limits, not only of
+// the process that was refused.
 
 // toldElsewhere returns two replicas of which the first sends the first call.
 func toldElsewhere(t *testing.T, vendor *testserver.Vendor, limit throttle.Limit) (told, other *harness.Rig) {
@@ -30,11 +30,11 @@ func TestLongPauseAnnouncedElsewhereSendsLineAway(t *testing.T) {
 		waiting := other.Callers(t.Context(), 3)
 		told.Want("refused GET", <-first, 429)
 		closed := told.Now()
-		ends := closed + harness.RoundTrip + 300*time.Second // dated from when the store was told
+		ends := closed + harness.RoundTrip + 300*time.Second // dated from the report to the store
 		for _, got := range waiting.Wait() {
 			harness.WantPaused(t, "waiting GET", got, ends-got.At)
 			if got.At != closed+2*harness.RoundTrip {
-				t.Errorf("sent away at %v, want it once the store has confirmed the news, two round trips after %v", got.At, closed)
+				t.Errorf("rejected at %v, want it once the store has confirmed the message, two round trips after %v", got.At, closed)
 			}
 		}
 		time.Sleep(200 * time.Second)
@@ -49,7 +49,7 @@ func TestLongPauseAnnouncedElsewhereSendsLineAway(t *testing.T) {
 	})
 }
 
-// Also where nobody has asked by the time when less than MaxPause is left.
+// The same if no call has asked by the time that less than MaxPause is left.
 func TestLongPauseAnnouncedElsewhereClosesIdleLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Service: 300 * time.Millisecond, Faults: []testserver.Fault{harness.Answered(2, testserver.Fault{Header: harness.Hints("300")})}}
@@ -58,13 +58,13 @@ func TestLongPauseAnnouncedElsewhereClosesIdleLane(t *testing.T) {
 		told.Want("refused GET", told.Get(t.Context(), "refused"), 429)
 		time.Sleep(250 * time.Second)
 		harness.WantPaused(t, "GET", other.Get(t.Context(), "a"), 50*time.Second+harness.RoundTrip)
-		time.Sleep(50*time.Second + harness.RoundTrip + time.Microsecond) // of which the instants of Redis are multiples
+		time.Sleep(50*time.Second + harness.RoundTrip + time.Microsecond) // the unit of Redis's instants
 		opened := other.Now()
 		for _, got := range other.Callers(t.Context(), 4).Wait() {
 			other.Want("GET after the pause", got, 200)
 		}
-		// One until it is answered well; then the limit holds, which had
-		// permits for the others before that.
+		// One until it is answered well; then the limit applies, which had permits for the others
+		// before.
 		at := harness.Instants(vendor.Arrivals())[2:]
 		if len(at) != 4 || at[0] != opened+harness.RoundTrip || at[1] < at[0]+300*time.Millisecond {
 			t.Errorf("arrivals = %v, want the second no earlier than 300ms after the first, %v", at, opened+harness.RoundTrip)
@@ -72,7 +72,7 @@ func TestLongPauseAnnouncedElsewhereClosesIdleLane(t *testing.T) {
 	})
 }
 
-// One of MaxPause is waited through wherever it was told.
+// A pause of MaxPause is waited for, whichever replica was refused.
 func TestPauseOfMaxPauseAnnouncedElsewhereHoldsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "120")}}
@@ -88,7 +88,7 @@ func TestPauseOfMaxPauseAnnouncedElsewhereHoldsLine(t *testing.T) {
 	})
 }
 
-// shared returns a store of one limiter, which cannot tell news of itself.
+// shared returns a store of one limiter, which cannot send messages to itself.
 func shared(t *testing.T, limits ...throttle.Limit) throttle.Store {
 	t.Helper()
 	limiter, err := throttle.Local{}.Limiter("", limits...)
@@ -98,7 +98,7 @@ func shared(t *testing.T, limits ...throttle.Limit) throttle.Store {
 	return harness.StoreFunc(func(string, ...throttle.Limit) (throttle.Limiter, error) { return limiter, nil })
 }
 
-// Where nothing wakes the line, whoever asks the limiter finds out.
+// If nothing wakes the line, the next call to the limiter detects it.
 func TestLongPauseAnnouncedElsewhereIsFoundOutByAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "300")}}
@@ -120,8 +120,7 @@ func TestLongPauseAnnouncedElsewhereIsFoundOutByAsking(t *testing.T) {
 	})
 }
 
-// A response in hand is not thrown away for an attempt that the lane, closed
-// elsewhere, would refuse.
+// A response in hand is not discarded for an attempt that the lane, closed elsewhere, would reject.
 func TestLongPauseAnnouncedElsewhereReturnsResponseInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{
@@ -141,7 +140,7 @@ func TestLongPauseAnnouncedElsewhereReturnsResponseInHand(t *testing.T) {
 	})
 }
 
-// A call that was in flight when its lane was closed does not open it.
+// A call in flight when its lane was closed does not open it.
 func TestGoodAnswerInPauseLeavesLaneClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -152,7 +151,7 @@ func TestGoodAnswerInPauseLeavesLaneClosed(t *testing.T) {
 			&weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 1)}})
 		r.Want("refused GET", r.Get(t.Context(), "first"), 429)
 		time.Sleep(600 * time.Second)
-		slow := r.Start("slow") // a second later the next one goes
+		slow := r.Start("slow") // the next one departs a second later
 		time.Sleep(time.Second)
 		r.Want("refused probe", r.Get(t.Context(), "probe"), 429)
 		r.Want("slow GET", <-slow, 200)

@@ -18,15 +18,15 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What net/http sends again by itself behind one attempt: counted on the wire,
-// bounded by its cause, charged to the lane.
+// Resends of net/http itself behind one attempt: counted on the wire, bounded by cause, charged to
+// the lane.
 
-// hundred is a burst that earns nothing back while a test runs.
+// hundred is a burst that earns nothing during a test.
 func hundred() []throttle.Limit {
 	return []throttle.Limit{throttle.TokenBucket(1, 24*time.Hour, 100)}
 }
 
-// wantCharged fails the test unless so many permits of the hundred are spent.
+// wantCharged fails the test unless this many of the hundred permits are spent.
 func wantCharged(t *testing.T, transport *weir.Transport, want int) {
 	t.Helper()
 	headroom := transport.Snapshot()[0].Limits[0].Headroom
@@ -89,7 +89,7 @@ func TestHTTP2ResendsAreBoundedAndCharged(t *testing.T) {
 	}
 }
 
-// A stop may be tried again, and the attempts bound it all.
+// A stop may be retried, within the bound of attempts.
 func TestHTTP2LoopEndsWithAttempts(t *testing.T) {
 	t.Parallel()
 	frames := &testserver.Frames{Refusals: -1}
@@ -132,8 +132,8 @@ func TestUnguardedResendsAreLeftAlone(t *testing.T) {
 	wantCharged(t, transport, 1)
 }
 
-// deadIdle returns a rig whose base keeps n idle connections, each of which
-// closes without an answer when it is used again.
+// deadIdle returns a rig whose base keeps n idle connections, each of which closes without an
+// answer when reused.
 func deadIdle(t *testing.T, n int, transport *weir.Transport) *harness.Rig {
 	t.Helper()
 	var meet sync.WaitGroup
@@ -177,7 +177,7 @@ func TestDeadIdleConnectionsEndInSuccess(t *testing.T) {
 	}
 }
 
-// Others that are sent meanwhile keep their bound too.
+// Other calls sent meanwhile keep their bound too.
 func TestDeadIdleConnectionsUnderLoad(t *testing.T) {
 	t.Parallel()
 	transport := &weir.Transport{Retry: backoff.None}
@@ -193,7 +193,7 @@ func TestDeadIdleConnectionsUnderLoad(t *testing.T) {
 	wantCharged(t, transport, len(r.Vendor.Arrivals()))
 }
 
-// What cannot be repeated is not, and is an error.
+// A request that cannot be repeated is not resent, and returns an error.
 func TestDeadIdleConnectionsFailPost(t *testing.T) {
 	t.Parallel()
 	transport := &weir.Transport{Retry: backoff.None}
@@ -220,14 +220,14 @@ func TestUnguardedDeadIdleConnectionsAreLeftAlone(t *testing.T) {
 	wantCharged(t, transport, 13)
 }
 
-// Those who come after a resend pay for it: at exact instants.
+// Calls after a resend pay for it, at exact instants.
 func TestResendIsPaidByLaterDepartures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{First: 2, Last: 2, Do: testserver.CloseReused}}},
 			&weir.Transport{Limits: harness.Every(time.Second)})
 		r.Callers(t.Context(), 4).Wait()
-		// The second call, at 1 s, goes twice: the third waits for both.
+		// The second call, at 1 s, is sent twice: the third waits for both.
 		want := []time.Duration{0, time.Second, time.Second, 3 * time.Second, 4 * time.Second}
 		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 	})
@@ -244,8 +244,8 @@ func TestResendIsChargedItsCost(t *testing.T) {
 	})
 }
 
-// A base that sends again after an answer, as one that tries again, follows
-// redirects or authenticates does, is charged for each send and not stopped.
+// A base that resends after an answer, for retries, redirects or authentication, is charged for
+// each send and not stopped.
 func TestBaseThatSendsSeveralTimesIsNotStopped(t *testing.T) {
 	for name, start := range map[string]func(*httptest.Server){
 		"HTTP/1.1":        (*httptest.Server).Start,

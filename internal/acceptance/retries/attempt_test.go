@@ -16,8 +16,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// Callers go on with the context of the request that a response shows, as with
-// net/http: it is theirs, and not the attempt's.
+// Callers continue with the context of the request in a response, as with net/http: it is theirs,
+// and not the attempt's.
 func TestResponseShowsTheCallersContext(t *testing.T) {
 	for name, size := range map[string]int{"empty": 0, "with a body": 100} {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestResponseShowsTheCallersContext(t *testing.T) {
 	}
 }
 
-// A base may look at its context late, or never. The first look after the end of the
-// attempt finds the end, and its cause.
+// A base may read its context late, or never. The first read after the end of the attempt finds the
+// end, and its cause.
 func TestContextOfAnAttemptEndsUnwatched(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes time.Duration
@@ -100,7 +100,7 @@ func TestContextOfAnAttemptEndsUnwatched(t *testing.T) {
 	}
 }
 
-// What is sent with that context is no send of the attempt that it came from.
+// A request sent with that context is no send of the attempt that it came from.
 func TestShownContextCountsNoSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Hour)})
@@ -125,8 +125,7 @@ func TestShownContextCountsNoSend(t *testing.T) {
 	})
 }
 
-// A chain of calls, each with the context that the one before showed, does not
-// grow.
+// A chain of calls, each with the context from the previous response, does not grow.
 func TestChainOfShownContextsKeepsNothing(t *testing.T) {
 	transport := &weir.Transport{Base: harness.Stub{}}
 	defer transport.Close()
@@ -152,12 +151,12 @@ func TestChainOfShownContextsKeepsNothing(t *testing.T) {
 	before := held()
 	ctx = chain(ctx, 10_000)
 	if after := held(); after > before+1<<20 {
-		t.Errorf("%d bytes held after 10,000 calls more, want none", after-before)
+		t.Errorf("%d bytes held after 10,000 more calls, want 0", after-before)
 	}
 	runtime.KeepAlive(ctx)
 }
 
-// Our policy over our transport tries an empty 429 again.
+// Our policy over our transport retries an empty 429.
 func TestRetryableHTTPOverTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Do: testserver.Answer, Status: 429}}}, &weir.Transport{Retry: backoff.None})

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A streamer answers in chunks. Every other stream then stays open, if open.
+// A streamer answers in chunks. Every second stream then stays open, if open is set.
 type streamer struct {
 	open bool
 	n    atomic.Int32
@@ -30,7 +30,7 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// net/http holds on to the response of a stream, and not to what the caller has.
+// net/http keeps a reference to the response of a stream, not to the caller's body.
 func TestDroppedStreamEndsItsFlight(t *testing.T) {
 	for name, open := range harness.Protocols {
 		for state, stays := range map[string]bool{"open": true, "ended": false} {
@@ -49,7 +49,7 @@ func TestDroppedStreamEndsItsFlight(t *testing.T) {
 	}
 }
 
-// A body that takes its time to close was not dropped.
+// A body that closes slowly was not dropped.
 func TestBodyThatIsBeingClosedWasNotDropped(t *testing.T) {
 	var log strings.Builder
 	transport := &weir.Transport{Base: slowlyClosed{}, InFlight: weir.InFlight{Max: 1}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
@@ -63,8 +63,8 @@ func TestBodyThatIsBeingClosedWasNotDropped(t *testing.T) {
 	}
 }
 
-// A slowlyClosed is a base, and the body of its answers. The garbage collector
-// finds what nobody refers to while that is closed.
+// A slowlyClosed is a base, and the body of its answers. The garbage collector runs while that is
+// closed.
 type slowlyClosed struct{ io.Reader }
 
 func (slowlyClosed) RoundTrip(*http.Request) (*http.Response, error) {
@@ -79,7 +79,7 @@ func (slowlyClosed) Close() error {
 	return nil
 }
 
-// An answer without a body needs no Close, by any protocol.
+// An answer without a body needs no Close, over any protocol.
 func TestAnswerWithoutABodyIsNotInFlight(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/none" {
@@ -106,8 +106,8 @@ func TestAnswerWithoutABodyIsNotInFlight(t *testing.T) {
 	}
 }
 
-// A connection that was upgraded is in flight until it is closed, also after
-// its server has sent all, and it is found if it is dropped.
+// An upgraded connection is in flight until it is closed, even after its server has sent
+// everything, and is detected if it is dropped.
 func TestUpgradedConnectionIsInFlightUntilItIsClosed(t *testing.T) {
 	for name, early := range map[string]bool{"to its end": false, "to the headers": true} {
 		t.Run(name, func(t *testing.T) {

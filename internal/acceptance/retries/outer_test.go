@@ -22,8 +22,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// An outer client tries again what the Transport has tried already. The real
-// ones stand in internal/sdktest; here are the rules.
+// An outer client retries what the Transport has retried already. Real clients are in
+// internal/sdktest; here are the rules.
 
 const callURL = testserver.PipeURL + "/things"
 
@@ -48,7 +48,7 @@ type flaky struct {
 	arrived atomic.Int32
 }
 
-// newFlaky starts a server that fails where fails says so.
+// newFlaky starts a server that fails when fails reports so.
 func newFlaky(t *testing.T, status int, fails func(*http.Request) bool) *flaky {
 	f := &flaky{status: status}
 	f.fails.Store(&fails)
@@ -63,7 +63,7 @@ func newFlaky(t *testing.T, status int, fails func(*http.Request) bool) *flaky {
 	return f
 }
 
-// impatient is a Transport whose attempts follow one another at once.
+// impatient is a Transport without delays between attempts.
 func impatient(t *testing.T) *weir.Transport {
 	tr := &weir.Transport{Retry: harness.After(0), Learn: weir.LearnOff, Base: &http.Transport{}}
 	t.Cleanup(func() { tr.CloseIdleConnections(); tr.Close() })
@@ -95,8 +95,8 @@ func field(name, value string) func(*http.Request) {
 	return func(req *http.Request) { req.Header.Set(name, value) }
 }
 
-// What a program may do over net/http works over a Transport too: each of its
-// calls reaches the server, also if it uses one request value or one key for all.
+// Programs that work over net/http work over a Transport: each of their calls reaches the server,
+// even with one request value or one key for all.
 func TestEveryCallReachesTheServer(t *testing.T) {
 	page := func(n string) func(*http.Request) {
 		return func(req *http.Request) { req.URL.RawQuery = n }
@@ -140,7 +140,7 @@ func TestEveryCallReachesTheServer(t *testing.T) {
 	}
 }
 
-// The backup is asked, although the request value is that of the first host.
+// The backup is called, although the request value is that of the first host.
 func TestFailoverReachesTheBackup(t *testing.T) {
 	always, never := func(*http.Request) bool { return true }, func(*http.Request) bool { return false }
 	primary, backup := newFlaky(t, 500, always), newFlaky(t, 500, never)
@@ -154,8 +154,8 @@ func TestFailoverReachesTheBackup(t *testing.T) {
 	}
 }
 
-// Whoever sees that the server is well again sees it with the first call: a
-// health check, a job that runs again under its key, a client of a proxy.
+// A caller learns with its first call that the server is well again: a health check, a job that
+// runs again under its key, a client of a proxy.
 func TestCallAfterAnOutageSucceeds(t *testing.T) {
 	down, up := func(*http.Request) bool { return true }, func(*http.Request) bool { return false }
 	for name, change := range map[string]func(*http.Request){
@@ -191,8 +191,8 @@ func TestCallAfterAnOutageSucceeds(t *testing.T) {
 	}
 }
 
-// A policy without retries multiplies nothing, and a context that has ended is
-// an error, whatever failed before.
+// A policy without retries multiplies nothing, and an ended context is an error, whatever failed
+// before.
 func TestOuterRetriesWithoutOurs(t *testing.T) {
 	server, client := newFlaky(t, 500, func(*http.Request) bool { return true }), &http.Client{Transport: impatient(t)}
 	for _, tt := range []struct {
@@ -218,7 +218,7 @@ func TestOuterRetriesWithoutOurs(t *testing.T) {
 	}
 }
 
-// Ours is 4: each try of theirs after the first is sent once.
+// Ours is 4: each of their tries after the first is sent once.
 func TestOuterRetriesAreSentOnce(t *testing.T) {
 	get := func(t *testing.T) *http.Request {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, callURL, nil)
@@ -251,7 +251,7 @@ func TestOuterRetriesAreSentOnce(t *testing.T) {
 	for name, mark := range marks {
 		synctest.Test(t, func(t *testing.T) {
 			r := outerRig(t, endless500)
-			for try, wait := range []time.Duration{0, 1, 3, 7, 15, 29} { // within what is waited for
+			for try, wait := range []time.Duration{0, 1, 3, 7, 15, 29} { // within the waiting time
 				time.Sleep(wait * time.Second)
 				r.Want(name, r.Do(mark(t, try+1)), 500)
 				r.WantArrivals(4 + try)
@@ -260,8 +260,7 @@ func TestOuterRetriesAreSentOnce(t *testing.T) {
 	}
 }
 
-// Whatever stands between an outer client and the Transport, what the two send
-// is ours + theirs - 1.
+// Whatever is between an outer client and the Transport, both together send ours + theirs - 1.
 func TestOuterRetriesAreRecognisedThroughMiddleware(t *testing.T) {
 	const theirs = 3
 	for _, tt := range []struct {
@@ -303,7 +302,7 @@ func TestOuterRetriesAreRecognisedThroughMiddleware(t *testing.T) {
 	}
 }
 
-// What cannot be a client's next try has all attempts of its own.
+// A request that cannot be a client's next try has all attempts of its own.
 func TestCallsAreNotTakenForRetries(t *testing.T) {
 	other := func(change func(*http.Request)) func(*testing.T) *http.Request {
 		return func(t *testing.T) *http.Request {
@@ -339,8 +338,8 @@ func TestCallsAreNotTakenForRetries(t *testing.T) {
 	}
 }
 
-// As many calls are sent once as have failed before, whoever makes them, and no
-// more: a stranger who looks the same loses retries, and no others do.
+// As many calls are sent once as failed before, whoever makes them. An equal-looking call of
+// another client loses its retries, and no others do.
 func TestFailuresAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, testserver.Fault{Last: 18, Do: testserver.Answer, Status: 500})
@@ -360,7 +359,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	})
 }
 
-// Once a call of the loop has succeeded, a failure has all of its attempts.
+// After a success of the loop, a failure has all of its attempts.
 func TestSuccessForgetsOuterRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t,
@@ -373,7 +372,7 @@ func TestSuccessForgetsOuterRetries(t *testing.T) {
 	})
 }
 
-// A call that its deadline ended after several attempts has had its retries too.
+// A call ended by its deadline after several attempts has had its retries too.
 func TestCallEndedByItsDeadlineCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, endless500)
@@ -385,7 +384,7 @@ func TestCallEndedByItsDeadlineCounts(t *testing.T) {
 	})
 }
 
-// A policy that sends once multiplies nothing: the outer client has its way.
+// A policy that sends once multiplies nothing: the outer client decides.
 func TestOuterRetriesOverNoneAreAllSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, endless500)
@@ -397,7 +396,7 @@ func TestOuterRetriesOverNoneAreAllSent(t *testing.T) {
 	})
 }
 
-// What is remembered is bounded: what is forgotten first goes first.
+// The memory is bounded: the oldest entry is dropped first.
 func TestOldestFailureIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, endless500)

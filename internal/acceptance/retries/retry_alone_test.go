@@ -11,10 +11,10 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A request that is refused three times while others of its lane pass is refused for
-// itself: it is delayed alone.
+// A request refused three times while others of its lane pass is itself the cause: it is delayed
+// alone.
 
-// Twice may be chance, at a limit that is not known yet: the reported time holds the lane.
+// Twice may be chance, at an unknown limit: the reported time pauses the lane.
 func TestRequestRefusedTwiceWhileOthersPassPausesLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -34,7 +34,7 @@ func TestRequestRefusedTwiceWhileOthersPassPausesLane(t *testing.T) {
 	})
 }
 
-// What counts is whether others passed since it was refused first.
+// It counts whether others passed since its first refusal.
 func TestRequestRefusedThriceWhileOthersPassedOnceIsDelayedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -87,8 +87,8 @@ func TestRequestRefusedAloneLeavesRateAlone(t *testing.T) {
 	})
 }
 
-// An answer of a call from before the refusal, however late, does not hide that
-// others have passed since.
+// An answer to a call from before the refusal, however late, does not hide that others have passed
+// since.
 func TestLateOldAnswerDoesNotHideThatOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -113,7 +113,7 @@ func TestLateOldAnswerDoesNotHideThatOthersPass(t *testing.T) {
 	})
 }
 
-// A vendor may say itself that a refusal concerns the request alone.
+// A vendor may report that a refusal concerns the request alone.
 func TestRefusalOfRequestScopeDelaysItAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,

@@ -15,8 +15,8 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A rewound is a body that GetBody rewinds and returns again, as that of
-// connect-go. The Read that meets its end is slow.
+// A rewound is a body that GetBody rewinds and returns again, as connect-go does. The Read at its
+// end is slow.
 type rewound struct {
 	rewinds chan struct{}
 	mu      sync.Mutex
@@ -51,8 +51,8 @@ func (b *rewound) getBody() (io.ReadCloser, error) {
 	return b, err
 }
 
-// overloaded refuses seven times. net/http may still look for the end of the
-// body then, because the refusal has a body of its own.
+// overloaded refuses seven times. net/http may still look for the end of the body then, because the
+// refusal has a body of its own.
 type overloaded struct {
 	mu   sync.Mutex
 	seen int
@@ -71,9 +71,8 @@ func (v *overloaded) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	v.got = string(body)
 }
 
-// No two attempts read the body of a GetBody that rewinds one value, and its
-// connection is used again. That of HTTP/1.1 is given up by a machine that stands still for
-// 50 ms, hence the bubble.
+// No two attempts read the body of a GetBody that rewinds one value, and its connection is reused.
+// Over HTTP/1.1 a machine that stops for 50 ms loses it, hence the bubble.
 func TestBodyThatGetBodyRewindsIsSentAgain(t *testing.T) {
 	t.Run("HTTP/1.1", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sendRewound(t, testserver.Pipe) }) })
 	t.Run("HTTP/2.0", func(t *testing.T) { sendRewound(t, testserver.ListenTLS) })

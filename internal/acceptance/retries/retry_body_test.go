@@ -27,7 +27,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A body is sent again only if it can be read again, and then it is the same.
+// A body is sent again only if it can be read again, and then it is equal.
 
 // bodies is a vendor's handler that keeps the bodies it read, and fails first.
 type bodies struct {
@@ -46,7 +46,7 @@ func (b *bodies) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// A seeker is a body that can seek, and stands somewhere in its middle.
+// A seeker is a body that can seek, and starts in its middle.
 type seeker struct {
 	*strings.Reader
 	harness.CountedBody
@@ -121,9 +121,8 @@ func TestBodyIsSentAgain(t *testing.T) {
 	}
 }
 
-// A GetBody that fails must not cost the response in hand.
-// A body that is kept stays open when the base closes it: the rest of it may be
-// wanted again.
+// A failing GetBody must not lose the response in hand. A kept body stays open when the base closes
+// it: the rest may be read again.
 func TestBodyIsKeptOnlyWhereItMayBeSentAgain(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -175,7 +174,7 @@ func TestFailingGetBodyReturnsResponseInHand(t *testing.T) {
 	r.Want("PUT", r.Do(req), 503)
 }
 
-// Without a response the failure of the attempt says more than that of GetBody.
+// Without a response, the attempt's failure is more useful than GetBody's.
 func TestFailingGetBodyReturnsErrorOfAttempt(t *testing.T) {
 	failure := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	tr := &weir.Transport{Retry: harness.After(0), Base: harness.ClosesBody(nil, failure)}
@@ -187,8 +186,8 @@ func TestFailingGetBodyReturnsErrorOfAttempt(t *testing.T) {
 	}
 }
 
-// A call that would be tried again but for its body says so, where somebody
-// looks: in a line of debug log and in the caller's span.
+// A call that only its body prevents from a retry reports that in a line of debug log and in the
+// caller's span.
 func TestLostBodyIsReported(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -220,7 +219,7 @@ func TestLostBodyIsReported(t *testing.T) {
 			span.End()
 			events := slices.DeleteFunc(spans.Recorder.Ended()[0].Events(), func(e trace.Event) bool { return e.Name != "weir.not_retried" })
 			if told := strings.Contains(log.String(), "not tried again"); told != tt.want || (len(events) == 1) != tt.want {
-				t.Errorf("log %q, events %v, want told: %v", log.String(), events, tt.want)
+				t.Errorf("log %q, events %v, want a report: %v", log.String(), events, tt.want)
 			}
 			if tt.want {
 				for _, kv := range []attribute.KeyValue{attribute.String("weir.retry.outcome", "body"), attribute.String("error.type", "5xx"), attribute.Int("weir.attempt", 1)} {
@@ -244,8 +243,7 @@ func TestNoBodyIsSentAgain(t *testing.T) {
 	}
 }
 
-// A body that fails is an error of the caller's own, with nothing tried again
-// that cannot be.
+// A failing body is the caller's own error, and nothing unrepeatable is retried.
 func TestBodyErrorIsReturned(t *testing.T) {
 	failure := errors.New("body broke")
 	r := harness.SocketRig(t, &testserver.Vendor{Handler: new(bodies)}, &weir.Transport{Retry: harness.After(0)})
@@ -278,8 +276,8 @@ func (c *countedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// net/http sends a header and a body that lies in memory in one write, if it
-// can tell the type of the body: in each attempt.
+// net/http sends a header and a body in memory in one write, if it recognises the body's type: in
+// each attempt.
 func TestBodyInMemoryIsOneWriteWithItsHeader(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"of NewRequest":   func(*http.Request) {},

@@ -18,8 +18,8 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// What is thrown away is drained and closed, so that its connection carries the
-// next attempt. A machine that stands still may cost a connection, hence the bubble.
+// A discarded response is drained and closed, so that its connection serves the next attempt. A
+// machine that stops may cost a connection, hence the bubble.
 func TestTransportReusesConnectionOfDiscardedResponse(t *testing.T) {
 	for _, status := range []int{429, 500} {
 		for _, size := range []int{0, 100, 60_000} {
@@ -41,7 +41,7 @@ func TestTransportReusesConnectionOfDiscardedResponse(t *testing.T) {
 	}
 }
 
-// A chunked body has no length to go by.
+// A chunked body has no length.
 func TestTransportReusesConnectionOfDiscardedChunks(t *testing.T) {
 	n := 0
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -62,7 +62,7 @@ func TestTransportReusesConnectionOfDiscardedChunks(t *testing.T) {
 	})
 }
 
-// More than a connection is worth is not read.
+// No more is read than a connection is worth.
 func TestTransportDropsLongDiscardedBody(t *testing.T) {
 	r := harness.SocketRig(t,
 		&testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Status: 500, Size: 8 << 20}}},
@@ -73,8 +73,8 @@ func TestTransportDropsLongDiscardedBody(t *testing.T) {
 	}
 }
 
-// A body that stays open costs an attempt no more than a new connection would,
-// and Close of the last one nothing.
+// A body that stays open costs an attempt no more than a new connection, and Close of the last one
+// nothing.
 func TestTransportDiscardsHungBodyAfterAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -92,8 +92,8 @@ func TestTransportDiscardsHungBodyAfterAMoment(t *testing.T) {
 	})
 }
 
-// A response is kept until the next attempt departs: a wait that ends otherwise
-// returns it, with 64 KiB of its body.
+// A response is kept until the next attempt departs. A wait that ends otherwise returns it, with 64
+// KiB of its body.
 func TestResponseInHandIsReturnedIfTheNextWaitFails(t *testing.T) {
 	slow := testserver.Fault{Last: 1, Do: testserver.SlowBody, Status: 500, Size: 160, Delay: time.Hour}
 	for _, tt := range []struct {
@@ -142,8 +142,8 @@ func TestResponseInHandIsReturnedIfTheNextWaitFails(t *testing.T) {
 	}
 }
 
-// A server may answer before it has read the request. To close the request's
-// body then breaks the connection, and with it the answer.
+// A server may answer before it has read the request. Closing the request's body then breaks the
+// connection, and with it the answer.
 func TestResponseIsWholeIfNoRetryFollows(t *testing.T) {
 	const size = 1 << 20
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -191,7 +191,7 @@ func TestResponseInHandIsReturnedIfPrepareFails(t *testing.T) {
 	})
 }
 
-// A caller that has gone gets its error, as from net/http.
+// A cancelled caller gets its error, as from net/http.
 func TestResponseInHandIsNotReturnedToACallerWhoHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{endless500}}, &weir.Transport{Retry: harness.After(time.Second)})
@@ -203,7 +203,7 @@ func TestResponseInHandIsNotReturnedToACallerWhoHasGone(t *testing.T) {
 	})
 }
 
-// A hint in the body is not waited for much longer than a drain.
+// A hint in the body is awaited not much longer than a drain.
 func TestTransportReadsHintOfHungBodyWithinBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dialect := &headers.Dialect{Body: []headers.Field{{Name: "wait", Fact: headers.FactRetryAfter}}}

@@ -18,14 +18,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What is tried again, how often and when.
+// Which requests are retried, how often and when.
 
 func TestOutcomesAreTriedAgainByMethod(t *testing.T) {
 	outcomes := []struct {
 		name       string
 		fault      testserver.Fault
-		idempotent bool // sent again where the method is idempotent
-		all        bool // sent again whatever the method
+		idempotent bool // resent if the method is idempotent
+		all        bool // resent for any method
 	}{
 		{"429", testserver.Fault{Do: testserver.Answer}, true, true},
 		{"429 with a time", testserver.Fault{Do: testserver.Answer, Header: harness.Hints("1")}, true, true},
@@ -80,7 +80,7 @@ func TestOutcomesAreTriedAgainByMethod(t *testing.T) {
 	}
 }
 
-// Where no connection came about, nothing was processed.
+// Without a connection nothing was processed.
 func TestUnsentIsTriedAgainWhateverTheMethod(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestRetryAfterIsFloorOfDelay(t *testing.T) {
 	})
 }
 
-// A server that fails must not hold a call for hours by one header.
+// One header of a failing server must not delay a call for hours.
 func TestRetryAfterBeyondMaxPauseReturnsResponse(t *testing.T) {
 	for _, status := range []int{408, 429, 500, 502, 503, 504, 599} {
 		for _, told := range []string{"121", "3600", "2678400"} {
@@ -189,8 +189,7 @@ func TestFailureLeavesLaneAlone(t *testing.T) {
 	})
 }
 
-// What a vendor that fails everything gets for its trouble: no more than a fifth
-// more, and the floor.
+// A vendor that fails everything gets at most a fifth more calls, plus the floor.
 func TestRetryBudgetBoundsWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const offered, seconds = 3000, 60
@@ -198,7 +197,7 @@ func TestRetryBudgetBoundsWire(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range offered {
 			req := r.Request(t.Context(), "a")
-			req.URL.RawQuery = fmt.Sprint(i) // calls of one URL would be tries of one call
+			req.URL.RawQuery = fmt.Sprint(i) // calls of one URL would count as tries of one call
 			wg.Go(func() { r.Want("GET", r.Do(req), 500) })
 			time.Sleep(seconds * time.Second / offered)
 		}
@@ -234,7 +233,7 @@ func TestRetriesWaitTheirTurn(t *testing.T) {
 	})
 }
 
-// What cannot be met another time is not met again.
+// A failure that would repeat is not retried.
 func TestHopelessErrorsAreReturnedAtOnce(t *testing.T) {
 	secure := testserver.Run(t, testserver.ListenTLS, &testserver.Vendor{})
 	untrusting := secure.Transport()

@@ -19,7 +19,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A signature is made after the wait, for every attempt.
+// Requests are signed after the wait, for every attempt.
 func TestPrepareIsCalledAfterTheWaitOfEveryAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -75,7 +75,7 @@ func TestPrepareErrorEndsRequestAndReturnsPermit(t *testing.T) {
 	})
 }
 
-// Nothing was sent, so nobody waits for its answer.
+// Nothing was sent, so no call waits for its answer.
 func TestPrepareErrorOfProbeLetsNextGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failure := errors.New("no key")
@@ -118,7 +118,7 @@ func TestTimeOfPrepareIsNoWait(t *testing.T) {
 			}
 			first := r.Start("slow") // its first wait is one of a second
 			time.Sleep(6900 * time.Millisecond)
-			r.Start("other") // takes the permit of which 0.9 s are left then
+			r.Start("other") // takes the permit, which then has 0.9 s left
 			if got := <-first; got.Status != tt.want {
 				t.Errorf("MaxWait %v: GET = %d, %v, want %d", tt.longest, got.Status, got.Err, tt.want)
 			}
@@ -154,7 +154,7 @@ func TestPreparePanicLeavesLaneUsable(t *testing.T) {
 	})
 }
 
-// An error that carries the URL would show its query.
+// An error that contains the URL would show its query.
 func TestPrepareErrorLosesURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("token endpoint is down")

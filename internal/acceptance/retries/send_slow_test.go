@@ -17,8 +17,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// wantWithin fails the test if, in any time T, more requests arrived than the burst
-// and what the limit earns in T and the tolerance, and slack more.
+// wantWithin fails the test if in some time T more requests arrived than the burst, the limit's
+// permits in T and the tolerance, and slack.
 func wantWithin(t *testing.T, at []time.Duration, limit throttle.Limit, burst, slack int) {
 	t.Helper()
 	tolerance, interval := throttle.Tolerance(limit), limit.Per/time.Duration(limit.Permits)
@@ -32,13 +32,12 @@ func wantWithin(t *testing.T, at []time.Duration, limit throttle.Limit, burst, s
 	}
 }
 
-// A token is fetched for two seconds, and all who wait for it then have permits
-// of long ago.
+// A token is fetched for two seconds, and then all callers that waited for it hold old permits.
 func TestSlowPrepareKeepsTheLimit(t *testing.T) {
 	tests := map[string]struct {
 		limit throttle.Limit
 		burst int
-		last  time.Duration // at the latest
+		last  time.Duration // latest arrival
 	}{
 		"token bucket": {throttle.TokenBucket(100, time.Second, 20), 20, 5 * time.Second},
 		"leaky bucket": {throttle.LeakyBucket(100, time.Second), 1, 5 * time.Second},
@@ -73,8 +72,8 @@ func TestSlowPrepareKeepsTheLimit(t *testing.T) {
 	}
 }
 
-// A Prepare that is always slow costs each call its own time, and the others a
-// sixth of the rate at most.
+// A Prepare that is always slow costs each call its own time, and others at most a sixth of the
+// rate.
 func TestPrepareThatIsAlwaysSlowKeepsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := throttle.TokenBucket(100, time.Second, 5)
@@ -93,8 +92,7 @@ func TestPrepareThatIsAlwaysSlowKeepsTheRate(t *testing.T) {
 	})
 }
 
-// A pause that begins during Prepare holds the call, and a deadline that it
-// cannot meet ends it.
+// A pause that begins during Prepare delays the call; if its deadline is sooner, the call ends.
 func TestPauseDuringPrepareHolds(t *testing.T) {
 	for _, deadline := range []time.Duration{time.Minute, 3 * time.Second} {
 		t.Run(fmt.Sprint(deadline), func(t *testing.T) {
@@ -127,8 +125,7 @@ func TestPauseDuringPrepareHolds(t *testing.T) {
 	}
 }
 
-// A bubble's clock stands still between two readings, so the rule also holds
-// over real sockets.
+// A bubble's clock stands still between two readings, so the rule is also tested over real sockets.
 func TestSlowPrepareKeepsTheLimitOverSockets(t *testing.T) {
 	token, limit := make(chan struct{}), throttle.TokenBucket(400, time.Second, 10)
 	time.AfterFunc(500*time.Millisecond, func() { close(token) })
@@ -144,7 +141,7 @@ func TestSlowPrepareKeepsTheLimitOverSockets(t *testing.T) {
 		r.Want("GET", got, 200)
 	}
 	at := harness.Instants(r.Vendor.Arrivals())
-	wantWithin(t, at, limit, 10, 60) // 200 left at once
+	wantWithin(t, at, limit, 10, 60) // 200 departed at once
 	if last := at[299]; last > 4*time.Second {
 		t.Errorf("the last of 300 arrives at %v, want 4s at most", last)
 	}

@@ -33,7 +33,7 @@ func keyed(ctx context.Context, r *harness.Rig, keys string) error {
 	return err
 }
 
-// The instruments of each lane count what concerns it.
+// The instruments of each lane count its own events.
 func TestMetricsOfSeveralLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
@@ -64,7 +64,7 @@ func TestMetricsOfSeveralLanes(t *testing.T) {
 	})
 }
 
-// A dozer is a provider of spans, the first of which takes 50 ms to begin.
+// A dozer is a provider of spans, the first of which takes 50 ms to start.
 type dozer struct {
 	noop.TracerProvider
 	sleepy
@@ -85,12 +85,12 @@ func (d *sleepy) Start(ctx context.Context, name string, options ...trace.SpanSt
 	return d.Tracer.Start(ctx, name, options...)
 }
 
-// Permits that are void because their caller woke too late count in each lane of the caller.
+// Permits void because their caller woke too late count in each lane of the caller.
 func TestStalePermitsOfSeveralLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
 			TracerProvider: new(dozer), Keys: byField,
-			Limits: []throttle.Limit{throttle.LeakyBucket(100, time.Second)}, // a permit holds for 20 ms
+			Limits: []throttle.Limit{throttle.LeakyBucket(100, time.Second)}, // a permit is valid for 20 ms
 		})
 		var wg sync.WaitGroup
 		for _, keys := range []string{"a account", "a account", "b account"} { // the second has a permit at 10 ms, and wakes at 50 ms

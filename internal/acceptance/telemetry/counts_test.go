@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// wantCounts fails the test unless the only lane has counted that.
+// wantCounts fails the test unless the only lane has these counts.
 func wantCounts(r *harness.Rig, what string, want weir.Counts) {
 	r.Helper()
 	if got := r.Transport.Snapshot()[0].Counts; got != want {

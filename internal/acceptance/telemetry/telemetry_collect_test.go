@@ -19,7 +19,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A watched provider counts what it is asked for.
+// A watched provider counts its calls.
 type watchedProvider struct {
 	metric.MeterProvider
 	callbacks, ended atomic.Int64
@@ -90,7 +90,7 @@ func TestCloseEndsObservationOnce(t *testing.T) {
 	}
 }
 
-// Who forgets a transport without closing it loses nothing.
+// Dropping a transport without closing it loses nothing.
 func TestForgottenTransportEndsObservation(t *testing.T) {
 	watched := &watchedProvider{MeterProvider: harness.NewMeterLog()}
 	for range 10 {
@@ -103,7 +103,7 @@ func TestForgottenTransportEndsObservation(t *testing.T) {
 	}
 }
 
-// Collecting while lanes come and go takes nothing that a store may hold.
+// Collecting while lanes come and go takes nothing held by a store.
 func TestCollectWhileLimiterIsMade(t *testing.T) {
 	log := harness.NewMeterLog()
 	collected := make(chan []harness.Point, 2)
@@ -134,7 +134,7 @@ func TestCollectWhileLimiterIsMade(t *testing.T) {
 	}
 }
 
-// Who collects may ask for a Snapshot meanwhile, also before the first request.
+// A collector may call Snapshot meanwhile, even before the first request.
 func TestSnapshotWhileCollecting(t *testing.T) {
 	log := harness.NewMeterLog()
 	transport := &weir.Transport{Base: harness.Stub{}, MeterProvider: log}
@@ -165,7 +165,7 @@ func TestSnapshotWhileCollecting(t *testing.T) {
 	transport.Close()
 }
 
-// Metrics cost a call that need not wait no allocation.
+// Metrics cost a call without a wait no allocation.
 func TestMetricsAllocateNothingForACall(t *testing.T) {
 	perCall := func(provider metric.MeterProvider) float64 {
 		f := harness.NewCrowd(1, 1, harness.Wide)
@@ -185,7 +185,7 @@ func TestMetricsAllocateNothingForACall(t *testing.T) {
 	}
 }
 
-// What a collection costs for each lane.
+// BenchmarkMetricsCollect measures a collection's cost for each lane.
 func BenchmarkMetricsCollect(b *testing.B) {
 	log := harness.NewMeterLog()
 	f := harness.NewCrowd(*harness.ManyLanes, *harness.ManyLanes, harness.Wide)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// sources returns the syntax of all files of the module below dir but its tests.
+// sources returns the syntax of the module's files below dir, except its tests.
 func sources(t *testing.T, dir string) (files []*ast.File) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -40,7 +40,7 @@ func sources(t *testing.T, dir string) (files []*ast.File) {
 	return files
 }
 
-// literals returns the texts below dir that match.
+// literals returns the matching texts below dir.
 func literals(t *testing.T, dir string, match *regexp.Regexp) (all []string) {
 	t.Helper()
 	for _, file := range sources(t, filepath.Clean(dir)) {
@@ -54,8 +54,8 @@ func literals(t *testing.T, dir string, match *regexp.Regexp) (all []string) {
 	return all
 }
 
-// logLines returns each line of log that stands in a source, with its level if that is fixed.
-// Most lines of the store need faults that no test of a Transport brings about.
+// logLines returns each line of log in a source, with its level if that is fixed. Most lines of the
+// store need faults that no test of a Transport causes.
 func logLines(t *testing.T) (lines []string) {
 	t.Helper()
 	for _, file := range sources(t, filepath.Clean(root)) {
@@ -77,7 +77,7 @@ func logLines(t *testing.T) (lines []string) {
 	return lines
 }
 
-// linesOf returns the line of a call that logs, and none of another call.
+// linesOf returns the line of a logging call, and none for another call.
 func linesOf(call *ast.CallExpr) []string {
 	logs, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"log", "warn", "Log", "LogAttrs", "Debug", "Info", "Warn", "Error"}, logs.Sel.Name) {
@@ -100,7 +100,7 @@ func linesOf(call *ast.CallExpr) []string {
 
 var verb = regexp.MustCompile(`%[a-z]`)
 
-// textOf returns the text of a constant, with an ellipsis for what is put in at run time.
+// textOf returns the text of a constant, with an ellipsis for run-time parts.
 func textOf(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.BasicLit:

@@ -20,8 +20,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An allowed instrument, with the values that its attributes may have; weir.lane
-// may have any, and stands beside them unless it is of calls to the store.
+// An allowed is an instrument, with the values that its attributes may have. weir.lane may have any
+// value; instruments of calls to the store lack it.
 type allowed struct {
 	unit, kind string
 	attributes map[string]string // words
@@ -89,8 +89,7 @@ func TestMetricsAreAllowed(t *testing.T) {
 	}
 }
 
-// lossy returns what is exported of a lane of whose permits one is void, and whose
-// store does not answer then.
+// lossy returns the export of a lane with one void permit and a store that then stops answering.
 func lossy(t *testing.T) (points []harness.Point) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
@@ -110,7 +109,7 @@ func lossy(t *testing.T) (points []harness.Point) {
 	return points
 }
 
-// What is counted is what the vendor counts, whatever it answers.
+// The counts equal the vendor's, whatever it answers.
 func TestMetricsAgreeWithVendor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
@@ -185,7 +184,7 @@ func TestTurnsAreCountedByResult(t *testing.T) {
 	})
 }
 
-// What shadow limits decide is counted as Snapshot has it.
+// Shadow decisions are counted as in Snapshot.
 func TestShadowDecisionsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
@@ -224,7 +223,7 @@ func TestRetriesAreCountedByOutcome(t *testing.T) {
 		r := harness.PipeRig(t,
 			&testserver.Vendor{Faults: []testserver.Fault{{Last: 5, Do: testserver.Answer, Status: 500}, {First: 6, Do: testserver.Answer, Header: harness.Hints("1")}}},
 			&weir.Transport{MeterProvider: log, Retry: retry})
-		get := func(ctx context.Context, id string) harness.Answer { // calls of one URL would be tries of one call
+		get := func(ctx context.Context, id string) harness.Answer { // calls of one URL would count as tries of one call
 			req := r.Request(ctx, id)
 			req.URL.RawQuery = id
 			return r.Do(req)
@@ -258,8 +257,7 @@ func TestPauseBeyondAnHourIsCountedClamped(t *testing.T) {
 	})
 }
 
-// A metered transport counts what happens in many lanes, and the metrics stay
-// few.
+// A metered transport counts events of many lanes in few metrics.
 func TestMetricsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 10_000
@@ -316,8 +314,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	})
 }
 
-// What cannot be text to an exporter is left out of a lane's name: it would drop
-// all of a batch.
+// Invalid text is left out of a lane's name: an exporter would drop the whole batch.
 func TestLaneOfMetricsIsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
@@ -374,19 +371,19 @@ func TestMetricsShowTheStore(t *testing.T) {
 		harness.WantSum(t, points, 4, "weir.admissions", "weir.store=fallback", "weir.result=admitted")
 		unknown = float64(r.Transport.Snapshot()[0].Store.Unknown)
 
-		// What was counted of a lane stays when it has gone.
+		// The counts of a removed lane stay.
 		r.Transport.Close()
 		harness.WantSum(t, log.Points(t), unknown, "weir.store.takes.unknown")
 		for _, p := range log.Points(t) {
 			if p.Kind == "updown" || p.Kind == "gauge" {
-				t.Errorf("%s%v is told of a transport that is closed", p.Name, p.Attributes)
+				t.Errorf("%s%v is exported for a closed transport", p.Name, p.Attributes)
 			}
 		}
 	})
 }
 
-// What is lost between two collections is counted also of a lane that has gone
-// meanwhile, and a lane that has gone is told as empty.
+// Losses between two collections also count for a lane removed meanwhile, and a removed lane is
+// exported as empty.
 func TestMetricsOfLanesThatWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewMeterLog()
@@ -419,7 +416,7 @@ func TestMetricsOfLanesThatWent(t *testing.T) {
 	})
 }
 
-// A loser lets everything pass and tells of permits lost in its store and void.
+// A loser lets everything pass and reports lost and void permits.
 type loser struct {
 	throttle.Limiter
 	unknown, void atomic.Uint64

@@ -28,8 +28,8 @@ const (
 	golden = root + "testdata/telemetry.txt"
 )
 
-// emitted are the attributes of all that was emitted, by what it is: an instrument with its
-// kind, unit and description, a span, or an event.
+// emitted are the attributes of everything emitted, by instrument with kind, unit and description,
+// by span, or by event.
 type emitted map[string]map[string]bool
 
 func (e emitted) add(what string, attributes ...string) {
@@ -48,7 +48,7 @@ func (e emitted) measured(points []harness.Point) {
 	}
 }
 
-// traced adds the spans that are Weir's, and the events on any.
+// traced adds Weir's spans, and the events on any span.
 func (e emitted) traced(spans []sdktrace.ReadOnlySpan) {
 	for _, s := range spans {
 		if strings.HasPrefix(s.Name(), "weir.") {
@@ -74,8 +74,7 @@ func (e emitted) String() string {
 	return b.String()
 }
 
-// Users have dashboards and alerts over these names. WEIR_TELEMETRY=write writes what they
-// are now.
+// Users have dashboards and alerts over these names. WEIR_TELEMETRY=write writes the current ones.
 func TestTelemetryIsAsWritten(t *testing.T) {
 	all := make(emitted)
 	spans, _, points := sinks(t)
@@ -108,7 +107,7 @@ func TestTelemetryIsAsWritten(t *testing.T) {
 	}
 	for _, name := range literals(t, root+"internal/telemetry", regexp.MustCompile(`^(weir|http|error|server)\.[a-z_.]+$`)) {
 		if !regexp.MustCompile(`(?m)(^| )` + regexp.QuoteMeta(name) + `(,|$)`).MatchString(want) {
-			t.Errorf("%s stands in internal/telemetry and was not emitted: this test has to bring it about", name)
+			t.Errorf("%s is in internal/telemetry and was not emitted: this test must cause it", name)
 		}
 	}
 }
@@ -146,7 +145,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// eventful brings about each event on a caller's span.
+// eventful causes each event on a caller's span.
 func eventful(t *testing.T) (spans []sdktrace.ReadOnlySpan) {
 	in := func(transport *weir.Transport, vendor *testserver.Vendor, act func(r *harness.Rig, ctx context.Context)) {
 		synctest.Test(t, func(t *testing.T) {
@@ -197,8 +196,8 @@ func eventful(t *testing.T) (spans []sdktrace.ReadOnlySpan) {
 	return spans
 }
 
-// strayed has one of two replicas claim stricter limits, breaks the store, and returns what
-// the other replica emits.
+// strayed makes one of two replicas claim stricter limits, breaks the store, and returns the other
+// replica's output.
 func strayed(t *testing.T) (points []harness.Point, spans []sdktrace.ReadOnlySpan) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics, log := harness.NewMeterLog(), harness.NewSpanLog()

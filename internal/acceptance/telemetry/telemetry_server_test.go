@@ -15,8 +15,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// hosted sends calls through one lane, each of which waits, is refused or is retried, and
-// returns what is recorded of them.
+// hosted sends calls through one lane, each of which waits, is refused or is retried, and returns
+// the recorded telemetry.
 func hosted(t *testing.T, named bool, hosts ...string) (points []harness.Point, spans harness.SpanLog) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func hosted(t *testing.T, named bool, hosts ...string) (points []harness.Point, 
 	return points, spans
 }
 
-// The host of a call is an attribute of what is recorded of the call, and of nothing else.
+// A call's host is an attribute of the call's own records only.
 func TestServerAddressIsAnAttributeOfCalls(t *testing.T) {
 	points, spans := hosted(t, true, "a.test:8443", "b.test", "[2001:db8::1]:80", "b.test")
 	with := map[string]bool{"weir.admissions": true, "weir.wait.duration": true, "weir.responses.throttled": true, "weir.retries": true}
@@ -75,8 +75,8 @@ func TestServerAddressIsOptedIn(t *testing.T) {
 	}
 }
 
-// Others may choose hosts as they may choose keys. Fifty have names, and calls of the lanes
-// without a name have no host.
+// Hosts, like keys, may be under others' control. Fifty have names, and calls of lanes without a
+// name have no host.
 func TestServerAddressesAreBounded(t *testing.T) {
 	const calls = 1000
 	log := harness.NewMeterLog()

@@ -27,8 +27,7 @@ import (
 
 // Each wait that really waits is a span.
 
-// wantSpan fails the test unless the span has exactly these attributes, its
-// length, and nothing else to tell.
+// wantSpan fails the test unless the span has exactly these attributes and this length.
 func wantSpan(t *testing.T, s sdktrace.ReadOnlySpan, length time.Duration, want map[string]any) {
 	t.Helper()
 	got := harness.Attributes(s)
@@ -178,7 +177,7 @@ func TestSpanStatusNamesOurErrors(t *testing.T) {
 		name      string
 		transport *weir.Transport
 		faults    []testserver.Fault
-		act       func(r *harness.Rig, ctx context.Context) // what ends the second call's wait
+		act       func(r *harness.Rig, ctx context.Context) // ends the second call's wait
 		span      string
 		word      string // empty: status unset
 	}{
@@ -225,7 +224,7 @@ func closed(r *harness.Rig, ctx context.Context) {
 	r.Get(ctx, "a")
 }
 
-// A lane's name is bounded, and stays text: an exporter drops what is not UTF-8.
+// A lane's name is bounded, valid UTF-8: an exporter drops other text.
 func TestLaneInTelemetryIsBoundedText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewSpanLog()
@@ -243,7 +242,7 @@ func TestLaneInTelemetryIsBoundedText(t *testing.T) {
 	})
 }
 
-// A wait tells where the limits are enforced.
+// A wait's span shows where the limits are enforced.
 func TestWaitIsSpanWithStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewSpanLog()

@@ -17,8 +17,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Each call to the store is one measurement: as many as the store counts, each as long
-// as the way there and back.
+// Each call to the store is one measurement: their number is the store's, each as long as the round
+// trip.
 func TestStoreCallsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "weir.store.operation.duration"
@@ -62,7 +62,7 @@ func TestStoreCallsAreMeasured(t *testing.T) {
 			}
 		}
 		if !hasPoint(points, name, "weir.store.operation=probe") || !hasPoint(points, name, "weir.store.operation=tell") {
-			t.Errorf("no probe, or nothing told of other limits: %v", points)
+			t.Errorf("no probe, or no report of other limits: %v", points)
 		}
 	})
 }
@@ -76,8 +76,7 @@ func hasPoint(points []harness.Point, name string, attributes ...string) bool {
 	return false
 }
 
-// A call to the store is a span below the wait of each caller that waited for it, and
-// of nobody else.
+// A call to the store is a span below the wait of each caller that waited for it, and no other.
 func TestStoreCallIsSpanOfWhoWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewSpanLog()
@@ -95,17 +94,17 @@ func TestStoreCallIsSpanOfWhoWaited(t *testing.T) {
 		}
 
 		time.Sleep(time.Second)
-		r.Transport.SetLimits(throttle.TokenBucket(10, time.Second, 3)) // which is told, and nobody waits
+		r.Transport.SetLimits(throttle.TokenBucket(10, time.Second, 3)) // reported, without a waiting caller
 		time.Sleep(time.Second)
 		if n := len(log.Named("weir.store")); n != 1 {
-			t.Errorf("spans of calls = %d, want none of one for which nobody waited", n-1)
+			t.Errorf("spans of calls = %d, want 0 for a call without waiting callers", n-1)
 		}
 
 		f.Redis.Break(redispipe.Loading)
 		r.Get(weir.WithMaxWait(t.Context(), time.Second), "finds it failing")
 		calls = log.Named("weir.store")
 		if len(calls) != 2 {
-			t.Fatalf("spans of calls = %d, want one more for who found it failing", len(calls)-1)
+			t.Fatalf("spans of calls = %d, want one more for the caller that found it failing", len(calls)-1)
 		}
 		if got := harness.Attributes(calls[1])["error.type"]; got != "loading" || calls[1].Status().Code != codes.Error {
 			t.Errorf("error.type, status = %v, %v, want loading, Error", got, calls[1].Status())
@@ -113,7 +112,7 @@ func TestStoreCallIsSpanOfWhoWaited(t *testing.T) {
 	})
 }
 
-// Replicas of different limits are told of in the log, and in the span of who waited.
+// Different limits of replicas are reported in the log, and in the spans of waiting callers.
 func TestStrayedReplicasAreAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewSpanLog()

@@ -20,10 +20,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// No secret of a request, and no text of a vendor's, reaches a span, a metric, an
-// error or a log.
+// No secret of a request, and no vendor's text, is in a span, a metric, an error or a log.
 
-// sinks runs a request of every fate and returns all that was told of it.
+// sinks runs a request of every outcome and returns all reports of it.
 func sinks(t *testing.T) (spans []sdktrace.ReadOnlySpan, texts []string, points []harness.Point) {
 	told := http.Header{"Retry-After": {harness.Canary}, "X-Ratelimit-Limit": {harness.Canary}, "Ratelimit": {`"` + harness.Canary + `";r=0;t=1`}, "X-Reason": {harness.Canary}}
 	long := harness.Hints("600")

@@ -36,8 +36,8 @@ func (w *watched) call(n int) {
 	}
 }
 
-// want fails the test unless there are so many lines of log and events since the last look,
-// the first with these texts.
+// want fails the test unless there are this many lines of log and events since its last call, the
+// first with these texts.
 func (w *watched) want(what string, n int, line, event string) {
 	w.Helper()
 	events := 0
@@ -71,7 +71,7 @@ func TestLimitThatIsNearlyUsedUpIsReported(t *testing.T) {
 		}
 		w.want("10 of 10", 1, `msg="weir: a limit is nearly used up" lane=vendor.test limit=long used=0.8`, event)
 		w.call(10)
-		w.want("window after window", 0, "nearly used up", event) // it never was less
+		w.want("window after window", 0, "nearly used up", event) // it was never lower
 		time.Sleep(5 * time.Minute)
 		w.call(1)
 		w.call(9)
@@ -81,7 +81,7 @@ func TestLimitThatIsNearlyUsedUpIsReported(t *testing.T) {
 	})
 }
 
-// A bucket of 90/m burst 8 is whole after five seconds, however long its time is.
+// A bucket of 90/m burst 8 is whole after five seconds, however long its period.
 func TestBucketThatIsSoonWholeIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, &weir.Transport{Limits: []throttle.Limit{throttle.Within(100, time.Minute)}}, slog.LevelInfo)
@@ -114,7 +114,7 @@ func TestSpikeOfArrivalsIsReported(t *testing.T) {
 	})
 }
 
-// Before a lane has been looked at for a minute, nothing is usual.
+// Before a lane has been observed for a minute, no rate is usual.
 func TestFirstCallsAfterAQuietMinuteAreNoSpike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, &weir.Transport{}, slog.LevelInfo)
