@@ -7,8 +7,8 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// An Attempt is what is known of a request when one of its attempts has ended.
-// Number and Request must be set, and Response or Err.
+// An Attempt is the facts of a request when one of its attempts has ended. Number and Request must
+// be set, and Response or Err.
 type Attempt struct {
 	Number    int           // of this attempt; the first is 1
 	Throttled int           // attempts before this one that ended with [ReasonThrottled]

@@ -127,7 +127,7 @@ func TestBudgetSettings(t *testing.T) {
 	}
 }
 
-// A slow attempt may fail when the last request is long past.
+// A slow attempt may fail long after the last request.
 func TestBudgetWithoutBoundNeedsNoRequests(t *testing.T) {
 	b := (&Policy{BudgetShare: math.Inf(1), BudgetPerSecond: -1}).NewBudget()
 	b.Deposit(0)

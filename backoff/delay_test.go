@@ -76,7 +76,7 @@ func TestDelayIsTheOneSet(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &Policy{Delay: tt.delay}
-			for range 2 { // no request has a part in another's
+			for range 2 { // requests are independent
 				if d, ok := p.delay(3, resp); d != tt.want || !ok {
 					t.Errorf("delay(3) = %v, %v, want %v", d, ok, tt.want)
 				}

@@ -72,7 +72,7 @@ func TestOutcomeOfErrorGoesByType(t *testing.T) {
 	}
 }
 
-// What net/http really answers, from under its Client.
+// Real errors of net/http, from below its Client.
 func TestOutcomeOfNetHTTPsErrors(t *testing.T) {
 	quiet := func(s *httptest.Server) { s.Config.ErrorLog = log.New(io.Discard, "", 0) }
 	plain := httptest.NewServer(http.NotFoundHandler())
@@ -146,8 +146,8 @@ func TestRefusedStreamIsKnownByItsFields(t *testing.T) {
 	}
 }
 
-// refuseStream answers an HTTP/2 request with headers, so that net/http does not
-// send it again by itself, and then refuses its stream.
+// refuseStream answers an HTTP/2 request with headers, so that net/http does not resend it, and
+// then refuses its stream.
 func refuseStream(c net.Conn) {
 	r := bufio.NewReader(c)
 	_, _ = r.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))

@@ -204,8 +204,8 @@ func TestQuotasOfAnErrorAreNoHint(t *testing.T) {
 	}
 }
 
-// run plays the attempts of one request, whose outcomes are outcome's, and
-// returns how many were sent and why no more.
+// run plays the attempts of one request, whose outcomes are outcome's. It returns how many were
+// sent, and why no more.
 func run(p *backoff.Policy, outcome func(number int) backoff.Attempt) (sent int, why backoff.Reason) {
 	throttled := 0
 	for number := 1; ; number++ {
@@ -297,8 +297,8 @@ func TestWaitBeyondTheBoundsReturnsTheResponse(t *testing.T) {
 	}
 }
 
-// What a server asks for is heeded up to a bound, whatever it answered with;
-// delays of the policy's own are not bounded by it.
+// A server's requested wait is used up to a bound, whatever its answer; the policy's own delays are
+// not bounded by it.
 func TestHintBeyondMaxPauseReturnsTheResponse(t *testing.T) {
 	const second = time.Second
 	tests := []struct {

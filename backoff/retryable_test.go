@@ -160,7 +160,7 @@ func TestRetryableHTTPIsNeverEarly(t *testing.T) {
 	}
 }
 
-// The client drains the response before it asks for the delay.
+// The client drains the response before it reads the delay.
 func TestRetryableHTTPKnowsAHintInADrainedBody(t *testing.T) {
 	check, delay := (*Policy)(nil).RetryableHTTP()
 	resp := &http.Response{
@@ -179,7 +179,7 @@ func TestRetryableHTTPKnowsAHintInADrainedBody(t *testing.T) {
 	}
 }
 
-// The client cannot be stopped there, and must not be made to hurry.
+// The client cannot be stopped there, and must not hurry.
 func TestRetryableHTTPAfterTheLastOfTheDelays(t *testing.T) {
 	p := &Policy{Delay: FromBackOff(func() cenkalti.BackOff { return &cenkalti.StopBackOff{} })}
 	_, delay := p.RetryableHTTP()

@@ -60,7 +60,7 @@ func (r *reader) needsBody() bool {
 	return false
 }
 
-// statesScope reports whether a word of the field says whom the refusal concerns.
+// statesScope reports whether a word of the field names the scope of a refusal.
 func (f *Field) statesScope() bool {
 	for _, scope := range f.Words {
 		if scope != ScopeUnknown {
@@ -70,11 +70,10 @@ func (f *Field) statesScope() bool {
 	return false
 }
 
-// mayReadBody reports whether the body may be read. The body of an error may, because
-// it ends soon. That of a success may only if the dialect says so and it is JSON. A
-// body that was unzipped by net/http, or came in chunks, has no known length. It may be
-// read if its type is stated to be JSON. Streams, and whatever is not plain text, are
-// never touched.
+// mayReadBody reports whether the body may be read. The body of an error may, because it ends soon.
+// That of a success may only if the dialect says so and it is JSON. A body that was unzipped by
+// net/http, or came in chunks, has no known length. It may be read if its type is stated to be
+// JSON. Streams and non-text bodies are never read.
 func (r *reader) mayReadBody() bool {
 	resp := r.resp
 	if resp.Body == nil || resp.Body == http.NoBody ||
@@ -95,7 +94,7 @@ func (r *reader) mayReadBody() bool {
 	return false
 }
 
-// readsText reports whether a hint may stand in the words of a page.
+// readsText reports whether a hint may be in the words of a page.
 func (r *reader) readsText() bool {
 	for f := range r.hints {
 		if f.Name == "" {

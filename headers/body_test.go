@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// speaker has its hints in the body, of a success too.
+// speaker has its hints in the body, also of a success.
 var speaker = &headers.Dialect{
 	Vendor: "Speaker",
 	Body: []headers.Field{
@@ -27,7 +27,7 @@ var speaker = &headers.Dialect{
 	BodyOfSuccess: true,
 }
 
-// A watchedBody counts what is done to it.
+// A watchedBody counts its calls.
 type watchedBody struct {
 	io.Reader
 	read, closed int
@@ -163,7 +163,7 @@ func TestBodyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A quota of zero is for ever only where nothing states a time, the body included.
+// A quota of zero is permanent only if neither header nor body states a time.
 func TestBodyHasTheTimeOfQuotaOfZero(t *testing.T) {
 	resp, _ := bodied(429, `{"wait":3}`, "X-RateLimit-Limit", "0")
 	if got := speaker.Parse(resp, received); got.Permanent || got.Reason != "status_429" {
@@ -179,7 +179,7 @@ func TestBodyErrorComesAfterWhatWasRead(t *testing.T) {
 	speaker.Parse(resp, received)
 	text, err := io.ReadAll(resp.Body)
 	if string(text) != `{"wait":3` || err != broken {
-		t.Errorf("body reads %q, %v, want what came and the error", text, err)
+		t.Errorf("body reads %q, %v, want what arrived and the error", text, err)
 	}
 }
 

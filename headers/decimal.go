@@ -26,8 +26,8 @@ type decimal struct {
 	nanos uint64 // billionths, rounded up; 1e9 if that carries
 }
 
-// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ] and nothing else. Package strconv
-// would also accept signs, exponents, hexadecimals, underscores, NaN and Inf.
+// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ] only. Package strconv would also accept signs,
+// exponents, hexadecimals, underscores, NaN and Inf.
 func parseDecimal(s string) (decimal, bool) {
 	var d decimal
 	i := 0

@@ -1,9 +1,8 @@
 package headers
 
-// A Dialect says how one vendor reports its quotas. It is data: whatever it
-// does not say is read by the rules for all vendors. The zero value is the
-// generic dialect. A Dialect is safe for concurrent use, and must not be
-// changed while it is in use.
+// A Dialect says how one vendor reports its quotas. It is data: everything else is read by the
+// rules for all vendors. The zero value is the generic dialect. A Dialect is safe for concurrent
+// use, and must not be changed while it is in use.
 type Dialect struct {
 	// Vendor is the name that Lookup finds.
 	Vendor string
@@ -55,9 +54,8 @@ type Dialect struct {
 	// thousandth of it is within a second of a quota's reset.
 	MaybeMilliseconds bool
 
-	// Fields are the header fields that the vendor writes in its own way. The rules
-	// for all vendors do not apply to them. If several state the same fact, the
-	// first valid one counts.
+	// Fields are the header fields that the vendor writes in its own way. The rules for all vendors
+	// do not apply to them. The first valid one of several for the same fact counts.
 	Fields []Field
 
 	// Body are the places in the body of an error that state something.

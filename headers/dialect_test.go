@@ -42,8 +42,8 @@ func TestParsePicksDialectByHost(t *testing.T) {
 	}
 }
 
-// Of the domains that a host is below, the longest names its dialect; a name of its
-// own comes before. In whatever order they were registered.
+// The longest domain above a host names its dialect, unless the host has its own. The order of
+// registrations does not matter.
 func TestLongestDomainChoosesDialect(t *testing.T) {
 	hosts := []string{"*.order.example", "*.b.order.example", "*.a.b.order.example", "a.b.order.example"}
 	for i := range 2 * len(hosts) {
@@ -72,7 +72,7 @@ func TestLongestDomainChoosesDialect(t *testing.T) {
 	}
 }
 
-// A dialect that takes the place of another has its other names too.
+// A dialect that replaces another also takes over its other names.
 func TestRegisterTakesOtherNames(t *testing.T) {
 	old, _ := headers.Lookup("Amazon Web Services")
 	defer headers.Register(old)
@@ -80,7 +80,7 @@ func TestRegisterTakesOtherNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, ok := headers.Lookup("amazon web services"); !ok || got.Source != "mine" {
-		t.Errorf("Lookup = %+v, %v, want what was registered", got, ok)
+		t.Errorf("Lookup = %+v, %v, want the registered dialect", got, ok)
 	}
 }
 
@@ -167,13 +167,13 @@ func TestRegisterWhileParsing(t *testing.T) {
 	group.Wait()
 }
 
-// Parse in a dialect that was never registered, with names in any case.
+// Parse in an unregistered dialect, with names in any case.
 func TestDialectOfOnesOwn(t *testing.T) {
 	d := &headers.Dialect{
 		Refuses: []int{400}, NotProcessed: []int{400}, Scope: headers.ScopeLane, Reset: headers.ResetFull, Advisory: true,
 		Fields: []headers.Field{
 			{Name: "x-ratelimit-reset", Fact: headers.FactReset, Per: time.Minute},
-			{Name: "X-RateLimit-Limit"}, // not to be read
+			{Name: "X-RateLimit-Limit"}, // must not be read
 			{Name: "x-why", Fact: headers.FactScope, Words: map[string]headers.Scope{"*user*": headers.ScopeCredential}},
 			{Name: "x-closed", Fact: headers.FactPermanent, Words: map[string]headers.Scope{"yes": 0}},
 			{Name: "x-wait", Fact: headers.FactRetryAfter, Per: time.Hour},
@@ -198,7 +198,7 @@ func TestDialectOfOnesOwn(t *testing.T) {
 	}
 }
 
-// Each syntax, with what does not fit it: that is left out, and the rest is read.
+// Each syntax with values that do not fit it: those are left out, and the rest is read.
 func TestSyntaxes(t *testing.T) {
 	const one = "x"
 	count := func(name string, limit, remaining float64) headers.Quota {
@@ -248,7 +248,7 @@ func TestSyntaxes(t *testing.T) {
 	}
 }
 
-// Of several counts of what was used the greatest is the cautious one.
+// The greatest of several used counts is the cautious one.
 func TestMostUsedCounts(t *testing.T) {
 	d := &headers.Dialect{Fields: []headers.Field{
 		{Name: "X-Limit", Fact: headers.FactLimit},
@@ -260,7 +260,7 @@ func TestMostUsedCounts(t *testing.T) {
 	}
 }
 
-// A limit comes with what was used of it, in whatever order.
+// A limit is reported with its used part, in any order.
 func TestUsedOfWindows(t *testing.T) {
 	d := &headers.Dialect{Fields: []headers.Field{
 		{Name: "X-Used", Syntax: headers.SyntaxWindows, Fact: headers.FactUsed},
@@ -272,7 +272,7 @@ func TestUsedOfWindows(t *testing.T) {
 	}
 }
 
-// How the vendors refuse beside 429, and whether that leaves the request undone.
+// Refusals of vendors besides 429, and whether they leave the request undone.
 func TestVendorsRefusals(t *testing.T) {
 	for _, c := range []struct {
 		vendor       string
@@ -305,7 +305,7 @@ func TestVendorsRefusals(t *testing.T) {
 	}
 }
 
-// A day's quota of Google's comes back at midnight, and no wait of a call lasts so long.
+// A daily quota of Google's is renewed at midnight, and no call waits that long.
 func TestDaysQuotaOfGoogle(t *testing.T) {
 	d, _ := headers.Lookup("Google APIs")
 	for text, daily := range map[string]bool{
@@ -323,7 +323,7 @@ func TestDaysQuotaOfGoogle(t *testing.T) {
 	}
 }
 
-// A day's quota of X's is spent while those of the quarters of an hour are not.
+// X's daily quota is spent while its quarter-hour quotas are not.
 func TestDaysQuotaOfX(t *testing.T) {
 	d, _ := headers.Lookup("X (Twitter)")
 	at := strconv.FormatInt(received.Add(6*time.Hour).Unix(), 10)
@@ -334,7 +334,7 @@ func TestDaysQuotaOfX(t *testing.T) {
 	}
 }
 
-// What the vendors' words mean for whom a refusal concerns.
+// The vendors' words for the scope of a refusal.
 func TestVendorsScopes(t *testing.T) {
 	for _, c := range []struct {
 		vendor string

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// dialectFiles holds the dialects that this package knows, a file for each
-// industry and a row for each vendor. If a vendor keeps to the rules for all
-// vendors, its row only says what its words mean.
+// dialectFiles holds the dialects that this package knows, a file for each industry and a row for
+// each vendor. The row of a vendor that keeps to the general rules only gives the meaning of its
+// words.
 //
 //go:embed dialects/*.json
 var dialectFiles embed.FS
@@ -39,7 +39,7 @@ type row struct {
 	BodyOfSuccess     bool `json:"body_of_success"`
 }
 
-// A place is one [Field], or several that differ in nothing but their names.
+// A place is one [Field], or several that differ only in their names.
 type place struct {
 	Name            oneOrMore
 	Fact            string
@@ -68,8 +68,8 @@ func (l *oneOrMore) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &(*l)[0])
 }
 
-// words are [Field.Words]: an object with the name of each word's scope, or a
-// list of words that do not say whom the refusal concerns.
+// words are [Field.Words]: an object with the scope of each word, or a list of words without
+// scopes.
 type words map[string]Scope
 
 func (w *words) UnmarshalJSON(text []byte) error {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// strictly is json.Unmarshal, but a key without a meaning is an error.
+// strictly is json.Unmarshal, but an unknown key is an error.
 func strictly(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// mostUsed are a hundred interfaces that many programs call, by a host of each.
+// mostUsed are a hundred widely used interfaces, by a host of each.
 var mostUsed = []string{
 	// payments and shops
 	"api.stripe.com", "api-m.paypal.com", "connect.squareup.com", "checkout-test.adyen.com", "payments.braintree-api.com",
@@ -46,8 +46,8 @@ func TestMostUsedHostsHaveDialects(t *testing.T) {
 	}
 }
 
-// Each place where a row looks for a refusal, and each status that it says
-// refuses, is in a vector of that vendor.
+// Each place of a refusal in a row, and each of its refusing statuses, is in a vector of that
+// vendor.
 func TestDialectsHaveAVectorForEachWayToRefuse(t *testing.T) {
 	paths, err := filepath.Glob("testdata/vendors/*.json")
 	if err != nil {
@@ -84,9 +84,8 @@ func TestDialectsHaveAVectorForEachWayToRefuse(t *testing.T) {
 	}
 }
 
-// found reports whether one of the field's words stands in the vector. A dialect
-// that takes each response for a refusal, unless the word stands there, shows
-// it.
+// found reports whether one of the field's words is in the vector. A dialect in which every
+// response without the word is a refusal shows it.
 func (v *vector) found(field headers.Field, body *headers.Field) bool {
 	d := &headers.Dialect{Refuses: []int{v.Status}, BodyOfSuccess: true}
 	if body != nil {

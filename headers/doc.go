@@ -48,8 +48,7 @@
 //
 // # When not to use it
 //
-// The package decides nothing: package backoff says how long to wait and
-// whether to send again. It does not say how many permits of a quota a
-// successful call has spent; the numbers there are often coarse. If a gateway
-// of your own knows the quota better, configure the limit instead.
+// The package decides nothing: package backoff decides how long to wait and whether to retry. It
+// does not say how many permits of a quota a successful call has spent; the numbers there are often
+// coarse. If a gateway of your own knows the quota better, configure the limit instead.
 package headers

@@ -155,8 +155,8 @@ func word(value any) (string, bool) {
 	return "", false
 }
 
-// count returns an integer parameter. It is not ok if the parameter is there
-// and is not an integer, or is below zero.
+// count returns an integer parameter. It is not ok if the parameter is present and is not an
+// integer, or is below zero.
 func count(parameters *httpsfv.Params, key string) (n int64, has, ok bool) {
 	value, has := parameter(parameters, key)
 	if !has {
@@ -180,8 +180,7 @@ func seconds(n int64) time.Duration {
 	return wait
 }
 
-// parsable reports whether a structured field is there and is not too large to
-// be parsed cheaply.
+// parsable reports whether a structured field is present and small enough to be parsed cheaply.
 func parsable(lines []string) bool {
 	separators := 0
 	for _, line := range lines {

@@ -53,8 +53,8 @@ func ExampleLookup() {
 	// Output: tokens 149984 6m0s true
 }
 
-// A vendor of your own: its refusals are a 400, its reset counts milliseconds, and
-// the wait stands in the body.
+// A vendor of your own: its refusals are a 400, its reset counts milliseconds, and the wait is in
+// the body.
 func ExampleDialect() {
 	acme := &headers.Dialect{
 		Vendor:  "Acme",
@@ -89,7 +89,7 @@ func ExampleRegister() {
 	// true
 }
 
-// Whoever must not wait for a body that comes slowly acts on the header first.
+// A caller that must not wait for a slow body acts on the header first.
 func ExampleDialect_ParseHeader() {
 	openai, _ := headers.Lookup("OpenAI")
 	resp := &http.Response{

@@ -86,8 +86,8 @@ func TestValueInSentence(t *testing.T) {
 	}
 }
 
-// A row holds under its statuses and its conditions; else the next one does, and
-// then the general rules.
+// A row applies under its statuses and conditions; otherwise the next row does, and then the
+// general rules.
 func TestFieldConditions(t *testing.T) {
 	d := &headers.Dialect{Fields: []headers.Field{
 		{Name: "Retry-After", Fact: headers.FactRetryAfter, Per: time.Millisecond, If: map[string]string{":path": "/v1/*"}},
@@ -131,7 +131,7 @@ func TestBodyFieldConditions(t *testing.T) {
 	}
 }
 
-// How a row says that nothing was done, or that it was no refusal at all.
+// Rows for a refusal that did nothing, and for a status that is no refusal.
 func TestWhatWordsPromise(t *testing.T) {
 	d := &headers.Dialect{Scope: headers.ScopeLane, Body: []headers.Field{
 		{Name: "code", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"early": 0}, NotProcessed: true},
@@ -181,7 +181,7 @@ func TestStatusesThatRefuse(t *testing.T) {
 	}
 }
 
-// What a request lacks, at the rate at which it comes back, is the wait.
+// What a request lacks, divided by the rate, is the wait.
 func TestWaitForWhatComesBack(t *testing.T) {
 	d := &headers.Dialect{BodyOfSuccess: true, Body: []headers.Field{
 		{Name: "error", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"slow": 0}},
@@ -210,7 +210,7 @@ func TestWaitForWhatComesBack(t *testing.T) {
 	}
 }
 
-// In a dialect that once had milliseconds, a reset in whole seconds is enough.
+// In a dialect with earlier milliseconds, a reset in whole seconds is enough.
 func TestRetryAfterInMaybeMilliseconds(t *testing.T) {
 	for _, c := range []struct {
 		retry, reset string

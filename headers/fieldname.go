@@ -152,8 +152,7 @@ func cutRateLimit(name string) (rest string, ok bool) {
 	return "", false
 }
 
-// A quotaName is what a field's name says after "ratelimit": the fact that the
-// field states, and the quota that the fact belongs to.
+// A quotaName is the part of a field's name after "ratelimit": the stated fact, and its quota.
 type quotaName struct {
 	fact   Fact
 	window time.Duration // if a word names it; else zero

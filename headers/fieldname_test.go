@@ -7,8 +7,8 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// The last word of a reset's name may be its unit. It is no part of the name of
-// the quota, so that the reset belongs to the quota of the other fields.
+// The last word of a reset's name may be its unit. It is not part of the quota's name, so the reset
+// belongs to the quota of the other fields.
 func TestResetNamesItsUnit(t *testing.T) {
 	for _, c := range []struct {
 		name, value string

@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// checkBounds holds for every signal, whatever came over the wire.
+// checkBounds holds for every signal of any response.
 func checkBounds(t *testing.T, s headers.Signal) {
 	t.Helper()
 	if s.RetryAfter < 0 || s.RetryAfter > month || !s.HasRetryAfter && s.RetryAfter != 0 {
@@ -113,10 +113,10 @@ func FuzzLegacyRateLimit(f *testing.F) {
 	})
 }
 
-// FuzzParse reads whole responses, in the dialect of every vendor: the fields stand a
-// line each, then the body after an empty line.
+// FuzzParse reads whole responses in every vendor's dialect: one line for each field, then an empty
+// line and the body.
 func FuzzParse(f *testing.F) {
-	dialects := []*headers.Dialect{nil} // as the first byte of the input picks them
+	dialects := []*headers.Dialect{nil} // chosen by the first byte of the input
 	paths, err := filepath.Glob("testdata/vendors/*.json")
 	if err != nil {
 		f.Fatal(err)
@@ -149,7 +149,7 @@ func FuzzParse(f *testing.F) {
 		d := dialects[int(vendor)%len(dialects)]
 		first := d.Parse(resp, received)
 		checkBounds(t, first)
-		// The order of a map must not show.
+		// The order of a map must not matter.
 		for range 3 {
 			if got := d.Parse(resp, received); !reflect.DeepEqual(got, first) {
 				t.Fatalf("Parse = %+v, and then %+v", first, got)

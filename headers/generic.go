@@ -20,8 +20,8 @@ var refusingFields = [...]Field{
 	{Name: "X-Mashery-Error-Code", Fact: FactRefusal, Words: masheryRefusals},
 }
 
-// awsRefusals are the exceptions by which AWS throttles. What names the service
-// may stand before, an address after.
+// awsRefusals are the exceptions by which AWS throttles. The service's name may precede, an address
+// may follow.
 var awsRefusals = map[string]Scope{
 	"*Throttl*":                       ScopeUnknown, // Throttling, ThrottlingException, ThrottledException, RequestThrottled
 	"*ProvisionedThroughputExceeded*": ScopeUnknown,
@@ -81,8 +81,8 @@ func (r *reader) genericHint(at path, value string) {
 	}
 }
 
-// keysOfRefusals are the keys, squeezed, under which vendors name a refusal, with
-// what may stand there.
+// keysOfRefusals are the keys, squeezed, under which vendors name a refusal, with their kinds of
+// value.
 var keysOfRefusals = map[string]uint8{
 	"code": asCode | asNumber, "status": asCode | asNumber, "statuscode": asCode | asNumber, "errorcode": asCode | asNumber,
 	"type": asCode | asText, "errortype": asCode | asText, "error": asCode | asText, "errors": asCode | asText,
@@ -100,8 +100,8 @@ const (
 	asText                     // a sentence
 )
 
-// waitUnitOf returns the unit of the wait that stands under a squeezed key, such
-// as "retryafter" or "retryinms". The unit is zero for seconds or an instant.
+// waitUnitOf returns the unit of the wait under a squeezed key, such as "retryafter" or
+// "retryinms". The unit is zero for seconds or an instant.
 func waitUnitOf(key string) (per time.Duration, ok bool) {
 	for _, name := range [...]string{"retryafter", "retryin", "retrydelay"} {
 		if unit, is := strings.CutPrefix(key, name); is {
@@ -143,9 +143,9 @@ func (r *reader) refuse() {
 	}
 }
 
-// byError returns the key of the value at the path, in small letters and
-// without what divides its words. It is ok if everything around the value
-// is an error; otherwise the value may be what the request had sent.
+// byError returns the key of the value at the path, in small letters and without separators of
+// words. It is ok if everything around the value is an error; otherwise the value may be part of
+// the request.
 func (p path) byError() (key string, ok bool) {
 	for _, step := range p {
 		if !step.object {

@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// What any vendor may write in the body of an error, and what only looks like it.
+// Common texts in the body of an error, and texts that only look like them.
 func TestGenericBody(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -109,7 +109,7 @@ func TestGenericWait(t *testing.T) {
 	}
 }
 
-// What stands before the interfaces of many vendors refuses by fields of its own.
+// Gateways in front of many vendors refuse by fields of their own.
 func TestGenericFields(t *testing.T) {
 	for _, c := range []struct {
 		status      int
@@ -132,7 +132,7 @@ func TestGenericFields(t *testing.T) {
 	}
 }
 
-// A vendor whose dialect says that a refusal was none is believed.
+// A vendor's dialect may declare a response no refusal.
 func TestDialectOverrulesGenericRules(t *testing.T) {
 	d := &headers.Dialect{Body: []headers.Field{{Name: "reason", Fact: headers.FactNoRefusal, Words: map[string]headers.Scope{"plan": 0}}}}
 	resp, _ := bodied(403, `{"reason":"plan","code":"throttled"}`)
@@ -141,7 +141,7 @@ func TestDialectOverrulesGenericRules(t *testing.T) {
 	}
 }
 
-// Over real sockets a refusal under 200 is zipped, or comes in chunks, more often than not.
+// Over real sockets a refusal under 200 is usually zipped, or chunked.
 func TestRefusalUnderSuccessOfUnknownLength(t *testing.T) {
 	const refusal = `{"code":"x","list":[{"error":"slow down"}]}`
 	answers := map[string]func(w http.ResponseWriter){

@@ -20,8 +20,8 @@ const (
 )
 
 // problems are hints that any vendor's body may hold: the problem types of
-// draft-ietf-httpapi-ratelimit-headers-11. That draft shows a capacity that is
-// reduced for a while with a 503 and no wait.
+// draft-ietf-httpapi-ratelimit-headers-11. That draft shows a temporarily reduced capacity as a 503
+// without a wait.
 var problems = []Field{
 	{Name: "type", Fact: FactRefusal, Words: map[string]Scope{
 		"*/http-problem-types#quota-exceeded":             ScopeUnknown,
@@ -55,7 +55,7 @@ func (r *reader) hints(yield func(*Field) bool) {
 	}
 }
 
-// text reads the hints that stand in the text of the body itself.
+// text reads the hints in the text of the body itself.
 func (r *reader) text(text []byte) {
 	for f := range r.hints {
 		if f.Name == "" {
@@ -153,8 +153,8 @@ func stringSize(text []byte) int {
 	return 0
 }
 
-// unquote returns what a JSON string says. A string that is longer than anything
-// looked for keeps its escapes.
+// unquote returns the value of a JSON string. A string longer than anything looked for keeps its
+// escapes.
 func unquote(quoted []byte) []byte {
 	if len(quoted) > maxText || bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
@@ -205,8 +205,7 @@ func (r *reader) hint(at path, value []byte) {
 	}
 }
 
-// A path is where the reading stands: the objects and arrays around the next
-// value.
+// A path is the current place: the objects and arrays around the next value.
 type path []step
 
 // A step is an object with the key of its next value, or an array, or an

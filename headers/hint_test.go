@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// What a vendor may write as a number in JSON, for a wait. The grammar is that of
-// Retry-After: neither signs nor exponents.
+// A vendor's JSON numbers for a wait. The grammar is that of Retry-After: neither signs nor
+// exponents.
 func TestNumbersOfBodies(t *testing.T) {
 	digits := strings.Repeat("9", 60_000)
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestNumbersOfBodies(t *testing.T) {
 		{"digits that are not ASCII", `"٣"`, 0, false},
 		{"empty", `""`, 0, false},
 		{"list", `[3]`, 0, false},
-		// What is no JSON at all is not read.
+		// Invalid JSON is not read.
 		{"NaN", `NaN`, 0, false},
 		{"leading zero", `03`, 0, false},
 		{"no digit behind the point", `3.`, 0, false},
@@ -68,8 +68,7 @@ func TestNumbersOfBodies(t *testing.T) {
 	}
 }
 
-// A body that is cut off at the bound is read up to there, and no number of which
-// the end is missing.
+// A body cut off at the bound is read up to there, without an incomplete number.
 func TestBodyCutOffInAValue(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -121,7 +120,7 @@ func TestLongValuesOfBodiesCostNothing(t *testing.T) {
 	}
 }
 
-// A key may hold the dot that stands between keys.
+// A key may contain the dot that separates keys.
 func TestHintsOfKeysWithDots(t *testing.T) {
 	d := &headers.Dialect{Body: []headers.Field{{Name: "odata.error.code", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"x": 0}}}}
 	for text, want := range map[string]bool{

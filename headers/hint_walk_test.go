@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// decoded is what walk yields, as package encoding/json reads it.
+// decoded is walk's output, as package encoding/json reads it.
 func decoded(text []byte) []string {
 	var values []string
 	type level struct {
@@ -93,5 +93,5 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// isUTF8 reports whether package encoding/json leaves the bytes of a text alone.
+// isUTF8 reports whether package encoding/json leaves the bytes of a text unchanged.
 func isUTF8(text []byte) bool { return bytes.Equal(bytes.ToValidUTF8(text, nil), text) }

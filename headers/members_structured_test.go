@@ -28,8 +28,8 @@ type structuredTest struct {
 	CanFail    bool `json:"can_fail"`
 }
 
-// The suite runs over what this package uses: lists, dictionaries and their items,
-// through the one call that everything goes through. An item has to be a list of one.
+// The suite runs over the parts that this package uses: lists, dictionaries and their items,
+// through its only call of the parser. An item must be a list of one.
 func TestStructuredFieldSuite(t *testing.T) {
 	files, err := filepath.Glob("testdata/structured-field-tests/*.json")
 	if err != nil {
@@ -71,7 +71,7 @@ func (test *structuredTest) run(t *testing.T) {
 		got, ok = shapeDictionary(dictionary), isDictionary
 	case "item":
 		if test.MustFail {
-			return // it may be a good list all the same
+			return // it may still be a valid list
 		}
 		if got, ok = any(nil), isList && len(list) == 1; ok {
 			got = shapeMember(list[0])
@@ -154,7 +154,7 @@ func shapeValue(value any) any {
 func TestParserPanicEndsHere(t *testing.T) {
 	_, ok := parseStructured([]string{"a"}, func([]string) (int, error) { panic("index out of range") })
 	if ok {
-		t.Error("a parser that panics gives a field, want none")
+		t.Error("a parser that panics returns a field, want ok false")
 	}
 }
 

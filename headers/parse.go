@@ -18,13 +18,10 @@ var generic = new(Dialect)
 //
 // Waits lie between zero and 31 days. Counts are finite and not below zero.
 //
-// Parse reads the body only if it may say more than the header. That is so if the
-// dialect has hints there. It is also so for errors in JSON, XML or plain text that may
-// be refusals (400, 403, 503), or that refuse without a wait. It is so for a refusal's
-// problem document (RFC 9457), which may name the quotas. Parse then waits for the first 64 KiB of the body, for five seconds or until the request's context ends. What
-// has come by then counts. Afterwards resp.Body has another value, which reads and
-// closes as before. If the body had stood still, a goroutine reads it until more of it
-// comes or until it is closed.
+// Parse reads the body only if it may say more than the header. That is so if the dialect has hints there. It is also so for errors in JSON, XML or plain text that may
+// be refusals (400, 403, 503), or that refuse without a wait. It is so for a refusal's problem document (RFC 9457), which may name the quotas. Parse then waits for the
+// first 64 KiB of the body, for five seconds or until the request's context ends. The part received by then counts. Afterwards resp.Body has another value, which reads
+// and closes as before. If the body had stalled, a goroutine reads it until more of it comes or until it is closed.
 //
 // Parse is safe for concurrent use with different responses.
 func Parse(resp *http.Response, now time.Time) Signal {
@@ -63,8 +60,7 @@ func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal
 	return r.sig, r.awaitsBody()
 }
 
-// reports says whether the response may say something, and whether a cache
-// answered.
+// reports returns whether the response may report anything, and whether a cache answered.
 func (d *Dialect) reports(resp *http.Response) (reports, aged bool) {
 	if resp == nil {
 		return false, false
@@ -78,8 +74,7 @@ func (d *Dialect) reader(resp *http.Response, now time.Time, aged bool) reader {
 	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: cmp.Or(d, generic)}
 }
 
-// judge decides what the response means. It is called again when the body has
-// said more.
+// judge decides what the response means. It is called again after the body was read.
 func (r *reader) judge() {
 	s := &r.sig
 	for i := range r.quotas {

@@ -145,7 +145,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// The vendor's clock counts, where its Date can be trusted.
+// The vendor's clock is used if its Date can be trusted.
 func TestReferenceClock(t *testing.T) {
 	const instant = "Fri, 20 Nov 2026 12:10:00 GMT"
 	for _, c := range []struct {
@@ -362,7 +362,7 @@ func TestNothingToRead(t *testing.T) {
 	}
 }
 
-// Ten megabytes of headers are what net/http lets through.
+// Ten megabytes of headers are the most that net/http accepts.
 func TestHugeHeaderIsNotKept(t *testing.T) {
 	long := strings.Repeat("9", 9<<20)
 	list := strings.Repeat(`"`+strings.Repeat("n", 100)+`";r=1,`, 140) + `"a";r=0;t=5`
@@ -398,7 +398,7 @@ func TestHugeHeaderIsNotKept(t *testing.T) {
 	}
 }
 
-// The order of a map must not show, even where not all quotas have a place.
+// The order of a map must not matter, even if not all quotas have a place.
 func TestManyQuotasAreTheSameEachTime(t *testing.T) {
 	resp := response(429, manyNames(1000)...)
 	first := headers.Parse(resp, received).Quotas

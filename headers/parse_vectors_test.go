@@ -23,8 +23,7 @@ const (
 	profileVectors = 51
 )
 
-// unsupported are the vectors whose vendor's dialect cannot say what is expected,
-// each with the reason.
+// unsupported are the vectors that their vendor's dialect cannot express, each with the reason.
 var unsupported = map[string]string{}
 
 type vector struct {
@@ -42,7 +41,7 @@ type vector struct {
 		Throttled  bool
 		Notes      string
 
-		// What only our own vectors say.
+		// Expectations of our own vectors only.
 		Reason       headers.Reason
 		Scope        headers.Scope
 		NotProcessed bool `json:"not_processed"`
@@ -140,7 +139,7 @@ func TestGenericVectors(t *testing.T) {
 	}
 }
 
-// A vendor's dialect must not lose what the general rules read.
+// A vendor's dialect must not lose facts that the general rules read.
 func TestGenericVectorsInVendorsDialect(t *testing.T) {
 	for _, v := range readVectors(t) {
 		d, ok := headers.Lookup(v.Vendor)
@@ -178,8 +177,8 @@ func TestProfileVectors(t *testing.T) {
 	}
 }
 
-// The vectors in testdata/vendors were made from the documentation of each vendor,
-// whose address stands in their notes.
+// The vectors in testdata/vendors are from the vendors' documentation, whose addresses are in their
+// notes.
 func TestVendorsVectors(t *testing.T) {
 	paths, err := filepath.Glob("testdata/vendors/*.json")
 	if err != nil || len(paths) == 0 {
@@ -189,7 +188,7 @@ func TestVendorsVectors(t *testing.T) {
 	for _, path := range paths {
 		for _, v := range readVectorsOf(t, path) {
 			if ids[v.ID] || !strings.Contains(v.Expect.Notes, "https://") {
-				t.Errorf("%s: vector %q stands twice, or names no source", path, v.ID)
+				t.Errorf("%s: vector %q is there twice, or names no source", path, v.ID)
 			}
 			ids[v.ID] = true
 			t.Run(v.ID, func(t *testing.T) {

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// maxBodyWait bounds the wait for a body. A success that may hide a refusal is
-// kept from its caller for so long at most.
+// maxBodyWait bounds the wait for a body: how long a success that may hide a refusal is kept from
+// its caller.
 const maxBodyWait = 5 * time.Second
 
-// peek reads the beginning of a body and puts it back. If whole is true, that
-// was all of it. What was read once stays known after the body has been read or
-// closed.
+// peek reads the beginning of a body and puts it back. whole reports that this was the whole body.
+// The text stays available after the body has been read or closed.
 func peek(resp *http.Response) (text []byte, whole bool) {
 	b, ok := resp.Body.(*peeked)
 	if !ok {
@@ -43,11 +42,11 @@ type peeked struct {
 	filled chan struct{} // closed when fill has ended
 
 	mu     sync.Mutex
-	text   []byte // what fill has read
+	text   []byte // read by fill
 	at     int    // bytes of text that Read has returned
 	err    error  // how the body ended, if fill saw it
-	fault  any    // with what a Read of the body panicked
-	handed bool   // nobody waits for more of text
+	fault  any    // the panic of a Read of the body
+	handed bool   // no caller waits for more of text
 }
 
 // fill reads the beginning of the body, on a goroutine of its own. When the
@@ -56,7 +55,7 @@ type peeked struct {
 func (b *peeked) fill() {
 	defer close(b.filled)
 	defer func() {
-		if fault := recover(); fault != nil { // for the goroutine of whoever reads the body
+		if fault := recover(); fault != nil { // for the goroutine that reads the body
 			b.mu.Lock()
 			b.fault = fault
 			b.mu.Unlock()
@@ -97,7 +96,7 @@ func (b *peeked) await(ctx context.Context) {
 // Read implements [io.Reader].
 func (b *peeked) Read(p []byte) (int, error) {
 	if b.closed.Load() {
-		return b.rest.Read(p) // which says in its own way that it is closed
+		return b.rest.Read(p) // which returns its own error for a closed body
 	}
 	if n := b.readText(p); n > 0 || len(p) == 0 {
 		return n, nil
@@ -115,7 +114,7 @@ func (b *peeked) Read(p []byte) (int, error) {
 	return b.rest.Read(p)
 }
 
-// readText reads from what fill has read so far.
+// readText reads from the text of fill so far.
 func (b *peeked) readText(p []byte) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// piped returns a response whose body is a pipe, with what is written to it at once.
+// piped returns a response whose body is a pipe, with a text written to it at once.
 func piped(ctx context.Context, status int, length int64, text string) (*http.Response, *io.PipeWriter) {
 	in, out := io.Pipe()
 	resp := response(status, "Content-Type", "application/json")
@@ -26,8 +26,8 @@ func piped(ctx context.Context, status int, length int64, text string) (*http.Re
 	return resp, out
 }
 
-// A body that stands still is handed over after five seconds: what came of it is
-// read, and the caller gets every byte when it comes.
+// A stalled body is handed over after five seconds: the received part is read, and the caller gets
+// every byte when it arrives.
 func TestBodyThatStandsStillIsHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const first, rest = `{"wait":3,"text":"`, `slow"}`
@@ -39,7 +39,7 @@ func TestBodyThatStandsStillIsHandedOver(t *testing.T) {
 				t.Errorf("Parse took %v, want 5s", waited)
 			}
 			if got.RetryAfter != 3*time.Second {
-				t.Errorf("RetryAfter = %v, want the 3s that came", got.RetryAfter)
+				t.Errorf("RetryAfter = %v, want the 3s received", got.RetryAfter)
 			}
 			began = time.Now()
 			if again := speaker.Parse(resp, received); again.RetryAfter != 3*time.Second || time.Since(began) != 0 {
@@ -59,22 +59,21 @@ func TestBodyThatStandsStillIsHandedOver(t *testing.T) {
 	})
 }
 
-// Whoever reads or closes the body ends the goroutine that peeked; a bubble that it
-// outlives would not end.
+// Reading or closing the body ends the goroutine that peeked; otherwise the bubble would not end.
 func TestBodyThatStandsStillIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resp, _ := piped(t.Context(), 429, -1, `{"wait"`)
 		speaker.Parse(resp, received)
 		head := make([]byte, 3)
 		if n, err := resp.Body.Read(head); n != 3 || err != nil || string(head) != `{"w` {
-			t.Errorf("Read = %d, %v, %q, want what came", n, err, head)
+			t.Errorf("Read = %d, %v, %q, want the received part", n, err, head)
 		}
 		go func() {
 			time.Sleep(time.Second)
 			resp.Body.Close()
 		}()
 		if text, err := io.ReadAll(resp.Body); string(text) != `ait"` || !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("body reads %q, %v, want the rest that came and that it is closed", text, err)
+			t.Errorf("body reads %q, %v, want the rest received and an error of a closed body", text, err)
 		}
 	})
 }
@@ -93,7 +92,7 @@ func TestBodyIsWaitedForAsLongAsItsRequestLives(t *testing.T) {
 	})
 }
 
-// A response may be asked for what it said when its call has ended.
+// A response may be parsed again after its call has ended.
 func TestBodyIsReadWhenItsRequestHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -114,20 +113,20 @@ type panickingBody struct{}
 func (panickingBody) Read([]byte) (int, error) { panic("broken body") }
 func (panickingBody) Close() error             { return nil }
 
-// What a body panics with reaches who reads it, and nobody else.
+// A panic of the body reaches its reader only.
 func TestBodyThatPanics(t *testing.T) {
 	resp := response(429)
 	resp.Body = panickingBody{}
 	speaker.Parse(resp, received)
 	defer func() {
 		if fault := recover(); fault != "broken body" {
-			t.Errorf("Read panics with %v, want what the body does", fault)
+			t.Errorf("Read panics with %v, want the body's panic", fault)
 		}
 	}()
 	resp.Body.Read(make([]byte, 1))
 }
 
-// ParseHeader never touches the body, and says whether it matters.
+// ParseHeader never touches the body, and reports whether it matters.
 func TestParseHeader(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -8,8 +8,7 @@ import (
 	"github.com/weirgo/weir/headers"
 )
 
-// A number that is none spoils nothing beside it: neither what is left by another
-// one, nor the wait.
+// An invalid number affects neither another figure's quota nor the wait.
 func TestPercentOfHostileNumbers(t *testing.T) {
 	meta, _ := headers.Lookup("Meta Graph")
 	for _, c := range []struct {

@@ -22,8 +22,8 @@ type reader struct {
 	dialect *Dialect
 	sig     Signal
 
-	scope        Scope         // whom the refusal concerns, as the response says
-	refusal      Reason        // why a field or the body says that the request was refused
+	scope        Scope         // scope of the refusal, by the response
+	refusal      Reason        // reason of a refusal in a field or the body
 	notProcessed bool          // the vendor says that it has done nothing
 	served       bool          // the vendor says that it has not refused
 	forbidden    bool          // the vendor says not to try again
@@ -339,8 +339,8 @@ func isAged(line string) bool {
 // https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 var bucketFields = [...]string{"X-Ratelimit-Bucket", "X-Ratelimit-Resource"}
 
-// bucket takes in a field that names the bucket. The first of bucketFields counts. A name
-// longer than those of quotas is not believed.
+// bucket reads a field that names the bucket. The first of bucketFields counts. A name longer than
+// those of quotas is ignored.
 func (r *reader) bucket(name string, lines []string) {
 	i := slices.Index(bucketFields[:], name)
 	if i < 0 || len(lines) == 0 || lines[0] == "" || len(lines[0]) > maxName {

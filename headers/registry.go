@@ -47,7 +47,7 @@ type registry struct {
 	domains map[string][]hostRule // by the last two labels of the host
 }
 
-// A hostRule says which dialect a host has.
+// A hostRule maps a host to its dialect.
 type hostRule struct {
 	host    string // "api.example.com", or ".example.com" for all hosts below that
 	dialect *Dialect

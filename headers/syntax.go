@@ -325,8 +325,8 @@ func parts(lines []string, separators string) func(yield func(string) bool) {
 	}
 }
 
-// behind returns the values that stand behind a text in sentences. Behind
-// "again in ", the value of "Please try again in 20 seconds." is "20s".
+// behind returns the values after a text in sentences. After "again in ", the value of "Please try
+// again in 20 seconds." is "20s".
 func behind(lines []string, after string) []string {
 	var values []string
 	for _, line := range lines {

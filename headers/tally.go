@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxQuotas bounds the quotas of one signal. If there are more, those stay whose names
-// sort first, in whatever order they came.
+// maxQuotas bounds the quotas of one signal. If there are more, those whose names sort first stay,
+// in any order of arrival.
 const maxQuotas = 64
 
 // A tally gathers the quotas of one response. Each field states a part of one.
@@ -27,7 +27,7 @@ type policy struct {
 	window     time.Duration
 }
 
-// A used is how much of a quota was used. The quota's limit may be read later.
+// A used is the used part of a quota, whose limit may be read later.
 type used struct {
 	name   string
 	window time.Duration
@@ -93,8 +93,8 @@ func (t *tally) nameOf(name *quotaName) string {
 	return name.String()
 }
 
-// isSurplus reports whether there is no place for a name. It makes no string of
-// the name, because a header may hold a hundred thousand of them.
+// isSurplus reports whether a name has no place. It makes no string of the name, because a header
+// may hold a hundred thousand.
 func (t *tally) isSurplus(name *quotaName) bool {
 	return len(t.quotas) == maxQuotas && string(name.bytes()) > t.quotas[t.last()].Name
 }
@@ -132,15 +132,14 @@ func (t *tally) addPolicy(p policy) {
 	}
 }
 
-// addUsed adds what was used, within the bound.
+// addUsed adds a used part, within the bound.
 func (t *tally) addUsed(u used) {
 	if len(t.used) < maxQuotas {
 		t.used = append(t.used, u)
 	}
 }
 
-// settle joins what was read in parts, and sorts the quotas, because fields
-// come in any order.
+// settle joins the parts, and sorts the quotas, because fields come in any order.
 func (t *tally) settle() {
 	for _, u := range t.used {
 		t.settleUsed(u)
@@ -163,7 +162,7 @@ func (t *tally) settle() {
 	})
 }
 
-// settleUsed computes what remains of a quota from its limit and what was used.
+// settleUsed computes what remains of a quota from its limit and used part.
 func (t *tally) settleUsed(u used) {
 	for i := range t.quotas {
 		q := &t.quotas[i]
@@ -195,7 +194,7 @@ func (t *tally) settlePolicy(p policy) {
 	})
 }
 
-// isEmpty reports whether a quota says nothing.
+// isEmpty reports whether a quota has no facts.
 func isEmpty(q Quota) bool {
 	return !q.HasLimit && !q.HasRemaining && !q.HasReset && !q.HasWindow
 }

@@ -11,7 +11,7 @@ import (
 // would be thirty years.
 const yearTwoThousand = 946_684_800
 
-// A clock turns what a response says about time into waits from its receipt.
+// A clock turns times in a response into waits from its receipt.
 type clock struct {
 	now  time.Time // when the response was received, by the local clock; zero: see present
 	resp *http.Response

@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Whatever the year, the window of an instant holds it, is as long as a day or a
-// month may be, and begins where the day of the zone does.
+// In any year the window of an instant holds it, has the length of a day or a month, and begins
+// with the day of the zone.
 func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Africa/Monrovia", "Pacific/Apia"} {
@@ -38,8 +38,8 @@ func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
 	}
 }
 
-// Where clocks go back at a minute past midnight, a day begins, is left for an
-// hour, and begins again. Its window holds the first minute too.
+// If clocks go back at a minute past midnight, a day begins, ends for an hour, and begins again.
+// Its window holds the first minute too.
 func TestWindowOfADayThatBeginsTwiceHoldsItsFirstMinute(t *testing.T) {
 	l := aligned(throttle.FixedWindow(1, 24*time.Hour), throttle.AlignDay("America/Moncton"))
 	first := time.Date(1993, 10, 31, 3, 0, 30, 0, time.UTC) // 00:00:30, before clocks go back
@@ -55,7 +55,7 @@ func TestWindowOfADayThatBeginsTwiceHoldsItsFirstMinute(t *testing.T) {
 	}
 }
 
-// The longest pause there is holds no lock for ever, and everybody until it ends.
+// The longest pause holds no lock, and holds all callers until it ends.
 func TestPauseWithoutEndReturns(t *testing.T) {
 	for _, l := range []throttle.Limit{
 		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),

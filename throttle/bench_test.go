@@ -9,8 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// benchmarks are limiters that always have a permit at hand, so that a Take
-// spends.
+// benchmarks are limiters that always have a permit at hand, so that Take spends.
 var benchmarks = []struct {
 	name   string
 	limits []throttle.Limit
@@ -64,8 +63,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkFullLog is what is asked of a log of a million permits, each spent at
-// an instant of its own.
+// BenchmarkFullLog asks a log of a million permits, each spent at a different instant.
 func BenchmarkFullLog(b *testing.B) {
 	const permits = 1_000_000
 	limit := throttle.SlidingLog(permits, time.Minute)

@@ -19,11 +19,11 @@ var (
 // layout is the version of the stored form. It changes if a field does.
 const layout = 2
 
-// errState is the error for bytes that are no state.
+// errState is the error for bytes that are not a state.
 var errState = errors.New("throttle: bytes are no state of a limiter")
 
-// AppendBinary implements [encoding.BinaryAppender]: the limits and all that was used.
-// The error is always nil.
+// AppendBinary implements [encoding.BinaryAppender]: the limits and all used permits. The error is
+// always nil.
 func (s *set) AppendBinary(b []byte) ([]byte, error) {
 	s.lock()
 	defer s.unlockAsFound()
@@ -35,9 +35,8 @@ func (s *set) AppendBinary(b []byte) ([]byte, error) {
 	return c.b, nil
 }
 
-// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. The limiter enforces the
-// limits in the data from then on. The error says that the data make no sense. The
-// limiter is then as it was.
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. The limiter enforces the limits in the
+// data from then on. It returns an error for invalid data, and the limiter is then unchanged.
 func (s *set) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 || data[0] != layout {
 		return errState
@@ -210,7 +209,7 @@ func (s *spacing) decode(c *coder) {
 // A coder writes numbers and texts, or reads them.
 type coder struct {
 	b   []byte
-	bad bool // what was read makes no sense
+	bad bool // the data are invalid
 }
 
 func (c *coder) number(all ...int64) {

@@ -22,7 +22,7 @@ func (s *stored) again() throttle.Limiter {
 	if err != nil {
 		panic(err)
 	}
-	next := throttle.NewAt(throttle.FixedWindow(1, time.Second)) // whatever it was
+	next := throttle.NewAt(throttle.FixedWindow(1, time.Second)) // any limit
 	if err := next.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err != nil {
 		panic(err)
 	}
@@ -76,7 +76,7 @@ func TestStoredLimitersKeepAndReserve(t *testing.T) {
 	}
 }
 
-// Bytes that are no state are an error, never a panic, and change nothing.
+// Invalid bytes are an error, never a panic, and change nothing.
 func FuzzUnmarshalBinary(f *testing.F) {
 	for _, limits := range [][]throttle.Limit{
 		nil, {throttle.TokenBucket(7, time.Second, 3)},

@@ -20,7 +20,7 @@ type bucket struct {
 	held  time.Duration // by which the tat is later because of a pause
 
 	returned returned // permits that came back and keep their instants
-	slack    slack    // what settling must know of the charges so far
+	slack    slack    // the past charges that settling needs
 }
 
 // newBucket returns the bucket of a limit.
@@ -42,7 +42,7 @@ func (b *bucket) leaky() bool { return b.limit.Algorithm == AlgorithmLeakyBucket
 // any cost go once one permit is earned.
 func (b *bucket) earliest(a asking, n int64) Instant {
 	if b.tat.at == last.at {
-		return last.at // how far beyond is not known
+		return last.at // the exact instant beyond is unknown
 	}
 	spare := b.spare
 	if n+a.leave > 1 && !b.leaky() {

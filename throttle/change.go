@@ -22,7 +22,7 @@ func (s *set) Reconcile(now Instant, f Fact) {
 // longestPause bounds a pause. Beyond it, instants and calendars end.
 const longestPause = 50 * 365 * 24 * time.Hour
 
-// pause lets nothing depart before until, unless a longer pause runs.
+// pause prevents departures before until, unless a longer pause runs.
 func (s *set) pause(now, until Instant) {
 	until = min(until, now.Add(longestPause))
 	before := Instant(s.pausedTo.Load())
@@ -32,7 +32,7 @@ func (s *set) pause(now, until Instant) {
 	s.pausedTo.Store(int64(until))
 	for _, rule := range s.rules {
 		if before <= now {
-			rule.sooner(0) // that pause has run its time
+			rule.sooner(0) // that pause is over
 		}
 		rule.pause(until)
 	}
@@ -77,8 +77,7 @@ func (s *set) Tune(now Instant, limits ...Limit) error {
 	return nil
 }
 
-// replace puts new limits in the place of the old ones. What was used stays
-// used.
+// replace puts new limits in the place of the old ones. Used permits stay used.
 func (s *set) replace(now Instant, limits []Limit) {
 	old, oldLimits := s.rules, s.limits
 	s.install(now, limits)
@@ -95,8 +94,8 @@ func (s *set) replace(now Instant, limits []Limit) {
 	}
 }
 
-// Inherit returns, for each new limit, the index of the old limit whose use it takes
-// over. It is -1 if nothing was counted in its unit. Both lists must be resolved.
+// Inherit returns, for each new limit, the index of the old limit whose use it takes over. It is -1
+// for a new unit. Both lists must be resolved.
 //
 // A name that a user gave decides. Names made of places change when a list changes. So
 // limits without a given name take over by length and algorithm, and then by place. Old

@@ -7,8 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An operator's word ends a pause of any length at once: departures follow as
-// they do after a pause that ends now.
+// An operator ends a pause of any length at once: departures follow as after a pause that ends now.
 func TestResumedLimiterGoesOnAsAfterThePause(t *testing.T) {
 	for _, l := range []throttle.Limit{
 		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),
@@ -46,8 +45,7 @@ func paused(l throttle.Limit, until throttle.Instant) throttle.Limiter {
 	return limiter
 }
 
-// What was charged in the pause stays charged, and without a pause an
-// operator's word changes nothing.
+// Permits charged in the pause stay charged, and without a pause Resumed changes nothing.
 func TestResumedLimiterForgetsNoCharge(t *testing.T) {
 	limiter := paused(throttle.TokenBucket(10, time.Second, 5), epoch.Add(time.Hour))
 	limiter.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{}, throttle.Request{N: 20})

@@ -33,8 +33,8 @@ func halved(limits []throttle.Limit) []throttle.Limit {
 	return out
 }
 
-// A store of one's own is a weir.Transport's Store. Package limitertest holds
-// what its limiters must do.
+// A user's own store can be the Store of a weir.Transport. Package limitertest holds the rules for
+// its limiters.
 func ExampleStore() {
 	var store throttle.Store = half{throttle.Local{}}
 	limiter, err := store.Limiter("", throttle.TokenBucket(10, time.Second, 1))

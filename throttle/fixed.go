@@ -109,7 +109,7 @@ func (f *fixed) earliest(a asking, n int64) Instant {
 // opens returns since when the window has room for n permits beside what they must leave.
 func (f *fixed) opens(a asking, n int64) Instant {
 	now := a.now
-	n = min(n, f.permits) // of more than is counted, one request has all
+	n = min(n, f.permits) // a larger request takes the whole window
 	w := &f.window
 	if now >= w.end {
 		next := f.at(now, a.early)
@@ -168,8 +168,7 @@ func (f *fixed) spend(a asking, charged Instant, n int64) Instant {
 	return charged
 }
 
-// charge counts n permits in the window that holds now. What does not fit
-// becomes a debt.
+// charge counts n permits in the window that holds now. The excess becomes a debt.
 func (f *fixed) charge(now Instant, n int64) {
 	if now >= f.window.end {
 		f.window = f.now(now)

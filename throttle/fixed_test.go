@@ -77,8 +77,7 @@ func TestCalendarWindowsFollowTheZone(t *testing.T) {
 	}
 }
 
-// The owner of a limiter carries its instants by the monotonic clock; the wall
-// clock is stepped beside it.
+// The owner's instants follow the monotonic clock; the wall clock is stepped beside it.
 func TestAlignedWindowsFollowAWallClockThatIsStepped(t *testing.T) {
 	var now, wall throttle.Instant
 	limiter := throttle.NewWall(func(throttle.Instant) throttle.Instant { return wall }, throttle.FixedWindow(1, time.Minute))
@@ -110,7 +109,7 @@ func TestAlignedWindowsFollowAWallClockThatIsStepped(t *testing.T) {
 	pass(time.Minute)
 	take(0)
 	take(time.Minute)
-	wall = wall.Add(3 * time.Millisecond) // within the way of a call, no step
+	wall = wall.Add(3 * time.Millisecond) // within the duration of a call, no step
 	pass(time.Minute)
 	take(0)
 	take(time.Minute)

@@ -26,10 +26,10 @@ func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limi
 	return &function{Limiter: newSet(nil, nil), take: take}
 }
 
-// A function is the limiter that LimiterFunc returns. It is a set without
-// limits, which knows pauses, in front of the user's function.
+// A function is the limiter that LimiterFunc returns: a set without limits, which handles pauses,
+// in front of the user's function.
 type function struct {
-	Limiter // the set; what else it can do, the function cannot
+	Limiter // the set; the function has none of its other methods
 	mu      sync.Mutex
 	take    func(now Instant, r Request) (Instant, error)
 	owed    []Request // spent beyond the estimates, and not taken yet

@@ -8,8 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// tenth lets one permit go in each tenth of a second, and never more than three at
-// once.
+// tenth grants one permit in each tenth of a second, at most three at once.
 func tenth() throttle.Limiter {
 	next := epoch
 	return throttle.LimiterFunc(func(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
@@ -24,8 +23,8 @@ func tenth() throttle.Limiter {
 	})
 }
 
-// takesAt fails unless one permit goes so long after the epoch, and none a
-// nanosecond before.
+// takesAt fails unless one permit is granted at a time after the epoch, and none a nanosecond
+// before.
 func takesAt(t *testing.T, l throttle.Limiter, want time.Duration) {
 	t.Helper()
 	one, at := throttle.Request{N: 1}, epoch.Add(want)
@@ -68,10 +67,10 @@ func TestFunctionIsChargedMoreThanEstimated(t *testing.T) {
 	takesOne(0)
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 1}, throttle.Request{N: 3}) // two more, due at 100ms
 	if granted, _ := l.Take(epoch, throttle.Request{N: 1}); granted.At != epoch.Add(100*time.Millisecond) {
-		t.Errorf("Take = %v, want to ask again when what is owed can be taken", granted.At.Sub(epoch))
+		t.Errorf("Take = %v, want to ask again when the debt can be taken", granted.At.Sub(epoch))
 	}
 	if granted, _ := l.Take(epoch.Add(100*time.Millisecond), throttle.Request{N: 1}); granted.At != epoch.Add(300*time.Millisecond) {
-		t.Errorf("Take = %v, want 300ms: what was owed has gone before", granted.At.Sub(epoch))
+		t.Errorf("Take = %v, want 300ms: the debt was taken first", granted.At.Sub(epoch))
 	}
 	takesOne(300 * time.Millisecond)
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 3}, throttle.Request{N: 1})    // lost

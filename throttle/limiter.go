@@ -233,14 +233,14 @@ type State struct {
 // A StoreState says how a limiter fares with the store through which it shares
 // its limits with other processes.
 type StoreState struct {
-	Lost     bool   // the store does not answer, and the policy for its loss holds
+	Lost     bool   // the store does not answer, and the policy for its loss is in force
 	Cause    string // of the loss, in one word such as "timeout"; "" if it is not lost
 	Replicas int    // processes that shared the limits lately; zero: the store never replied
-	Differs  bool   // another process claims stricter limits, and those hold
+	Differs  bool   // another process claims stricter limits, which are in force
 	Calls    uint64 // calls to the store
 	Failures uint64 // calls that brought no answer, or an error
 	Unknown  uint64 // permits asked for in calls without an answer; they may be lost
-	Void     uint64 // permits that nobody took in time
+	Void     uint64 // permits not taken in time
 	Local    uint64 // permits spent under the policy for a loss
 }
 
@@ -249,7 +249,7 @@ type FlightState struct {
 	Slots     int    // calls that this process may have in flight now
 	Fleet     int    // slots of all processes, as last replied; zero: never
 	Processes int    // that called the store lately, as last replied; zero: never
-	Lost      bool   // the store does not answer, and the policy for its loss holds
+	Lost      bool   // the store does not answer, and the policy for its loss is in force
 	Cause     string // of the loss, in one word such as "timeout"; "" if it is not lost
 	Calls     uint64 // calls to the store
 	Failures  uint64 // of them, the ones that brought no answer, or an error

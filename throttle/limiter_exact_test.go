@@ -20,8 +20,8 @@ func due(l throttle.Limit, n int64) throttle.Instant {
 	return epoch + throttle.Instant(d.Quo(d, big.NewInt(int64(l.Permits))).Int64())
 }
 
-// dueAfter counts up due, one permit at a time, without the cost of big
-// numbers; every thousandth is held against them.
+// dueAfter counts up due, one permit at a time, without the cost of big numbers; every thousandth
+// is checked against them.
 type dueAfter struct {
 	limit throttle.Limit
 	n     int64
@@ -46,7 +46,7 @@ func (d *dueAfter) next(t *testing.T) throttle.Instant {
 	return at
 }
 
-// peek returns what next will.
+// peek returns the next value of next.
 func (d dueAfter) peek() throttle.Instant { return due(d.limit, d.n+1) }
 
 var paths = map[string]func(...throttle.Limit) throttle.Limiter{
@@ -54,10 +54,9 @@ var paths = map[string]func(...throttle.Limit) throttle.Limiter{
 	"locked":    throttle.NewLocked,
 }
 
-// backToBack takes n permits, each at the instant it is due, and holds every
-// departure to the oracle; of the first hundred and every sixteenth since, also
-// what is returned a nanosecond earlier. All arrived at the start, or each when the
-// one before departed, or just when it is due.
+// backToBack takes n permits, each at its due instant, and compares every departure with the
+// oracle. For the first hundred and every sixteenth after, it also checks a nanosecond earlier. All
+// arrived at the start, or each at the previous departure, or at its due instant.
 func backToBack(t *testing.T, limiter throttle.Limiter, l throttle.Limit, n int, arrived bool) {
 	t.Helper()
 	oracle, since := dueAfter{limit: l}, epoch
@@ -118,7 +117,7 @@ func TestBackToBackDeparturesOfRandomLimitsAreExact(t *testing.T) {
 	}
 }
 
-// A leaky bucket's large costs reach a trillion permits.
+// Large costs of a leaky bucket sum up to a trillion permits.
 func TestDeparturesAreExactToATrillionPermits(t *testing.T) {
 	const trillion = 1_000_000_000_000
 	random := rand.New(rand.NewPCG(3, 4))
@@ -143,8 +142,8 @@ func TestDeparturesAreExactToATrillionPermits(t *testing.T) {
 	}
 }
 
-// Each timer fires late by up to a millisecond, and whoever waits takes what is
-// due by then: every permit still counts at its own instant.
+// Each timer fires late by up to a millisecond, and waiting callers take the permits due by then:
+// every permit still counts at its own instant.
 func TestLateTimersKeepTheSchedule(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, permits := range []int{100, 7_777, 150_000} {

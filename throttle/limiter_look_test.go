@@ -7,8 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Who looks ahead, at the state, a forecast or with a probe, moves nothing: the
-// limiter goes on as one that nobody looked at.
+// Reading the state, a forecast or a probe changes nothing: the limiter decides as if not read.
 func TestLookAheadMovesNothing(t *testing.T) {
 	first := aligned(throttle.FixedWindow(10, time.Second), throttle.AlignFirstUse)
 	for _, limits := range [][]throttle.Limit{

@@ -38,7 +38,7 @@ func TestInstantsSaturate(t *testing.T) {
 	}
 }
 
-// Of the largest numbers that validate, nothing more is granted than of others.
+// The largest valid numbers grant no more than others.
 func TestHugeLimitsDoNotOverflow(t *testing.T) {
 	for _, per := range []time.Duration{1, time.Second, math.MaxInt64/2 + 5, math.MaxInt64} {
 		for _, permits := range []int{1, 2, math.MaxInt / 2, math.MaxInt - 1, math.MaxInt} {
@@ -65,7 +65,7 @@ func TestHugeLimitsDoNotOverflow(t *testing.T) {
 	}
 }
 
-// What went over may be more than all windows since could be counted to pay.
+// An overspend may exceed what all windows since could pay.
 func TestDebtOfManyWindowsDoesNotOverflow(t *testing.T) {
 	l := throttle.NewAt(throttle.FixedWindow(1_000_000_000, 1))
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{}, throttle.Request{N: 2_000_000_001})
@@ -131,7 +131,7 @@ func TestWindowsLieOnMultiplesBeforeTheEpochToo(t *testing.T) {
 	}
 }
 
-// Whoever stands in line behind others learns from it that to wait is in vain.
+// A caller behind others learns that waiting is useless.
 func TestForecastOfWhatIsNeverGrantedIsNever(t *testing.T) {
 	limiter, err := throttle.Local{}.Limiter("", throttle.TokenBucket(10, time.Second, 5))
 	if err != nil {
@@ -143,7 +143,7 @@ func TestForecastOfWhatIsNeverGrantedIsNever(t *testing.T) {
 	}
 }
 
-// A number that makes no sense holds a limit back for years, not for ever.
+// An invalid number delays a limit for years, not forever.
 func TestNoLimitEndsAtNever(t *testing.T) {
 	for _, l := range []throttle.Limit{
 		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(1, time.Hour), throttle.FixedWindow(10, time.Second),
@@ -161,7 +161,7 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 			t.Errorf("%v: asked for %v, and then %v more", l, granted.At.Sub(epoch), got.At.Sub(granted.At))
 		}
 	}
-	// What a leaky bucket lets go at once may take longer than there is time.
+	// A leaky bucket's largest cost may take longer than an Instant can express.
 	limiter := throttle.NewAt(throttle.LeakyBucket(1, time.Hour))
 	_, _ = limiter.Take(epoch, throttle.Request{N: math.MaxInt})
 	if granted, err := limiter.Take(epoch, throttle.Request{N: 1}); granted.At <= epoch || granted.At == throttle.Never || err != nil {
@@ -169,7 +169,7 @@ func TestNoLimitEndsAtNever(t *testing.T) {
 	}
 }
 
-// A window counts no permit that was never used, however late it comes back.
+// A window does not count a permit that was never used, however late it is returned.
 func TestWindowsStopCountingPermitsThatComeBackLate(t *testing.T) {
 	ten := throttle.Request{N: 10}
 	for _, limit := range []throttle.Limit{
@@ -185,7 +185,7 @@ func TestWindowsStopCountingPermitsThatComeBackLate(t *testing.T) {
 	}
 }
 
-// A caller that stood in line since then is dated as Take dates it.
+// A caller in line since then is dated as Take dates it.
 func TestForecastIsTheInstantOfTake(t *testing.T) {
 	for _, limit := range []throttle.Limit{throttle.TokenBucket(10, time.Second, 1), throttle.LeakyBucket(10, time.Second)} {
 		for _, stood := range []time.Duration{0, time.Millisecond, time.Second} {

@@ -44,8 +44,7 @@ func (g *log) earliest(a asking, n int64) Instant {
 	return max(g.opens(n+a.leave), g.spacing.earliest())
 }
 
-// opens returns when the permits have left the span that stand in the way of n
-// more.
+// opens returns when the permits that prevent n more have left the span.
 func (g *log) opens(n int64) Instant {
 	way := g.kept - g.permits + n
 	at := g.gone
@@ -178,8 +177,8 @@ func (g *log) used(now Instant) int64 {
 	return g.kept - g.pastKept
 }
 
-// adopt keeps what left in the last span. What another rule had used counts as
-// leaving now. If the other rule is a log, its runs are taken from it.
+// adopt keeps the departures of the last span. Permits that another rule had used count as leaving
+// now. If the other rule is a log, its runs are taken from it.
 func (g *log) adopt(now, _ Instant, old rule) {
 	before := old.state(now)
 	if was, ok := old.(*log); ok {

@@ -34,7 +34,7 @@ func TestLogKeepsOneRunOfEqualInstants(t *testing.T) {
 	}
 }
 
-// A walked log remembers each permit by itself, and walks all of them.
+// A walked log remembers each permit separately, and scans all of them.
 type walked struct {
 	limit Limit
 	at    []Instant
@@ -94,8 +94,8 @@ func (w *walked) tune(now Instant, l Limit) {
 	w.trim()
 }
 
-// A log that is charged, relieved, changed and read, also out of order, holds
-// what one that walks its permits does.
+// A log equals one that scans its permits when it is charged, relieved, changed and read, also out
+// of order.
 func TestLogHoldsWhatOneThatWalksDoes(t *testing.T) {
 	for seed := range uint64(2_000) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -147,7 +147,7 @@ func TestLogOfFewerPermitsFreesTheRoomOfMany(t *testing.T) {
 	}
 }
 
-// No copy of a log that two new limits take over reaches the other.
+// Two new limits that take over one log have separate copies.
 func TestLogsFromOneLogAreApart(t *testing.T) {
 	s := NewAt(SlidingLog(100, time.Second)).(*set)
 	for now := range Instant(50) {

@@ -31,7 +31,7 @@ func TestKeepMakesTheLimitSmaller(t *testing.T) {
 	}
 }
 
-// The state shows the limit as it was written, and counts what is enforced.
+// The state shows the limit as written, and counts the enforced permits.
 func TestKeptPermitsAreNeverSpent(t *testing.T) {
 	for _, text := range []string{"100/m burst 50 keep 20%", "fixed 100/m keep 20", "log 100/m keep 20%", "sliding 100/m keep 20%", "leaky 100/m keep 20%"} {
 		l, err := throttle.ParseLimit(text)
@@ -59,8 +59,8 @@ func TestKeptPermitsAreNeverSpent(t *testing.T) {
 	}
 }
 
-// Bulk takes what it can from midnight on. What is reserved is there for urgent requests all
-// day, and is all spent in the end.
+// Bulk takes all that it may from midnight on. The reserve is available to urgent requests all day,
+// and is all spent in the end.
 func TestFixedWindowReleasesItsReserveUntilItsEnd(t *testing.T) {
 	const day = 24 * time.Hour
 	limiter := throttle.NewAt(throttle.FixedWindow(20_000, day).Reserving("10%"))
@@ -136,8 +136,8 @@ func TestCostsBeyondTheReserveAreUrgent(t *testing.T) {
 	}
 }
 
-// Another limit may hold a request until a window of which nothing is released yet. The wall
-// clock stands at the instant of the question, also for what is reckoned of later windows.
+// Another limit may delay a request until a window that has released nothing yet. The wall clock is
+// that of the question, also for later windows.
 func TestRequestIsNotAskedAgainBeforeItsWindowReleases(t *testing.T) {
 	at := epoch.Add(-time.Duration(epoch) % time.Second)
 	wall := func(throttle.Instant) throttle.Instant { return at }

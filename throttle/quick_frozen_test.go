@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// While the lock holds the state, what is lock-free decides nothing and leaves
-// the word alone.
+// While the lock holds the state, the lock-free form decides nothing and leaves the word unchanged.
 func TestFrozenWordIsNotSpentFrom(t *testing.T) {
 	for _, l := range []Limit{TokenBucket(10, time.Second, 1), TokenBucket(10, time.Second, 5), LeakyBucket(10, time.Second)} {
 		s, now := NewAt(l).(*set), Instant(time.Hour)

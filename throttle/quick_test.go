@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The lock-free form and the locked set live the same random histories: every
-// decision and every state must be the same.
+// The lock-free form and the locked set run the same random histories: every decision and every
+// state must be equal.
 func TestLockFreeDecidesAsLocked(t *testing.T) {
 	lockFree := 0
 	for seed := range uint64(5_000) {
@@ -68,7 +68,7 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 	}
 }
 
-// A permit that came back and that nobody took in time is forgotten.
+// A returned permit that was not taken in time is dropped.
 func TestReturnedPermitsHoldUpTheLockFreeFormNoLongerThanTheTolerance(t *testing.T) {
 	l := throttle.NewAt(throttle.LeakyBucket(1000, time.Second))
 	now := epoch
@@ -87,8 +87,7 @@ func TestReturnedPermitsHoldUpTheLockFreeFormNoLongerThanTheTolerance(t *testing
 	}
 }
 
-// What does not fit the word, a burst or a cost, is decided as the locked set
-// decides it.
+// A burst or a cost that does not fit the word is decided as by the locked set.
 func TestBurstsAndCostsBeyondTheWordAreDecidedAsLocked(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, c := range []struct {
@@ -97,7 +96,7 @@ func TestBurstsAndCostsBeyondTheWordAreDecidedAsLocked(t *testing.T) {
 		left  int   // of them
 	}{
 		{throttle.LeakyBucket(1, day), []int{1, math.MaxInt32, 1, 1}, 2},
-		{throttle.LeakyBucket(1, day), []int{1, 213_504, 1, 1}, 2}, // as many days as are nearly the range
+		{throttle.LeakyBucket(1, day), []int{1, 213_504, 1, 1}, 2}, // almost the range in days
 		{throttle.TokenBucket(1, day, 200_000), []int{1, 1, 50_000, 1, 2}, 5},
 		{throttle.TokenBucket(1, day, math.MaxInt32), []int{1, 1, 50_000, 1, 2}, 5},
 	} {
@@ -170,8 +169,8 @@ func TestInstantsFarAwayDoNotOverflow(t *testing.T) {
 	}
 }
 
-// Many goroutines take, give back, settle, tune and read at once, each by a
-// clock of its own that advances: what was granted stays within the bound.
+// Many goroutines take, give back, settle, tune and read at once, each with an advancing clock of
+// its own: the grants stay within the bound.
 func TestConcurrentUseKeepsTheBound(t *testing.T) {
 	sets := [][]throttle.Limit{
 		{throttle.TokenBucket(1000, time.Second, 50)},

@@ -50,7 +50,7 @@ func (r *returned) remove(at Instant, n int64) {
 	}
 }
 
-// expire drops what fell due before an instant.
+// expire drops costs that fell due before an instant.
 func (r *returned) expire(before Instant) {
 	stale := 0
 	for stale < len(*r) && (*r)[stale].at < before {

@@ -24,8 +24,7 @@ type rule interface {
 	// relieve takes back n permits that count at the instant at. The state then holds
 	// no more than if they had never been spent.
 	relieve(now, at Instant, n int64)
-	// pause voids what a bucket has saved: at until, it has one permit. A window
-	// keeps what it has.
+	// pause voids a bucket's savings: at until, it has one permit. A window keeps its permits.
 	pause(until Instant)
 	// sooner ends a pause earlier by that much; zero: at its time. Permits that were
 	// spent before the pause stay spent.

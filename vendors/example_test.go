@@ -32,7 +32,7 @@ func Example() {
 	// Output: 200
 }
 
-// What a preset knows, and from where.
+// A preset's numbers, with their sources.
 func ExampleGitHub() {
 	for _, n := range vendors.GitHub().Numbers {
 		fmt.Printf("%v (%s, read on %s): %s\n", n, n.Method, n.Read, n.Counts)

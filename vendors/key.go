@@ -20,7 +20,7 @@ func with(key, part func(*http.Request) string) func(*http.Request) string {
 	}
 }
 
-// between returns what stands in a path behind a text, up to one of the ends.
+// between returns the part of a path after a text, up to one of the ends.
 func between(path, text, ends string) string {
 	_, after, _ := strings.Cut(path, text)
 	if i := strings.IndexAny(after, ends); i >= 0 {

@@ -43,8 +43,8 @@ func checkPicture(path string) error {
 	return usagef("-o %q ends neither in .svg nor in .png", path)
 }
 
-// draw draws, above, how many calls came and left in each part of the time; below, how long
-// the calls waited that came then.
+// draw draws, above, how many calls arrived and departed in each part of the time; below, how long
+// the arrivals of that part waited.
 func (r *replayed) draw(path string) error {
 	calls, waits, err := r.panels()
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *replayed) draw(path string) error {
 	return file.Close()
 }
 
-// canvasOf returns a canvas, and what writes it.
+// canvasOf returns a canvas, and the function that writes it.
 func canvasOf(path string) (draw.Canvas, func(*os.File) error) {
 	if filepath.Ext(path) == ".svg" {
 		svg := vgsvg.New(width, height)

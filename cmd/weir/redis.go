@@ -136,7 +136,7 @@ func printLanes(c console, lanes []distributed.Lane) error {
 	return table.Flush()
 }
 
-// dash returns what is formatted, or "-" if there is nothing.
+// dash returns the text, or "-" if it is empty.
 func dash(is bool, format string, args ...any) string {
 	if !is {
 		return "-"
@@ -144,7 +144,7 @@ func dash(is bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// readableKey returns a key as it is, or quoted if a terminal would not show it so.
+// readableKey returns a key unchanged, or quoted if a terminal would not show it unchanged.
 func readableKey(key string) string {
 	if quoted := strconv.Quote(key); key == "" || quoted != `"`+key+`"` {
 		return quoted
@@ -152,13 +152,13 @@ func readableKey(key string) string {
 	return key
 }
 
-// A change is what an operator does to a lane.
+// A change is an operator's action on a lane.
 type change struct {
 	verb, key string
 	do        func(*weir.Transport, string) error
 }
 
-// change changes a lane that there is, if the operator agrees.
+// change changes an existing lane, if the operator agrees.
 func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClient, ch change) error {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	lanes, err := distributed.Lanes(bounded, rdb, s.namespace)
@@ -183,10 +183,10 @@ func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClie
 	return s.await(ctx, c, rdb, ch)
 }
 
-// send changes the lane as a replica that comes, and goes at once.
+// send changes the lane as a replica that comes and leaves at once.
 func (s settings) send(rdb redis.UniversalClient, ch change) error {
 	store := distributed.New(rdb, s.namespace)
-	store.Logger = slog.New(slog.DiscardHandler) // what is wrong is seen afterwards
+	store.Logger = slog.New(slog.DiscardHandler) // errors are seen afterwards
 	store.FirstDeadline, store.Deadline, store.MaxDeadline = s.timeout, s.timeout, s.timeout
 	defer store.Close() //nolint:errcheck // it returns none
 	transport := &weir.Transport{Store: store, Logger: store.Logger}
@@ -194,7 +194,7 @@ func (s settings) send(rdb redis.UniversalClient, ch change) error {
 	return ch.do(transport, ch.key)
 }
 
-// await waits until Redis has what was sent.
+// await waits until Redis has the change.
 func (s settings) await(ctx context.Context, c console, rdb redis.UniversalClient, ch change) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A closing vendor refuses its first call and asks for ten minutes, and serves all others.
+// A closing vendor refuses its first call for ten minutes, and serves all others.
 type closing struct{ calls atomic.Int64 }
 
 func (c *closing) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -32,8 +32,8 @@ func (c *closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// pausedLane lets a call of a replica be refused for ten minutes, and returns what tells when
-// it was served.
+// pausedLane makes a vendor refuse a replica's call for ten minutes, and returns a channel that
+// reports when it was served.
 func pausedLane(t *testing.T, addr string) (served chan error) {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
@@ -58,13 +58,13 @@ func pausedLane(t *testing.T, addr string) (served chan error) {
 		if lanes, _ := distributed.Lanes(ctx, rdb, "company"); len(lanes) == 1 && lanes[0].Paused > time.Minute {
 			return served
 		}
-		time.Sleep(25 * time.Millisecond) // between two looks at what Redis has
+		time.Sleep(25 * time.Millisecond) // between two reads of Redis
 	}
-	t.Fatal("the lane was not paused in 1200 looks")
+	t.Fatal("the lane was not paused in 1200 reads")
 	return nil
 }
 
-// An operator sees a paused lane, and ends its pause: the call that waits is served.
+// An operator sees a paused lane, and ends its pause: the waiting call is served.
 func TestOperatorEndsAPause(t *testing.T) {
 	for _, verb := range []string{"resume", "forget"} {
 		t.Run(verb, func(t *testing.T) {

@@ -23,7 +23,7 @@ format, or a CSV with a column of times: RFC 3339, or seconds or smaller units s
 Each -limit is tried by itself; limits with commas between them hold together.
 `
 
-// A replayed is what is known after a replay.
+// A replayed is the result of a replay.
 type replayed struct {
 	arrivals   []throttle.Instant
 	candidates []candidate
@@ -100,7 +100,7 @@ func (r *replayed) simulate() (err error) {
 // windows are those in which arrivals are counted.
 var windows = []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour}
 
-// printArrivals says when the calls came.
+// printArrivals prints when the calls arrived.
 func (r *replayed) printArrivals(c console) error {
 	n := len(r.arrivals)
 	length := r.arrivals[n-1].Sub(r.arrivals[0])
@@ -122,7 +122,7 @@ func (r *replayed) printArrivals(c console) error {
 	return err
 }
 
-// printTable says what each candidate would have done.
+// printTable prints each candidate's result.
 func (r *replayed) printTable(c console) error {
 	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "limit\tat once\theld\tp50 wait\tp99 wait\tlongest\tlongest line\t")

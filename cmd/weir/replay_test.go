@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// runs runs the program, and returns its exit code and what it printed.
+// runs runs the program, and returns its exit code and output.
 func runs(t *testing.T, in string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -54,7 +54,7 @@ func TestReplayDraws(t *testing.T) {
 	}
 }
 
-// A wrong call is named, and has an exit code of its own.
+// A wrong call is reported with its cause, and has an exit code of its own.
 func TestExitCodes(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A candidate is limits that hold together, and what they would have done.
+// A candidate is limits enforced together, and their result.
 type candidate struct {
 	text    string // as it was given
 	limits  []throttle.Limit
@@ -40,16 +40,16 @@ type outcome struct {
 	longest    int // most calls in line at once
 }
 
-// simulate lets calls wait in line for limits, in order, at the instants at which they came.
-// A call that would wait for longer than maxWait is rejected when it comes, and spends
-// nothing; zero: no call is. It fails if a limit never grants a single permit.
+// simulate makes calls wait in line for limits, in order of their arrivals. A call that would wait
+// for longer than maxWait is rejected on arrival, and spends nothing; zero: no bound. It fails if a
+// limit never grants a single permit.
 func simulate(limits []throttle.Limit, arrivals []throttle.Instant, maxWait time.Duration) (o outcome, err error) {
 	local := throttle.Local{Wall: func(now throttle.Instant) throttle.Instant { return now }}
 	limiter, err := local.Limiter("", limits...)
 	if err != nil {
 		return o, err
 	}
-	now := throttle.Instant(0) // the head of the line leaves no earlier
+	now := throttle.Instant(0) // the head of the line departs no earlier
 	for _, came := range arrivals {
 		now = max(now, came)
 		at, ok, err := depart(limiter, now, throttle.Request{N: 1, Since: came}, maxWait)
@@ -67,13 +67,13 @@ func simulate(limits []throttle.Limit, arrivals []throttle.Instant, maxWait time
 	return o, nil
 }
 
-// depart returns when the head of the line leaves, and false if it would wait for too long.
+// depart returns when the head of the line departs, and false if it would wait for too long.
 func depart(limiter throttle.Limiter, now throttle.Instant, r throttle.Request, maxWait time.Duration) (throttle.Instant, bool, error) {
 	for {
 		if maxWait > 0 && now.Sub(r.Since) > maxWait {
 			return 0, false, nil
 		}
-		if maxWait > 0 { // the last Take might spend what is then too late
+		if maxWait > 0 { // the last Take might spend a permit that is too late
 			if f := limiter.Forecast(now, r); f.At.Sub(r.Since) > maxWait {
 				return 0, false, nil
 			}
@@ -112,7 +112,7 @@ func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
 
-// held returns how many calls waited at all.
+// held returns how many calls waited.
 func (o *outcome) held() (n int) {
 	for _, w := range o.waits {
 		if w > 0 {

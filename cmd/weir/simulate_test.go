@@ -15,7 +15,7 @@ import (
 
 const ms = time.Millisecond
 
-// after returns the instants that are so long after midnight.
+// after returns the instants at these durations after midnight.
 func after(all ...time.Duration) (instants []throttle.Instant) {
 	midnight := throttle.InstantOf(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))
 	for _, d := range all {
@@ -58,7 +58,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// The replay is what a real queue does, at the same instants.
+// The replay equals a real queue, at the same instants.
 func TestSimulateAgreesWithAQueue(t *testing.T) {
 	arrivals := []time.Duration{0, 0, 0, 10 * ms, 300 * ms, 300 * ms, 300 * ms, 301 * ms, 900 * ms, 2 * time.Second, 2 * time.Second, 2 * time.Second}
 	for _, text := range []string{"10/s burst 2", "leaky 7/s", "20/s burst 1, fixed 4/s", "log 3/s", "sliding 5/s"} {

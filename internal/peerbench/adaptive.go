@@ -81,14 +81,14 @@ func (a *adaptive) acquire(ctx context.Context) error {
 		}
 		wait := time.Duration((1 - a.tokens) / a.fill * float64(time.Second))
 		a.mu.Unlock()
-		// Those who wait are woken when the rate changes; here they look again.
+		// Waiting callers are woken when the rate changes, and check again here.
 		if err := Sleep(ctx, min(wait, 20*time.Millisecond)); err != nil {
 			return err
 		}
 	}
 }
 
-// heard follows an answer.
+// heard applies an answer.
 func (a *adaptive) heard(throttled bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package peerbench measures Weir beside the libraries that its users would
-// otherwise take, on the same work and in the same run. It is a module of its
-// own, so that nobody who uses Weir downloads them.
+// Package peerbench measures Weir beside the libraries that its users would otherwise take, on the
+// same work and in the same run. It is a module of its own, so that users of Weir do not download
+// them.
 //
 // # To run
 //
@@ -38,10 +38,10 @@
 //
 // # One run of drain
 //
-// 2,000 calls by 64 workers to a vendor of 200/s with a burst of 20 and 5 ms service,
-// over sockets, one run each: the time in ideal times of 9.9 s / 429s / failed calls. The
-// two cores were shared with other work, at a load of 10 to 17, so that Weir that is
-// told the limit took 1.01 to 1.08: compare columns.
+// 2,000 calls by 64 workers to a vendor of 200/s with a burst of 20 and 5 ms service, over sockets,
+// one run each: the time in ideal times of 9.9 s / 429s / failed calls. The two cores were shared
+// with other work, at a load of 10 to 17, so that Weir with the configured limit took 1.01 to 1.08:
+// compare columns.
 //
 //	the vendor says      Weir, told   Weir, told   retryablehttp   AWS adaptive   failsafehttp
 //	                     the limit    nothing                      mode
@@ -52,9 +52,9 @@
 //	the IETF's RateLimit 1.01/0/0     1.02/0/0     1.13/699/39     1.63/3/0       1.15/813/164
 //	"0 left, 1 s" always 1.07/0/0     1.27/15/0    1.36/811/58     2.41/63/0      1.08/747/117
 //
-// Weir that is told 250/s, a quarter too much: 1.12/18/0 with 429 alone, 1.30/3/0 with
-// Retry-After in seconds, 1.11/1/0 with X-RateLimit. x/time/rate below retryablehttp, told
-// as much: 1.73/473/0 with 429 alone.
+// Weir configured with 250/s, a quarter too much: 1.12/18/0 with 429 alone, 1.30/3/0 with
+// Retry-After in seconds, 1.11/1/0 with X-RateLimit. x/time/rate below retryablehttp, configured
+// with as much: 1.73/473/0 with 429 alone.
 //
 // # One run of fleet -decision
 //

@@ -13,9 +13,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// evenly returns the decision of a contender that spaces its callers evenly:
-// x/time/rate with a burst of one, the others' own form of it. uber's has its
-// default slack, with which it makes up for late departures.
+// evenly returns the decision of a contender that spaces its callers evenly: x/time/rate with a
+// burst of one, and the others' equivalents. uber's has its default slack, with which it makes up
+// for late departures.
 func evenly(who string, permits int, per time.Duration) decision {
 	switch who {
 	case "weir", "weir-precise":

@@ -19,11 +19,10 @@ import (
 // the rates are real ones.
 const plenty = 1 << 30
 
-// A decision is what is measured: it returns once the caller may go.
+// A decision is measured: it returns once the caller may depart.
 type decision func(context.Context) error
 
-// A floor is the least that a limiter can do: look at the clock once and write
-// down one number.
+// A floor is the least that a limiter can do: read the clock once and store one number.
 type floor struct {
 	started time.Time
 	tat     atomic.Int64
@@ -39,7 +38,7 @@ func (f *floor) wait(context.Context) error {
 	}
 }
 
-// errRefused is returned by what does not wait where it would have had to.
+// errRefused is returned by limiters that would have to wait.
 var errRefused = errors.New("refused where nothing should wait")
 
 func granted(ok bool) error {
@@ -85,8 +84,8 @@ func BenchmarkLocal(b *testing.B) {
 	}
 }
 
-// deadline returns a context like that of a request: with a deadline far away,
-// and a value of the caller's on top.
+// deadline returns a context like a request's: with a distant deadline, and a value of the
+// caller's.
 func deadline(tb testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	tb.Cleanup(cancel)

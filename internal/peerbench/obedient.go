@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Obedient returns the client that careful programmers write themselves. After a
-// 429 it waits for what Retry-After asks, or for a second if that is absent, and
-// at random for up to as long again. It tries until the call's context ends.
+// Obedient returns the client that careful programmers write themselves. After a 429 it waits for
+// Retry-After, or for a second if that is absent, and at random for up to as long again. It tries
+// until the call's context ends.
 func Obedient(base http.RoundTripper) http.RoundTripper { return obedient{base} }
 
 type obedient struct{ base http.RoundTripper }

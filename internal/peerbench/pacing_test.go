@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// BenchmarkPacing lets workers wait for permits in a loop, as fast as they come,
-// and compares the instants at which they depart with the schedule. It reports
-// the rate that was reached as a share of the limit, and how late departures
-// were against the schedule that none of them was ahead of: for a contender
-// that falls behind, lateness adds up. It also reports the CPU time that the
+// BenchmarkPacing lets workers wait for permits in a loop, as fast as they come, and compares the
+// instants at which they depart with the schedule. It reports the rate that was reached as a share
+// of the limit, and how late departures were against the earliest schedule that all of them meet:
+// for a contender that falls behind, lateness adds up. It also reports the CPU time that the
 // process took, as a share of one CPU; that needs /proc.
 func BenchmarkPacing(b *testing.B) {
 	for _, load := range []struct{ rate, workers int }{{100, 64}, {1_000, 1}, {1_000, 64}, {10_000, 1}, {10_000, 64}} {
@@ -30,7 +29,7 @@ func BenchmarkPacing(b *testing.B) {
 	}
 }
 
-// departures returns when so many callers departed, in order.
+// departures returns when the callers departed, in order.
 func departures(b *testing.B, decide decision, n, workers int) []time.Duration {
 	ctx := deadline(b)
 	at := make([]time.Duration, n)
@@ -55,7 +54,7 @@ func departures(b *testing.B, decide decision, n, workers int) []time.Duration {
 	return at
 }
 
-// paced reports what departures say of the one who paced them.
+// paced reports the figures of departures.
 func paced(b *testing.B, at []time.Duration, interval time.Duration) {
 	n := len(at) - 1
 	late := lateness(at, interval)
@@ -65,8 +64,8 @@ func paced(b *testing.B, at []time.Duration, interval time.Duration) {
 	b.ReportMetric(micros(late[n]), "late-max-us")
 }
 
-// lateness returns in ascending order how far departures lie behind the
-// earliest schedule that none of them is ahead of.
+// lateness returns in ascending order how far departures are behind the earliest schedule with no
+// departure ahead of it.
 func lateness(at []time.Duration, interval time.Duration) []time.Duration {
 	late := make([]time.Duration, len(at))
 	for i, t := range at {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// settle returns when as many goroutines of this process wait as were started.
+// settle returns when all started goroutines of this process wait.
 func settle() {
 	waiting := []metrics.Sample{{Name: "/sched/goroutines/waiting:goroutines"}}
 	for metrics.Read(waiting); waiting[0].Value.Uint64() < waiters; metrics.Read(waiting) {
@@ -18,8 +18,8 @@ func settle() {
 	}
 }
 
-// resident returns the bytes of memory that this process occupies. It panics,
-// which ends the child and skips the benchmark, where there is no /proc.
+// resident returns the bytes of memory that this process occupies. Without /proc it panics, which
+// ends the child and skips the benchmark.
 func resident() int64 {
 	var size, pages int64
 	read("/proc/self/statm", &size, &pages)
@@ -30,7 +30,7 @@ func resident() int64 {
 func busy(d time.Duration) float64 {
 	before := ticks()
 	time.Sleep(d)
-	const perSecond = 100 // USER_HZ, in which Linux counts for everybody
+	const perSecond = 100 // USER_HZ, Linux's unit for user space
 	return 100 * float64(ticks()-before) / perSecond / d.Seconds()
 }
 
@@ -61,7 +61,7 @@ func read(file string, into ...any) {
 
 func TestProcessIsMeasured(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		return // there is no /proc
+		return // no /proc
 	}
 	if got := resident(); got < 1<<20 {
 		t.Errorf("resident() = %d, want a MiB and more", got)

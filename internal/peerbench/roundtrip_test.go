@@ -18,8 +18,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A stub answers at once. Its type and that of its body are known to no library
-// here, so none can take a short cut.
+// A stub answers at once. Its type and its body's are unknown to the libraries, so none can take a
+// short cut.
 type stub struct{ header http.Header }
 
 func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -49,7 +49,7 @@ func (b *stubBody) Read(p []byte) (int, error) {
 
 func (*stubBody) Close() error { return nil }
 
-// plain is what most answers say; quotas adds what many vendors do.
+// plain is the header of most answers; quotas adds the fields of many vendors.
 func plain() http.Header {
 	return http.Header{
 		"Content-Type":   {"application/json"},
@@ -67,13 +67,12 @@ func quotas() http.Header {
 	return h
 }
 
-// unlimited never holds anybody, and is a limit all the same.
+// unlimited never delays a call, but is a limit.
 func unlimited() []throttle.Limit {
 	return []throttle.Limit{throttle.TokenBucket(1_000_000, time.Second, plenty)}
 }
 
-// ignored takes spans and drops them. Without a processor the SDK's spans
-// would not record.
+// ignored takes spans and drops them. Without a processor the SDK's spans would not record.
 type ignored struct{}
 
 func (ignored) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -124,8 +123,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkLanes compares one key with ten thousand, each of them a lane. The
-// stub's rows tell what the requests alone cost the caches.
+// BenchmarkLanes compares one key with ten thousand, each of them a lane. The stub's rows show what
+// the requests alone cost the caches.
 func BenchmarkLanes(b *testing.B) {
 	base := &stub{plain()}
 	for _, n := range []int{1, 10_000} {
@@ -139,7 +138,7 @@ func BenchmarkLanes(b *testing.B) {
 	}
 }
 
-// requests returns one request for each of so many hosts.
+// requests returns one request for each of n hosts.
 func requests(tb testing.TB, n int) []*http.Request {
 	ctx := deadline(tb)
 	all := make([]*http.Request, n)

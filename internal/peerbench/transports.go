@@ -26,9 +26,9 @@ func (l *Limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.Base.RoundTrip(req)
 }
 
-// Retryable returns go-retryablehttp with its defaults, but for its log line
-// per request: four retries, delays of 1 s, 2 s, 4 s and 8 s or what
-// Retry-After says. A limiter belongs into base, so that retries wait too.
+// Retryable returns go-retryablehttp with its defaults, except for its log line per request: four
+// retries, with delays of 1 s, 2 s, 4 s and 8 s or Retry-After. A limiter belongs into base, so
+// that retries wait too.
 func Retryable(base http.RoundTripper) http.RoundTripper {
 	client := retryablehttp.NewClient()
 	client.Logger = nil
@@ -36,8 +36,8 @@ func Retryable(base http.RoundTripper) http.RoundTripper {
 	return &retryablehttp.RoundTripper{Client: client}
 }
 
-// Failsafe returns failsafehttp with its retry policy as it comes: two retries
-// after what Retry-After says. If limiter is not nil, each attempt waits for it.
+// Failsafe returns failsafehttp with its default retry policy: two retries after Retry-After. If
+// limiter is not nil, each attempt waits for it.
 func Failsafe(base http.RoundTripper, limiter ratelimiter.RateLimiter[*http.Response]) http.RoundTripper {
 	policies := []failsafe.Policy[*http.Response]{failsafehttp.NewRetryPolicyBuilder().Build()}
 	if limiter != nil {
@@ -46,8 +46,8 @@ func Failsafe(base http.RoundTripper, limiter ratelimiter.RateLimiter[*http.Resp
 	return failsafehttp.NewRoundTripper(base, policies...)
 }
 
-// FailsafeLimiter returns the smooth limiter of failsafe-go. Without a longest
-// wait it would refuse instead of waiting.
+// FailsafeLimiter returns the smooth limiter of failsafe-go. Without a longest wait it would reject
+// instead of waiting.
 func FailsafeLimiter(permits uint, per time.Duration) ratelimiter.RateLimiter[*http.Response] {
 	return ratelimiter.NewSmoothBuilder[*http.Response](permits, per).WithMaxWaitTime(time.Hour).Build()
 }

@@ -17,8 +17,8 @@ import (
 // waiters is how many callers BenchmarkWaiters puts in line.
 const waiters = 100_000
 
-// spec, in the environment, tells this test binary to be the process in which
-// callers wait: whose line it is, and what contexts they have.
+// spec, in the environment, makes this test binary the process in which callers wait: whose line it
+// is, and what contexts they have.
 const spec = "PEERBENCH_WAITERS"
 
 func TestMain(m *testing.M) {
@@ -31,20 +31,19 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A footprint is what waiters cost.
+// A footprint is the cost of waiters.
 type footprint struct {
 	Parked    float64 // bytes of resident memory each, once they wait
-	Collected float64 // the same, after a collection that gives back what it can
-	Join      float64 // ns that each took to get there
+	Collected float64 // the same, after a garbage collection
+	Join      float64 // ns for each to join
 	CPU       float64 // percent of one CPU while all of them wait
-	Cancel    float64 // ms until all have gone
+	Cancel    float64 // ms until all have left
 }
 
-// BenchmarkWaiters puts 100,000 callers in line, each contender in a process of
-// its own, and cancels them. They share one context, or one with a deadline, or
-// each has a deadline of its own, as requests do, whose context and timer are
-// then in the figures. goroutine is the least that waiting costs: a bare receive
-// from ctx.Done(). timer is a goroutine that waits for a timer of its own as well.
+// BenchmarkWaiters puts 100,000 callers in line, each contender in a process of its own, and
+// cancels them. They share one context, or one with a deadline, or each has its own deadline, as
+// requests do, whose context and timer then count. goroutine is the least cost of a wait: a bare
+// receive from ctx.Done(). timer also waits for a timer of its own.
 func BenchmarkWaiters(b *testing.B) {
 	for _, contexts := range []string{"shared", "deadline", "own-deadline"} {
 		for _, who := range []string{"goroutine", "timer", "xtime", "failsafe", "weir"} {
@@ -84,7 +83,7 @@ func inChild(b *testing.B, what string) footprint {
 // far is further than 100,000 callers of a limit of one in an hour wait.
 const far = 20 * 365 * 24 * time.Hour
 
-// bare returns how a goroutine waits that has no limiter, and nil for a contender.
+// bare returns how a goroutine without a limiter waits, and nil for a contender.
 func bare(who string) decision {
 	switch who {
 	case "goroutine":
@@ -103,8 +102,8 @@ func bare(who string) decision {
 	return nil
 }
 
-// lineUp is the life of the child. The limit is so low that nobody is let go
-// while it lasts, and the deadlines so late that nobody is refused.
+// lineUp is the main function of the child. The limit is too low for any departure, and the
+// deadlines too late for any rejection.
 func lineUp(who, contexts string) footprint {
 	wait := bare(who)
 	if wait == nil {

@@ -44,9 +44,9 @@ var clients = []struct {
 	}},
 }
 
-// TestWhoWaits prints what weirtest finds wrong with each client. 16 workers make
-// 20 calls each, to a vendor of 100 calls in each 10 s, which takes 5 ms to answer,
-// so that 30 s are needed. It reports in one dialect, or sends bare 429s.
+// TestWhoWaits prints weirtest's findings for each client. 16 workers make 20 calls each, to a
+// vendor of 100 calls in each 10 s that answers in 5 ms, so 30 s are needed. It reports in one
+// dialect, or sends bare 429s.
 //
 //	go -C internal/peerbench test -run TestWhoWaits -v
 func TestWhoWaits(t *testing.T) {
@@ -74,7 +74,7 @@ func waits(t *testing.T, w *tabwriter.Writer, dialect, name string, over func(ht
 	}
 	transport := over(distant{vendor.Transport()})
 	client := &http.Client{Transport: named{transport}}
-	ctx, cancel := context.WithCancel(context.Background()) // ends the connections of bodies that failsafehttp leaves open
+	ctx, cancel := context.WithCancel(context.Background()) // closes connections of bodies that failsafehttp leaves open
 	var failed atomic.Int64
 	var all sync.WaitGroup
 	began := time.Now()
@@ -103,7 +103,7 @@ func waits(t *testing.T, w *tabwriter.Writer, dialect, name string, over func(ht
 // oneWay is the time from a client to the vendor, and back.
 const oneWay = 2 * time.Millisecond
 
-// A distant round tripper is so far away.
+// A distant round tripper adds the trip to the vendor.
 type distant struct{ base http.RoundTripper }
 
 func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// Work is a number of calls that so many workers make, each the next one when it
-// has its answer.
+// Work is a number of calls by a number of workers; each makes the next one when it has its answer.
 type Work struct {
 	Calls, Workers int
 	Within         time.Duration // calls that do not end within this fail; zero: no bound
 }
 
-// A Done is what came of Work.
+// A Done is the outcome of Work.
 type Done struct {
 	Wall   time.Duration
 	Failed int             // calls that did not end with 200
@@ -73,7 +72,7 @@ func Succeeds(ctx context.Context, client *http.Client, url string) bool {
 	return err == nil && resp.StatusCode == http.StatusOK
 }
 
-// Median returns the median of one figure of all results; the larger one of two.
+// Median returns the median of one figure of all results; for an even number the upper one.
 func Median[R any, T int | float64 | time.Duration](all []R, of func(R) T) T {
 	values := make([]T, len(all))
 	for i, r := range all {

@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir"
 )
 
-// A base may send one call several times: one that tries again by itself is not
-// stopped for it, and what it came to is the answer.
+// A base that sends one call several times, such as one with retries, is not stopped for it, and
+// its last answer is the result.
 func TestBaseThatTriesAgainByItself(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

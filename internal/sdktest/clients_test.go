@@ -28,8 +28,8 @@ import (
 	restyv3 "resty.dev/v3"
 )
 
-// A program makes one logical call through a client, and returns the status in
-// the error that its user sees; zero if that tells none.
+// A program makes one logical call through a client, and returns the status in its user's error;
+// zero if the error has none.
 type program struct {
 	name string
 	call func(t *testing.T, url string, client *http.Client) (status int, err error)
@@ -155,7 +155,7 @@ func stripeStatus(err error) int {
 	return 0
 }
 
-// googleInsert goes on until its context ends.
+// googleInsert continues until its context ends.
 func googleInsert(t *testing.T, url string, client *http.Client) (int, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -44,7 +44,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	http.Error(w, "too many", http.StatusTooManyRequests)
 }
 
-// The GetBody of connect-go rewinds one value and returns that.
+// The GetBody of connect-go rewinds one value and returns it.
 func TestConnectMeetsSevenRefusals(t *testing.T) {
 	for name, open := range map[string]func(http.Handler) (*testserver.Server, error){"HTTP/1.1": testserver.Listen, "HTTP/2.0": testserver.ListenTLS} {
 		t.Run(name, func(t *testing.T) {

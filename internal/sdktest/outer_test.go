@@ -22,12 +22,11 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// An endless is a vendor that gives one answer until it is well again. It counts
-// the requests.
+// An endless is a vendor that gives one answer until it recovers. It counts the requests.
 type endless struct {
 	status int
 	header http.Header
-	until  time.Time // zero: it is never well
+	until  time.Time // zero: it never recovers
 	sent   atomic.Int32
 }
 
@@ -59,7 +58,7 @@ var answers = []struct {
 	{"503 with 0 s", 503, http.Header{"Retry-After": {"0"}}, 8},
 }
 
-// A seat stands between a client and what sends its calls, and counts them.
+// A seat is between a client and its base, and counts its calls.
 type seat struct {
 	http.RoundTripper
 	tries atomic.Int32
@@ -70,18 +69,18 @@ func (s *seat) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// An outcome is what one call of a program came to.
+// An outcome is the result of one call of a program.
 type outcome struct {
 	requests int32 // that the vendor saw
 	tries    int32 // of the client
-	seen     int   // the status that its user sees
+	seen     int   // status that its user sees
 }
 
 // direct is a program over the Transport itself.
 func direct(rt http.RoundTripper) http.RoundTripper { return rt }
 
-// run makes one call of the program in a bubble of its own, through a
-// middleware; without a Transport if that is nil.
+// run makes one call of the program in its own bubble, through a middleware; nil: without a
+// Transport.
 func run(t *testing.T, p program, vendor *endless, transport *weir.Transport, via func(http.RoundTripper) http.RoundTripper) (o outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.Run(t, testserver.Pipe, vendor)
@@ -100,8 +99,8 @@ func run(t *testing.T, p program, vendor *endless, transport *weir.Transport, vi
 	return o
 }
 
-// One call through a client that tries again, over a Transport that does, too,
-// becomes ours + theirs - 1 requests at most. Its user sees what the vendor said.
+// One call through a retrying client over a Transport with retries sends at most ours + theirs - 1
+// requests. Its user sees the vendor's answer.
 func TestOuterRetriesDoNotMultiply(t *testing.T) {
 	for _, p := range programs {
 		for _, a := range answers {
@@ -120,7 +119,7 @@ func TestOuterRetriesDoNotMultiply(t *testing.T) {
 	}
 }
 
-// The same through what others put between the two.
+// The same with common middleware between the two.
 func TestOuterRetriesDoNotMultiplyThroughMiddleware(t *testing.T) {
 	for name, via := range map[string]func(http.RoundTripper) http.RoundTripper{
 		"otelhttp": func(rt http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(rt) },
@@ -144,7 +143,7 @@ func TestOuterRetriesDoNotMultiplyThroughMiddleware(t *testing.T) {
 	}
 }
 
-// One side alone tries again if the Transport's policy is None.
+// Only the client retries if the Transport's policy is None.
 func TestOneSideAloneTriesAgain(t *testing.T) {
 	for _, p := range programs {
 		for _, a := range answers {
@@ -160,7 +159,7 @@ func TestOneSideAloneTriesAgain(t *testing.T) {
 
 var outages = []time.Duration{time.Second, 2 * time.Second, 6 * time.Second}
 
-// survives reports whether a call succeeds that begins with the outage.
+// survives reports whether a call that begins with the outage succeeds.
 func survives(t *testing.T, p program, outage time.Duration, transport *weir.Transport) (ok bool) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.Run(t, testserver.Pipe, &endless{status: 503, until: time.Now().Add(outage)})
@@ -176,7 +175,7 @@ func survives(t *testing.T, p program, outage time.Duration, transport *weir.Tra
 	return ok
 }
 
-// A client that rides an outage out alone does so over a Transport as well.
+// A client that survives an outage alone does so over a Transport as well.
 func TestOutagesAreRiddenOutAsWell(t *testing.T) {
 	const runs = 40
 	var table strings.Builder
@@ -192,7 +191,7 @@ func TestOutagesAreRiddenOutAsWell(t *testing.T) {
 					over++
 				}
 			}
-			// Of two equal shares the difference is greater once in 30,000.
+			// For two equal shares the difference is greater once in 30,000.
 			share := float64(alone+over+1) / (2*runs + 2)
 			if most := 4 * math.Sqrt(2*runs*share*(1-share)); float64(alone-over) > most {
 				t.Errorf("%s, outage of %v: %d of %d succeed, alone %d", p.name, outage, over, runs, alone)
@@ -203,8 +202,7 @@ func TestOutagesAreRiddenOutAsWell(t *testing.T) {
 	t.Logf("calls that succeed alone, and over Weir:%s", table.String())
 }
 
-// The same over sockets and in real time, for the clients whose backoff is to
-// outlast an outage.
+// The same over sockets and in real time, for clients whose backoff should outlast an outage.
 func TestOutageOverSockets(t *testing.T) {
 	server := testserver.Run(t, testserver.Listen, &endless{status: 503, until: time.Now().Add(1500 * time.Millisecond)})
 	transport := &weir.Transport{Base: server.Transport()}

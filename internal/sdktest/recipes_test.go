@@ -50,8 +50,7 @@ func TestPagesShowRecipes(t *testing.T) {
 	}
 }
 
-// Jobs that find no room come back when there is some. None fails, and the vendor gets no
-// more than its limit allows.
+// Jobs that find no room come back when there is some. None fails, and the vendor's limit is kept.
 func TestAsynqSnoozes(t *testing.T) {
 	redis := redistest.Start(t)
 	const jobs = 12
@@ -120,7 +119,7 @@ func TestRiverSnoozes(t *testing.T) {
 	})
 }
 
-// Two vendors are used as their limits allow, and the calls end as soon as they can.
+// Two vendors are used up to their limits, and the calls end as soon as possible.
 func TestRouterTakesTheVendorWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		served := map[string]int{}

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/weirtest"
 )
 
-// ledger returns a vendor as Ledger is.
+// ledger returns a vendor like Ledger.
 func ledger(t *testing.T) *weirtest.Vendor {
 	vendor := weirtest.New(t, weirtest.FixedWindow(120, time.Minute))
 	vendor.Dialect = weirtest.Named("x-ratelimit")
@@ -42,7 +42,7 @@ func TestInvoicesKeepTheLimit(t *testing.T) {
 	})
 }
 
-// Who calls again sees why, and when: a deadline, a refusal, a lost connection.
+// A rejected caller sees why, and when to call again: a deadline, a refusal, a lost connection.
 func TestClientSaysWhyACallWasNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := ledger(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// changing are the rules of pauses and other limits, and of reading the state.
+// changing are the rules of pauses and of changed limits, and of reading the state.
 var changing = []rule{
 	{"nothing departs before the end of a pause, and then nothing saved", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(100, 50))
@@ -25,7 +25,7 @@ var changing = []rule{
 			text  string
 			limit throttle.Limit
 			spend func(f fixture)
-			next  time.Duration // when one permit goes if the pause ends at 1 s
+			next  time.Duration // when one permit is granted if the pause ends at 1 s
 		}{
 			{"a cost of 600", throttle.LeakyBucket(10, time.Second), func(f fixture) {
 				f.take(0, throttle.Request{N: 600})
@@ -346,7 +346,7 @@ func windowsOf(permits int, per time.Duration) []throttle.Limit {
 	return []throttle.Limit{throttle.FixedWindow(permits, per), throttle.SlidingLog(permits, per), throttle.SlidingWindow(permits, per)}
 }
 
-// opensAfter is when a limit whose permits left at midnight has the next one.
+// opensAfter is when a limit whose permits were spent at midnight grants the next one.
 func opensAfter(l throttle.Limit) time.Duration {
 	if l.Algorithm == throttle.AlgorithmSlidingWindow {
 		return l.Per + 1

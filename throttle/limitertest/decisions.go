@@ -10,8 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Factory makes a limiter, whole at first, that knows no clock but the
-// instants it is given.
+// A Factory makes a limiter, whole at first, whose only clock is the given instants.
 type Factory func(limits ...throttle.Limit) throttle.Limiter
 
 var algorithms = []throttle.Algorithm{
@@ -23,13 +22,12 @@ var algorithms = []throttle.Algorithm{
 type Suite struct {
 	// Make makes them.
 	Make Factory
-	// Histories is how many random histories each algorithm lives. Zero: none
-	// but those that rapid draws.
+	// Histories is how many random histories each algorithm runs. Zero: only those that rapid
+	// draws.
 	Histories int
-	// Tick is the granularity of the limiters; it divides a microsecond. They
-	// are asked at whole ticks only, and answer the first tick from the exact
-	// instant on. A bucket is held to its bound with one tick of rounding, a
-	// window exactly. Zero means a nanosecond.
+	// Tick is the granularity of the limiters; it divides a microsecond. They are called at whole
+	// ticks only, and return the first tick at or after the exact instant. A bucket must keep its
+	// bound within one tick of rounding, a window exactly. Zero means a nanosecond.
 	Tick time.Duration
 }
 
@@ -62,7 +60,7 @@ func (s Suite) first(at throttle.Instant) throttle.Instant {
 	return at + (tick-at%tick)%tick
 }
 
-// whole reports whether a limiter may answer the instant.
+// whole reports whether a limiter may return the instant.
 func (s Suite) whole(at throttle.Instant) bool {
 	return at%throttle.Instant(s.Tick) == 0 || at == throttle.Never
 }
@@ -76,9 +74,9 @@ func (s source) set() []throttle.Limit {
 	return limits
 }
 
-// bound lives random histories. Every third has nothing but takes, so that its
-// decisions are judged exactly to the end. Those of seeds are the same in each run. Those
-// of rapid are new, unless RAPID_SEED is set, and what fails is printed with its seed.
+// bound runs random histories. Every third has only takes, so that its decisions are judged exactly
+// to the end. Seeded ones are the same in each run. Rapid's are new, unless RAPID_SEED is set, and
+// a failure is printed with its seed.
 func (s Suite) bound(t *testing.T, limits func(source) []throttle.Limit) {
 	t.Helper()
 	live := func(seed int, verbose bool) string {

@@ -1,5 +1,5 @@
-// Package limitertest holds the rules that every [throttle.Limiter] keeps, as
-// tests: for those of this module and for stores of your own.
+// Package limitertest tests the rules of every [throttle.Limiter], for those of this module and for
+// stores of your own.
 //
 //	func TestDecisions(t *testing.T) {
 //		limitertest.Suite{Make: mine, Histories: 300}.Decisions(t)

@@ -7,8 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// edges are the rules of where windows and pauses end, and of what one
-// algorithm leaves another.
+// edges are the rules of the ends of windows and pauses, and of changes between algorithms.
 var edges = []rule{
 	{"a permit that comes back is at hand again in its window", func(t *testing.T, s Suite) {
 		for _, l := range windowsOf(3, time.Second) {

@@ -10,7 +10,7 @@ import (
 // midnight is a multiple of a day, where every window begins.
 const midnight throttle.Instant = 1_767_225_600_000_000_000
 
-// A fixture asks one limiter and fails in the words of the rule.
+// A fixture calls one limiter and fails in the words of the rule.
 type fixture struct {
 	testing.TB
 	suite   Suite
@@ -21,7 +21,7 @@ func begin(t testing.TB, s Suite, limits ...throttle.Limit) fixture {
 	return fixture{t, s, s.Make(limits...)}
 }
 
-// after is so much time after midnight.
+// after is the instant at a time after midnight.
 func after(d time.Duration) throttle.Instant { return midnight.Add(d) }
 
 func (f fixture) take(now time.Duration, r throttle.Request) throttle.Instant {
@@ -39,7 +39,7 @@ func (f fixture) take(now time.Duration, r throttle.Request) throttle.Instant {
 	return granted.At
 }
 
-// grants takes n permits one by one, which must all go.
+// grants takes n permits one by one, all of which must be granted.
 func (f fixture) grants(now time.Duration, n int) {
 	f.Helper()
 	for i := range n {
@@ -49,8 +49,8 @@ func (f fixture) grants(now time.Duration, n int) {
 	}
 }
 
-// refuses asks for n at once, which must go at the first tick from the given
-// time on, and not now.
+// refuses takes n permits at once, which must be granted at the first tick from the given time on,
+// and not now.
 func (f fixture) refuses(now time.Duration, n int, until time.Duration) {
 	f.Helper()
 	want := f.suite.first(after(until))
@@ -59,7 +59,7 @@ func (f fixture) refuses(now time.Duration, n int, until time.Duration) {
 	}
 }
 
-// line takes what leaves at the instant now for a line that stands since the other.
+// line takes the permits due at the instant now, for a line since another instant.
 func (f fixture) line(now, since time.Duration) int {
 	f.Helper()
 	for n := 0; ; n++ {
@@ -72,7 +72,7 @@ func (f fixture) line(now, since time.Duration) int {
 	}
 }
 
-// pause has nothing depart for a while.
+// pause pauses the limiter for a while.
 func (f fixture) pause(now, until time.Duration) {
 	f.Helper()
 	f.limiter.Reconcile(after(now), throttle.Fact{Until: after(until)})

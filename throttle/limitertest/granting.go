@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// granting are the rules of what goes when.
+// granting are the rules of when permits are granted.
 var granting = []rule{
 	{"a whole bucket lets out its burst and then its rate", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 3))
@@ -78,7 +78,7 @@ var granting = []rule{
 	{"what is reserved is left by all requests but urgent ones", func(t *testing.T, s Suite) {
 		for _, c := range []struct {
 			limit    throttle.Limit
-			bulk, at time.Duration // from when one more is granted, not urgent and urgent
+			bulk, at time.Duration // when one more is granted, not urgent and urgent
 		}{
 			{bucket(10, 8).Reserving("3"), 400 * ms, 100 * ms},
 			{throttle.SlidingLog(8, time.Second).Reserving("3"), time.Second, time.Second},

@@ -10,8 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A source draws whole numbers from 0 up to n-1: a generator, or rapid, which
-// shrinks what fails.
+// A source draws whole numbers from 0 up to n-1: a generator, or rapid, which shrinks failures.
 type source func(n int64) int64
 
 func (s source) chance(percent int64) bool { return s(100) < percent }
@@ -19,7 +18,7 @@ func (s source) chance(percent int64) bool { return s(100) < percent }
 // between draws from low to high, both included.
 func (s source) between(low, high int64) int64 { return low + s(high-low+1) }
 
-// upTo draws whole ticks from none up to d.
+// upTo draws whole ticks from zero up to d.
 func (s source) upTo(d, tick time.Duration) time.Duration {
 	return tick * time.Duration(s(int64(d/tick)+1))
 }
@@ -76,10 +75,10 @@ type history struct {
 	era     int
 	start   throttle.Instant
 	now     throttle.Instant
-	latest  throttle.Instant // the clock was this far once
+	latest  throttle.Instant // the latest reading of the clock
 	ledger  ledger
-	paused  throttle.Instant // nothing departs before it
-	waiting throttle.Instant // the head of the line stands since; zero: nobody
+	paused  throttle.Instant // no departure before it
+	waiting throttle.Instant // since when the head is in line; zero: no line
 	plain   bool             // nothing but takes and time so far, so that decisions are exact
 	moves   moves
 	verbose bool // whether to trace
@@ -87,7 +86,7 @@ type history struct {
 	broken  string
 }
 
-// moves are what a history may hold beside takes.
+// moves are the possible steps beside takes.
 type moves struct{ refunds, settles, pauses, tunes, steps bool }
 
 var allMoves = moves{true, true, true, true, true}
@@ -95,8 +94,8 @@ var allMoves = moves{true, true, true, true, true}
 // origin is about where histories start.
 const origin throttle.Instant = 1_700_000_000_123_456_789
 
-// run lives one history and returns the broken rule, and what led to it where
-// verbose is set, which is slow.
+// run runs one history and returns the broken rule, and the steps before if verbose is set, which
+// is slow.
 func (s Suite) run(draw source, limits []throttle.Limit, m moves, verbose bool) string {
 	start := s.first(origin)
 	h := &history{suite: s, draw: draw, limits: limits, start: start, now: start, paused: -1 << 62, plain: true, moves: m, verbose: verbose}
@@ -116,8 +115,8 @@ func (s Suite) run(draw source, limits []throttle.Limit, m moves, verbose bool) 
 	return h.broken + "\n" + strings.Join(h.trace, "\n")
 }
 
-// note adds to the trace. Callers look at verbose before: to make the arguments
-// costs more than to take a permit.
+// note adds to the trace. Callers check verbose first: making the arguments costs more than taking
+// a permit.
 func (h *history) note(format string, args ...any) {
 	h.trace = append(h.trace, fmt.Sprintf("%16d ", h.now-h.start)+fmt.Sprintf(format, args...))
 }
@@ -147,8 +146,8 @@ func (h *history) step() {
 	}
 }
 
-// pass lets time go by: none, part of an interval, of the tolerance or of a window, or
-// long. Sometimes the clock steps back.
+// pass advances time: by nothing, part of an interval, of the tolerance or of a window, or by long.
+// Sometimes the clock steps back.
 func (h *history) pass() {
 	l := h.limits[h.draw(int64(len(h.limits)))]
 	interval := max(l.Per/time.Duration(l.Permits), 1)
@@ -164,7 +163,7 @@ func (h *history) pass() {
 		h.now = h.now.Add(h.upTo(l.Per))
 	case h.moves.steps && h.draw.chance(50):
 		h.plain = false
-		// All steps together are bounded: a limiter may be asked nothing between two of them.
+		// All steps together are bounded: there may be no call of the limiter between two of them.
 		most := min(h.shortestPer(), time.Second) - max(h.latest, h.now).Sub(h.now)
 		h.now = h.now.Add(-h.upTo(max(most, 0)))
 		if h.verbose {
@@ -185,10 +184,10 @@ func (h *history) shortestPer() time.Duration {
 	return per
 }
 
-// upTo draws whole ticks from none up to d.
+// upTo draws whole ticks from zero up to d.
 func (h *history) upTo(d time.Duration) time.Duration { return h.draw.upTo(d, h.suite.Tick) }
 
-// request draws what is asked for.
+// request draws a request.
 func (h *history) request() throttle.Request {
 	r := throttle.Request{N: 1, Since: h.now, Urgent: h.draw.chance(30)}
 	if h.draw.chance(30) {
@@ -278,8 +277,8 @@ func (h *history) granted(r throttle.Request, g throttle.Grant) {
 	h.ledger.departures = append(h.ledger.departures, d)
 }
 
-// refused holds the limiter to its word: a tick before the instant it
-// named it refuses, and then it grants.
+// refused checks the instant of a refusal: a tick before it the limiter refuses, and then it
+// grants.
 func (h *history) refused(r throttle.Request, at throttle.Instant) {
 	if h.waiting == 0 {
 		h.waiting = h.now

@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// liveness lives histories of a line that never ends, woken late by anything
-// within the tolerance: the limiter must reach its rate.
+// liveness runs histories of an endless line, woken late within the tolerance: the limiter must
+// reach its rate.
 func (s Suite) liveness(t *testing.T) {
 	t.Helper()
 	histories, start := s.Histories/10, s.first(origin)
@@ -37,8 +37,8 @@ func (s Suite) liveness(t *testing.T) {
 	t.Logf("%d random histories", histories)
 }
 
-// lateness returns how late a timer may be without cost. A window that begins
-// with its first use, or slides, counts each departure where it is.
+// lateness returns how late a timer may be without cost. A window that begins with its first use,
+// or slides, counts each departure at its own instant.
 func lateness(l throttle.Limit, tolerance time.Duration) time.Duration {
 	switch {
 	case l.Algorithm == throttle.AlgorithmSlidingLog, l.Align == throttle.AlignFirstUse:
@@ -50,9 +50,8 @@ func lateness(l throttle.Limit, tolerance time.Duration) time.Duration {
 	}
 }
 
-// reached reports whether so many permits in so much time are at least 99.9 % of the
-// rate. What is under way at the ends does not count: a window, or an interval and the
-// last timer.
+// reached reports whether the permits in a time are at least 99.9 % of the rate. The part under way
+// at the ends does not count: a window, or an interval and the last timer.
 func reached(l throttle.Limit, permits int64, took, late time.Duration) bool {
 	ends := l.Per/time.Duration(l.Permits) + late
 	switch l.Algorithm {

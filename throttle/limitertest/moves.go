@@ -25,7 +25,7 @@ func (d departure) request() throttle.Request {
 	return r
 }
 
-// refund gives one back: it never left.
+// refund gives one departure back: it never left.
 func (h *history) refund() {
 	i, found := h.pick()
 	if !found {
@@ -50,7 +50,7 @@ func (h *history) refund() {
 	}
 }
 
-// settle states that one cost less, or more, which counts from now on.
+// settle reports that one cost less, or more, which counts from now on.
 func (h *history) settle() {
 	i, found := h.pick()
 	if !found {
@@ -78,7 +78,7 @@ func (h *history) settle() {
 	h.ledger.departures = append(h.ledger.departures, more)
 }
 
-// pause holds everybody, or ends the pause that runs.
+// pause pauses all callers, or ends the current pause.
 func (h *history) pause() {
 	h.plain = false
 	if h.now < h.paused && h.draw.chance(50) {
@@ -136,7 +136,7 @@ func (h *history) failIf(rule, what string) {
 	}
 }
 
-// hands returns how many permits of each limit could go at once.
+// hands returns how many permits of each limit are at hand.
 func (h *history) hands() []float64 {
 	hands := make([]float64, len(h.limits))
 	for i, s := range h.limiter.State(h.now).Limits {
@@ -145,7 +145,7 @@ func (h *history) hands() []float64 {
 	return hands
 }
 
-// look reads the state and asks with a probe, which spends nothing.
+// look reads the state and sends a probe, which spends nothing.
 func (h *history) look() {
 	before := h.limiter.State(h.now)
 	granted, err := h.limiter.Take(h.now, throttle.Request{})

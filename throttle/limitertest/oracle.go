@@ -9,28 +9,26 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A departure is what a limiter let go.
+// A departure is one grant of a limiter.
 type departure struct {
 	at    throttle.Instant // when it left
-	grant throttle.Grant   // what Take answered
-	n     []int64          // permits of each limit; what came back is taken off
-	asked []int64          // permits of each limit that Take was asked for
-	over  bool             // nothing left: a call before turned out to cost so much more
+	grant throttle.Grant   // returned by Take
+	n     []int64          // permits of each limit, less those that came back
+	asked []int64          // permits of each limit in the request
+	over  bool             // no departure: an earlier call cost this much more
 	era   int              // how often the limits had been replaced before
 }
 
-// A ledger is the log of departures, in the order they were decided, and what
-// was reported to the limiter.
+// A ledger is the log of departures, in the order of decisions, and the reports to the limiter.
 type ledger struct {
 	limits     []throttle.Limit // of the first era
 	tick       time.Duration    // by which an instant is rounded
 	tolerance  time.Duration    // the longest of all eras
 	departures []departure
 
-	// returned says that a permit came back: it may have begun a window of first use.
-	// Which of those that left since began it, a limiter cannot always know, nor call
-	// back what it granted since. Rules of their own judge such windows, and the
-	// histories without refunds.
+	// returned reports that a permit came back: it may have begun a window of first use. A limiter
+	// cannot always know which later departure began it, nor call back later grants. Rules of their
+	// own judge such windows, and the histories without refunds.
 	returned bool
 }
 
@@ -54,8 +52,8 @@ func (g *ledger) broken(era int, limits []throttle.Limit) string {
 	return ""
 }
 
-// An entry is so many permits of one limit. What is over counts for the
-// departures after it, and breaks nothing itself.
+// An entry is a number of permits of one limit. An overspend counts for the departures after it,
+// and breaks nothing itself.
 type entry struct {
 	at   throttle.Instant
 	n    int64
@@ -130,7 +128,7 @@ func brokenFirstUse(l throttle.Limit, log []entry) string {
 	used := int64(0)
 	for i, e := range log {
 		if i == 0 || e.at >= end {
-			windows := 1 + int64(e.at.Sub(end)/l.Per) // that paid what went over, one begun and the others not
+			windows := 1 + int64(e.at.Sub(end)/l.Per) // that paid the overspend, one begun and the others not
 			end, used = e.at.Add(l.Per), max(used-windows*int64(l.Permits), 0)
 		}
 		used += e.n
@@ -153,7 +151,7 @@ func windowOf(at throttle.Instant, per time.Duration) int64 {
 func brokenSpan(l throttle.Limit, log []entry) string {
 	for i, last := range log {
 		sum := inSpan(l, log, last.at)
-		for _, e := range log[i:] { // what went over since is not for it
+		for _, e := range log[i:] { // later overspends do not count for it
 			if e.over && e.at == last.at {
 				sum -= e.n
 			}
@@ -216,8 +214,8 @@ func (g *ledger) allows(i int, now throttle.Instant, n int64, slack time.Duratio
 	if l.Algorithm == throttle.AlgorithmLeakyBucket {
 		ahead = 1
 	}
-	// Since each departure that counts: what was charged from it on, and n
-	// more, is saved or earned since.
+	// Since each counted departure, the permits charged from it on, and n more, were saved or
+	// earned.
 	sum := ahead
 	for k := len(g.departures) - 1; k >= 0; k-- {
 		d := g.departures[k]

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// returning are the rules of what comes back, or cost something else.
+// returning are the rules of returned permits, and of corrected costs.
 var returning = []rule{
 	{"the last permit handed out shortens the line when it comes back", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
@@ -161,7 +161,7 @@ var returning = []rule{
 		f.take(20*ms, throttle.Request{N: 3})
 		f.refund(20*ms, 20*ms, 3)
 		f.settle(20*ms, 20*ms, 0, 3)
-		f.refuses(20*ms, 3, 80*ms) // when the overspend is earned back, what came back is too old
+		f.refuses(20*ms, 3, 80*ms) // when the overspend is earned back, the returned permits are too old
 	}},
 	{"windows pay what went over, one after the other", func(t *testing.T, s Suite) {
 		first := throttle.FixedWindow(10, time.Second).Aligned(throttle.AlignFirstUse)
@@ -275,7 +275,7 @@ var returning = []rule{
 	{"underspend comes back while it is known", func(t *testing.T, s Suite) {
 		for _, l := range []throttle.Limit{bucket(10, 100), throttle.FixedWindow(100, time.Minute), throttle.SlidingLog(100, time.Minute), throttle.SlidingWindow(100, time.Minute)} {
 			f := begin(t, s, l)
-			f.settle(0, 0, 0, 0) // who settles once is remembered from then on
+			f.settle(0, 0, 0, 0) // after one Settle charges are remembered
 			f.take(0, throttle.Request{N: 80})
 			f.take(ms, throttle.Request{N: 20})
 			f.settle(2*ms, 0, 80, 50)

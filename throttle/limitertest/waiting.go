@@ -17,23 +17,22 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Waiting tests what callers see in a queue over the limiters of a store.
+// Waiting tests the waits of callers in a queue over the limiters of a store.
 type Waiting struct {
-	// Store returns a store for one rule. It runs in the rule's bubble, and the
-	// store is closed if it can be. One that is remote must answer in the instant
-	// in which it is asked.
+	// Store returns a store for one rule. It runs in the rule's bubble, and the store is closed if
+	// it can be. A remote one must answer at the instant of the call.
 	Store func(t *testing.T) throttle.Store
 
-	// Tick is what the store's instants are multiples of. Zero means 1 ns.
+	// Tick is the unit of the store's instants. Zero means 1 ns.
 	Tick time.Duration
 
-	// Shared says that other processes may claim other limits: looser ones do
-	// not hold at once, so that the rules of Tune are left out.
+	// Shared is set if other processes may claim other limits: then looser ones are not in force at
+	// once, so the rules of Tune are left out.
 	Shared bool
 }
 
-// Run tests the rules that show where callers wait: a queue over a limiter of the
-// store, in a bubble, at exact instants.
+// Run tests the rules that need waiting callers: a queue over a limiter of the store, in a bubble,
+// at exact instants.
 func (s Waiting) Run(t *testing.T) {
 	rules := waitingRules
 	if !s.Shared {
@@ -66,7 +65,7 @@ type waitingRule struct {
 	test   func(w *waiting)
 }
 
-// A waiting is one rule's queue, and how its callers came out.
+// A waiting is one rule's queue, and its callers' results.
 type waiting struct {
 	*testing.T
 	rule  string
@@ -84,7 +83,7 @@ type exit struct {
 	text string
 }
 
-// come sends a caller who stands in line, or is out, when it returns.
+// come starts a caller, who waits in line, or has returned, when come returns.
 func (w *waiting) come(name string, turn *shaping.Turn) { w.comeWith(w.Context(), name, turn) }
 
 func (w *waiting) comeWith(ctx context.Context, name string, turn *shaping.Turn) {
@@ -123,8 +122,8 @@ func outcome(err error) string {
 	return " " + err.Error()
 }
 
-// want waits until everybody is out, and fails in the words of the rule. Those
-// who came out in one instant are sorted by name.
+// want waits until all callers have returned, and fails in the words of the rule. Callers of one
+// instant are sorted by name.
 func (w *waiting) want(want ...string) {
 	w.Helper()
 	w.all.Wait()

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// everySecond lets one go each second, and no burst.
+// everySecond grants one permit each second, without a burst.
 var everySecond = []throttle.Limit{throttle.LeakyBucket(1, time.Second)}
 
 var waitingRules = []waitingRule{
@@ -164,7 +164,7 @@ var waitingRules = []waitingRule{
 	}},
 }
 
-// tuneRules are those of a store that takes one caller's word for the limits.
+// tuneRules are those of a store that applies one caller's limits at once.
 var tuneRules = []waitingRule{
 	{"new limits re-time everybody in line", []throttle.Limit{throttle.LeakyBucket(1, 10*time.Second)}, func(w *waiting) {
 		w.come("a", cost(1))

@@ -12,19 +12,19 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A contender is one way to send the calls, wired as its documentation says.
+// A contender is one way to send the calls, set up as its documentation says.
 type contender struct {
 	name string
 	wrap func(base http.RoundTripper) http.RoundTripper
 }
 
-// told is what the contenders know of the vendor's limit.
+// told is the limit that the contenders are configured with.
 type told struct {
 	rate, burst int
 	peerBurst   int // x/time/rate's: it has no tolerance to make room for
 }
 
-// weirs are Weir with the limit and, by choice, with nothing configured.
+// weirs are Weir with the limit and, optionally, unconfigured.
 func (k told) weirs(unknown bool) []contender {
 	all := []contender{{
 		fmt.Sprintf("Weir, %d/s burst %d", k.rate, k.burst),
@@ -44,8 +44,8 @@ func (k told) weirs(unknown bool) []contender {
 	return all
 }
 
-// peers are the others. Each attempt of the first, not only each call, waits
-// for its limiter, which is what keeps it on the floor.
+// peers are the others. Each attempt of the first, not only each call, waits for its limiter, which
+// keeps it near the floor.
 func (k told) peers() []contender {
 	return []contender{
 		{

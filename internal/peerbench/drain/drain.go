@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A drain is the work: so many calls, made by so many workers, to a vendor.
+// A drain is the work: a number of calls by a number of workers to a vendor.
 type drain struct {
 	calls, workers          int
 	vendorRate, vendorBurst int
@@ -18,7 +18,7 @@ type drain struct {
 	says                    []testserver.Style
 }
 
-// A result is what one run came to.
+// A result is the outcome of one run.
 type result struct {
 	wall     time.Duration
 	refused  int // 429s that the vendor sent
@@ -31,7 +31,7 @@ func (d drain) ideal() time.Duration {
 	return time.Duration(max(0, d.calls-d.vendorBurst)) * time.Second / time.Duration(d.vendorRate)
 }
 
-// run sends the calls to a vendor of their own.
+// run sends the calls to a new vendor.
 func (d drain) run(wrap func(http.RoundTripper) http.RoundTripper) (result, error) {
 	vendor := &testserver.Vendor{
 		Limits:  []testserver.Limit{testserver.TokenBucket(d.vendorRate, time.Second, d.vendorBurst)},
@@ -53,9 +53,8 @@ func (d drain) run(wrap func(http.RoundTripper) http.RoundTripper) (result, erro
 	}, nil
 }
 
-// compare runs the contenders in turn, one run of each after the other so that
-// whatever else the machine does meets all of them, and prints each run and
-// then the medians.
+// compare runs the contenders in turn, one run each at a time, so that other load of the machine
+// affects all of them. It prints each run and then the medians.
 func compare(w io.Writer, d drain, all []contender, runs int) error {
 	fmt.Fprintf(w, "%d calls, %d workers, a vendor of %d/s burst %d; ideal %.2f s; medians of %d\n\n",
 		d.calls, d.workers, d.vendorRate, d.vendorBurst, d.ideal().Seconds(), runs)
@@ -89,7 +88,7 @@ func row(w io.Writer, name string, r result, ideal time.Duration) {
 		r.wall.Seconds()/ideal.Seconds(), r.refused, r.failed, r.p50.Seconds()*1000, r.p99.Seconds()*1000)
 }
 
-// medians returns the median of each figure by itself.
+// medians returns the median of each figure separately.
 func medians(all []result) result {
 	return result{
 		wall:    peerbench.Median(all, func(r result) time.Duration { return r.wall }),

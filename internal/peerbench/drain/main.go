@@ -1,16 +1,15 @@
-// Command drain sends 2,000 calls from 64 workers, as fast as they go, through
-// a vendor that allows 200 calls a second and 20 at once and answers 429 beyond
-// that, and tells how long it took and what it cost.
+// Command drain sends 2,000 calls from 64 workers, as fast as they go, to a vendor. That allows 200
+// calls a second and 20 at once, and answers 429 beyond. It prints how long it took and
+// what it cost.
 //
 //	go -C internal/peerbench run ./drain                  # Weir, told the limit
 //	go -C internal/peerbench run ./drain -peers -unknown  # and everybody else
 //	go -C internal/peerbench run ./drain -rate 250        # Weir, told a wrong one
 //	go -C internal/peerbench run ./drain -unknown -says bare
 //
-// The vendor takes 5 ms per call. Unless -says tells otherwise it says how it stands
-// as many gateways do: on every answer the whole permits that remain and the whole
-// seconds until more, which at full speed is "0 remaining, 1 second" on nearly every
-// success, and Retry-After in whole seconds on a refusal.
+// The vendor takes 5 ms per call. By default (see -says) it reports its state as many gateways do.
+// Every answer has the whole permits left and the whole seconds until more, which at full speed is
+// "0 remaining, 1 second" on nearly every success. A refusal has Retry-After in whole seconds.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// says are the ways in which the vendor says how it stands.
+// says are the ways in which the vendor reports its state.
 var says = map[string][]testserver.Style{
 	"coarse":     {testserver.Coarse},
 	"bare":       nil,

@@ -19,9 +19,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A quota is what replicas share.
+// A quota is shared by replicas.
 type quota struct {
-	Name  string // that they know it by in Redis
+	Name  string // its name in Redis
 	Rate  int    // per second
 	Burst int
 }
@@ -30,10 +30,10 @@ func (q quota) limits() []throttle.Limit {
 	return []throttle.Limit{throttle.TokenBucket(q.Rate, time.Second, q.Burst)}
 }
 
-// A wait returns once a permit was had.
+// A wait returns once a permit is granted.
 type wait func(context.Context) error
 
-// closers are closed in their order.
+// closers are closed in order.
 type closers []io.Closer
 
 func (all closers) Close() error {
@@ -43,27 +43,26 @@ func (all closers) Close() error {
 	return nil
 }
 
-// A contender is one replica's way to keep to a quota. Close says goodbye to
-// Redis.
+// A contender is one replica's way to keep to a quota. Close leaves Redis in order.
 type contender struct {
 	io.Closer
-	transport http.RoundTripper // nil where only waits are measured
-	wait      wait              // nil where calls are
-	lost      func() int        // how many calls to the store brought no answer, where the contender tells
+	transport http.RoundTripper // nil if only waits are measured
+	wait      wait              // nil if calls are measured
+	lost      func() int        // store calls without an answer, if the contender reports them
 }
 
 func untold() int { return 0 }
 
-// newStore returns a Weir store that logs nothing: what it would say is counted.
+// newStore returns a Weir store that logs nothing: its losses are counted.
 func newStore(rdb *redis.Client, q quota) *distributed.Store {
 	store := distributed.New(rdb, q.Name)
 	store.Logger = slog.New(slog.DiscardHandler)
 	return store
 }
 
-// sending returns a contender that sends, wired as its documentation says. Of
-// x/time/rate, which shares nothing, each replica has its part of the limit;
-// each attempt of the peers, not only each call, waits for its limiter.
+// sending returns a contender that sends, set up as its documentation says. x/time/rate shares
+// nothing, so each replica has its part of the limit. Each attempt of the peers, not only each
+// call, waits for its limiter.
 func sending(t *task, base http.RoundTripper) (*contender, error) {
 	q := t.Quota
 	rdb := connect(t.Redis)
@@ -119,8 +118,8 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.base.RoundTrip(req)
 }
 
-// polling is how redis_rate is waited with: it answers whether, and if not when
-// to ask again. Pipelined, the calls of all goroutines share batches.
+// polling waits with redis_rate, which answers whether a permit is granted, and if not when to ask
+// again. Pipelined, the calls of all goroutines share batches.
 func polling(who string, rdb *redis.Client, q quota) (wait, error) {
 	if who == increx {
 		return counting(rdb, q), nil
@@ -149,9 +148,8 @@ func polling(who string, rdb *redis.Client, q quota) (wait, error) {
 	}, nil
 }
 
-// counting is how INCREX is waited with: a window counts its permits, and a caller who finds
-// it full sleeps until it ends. Two windows together have the burst: of 200/s burst 20, 10 in
-// each 50 ms.
+// counting waits with INCREX: a window counts its permits, and a caller that finds it full sleeps
+// until its end. Two windows together have the burst: for 200/s burst 20, 10 in each 50 ms.
 func counting(rdb *redis.Client, q quota) wait {
 	permits := max(1, q.Burst/2)
 	window := time.Second * time.Duration(permits) / time.Duration(q.Rate)

@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// parts is into how many a contender's time of a run is cut, for them to take
-// turns: how fast a machine wakes who waits for a socket changes threefold from
-// one second to the next.
+// parts is the number of parts of a contender's run; contenders take turns with them. The time in
+// which a machine wakes a goroutine that waits for a socket changes threefold within seconds.
 const parts = 10
 
-// decision asks for permits of a limit that never holds anybody up, from this
-// process, beside a PING of the same client.
+// decision requests permits of a limit that never delays, from this process, beside a PING of the
+// same client.
 func (b *bench) decision(ctx context.Context) error {
 	lasts := b.duration(time.Second)
 	s := newSheet(b.out, fmt.Sprintf("decisions of a limit that is never reached, %v each; medians of %d", lasts, b.runs),
@@ -65,7 +64,7 @@ func (b *bench) decisionOf(ctx context.Context, s *sheet, goroutines int, lasts 
 	return nil
 }
 
-// asking is a contender whom goroutines ask again and again.
+// asking is a contender that goroutines call repeatedly.
 type asking struct {
 	*contender
 	who        string
@@ -82,12 +81,12 @@ func (a *asking) figures(base float64) []float64 {
 	}
 }
 
-// A repeated is what came of asking again and again.
+// A repeated is the outcome of repeated calls.
 type repeated struct {
 	passed, failed int64
 	took, cpu      time.Duration
 	scripts        float64
-	unheard        int // calls to the store that brought no answer
+	unheard        int // store calls without an answer
 }
 
 func (r *repeated) rate() float64 { return float64(r.passed) / r.took.Seconds() }
@@ -97,7 +96,7 @@ func (r *repeated) add(o *repeated) {
 	r.scripts, r.cpu, r.unheard = r.scripts+o.scripts, r.cpu+o.cpu, r.unheard+o.unheard
 }
 
-// repeat has the goroutines wait for a time. In a profile they are labelled.
+// repeat runs the goroutines for a time. In a profile they are labelled.
 func (b *bench) repeat(ctx context.Context, a *asking, lasts time.Duration) (*repeated, error) {
 	before, err := b.server.effort(ctx)
 	if err != nil {
@@ -125,7 +124,7 @@ func (b *bench) repeat(ctx context.Context, a *asking, lasts time.Duration) (*re
 	return &repeated{passed.Load(), failed.Load(), took, did.cpu, did.scripts(), a.lost() - lost}, err
 }
 
-// until waits again and again until it is over.
+// until waits repeatedly until the time is over.
 func (w wait) until(ctx context.Context, over *atomic.Bool) (passed, failed int64) {
 	for !over.Load() {
 		if w(ctx) == nil {

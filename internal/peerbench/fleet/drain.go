@@ -18,7 +18,7 @@ const (
 	vendorBurst  = 20
 	vendorTakes  = 5 * time.Millisecond
 	drainers     = 8
-	drainWorkers = 16 // of each
+	drainWorkers = 16 // of each replica
 )
 
 var drainColumns = []column{
@@ -27,9 +27,8 @@ var drainColumns = []column{
 	{"scripts / success", 3}, {"commands / success", 2}, {"setup", 0}, {"lost", 0},
 }
 
-// drain has the replicas make calls as fast as they go to a vendor that refuses
-// what is beyond its limit, one run of each contender after the other so that
-// whatever else the machine does meets all of them.
+// drain makes the replicas call as fast as they can a vendor that refuses what exceeds its limit.
+// Each contender runs once per turn, so that other load of the machine affects all of them.
 func (b *bench) drain(ctx context.Context) error {
 	ideal := time.Duration(max(1, b.calls-vendorBurst)) * time.Second / vendorRate
 	s := newSheet(b.out, fmt.Sprintf("%d calls, %d replicas of %d workers, a vendor of %d/s burst %d, Weir told burst %d; ideal %.2f s; medians of %d",
@@ -68,7 +67,7 @@ func shares(calls, replicas int, demand string) []int {
 	return all
 }
 
-// A drained is what one run came to.
+// A drained is the outcome of one run.
 type drained struct {
 	shares  []int
 	began   time.Time
@@ -101,7 +100,7 @@ func (b *bench) drainOnce(ctx context.Context, who string, shares []int, styles 
 	return d, err
 }
 
-// newVendor returns the vendor of the drain, which tells what the styles write.
+// newVendor returns the vendor of the drain, which reports in the styles.
 func newVendor(styles []testserver.Style) *testserver.Vendor {
 	return &testserver.Vendor{
 		Limits:  []testserver.Limit{testserver.TokenBucket(vendorRate, time.Second, vendorBurst)},
@@ -110,14 +109,13 @@ func newVendor(styles []testserver.Style) *testserver.Vendor {
 	}
 }
 
-// name returns a name that no quota had before.
+// name returns a new quota's name.
 func (b *bench) name() string {
 	b.named++
 	return fmt.Sprint("quota-", b.named)
 }
 
-// work has a fleet do its tasks, and tells what Redis did meanwhile, goodbyes
-// left out.
+// work has a fleet do its tasks, and returns what Redis did meanwhile, without the final flushes.
 func (b *bench) work(ctx context.Context, tasks []task) (began time.Time, reports []report, did effort, err error) {
 	fleet, err := startFleet(tasks)
 	if err != nil {
@@ -167,8 +165,7 @@ func lastEnd(spans []span) int64 {
 	return last
 }
 
-// quantile returns how many milliseconds that share of the spans took at most;
-// none where there are no spans.
+// quantile returns the milliseconds within which that share of the spans ended; none without spans.
 func quantile(spans []span, share float64) float64 {
 	if len(spans) == 0 {
 		return none

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// An effort is what a server did: calls of each command, by the names of INFO
-// commandstats, and the processor time that took.
+// An effort is a server's work: calls of each command, by the names of INFO commandstats, and their
+// processor time.
 type effort struct {
 	calls map[string]int
 	cpu   time.Duration
 }
 
-// effort returns what the server did since its start.
+// effort returns the server's work since its start.
 func (s *server) effort(ctx context.Context) (effort, error) {
 	stats, err := s.admin.Info(ctx, "commandstats").Result()
 	if err != nil {
@@ -59,7 +59,7 @@ func fields(info string) map[string]string {
 	return all
 }
 
-// since returns what was done after an earlier reading.
+// since returns the work after an earlier reading.
 func (e effort) since(before effort) effort {
 	d := effort{calls: make(map[string]int), cpu: e.cpu - before.cpu}
 	for name, n := range e.calls {
@@ -71,13 +71,12 @@ func (e effort) since(before effort) effort {
 // scripts returns the calls of scripts.
 func (e effort) scripts() float64 { return e.count("evalsha", "eval", "evalsha_ro", "eval_ro") }
 
-// setup returns what connections do before the first command that is of use.
+// setup returns the commands of connections before their first useful one.
 func (e effort) setup() float64 {
 	return e.count("hello", "auth", "select", "client", "command", "script", "subscribe", "unsubscribe")
 }
 
-// commands returns everything, scripts and what they do, but for setup and what
-// the measurement itself does.
+// commands returns everything, scripts and their commands, except setup and the measurement itself.
 func (e effort) commands() float64 {
 	all := 0
 	for _, n := range e.calls {

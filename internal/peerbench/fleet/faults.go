@@ -10,8 +10,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// An ordeal is a fleet with nothing configured and what befalls it, one phase after
-// the other.
+// An ordeal is an unconfigured fleet and its faults, one phase after another.
 type ordeal struct {
 	*bench
 	vendor *testserver.Vendor
@@ -21,7 +20,7 @@ type ordeal struct {
 	fleet  fleet // those alive
 }
 
-// A blow begins a phase.
+// A blow is the fault at the start of a phase.
 type blow struct {
 	name   string
 	strike func(context.Context) error
@@ -42,8 +41,8 @@ func (o *ordeal) blows() []blow {
 	}
 }
 
-// faults has a fleet learn. Then four of its replicas are killed, Redis is flushed,
-// four replicas come, and Redis is killed and started again, which kept nothing.
+// faults has a fleet learn. Then four of its replicas are killed, Redis is flushed, four replicas
+// start, and Redis is killed and restarted empty.
 func (b *bench) faults(ctx context.Context) error {
 	phase := b.duration(8 * time.Second)
 	s := newSheet(b.out, fmt.Sprintf("%d replicas of %d workers, a vendor of %d/s burst %d, of which nobody is told; %v for each phase; medians of %d",
@@ -77,7 +76,7 @@ func (b *bench) faultsOnce(ctx context.Context, s *sheet, tells telling, phase t
 	return o.undergo(ctx, s, tells.name)
 }
 
-// undergo has it all happen, and writes what came of each phase.
+// undergo runs all phases, and writes the outcome of each.
 func (o *ordeal) undergo(ctx context.Context, s *sheet, name string) (err error) {
 	blows := o.blows()
 	o.ends = time.Now().Add(time.Duration(len(blows)) * o.phase)
@@ -103,7 +102,7 @@ func (o *ordeal) undergo(ctx context.Context, s *sheet, name string) (err error)
 	return err
 }
 
-// start adds so many replicas.
+// start adds n replicas.
 func (o *ordeal) start(n int) error {
 	t := o.task
 	t.Lasts = time.Until(o.ends)
@@ -115,15 +114,15 @@ func (o *ordeal) start(n int) error {
 	return more.begin()
 }
 
-// phaseFigures are those of the sheet, of one phase.
+// phaseFigures are those of the sheet, for one phase.
 func phaseFigures(all testserver.Arrivals, from, to time.Duration) []float64 {
 	all = all.Filter(func(a testserver.Arrival) bool { return from <= a.At && a.At < to })
 	rate := float64(len(all.Granted())) / (to - from).Seconds()
 	return []float64{rate, rate / vendorRate, float64(all.Count(http.StatusTooManyRequests)), backAfter(all.Granted(), from, to), none}
 }
 
-// backAfter returns the seconds until the first second of those in which 0.9 of the
-// vendor's rate was served; none if there was no such second.
+// backAfter returns the seconds until the first second in which 0.9 of the vendor's rate was
+// served; none without such a second.
 func backAfter(granted testserver.Arrivals, from, to time.Duration) float64 {
 	const enough = vendorRate * 9 / 10
 	for i, begin := 0, from; begin+time.Second <= to && i+enough <= len(granted); i++ {

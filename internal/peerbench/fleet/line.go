@@ -12,11 +12,10 @@ type shape struct {
 	name                       string
 	processes, stores, workers int // stores of each process, workers of each store
 	rate, burst                int
-	settles                    time.Duration // what is not measured, at the beginning
+	settles                    time.Duration // start that is not measured
 }
 
-// line has 64 waiters wait for a limit that saves nothing: a permit that is not
-// taken in time is lost.
+// line has 64 waiters on a limit that saves nothing: a permit not taken in time is lost.
 func (b *bench) line(ctx context.Context) error {
 	const settles = time.Second
 	return b.shapes(ctx, b.duration(8*time.Second),
@@ -74,11 +73,11 @@ func (b *bench) shapeOnce(ctx context.Context, who string, s shape, lasts time.D
 	}, nil
 }
 
-// grants are permits that were had.
+// grants are granted permits.
 type grants struct {
 	all, failed, lost int
-	within            []span // those of the time that is measured
-	least, most       int    // of them, of a replica
+	within            []span // within the measured time
+	least, most       int    // of them, per replica
 }
 
 func count(reports []report, from, to int64) grants {

@@ -1,5 +1,5 @@
-// Command fleet has several processes share one limit through a Redis of their
-// own, and tells how well they kept it and what that cost Redis.
+// Command fleet has several processes share one limit through a Redis of their own, and prints how
+// well they kept it and what that cost Redis.
 //
 //	go -C internal/peerbench run ./fleet             # 2,000 calls to one vendor, by 8 replicas
 //	go -C internal/peerbench run ./fleet -unknown    # the same, with nothing configured
@@ -17,10 +17,9 @@
 // has that command (Redis 8.8), and token-throttle if PEERBENCH_PYTHON, or python3,
 // runs a Python with the packages redis and token-throttle.
 //
-// What Redis did is read from INFO commandstats, which counts what scripts do,
-// too. Greetings and subscriptions of connections stand in a column of their
-// own. Lost are calls to Redis that Weir's store gave up: on a machine that does
-// nothing else there are none, and a run with some says little.
+// What Redis did is read from INFO commandstats, which counts what scripts do, too. The setup of
+// connections is a column of its own. Lost are calls to Redis that Weir's store gave up: on an idle
+// machine there are none, and a run with some proves little.
 package main
 
 import (

@@ -25,18 +25,18 @@ const (
 	ping      = "PING"
 )
 
-// options are what the command line says.
+// options are the command line's.
 type options struct {
 	decision, line, crowd, hidden, faults bool
-	telling                               []string // what the hidden vendor tells; empty: all
-	lacking                               []string // contenders for which the machine lacks something
+	telling                               []string // what the hidden vendor reports; empty: all
+	lacking                               []string // contenders that cannot run on this machine
 
 	runs       int
 	lasts      time.Duration
 	who        []string // empty: all
 	demands    []string
 	calls      int
-	burst      int // that Weir is told in the drain
+	burst      int // of Weir's limit in the drain
 	goroutines []int
 	profile    string
 }
@@ -98,8 +98,8 @@ func numbers(into *[]int, list string) error {
 	return nil
 }
 
-// among returns the contenders that were chosen and that can run here: the usual
-// ones, and optional ones only if they are named.
+// among returns the chosen contenders that can run here: the usual ones, and optional ones only if
+// they are named.
 func (o *options) among(usual []string, optional ...string) []string {
 	all := slices.Clone(usual)
 	if len(o.who) > 0 {
@@ -110,12 +110,12 @@ func (o *options) among(usual []string, optional ...string) []string {
 	})
 }
 
-// tells tells whether a vendor that tells so much was chosen.
+// tells reports whether a vendor with these reports was chosen.
 func (o *options) tells(name string) bool {
 	return len(o.telling) == 0 || slices.Contains(o.telling, name)
 }
 
-// duration returns how long a run lasts that usually lasts so long.
+// duration returns how long a run lasts that usually lasts d.
 func (o *options) duration(usual time.Duration) time.Duration {
 	if o.lasts > 0 {
 		return o.lasts
@@ -123,7 +123,7 @@ func (o *options) duration(usual time.Duration) time.Duration {
 	return usual
 }
 
-// profiled runs f, under the profiler where a file for it was named.
+// profiled runs f, under the profiler if a file for it was named.
 func (o *options) profiled(f func() error) error {
 	if o.profile == "" {
 		return f()

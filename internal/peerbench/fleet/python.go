@@ -25,7 +25,7 @@ func python(script string) *exec.Cmd {
 	return exec.Command(words[0], words[1:]...)
 }
 
-// look finds out which contenders cannot run here, and says why.
+// look determines which contenders cannot run here, and why.
 func (b *bench) look(ctx context.Context) error {
 	has, err := b.server.has(ctx, "increx")
 	if err != nil {

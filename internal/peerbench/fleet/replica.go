@@ -13,8 +13,8 @@ import (
 // taskVariable, in the environment, tells this program to be a replica.
 const taskVariable = "PEERBENCH_FLEET"
 
-// A replica is a process of this program, as its parent sees it. It ends when
-// its standard input does, also where the parent was killed.
+// A replica is a process of this program, as its parent sees it. It ends when its standard input
+// does, also if the parent was killed.
 type replica struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -69,8 +69,7 @@ func startReplica(t task) (*replica, error) {
 	return &replica{cmd, in, json.NewDecoder(bufio.NewReader(out))}, cmd.Start()
 }
 
-// work has the replicas begin, and returns their reports when all are done, and
-// when they began.
+// work starts the replicas' work. It returns their reports when all are done, and when they began.
 func (f fleet) work() (began time.Time, reports []report, err error) {
 	began = time.Now()
 	if err := f.begin(); err != nil {
@@ -89,7 +88,7 @@ func (f fleet) begin() error {
 	return nil
 }
 
-// reports returns what the replicas did, when all are done.
+// reports returns the replicas' reports when all are done.
 func (f fleet) reports() ([]report, error) {
 	all := make([]report, len(f))
 	for i, r := range f {
@@ -100,7 +99,7 @@ func (f fleet) reports() ([]report, error) {
 	return all, nil
 }
 
-// kill ends the replicas as SIGKILL does, and returns when they are gone.
+// kill ends the replicas as SIGKILL does, and returns when they have exited.
 func (f fleet) kill() {
 	for _, r := range f {
 		_ = r.cmd.Process.Kill()
@@ -110,7 +109,7 @@ func (f fleet) kill() {
 	}
 }
 
-// end has the replicas say goodbye to Redis, and returns when they have ended.
+// end makes the replicas leave Redis in order, and returns when they have ended.
 func (f fleet) end() error {
 	var errs []error
 	for _, r := range f {
@@ -122,7 +121,7 @@ func (f fleet) end() error {
 	return errors.Join(errs...)
 }
 
-// beReplica is the life of a replica.
+// beReplica is the main function of a replica.
 func beReplica(spec string) error {
 	var t task
 	if err := json.Unmarshal([]byte(spec), &t); err != nil {
@@ -137,12 +136,12 @@ func beReplica(spec string) error {
 		return err
 	}
 	if _, err := in.ReadByte(); err != nil {
-		return end.Close() // nobody wants it to begin
+		return end.Close() // it is not to begin
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = in.ReadByte() // there is no more
+		_, _ = in.ReadByte() // no more input
 	}()
 	done := make(chan report, 1)
 	go func() { done <- run() }()

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A server is a redis-server of our own, which keeps nothing.
+// A server is a redis-server of our own without persistence.
 type server struct {
 	program string
 	addr    string
@@ -70,8 +70,8 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// serve keeps the thread that starts the server until it has ended: to the
-// kernel the parent that it shall not outlive is that thread.
+// serve holds the thread that starts the server until it has ended. For the kernel that thread is
+// the parent, and the server dies with it.
 func (s *server) serve(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -79,7 +79,7 @@ func (s *server) serve(started chan<- error) {
 	err := s.cmd.Start()
 	started <- err
 	if err == nil {
-		_ = s.cmd.Wait() // a killed child is no news
+		_ = s.cmd.Wait() // a killed child is expected
 	}
 }
 
@@ -112,11 +112,11 @@ func (s *server) end() {
 }
 
 func (s *server) kill() {
-	_ = s.cmd.Process.Kill() // it may be gone already
+	_ = s.cmd.Process.Kill() // it may have exited already
 	<-s.ended
 }
 
-// restart kills the server, and starts one that knows nothing at its address.
+// restart kills the server, and starts an empty one at its address.
 func (s *server) restart(ctx context.Context) error {
 	s.kill()
 	return s.start(ctx)

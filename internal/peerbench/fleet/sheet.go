@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A sheet is a table in the making: some figures of each contender, run by run.
+// A sheet is a growing table: figures of each contender, run by run.
 type sheet struct {
 	out     io.Writer
 	columns []column
@@ -22,7 +22,7 @@ type column struct {
 	decimals int
 }
 
-// none stands where a contender has no such figure.
+// none stands for a figure that a contender lacks.
 var none = math.NaN()
 
 // newSheet writes the title and the heading.
@@ -42,7 +42,7 @@ func (s *sheet) add(row string, figures ...float64) {
 	s.write(fmt.Sprintf("%s (run %d)", row, len(s.runs[row])), figures)
 }
 
-// close writes the medians, each figure's by itself.
+// close writes the median of each figure.
 func (s *sheet) close() {
 	fmt.Fprintln(s.out)
 	s.heading()

@@ -9,33 +9,32 @@ import (
 	"time"
 )
 
-// A task is what a replica does: calls to a vendor or, where there is none,
-// waits.
+// A task is a replica's work: calls to a vendor or, without one, waits.
 type task struct {
 	Who      string
 	Redis    string // its address
 	Quota    quota
-	Replicas int // that share it
+	Replicas int // that share the quota
 	Workers  int // of each store
 
 	Vendor string // its URL
-	Calls  int    // zero: as many as go while it lasts
+	Calls  int    // zero: as many as possible for the duration
 
 	Stores int // clients and stores in this process, each a replica by itself
 	Lasts  time.Duration
 }
 
-// A span is from when a worker asked to when it was answered, by the wall
-// clock, which the processes share, in nanoseconds since 1970.
+// A span is from a worker's request to its answer, by the wall clock, which the processes share, in
+// nanoseconds since 1970.
 type span struct{ Asked, Took int64 }
 
 func (s span) end() int64 { return s.Asked + s.Took }
 
-// A report is what a replica did.
+// A report is a replica's outcome.
 type report struct {
-	Spans  [][]span // of each store; of calls all in the first
+	Spans  [][]span // of each store; calls are all in the first
 	Failed int
-	Lost   int // calls to the store that brought no answer
+	Lost   int // store calls without an answer
 }
 
 // prepare returns what to do, and what to close after it.
@@ -116,10 +115,10 @@ func (t *task) prepareWaits() (run func() report, end io.Closer, err error) {
 	return func() report { return t.wait(all) }, ends, nil
 }
 
-// wait has the workers wait, one permit after the other.
+// wait makes the workers wait, one permit after another.
 func (t *task) wait(stores []*contender) report {
 	ctx, cancel := context.WithCancel(context.Background())
-	// Not a deadline: nobody shall be refused for it.
+	// Not a deadline: no call must be rejected for it.
 	stop := time.AfterFunc(t.Lasts, cancel)
 	defer stop.Stop()
 	rep := report{Spans: make([][]span, len(stores))}

@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A telling is what the vendor tells of its limit, which nobody is told otherwise.
+// A telling is what the vendor reports of a limit that is not configured.
 type telling struct {
 	name   string
 	styles []testserver.Style
@@ -23,8 +23,8 @@ var tellings = []telling{
 	{"coarse", []testserver.Style{testserver.Coarse}},
 }
 
-// unknown is the drain with nothing configured: by one process of as many workers,
-// which shares nothing, and by the fleet.
+// unknown is the unconfigured drain: by one process with as many workers, which shares nothing, and
+// by the fleet.
 func (b *bench) unknown(ctx context.Context) error {
 	ideal := time.Duration(max(1, b.calls-vendorBurst)) * time.Second / vendorRate
 	s := newSheet(b.out, fmt.Sprintf("%d calls, %d workers, a vendor of %d/s burst %d, of which nobody is told; ideal %.2f s; medians of %d",

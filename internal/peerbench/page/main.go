@@ -3,8 +3,7 @@
 //	go -C internal/peerbench run ./page > page.md && mv page.md docs/measured.md
 //
 // It takes about ten minutes, needs redis-server (and uses Python with token-throttle, if it is there), and prints each command on standard error.
-// Nothing else should run on the machine: keep no page whose clock read, at one goroutine, is not
-// the fastest row.
+// Nothing else should run on the machine: discard a page unless its fastest row at one goroutine is the clock read.
 package main
 
 import (
@@ -129,7 +128,7 @@ func write(w io.Writer) error {
 	return err
 }
 
-// shell returns what a command prints.
+// shell returns the output of a command.
 func shell(command string) (string, error) {
 	c := exec.Command("bash", "-o", "pipefail", "-c", command)
 	c.Stderr = os.Stderr

@@ -15,8 +15,8 @@ type vendor struct {
 	limit   testserver.Limit
 	service span
 	workers int
-	wrong   func() testserver.View // what it gets wrong, for each run anew; nil: nothing
-	taken   float64                // share of the rate that strangers take for a while; zero: nobody else calls
+	wrong   func() testserver.View // errors of its reports, new for each run; nil: none
+	taken   float64                // share of the rate that strangers take for a while; zero: no strangers
 	seconds int                    // for which a client that knows the limit is busy
 }
 
@@ -36,7 +36,7 @@ var (
 	late   = span{40 * time.Millisecond, 80 * time.Millisecond}
 )
 
-// A reset is what a vendor's reset means.
+// A reset is the meaning of a vendor's reset.
 type reset string
 
 const (
@@ -45,7 +45,7 @@ const (
 	none reset = "no reset"
 )
 
-// dialects are those of buckets, by what their reset means.
+// dialects are those of buckets, by the meaning of their reset.
 var dialects = map[reset][]dialect{
 	next: {
 		{"RateLimit r, t", "draft.vendor.example", testserver.Seen(testserver.RateLimit, testserver.UntilFree)},
@@ -77,8 +77,8 @@ func grid(seconds int) []vendor {
 	return all
 }
 
-// buckets returns each reset with each time at 200/s burst 20, each burst with
-// each reset at a time that goes round, and slow buckets.
+// buckets returns each reset with each time at 200/s burst 20, each burst with each reset at a time
+// in rotation, and slow buckets.
 func buckets() []vendor {
 	var all []vendor
 	used := make(map[reset]int)
@@ -141,9 +141,9 @@ func disturbed() []vendor {
 	return all
 }
 
-// calls returns what a client that knows the limit sends in that time: all that
-// is granted at once, and the rate. At a window, a client that loses one permit of
-// that waits for another window. So it is as much less there as the gate allows to lose.
+// calls returns how many calls a client that knows the limit sends in that time: the burst, and the
+// rate. In a window, a client that loses one permit of that waits for another window. So it is
+// lower there by the gate's allowed loss.
 func (v vendor) calls() int {
 	n := float64(v.seconds) * v.rate()
 	if v.limit.Burst > 0 {
@@ -155,9 +155,9 @@ func (v vendor) calls() int {
 // rate returns the calls that the vendor grants in a second.
 func (v vendor) rate() float64 { return float64(v.limit.Permits) / v.limit.Per.Seconds() }
 
-// mostWall returns the gate of the time, in ideal times. It is wider where more
-// than half of the burst is in flight at the rate. With wrong numbers 0.85 of the
-// limit is enough, and with strangers 0.9 of what they leave.
+// mostWall returns the gate of the time, in ideal times. It is wider if more than half of the burst
+// is in flight at the rate. With wrong numbers 0.85 of the limit is enough, and with strangers 0.9
+// of the rest.
 func (v vendor) mostWall() float64 {
 	way := (v.service[0] + v.service[1]) / 2
 	switch {
@@ -183,7 +183,7 @@ func (v vendor) mostRefused() int {
 	return 2
 }
 
-// isPlainBucket reports whether a [testserver.Ceiling] knows what it grants.
+// isPlainBucket reports whether a [testserver.Ceiling] describes its grants.
 func (v vendor) isPlainBucket() bool { return v.limit.Burst > 0 && v.wrong == nil && v.taken == 0 }
 
 // String names the limit, the dialect and the time.

@@ -78,7 +78,7 @@ func TestCellsAreMedianAndWorst(t *testing.T) {
 	}
 }
 
-// It takes some seconds, and has every contender meet a bucket of few calls.
+// It takes some seconds, and every contender meets a bucket of few calls.
 func TestMeasureWritesEachVendor(t *testing.T) {
 	fast := vendor{dialects[full][0], testserver.TokenBucket(20, time.Second, 20), atOnce, 8, nil, 0, 1}
 	var out strings.Builder

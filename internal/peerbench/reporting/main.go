@@ -3,18 +3,18 @@
 // the next permit, of the full bucket, or none. Six more are
 // disturbed: nodes that disagree, old readings, strangers.
 //
-// It prints the time, the 429s, and how many calls left although the answers by
-// then reported nothing left for them. That last count is no fault by itself if
-// answers take 40 ms and more: a client that knows the rate need not wait for them.
+// It prints the time, the 429s, and how many calls departed although the answers so far reported
+// nothing left. That last count is no fault if answers take 40 ms or more: a client that knows the
+// rate need not wait for them.
 //
 //	go -C internal/peerbench run ./reporting                   # an hour
 //	go -C internal/peerbench run ./reporting -who weir -runs 1 # four minutes
 //	go -C internal/peerbench run ./reporting -only 'burst 20, .*epoch'
 //	go -C internal/peerbench run ./reporting -list
 //
-// Each vendor gets what it grants in 10 s from 64 workers, or 16 if it is slow. No
-// contender knows a limit: Weir with nothing configured, go-retryablehttp, and a
-// client that obeys Retry-After with jitter.
+// Each vendor gets the calls that it grants in 10 s from 64 workers, or 16 if it is slow. No
+// contender knows a limit: Weir unconfigured, go-retryablehttp, and a client that obeys Retry-After
+// with jitter.
 package main
 
 import (

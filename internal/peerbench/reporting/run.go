@@ -28,18 +28,18 @@ var contenders = []contender{
 	{"obedient", peerbench.Obedient},
 }
 
-// A result is what one run came to.
+// A result is the outcome of one run.
 type result struct {
 	wall    float64 // in ideal times
 	refused int     // 429s that the vendor sent
 	failed  int     // calls that did not end with 200
-	over    int     // calls that left although the answers by then reported nothing left for them
+	over    int     // calls that departed although the answers so far reported nothing left
 }
 
 // patience is how many ideal times a run may take.
 const patience = 5
 
-// run sends the calls to a vendor of their own.
+// run sends the calls to a new vendor.
 func (v vendor) run(c contender) (result, error) {
 	style := v.style
 	if v.wrong != nil {
@@ -75,9 +75,8 @@ func (v vendor) run(c contender) (result, error) {
 	return r, nil
 }
 
-// strangersAt has strangers call the server in the second third of the ideal
-// time, evenly. They do not try again. The function that it returns ends them, and
-// says how many of their calls were granted.
+// strangersAt makes strangers call the server evenly in the second third of the ideal time, without
+// retries. The returned function stops them, and returns how many of their calls were granted.
 func (v vendor) strangersAt(server *testserver.Server) func() int {
 	if v.taken == 0 {
 		return func() int { return 0 }
@@ -150,8 +149,8 @@ func (b bench) measure(w io.Writer, all []vendor) error {
 	return nil
 }
 
-// together has all contenders meet the vendors, which stand side by side. The
-// results are by vendor, contender and run.
+// together runs all contenders at the vendors, which stand side by side. The results are by vendor,
+// contender and run.
 func (b bench) together(group []vendor) ([][][]result, error) {
 	met := make([][][]result, len(group))
 	errs := make([]error, len(group))
@@ -187,8 +186,7 @@ func (v vendor) passes(runs []result) bool {
 	})
 }
 
-// cells returns the median and the worst of each figure, and one number where
-// they are the same.
+// cells returns the median and the worst of each figure, or one number if they are equal.
 func cells(runs []result) string {
 	both := func(median, worst string) string {
 		if median == worst {

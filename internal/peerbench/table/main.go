@@ -1,12 +1,10 @@
-// Command table reads what go test -bench prints and writes the medians as
-// Markdown:
+// Command table reads the output of go test -bench and writes the medians as Markdown:
 //
 //	go -C internal/peerbench test -run '^$' -bench . -count 5 | go -C internal/peerbench run ./table
 //
-// A benchmark is a table, its first row the base: ns/op of the others is also
-// given as a multiple of it and as what is added to it, in the same run. Where
-// names end in a number of goroutines, g=1 and g=64, these become columns. With -without B/op
-// the columns of that unit are left out.
+// A benchmark is a table, its first row the base: ns/op of the others is also a multiple of it and
+// a difference to it, in the same run. If names end in a number of goroutines, g=1 and g=64, these
+// become columns. With -without B/op the columns of that unit are left out.
 package main
 
 import (

@@ -19,7 +19,7 @@ type table struct {
 	values  map[cell][]float64
 }
 
-// A column is one unit, at so many goroutines where the name says it.
+// A column is one unit, for a number of goroutines if the name has one.
 type column struct{ unit, goroutines string }
 
 type cell struct {
@@ -29,10 +29,10 @@ type cell struct {
 
 const nanoseconds = "ns/op"
 
-// procs is what go test hangs on every name where GOMAXPROCS is not 1.
+// procs is the suffix that go test adds to names unless GOMAXPROCS is 1.
 var procs = regexp.MustCompile(`-\d+$`)
 
-// read reads the lines that are results and leaves out all others.
+// read reads the lines with results and skips all others.
 func read(r io.Reader) ([]*table, error) {
 	var tables []*table
 	lines := bufio.NewScanner(r)
@@ -54,7 +54,7 @@ func read(r io.Reader) ([]*table, error) {
 	return tables, lines.Err()
 }
 
-// add takes the values of one line: a number and its unit, again and again.
+// add applies the values of one line, pairs of a number and its unit.
 func (t *table) add(row string, fields []string) error {
 	row, goroutines, _ := strings.Cut(row, "/g=")
 	if !slices.Contains(t.rows, row) {
@@ -86,8 +86,8 @@ func (t *table) median(row string, c column) (float64, bool) {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2, true
 }
 
-// write writes the medians. Where a benchmark reports units of its own, ns/op
-// says nothing and is left out.
+// write writes the medians. If a benchmark reports units of its own, ns/op is meaningless and left
+// out.
 func (t *table) write(w io.Writer) {
 	columns := slices.DeleteFunc(slices.Clone(t.columns), func(c column) bool { return c.unit == nanoseconds && t.custom() })
 	head, rule := "| "+t.name, "|---"
@@ -112,13 +112,13 @@ func (t *table) write(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// custom reports whether the benchmark reports units that go test does not know.
+// custom reports whether the benchmark reports units of its own.
 func (t *table) custom() bool {
 	return slices.ContainsFunc(t.columns, func(c column) bool { return !strings.HasSuffix(c.unit, "/op") })
 }
 
-// text returns the cells of one row in one column, compared with the first row
-// where they are nanoseconds.
+// text returns the cells of one row in one column, compared with the first row if they are
+// nanoseconds.
 func (t *table) text(row string, c column) string {
 	value, ok := t.median(row, c)
 	if !ok {
@@ -131,7 +131,7 @@ func (t *table) text(row string, c column) string {
 	return text
 }
 
-// decimals keeps three figures or more.
+// decimals keeps at least three figures.
 func decimals(v float64) int {
 	switch {
 	case v == float64(int64(v)) || v >= 1000:

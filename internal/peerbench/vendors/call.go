@@ -11,17 +11,17 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A result is what came of calling one vendor.
+// A result is the outcome of calling one vendor.
 type result struct {
-	used    float64 // served, of what the rate allows
+	used    float64 // served calls as a share of the rate
 	later   float64 // the same of the second half
 	served  int
 	refused int
-	early   int // departures before a told time
+	early   int // departures before a reported time
 	p99     time.Duration
 }
 
-// share returns the refused calls as a share of all that the vendor met.
+// share returns the refused calls as a share of all calls at the vendor.
 func (r result) share() float64 { return float64(r.refused) / float64(max(1, r.served+r.refused)) }
 
 // call calls the vendor until the context ends.

@@ -9,13 +9,13 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A vendor is what is called, and how it says how it stands.
+// A vendor is a server, and how it reports its state.
 type vendor struct {
 	limits []testserver.Limit
 	word   string // of says
 }
 
-// says are the ways in which a vendor says how it stands.
+// says are the ways in which a vendor reports its state.
 var says = map[string][]testserver.Style{
 	"nothing":           nil,
 	"Retry-After":       {testserver.RetryAfterSeconds},
@@ -26,7 +26,7 @@ var says = map[string][]testserver.Style{
 	"coarse":            {testserver.Coarse},
 }
 
-// vendors returns who is called. None of them is a row of the learner's table.
+// vendors returns the servers to call. None of them is a row of the learner's table.
 func vendors() []vendor {
 	bucket := func(word string, rate, burst int) vendor {
 		return vendor{[]testserver.Limit{testserver.TokenBucket(rate, time.Second, burst)}, word}

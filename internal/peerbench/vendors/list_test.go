@@ -6,7 +6,7 @@ func TestEveryVendorSaysSomethingKnown(t *testing.T) {
 	names := map[string]bool{}
 	for _, v := range vendors() {
 		if _, ok := says[v.word]; !ok {
-			t.Errorf("%s: nobody knows how to say %q", v.rules(), v.word)
+			t.Errorf("%s: no way to report as %q", v.rules(), v.word)
 		}
 		if names[v.name()] {
 			t.Errorf("%s is called twice", v.name())

@@ -1,20 +1,17 @@
-// Command vendors sends calls through Weir, told nothing, to two dozen vendors
-// over real sockets in real time, and tells how much of what each vendor allows
-// was served and what that cost.
+// Command vendors sends calls through an unconfigured Weir to two dozen vendors, over real sockets
+// in real time. It prints how much of each vendor's limit was served and what that cost.
 //
 //	go -C internal/peerbench run ./vendors                  # all, 40 s each, eight side by side: some two minutes
 //	go -C internal/peerbench run ./vendors -only log        # those whose name contains it
 //	go -C internal/peerbench run ./vendors -for 10s -at 24  # a first look
 //
-// All vendors share one Transport, a lane for each. "used" is what was served of
-// what the vendor's rate alone allows in that time, with what was lost while the
-// limit was looked for; "later" is the same of the second half. A burst makes both
-// greater than 1 at most. "early" counts departures before a told time, later than
-// 50 ms after it was told: it must be 0.
+// All vendors share one Transport, with a lane each. "used" is the served share of the vendor's
+// rate in that time, including what was lost while the limit was searched; "later" is the same for
+// the second half. A burst makes both greater than 1 at most. "early" counts departures before a
+// reported time, later than 50 ms after the report: it must be 0.
 //
-// A machine that has other work, or too many vendors side by side, shows its own
-// delays and not Weir's: a bucket of one is refused whenever a call comes early
-// beside the one before.
+// A busy machine, or too many vendors at once, shows its own delays instead of Weir's. A bucket of
+// one refuses whenever a call arrives early after the previous one.
 package main
 
 import (
@@ -52,7 +49,7 @@ type bench struct {
 	length  time.Duration
 }
 
-// run calls the vendors, so many side by side, and writes a row for each.
+// run calls the vendors, several at a time, and writes a row for each.
 func (b bench) run(w io.Writer, all []vendor, at int) error {
 	fmt.Fprintf(w, "%d callers for %v\n\n| vendor | says | used | later | 429s | of calls | p99 ms | early |\n|---|---|---|---|---|---|---|---|\n", b.workers, b.length)
 	for group := range slices.Chunk(all, at) {
@@ -68,7 +65,7 @@ func (b bench) run(w io.Writer, all []vendor, at int) error {
 	return nil
 }
 
-// together calls vendors side by side through one Transport.
+// together calls several vendors at once through one Transport.
 func (b bench) together(group []vendor) ([]result, error) {
 	watch := &watch{}
 	transport := &weir.Transport{Base: watch, Logger: slog.New(slog.DiscardHandler)}

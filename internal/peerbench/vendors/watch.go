@@ -9,16 +9,16 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// hearing is how long it may take until a told time is known to all callers.
+// hearing is how long it may take until all callers know a reported time.
 const hearing = 50 * time.Millisecond
 
-// A watch is the base of the Transport: it sends each call to its server, and
-// counts departures before a told time. It is safe for concurrent use.
+// A watch is the base of the Transport: it sends each call to its server, and counts departures
+// before a reported time. It is safe for concurrent use.
 type watch struct {
 	lanes sync.Map // *watched by host
 }
 
-// A watched is what was told by one server.
+// A watched is the reports of one server.
 type watched struct {
 	base http.RoundTripper
 
@@ -27,7 +27,7 @@ type watched struct {
 	count int
 }
 
-// A told is a time before which a server wants no calls.
+// A told is a reported time before which a server wants no calls.
 type told struct{ known, until time.Time }
 
 // add makes room for a server.
@@ -66,7 +66,7 @@ func (l *watched) departs(now time.Time) {
 	}
 }
 
-// refused notes what a refusal tells.
+// refused records the time in a refusal.
 func (l *watched) refused(h http.Header, now time.Time) {
 	wait := in(h.Get("Retry-After"), time.Second)
 	if ms := in(h.Get("Retry-After-Ms"), time.Millisecond); ms > 0 {
@@ -80,14 +80,14 @@ func (l *watched) refused(h http.Header, now time.Time) {
 	l.told = append(l.told, told{now.Add(hearing), now.Add(wait)})
 }
 
-// early returns how many calls left before a told time.
+// early returns how many calls departed before a reported time.
 func (l *watched) early() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
-// in reads a whole number of units; zero if it is none.
+// in reads a whole number of units; zero if it is not a number.
 func in(text string, unit time.Duration) time.Duration {
 	n, err := strconv.Atoi(text)
 	if err != nil {

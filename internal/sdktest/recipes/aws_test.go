@@ -18,7 +18,7 @@ import (
 	"github.com/weirgo/weir/backoff"
 )
 
-// slowsDown answers the first requests as S3 does if it gets too many.
+// slowsDown answers the first requests as an overloaded S3 does.
 func slowsDown(times int32) http.HandlerFunc {
 	var came atomic.Int32
 	return func(w http.ResponseWriter, req *http.Request) {
@@ -39,7 +39,7 @@ func put(ctx context.Context, cfg aws.Config, size int) error {
 	return err
 }
 
-// The SDK wraps the body of an upload, so that only the SDK can read a long one again.
+// The SDK wraps the body of an upload, so only the SDK can read a long one again.
 func TestS3RetriesLongUploads(t *testing.T) {
 	const long = 1 << 20
 	for name, c := range map[string]struct {

@@ -33,8 +33,8 @@ func before(t *testing.T, transport *weir.Transport, handler http.HandlerFunc) *
 	return vendor
 }
 
-// A go-github client fails calls by itself while its quota is spent. The recipe leaves that
-// to Weir, which waits.
+// A go-github client fails calls by itself while its quota is spent. The recipe leaves the wait to
+// Weir.
 func TestGitHubWaitsForItsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := vendors.GitHub().Transport()
@@ -69,7 +69,7 @@ func TestGitHubWaitsForItsReset(t *testing.T) {
 	})
 }
 
-// What a call reserved and did not use is there for the next one.
+// Tokens reserved and not used by a call are available to the next one.
 func TestOpenAISettlesTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := vendors.OpenAI().Transport()
@@ -90,7 +90,7 @@ func TestOpenAISettlesTokens(t *testing.T) {
 	})
 }
 
-// A file that is uploaded is read again from its beginning, however long it is.
+// An uploaded file is read again from its beginning, however long it is.
 func TestGitHubUploadsAFileAgain(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "asset"))
 	if err != nil {

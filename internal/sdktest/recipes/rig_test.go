@@ -33,12 +33,12 @@ const (
 	inside                 // recommended, with otelhttp below it
 )
 
-// A refusal is what a vendor answers to the first calls.
+// A refusal is a vendor's answer to the first calls.
 type refusal struct {
 	status int
 	after  string // Retry-After; empty: it states no time
-	times  int    // calls that it answers so; zero: all; negative: none
-	body   string // empty: one in which each SDK finds its error
+	times  int    // calls answered like this; zero: all; negative: none
+	body   string // empty: one with an error for each SDK
 }
 
 // A rig is an SDK over a Transport, before a vendor.
@@ -124,7 +124,7 @@ func (a aim) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.base.RoundTrip(&copied)
 }
 
-// A looking transport counts the SDK's tries, and notes what kind of body they have.
+// A looking transport counts the SDK's tries, and records the kind of their body.
 type looking struct {
 	http.RoundTripper
 	rig *rig
@@ -143,8 +143,8 @@ func (l looking) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.RoundTripper.RoundTrip(req)
 }
 
-// tree returns the spans below a span of the user's own: "HTTP(wait) HTTP" for two, the
-// first of which has one below it.
+// tree returns the spans below a span of the user: "HTTP(wait) HTTP" for two, the first of which
+// has one below it.
 func (g *rig) tree(t *testing.T) string {
 	ctx, root := g.tracer.Tracer("user").Start(t.Context(), "user")
 	err := g.call(ctx)
@@ -165,7 +165,7 @@ func (g *rig) tree(t *testing.T) string {
 	return text
 }
 
-// below returns the spans that are picked, each with those below it.
+// below returns the selected spans, each with those below it.
 func below(spans []sdktrace.ReadOnlySpan, pick func(sdktrace.ReadOnlySpan) bool) string {
 	var words []string
 	for _, s := range spans {

@@ -30,13 +30,13 @@ func genaiGenerate(retry *genai.HTTPRetryOptions) func(http.RoundTripper) func(c
 	}
 }
 
-// awsConfig is the configuration that a program has without Weir.
+// awsConfig is a program's configuration without Weir.
 func awsConfig() aws.Config {
 	return aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}
 }
 
-// awsOver returns the configuration over a Transport: with the SDK's retries as the page
-// has them, or as they are by default.
+// awsOver returns the configuration over a Transport, with the page's retries of the SDK, or with
+// the default ones.
 func awsOver(rt http.RoundTripper, w way) aws.Config {
 	cfg := waiting(awsConfig(), rt)
 	if w == retrying {

@@ -25,7 +25,7 @@ func slackOK(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"ok":true,"channel":"C1","ts":"1"}`))
 }
 
-// twilioMessage makes calls without the context: twilio-go takes none.
+// twilioMessage makes calls without a context: twilio-go takes none.
 func twilioMessage(rt http.RoundTripper) func(context.Context) error {
 	c := newTwilio("AC1", "token", rt)
 	return func(context.Context) error {

@@ -27,7 +27,7 @@ import (
 	"github.com/weirgo/weir/shaping/grpcshaping"
 )
 
-// An outcome is what a server without HTTP does with every call.
+// An outcome is how a server without HTTP treats every call.
 type outcome int
 
 const (
@@ -41,7 +41,7 @@ type queueRow struct {
 	page, what string
 	retrying   bool // the client has retries of its own
 
-	// open returns what makes one call, and what counts the requests at the server.
+	// open returns a function for one call, and one that counts the server's requests.
 	open func(t *testing.T, queue *shaping.Queue, w way, o outcome, tracer *sdktrace.TracerProvider) (call func(context.Context) error, came func() int)
 }
 
@@ -50,7 +50,7 @@ var queueRows = []queueRow{
 	{"grpc", "Health.Check", true, openGRPC},
 }
 
-// The second table of the index is what clients without HTTP do here.
+// The second table of the index is the results of clients without HTTP here.
 func TestQueueTableIsAsMeasured(t *testing.T) {
 	table := "| client | call | lines | refused: retries off | refused: on | failed: off | failed: on | error of the last refusal | `*shaping.Error` is found | the context's deadline holds | spans |\n" + strings.Repeat("| --- ", 11) + "|\n"
 	for _, r := range queueRows {
@@ -92,8 +92,8 @@ func (r *queueRow) sent(t *testing.T, w way, o outcome) (n int, seen error) {
 	return n, seen
 }
 
-// rejected calls while the queue is paused for longer than the call may take. It reports
-// whether the user finds the queue's error, and whether the call ended at once.
+// rejected calls while the queue is paused for longer than the call may take. It reports whether
+// the user gets the queue's error, and whether the call ended at once.
 func (r *queueRow) rejected(t *testing.T) (found, kept bool) {
 	inBubble(t, func(t *testing.T) {
 		queue := newQueue(t)
@@ -124,7 +124,7 @@ func openSMTP(_ *testing.T, queue *shaping.Queue, _ way, o outcome, _ *sdktrace.
 	return call, func() int { return len(office.came) }
 }
 
-// A health server does the same with each call.
+// A health server does the same for each call.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 	outcome outcome

@@ -22,9 +22,9 @@ import (
 // A row is one SDK in the table.
 type row struct {
 	page      string // docs/sdk/NAME.md
-	what      string // the call that is made
+	what      string // the call
 	transport func() *weir.Transport
-	handler   http.Handler // what a served call gets; nil: an empty object
+	handler   http.Handler // answer to a served call; nil: an empty object
 
 	// client returns a function that makes one call through the SDK as its page sets it up.
 	client func(http.RoundTripper) func(context.Context) error

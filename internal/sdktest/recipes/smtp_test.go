@@ -59,7 +59,7 @@ func (p *postOffice) serve(conn net.Conn) {
 	}
 }
 
-// limited replies as a server that takes some mails a second.
+// limited replies as a server with a limit of mails a second.
 func limited(perSecond int, refusal string) func(int) string {
 	var times []time.Time
 	return func(int) string {
@@ -85,8 +85,8 @@ func newQueue(t *testing.T, limits ...throttle.Limit) *shaping.Queue {
 	return queue
 }
 
-// A server of 14 mails a second takes 140 mails: without a refusal if the queue keeps to its
-// limit, and after refusals if the limit is set too high.
+// A server of 14 mails a second takes 140 mails: without a refusal if the queue has that limit, and
+// after refusals if the limit is set too high.
 func TestMailsWaitTheirTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		refusal string
@@ -121,7 +121,7 @@ func TestMailsWaitTheirTurn(t *testing.T) {
 	}
 }
 
-// A mailbox that is full or does not exist is no refusal: other mails go on.
+// A full or missing mailbox is no refusal: other mails are sent.
 func TestRepliesThatAreNoRefusal(t *testing.T) {
 	for _, reply := range []string{"450 4.2.1 mailbox busy", "452 4.2.2 mailbox full", "550 5.1.1 no such user", "554 5.7.1 spam"} {
 		synctest.Test(t, func(t *testing.T) {

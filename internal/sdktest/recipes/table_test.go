@@ -19,7 +19,7 @@ const (
 	index = "../../../docs/sdk/README.md"
 )
 
-// The table of the index is what the SDKs do here. WEIR_SDK=write writes it.
+// The table of the index is the SDKs' results here. WEIR_SDK=write writes it.
 func TestTableIsAsMeasured(t *testing.T) {
 	requests := "| SDK | call | body | lines | 429: retries off | 429: on | 500: retries off | 500: on |\n" + strings.Repeat("| --- ", 8) + "|\n"
 	errs := "| SDK | error of the last 429 | `*weir.Error` is found | tries of a rejected call: off, on | the context's deadline holds | spans, otelhttp outside | spans, otelhttp inside |\n" + strings.Repeat("| --- ", 7) + "|\n"
@@ -55,8 +55,8 @@ func between(text, name, part string) string {
 	return marks.ReplaceAllString(text, "${1}\n"+strings.ReplaceAll(part, "$", "$$")+"\n${2}")
 }
 
-// sent makes one call. It returns how many requests the vendor saw, the user's error, and
-// what body the requests had.
+// sent makes one call. It returns how many requests the vendor saw, the user's error, and the kind
+// of the requests' body.
 func (r *row) sent(t *testing.T, w way, refuse refusal) (n int, seen error, body string) {
 	r.in(t, w, refuse, func(t *testing.T, g *rig) {
 		if seen = g.call(t.Context()); seen == nil {
@@ -77,8 +77,8 @@ func (r *row) own(t *testing.T, refuse refusal) string {
 	return first(r.sent(t, retrying, refuse))
 }
 
-// rejected calls a lane that is closed. It reports whether the user finds the
-// lane's error, and returns how often the SDK tried.
+// rejected makes a call to a closed lane. It reports whether the user gets the lane's error, and
+// returns how often the SDK tried.
 func (r *row) rejected(t *testing.T, w way) (found bool, tries int) {
 	r.in(t, w, refusal{times: -1}, func(t *testing.T, g *rig) {
 		if err := g.call(t.Context()); err != nil {
@@ -142,7 +142,7 @@ func (r *row) lines(t *testing.T) int {
 	return strings.Count(string(text), "// +\n")
 }
 
-// A seenBy error stands for what a user gets instead of an error.
+// A seenBy error stands for the error that a user gets.
 type seenBy interface {
 	error
 	seen() string

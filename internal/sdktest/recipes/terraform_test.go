@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/weirtest"
 )
 
-// Terraform reads ten at a time, and takes the part of the quota that its configuration says.
+// Terraform reads ten at a time, and uses the share of the quota in its configuration.
 func TestTerraformTakesItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var vendor *weirtest.Vendor

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A customer whose endpoint hangs, fails or is gone delays no other customer.
+// A customer whose endpoint hangs, fails or is removed delays no other customer.
 func TestWebhooksOfCustomersAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := webhooks()
