@@ -61,7 +61,7 @@ func arrivals() (calls []throttle.Instant) {
 	return calls
 }
 
-// depart returns when calls leave that wait in line for a limit.
+// depart returns when calls that wait in line for a limit depart.
 func depart(limit throttle.Limit, calls []throttle.Instant) (left []throttle.Instant, err error) {
 	limiter, err := throttle.Local{Wall: func(now throttle.Instant) throttle.Instant { return now }}.Limiter("", limit)
 	if err != nil {
@@ -75,7 +75,7 @@ func depart(limit throttle.Limit, calls []throttle.Instant) (left []throttle.Ins
 				return nil, err
 			}
 			if grant.At <= now {
-				break // it leaves now
+				break // it departs now
 			}
 			now = grant.At // the limiter is asked again then
 		}
@@ -104,7 +104,7 @@ func longest(came, left []throttle.Instant) (wait time.Duration) {
 	return wait
 }
 
-// draw returns a picture of how many calls had come and left at each instant.
+// draw returns a picture of arrivals and departures over time.
 func (s subject) draw(came, left []throttle.Instant) chart.Picture {
 	p := chart.NewPanel(fmt.Sprintf("%s: %d calls in 2 s at most, longest wait %.1f s", s.limit, most(left), longest(came, left).Seconds()), "calls so far")
 	arrived, departed := soFar(came), soFar(left)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The page docs/algorithms.md has the table and the pictures that this program makes.
+// The page docs/algorithms.md has this program's table and pictures.
 func TestPageIsUpToDate(t *testing.T) {
 	const docs = "../../docs"
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func TestPageIsUpToDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept, err := os.ReadFile(filepath.Join(docs, "pictures", s.file+".svg"))
-		// Elsewhere a multiplication and an addition may be rounded once, and a digit differ.
+		// Other platforms may round a multiplication and an addition once, so a digit differs.
 		if err != nil || runtime.GOARCH == "amd64" && !bytes.Equal(kept, drawn) {
 			t.Errorf("%s.svg is not what is drawn now (%v): go -C examples run ./algorithms -o ../docs/pictures", s.file, err)
 		}

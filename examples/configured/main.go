@@ -27,7 +27,7 @@ import (
 	"github.com/weirgo/weir/examples/internal/program"
 )
 
-// files are what the configuration is, one after the other.
+// files are the configurations, one after the other.
 var files = []string{`
 limits: [2/s burst 1]
 line: {maxWait: 1m}
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if err != nil {
 			return program.Fail("configured", err, stderr)
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary one
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary one
 		*path = filepath.Join(dir, "limits.yaml")
 		if err := replace(*path, files[0]); err != nil {
 			return program.Fail("configured", err, stderr)

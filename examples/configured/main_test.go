@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir"
 )
 
-// A better limit serves those who wait, and a mistake changes nothing.
+// A better limit serves waiting calls, and a mistake changes nothing.
 func TestConfigurationIsFollowed(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"-for", "2s"}, &out, &errs); code != 0 {
@@ -30,7 +30,7 @@ func TestConfigurationThatIsWrongEndsTheProgram(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"-config", path}, &out, &errs); code != 1 || !strings.Contains(errs.String(), "limits") {
-		t.Errorf("exit code %d, %s, want 1 and the key that stands twice", code, &errs)
+		t.Errorf("exit code %d, %s, want 1 and the duplicate key", code, &errs)
 	}
 	if err := load(filepath.Join(t.TempDir(), "none"), new(weir.Transport)); err == nil {
 		t.Error("load of no file = nil, want an error")

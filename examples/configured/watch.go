@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir"
 )
 
-// watch applies a file to the transport each time that it changes, until ctx ends. A
-// configuration that is wrong is reported, and changes nothing.
+// watch applies a file to the transport whenever it changes, until ctx ends. A wrong configuration
+// is reported, and changes nothing.
 func watch(ctx context.Context, path string, transport *weir.Transport, report func(error)) {
 	var read time.Time
 	for ctx.Err() == nil {

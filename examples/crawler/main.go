@@ -3,11 +3,10 @@
 //
 //	go run ./crawler
 //
-// All pages are asked for at once, through one [http.Client]. Its [weir.Transport] makes a
-// lane for each host by itself, so no host waits for another. One host takes 2.5 s for a
-// page: there, the bound on calls in flight holds. One host answers 503 with Retry-After: 4.
-// Then its lane stops for that time, the page is asked for again, and the lanes of
-// the other hosts go on.
+// All pages are asked for at once, through one [http.Client]. Its [weir.Transport] makes a lane for
+// each host by itself, so no host waits for another. One host takes 2.5 s for a page: there, the
+// bound on calls in flight limits it. One host answers 503 with Retry-After: 4. Then its lane stops
+// for that time, the page is asked for again, and the lanes of the other hosts go on.
 //
 // The hosts are part of the program, on one loopback socket. It prints a line for each
 // of them, and draws when each page was fetched into crawler.svg and crawler.png.
@@ -55,7 +54,7 @@ type host struct {
 	vendor *testserver.Vendor
 }
 
-// pause is what the host that is overloaded asks for.
+// pause is the wait in the overloaded host's answer.
 const pause = 4 * time.Second
 
 var overloaded = testserver.Fault{First: 3, Last: 3, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"4"}}}
@@ -81,13 +80,13 @@ func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture,
 	hosts := newHosts()
 	web, err := testserver.Listen(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		i := slices.IndexFunc(hosts, func(h host) bool { return h.name == req.Host })
-		hosts[i].vendor.ServeHTTP(w, req) // the client asks for no other
+		hosts[i].vendor.ServeHTTP(w, req) // the client requests no other
 	}))
 	if err != nil {
 		return chart.Picture{}, err
 	}
 	defer web.Close()
-	client := newClient(web.Transport()) // whatever the host, it leads to this program
+	client := newClient(web.Transport()) // every host leads to this program
 	fmt.Fprintf(stdout, "%d pages of each of %d hosts: one a second, two at once at most.\n\n", pages, len(hosts))
 
 	var fetches sync.WaitGroup

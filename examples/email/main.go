@@ -34,7 +34,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// newsletter is how many mails of it are in line from the beginning.
+// newsletter is how many of its mails are in line from the beginning.
 const newsletter = 120
 
 // The limits. An account out of the sandbox would have

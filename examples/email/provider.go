@@ -49,8 +49,8 @@ func (p *provider) Close() {
 // refused returns how many mails the API refused.
 func (p *provider) refused() int { return p.api.Arrivals().Count(http.StatusTooManyRequests) }
 
-// acceptSMTP serves sessions until the listener is closed. The bucket holds all of them
-// together to the provider's rate.
+// acceptSMTP serves sessions until the listener is closed. The bucket limits all of them together
+// to the provider's rate.
 func (p *provider) acceptSMTP() {
 	bucket, filled := float64(rate.Permits), time.Now()
 	var mu sync.Mutex

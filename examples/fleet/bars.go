@@ -23,9 +23,9 @@ func binWidth(r result) time.Duration {
 	return width
 }
 
-// stack returns the bars in the order in which they are drawn, each over those
-// before it: of all requests, where some were refused; of those that were not; of
-// those without the last replica's; and so on. It returns the height of the highest too.
+// stack returns the bars in drawing order, each over those before it: all requests, if some were
+// refused; those that were not; those without the last replica's; and so on. It also returns the
+// height of the highest.
 func stack(r result, width time.Duration) (bars []*plotter.Histogram, highest float64) {
 	bins := int(math.Ceil(float64(r.length) / float64(width)))
 	all := make([]int, bins+1)
@@ -48,14 +48,14 @@ func stack(r result, width time.Duration) (bars []*plotter.Histogram, highest fl
 			all[i] = 0 // it would shine through at the edges
 		}
 	}
-	bars = append(bars, chart.Bars(all, width, refusedColor)) // what stands out above the others was refused
+	bars = append(bars, chart.Bars(all, width, refusedColor)) // the part above the others was refused
 	for i := len(sums) - 1; i >= 0; i-- {
 		bars = append(bars, chart.Bars(sums[i], width, replicaColors[i%len(replicaColors)]))
 	}
 	return bars, highest
 }
 
-// Stripes are the fills of so many replicas, for the legend.
+// Stripes are the fills of the replicas, for the legend.
 type stripes int
 
 // Thumbnail implements plot.Thumbnailer.

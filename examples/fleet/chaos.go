@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Chaos makes a schedule come true.
+// Chaos carries out a schedule.
 type chaos struct {
 	fleet  *fleet
 	redis  redisServer
@@ -17,13 +17,13 @@ type chaos struct {
 	happened []span
 }
 
-// A span is an event as it came true.
+// A span is an event as it happened.
 type span struct {
 	event
 	from, until time.Duration // since the run began; equal if it has no end
 }
 
-// kinds returns what can go wrong here.
+// kinds returns the possible faults here.
 func kinds(r redisServer) []kind {
 	ks := []kind{killReplica, refuseCall}
 	if canHalt {
@@ -42,7 +42,7 @@ func (c *chaos) run(ctx context.Context, start time.Time) error {
 		s := span{event: e, from: time.Since(start)}
 		s.until = s.from
 		if e.kind == refuseCall {
-			s.until += pauseAsked * time.Second // nobody calls
+			s.until += pauseAsked * time.Second // no calls
 		}
 		err := c.begin(e)
 		if err == nil && e.lasts > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// The fills of the replicas, from below, again from the first where there are
-// more; neighbours differ in lightness too.
+// The fills of the replicas, from below, starting again after the last; neighbours also differ in
+// lightness.
 var replicaColors = []color.RGBA{
 	{R: 0x33, G: 0x22, B: 0x88, A: 0xff},
 	{R: 0x88, G: 0xcc, B: 0xee, A: 0xff},

@@ -16,7 +16,7 @@ import (
 type display interface {
 	every() time.Duration // between two shows
 	show(sight)
-	note(text string) // of what goes wrong
+	note(text string) // of a fault
 	end(sight)
 }
 
@@ -58,8 +58,7 @@ func (l *lines) note(text string) {
 
 func (l *lines) end(sight) {}
 
-// Live is a display for a terminal: a line a replica, drawn over and over. Notes
-// stand above it.
+// Live is a display for a terminal: one line per replica, redrawn in place. Notes are above it.
 type live struct {
 	mu      sync.Mutex
 	w       *os.File
@@ -113,7 +112,7 @@ func (l *live) draw(above string) {
 			l.drawn++
 		}
 	}
-	_, _ = l.w.Write(b.Bytes()) // a terminal that is gone is no reason to stop
+	_, _ = l.w.Write(b.Bytes()) // a closed terminal is no reason to stop
 }
 
 func (l *live) columns() int {
@@ -125,7 +124,7 @@ func (l *live) columns() int {
 
 // picture returns the lines, narrower than the terminal if that has 60 columns.
 func (l *live) picture(s sight, columns int) []string {
-	const besides = 48 // of a line, what is no bar
+	const besides = 48 // of a line, beside the bar
 	width := min(40, columns-besides)
 	scale := 2 * s.limit / float64(len(s.replicas)) // a fair share is half a bar
 	for _, r := range s.replicas {

@@ -12,7 +12,7 @@ import (
 
 // A fleet is the replicas, a process each. It is safe for concurrent use.
 type fleet struct {
-	task task        // of each, but for its number
+	task task        // of each, except its number
 	fail func(error) // called when a replica ends by itself
 
 	mu       sync.Mutex
@@ -160,7 +160,7 @@ func (f *fleet) begin() {
 func (f *fleet) release(r *replica) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, _ = r.stdin.Write([]byte("\n")) // watch reports one that is gone
+	_, _ = r.stdin.Write([]byte("\n")) // watch reports one that has exited
 }
 
 // kill ends the process of replica n at once.
@@ -185,10 +185,10 @@ func (f *fleet) restart(n int) error {
 	return nil
 }
 
-// halt stops replica n where it stands.
+// halt stops replica n.
 func (f *fleet) halt(n int) error { return f.signal(n, stopped, (*process).halt) }
 
-// resume lets it go on.
+// resume continues it.
 func (f *fleet) resume(n int) error { return f.signal(n, running, (*process).resume) }
 
 func (f *fleet) signal(n int, state replicaState, send func(*process) error) error {
@@ -199,7 +199,7 @@ func (f *fleet) signal(n int, state replicaState, send func(*process) error) err
 	return send(r.process)
 }
 
-// end ends all processes and returns when they are gone and their last reports read.
+// end ends all processes and returns when they have exited and their last reports are read.
 func (f *fleet) end() {
 	var all sync.WaitGroup
 	for _, r := range f.replicas {

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// newFleet returns two replicas that are ready, and what they share and call.
+// newFleet returns two ready replicas, with their Redis and vendor.
 func newFleet(t *testing.T, fail func(error)) (*fleet, mini, *vendor) {
 	t.Helper()
 	server, err := openMini()
@@ -35,7 +35,7 @@ func failsNever(t *testing.T) func(error) {
 	return func(err error) { t.Errorf("fail(%v)", err) }
 }
 
-// eventually fails the test unless the condition comes to hold.
+// eventually fails the test unless the condition holds in time.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {

@@ -1,20 +1,18 @@
-// Fleet shows what one more line does: N processes, each with a plain
-// http.Client of its own, share one limit through Redis, and the vendor sees
-// that limit and no more. The vendor and Redis are part of the program and
-// listen on loopback sockets; nothing leaves the machine.
+// Fleet shows the effect of one more line: N processes, each with a plain http.Client of its own,
+// share one limit through Redis, and the vendor sees no more than that limit. The vendor and Redis
+// are part of the program and listen on loopback sockets; nothing leaves the machine.
 //
 //	go run ./fleet
 //	go run ./fleet -chaos
 //	go run ./fleet -chaos -redis start -limit "200/s burst 20" -n 12 -for 30s
 //
-// It starts itself again for each replica and shows live, a line a replica (a
-// line a second where stdout is no terminal), how fast each one calls and
-// whether it shares. With -chaos it kills and stops replicas, kills, stops and
-// empties Redis, and has the vendor refuse a call, on a schedule that it prints
-// first. At the end stand a table, and a picture of what reached the vendor in
+// It starts itself again for each replica and shows live, a line a replica (a line a second where
+// stdout is no terminal), how fast each one calls and whether it shares. With -chaos it kills and
+// stops replicas, kills, stops and empties Redis, and has the vendor refuse a call, on a schedule
+// that it prints first. At the end it prints a table, and draws what reached the vendor into
 // fleet.svg and fleet.png.
 //
-// No replica outlives the program, however that ends.
+// No replica outlives the program, however it ends.
 //
 // It exits with 0, 1 when a call failed or a replica ended by itself, 2 for a
 // bad flag, and 130 after Ctrl-C, which ends it with the table and the picture

@@ -24,15 +24,15 @@ const (
 	mostRows  = 4
 )
 
-// Marks are what went wrong: a plotter of a line at the begin of each span, with
-// a label above all bars.
+// Marks are the faults: a plotter of a line at the beginning of each span, with a label above all
+// bars.
 type marks struct {
 	spans []span
 	rows  []int // of the labels, from the top
 	style text.Style
 }
 
-// newMarks gives each label the first row where it does not run into another.
+// newMarks gives each label the first row in which it overlaps no other.
 func newMarks(spans []span, right float64) *marks {
 	m := &marks{spans: spans, style: text.Style{
 		Color:   markColor,
@@ -74,7 +74,7 @@ func (m *marks) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// bands returns a plotter of the spans' time, to stand behind everything.
+// bands returns a plotter of the spans' time, drawn behind everything.
 func (m *marks) bands() plot.Plotter { return bands(m.spans) }
 
 type bands []span

@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Options say who shares what, and what befalls them.
+// Options are the replicas, what they share, and their faults.
 type options struct {
 	replicas int
 	workers  int // of each replica
@@ -34,7 +34,7 @@ const (
 const (
 	maxReplicas = 64
 	maxWorkers  = 1000
-	maxCalls    = 1_000_000 // that the vendor remembers
+	maxCalls    = 1_000_000 // recorded by the vendor
 	maxLength   = time.Hour
 )
 

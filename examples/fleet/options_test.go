@@ -51,7 +51,7 @@ func TestBadFlagIsNamedWithItsValue(t *testing.T) {
 		"-workers -3":              "-workers -3",
 		"-limit fast":              `"fast"`,
 		"-limit 0/s":               `"0/s"`,
-		"-limit fixed_100/s":       `-limit "fixed 100/s"`, // nobody's count but a bucket's is at the vendor
+		"-limit fixed_100/s":       `-limit "fixed 100/s"`, // the vendor counts as a bucket only
 		"-limit 100/s_of_tokens":   `-limit "100/s of tokens"`,
 		"-limit 100000/s -for 1m":  "for 1m0s: more than 1000000 calls",
 		"-limit 1/s_burst_2000000": "more than 1000000 calls",

@@ -52,7 +52,7 @@ func TestNoReplicaOutlivesTheProgram(t *testing.T) {
 func TestInterruptEndsReplicas(t *testing.T) {
 	var out bytes.Buffer
 	cmd, replicas := startProgram(t, &out)
-	// As a terminal does it: all in the foreground get the signal.
+	// As from a terminal: all processes in the foreground get the signal.
 	for _, pid := range append(replicas, cmd.Process.Pid) {
 		if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestInterruptEndsReplicas(t *testing.T) {
 	}
 }
 
-// A stat is what the kernel says of a process. See proc(5), /proc/pid/stat.
+// A stat is the kernel's record of a process. See proc(5), /proc/pid/stat.
 type stat struct {
 	state   string // a letter; "" where there is no such process
 	parent  int
@@ -88,7 +88,7 @@ func readStat(pid int) stat {
 	return s
 }
 
-// alive reports whether the process is there and no zombie.
+// alive reports whether the process exists and is no zombie.
 func alive(pid int) bool {
 	s := readStat(pid)
 	return s.state != "" && s.state != "Z" && s.state != "X"

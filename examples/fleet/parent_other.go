@@ -4,5 +4,5 @@ package main
 
 import "os/exec"
 
-// dieWithParent does nothing where the kernel has no such promise.
+// dieWithParent does nothing on kernels without such a feature.
 func dieWithParent(*exec.Cmd) {}

@@ -15,8 +15,8 @@ type process struct {
 	done   chan struct{} // closed when it has ended
 }
 
-// spawn starts a child that does not outlive this program: where the kernel can
-// it ends the child, and elsewhere a replica notices that its stdin ends.
+// spawn starts a child that does not outlive this program: some kernels end the child, and
+// elsewhere a replica detects the end of its stdin.
 func spawn(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stderr = &p.stderr
@@ -29,8 +29,8 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// run keeps the thread that starts the child until the child has ended: to the
-// kernel that thread is the parent.
+// run holds the thread that starts the child until the child has ended: for the kernel that thread
+// is the parent.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -51,18 +51,18 @@ func (p *process) ended() bool {
 	}
 }
 
-// kill returns when the child is gone.
+// kill returns when the child has exited.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may be gone already
+	_ = p.cmd.Process.Kill() // it may have exited already
 	<-p.done
 }
 
-// failure says how a child ended.
+// failure returns how a child ended.
 func (p *process) failure() error {
 	return fmt.Errorf("%v %s", p.cmd.ProcessState, p.stderr.String())
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of the text written to it.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

@@ -15,12 +15,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A redisServer is what the replicas share through, and what may befall it.
+// A redisServer is the replicas' shared Redis, and its faults.
 type redisServer interface {
 	addr() string
 	about() string
-	kinds() []kind      // of the troubles that it can have
-	begin(k kind) error // a trouble
+	kinds() []kind      // its possible faults
+	begin(k kind) error // a fault
 	end(k kind) error
 	close()
 }
@@ -74,7 +74,7 @@ func (m mini) begin(k kind) error {
 	if k == killRedis {
 		m.Close()
 	}
-	m.FlushAll() // as the death of one that keeps nothing on disk
+	m.FlushAll() // as after the death of a server without persistence
 	return nil
 }
 
@@ -111,7 +111,7 @@ func openChild(ctx context.Context) (*redisChild, error) {
 // start returns when the server answers.
 func (c *redisChild) start(ctx context.Context) error {
 	cmd := exec.Command(c.program, "--port", strconv.Itoa(c.port), "--bind", "127.0.0.1",
-		"--dir", os.TempDir(), "--dbfilename", "weir-fleet-nothing.rdb", // there is none, and none is made
+		"--dir", os.TempDir(), "--dbfilename", "weir-fleet-nothing.rdb", // absent, and never written
 		"--save", "", "--appendonly", "no", "--logfile", os.DevNull)
 	p, err := spawn(cmd)
 	if err != nil {
@@ -171,9 +171,8 @@ func (c *redisChild) close() {
 	}
 }
 
-// freePort returns a port on which nobody listens. It lies below those that the
-// kernel gives to outgoing connections, so that it is still free when a server
-// that was killed comes back.
+// freePort returns a port without a listener. It lies below those that the kernel gives to outgoing
+// connections, so that it is still free when a killed server comes back.
 func freePort() (int, error) {
 	for range 100 {
 		port := 12000 + rand.IntN(20000)

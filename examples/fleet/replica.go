@@ -27,7 +27,7 @@ const taskEnv = "WEIR_EXAMPLE_FLEET"
 // replicaHeader names the calling replica, for the vendor's record.
 const replicaHeader = "X-Replica"
 
-// A task is what a replica is given when it is started.
+// A task is a replica's parameters at its start.
 type task struct {
 	Replica  int // its number, from 1
 	Replicas int // how many there are
@@ -37,11 +37,11 @@ type task struct {
 	Limit    throttle.Limit
 }
 
-// transport is what a program needs to share a limit with others of its kind.
-// The rest of this file calls, counts and reports.
+// transport is all that a program needs to share a limit with others of its kind. The rest of this
+// file calls, counts and reports.
 func (t task) transport(rdb redis.UniversalClient) *weir.Transport {
 	store := distributed.New(rdb, "fleet")
-	store.Replicas = t.Replicas                  // to divide by, should Redis be gone from the start
+	store.Replicas = t.Replicas                  // to divide by, if Redis is down from the start
 	store.Logger = slog.New(slog.DiscardHandler) // the reports have it
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = t.Workers
@@ -53,9 +53,9 @@ func (t task) transport(rdb redis.UniversalClient) *weir.Transport {
 	}
 }
 
-// runReplica is the program of a replica. It reports once when it is ready,
-// begins when something stands on stdin, then reports several times a second,
-// and ends when stdin does, as it does with the process at its other end.
+// runReplica is the program of a replica. It reports once when it is ready, begins at the first
+// byte on stdin, then reports several times a second. It ends when stdin does, as it does with the
+// process at its other end.
 func runReplica(encoded string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var t task
 	if err := json.Unmarshal([]byte(encoded), &t); err != nil {
@@ -131,7 +131,7 @@ func (l *load) work(ctx context.Context, client *http.Client) {
 			l.cause = err.Error()
 		}
 		l.mu.Unlock()
-		time.Sleep(reportEvery) // no faster for failing
+		time.Sleep(reportEvery) // no faster after failures
 	}
 }
 

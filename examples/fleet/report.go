@@ -9,8 +9,7 @@ import (
 // reportEvery is the time between two reports of a replica.
 const reportEvery = 200 * time.Millisecond
 
-// A report is what a replica says of itself. How much it called is for the
-// vendor to say.
+// A report is a replica's own figures. The vendor counts its calls.
 type report struct {
 	Failed int           // calls
 	Cause  string        // of the first failure

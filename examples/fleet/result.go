@@ -7,18 +7,18 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A result is what happened in a run.
+// A result is the outcome of a run.
 type result struct {
 	room      room
 	length    time.Duration
 	rows      []row // of the replicas
 	arrivals  testserver.Arrivals
-	scheduled int // calls refused because the schedule said so
+	scheduled int // calls refused by the schedule
 	happened  []span
 	tally
 }
 
-// A row is what became of one replica.
+// A row is the outcome of one replica.
 type row struct {
 	sent    int
 	refused int
@@ -26,8 +26,8 @@ type row struct {
 	calls   uint64 // to Redis
 }
 
-// result is to be called when the fleet has ended. What arrived after the run,
-// as calls under way do, is left out.
+// result is called when the fleet has ended. Arrivals after the run, from calls under way, are left
+// out.
 func (w *watcher) result(length time.Duration, happened []span) result {
 	r := result{
 		room:      w.room,

@@ -10,9 +10,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A room is what a vendor must accept at once, besides the rate, so that a
-// fleet's call is never refused: the figures of "Which numbers to set" in the
-// README, and those of package distributed for what befalls a fleet.
+// A room is the burst that a vendor must accept, besides the rate, so that it never refuses a
+// fleet's call: the figures of "Which numbers to set" in the README, and those of package
+// distributed for a fleet's faults.
 type room struct {
 	limit  throttle.Limit
 	late   int // calls that may leave after their instant, within the permit tolerance
@@ -20,8 +20,8 @@ type room struct {
 	lost   int // a burst whenever the state in Redis is lost
 }
 
-// findWithin is how long a replica takes, at most, to find a Redis that is back.
-// Meanwhile those that have found it spend the whole rate again.
+// findWithin is the longest time in which a replica finds a restored Redis. Meanwhile replicas that
+// have found it spend the whole rate again.
 const findWithin = time.Second
 
 func roomFor(limit throttle.Limit, replicas int, events []event) room {
@@ -46,12 +46,12 @@ func (m room) burst() int { return burstOf(m.limit) + m.late + m.cutOff + m.lost
 // inSecond returns the most calls in any second.
 func (m room) inSecond() int { return int(m.limit.PerSecond()) + m.burst() }
 
-// ideal returns how many calls a run of such a length can make at best.
+// ideal returns the most calls of a run of that length.
 func (m room) ideal(length time.Duration) float64 {
 	return m.limit.PerSecond()*length.Seconds() + float64(burstOf(m.limit))
 }
 
-// String says what the burst is made of.
+// String returns the parts of the burst.
 func (m room) String() string {
 	parts := []string{fmt.Sprintf("%d of the limit", burstOf(m.limit)), fmt.Sprintf("%d for late calls", m.late)}
 	if m.cutOff > 0 {

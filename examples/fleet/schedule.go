@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A kind is one of the things that go wrong.
+// A kind is one kind of fault.
 type kind uint8
 
 const (
@@ -20,17 +20,16 @@ const (
 	refuseCall
 )
 
-// An event is something that goes wrong at one time.
+// An event is a fault at one time.
 type event struct {
 	at      time.Duration // since the run began
-	lasts   time.Duration // zero: it has no end
+	lasts   time.Duration // zero: no end
 	kind    kind
-	replica int // zero: it concerns none
+	replica int // zero: none
 }
 
-// The run is cut into slots with one event in each, the first and the last
-// seconds excepted: it begins early in its slot, and ends in time for the fleet
-// to be well again before the next.
+// The run is cut into slots with one event in each, except for the first and the last seconds. An
+// event begins early in its slot, and ends in time for the fleet to recover before the next.
 const (
 	quietStart = 1500 * time.Millisecond
 	quietEnd   = 500 * time.Millisecond
@@ -66,7 +65,7 @@ func plan(seed uint64, length time.Duration, replicas int, kinds []kind) []event
 	return events
 }
 
-// count returns how many events are of any of the kinds.
+// count returns how many events are of the given kinds.
 func count(events []event, ks ...kind) int {
 	n := 0
 	for _, e := range events {
@@ -77,8 +76,7 @@ func count(events []event, ks ...kind) int {
 	return n
 }
 
-// String says what happens, but not when: "replica 3 killed, started again after
-// 1.2 s".
+// String returns the event without its time: "replica 3 killed, started again after 1.2 s".
 func (e event) String() string {
 	after := fmt.Sprintf("%.1f s", e.lasts.Seconds())
 	switch e.kind {
@@ -93,7 +91,7 @@ func (e event) String() string {
 	}
 }
 
-// label is short enough for the picture.
+// label returns a text short enough for the picture.
 func (e event) label() string {
 	switch e.kind {
 	case killReplica:

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// share runs the fleet and returns what happened. It ends early when ctx does.
+// share runs the fleet and returns the result. It ends early when ctx does.
 func share(ctx context.Context, o options, stdout io.Writer) (result, error) {
 	server, err := openRedis(ctx, o.redis)
 	if err != nil {
@@ -51,7 +51,7 @@ func (o options) task(v *vendor, server redisServer) task {
 	return task{Replicas: o.replicas, Workers: o.workers, Vendor: v.URL, Redis: server.addr(), Limit: o.limit}
 }
 
-// introduce says what is about to happen.
+// introduce prints what is about to happen.
 func introduce(w io.Writer, o options, server redisServer, m room) {
 	fmt.Fprintf(w, `%d processes share %s through %s for %v. In each of them %d workers call
 through a client like this one:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A sight is what there is to see at one instant of a run.
+// A sight is the state of a run at one instant.
 type sight struct {
 	at, length time.Duration
 	replicas   []replicaSight
@@ -14,11 +14,11 @@ type sight struct {
 	lately     int     // calls of all in the last second
 	total      int
 	worst      int // most calls in any second
-	bound      int // on those
+	bound      int // on worst
 	refused    int
 }
 
-// A replicaSight is what there is to see of one replica.
+// A replicaSight is the state of one replica.
 type replicaSight struct {
 	lately int // calls in the last second
 	total  int
@@ -53,7 +53,7 @@ func (w *watcher) look(at time.Duration) sight {
 	return s
 }
 
-// summary says how all do.
+// summary returns the state of all.
 func (s sight) summary() string {
 	return fmt.Sprintf("%*d/s of %.4g/s  worst second %d of %d  %d 429s",
 		len(fmt.Sprintf("%.0f", s.limit)), s.lately, s.limit, s.worst, s.bound, s.refused)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// writeTable prints a row for each replica and one for all, and what the numbers
-// leave unsaid.
+// writeTable prints a row for each replica and one for all, and notes.
 func writeTable(w io.Writer, r result) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -43,7 +42,7 @@ func writeTable(w io.Writer, r result) {
 	}
 }
 
-// The next two return "-" where there is nothing to divide by.
+// The next two return "-" if the divisor is zero.
 
 func ratio(a, b float64) string {
 	if b <= 0 {

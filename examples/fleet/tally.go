@@ -2,17 +2,17 @@ package main
 
 import "cmp"
 
-// A tally is what the processes of a replica, or of all, counted themselves.
+// A tally is the counts of the processes of a replica, or of all.
 type tally struct {
 	failed int
 	cause  string // of the first failure
 	calls  uint64 // to Redis
-	void   uint64 // permits that nobody took in time
+	void   uint64 // permits not taken in time
 	alone  uint64 // permits spent while Redis did not answer
 }
 
-// tally returns that of all processes of the replica so far. One that was killed
-// counts as far as it had reported.
+// tally returns the tally of all processes of the replica so far. A killed one counts up to its
+// last report.
 func (r *replica) tally() tally {
 	return r.before.plus(tally{
 		failed: r.last.Failed,
@@ -33,7 +33,7 @@ func (t tally) plus(o tally) tally {
 	}
 }
 
-// tally returns that of all replicas.
+// tally returns the tally of all replicas.
 func (f *fleet) tally() tally {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,17 +12,16 @@ import (
 // vendorService is how long the vendor takes to answer, as an API nearby does.
 const vendorService = 10 * time.Millisecond
 
-// A vendor is the embedded API. It keeps to its own limit and records who called
-// when.
+// A vendor is the embedded API. It enforces its own limit and records all calls.
 type vendor struct {
 	*testserver.Server
 	record *testserver.Vendor
 	began  time.Duration // the run, by the record's clock
 	armed  atomic.Bool   // the next call is refused
-	fired  atomic.Int64  // calls refused so
+	fired  atomic.Int64  // calls refused that way
 }
 
-// pauseAsked is what the vendor asks for in seconds when it refuses at will.
+// pauseAsked is the wait, in seconds, in a refusal of the schedule.
 const pauseAsked = 1
 
 func openVendor(permits int, per time.Duration, burst int) (*vendor, error) {
@@ -46,7 +45,7 @@ func openVendor(permits int, per time.Duration, burst int) (*vendor, error) {
 // begin makes now the zero of the record.
 func (v *vendor) begin() { v.began = time.Since(v.record.Start()) }
 
-// refuse has the next call answered with 429, whatever the limit says.
+// refuse makes the next call answered with 429, whatever the limit.
 func (v *vendor) refuse() { v.armed.Store(true) }
 
 func (v *vendor) disarm(*http.Request) bool {
@@ -57,7 +56,7 @@ func (v *vendor) disarm(*http.Request) bool {
 	return true
 }
 
-// arrivals returns what arrived in the run so far, with instants since its begin.
+// arrivals returns the arrivals of the run so far, with instants since its beginning.
 func (v *vendor) arrivals() testserver.Arrivals {
 	all := v.record.Arrivals()
 	in := all[:0]

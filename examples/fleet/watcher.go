@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A watcher sees a run through.
+// A watcher observes a run until its end.
 type watcher struct {
 	fleet  *fleet
 	vendor *vendor
@@ -13,8 +13,8 @@ type watcher struct {
 	length time.Duration
 }
 
-// run has the fleet call until the time is over, ctx ends or something breaks,
-// and returns how long that was.
+// run has the fleet call until the time is over, ctx ends or something fails, and returns how long
+// that was.
 func (w *watcher) run(ctx context.Context, d display, c *chaos) (time.Duration, error) {
 	ctx, broken := context.WithCancelCause(ctx)
 	defer broken(nil)

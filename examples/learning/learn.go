@@ -13,19 +13,18 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// What the vendor accepts before the change, and after it.
+// The vendor's limits before and after the change.
 var (
 	first  = throttle.TokenBucket(50, time.Second, 10)
 	second = throttle.TokenBucket(100, time.Second, 10)
 )
 
 const (
-	workers = 32                    // that call, one call after the other
-	service = 30 * time.Millisecond // that an answer takes, as of an API nearby
+	workers = 32                    // each makes one call after the other
+	service = 30 * time.Millisecond // duration of an answer, as from a nearby API
 )
 
-// learn calls the vendor, and says a line a second how that goes. It ends early
-// when ctx does.
+// learn calls the vendor, and prints a line a second about that. It ends early when ctx does.
 func learn(ctx context.Context, length time.Duration, w io.Writer) (result, error) {
 	vendor := &testserver.Vendor{Limits: []testserver.Limit{accepts(first)}, Service: service}
 	server, err := testserver.Listen(vendor)
@@ -33,7 +32,7 @@ func learn(ctx context.Context, length time.Duration, w io.Writer) (result, erro
 		return result{}, err
 	}
 	defer server.Close()
-	calls, cancel := context.WithCancel(ctx) // without a deadline, by which Weir would refuse the last calls
+	calls, cancel := context.WithCancel(ctx) // without a deadline, for which Weir would reject the last calls
 	defer cancel()
 	var l load
 	wait := l.begin(calls, weirClient(server.Transport(), w), server.URL)
@@ -51,8 +50,8 @@ func accepts(l throttle.Limit) testserver.Limit {
 // change returns when the vendor's limit changes.
 func change(length time.Duration) time.Duration { return length * 3 / 8 }
 
-// follow changes the vendor's limit when that is due, and says what the vendor
-// sees until the time is over or ctx ends.
+// follow changes the vendor's limit when that is due, and prints the vendor's view until the time
+// is over or ctx ends.
 func follow(ctx context.Context, vendor *testserver.Vendor, length time.Duration, w io.Writer) result {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -77,14 +76,14 @@ func follow(ctx context.Context, vendor *testserver.Vendor, length time.Duration
 	}
 }
 
-// A load is calls without end from a few workers.
+// A load is endless calls from a few workers.
 type load struct {
 	mu     sync.Mutex
 	failed int
 	cause  string // of the first failure
 }
 
-// begin makes calls until ctx ends. What it returns waits for the workers.
+// begin makes calls until ctx ends. It returns a function that waits for the workers.
 func (l *load) begin(ctx context.Context, client *http.Client, url string) (wait func()) {
 	var all sync.WaitGroup
 	for range workers {

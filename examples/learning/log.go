@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// newLogger returns a logger that leaves the time to the lines beside it.
+// newLogger returns a logger without times, which the other lines have.
 func newLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

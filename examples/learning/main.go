@@ -1,8 +1,8 @@
-// Learning shows how a lane finds a limit that is not configured: 32 workers call a
-// vendor that accepts 50 calls a second with a burst of 10, and 100 a second from
-// 15 s on. Neither Weir nor the answers say so: the vendor refuses the others with
-// a bare 429. The vendor is part of the program and listens on a loopback socket;
-// nothing leaves the machine.
+// Learning shows how a lane finds a limit that is not configured: 32 workers call a vendor that
+// accepts 50 calls a second with a burst of 10, and 100 a second from 15 s on. Weir is not
+// configured with that, and the answers do not report it: the vendor refuses the others with a bare
+// 429. The vendor is part of the program and listens on a loopback socket; nothing leaves the
+// machine.
 //
 //	go run ./learning
 //
@@ -30,8 +30,8 @@ import (
 	"github.com/weirgo/weir/examples/internal/program"
 )
 
-// weirClient is &http.Client{Transport: new(weir.Transport)}, with a connection to
-// the vendor and a log that can be seen.
+// weirClient is &http.Client{Transport: new(weir.Transport)}, with a connection to the vendor and a
+// visible log.
 func weirClient(base http.RoundTripper, log io.Writer) *http.Client {
 	return &http.Client{Transport: &weir.Transport{Base: base, Logger: newLogger(log)}}
 }

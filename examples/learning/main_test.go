@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/examples/internal/programtest"
 )
 
-// all is the row of both limits: served, what could be, the share, 429s.
+// all is the row of both limits: served calls, possible calls, the share, 429s.
 var all = regexp.MustCompile(`(?m)^ +all +(\d+) +(\d+) +([\d.]+|-) +(\d+)$`)
 
 func TestShortRunFindsMostOfBothLimits(t *testing.T) {
@@ -27,7 +27,7 @@ func TestShortRunFindsMostOfBothLimits(t *testing.T) {
 	}
 	served, could, refused := number(t, row[1]), number(t, row[2]), number(t, row[4])
 	if served < could/2 || refused == 0 || refused > served/5 {
-		t.Errorf("row %q, want half of what could be served, and few 429s, but one: else the limit stays hidden\n%s", row, stdout)
+		t.Errorf("row %q, want half of the possible calls, and few 429s but at least one, or the limit stays hidden\n%s", row, stdout)
 	}
 	if !strings.Contains(stdout, "of 50/s") || !strings.Contains(stdout, "of 100/s") {
 		t.Errorf("no line a second, or one limit only\n%s", stdout)

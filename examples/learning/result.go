@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A result is what the vendor saw.
+// A result is the vendor's view.
 type result struct {
 	length   time.Duration
 	phases   []phase
@@ -18,13 +18,13 @@ type result struct {
 	cause    string              // of the first failure
 }
 
-// A phase is a time in which the vendor's limit was the same.
+// A phase is a time with one limit of the vendor.
 type phase struct {
 	limit throttle.Limit
-	from  time.Duration // until the next one's
+	from  time.Duration // until the next phase
 }
 
-// see takes in what arrived so far.
+// see reads the arrivals so far.
 func (r *result) see(vendor *testserver.Vendor) {
 	r.length = time.Since(vendor.Start())
 	r.arrivals = vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At < r.length })
@@ -49,7 +49,7 @@ func (r *result) could(i int) int {
 	return int(math.Round(calls))
 }
 
-// between returns how many calls the vendor served and refused in a time.
+// between returns how many calls the vendor served and refused between two times.
 func (r *result) between(from, until time.Duration) (served, refused int) {
 	for _, a := range r.arrivals {
 		switch {
@@ -63,7 +63,7 @@ func (r *result) between(from, until time.Duration) (served, refused int) {
 	return served, refused
 }
 
-// lately says how the last second was.
+// lately describes the last second.
 func (r *result) lately() string {
 	served, refused := r.between(r.length-time.Second, r.length)
 	return fmt.Sprintf("%5.1f s  served %3d/s of %.0f/s  %d 429s",

@@ -6,8 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// writeTable prints a row for each limit and one for all, and what the numbers
-// leave unsaid.
+// writeTable prints a row for each limit and one for all, and notes.
 func writeTable(w io.Writer, r result) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

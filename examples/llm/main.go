@@ -3,10 +3,10 @@
 //
 //	go run ./llm
 //
-// The tokens of an answer are known at its end. So a call reserves the most that it may
-// take, 1,000 tokens, although an answer takes 300 on average. One client leaves it at
-// that, and uses a third of its quota. The other settles each call: once the stream has
-// ended, it states the real number, and the rest is there for the next in line.
+// The tokens of an answer are known at its end. So a call reserves the most that it may take, 1,000
+// tokens, although an answer takes 300 on average. One client leaves it at that, and uses a third
+// of its quota. The other settles each call: once the stream has ended, it states the actual
+// number, and the rest goes to the next call in line.
 //
 // The model is part of the program, on a loopback socket, once for each client. It prints
 // how much of the quota each of them used, and draws the tokens of each second into
@@ -34,7 +34,7 @@ import (
 
 const (
 	workers   = 32
-	maxTokens = 1_000 // most tokens of one answer, as the request says
+	maxTokens = 1_000 // most tokens of one answer, as in the request
 )
 
 // The limits of the account. A call waits for both.
@@ -138,7 +138,7 @@ func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture,
 		c.http = &http.Client{Transport: &weir.Transport{
 			Base:   c.model.Transport(),
 			Limits: []throttle.Limit{requests, tokens},
-			Logger: slog.New(slog.DiscardHandler), // ./learning shows what it says
+			Logger: slog.New(slog.DiscardHandler), // ./learning shows its output
 		}}
 		all.Go(func() { failed[i] = c.work(ctx) })
 	}

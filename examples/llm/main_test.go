@@ -23,6 +23,6 @@ func TestSettledCallsUseMoreOfTheQuota(t *testing.T) {
 	reserved, _ := strconv.Atoi(lines[0][2])
 	settled, _ := strconv.Atoi(lines[1][2])
 	if settled < 3*reserved/2 {
-		t.Errorf("%d tokens were reserved alone, %d settled, want half as many again\n%s", reserved, settled, stdout)
+		t.Errorf("%d tokens were used with reservations only, %d with settlements, want 1.5 times\n%s", reserved, settled, stdout)
 	}
 }

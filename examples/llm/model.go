@@ -41,8 +41,8 @@ func openModel() (*model, error) {
 	return m, err
 }
 
-// cost returns how many tokens the answer to a request takes: 50 to 550. The client finds
-// out at the end of the stream.
+// cost returns how many tokens the answer to a request takes: 50 to 550. The client learns it at
+// the end of the stream.
 func cost(req *http.Request) int {
 	body, _ := io.ReadAll(req.Body) // a body that is cut short is a question, too
 	req.Body = io.NopCloser(bytes.NewReader(body))
@@ -63,8 +63,7 @@ func stream(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, "data: {\"usage\": {\"tokens\": %d}}\n\n", used)
 }
 
-// served returns how many answers the model gave, of how many tokens, and how many calls it
-// refused.
+// served returns the number of answers and of their tokens, and of refused calls.
 func (m *model) served() (answers, used, refused int) {
 	all := m.vendor.Arrivals()
 	for _, a := range all.Granted() {

@@ -15,14 +15,14 @@ const bar = time.Second
 
 var blue = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
 
-// picture draws the tokens of the calls that came in each second, a panel a client.
+// picture draws the tokens of each second's calls, a panel for each client.
 func picture(clients []*client, length time.Duration) chart.Picture {
 	p := chart.Picture{PanelHeight: 2.6 * vg.Inch}
 	quota, right := tokens.PerSecond()*bar.Seconds(), length.Truncate(bar).Seconds()
 	for _, c := range clients {
 		sums := make([]int, int(right/bar.Seconds()))
 		for _, a := range c.model.vendor.Arrivals().Granted() {
-			if i := int(a.At / bar); i < len(sums) { // the last bar would be a part of one
+			if i := int(a.At / bar); i < len(sums) { // the last bar would be incomplete
 				sums[i] += a.Cost
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// limits are those of each lane.
+// limits are the limits of each lane.
 var limits = map[string]throttle.Limit{
 	"healthy": throttle.TokenBucket(50, time.Second, 20),
 	"used up": throttle.TokenBucket(5, time.Second, 50),
@@ -31,7 +31,7 @@ var limits = map[string]throttle.Limit{
 	"shadow":  throttle.TokenBucket(200, time.Second, 50),
 }
 
-// A town is transports and what they call.
+// A town is transports and their vendors.
 type town struct {
 	vendor *testserver.Server
 	meters metric.MeterProvider
@@ -42,18 +42,18 @@ type town struct {
 	works      []work
 }
 
-// A work is calls of one lane, each by every worker after the one before and a rest.
+// A work is calls of one lane. Each worker makes a call after the previous one and a rest.
 type work struct {
 	client  *http.Client
 	url     string
 	lane    string
 	workers int // zero: one
 	rest    time.Duration
-	later   time.Time     // from then on the rest is another; zero: never
-	hurried time.Duration // that rest
+	later   time.Time     // from then on the rest is hurried; zero: never
+	hurried time.Duration // the later rest
 }
 
-// open makes the lanes, and begins nothing.
+// open makes the lanes, and starts nothing.
 func open(meters metric.MeterProvider, quiet time.Duration) (*town, error) {
 	t := &town{meters: meters}
 	var err error
@@ -117,13 +117,13 @@ func (t *town) close() {
 	_ = t.silent.Close()
 }
 
-// calls counts those of all works.
+// calls returns the number of calls of all works.
 var calls atomic.Uint64
 
 // do calls until ctx ends.
 func (w *work) do(ctx context.Context) {
 	for ctx.Err() == nil {
-		// Calls of one URL that fail one after the other would be tries of one call.
+		// Calls of one URL that fail one after the other would count as tries of one call.
 		url := w.url + "?call=" + strconv.FormatUint(calls.Add(1), 10)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -144,7 +144,7 @@ func (w *work) do(ctx context.Context) {
 	}
 }
 
-// A vendor refuses or fails where the path says so.
+// A vendor refuses or fails if the path says so.
 type vendor struct{ calls atomic.Uint64 }
 
 // ServeHTTP refuses every fourth call to /refuse, and fails each to /fail.

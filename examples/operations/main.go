@@ -1,5 +1,5 @@
-// Operations serves the metrics of a program with much that is wrong: each alert of
-// docs/operations has its cause in one lane, and two lanes are healthy.
+// Operations serves the metrics of a program with many faults: each alert of docs/operations has
+// its cause in one lane, and two lanes are healthy.
 //
 //	go run ./operations -addr localhost:9464
 //

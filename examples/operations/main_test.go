@@ -24,7 +24,7 @@ const pages = "../../docs/operations/"
 
 func TestMain(m *testing.M) { needs.Exit(m.Run()) }
 
-// lanes are those in which each alert has its cause.
+// lanes are the lanes with each alert's cause.
 var lanes = map[string]string{
 	"WeirRefused":           "refused",
 	"WeirWaitsLong":         "crowded",
@@ -62,7 +62,7 @@ func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 	if len(waiting) != len(lanes) {
 		t.Errorf("%d alerts, want %d", len(waiting), len(lanes))
 	}
-	wrong := true // a store may be late on a busy machine: then it is right again within the time
+	wrong := true // a store may be late on a busy machine, and then recovers within the time
 	for end := time.Now().Add(50 * time.Second); len(waiting) > 0 || wrong; time.Sleep(500 * time.Millisecond) {
 		wrong = false
 		for _, a := range p.firing(t) {
@@ -88,7 +88,7 @@ func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 	}
 }
 
-// The rules do at their bounds what their unit tests say.
+// The rules behave at their bounds as their unit tests require.
 func TestRulesPassTheirUnitTests(t *testing.T) {
 	promtool := needs.Program(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
@@ -101,13 +101,13 @@ func TestRulesPassTheirUnitTests(t *testing.T) {
 	tests := read(t, "alerts_test.yaml")
 	for name := range lanes {
 		if !strings.Contains(tests, "alertname: "+name+"\n        exp_alerts:\n") {
-			t.Errorf("alerts_test.yaml has no case in which %s fires", name)
+			t.Errorf("alerts_test.yaml has no case with a firing %s", name)
 		}
 	}
 }
 
-// The dashboard has the form that Grafana documents: panels with an ID of their own on a grid of
-// 24 columns, none over another, and queries with a letter of their own.
+// The dashboard has the form that Grafana documents: panels with an ID of their own on a grid of 24
+// columns, none over another, and queries with distinct letters.
 func TestDashboardHasItsForm(t *testing.T) {
 	var d dashboard
 	decoder := json.NewDecoder(strings.NewReader(read(t, "dashboard.json")))
@@ -218,7 +218,7 @@ scrape_configs:
 	return ""
 }
 
-// ask asks the API and reads the data of its answer.
+// ask calls the API and reads the data of its answer.
 func (p prom) ask(t *testing.T, what string, with url.Values, data any) {
 	t.Helper()
 	resp, err := http.Get("http://" + string(p) + "/api/v1/" + what + "?" + with.Encode())
@@ -268,7 +268,7 @@ func (p prom) values(t *testing.T, query string) (n int) {
 	return n
 }
 
-// A dashboard is what this test reads of one.
+// A dashboard is the part of one that this test reads.
 type dashboard struct {
 	Panels []struct {
 		ID          int

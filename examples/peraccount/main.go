@@ -1,7 +1,7 @@
 // Peraccount puts each call in two lanes: that of its customer account, and that of the
-// organisation to which all accounts belong. Three accounts with three tiers call the same
-// vendor at the same time through one client. The API key of a call names its account; in
-// the lane's key it stands as a hash.
+// organisation to which all accounts belong. Three accounts with three tiers call the same vendor
+// at the same time through one client. The API key of a call names its account; the lane's key has
+// a hash of it.
 //
 //	go run ./peraccount
 //
@@ -42,7 +42,7 @@ var accounts = []account{
 	{name: "corner shop", apiKey: "key-of-corner-shop", tier: throttle.TokenBucket(5, time.Second, 3), calls: 4},
 }
 
-// organisation is what the vendor accepts of all accounts together.
+// organisation is the vendor's limit for all accounts together.
 var organisation = throttle.TokenBucket(30, time.Second, 8)
 
 // newClient returns the one client of all accounts.
@@ -59,8 +59,8 @@ func newClient(url string, base http.RoundTripper) *http.Client {
 	}}
 }
 
-// ours returns what to send so that a tier is never exceeded: two permits less
-// at once, because a call may leave a moment after its instant.
+// ours returns our limit for a tier, so that it is never exceeded: two permits less at once,
+// because a call may leave a moment after its instant.
 func ours(tier throttle.Limit) throttle.Limit {
 	return throttle.TokenBucket(tier.Permits, tier.Per, tier.Burst-2)
 }
@@ -74,8 +74,7 @@ func (a account) request(ctx context.Context, url string) *http.Request {
 	return req
 }
 
-// call makes all calls of the account at once and returns how many failed and
-// how long they took.
+// call makes all calls of the account at once and returns how many failed and how long they took.
 func (a account) call(ctx context.Context, client *http.Client, url string) (failed int, wall time.Duration) {
 	start := time.Now()
 	errs := make([]error, a.calls)

@@ -6,12 +6,12 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// A vendor is the embedded API. It holds each account to its tier, and all of them to the
-// limit of their organisation.
+// A vendor is the embedded API. It enforces each account's tier, and the limit of their
+// organisation on all of them.
 type vendor struct {
 	*testserver.Server
-	whole *testserver.Vendor            // holds all accounts, and passes calls on
-	tiers map[string]*testserver.Vendor // by what Authorization says
+	whole *testserver.Vendor            // limits all accounts, and passes calls on
+	tiers map[string]*testserver.Vendor // by Authorization
 }
 
 func openVendor() (*vendor, error) {
@@ -33,7 +33,7 @@ func openVendor() (*vendor, error) {
 	return v, err
 }
 
-// serve answers a call that the organisation's limit lets pass.
+// serve answers a call that the organisation's limit allows.
 func (v *vendor) serve(w http.ResponseWriter, r *http.Request) {
 	if tier := v.tiers[r.Header.Get("Authorization")]; tier != nil {
 		tier.ServeHTTP(w, r)

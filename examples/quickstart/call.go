@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// tries is how often call sends a request that is refused.
+// tries is how often call sends a request if it is refused.
 const tries = 3
 
-// call is the caller's own code, the same with both clients and like that of
-// most programs: after a 429 it sleeps for as long as Retry-After says, and it
-// gives up after three tries. With Weir it is left with nothing to do.
+// call is the caller's own code, the same with both clients and like that of most programs: after a
+// 429 it sleeps for Retry-After, and it gives up after three tries. With Weir it never needs to.
 func call(ctx context.Context, client *http.Client, url string) error {
 	for try := 1; ; try++ {
 		status, retryAfter, err := get(ctx, client, url)
@@ -48,7 +47,7 @@ func get(ctx context.Context, client *http.Client, url string) (status int, retr
 	return resp.StatusCode, parseRetryAfter(resp.Header.Get("Retry-After")), err
 }
 
-// parseRetryAfter reads seconds or a date; half a second where there is neither.
+// parseRetryAfter reads seconds or a date; half a second without either.
 func parseRetryAfter(s string) time.Duration {
 	if seconds, err := strconv.Atoi(s); err == nil && seconds >= 0 {
 		return time.Duration(seconds) * time.Second

@@ -50,7 +50,7 @@ func drawPanel(r result, width time.Duration, right float64) (*plot.Plot, []char
 	all := bars(r, width, refusedColor, func(arrival) bool { return true })
 	accepted := bars(r, width, acceptedColor, func(a arrival) bool { return !a.refused })
 	line := chart.LimitLine(r.limit.PerSecond()*width.Seconds(), right) // as high as bars that use the rate to the last permit
-	p.Add(all, accepted, line)                                          // what stands out above the accepted ones was refused
+	p.Add(all, accepted, line)                                          // the part above the accepted ones was refused
 	return p, []chart.Entry{
 		{Name: acceptedName(r), Thumb: accepted},
 		{Name: "refused (429)", Thumb: all},

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// A display shows how far a run is.
+// A display shows the progress of a run.
 type display interface {
 	every() time.Duration // between two shows
 	show(calls, refused int)
@@ -26,7 +26,7 @@ func newDisplay(w io.Writer, name string, calls int) display {
 	return &lines{w: w, name: name, calls: calls, start: time.Now()}
 }
 
-// watch shows what sample returns until stop is called, and once more then.
+// watch shows sample's result until stop is called, and once more then.
 func watch(d display, sample func() (calls, refused int)) (stop func()) {
 	done := make(chan struct{})
 	var shown sync.WaitGroup
@@ -71,7 +71,7 @@ func (b *bar) every() time.Duration { return 100 * time.Millisecond }
 
 func (b *bar) show(calls, refused int) {
 	b.bar.Describe(fmt.Sprintf("%-6s  %4d 429s ", b.name, refused))
-	_ = b.bar.Set(calls) // a terminal that is gone is no reason to stop
+	_ = b.bar.Set(calls) // a closed terminal is no reason to stop
 }
 
 func (b *bar) end() {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// measure sends the calls of one run and shows how far it is. It returns when
-// all have ended, or soon after ctx has.
+// measure sends the calls of one run and shows the progress. It returns when all have ended, or
+// soon after ctx has.
 func measure(ctx context.Context, o options, c contestant, t target, d display) result {
 	client := c.client(t.base)
 	var l load

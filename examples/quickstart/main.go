@@ -39,8 +39,7 @@ func plainClient(base http.RoundTripper) *http.Client {
 	return &http.Client{Transport: base}
 }
 
-// learningClient is the same client with one line changed. The log of what was
-// learned would run into the progress bar.
+// learningClient is the same client with one line changed. Its log would run into the progress bar.
 func learningClient(base http.RoundTripper) *http.Client {
 	return &http.Client{Transport: &weir.Transport{Base: base, Logger: slog.New(slog.DiscardHandler)}}
 }
@@ -72,8 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.Code(ctx, failed(results))
 }
 
-// compare makes one run for each client and returns what happened. It stops
-// early when ctx ends.
+// compare makes one run for each client and returns the results. It stops early when ctx ends.
 func compare(ctx context.Context, o options, stdout io.Writer) ([]result, error) {
 	introduce(stdout, o)
 	var results []result
@@ -86,7 +84,7 @@ func compare(ctx context.Context, o options, stdout io.Writer) ([]result, error)
 		results = append(results, measure(ctx, o, c, target, newDisplay(stdout, c.name, o.calls)))
 		target.close()
 		if ctx.Err() != nil {
-			return results, nil //nolint:nilerr // an interrupt ends the program with what it has
+			return results, nil //nolint:nilerr // an interrupt ends the program with the results so far
 		}
 	}
 	return results, nil
@@ -107,8 +105,8 @@ const (
 	limited  = "limited"
 )
 
-// contestants returns the clients to run. A user's own endpoint gets the plain one
-// only when asked to, and none that finds the limit by exceeding it.
+// contestants returns the clients to run. A user's own endpoint gets the plain one only with
+// -plain, and never one that finds the limit by exceeding it.
 func contestants(o options) []contestant {
 	all := []contestant{
 		{plain, "a plain http.Client", aboutPlain, plainClient},

@@ -31,7 +31,7 @@ The caller's code is the same.%s
 `, program.Constructor(o.limit), why(o))
 }
 
-// why says how the limit follows from the vendor's, where that is known.
+// why explains how the limit follows from the vendor's, if that is known.
 func why(o options) string {
 	if o.url != "" {
 		return " In any W seconds Weir sends at most\nrate x W + burst calls, and two more: keep that below what the vendor accepts."
@@ -46,7 +46,7 @@ more because a call may leave a moment after its instant (the permit tolerance).
 		l.Burst, vendorLimit.PerSecond(), vendorLimit.Burst, l.PerSecond(), l.Burst, lateCalls)
 }
 
-// introduce says what is about to happen.
+// introduce prints what is about to happen.
 func introduce(w io.Writer, o options) {
 	if o.url == "" {
 		fmt.Fprintf(w, "An embedded vendor accepts %g calls/s with a burst of %d and answers the others\n"+
@@ -58,7 +58,7 @@ func introduce(w io.Writer, o options) {
 	fmt.Fprintf(w, "%d calls from %d workers to %s. Ctrl-C ends this with what it has.\n", o.calls, o.workers, hostOf(o.url))
 }
 
-// hostOf returns the part of an address that holds no secret.
+// hostOf returns the part of an address without secrets.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

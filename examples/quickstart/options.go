@@ -30,15 +30,14 @@ const (
 	maxWorkers = 10_000
 )
 
-// For the embedded vendor the defaults show a difference in half a minute; for
-// somebody's endpoint they are polite.
+// The defaults show a difference in half a minute for the embedded vendor, and are polite for a
+// user's endpoint.
 var (
 	vendorDefaults   = options{limit: throttle.TokenBucket(50, time.Second, 8), calls: 500, workers: 32}
 	endpointDefaults = options{limit: throttle.TokenBucket(2, time.Second, 1), calls: 20, workers: 4}
 )
 
-// parseOptions reads the flags. Asked for help, it prints it and returns
-// flag.ErrHelp.
+// parseOptions reads the flags. For -h it prints the help and returns flag.ErrHelp.
 func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	var rate string
@@ -62,8 +61,8 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	return o.complete(given, rate, burst)
 }
 
-// noArguments refuses what is not a flag. An address is not repeated: it may
-// hold a password.
+// noArguments rejects arguments that are not flags. An address is not repeated: it may hold a
+// password.
 func noArguments(args []string) error {
 	switch {
 	case len(args) == 0:
@@ -120,8 +119,8 @@ func (o options) complete(given map[string]bool, rate string, burst int) (option
 	return o, nil
 }
 
-// parseRate reads "50", which is per second, or what throttle.ParseLimit makes
-// a bare rate of, such as "100/m".
+// parseRate reads "50", which is per second, or a bare rate of throttle.ParseLimit, such as
+// "100/m".
 func parseRate(s string) (throttle.Limit, error) {
 	full := s
 	if !strings.Contains(s, "/") {

@@ -6,7 +6,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A result is what happened in one run.
+// A result is the outcome of one run.
 type result struct {
 	client   string
 	title    string          // the client in the picture
@@ -15,8 +15,8 @@ type result struct {
 	cause    string          // of the first failure
 	latency  []time.Duration // of each call that ended, failed ones too; sorted
 	wall     time.Duration
-	limit    throttle.Limit // the vendor's; of a user's endpoint Weir's
-	service  time.Duration  // that an answer takes; zero: unknown
+	limit    throttle.Limit // the vendor's; for a user's endpoint Weir's
+	service  time.Duration  // duration of an answer; zero: unknown
 	remote   bool           // at a user's endpoint
 	arrivals []arrival      // in order
 }
@@ -28,10 +28,10 @@ type arrival struct {
 	refused bool          // with a 429
 }
 
-// calls returns how many calls ended: not those that Ctrl-C cut off.
+// calls returns how many calls ended, without those that Ctrl-C cut off.
 func (r result) calls() int { return len(r.latency) }
 
-// answered returns how many calls ended well.
+// answered returns how many calls succeeded.
 func (r result) answered() int { return r.calls() - r.failed }
 
 // refused returns how many requests got a 429.
@@ -55,8 +55,8 @@ func (r result) span() time.Duration {
 	return r.arrivals[len(r.arrivals)-1].at
 }
 
-// ideal returns how long the calls that ended take at best: the burst at once,
-// the others at the rate, and the last answer.
+// ideal returns the shortest time for the calls that ended: the burst at once, the others at the
+// rate, and the last answer.
 func (r result) ideal() time.Duration {
 	later := max(0, r.calls()-r.limit.Burst)
 	return time.Duration(float64(later)*float64(r.limit.Per)/float64(r.limit.Permits)) + r.service

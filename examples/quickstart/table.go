@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// writeTable prints a row for each run, and what the numbers leave unsaid.
+// writeTable prints a row for each run, and notes.
 func writeTable(w io.Writer, results []result) {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -36,7 +36,7 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
-// ratio returns "-" where the burst alone covers all calls.
+// ratio returns "-" if the burst alone covers all calls.
 func ratio(d, ideal time.Duration) string {
 	if ideal <= 0 {
 		return "-"
@@ -44,8 +44,8 @@ func ratio(d, ideal time.Duration) string {
 	return fmt.Sprintf("%.2f", d.Seconds()/ideal.Seconds())
 }
 
-// percentile returns the smallest of the sorted values that at least p of a
-// hundred do not exceed; zero where there is none.
+// percentile returns the smallest of the sorted values that at least p of a hundred do not exceed;
+// zero without values.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -11,21 +11,21 @@ import (
 // vendorLimit is what the embedded vendor accepts.
 var vendorLimit = throttle.TokenBucket(50, time.Second, 10)
 
-// vendorService is how long the embedded vendor takes to answer, as an API
-// nearby does. A faster one is harder on the plain client.
+// vendorService is how long the embedded vendor takes to answer, as a nearby API does. A faster one
+// is harder on the plain client.
 const vendorService = 30 * time.Millisecond
 
-// A target is what the calls of one run go to.
+// A target is the server of one run's calls.
 type target struct {
 	url      string
 	base     http.RoundTripper
-	service  time.Duration  // that an answer takes; zero: unknown
-	limit    throttle.Limit // the vendor's; of a user's endpoint Weir's
+	service  time.Duration  // duration of an answer; zero: unknown
+	limit    throttle.Limit // the vendor's; for a user's endpoint Weir's
 	arrivals func() []arrival
 	close    func()
 }
 
-// open returns a target whose record and limit are fresh.
+// open returns a target with a fresh record and limit.
 func open(o options) (target, error) {
 	if o.url != "" {
 		return endpoint(o), nil

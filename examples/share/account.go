@@ -13,7 +13,7 @@ import (
 	"github.com/weirgo/weir/internal/testserver"
 )
 
-// An account is one quota at the vendor, and the two who use it.
+// An account is one quota at the vendor, and its two users.
 type account struct {
 	name   string
 	sync   *weir.Transport
@@ -23,7 +23,7 @@ type account struct {
 	server *testserver.Server
 }
 
-// Those who call, as the vendor records them.
+// The callers, as the vendor records them.
 const (
 	byConsole = "console"
 	bySync    = "sync"
@@ -57,7 +57,7 @@ func use(ctx context.Context, accounts []*account) {
 	all.Wait()
 }
 
-// click sends the calls of a console, which waits for nobody: ten a second on average.
+// click sends the calls of a console, which never waits: ten a second on average.
 func (a *account) click(ctx context.Context) {
 	client := &http.Client{Transport: a.server.Transport()}
 	for ctx.Err() == nil {

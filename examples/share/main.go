@@ -1,5 +1,5 @@
-// Share is a sync beside a console on the same account of a vendor. The vendor grants 100 calls
-// in each 2 s, to whoever comes first. Weir knows nothing of the console, which sends about ten
+// Share is a sync beside a console on the same account of a vendor. The vendor grants 100 calls in
+// each 2 s, first come, first served. Weir knows nothing of the console, which sends about ten
 // calls a second.
 //
 //	go run ./share
@@ -28,7 +28,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// quota is what an account is granted in each window.
+// quota is the account's limit in each window.
 const (
 	quota  = 100
 	window = 2 * time.Second

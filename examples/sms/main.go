@@ -1,13 +1,12 @@
-// Sms shows what a priority is worth: a sender may send 5 messages a second, a
-// campaign of 50 stands in line, and one-time passwords come now and then. One line
-// lets messages go in the order in which they came, the other lets the passwords go
-// first. Nothing is sent: the program needs no server, and a [shaping.Queue] no HTTP.
+// Sms shows what a priority is worth: a sender may send 5 messages a second, a campaign of 50 waits
+// in line, and one-time passwords come now and then. One line sends messages in order of arrival,
+// the other sends passwords first. Nothing is sent: the program needs no server, and a
+// [shaping.Queue] no HTTP.
 //
 //	go run ./sms
 //
-// It prints a table of who waited for how long, and draws each message's wait into
-// sms.svg and sms.png. It takes 20 seconds; with -for it takes another time, and
-// the campaign takes half of that.
+// It prints a table of the waits, and draws each message's wait into sms.svg and sms.png. It takes
+// 20 seconds; with -for it takes another time, and the campaign takes half of that.
 //
 // It exits with 0, 1 when a picture could not be written, 2 for a bad flag, and 130
 // after Ctrl-C, which ends it with the table and the picture of what happened so far.
@@ -27,10 +26,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// limit is what the sender may send.
+// limit is the sender's limit.
 var limit = throttle.LeakyBucket(5, time.Second)
 
-// urgent is the one line that differs.
+// urgent is the only line that differs.
 func urgent(ctx context.Context) context.Context {
 	return shaping.WithPriority(ctx, shaping.PriorityHigh)
 }
@@ -77,6 +76,6 @@ func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture,
 	return waits.Picture(lines...), nil
 }
 
-// campaign returns how many messages stand in line from the beginning: as many as
-// the sender may send in half of the time.
+// campaign returns how many messages wait in line from the beginning: as many as the sender may
+// send in half of the time.
 func campaign(length time.Duration) int { return int(limit.PerSecond() * length.Seconds() / 2) }

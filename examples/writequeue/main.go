@@ -1,5 +1,5 @@
-// Writequeue keeps writes to a database within the rate that the database can take. It
-// has no HTTP in it: a [shaping.Queue] stands before a store.
+// Writequeue keeps writes to a database within the rate that the database can take. It has no HTTP
+// in it: a [shaping.Queue] is in front of a store.
 //
 //	go run ./writequeue
 //
@@ -30,7 +30,7 @@ var (
 	limit = throttle.TokenBucket(50, time.Second, 5).Named("database")
 	line  = shaping.Line{
 		MaxWaiting: 100,                             // with orders at 25/s, the last one waits for 4 s
-		MaxWait:    5 * time.Second,                 // a write is worth nothing after that
+		MaxWait:    5 * time.Second,                 // a write is useless after that
 		Overflow:   shaping.OverflowShedLeastUrgent, // an order takes the place of a row
 	}
 )
@@ -73,11 +73,11 @@ type outcome struct {
 	came     int
 	written  []time.Duration // instants, since the start
 	rejected []time.Duration
-	reason   error         // of the first one that was rejected; nil: none was
-	longest  time.Duration // wait of a write that was written
+	reason   error         // of the first rejected one; nil: none
+	longest  time.Duration // of a completed write
 }
 
-// write waits for the write's turn, writes, and notes what happened.
+// write waits for the write's turn, writes, and records the outcome.
 func (w *writer) write(ctx context.Context, k kind) {
 	if k == order {
 		ctx = shaping.WithPriority(ctx, shaping.PriorityHigh)
@@ -104,7 +104,7 @@ func (w *writer) write(ctx context.Context, k kind) {
 	}
 }
 
-// run lets writes come until the context ends.
+// run starts writes until the context ends.
 func run(ctx context.Context, _ program.Shown, stdout io.Writer) (chart.Picture, error) {
 	limiter, err := throttle.Local{}.Limiter("database", limit)
 	if err != nil {

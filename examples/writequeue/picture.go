@@ -22,14 +22,14 @@ var (
 	rejected = draw.GlyphStyle{Color: color.RGBA{R: 0xc8, G: 0x1e, B: 0x1e, A: 0xff}, Radius: vg.Points(4), Shape: draw.RingGlyph{}}
 )
 
-// A length is that of the line at an instant.
+// A length is the line's length at an instant.
 type length struct {
 	at      time.Duration
 	waiting int
 }
 
-// picture draws, above, how long the line was; below, how many writes of each kind ended in
-// each part of the time.
+// picture draws, above, the length of the line; below, how many writes of each kind ended in each
+// part of the time.
 func picture(w *writer, lengths []length) chart.Picture {
 	right := time.Since(w.began).Truncate(bar)
 	inLine := &plotter.Line{}

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// An Entry is one of the legend.
+// An Entry is one entry of the legend.
 type Entry struct {
 	Name  string
 	Thumb plot.Thumbnailer

@@ -21,7 +21,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Font is that of all text.
+// Font is the font of all text.
 var Font = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 const (

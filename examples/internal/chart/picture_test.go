@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Titles and labels of axes are anchored in their middle, which is that of the panel: in a
-// font of another width they are not cut.
+// Titles and labels of axes are anchored in their middle, which is the panel's: a wider font does
+// not cut them.
 func TestTextIsAnchoredInItsMiddle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pic")
 	panel := NewPanel("a & b: a title, which is long", "calls per second\nas seen")

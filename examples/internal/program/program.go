@@ -1,5 +1,5 @@
-// Package program is what the example programs share: how they begin and end,
-// send a call, and write a limit as Go.
+// Package program is shared by the example programs: how they begin and end, send a call, and write
+// a limit as Go.
 package program
 
 import (
@@ -31,8 +31,8 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Parse reads the flags of a program. Asked for help, it prints that and
-// returns flag.ErrHelp. It prints no error.
+// Parse reads the flags of a program. For -h it prints the help and returns flag.ErrHelp. It prints
+// no error.
 func Parse(flags *flag.FlagSet, args []string, help io.Writer) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)
@@ -70,8 +70,8 @@ func Code(ctx context.Context, failed bool) int {
 	return 0
 }
 
-// Send sends a request and reads the answer to its end. The error is for every
-// answer but 200.
+// Send sends a request and reads the answer to its end. It returns an error for every answer but
+// 200.
 func Send(client *http.Client, req *http.Request) error {
 	resp, err := client.Do(req)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/examples/internal/chart"
 )
 
-// Shown is what a program is asked for that runs for a time and draws what it saw.
+// Shown are the options of a program that runs for a time and draws what it saw.
 type Shown struct {
 	For time.Duration // how long it runs
 	Out string        // path of the pictures, without extension
@@ -20,8 +20,8 @@ const (
 	maxShown = 5 * time.Minute
 )
 
-// ParseShown reads the flags of such a program: its own name, what -for means, and
-// the defaults. Asked for help, it prints it and returns flag.ErrHelp.
+// ParseShown reads the flags of such a program: its own name, what -for means, and the defaults.
+// For -h it prints the help and returns flag.ErrHelp.
 func ParseShown(name, what string, defaults Shown, args []string, help io.Writer) (Shown, error) {
 	s := defaults
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Run runs a program with its pictures in a new directory, and reports whether
-// both are there afterwards. What it says on stderr fails the test.
+// Run runs a program with its pictures in a new directory, and reports whether both are there
+// afterwards. Output on stderr fails the test.
 func Run(ctx context.Context, t *testing.T, run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, args ...string) (code int, stdout string, pictures bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pic")

@@ -35,8 +35,8 @@ type Message struct {
 	Sent         bool
 }
 
-// Fill sends so many bulk messages at once, and passwords now and then until the context ends.
-// Each message is sent on its own goroutine. Fill returns when all of them have returned.
+// Fill sends n bulk messages at once, and passwords now and then until the context ends. Each
+// message is sent on its own goroutine. Fill returns when all of them have returned.
 func (l *Line) Fill(ctx context.Context, bulk int, send func(context.Context, Kind) error) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
@@ -76,7 +76,7 @@ func (l *Line) Err() error {
 	return l.failed
 }
 
-// messages returns those of a kind, in the order of their arrival.
+// messages returns the messages of a kind, in the order of their arrival.
 func (l *Line) messages(kind Kind) []Message {
 	l.mu.Lock()
 	defer l.mu.Unlock()
