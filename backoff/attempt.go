@@ -31,8 +31,8 @@ type Attempt struct {
 type Decision struct {
 	Retry      bool
 	Reason     Reason        // why, or why not; "" after an answer that needs no retry
-	Delay      time.Duration // least time until the request may stand in line again
-	AfterPause bool          // its lane's pause is its delay: it stands in line again at once
+	Delay      time.Duration // least time until the request may rejoin the line
+	AfterPause bool          // its lane's pause is its delay: it rejoins the line at once
 }
 
 // A Reason says why a request is sent again, or why not. It is one of the

@@ -85,7 +85,7 @@ func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response
 	}
 	d, ok := p.delay(attemptNum+1, resp)
 	if !ok {
-		d = DefaultCap // the client goes on: only CheckRetry could have stopped it
+		d = DefaultCap // the client continues: only CheckRetry could have stopped it
 	}
 	if resp != nil {
 		s := headers.Parse(resp, time.Now())

@@ -20,10 +20,9 @@
 // with a line asks again each second, because the settlement of an estimate may free permits
 // sooner. A caller is rejected for its deadline only on a reply of the last second.
 //
-// A refusal at one replica pauses all of them: the script moves the state, and a message
-// wakes the replicas that hold permits. They believe the message for a second, in which the
-// script confirms it. So a publisher on the channel can stop a lane for that long, no
-// longer.
+// A refusal at one replica pauses all of them: the script moves the state, and a message wakes the
+// replicas that hold permits. They believe the message for a second, in which the script confirms
+// it. So a publisher on the channel can stop a lane for one second.
 //
 // # What replicas learn
 //
@@ -34,11 +33,11 @@
 // that refused. A replica that is cut off keeps its share of what was learned, as of the
 // limits. After a flush of Redis the replicas write it again.
 //
-// What a vendor reports to be left holds at once, before anything is learned: each replica
-// sends the newest reading, and how many of its calls were answered. The script lets nothing
-// depart beyond the number up to which all calls are granted, in whatever order they arrive
-// ([store.Reading]). There they go one by one, until it is known how fast the quota rises
-// or when its window ends. The answers to a replica that died count as known after two seconds.
+// A reported rest of a quota is used at once, before anything is learned: each replica sends the
+// newest reading, and how many of its calls were answered. The script computes a ceiling up to
+// which all calls are granted in any order ([store.Reading]), and grants nothing beyond. There
+// calls depart one by one, until it is known how fast the quota rises or when its window ends. The
+// answers to a replica that died count as known after two seconds.
 //
 // # The order of callers
 //
@@ -48,22 +47,21 @@
 // of the rate. To keep a campaign behind other calls, let both wait in the same
 // replicas, or give the campaign a namespace and limits of its own.
 //
-// What a limit reserves for urgent requests ([throttle.Limit].Reserve) is reserved for those of
-// all replicas. A replica is promised no permit for other requests if an urgent one could then
-// not go at once. Beside a bucket that reserves none, it is promised none for later at all, unless
-// the bucket earns a permit in less than two calls to Redis. So each replica with other requests
-// in line may call Redis once for each permit. While Redis does not answer, FailLocal reserves a replica's part for limits of more than
-// a minute, and nothing for others: those save no permits then.
+// A limit's reserve for urgent requests ([throttle.Limit].Reserve) is for those of all replicas. A replica gets no permit for another
+// request if an urgent one could then not depart at once. Beside a bucket without a reserve it gets no permit for a later instant,
+// unless the bucket earns a permit in less than two calls to Redis. So each replica with other requests in line may call Redis once for
+// each permit. While Redis does not answer, FailLocal reserves a replica's part for limits of more than a minute, and nothing for
+// others: those save no permits then.
 //
 // # Several lanes on one call
 //
-// With weir's Transport.Keys a call takes a permit of each lane, and each keeps the bound
-// below. While a caller awaits the reply for one lane, its permits of the others stay in
-// hand for 10 ms. Where customers share an account, the account's runs serve all of them.
-// If it is the account that holds them, a busy replica makes 1.1 to 1.3 calls to Redis for each
-// request, and 1.0 with one key. A request that comes alone makes two. If the customers' limits
-// hold as many requests as the account, callers miss permits of one while they wait for the
-// other, and replicas make two to six calls.
+// With weir's Transport.Keys a call takes a permit of each lane, and each keeps the bound below.
+// While a caller awaits the reply for one lane, its permits of the others stay in hand for 10 ms.
+// If customers share an account, the account's runs serve all of them. If the account's limit
+// delays them, a busy replica makes 1.1 to 1.3 calls to Redis for each request, and 1.0 with one
+// key. A request that comes alone makes two. If the customers' limits hold as many requests as the
+// account, callers miss permits of one while they wait for the other, and replicas make two to six
+// calls.
 //
 // # Calls in flight
 //
@@ -113,9 +111,8 @@
 // Set Replicas to the most that you run if they must work without Redis from the first call
 // on.
 //
-// A replica that is cut off spends the run in hand beside its share. Redis counted it, so it
-// is within R (W+X) + B. If calls take half a second it lasts as long. It includes permits that
-// were asked for ahead of callers.
+// A replica that is cut off spends the run in hand beside its share. Redis counted it, so it is
+// within R (W+X) + B. If calls take half a second it lasts as long. It includes prefetched permits.
 //
 // The last row is about learned paces: a replica that misses the message spends the run in
 // hand, and learns of the revocation with its next call.
@@ -137,11 +134,10 @@
 //
 // # Versions beside each other
 //
-// The "1" in the keys is the layout of what is stored. A test freezes the bytes that the
-// scripts write. Versions of one layout share one quota, so a rolling deploy sends no more
-// than one version alone. They share what they have learned, too: it is stored as JSON, and
-// a version that does not know a field goes on without it. If it changes the limits, the stricter ones hold until no
-// replica has claimed the others for some seconds.
+// The "1" in the keys is the layout of what is stored. A test freezes the bytes that the scripts write. Versions of
+// one layout share one quota, so a rolling deploy sends no more than one version alone. They share what they have
+// learned, too: it is stored as JSON, and a version that does not know a field ignores it. If it changes the limits,
+// the stricter ones are enforced until no replica has claimed the others for some seconds.
 //
 // Versions of two layouts share nothing. While both run, the vendor may see each limit
 // twice, and each process logs that once a minute, with both layouts. Versions before

@@ -92,7 +92,7 @@ func TestR4SlowRepliesAreUsedUntilTheDeadline(t *testing.T) {
 	f.judge(spells...)
 }
 
-// Half of the replicas are cut off, and use their share while the others go on.
+// Half of the replicas are cut off, and use their share while the others continue.
 func TestR25CutOffReplicasUseTheirShare(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, plan{members: 4})

@@ -65,9 +65,9 @@ func refused(t *testing.T, who string, q *shaping.Queue) {
 	}
 }
 
-// A caller rejected for its deadline must not close the current window: granting it a permit of the
-// next one would do so. A then gives back unused permits to this window, and B and a new C get
-// them. This holds for local and shared stores.
+// A caller rejected for its deadline must not close the current window, as a permit of the next one
+// would. A then gives back unused permits to this window, and B and a new C get them. This holds
+// for local and shared stores.
 func TestARefusedCallerClosesNoSharedWindow(t *testing.T) {
 	for _, limit := range quotas(t) {
 		t.Run(limit.Algorithm.String(), func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestSlowBucketIsSharedEvenly(t *testing.T) {
 	}
 }
 
-// A bucket holds fewer permits than there are processes. What was learned while few of them called
+// A bucket holds fewer permits than there are processes. A limit learned while few of them called
 // does not bound all of them later. The ideal is 20 s. It is 45 s if a reported rate is taken for
 // the bucket's size, or an error of the slope is never measured again.
 func TestSmallBucketOfManyProcessesIsUsed(t *testing.T) {

@@ -293,8 +293,8 @@ func TestCallersOfDifferentCostsProgress(t *testing.T) {
 	}
 }
 
-// Customers of two Transports over a real Redis use nine tenths of an account without a burst, and
-// the vendor sees no more than the bound of each key.
+// Customers of two Transports over a real Redis use nine tenths of an account without a burst. The
+// vendor sees no more than the bound of each key.
 func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
 	t.Parallel()
 	limitOf := func(key string) throttle.Limit {

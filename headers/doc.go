@@ -1,5 +1,5 @@
-// Package headers reads what a response of somebody else's API says about the caller's
-// quotas: whether it refuses, for how long, and what is left.
+// Package headers reads what a vendor's response says about the caller's quotas: whether it
+// refuses, for how long, and what is left.
 //
 //	signal := headers.Parse(resp, time.Now())
 //	if wait, ok := signal.Wait(); signal.Throttled && ok {

@@ -30,10 +30,9 @@ func (r *reader) draft(lines []string) {
 	}
 }
 
-// draftItem reads `"name";r=50;t=30;pk=:YQ==:`: no more than 50 may be used in the next 30
-// seconds. Up to draft 10, t says when there is more; either way there is no more before.
-// An item with a value of a wrong type is left out. The drafts' own examples lack r, and
-// name the item by a token.
+// draftItem reads `"name";r=50;t=30;pk=:YQ==:`: no more than 50 may be used in the next 30 seconds.
+// Up to draft 10, t says when there is more. In all drafts there is no more before. An item with a
+// value of a wrong type is left out. The drafts' own examples lack r, and name the item by a token.
 func (r *reader) draftItem(member httpsfv.Member) {
 	item, name, ok := namedItem(member)
 	remaining, hasRemaining, okRemaining := count(item.Params, "r")

@@ -27,9 +27,8 @@ type Field struct {
 	// the most cautious counts.
 	Syntax Syntax
 
-	// After is the text that the value stands behind, in a sentence. After "try
-	// again in " the value of "Please try again in 20 seconds." is 20 s. If empty,
-	// the value is the whole text.
+	// After is the text before the value, in a sentence. After "try again in " the value of "Please
+	// try again in 20 seconds." is 20 s. If empty, the value is the whole text.
 	After string
 
 	// Member picks one of several values with commas between them, counted from 1,
@@ -56,19 +55,19 @@ type Field struct {
 	// in a word stands for any text.
 	Words map[string]Scope
 
-	// NotProcessed says that the vendor has certainly done nothing if one of Words
-	// stands there. FactRefusal and FactScope use it.
+	// NotProcessed says that the vendor has certainly done nothing if the value is one of Words.
+	// FactRefusal and FactScope use it.
 	NotProcessed bool
 
 	// Statuses are the statuses under which the field is read. If empty, it is read
 	// under all.
 	Statuses []int
 
-	// If holds conditions for reading the field, all of which must hold. A key is
-	// the name of another header field of the response, or ":path" for the path of
-	// the request. Its value is what must stand there, with "*" for any text. So a
-	// unit may depend on the version of an interface. If a condition does not hold,
-	// the rows after this one and the rules for all vendors may read the field.
+	// If holds conditions for reading the field, all of which must hold. A key is the name of
+	// another header field of the response, or ":path" for the path of the request. Its value is
+	// the required text, with "*" for any text. So a unit may depend on the version of an
+	// interface. If a condition does not hold, the rows after this one and the rules for all
+	// vendors may read the field.
 	If map[string]string
 }
 

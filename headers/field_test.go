@@ -181,7 +181,7 @@ func TestStatusesThatRefuse(t *testing.T) {
 	}
 }
 
-// What a request lacks, divided by the rate, is the wait.
+// The wait is the missing part of the quota divided by the rate.
 func TestWaitForWhatComesBack(t *testing.T) {
 	d := &headers.Dialect{BodyOfSuccess: true, Body: []headers.Field{
 		{Name: "error", Fact: headers.FactRefusal, Words: map[string]headers.Scope{"slow": 0}},

@@ -76,9 +76,8 @@ func isShouldRetry(name string) bool {
 	return is(name, "X-Should-Retry") || is(name, "Stripe-Should-Retry")
 }
 
-// mayHoldLimit reports whether the word "limit" may stand in a name. The word
-// has five letters, so one of them, with its neighbour, is at an index of 4, 9,
-// 14 and so on.
+// mayHoldLimit reports whether the word "limit" may be part of a name. The word has five letters,
+// so one of them, with its neighbour, is at an index of 4, 9, 14 and so on.
 func mayHoldLimit(name string) bool {
 	for i := 4; i < len(name); i += 5 {
 		var neighbour int

@@ -67,10 +67,10 @@ func (r *reader) text(text []byte) {
 	}
 }
 
-// walk yields the strings, numbers and booleans of a JSON text, each with the
-// path to it. The text may be cut off; what stands before the cut counts. The
-// path and the value are the caller's until it returns. Package encoding/json
-// would allocate for each token, and as much as a vendor makes it long.
+// walk yields the strings, numbers and booleans of a JSON text, each with the path to it. The text
+// may be cut off; the part before the cut counts. The path and the value are the caller's until it
+// returns. Package encoding/json would allocate for each token, and as much as a vendor makes it
+// long.
 func walk(text []byte, yield func(at path, value []byte)) {
 	var at path
 	for len(text) > 0 {

@@ -71,7 +71,7 @@ func (r *reader) value(f *Field, lines []string, reason Reason) {
 			r.name = clean(trim(lines[0]))
 		}
 	case FactRetryAfter:
-		// In a body the same field may stand at several places.
+		// In a body the same field may be in several places.
 		if wait, ok := r.latest(lines, f.Member, f.Per); ok && (!r.sig.HasRetryAfter || r.waitOf == f) {
 			r.sig.RetryAfter, r.sig.HasRetryAfter, r.waitOf = max(r.sig.RetryAfter, wait), true, f
 		}
@@ -342,7 +342,7 @@ func behind(lines []string, after string) []string {
 func phrase(text string) string {
 	word, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\"'`"), " ")
 	if end := strings.IndexAny(word, ",;)\"'`\r\n<"); end >= 0 {
-		if end < len(word)-1 || word[end] != '\'' { // else the number stands in quotes
+		if end < len(word)-1 || word[end] != '\'' { // else the number is in quotes
 			rest = ""
 		}
 		word = word[:end]

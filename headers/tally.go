@@ -19,8 +19,8 @@ type tally struct {
 	surplus  Quota  // takes what there is no place for
 }
 
-// A policy is a limit with its window. Up to draft 07, policies stand beside
-// the quota in force, which may be one of them.
+// A policy is a limit with its window. Up to draft 07, policies are listed beside the quota in
+// force, which may be one of them.
 type policy struct {
 	name, unit string
 	limit      float64

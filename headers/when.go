@@ -21,8 +21,8 @@ type clock struct {
 	hasRef bool
 }
 
-// present returns when the response was received. If nobody has said it, that is read when
-// an instant needs it: most responses state delays.
+// present returns when the response was received. If that is not given, the clock is read when an
+// instant needs it: most responses state delays.
 func (c *clock) present() time.Time {
 	if c.now.IsZero() {
 		c.now = time.Now()

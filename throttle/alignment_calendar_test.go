@@ -55,7 +55,7 @@ func TestWindowOfADayThatBeginsTwiceHoldsItsFirstMinute(t *testing.T) {
 	}
 }
 
-// The longest pause holds no lock, and holds all callers until it ends.
+// The longest pause blocks no lock, and delays all callers until it ends.
 func TestPauseWithoutEndReturns(t *testing.T) {
 	for _, l := range []throttle.Limit{
 		throttle.TokenBucket(10, time.Second, 5), throttle.LeakyBucket(10, time.Second), throttle.FixedWindow(10, time.Second),

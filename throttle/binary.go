@@ -246,7 +246,7 @@ func (c *coder) within(least, most int64) int64 {
 	return n
 }
 
-// count reads how many elements follow, each of so many bytes at least.
+// count reads the number of elements that follow, each of at least size bytes.
 func (c *coder) count(each int) int64 {
 	n := c.next()
 	if n < 0 || n > int64(len(c.b)/each) {

@@ -52,8 +52,8 @@ func (b *bucket) earliest(a asking, n int64) Instant {
 	if len(b.returned) == 0 {
 		return due.ceil()
 	}
-	// They still stand in the tat. They go when they would had they not been
-	// spent: after an overspend, not before it is earned back.
+	// They still count in the tat. They depart when they would had they not been spent: after an
+	// overspend, not before it is earned back.
 	back := due.before(b.intervals(n), b.pace.den)
 	return min(due.ceil(), max(b.returned.first(a.line, n), back.ceil()))
 }
@@ -175,9 +175,8 @@ func (b *bucket) used(now Instant) int64 {
 	return whole.Int64() + int64(rest.Sign())
 }
 
-// adopt takes over from the rule that enforced the limit until now. Permits at
-// hand stay at hand with their fraction, up to the new burst. What is owed
-// stays owed. Nothing is granted for the change.
+// adopt takes over from the rule that enforced the limit until now. Permits at hand stay, with
+// their fraction, up to the new burst, and debt stays debt. The change grants nothing.
 func (b *bucket) adopt(now, paused Instant, old rule) {
 	if paused <= now {
 		b.inherit(now, old)

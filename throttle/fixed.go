@@ -38,7 +38,7 @@ func newFixed(l Limit, wall func(Instant) Instant) *fixed {
 // is later.
 func (f *fixed) now(now Instant) window { return f.at(now, 0) }
 
-// at is now for an instant that is so much later than the question.
+// at is now for an instant later than the question.
 func (f *fixed) at(now Instant, early time.Duration) window {
 	w := f.window
 	if now < w.end {

@@ -105,7 +105,7 @@ func TestAlignedWindowsFollowAWallClockThatIsStepped(t *testing.T) {
 	take(15 * time.Second)
 	pass(15 * time.Second)
 	take(0)
-	wall = wall.Add(-time.Hour) // far back: windows go on, and never wait for the hour
+	wall = wall.Add(-time.Hour) // far back: windows continue, and never wait for the hour
 	pass(time.Minute)
 	take(0)
 	take(time.Minute)

@@ -12,11 +12,10 @@ import (
 // [Limiter.Take], and returns the instant of the grant. It is called by one goroutine
 // at a time.
 //
-// The other methods do what can be done without knowing what the function counts. A
-// pause holds all callers until its end. What a call cost beyond its estimate is taken
-// from the function before any other permits. Permits that are given back are lost.
-// Nothing is forecast but the end of a pause, and [Limiter.Tune] returns an error that
-// matches [errors.ErrUnsupported].
+// The other methods do what can be done without knowing what the function counts. A pause delays
+// all callers until its end. The excess of a cost over its estimate is taken from the function
+// before any other permits. Permits that are given back are lost. Only the end of a pause is
+// forecast, and [Limiter.Tune] returns an error that matches [errors.ErrUnsupported].
 //
 // It panics if take is nil.
 func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limiter {

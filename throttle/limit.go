@@ -27,15 +27,15 @@ type Limit struct {
 	// Keep is left to other clients of the same quota: see [Limit.Enforced]. Zero: nothing.
 	Keep Part
 
-	// Reserve is for urgent requests: see [Request].Urgent. All others leave so many permits
-	// of the burst, or of the window. A token bucket earns at the whole rate for them even so.
-	// A fixed window releases its reserve evenly until its end, because what is left there is
-	// lost. After a fraction f of the window it reserves Reserve x (1-f):
+	// Reserve is for urgent requests: see [Request].Urgent. All others leave that many permits of
+	// the burst, or of the window. A token bucket still earns at the whole rate for them. A fixed
+	// window releases its reserve evenly until its end, because unused permits are lost there.
+	// After a fraction f of the window it reserves Reserve x (1-f):
 	//
 	//	fixed 20000/d reserve 10%   2000 at midnight, 1000 at noon, 83 at 23:00
 	//
-	// Logs and sliding windows release nothing: what is spent there is missed for a whole Per.
-	// A leaky bucket saves no permits and cannot reserve any. Zero: nothing.
+	// Logs and sliding windows release nothing: permits spent there are missed for a whole Per. A
+	// leaky bucket saves no permits and cannot reserve any. Zero: nothing.
 	Reserve Part
 }
 
@@ -171,8 +171,7 @@ func (l Limit) Named(name string) Limit {
 	return l
 }
 
-// Validate returns an error that names the first field that makes no sense,
-// with its value.
+// Validate returns an error that names the first invalid field, with its value.
 func (l Limit) Validate() error {
 	switch {
 	case int(l.Algorithm) >= len(algorithmWords):

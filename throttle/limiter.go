@@ -112,14 +112,13 @@ type Limiter interface {
 	// asks for a negative number of permits.
 	Take(now Instant, r Request) (Grant, error)
 
-	// Forecast returns a lower bound of r's wait, and now if nothing is certain. The
-	// bound holds for r alone, as if the line before it were empty. It is never a
-	// guess, because a caller is rejected on it.
+	// Forecast returns a lower bound of r's wait, and now if nothing is certain. The bound is for r
+	// alone, as if the line before it were empty. It is never a guess, because a caller is rejected
+	// on it.
 	Forecast(now Instant, r Request) Forecast
 
-	// Refund takes back permits that were granted but not used, because the caller
-	// went away at the same moment. The grant is the one that Take returned. What was
-	// taken is given back once.
+	// Refund takes back permits that were granted but not used, because the caller gave up at the
+	// same moment. The grant is the one that Take returned. Each grant is given back at most once.
 	//
 	// A bucket moves its state back if everything that was charged since some instant
 	// has come back. Otherwise each permit keeps its instant. Only a caller who was in
@@ -130,12 +129,12 @@ type Limiter interface {
 	// 100 ms are lost. Windows stop counting the permits at once.
 	Refund(now Instant, g Grant, r Request)
 
-	// Settle corrects an estimate: the request r, for which g was granted, really cost
-	// actual. If it cost more, the difference is charged now, whatever is at hand. If
-	// it cost less, the difference is given back. That never leaves more than if actual
-	// had been charged at the departure. The rest is dropped. What is no longer known
-	// is dropped, too. A limiter of one bucket begins to remember charges at its first
-	// Settle for less, or its first cost of more than 100 ms.
+	// Settle corrects an estimate: the request r, for which g was granted, really cost actual. If
+	// it cost more, the difference is charged now, whatever is at hand. If it cost less, the
+	// difference is given back. That never leaves more than if actual had been charged at the
+	// departure. The rest is dropped, and so are corrections of charges no longer remembered. A
+	// limiter of one bucket begins to remember charges at its first Settle for less, or its first
+	// cost of more than 100 ms.
 	Settle(now Instant, g Grant, r, actual Request)
 
 	// Reconcile applies what the vendor answered. A pause holds all callers until its
@@ -145,11 +144,10 @@ type Limiter interface {
 	// more than that window's permits may reach the vendor in it, as without a pause.
 	Reconcile(now Instant, f Fact)
 
-	// Tune replaces the limits while running. What was used under the old limits counts
-	// as used under the new ones, in permits and fractions of one. What was at hand
-	// stays at hand, and nothing is granted for the change. A larger burst is earned.
-	// If a window has more permits than before, the additional ones are let out evenly.
-	// A Take with an instant before the change waits for the change.
+	// Tune replaces the limits while running. Used permits stay used under the new limits, with
+	// fractions. Permits at hand stay at hand, and the change grants nothing. A larger burst is
+	// earned. If a window has more permits than before, the additional ones are let out evenly. A
+	// Take with an instant before the change waits for the change.
 	//
 	// The error says which limits do not validate, or matches
 	// [errors.ErrUnsupported] if the limiter's limits cannot be replaced. The old

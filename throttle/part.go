@@ -12,7 +12,7 @@ import (
 // rounded up to whole permits. The zero Part is nothing.
 type Part string
 
-// of returns how many of n permits the part is. The error says what makes no sense.
+// of returns how many of n permits the part is, or an error for an invalid part.
 func (p Part) of(n int) (int, error) {
 	if p == "" {
 		return 0, nil

@@ -19,7 +19,7 @@ type dated struct {
 	n  int64
 }
 
-// maxReturned bounds the memory. What comes back beyond it is lost.
+// maxReturned bounds the memory. Further returned costs are lost.
 const maxReturned = 64
 
 // add adds a cost, in the order of instants.

@@ -86,8 +86,8 @@ func countingOf(l Limit) counting { return counting{limit: l, permits: countOf(l
 func (c *counting) pause(Instant)        {}
 func (c *counting) sooner(time.Duration) {}
 
-// report returns the state of a rule that has used so many permits, and can spend
-// the next one at an instant.
+// report returns the state of a rule with this many permits used, which can spend the next one at
+// an instant.
 func (c *counting) report(now, next Instant, used int64) LimitState {
 	return LimitState{
 		Limit:       c.limit,

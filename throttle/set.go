@@ -112,8 +112,8 @@ func (s *set) take(now Instant, r *Request) (at Instant, spent bool, err error) 
 	if allowed > now {
 		return allowed, false, nil
 	}
-	// A caller is credited for its time in line since all limits allowed it, but for no
-	// more than the tolerance. What was due before is void.
+	// A caller is credited for its time in line since all limits allowed it, but for no more than
+	// the tolerance. Permits due before are void.
 	charged := max(allowed, a.line)
 	at = charged
 	for i, rule := range s.rules {
@@ -306,9 +306,8 @@ func (s *set) Refund(now Instant, g Grant, r Request) {
 	}
 }
 
-// void reports whether what was granted at an instant can no longer be taken
-// back. What was granted before a pause is void. What was granted under other
-// rules cannot be counted by the present ones.
+// void reports whether permits granted at an instant can no longer be taken back. Permits from
+// before a pause are void. Those of earlier rules cannot be counted by the present ones.
 func (s *set) void(at Instant) bool {
 	return at < Instant(s.pausedTo.Load()) || at <= s.tunedAt
 }

@@ -10,8 +10,8 @@ import (
 // fewer, what the permit tolerance takes of a burst is more than the burst.
 const leastBucket = 30
 
-// Within returns a limit with which no more than so many permits depart in any span as
-// long as window: what to set for a vendor who allows "100 calls per minute".
+// Within returns a limit with which at most this many permits depart in any span as long as window.
+// Use it for a vendor that allows "100 calls per minute".
 //
 //	Within(100, time.Minute) is "90/m burst 8"
 //

@@ -11,7 +11,7 @@ import (
 type Number struct {
 	Counts string        // what is counted, and of whom
 	Most   int           // zero: the vendor states no number that could be read
-	In     time.Duration // any span in which there may be so many; zero: at a time
+	In     time.Duration // any span with at most this many; zero: at a time
 	Burst  int           // size of the vendor's bucket, refilled by Most in each In; zero: it counts in windows
 	Unit   string        // what is counted, if not requests
 	Route  string        // end of the keys of the lanes that it is for; zero: all lanes

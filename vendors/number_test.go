@@ -18,7 +18,7 @@ type departure struct {
 	cost map[string]int
 }
 
-// The oracle counts what left in every span. Calls may be late on their way by so much.
+// The oracle counts departures in every span. Calls may arrive late by this much.
 func late(n vendors.Number) time.Duration { return min(n.In/10, 500*time.Millisecond) }
 
 // most returns the most that left in any span of the number, with late calls.

@@ -86,7 +86,7 @@ func get(url string, fields ...string) *http.Request {
 	return req
 }
 
-// What a vendor counts apart has a lane of its own, and what it counts together shares one.
+// Calls that the vendor counts apart have lanes of their own, and calls counted together share one.
 func TestPresetKeys(t *testing.T) {
 	const auth = "Authorization"
 	for _, c := range []struct {

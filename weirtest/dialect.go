@@ -35,8 +35,8 @@ func answerOf(d testserver.Decision) Answer {
 	return a
 }
 
-// dialects are styles whose refusals give a time. A reset is the time until one
-// permit more, unless a finer field stands beside it.
+// dialects are styles whose refusals give a time. A reset is the time until one permit more, unless
+// there is a finer field.
 var dialects = map[string]testserver.Style{
 	"retry-after":      testserver.RetryAfterSeconds,
 	"retry-after-date": testserver.RetryAfterDate,

@@ -93,8 +93,8 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// parse reads flags that may stand before and behind the other arguments, which it returns.
-// Asked for help, it prints the text and the flags.
+// parse reads flags before and after the other arguments, which it returns. For -h it prints the
+// text and the flags.
 func parse(flags *flag.FlagSet, args []string, c console, help string) (rest []string, err error) {
 	flags.SetOutput(io.Discard)
 	for len(args) > 0 {

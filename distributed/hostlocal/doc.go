@@ -20,8 +20,8 @@
 // the vendor reach the others by then, and each decision has them at once. Callers of
 // different processes depart in no order, and no process holds a place in line.
 //
-// If processes enforce different limits, all of those hold until nobody has used a lane with
-// them for ten seconds.
+// If processes enforce different limits, all of them are in force until no process has used a lane
+// with them for ten seconds.
 //
 // # What the vendor may see
 //

@@ -48,8 +48,8 @@ func (l *link) run() {
 	wg.Wait()
 }
 
-// requests passes on what the client sends until either side has closed. What the server no longer
-// takes is lost: the client learns of that from the replies.
+// requests passes on what the client sends until either side has closed. Bytes that the server no
+// longer takes are lost: the client learns of that from the replies.
 func (l *link) requests() {
 	b := make([]byte, 16<<10)
 	for {

@@ -6,11 +6,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Learner is what one process knows of the limit of a lane's vendor, if
-// several processes share the lane. It is the state machine of a replicated
-// log. The lane's store keeps the entries that the processes propose in one
-// order, and each process applies all of them in that order, so all of them know
-// the same. The store does not read the entries' data.
+// A Learner is what one process knows of the limit of a lane's vendor, if several processes share
+// the lane. It is the state machine of a replicated log. The lane's store keeps the proposed
+// entries in one order. Each process applies all of them in that order, so all learn the same. The
+// store does not read the entries' data.
 //
 // A [Replicator] makes one call at a time, on any goroutine, and holds no lock
 // that the learner's own methods take.

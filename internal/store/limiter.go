@@ -6,9 +6,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Lender is a [throttle.Remote] that lends its call to the caller that needs it, who runs it on
-// its own goroutine: the call then costs no switch to another and back. Its permits are for the
-// callers for whom they were fetched. It is found by type assertion.
+// A Lender is a [throttle.Remote] that lends its call to the caller that needs it. That runs it on
+// its own goroutine, which saves a switch to another and back. Its permits are for the callers for
+// whom they were fetched. It is found by type assertion.
 type Lender interface {
 	throttle.Remote
 

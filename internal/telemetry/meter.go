@@ -19,7 +19,7 @@ import (
 // A Meter counts the events of one lane. The zero Meter counts nothing. A Meter
 // is safe for concurrent use, and must not be copied after its first use.
 type Meter struct {
-	group *group // nil: nobody collects
+	group *group // nil: not collected
 
 	// Counts of the lane's store that have been reported. The lock of the Metrics
 	// guards them.

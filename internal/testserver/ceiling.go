@@ -2,11 +2,10 @@ package testserver
 
 import "slices"
 
-// A Ceiling is what a client may know of a vendor from answers alone. Let an
-// answer report that r calls are left, and let l calls have landed before that
-// call left. Then every call up to number r + l + 1 is granted, whatever the
-// order on the way, if nobody else spends. Calls are numbered by departure, and
-// those known to be refused are not counted.
+// A Ceiling is what a client may know of a vendor from answers alone. Let an answer report that r
+// calls are left, and let l calls have landed before that call left. Then every call up to number r
+// + l + 1 is granted, in any order of arrival, if no other client spends. Calls are numbered by
+// departure, and those known to be refused are not counted.
 //
 // For example, the tenth call leaves when 6 have landed, and reports 3 left:
 // calls up to the tenth are granted (3 + 6 + 1), and so the other 3 may be those
@@ -15,14 +14,14 @@ import "slices"
 // A client that knows the rate, over a link that keeps the order of calls, may exceed the ceiling
 // without a refusal. Judge by it only with few calls in flight.
 type Ceiling struct {
-	// Limit is a token bucket at whose rate the ceiling rises after the call that
-	// reported it has left, up to its burst. If zero, the ceiling stands still.
+	// Limit is a token bucket at whose rate the ceiling rises after the call that reported it has
+	// left, up to its burst. If zero, the ceiling does not rise.
 	Limit Limit
 
 	// Newest makes the ceiling that of the call that left last, of those whose answers are known.
-	// Otherwise the highest is used, which is as safe if nobody else spends. Only the highest has
-	// no race: an answer may land between the decision to send a call and the departure that the
-	// tap sees.
+	// Otherwise the highest is used, which is as safe if no other client spends. Only the highest
+	// has no race: an answer may land between the decision to send a call and the departure that
+	// the tap sees.
 	Newest bool
 }
 

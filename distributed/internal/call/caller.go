@@ -47,8 +47,8 @@ type Lane interface {
 	Lose(cause string) // puts the policy for a loss in force; Mu is held
 }
 
-// Start puts a call in the node's line, and reports whether it has to wait there. If callers
-// await it, they do no longer than any other call may take. Ok is false if the store is closed.
+// Start puts a call in the node's line, and reports whether it must wait there. Callers await it no
+// longer than any call may take. Ok is false if the store is closed.
 func (c *Caller) Start(self Lane, awaited bool) (lined, ok bool) {
 	c.Hub.Mu.Lock()
 	defer c.Hub.Mu.Unlock()

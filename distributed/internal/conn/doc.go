@@ -1,4 +1,4 @@
-// Package conn is a store's way to Redis: a client that sends no command twice ([New]), scripts run
-// by it ([Client.Run]), the servers as nodes that are lost and come back ([Node]), and why a call
-// failed ([CauseOf]). It knows no limits.
+// Package conn is a store's connection to Redis. A client sends each command once ([New]) and runs
+// scripts ([Client.Run]). The servers are nodes that are lost and come back ([Node]). [CauseOf]
+// returns why a call failed. The package knows no limits.
 package conn

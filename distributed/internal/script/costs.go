@@ -6,9 +6,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Costs appends the permits that a request asks of each limit to buf. What was learned is a limit
-// of calls: a request takes one permit of it, whatever it costs. If limits reserve permits, the
-// class of the request follows, so that permits in hand can be distinguished.
+// Costs appends the permits that a request asks of each limit to buf. The learned limit counts
+// calls: a request takes one permit of it, whatever its cost. If limits reserve permits, the class
+// of the request follows, so that permits in hand can be distinguished.
 func (e *EncodedLimits) Costs(r *throttle.Request, buf []int64) []int64 {
 	any := r.N > 0
 	for _, n := range r.Each {

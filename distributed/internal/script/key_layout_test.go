@@ -19,10 +19,9 @@ import (
 
 var updateLayout = flag.Bool("layout", false, "write testdata/layout.txt anew")
 
-// What the scripts write is frozen for as long as the layout has its name: versions that
-// run beside each other in a rolling deploy then share one quota. If this test fails
-// because of a change that was meant, and a version with that layout was released, the
-// layout needs another name. Then
+// The scripts' output is frozen as long as the layout keeps its name: versions that run beside each
+// other in a rolling deploy then share one quota. If an intended change breaks this test, and a
+// version with that layout was released, rename the layout. Then
 //
 //	go test ./distributed/internal/script -run TestTheLayoutIsFrozen -layout
 //

@@ -41,8 +41,8 @@ type Update struct {
 }
 
 // A pacing is a [store.Pacing] on the wire. Departures are unit/den µs apart, and begin at hold.
-// Those after the ordinal since go one by one if alone is 1. What was learned is kept until keep.
-// If unbound is 1, readings set no ceiling.
+// Those after the ordinal since go one by one if alone is 1. What was learned is kept for keep. If
+// unbound is 1, readings set no ceiling.
 type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
 
 // NewUpdate returns an update with a pace.
@@ -94,7 +94,7 @@ func (t *Update) args(buf []any) []any {
 		t.Entry.Reading.Ordinal, t.Entry.Reading.Left, t.Entry.Reading.Landed, t.unbound, t.reserve, t.Landed)
 }
 
-// claim returns the claim of the pace as it stands in the store.
+// claim returns the claim of the pace as stored.
 func (t *Update) claim() string {
 	return "b 1 1 " + strconv.FormatInt(t.unit, 10) + " " + strconv.FormatInt(t.den, 10) + " 1 -"
 }

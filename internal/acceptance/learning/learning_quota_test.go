@@ -108,8 +108,8 @@ func TestRoutesSpendTheirOwnReportedQuotas(t *testing.T) {
 	})
 }
 
-// A slow vendor that reports quotas gets as many calls in flight, as fast, as one that reports
-// none.
+// A slow vendor that reports quotas gets as many calls in flight as one without reports, and as
+// soon.
 func TestSlowVendorThatReportsQuotasIsNotAskedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

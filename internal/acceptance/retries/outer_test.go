@@ -338,8 +338,8 @@ func TestCallsAreNotTakenForRetries(t *testing.T) {
 	}
 }
 
-// As many calls are sent once as failed before, whoever makes them. An equal-looking call of
-// another client loses its retries, and no others do.
+// The number of calls sent once is the number of earlier failures, whoever makes them. An
+// equal-looking call of another client loses its retries, and no others do.
 func TestFailuresAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := outerRig(t, testserver.Fault{Last: 18, Do: testserver.Answer, Status: 500})

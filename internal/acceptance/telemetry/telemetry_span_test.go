@@ -109,7 +109,7 @@ func TestWaitForPauseIsSpanWithResendCount(t *testing.T) {
 	})
 }
 
-// Of a sub-lane as of any other.
+// The same for a sub-lane.
 func TestWaitForPauseOfSublaneIsSpanWithResendCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewSpanLog()

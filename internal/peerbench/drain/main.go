@@ -8,8 +8,8 @@
 //	go -C internal/peerbench run ./drain -unknown -says bare
 //
 // The vendor takes 5 ms per call. By default (see -says) it reports its state as many gateways do.
-// Every answer has the whole permits left and the whole seconds until more, which at full speed is
-// "0 remaining, 1 second" on nearly every success. A refusal has Retry-After in whole seconds.
+// Every answer has the whole permits left and the whole seconds until more, at full speed "0
+// remaining, 1 second" on nearly every success. A refusal has Retry-After in whole seconds.
 package main
 
 import (

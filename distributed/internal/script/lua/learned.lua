@@ -1,8 +1,8 @@
--- What the callers learn together of the vendor's limit. Each sends messages about the answers of
--- its vendor. This script does not read them, but keeps their order: all callers apply them in that
--- order, so all learn the same. A place is a number of bytes before it. The caller that has applied
--- most decides for the lane: the interval of the rule LEARNED, the instant before which nothing
--- departs, and whether departures go one by one.
+-- Learned limits: what the callers learn together of the vendor's limit. Each sends messages about
+-- the answers of its vendor. This script does not read them, but keeps their order: all callers
+-- apply them in that order, so all learn the same. A place is a number of bytes before it. The
+-- caller that has applied most decides for the lane: the interval of the rule LEARNED, the instant
+-- before which nothing departs, and whether departures go one by one.
 --
 -- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of the
 -- last departure that was granted; applied, the place at which the lane was decided for;

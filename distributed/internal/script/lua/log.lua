@@ -1,16 +1,16 @@
 -- Sliding log: a number of permits in any span of the length, exactly. The last permits spent, up
--- to that number, are in a list of the lane, in runs "at n" that left at one instant, the oldest
--- first: the next n may go when the n-th of them is older than the span. A log of many permits
--- counts each at the end of one of GRAINS parts of the span, so that the runs are few however many
--- permits they hold.
+-- to that number, are in a list of the lane. It consists of runs "at n" that left at one instant,
+-- the oldest first. The next n may go when the n-th of them is older than the span. A log of many
+-- permits counts each at the end of one of GRAINS parts of the span, which bounds the number of
+-- runs.
 --
 -- In the lane's hash: runs in the list, permits kept in them, the instants of the
 -- youngest permit forgotten and of the youngest kept. Section:
 --   o by                 the instants in the list are so much ahead: of a clock that
 --                        has moved back since
 --
--- A call reads and writes the list at its ends, as far as it needs to. Of the elements that
--- it found, those after g.skip up to g.tail are live. g.young are new runs after them.
+-- A call reads and writes the list at its ends, as far as it needs to. Its elements after g.skip up
+-- to g.tail are live. g.young are new runs after them.
 
 -- logKey returns the key of the list of a field's limit.
 local function logKey(field) return KEYS[1] .. ":log:" .. field:sub(2) end

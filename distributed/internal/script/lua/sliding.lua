@@ -1,6 +1,6 @@
--- Sliding window by two counters: the permits of this window, and those of the
--- one before as far as it overlaps the span that ends now, rounded down to whole
--- permits, are at most those of the limit.
+-- Sliding window by two counters. The permits of the window before count in
+-- proportion to its part of the span that ends now, rounded down to whole permits. With those
+-- of this window they are at most the limit's.
 --
 -- In the lane's hash: start of the window, permits used in it, in the one before
 -- and in the one before that.

@@ -29,7 +29,7 @@ local now = clock[1] * 1000000 + clock[2]
 local longest = 3600000000 -- the longest lease, in microseconds
 local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
 
--- read returns the lease that a field holds; nothing if it makes no sense:
+-- read returns the lease of a field; nothing if it is invalid:
 --   call    number of the replica's last call
 --   most    slots of all replicas, as it has it
 --   till    end of the lease

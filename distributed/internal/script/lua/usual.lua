@@ -16,10 +16,10 @@
 -- were refused, unbound and reserve, and ARGV[4] is its message. Both are empty if callers
 -- learn nothing. After that of each bucket its field in the hash, and its claim.
 --
--- The reply is the field "lane" if it is another than the caller saw, now, furthest,
--- first, when each limit has one permit, 0 for now, to a quiet caller the ordinal before
--- the first permit and how many landed, and pairs of instant and count; to one that talks
--- what main.lua ends with. If the rest decided it begins with a number.
+-- The reply is the field "lane" if it is another than the caller saw, now, furthest, first, when
+-- each limit has one permit, 0 for now, to a quiet caller the ordinal before the first permit and
+-- how many landed, and pairs of instant and count; to one that talks the end of main.lua's reply.
+-- If the other files decided it begins with a number.
 
 if #ARGV < 9 then
   local fmod, min, max = math.fmod, math.min, math.max
