@@ -1,6 +1,6 @@
-// Package flight keeps the calls in flight of one lane, in one [Table]. Whatever
-// holds calls because of others in flight asks it: the bound of calls in flight, a
-// quota that the server reports, the probe after a pause, and the learner.
+// Package flight keeps the calls in flight of one lane, in one [Table]. Everything that delays
+// calls because of others in flight reads it: the bound of calls in flight, a quota that the server
+// reports, the probe after a pause, and the learner.
 //
 // A call in flight passes three stages:
 //
@@ -12,13 +12,13 @@
 // compare-and-swap, and [Table.Occupy] and [Table.Vacate] another one, in lanes that
 // bound their calls in flight. Nothing is looked up, locked or allocated for that.
 //
-// If more must be known of a call than that it is in flight, [Table.Board] makes an
-// entry, a [Call], under the table's lock. Its ID finds it again, because the queue
-// that grants and returns turns knows nothing else of them; a pointer in the turn
-// would move every request to the heap. Entries that have landed are used again.
+// If more must be known of a call than that it is in flight, [Table.Board] makes an entry, a
+// [Call], under the table's lock. Its ID identifies it, because the queue keeps only that of a
+// call; a pointer in the turn would move every request to the heap. Entries that have landed are
+// reused.
 //
-// A call may never be answered. [Lease] says for how long one is waited for. An
-// overdue call counts no longer, see [Table.Lapse], but its entry stays until it lands.
+// A call may never be answered. [Lease] is the longest wait for an answer. An overdue call counts
+// no longer, see [Table.Lapse], but its entry stays until it lands.
 //
 // The package decides nothing: it reads no clock, and knows no limits.
 package flight

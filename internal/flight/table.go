@@ -9,13 +9,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Patience is how long a call that others wait for may take at least. Then the next
-// one goes: an unanswered call is neither good nor bad.
+// Patience is the least time that a call may take while others wait for it. Then the next one
+// departs: an unanswered call is neither good nor bad.
 const Patience = time.Second
 
-// Lease returns for how long a call without an answer is waited for, if answers
-// usually take that long. It is four times as long, but at least [Patience] and at
-// most ten times that:
+// Lease returns how long an answer is waited for, if answers usually take the given time. It is
+// four times as long, but at least [Patience] and at most ten times that:
 //
 //	50 ms   1 s
 //	1 s     4 s
@@ -43,11 +42,11 @@ type Call struct {
 	ID    uint64
 	At    throttle.Instant // when it departed; never before that of an earlier entry
 	Seen  Seen             // for the learner; zero: it does not count there
-	Given int64            // its ordinal in the store of a fleet; zero: it has none
-	Over  int64            // calls of the fleet whose answers the store knew of as it departed
+	Given int64            // its ordinal in the store of a fleet; zero: none
+	Over  int64            // calls of the fleet whose answers the store knew at its departure
 	Probe uint64           // the closing of the gate after which it departed; zero: none
 	Bills [MaxBills]Bill   // of the units in which quotas are reported
-	Hangs bool             // it is overdue, and counted no longer
+	Hangs bool             // overdue, and counted no longer
 
 	prev, next *Call
 }
@@ -58,20 +57,20 @@ const MaxBills = 3
 // A Bill is what a call costs in one unit.
 type Bill struct {
 	Cost   int64
-	Number int64 // cost of all that had departed, with this call
-	Flying int64 // cost of those in flight, with this call
+	Number int64 // cost of all departed calls, with this one
+	Flying int64 // cost of the calls in flight, with this one
 	Read   bool  // its answer reported a quota in the unit
 }
 
-// A Turn is a call that asks to depart, departs, or does not depart after all. Its Since
-// is the instant since when it may be charged. With an ID of zero, it is no call in flight.
+// A Turn is a call that asks to depart, departs, or does not depart after all. Since is the
+// earliest instant at which it may be charged. With an ID of zero, it is no call in flight.
 type Turn struct {
 	throttle.Request
 	Now   throttle.Instant
-	Grant throttle.Grant // of its permits; not after Now; zero: it asks
-	Call  *Call          // nil: it has no entry
+	Grant throttle.Grant // of its permits; not after Now; zero: not granted yet
+	Call  *Call          // nil: no entry
 
-	Forecast bool // it asks when it could depart, and does not depart now
+	Forecast bool // asks only when it could depart
 }
 
 // A Table holds the calls in flight of one lane. The zero value is empty. The methods
@@ -81,26 +80,26 @@ type Table struct {
 	open atomic.Int64 // calls whose answers have not ended
 	kept atomic.Int64 // entries
 
-	// The lock guards the entries, and what those know who decide by them: they see
-	// the same calls, and a call boards with all of them or with none.
+	// The lock guards the entries, and the state of the vetoes that use them: they see the same
+	// calls, and a call boards with all of them or with none.
 	sync.Mutex
 
-	// Ended is called once for each entry, under the lock, when its call is in flight no
-	// longer: it landed, did not depart after all, or is overdue. If nil, nothing is.
+	// Ended is called once for each entry, under the lock, when its call is no longer in flight: it
+	// landed, did not depart after all, or is overdue. If nil, nothing is called.
 	Ended func(*Call)
 
 	calls map[uint64]*Call
 	last  *Call         // in the order of departures
-	fresh *Call         // the first that does not hang; nil: all do
-	usual time.Duration // that an answer takes; zero: none came
-	spare *Call         // entries to use again
+	fresh *Call         // the first that does not hang; nil: all hang
+	usual time.Duration // duration of an answer; zero: no answer yet
+	spare *Call         // entries to reuse
 }
 
 // Look returns the state of the table.
 func (t *Table) Look() Seen { return Seen(t.seen.Load()) }
 
-// Depart counts one more call in flight. It returns false if as many are in flight
-// as may be; zero: any number may.
+// Depart counts one more call in flight. It returns false if the most allowed are in flight; zero:
+// any number.
 func (t *Table) Depart(most int64) (Seen, bool) {
 	for {
 		v := t.seen.Load()
@@ -123,14 +122,14 @@ func (t *Table) Answered() {
 	}
 }
 
-// Pass counts a departure that is not in flight any more.
+// Pass counts a departure that is no longer in flight.
 func (t *Table) Pass() { t.seen.Add(1 << flyingBits) }
 
-// Start makes the table one of which a number of calls have departed.
+// Start makes the table one with a number of departed calls.
 func (t *Table) Start(departed int64) { t.seen.Store(uint64(departed) << flyingBits) }
 
-// Occupy counts one more call whose answer will have to end. It returns false if
-// there are as many as may be; zero: any number may.
+// Occupy counts one more call whose answer must end. It returns false if the most allowed are open;
+// zero: any number.
 func (t *Table) Occupy(most int64) bool {
 	for {
 		n := t.open.Load()
@@ -146,7 +145,7 @@ func (t *Table) Occupy(most int64) bool {
 // Vacate counts one fewer, and returns how many are left.
 func (t *Table) Vacate() (left int64) { return t.open.Add(-1) }
 
-// Occupied returns how many calls there are whose answers have not ended.
+// Occupied returns how many calls have answers that have not ended.
 func (t *Table) Occupied() int64 { return t.open.Load() }
 
 // Kept returns how many entries there are. It takes no lock.
@@ -154,14 +153,14 @@ func (t *Table) Kept() int64 { return t.kept.Load() }
 
 // Board makes the entry of a call that departs now.
 func (t *Table) Board(now throttle.Instant, id uint64) *Call {
-	t.Leave(id) // nobody has landed it
+	t.Leave(id) // it was never landed
 	c := t.spare
 	if c == nil {
 		c = new(Call)
 	}
 	t.spare = c.next
 	*c = Call{ID: id, At: now, prev: t.last}
-	if t.last != nil { // those who depart together may have read the clock in another order
+	if t.last != nil { // calls that depart together may have read the clock in another order
 		c.At, t.last.next = max(now, t.last.At), c
 	}
 	t.last = c
@@ -179,8 +178,8 @@ func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 // Find returns the entry of a call, or nil.
 func (t *Table) Find(id uint64) *Call { return t.calls[id] }
 
-// Land removes the entry of a call that was answered now, or has failed. The call is
-// zero if it has none.
+// Land removes the entry of a call that was answered now, or has failed. It returns the zero call
+// without an entry.
 func (t *Table) Land(now throttle.Instant, id uint64) Call {
 	c := t.Leave(id)
 	if c.ID == 0 {
@@ -221,15 +220,15 @@ func (t *Table) Leave(id uint64) Call {
 	return left
 }
 
-// end passes on that a call is in flight no longer.
+// end reports that a call is no longer in flight.
 func (t *Table) end(c *Call) {
 	if t.Ended != nil {
 		t.Ended(c)
 	}
 }
 
-// Lapse ends the calls that are overdue, by how long answers take here. It returns when
-// the next one will be; [throttle.Never]: no other call has an entry.
+// Lapse ends overdue calls, by how long answers take here. It returns when the next one will be
+// overdue; [throttle.Never]: no other call has an entry.
 func (t *Table) Lapse(now throttle.Instant) (next throttle.Instant) {
 	lease := Lease(t.usual)
 	for ; t.fresh != nil; t.fresh = t.fresh.next {
@@ -242,9 +241,8 @@ func (t *Table) Lapse(now throttle.Instant) (next throttle.Instant) {
 	return throttle.Never
 }
 
-// Recent returns how many of the calls that counts means departed less than a lease ago.
-// If there are any, there will be one fewer at an instant though no answer comes;
-// otherwise that is [throttle.Never].
+// Recent returns how many of the calls selected by counts departed less than a lease ago. It also
+// returns when there will be one fewer without an answer; [throttle.Never] if there are none.
 func (t *Table) Recent(now throttle.Instant, lease time.Duration, counts func(*Call) bool) (n int, fewer throttle.Instant) {
 	fewer = throttle.Never
 	for c := t.last; c != nil && c.At.Add(lease) > now; c = c.prev {

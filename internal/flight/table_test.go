@@ -9,12 +9,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// dawn is when the histories begin.
+// dawn is the start of the histories.
 const dawn throttle.Instant = 1_767_225_600_000_000_000
 
-// A call that hangs is counted for four times what answers take, but for a second at
-// least and for ten at most. One that is answered in the end is counted no less than
-// once.
+// A hanging call is counted for four times the duration of answers, at least a second and at most
+// ten. If it is answered in the end it is still counted only once.
 func TestHungCallsAreCountedForALease(t *testing.T) {
 	for took, lease := range map[time.Duration]time.Duration{
 		0: time.Second, 10 * time.Millisecond: time.Second, time.Second: 4 * time.Second, time.Minute: 10 * time.Second,
@@ -30,7 +29,7 @@ func TestHungCallsAreCountedForALease(t *testing.T) {
 			f.Board(now.Add(time.Duration(id)), 2+id)
 		}
 		f.Leave(3)
-		f.Land(now.Add(took), 9) // a stranger
+		f.Land(now.Add(took), 9) // an unknown call
 		counted := 2
 		f.Ended = func(*Call) { counted-- }
 		want := func(at throttle.Instant, n int, fewer throttle.Instant) {
@@ -41,7 +40,7 @@ func TestHungCallsAreCountedForALease(t *testing.T) {
 		}
 		want(now.Add(lease-1), 2, now.Add(lease))
 		want(now.Add(lease), 1, now.Add(lease+2))
-		f.Land(now.Add(lease), 2) // it had hung
+		f.Land(now.Add(lease), 2) // was hanging
 		if counted != 1 {
 			t.Errorf("answers of %v: %d are counted once the first has answered late, want 1", took, counted)
 		}
@@ -79,7 +78,7 @@ func TestEntriesStandInTheOrderOfDepartures(t *testing.T) {
 	}
 }
 
-// The lease of the next call counts once the first has landed.
+// The lease of the next call applies once the first has landed.
 func TestNextLeaseIsThatOfTheNextCall(t *testing.T) {
 	var f Table
 	f.Board(dawn, 1)
@@ -90,8 +89,8 @@ func TestNextLeaseIsThatOfTheNextCall(t *testing.T) {
 	}
 }
 
-// A call that is given back, leaves again at the same instant and hangs is one call.
-// So is one that boards again although nobody landed it.
+// A call that is given back, departs again at the same instant and hangs is one call. So is one
+// that boards again although it never landed.
 func TestCallThatLeavesTwiceIsCountedOnce(t *testing.T) {
 	var f Table
 	boarded, ended := 0, 0
@@ -105,7 +104,7 @@ func TestCallThatLeavesTwiceIsCountedOnce(t *testing.T) {
 	if ended != 2 || f.Kept() != 1 {
 		t.Errorf("of 3 calls %d ended, %d entries, want 2, 1", ended, f.Kept())
 	}
-	now := dawn.Add(2 * time.Second) // it hangs
+	now := dawn.Add(2 * time.Second) // the call hangs
 	f.Lapse(now)
 	f.Land(now, 7)
 	f.Board(now, 8)
@@ -114,7 +113,7 @@ func TestCallThatLeavesTwiceIsCountedOnce(t *testing.T) {
 	}
 }
 
-// Recent counts the calls that the caller means, for as long as the caller says.
+// Recent counts the selected calls, for the selected time.
 func TestRecentCallsAreThoseThatTheCallerMeans(t *testing.T) {
 	var f Table
 	for id := range uint64(10) {
@@ -162,7 +161,7 @@ func TestSeenCountsDeparturesAndCallsInFlight(t *testing.T) {
 	}
 }
 
-// However many depart at once, no more are in flight than may be, and all are counted.
+// However many depart at once, the bound is kept and all are counted.
 func TestCountsAreExactUnderConcurrency(t *testing.T) {
 	const workers, rounds, most = 16, 2000, 5
 	var f Table
@@ -195,7 +194,7 @@ func TestCountsAreExactUnderConcurrency(t *testing.T) {
 	}
 }
 
-// An entry that has landed is used again.
+// A landed entry is reused.
 func TestEntriesAreUsedAgain(t *testing.T) {
 	var f Table
 	fill := func() {
@@ -208,6 +207,6 @@ func TestEntriesAreUsedAgain(t *testing.T) {
 	}
 	fill()
 	if n := testing.AllocsPerRun(10, fill); n > 0 {
-		t.Errorf("%v allocations for 64 calls, want none", n)
+		t.Errorf("%v allocations for 64 calls, want 0", n)
 	}
 }

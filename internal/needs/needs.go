@@ -1,10 +1,9 @@
-// Package needs finds what a test needs that is not Go: a program, or a signal.
-// A test that lacks it is left out, and fails if CI is set in the environment,
-// for CI leaves nothing out.
+// Package needs finds a test's requirements beyond Go: a program, or a signal. Without them the
+// test is skipped, or fails if CI is set in the environment, because CI skips nothing.
 //
-// The go command shows what a passing package prints only with -v. Without it one
-// line still tells: that of internal/needs/redis-server, whose one test is not run
-// if there is no such program.
+// The go command shows what a passing package prints only with -v. Without it one line still shows
+// skipped tests: that of internal/needs/redis-server, whose only test is not run without the
+// program.
 package needs
 
 import (
@@ -21,10 +20,10 @@ import (
 
 var (
 	mu      sync.Mutex
-	leftOut = map[string]int{} // tests, by what they lacked
+	leftOut = map[string]int{} // skipped tests, by the missing requirement
 )
 
-// Program returns the path of a program, and leaves the test out if there is none.
+// Program returns the path of a program, and skips the test if there is none.
 func Program(tb testing.TB, name string) string {
 	tb.Helper()
 	path, err := exec.LookPath(name)
@@ -34,7 +33,7 @@ func Program(tb testing.TB, name string) string {
 	return path
 }
 
-// Lacks leaves the test out for want of something.
+// Lacks skips the test for lack of a requirement.
 func Lacks(tb testing.TB, what string) {
 	tb.Helper()
 	if os.Getenv("CI") != "" {
@@ -46,8 +45,8 @@ func Lacks(tb testing.TB, what string) {
 	tb.Skipf("there is no %s", what)
 }
 
-// Exit says in one line how many tests were left out, and ends the process with
-// the code. It is for TestMain.
+// Exit prints in one line how many tests were skipped, and ends the process with the code. It is
+// for TestMain.
 func Exit(code int) {
 	tell(os.Stdout)
 	os.Exit(code)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A verdict keeps how a test would have ended.
+// A verdict records how a test would have ended.
 type verdict struct {
 	testing.TB
 	text string
@@ -51,13 +51,13 @@ func TestWhatWasLeftOutIsReportedInOneLine(t *testing.T) {
 	defer func() { leftOut = map[string]int{} }()
 	var line bytes.Buffer
 	if tell(&line); line.Len() > 0 {
-		t.Errorf("told %q, and nothing was left out", line.String())
+		t.Errorf("printed %q, and nothing was left out", line.String())
 	}
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CI", "")
 	lacking(t, "redis-server", "luacheck", "redis-server")
 	tell(&line)
 	if got, want := line.String(), "tests left out: 1 for want of luacheck, 2 for want of redis-server\n"; got != want {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("printed %q, want %q", got, want)
 	}
 }

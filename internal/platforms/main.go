@@ -1,6 +1,5 @@
-// Command platforms type-checks the packages of the module, their tests included,
-// for other platforms than this one: a compiler of the standard library and of
-// every dependency for each would take minutes.
+// Command platforms type-checks the packages of the module, with their tests, for other platforms.
+// Compiling the standard library and every dependency for each would take minutes.
 //
 //	go run ./internal/platforms darwin/arm64 js/wasm
 package main
@@ -32,7 +31,7 @@ func main() {
 	}
 }
 
-// A listed is what the go command says of a package, or of one with its tests.
+// A listed is the go command's record of a package, or of one with its tests.
 type listed struct {
 	Dir, ImportPath, Name, ForTest string
 	GoFiles                        []string
@@ -42,8 +41,8 @@ type listed struct {
 	Error                          *struct{ Err string }
 }
 
-// check type-checks what the patterns match and all that it imports, and returns
-// how many packages they match. It looks into functions of those only.
+// check type-checks the packages that the patterns match and all that they import, and returns how
+// many match. It looks into functions of those only.
 func check(system, arch string, patterns ...string) (matched int, err error) {
 	list := exec.Command("go", append([]string{"list", "-deps", "-test", "-e", "-json=Dir,ImportPath,Name,ForTest,GoFiles,ImportMap,DepOnly,Module,Error"}, patterns...)...)
 	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
@@ -70,7 +69,7 @@ func check(system, arch string, patterns ...string) (matched int, err error) {
 	}
 }
 
-// A checker has the packages so far: the go command lists each after what it imports.
+// A checker holds the packages so far: the go command lists each after its imports.
 type checker struct {
 	fset  *token.FileSet
 	sizes types.Sizes
@@ -115,7 +114,7 @@ func (c *checker) add(p *listed) {
 	c.done[p.ImportPath], _ = config.Check(path, c.fset, files, nil) // Error has them all
 }
 
-// An importer finds what a package imports among those that were checked.
+// An importer finds a package's imports among those already checked.
 type importer struct {
 	done    map[string]*types.Package
 	renamed map[string]string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A packet is bytes on the way.
+// A packet is bytes in transit.
 type packet struct {
 	bytes []byte
 	due   time.Time
@@ -16,8 +16,8 @@ type packet struct {
 // largest is more than a client writes at once: the text of a script.
 const largest = 1 << 17
 
-// carry takes what comes from one end to another, half a round trip away, until
-// one of them is closed. Then it closes the other.
+// carry takes bytes from one end to another, half a round trip away, until one of them is closed.
+// Then it closes the other.
 func (s *Server) carry(from, to net.Conn) {
 	way := make(chan packet, 1024)
 	var delivering sync.WaitGroup
@@ -40,8 +40,8 @@ func (s *Server) carry(from, to net.Conn) {
 	delivering.Wait()
 }
 
-// deliver writes what is on the way when it is due, and closes the end it writes
-// to. Once that end takes nothing more, the rest is lost.
+// deliver writes packets when they are due, and closes the end it writes to. Once that end takes
+// nothing more, the rest is lost.
 func deliver(way <-chan packet, to net.Conn) {
 	for p := range way {
 		time.Sleep(time.Until(p.due))

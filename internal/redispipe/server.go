@@ -13,18 +13,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Fault is what befalls a server.
+// A Fault is a fault of a server.
 type Fault int
 
 // The faults.
 const (
 	// Healthy is no fault.
 	Healthy Fault = iota
-	// Silent loses what is sent in either direction. A connection that lost
-	// something loses all that follows, also once the server is healthy.
+	// Silent loses everything sent in either direction. A connection that lost something loses all
+	// that follows, even when the server is healthy again.
 	Silent
-	// Loading answers every command with the error of a Redis that has just
-	// started, and runs none.
+	// Loading answers every command with the error of a Redis that has just started.
 	Loading
 )
 
@@ -45,7 +44,7 @@ func Start(t testing.TB, roundTrip time.Duration) *Server {
 	t.Helper()
 	s := &Server{redis: miniredis.NewMiniRedis(), roundTrip: roundTrip}
 	s.redis.ClockTTL(true)
-	conn, err := s.redis.Dial() // which makes the server that takes the hook
+	conn, err := s.redis.Dial() // makes the server that takes the hook
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,28 +69,28 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 	return client
 }
 
-// Break has all commands from now on meet a fault.
+// Break applies a fault to all commands from now on.
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Delay has what is sent from now on take another round trip.
+// Delay changes the round trip of everything sent from now on.
 func (s *Server) Delay(roundTrip time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roundTrip = roundTrip
 }
 
-// Calls returns how many calls of scripts arrived, whatever came of them.
+// Calls returns how many calls of scripts arrived, whatever their outcome.
 func (s *Server) Calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls
 }
 
-// Forget loses all keys, as a Redis does that starts without its data.
+// Forget loses all keys, as after a restart without persistence.
 func (s *Server) Forget() { s.redis.FlushAll() }
 
 // arrive counts a command, and reports whether its fault answered it.
@@ -107,7 +106,7 @@ func (s *Server) arrive(peer *server.Peer, command string, _ ...string) bool {
 	return s.fault == Loading
 }
 
-// way returns how long the way is, and whether what takes it is lost.
+// way returns the duration of the trip, and whether its bytes are lost.
 func (s *Server) way() (takes time.Duration, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

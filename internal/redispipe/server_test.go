@@ -11,13 +11,13 @@ import (
 	"github.com/weirgo/weir/internal/redispipe"
 )
 
-// What is asked arrives half a round trip later, and is answered a whole one
-// later, by the clock of the bubble.
+// A command arrives half a round trip later, and its answer a whole one later, by the clock of the
+// bubble.
 func TestServerIsARoundTripAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, 10*time.Millisecond)
 		client := server.Client(t)
-		client.Ping(t.Context()) // which dials
+		client.Ping(t.Context()) // dials
 		asked := time.Now()
 		there, err := client.Time(t.Context()).Result()
 		if got := there.Sub(asked); err != nil || got != 5*time.Millisecond {
@@ -29,7 +29,7 @@ func TestServerIsARoundTripAway(t *testing.T) {
 	})
 }
 
-// What is told while other news are on the way takes no longer than they.
+// A message sent while others are in transit takes no longer than they.
 func TestServerSendsMessagesInARoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, 10*time.Millisecond)
@@ -40,7 +40,7 @@ func TestServerSendsMessagesInARoundTrip(t *testing.T) {
 		}
 		tellers := []*redis.Client{server.Client(t), server.Client(t)}
 		for _, teller := range tellers {
-			teller.Ping(t.Context()) // which dials
+			teller.Ping(t.Context()) // dials
 		}
 		start := time.Now()
 		for i, teller := range tellers {
@@ -48,7 +48,7 @@ func TestServerSendsMessagesInARoundTrip(t *testing.T) {
 		}
 		for _, want := range []time.Duration{10 * time.Millisecond, 11 * time.Millisecond} {
 			if _, err := sub.ReceiveMessage(t.Context()); err != nil || time.Since(start) != want {
-				t.Errorf("heard after %v, %v, want %v", time.Since(start), err, want)
+				t.Errorf("received after %v, %v, want %v", time.Since(start), err, want)
 			}
 		}
 		synctest.Wait()
@@ -69,7 +69,7 @@ func TestSilentServerLosesWhatIsSent(t *testing.T) {
 		}
 		server.Break(redispipe.Healthy)
 		if got, err := client.Get(t.Context(), "k").Result(); got != "before" || err != nil {
-			t.Errorf("Get() = %q, %v, want what was set before", got, err)
+			t.Errorf("Get() = %q, %v, want the earlier value", got, err)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func TestLoadingServerAnswersErrors(t *testing.T) {
 	})
 }
 
-// A key dies by the clock of the bubble, and all of them when they are forgotten.
+// A key expires by the clock of the bubble, and Forget loses all.
 func TestServerForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, 0)

@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// letGoTime is how long a base may keep the body of an attempt that is over. A
-	// base that learns of the end needs a moment. A base that breaks its contract
-	// must not hold up the next attempt for ever.
+	// letGoTime is how long a base may keep the body of an attempt that is over. A base that learns
+	// of the end needs a moment. A base that breaks its contract must not delay the next attempt
+	// forever.
 	letGoTime = time.Second
-	// lookTime is how long a base may go on with a body that is not needed again. After
-	// sending a body whole, net/http looks for the end of it. If its Read then fails,
-	// it drops the connection. Its own patience for that is as long
-	// (maxWriteWaitBeforeConnReuse).
+	// lookTime is how long a base may still use a body that is not needed again. After sending a
+	// body whole, net/http looks for the end of it. If its Read then fails, it drops the
+	// connection. Its own patience for that is as long (maxWriteWaitBeforeConnReuse).
 	lookTime = 50 * time.Millisecond
 )
 
@@ -28,17 +27,17 @@ var errBodyHeld = errors.New("body is still read by the attempt before")
 // read and close it on goroutines of its own, also after its RoundTrip has
 // returned.
 type attemptBody struct {
-	from   io.Reader // what Read reads: source, or the rewinder that reads source
+	from   io.Reader // source of Read: source, or the rewinder that reads source
 	source io.Closer
 
 	mu      sync.Mutex
 	keep    bool          // source stays open when the attempt ends
-	reading bool          // a Read is on its way
+	reading bool          // a Read is in progress
 	ended   bool          // the base has closed it, or may read no more
 	left    bool          // the base has closed it
-	closing bool          // somebody closes source, or has closed it
+	closing bool          // source is being closed, or is closed
 	closed  bool          // source is closed
-	idle    chan struct{} // closed when the base has let go; nil: nobody waits for that
+	idle    chan struct{} // closed when the base has let go; nil: no wait for that
 }
 
 // open begins an attempt with body, read through r if that is not nil.
@@ -68,8 +67,8 @@ func (a *attemptBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is called by the base. It closes source even while source is read,
-// because that is how a base ends a Read that blocks.
+// Close is called by the base. It closes source even while source is read, because a base ends a
+// blocking Read that way.
 func (a *attemptBody) Close() error {
 	a.mu.Lock()
 	a.ended, a.left = true, true
@@ -85,8 +84,8 @@ func (a *attemptBody) release() {
 	_ = a.unlock(a.claim())
 }
 
-// shut ends the attempt and closes source. If the base has not closed its body
-// and one of its Reads is on its way, the end of that Read closes source.
+// shut ends the attempt and closes source. If the base has not closed its body and one of its Reads
+// is in progress, the end of that Read closes source.
 func (a *attemptBody) shut() {
 	a.mu.Lock()
 	a.ended, a.keep = true, false
@@ -94,10 +93,9 @@ func (a *attemptBody) shut() {
 	_ = a.unlock((!a.reading || a.left) && a.claim())
 }
 
-// wait returns when the base has let go: its body is closed, no Read is on its way, and
-// source is closed unless it is kept. After letGoTime the base may read no more of a
-// source that is kept. Another source is closed after lookTime, as the base would do
-// it.
+// wait returns when the base has let go: its body is closed, no Read is in progress, and source is
+// closed unless it is kept. After letGoTime the base may read no more of a source that is kept.
+// Another source is closed after lookTime, as the base would do it.
 func (a *attemptBody) wait(ctx context.Context) error {
 	a.mu.Lock()
 	idle, kept := make(chan struct{}), a.keep
@@ -136,7 +134,7 @@ func within(ctx context.Context, idle <-chan struct{}, d time.Duration) error {
 	}
 }
 
-// end lets the base read no more, and fails if one of its Reads is on its way.
+// end lets the base read no more, and fails if one of its Reads is in progress.
 func (a *attemptBody) end() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -27,23 +27,23 @@ import (
 // case. The caller's body is closed exactly once; after that, neither the body
 // nor the request is touched.
 //
-// The zero value is the body of a request that has none. A Body is not safe for
-// concurrent use. What Next returns is.
+// The zero value is the body of a request that has none. A Body is not safe for concurrent use. The
+// bodies that Next returns are.
 type Body struct {
 	caller   io.ReadCloser
 	getBody  func() (io.ReadCloser, error)
-	rewinds  bool          // getBody is the user's, who may rewind one reader in it
+	rewinds  bool          // getBody is the user's, and may rewind one reader
 	renewed  io.ReadCloser // the body of the next attempt; nil: Renew was not called
-	rewinder rewinder      // reads caller again; nil: caller cannot be rewound
+	rewinder rewinder      // reads caller again; nil: impossible
 	first    attemptBody   // the first attempt's, kept here to save an allocation
-	current  *attemptBody  // the last attempt's; nil: there was none
+	current  *attemptBody  // the last attempt's; nil: no attempt
 	released bool
 }
 
-// errBodySent says that the body was consumed by the attempt before.
+// errBodySent reports that the previous attempt consumed the body.
 var errBodySent = errors.New("body was sent and cannot be read again")
 
-// errNoBody says that GetBody breaks its contract. The base would panic with a nil body.
+// errNoBody reports a GetBody that breaks its contract. The base would panic with a nil body.
 var errNoBody = errors.New("GetBody returned no body")
 
 // Open takes over the body of req, which is not changed. If a copy is the only
@@ -67,14 +67,13 @@ func (b *Body) Open(req *http.Request, keep int64) {
 	}
 }
 
-// Replayable reports whether Next would return the body once more.
+// Replayable reports whether Next would return the body again.
 func (b *Body) Replayable() bool {
 	return b.caller == nil || b.getBody != nil || b.rewinder != nil && b.rewinder.rewindable()
 }
 
-// Renew gets the body for the next attempt, before the response in hand is
-// thrown away. The error says that the body cannot be read again. Before the
-// first attempt Renew does nothing.
+// Renew gets the body for the next attempt, before the response in hand is thrown away. It returns
+// an error if the body cannot be read again. Before the first attempt Renew does nothing.
 //
 // A body that is rewound must not be read by the base of the attempt before.
 // Renew waits until that base has closed it, but no longer than a second. After
@@ -128,7 +127,7 @@ func (b *Body) Next(ctx context.Context) (io.ReadCloser, error) {
 	if memory == nil {
 		return b.current, nil
 	}
-	b.current.shut() // nobody watches what the base does with it
+	b.current.shut() // the base's later use is not watched
 	if b.rewinds {
 		return snapshot(memory)()
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A shared is a body that GetBody rewinds and returns again, as that of
-// connect-go. A Read that meets its end takes some time.
+// A shared is a body that GetBody rewinds and returns again, as connect-go does. A Read at its end
+// takes some time.
 type shared struct {
 	slow    time.Duration
 	closing time.Duration // how long Close takes
@@ -53,8 +53,8 @@ func (s *shared) again() (io.ReadCloser, error) {
 	return s, err
 }
 
-// A body that is the same value in each attempt is had again once the attempt
-// before reads it no more, and not closed by that attempt afterwards.
+// A body that is one value in all attempts is reused once the previous attempt no longer reads it,
+// and is not closed by that attempt afterwards.
 func TestBodyOfOneValueIsNotSharedByTwoAttempts(t *testing.T) {
 	tests := []struct {
 		name                 string
@@ -128,7 +128,7 @@ func TestReaderInMemoryThatGetBodyRewindsIsReadByNoAttempt(t *testing.T) {
 	b.Close()
 }
 
-// A GetBody that returns nothing at all ends the attempts, and not the process.
+// A GetBody that returns nil ends the attempts, not the process.
 func TestGetBodyThatReturnsNothingIsAnError(t *testing.T) {
 	req := httptest.NewRequest("POST", "http://vendor.example", io.NopCloser(strings.NewReader(text)))
 	req.GetBody = func() (io.ReadCloser, error) { return nil, nil }

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// A source is a caller's body that cannot seek. It counts how often it is
-// closed, and whether it was read after that.
+// A source is a caller's body that cannot seek. It counts its Close calls, and Reads after the
+// first.
 type source struct {
 	io.Reader
-	ended  chan struct{} // closed at its end; nil: nobody waits for that
+	ended  chan struct{} // closed at its end; nil: no wait for that
 	closed atomic.Int32
 	late   atomic.Bool
 }
@@ -40,7 +40,7 @@ func (s *source) Close() error {
 	return nil
 }
 
-// A seekSource is one that can.
+// A seekSource is a source that can seek.
 type seekSource struct{ source }
 
 func (s *seekSource) Seek(offset int64, whence int) (int64, error) {
@@ -52,8 +52,8 @@ const text = "a body of some bytes"
 // enough is more than is kept of any body here.
 const enough = 1 << 10
 
-// kinds are the ways to have a body again. Each new is a fresh request with the
-// caller's body in it.
+// kinds are the ways to read a body again. Each new is a fresh request with the caller's body in
+// it.
 var kinds = []struct {
 	name       string
 	keep       int64
@@ -251,8 +251,8 @@ func TestBodyThatCannotBeHadAgain(t *testing.T) {
 	s.check(t, 1)
 }
 
-// What lies in memory is known by its type to net/http: it reaches the base as
-// it is, in each attempt, and needs no GetBody to be read again.
+// net/http knows the type of a body in memory: it reaches the base unchanged, in each attempt, and
+// needs no GetBody to be read again.
 func TestBodyInMemoryIsGivenAsItIs(t *testing.T) {
 	buffer, reader, str := bytes.NewBufferString("skipped"+text), bytes.NewReader([]byte("skipped"+text)), strings.NewReader("skipped"+text)
 	for _, r := range []io.Reader{buffer, reader, str} {
@@ -287,7 +287,7 @@ func TestBodyInMemoryIsGivenAsItIs(t *testing.T) {
 	}
 }
 
-// A body that is nearly one of those is not taken for one.
+// A body that only resembles one of those is not taken for one.
 func TestBodyOfAnotherTypeIsWatched(t *testing.T) {
 	for _, body := range []io.ReadCloser{
 		&source{Reader: strings.NewReader(text)},
@@ -325,7 +325,7 @@ func TestRenewedBodyIsTheNext(t *testing.T) {
 	body := mustNext(t, &b)
 	mustRead(t, body, text)
 	_ = body.Close()
-	_ = b.Renew(t.Context()) // for an attempt that never is
+	_ = b.Renew(t.Context()) // for an attempt that is never made
 	b.Close()
 	for i, s := range made {
 		s.check(t, 1)
@@ -478,8 +478,7 @@ func TestBodyWaitsForAReadUnderWay(t *testing.T) {
 	})
 }
 
-// A stream that waits for the very response that is in hand is not waited for
-// in turn.
+// A stream that waits for the response in hand is not waited for.
 func TestBodyWhoseReadNeverEndsIsNotHadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -524,8 +523,8 @@ func TestBodyIsNotClosedUnderARead(t *testing.T) {
 	})
 }
 
-// A base ends a Read that blocks by closing the body: at once if nothing of it is
-// kept, else when no attempt follows.
+// A base ends a blocking Read by closing the body: at once if nothing of it is kept, otherwise when
+// no attempt follows.
 func TestBodyIsClosedByTheBaseUnderItsRead(t *testing.T) {
 	for _, keep := range []int64{0, enough} {
 		for _, end := range []func(*Body){(*Body).Release, (*Body).Close} {
@@ -552,7 +551,7 @@ func TestBodyIsClosedByTheBaseUnderItsRead(t *testing.T) {
 	}
 }
 
-// endsOnce answers with an end of file once, and with an error after that.
+// endsOnce returns an end of file once, and an error after that.
 type endsOnce struct {
 	io.Reader
 	ended bool
@@ -600,8 +599,8 @@ func TestBodyWaitEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// A server that answers before it has read the body: net/http goes on sending
-// after RoundTrip has returned.
+// A server that answers before it has read the body: net/http continues to send after RoundTrip has
+// returned.
 func TestBodyUnderAServerThatAnswersEarly(t *testing.T) {
 	want := bytes.Repeat([]byte(text), 1<<16)
 	var calls atomic.Int32
@@ -658,7 +657,7 @@ func TestBodyUnderAServerThatAnswersEarly(t *testing.T) {
 	}
 }
 
-// sendAgain sends req, four times at most, until the server has processed it.
+// sendAgain sends req up to four times, until the server has processed it.
 func sendAgain(t *testing.T, base http.RoundTripper, req *http.Request, keep int64) *http.Response {
 	t.Helper()
 	var body Body

@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// drainBytes is the most that [Drain] reads of a response. To read so much
-// costs less than the new connection that it saves.
+// drainBytes is the most that [Drain] reads of a response. Reading that much costs less than the
+// new connection that it saves.
 const drainBytes = 64 << 10
 
-// drainTime bounds the time for which [Drain] reads. A new connection costs
-// about as much, and an answer's body mostly comes with its header.
+// drainTime bounds the time for which [Drain] reads. A new connection costs about as much, and an
+// answer's body usually arrives with its header.
 const drainTime = 100 * time.Millisecond
 
-// Drain reads a body into memory and closes it, so that its connection can carry
-// another request, and the response can still be returned. It reads 64 KiB at
-// most, and for 100 ms. A body of which more was to come then ends with
-// [io.ErrUnexpectedEOF].
+// Drain reads a body into memory and closes it, so that its connection can carry another request,
+// and the response can still be returned. It reads 64 KiB at most, and for 100 ms. An incomplete
+// body then ends with [io.ErrUnexpectedEOF].
 func Drain(resp *http.Response) {
 	body := resp.Body
 	if body == nil || body == http.NoBody {
@@ -40,8 +39,8 @@ func Drain(resp *http.Response) {
 	resp.Body = &kept{read, end}
 }
 
-// kept is a body in memory. It has no other methods of the buffer: its WriteTo
-// would not say that more was to come.
+// kept is a body in memory. It has no other methods of the buffer: its WriteTo would not report
+// that the body is incomplete.
 type kept struct {
 	read bytes.Buffer
 	end  error // after the bytes

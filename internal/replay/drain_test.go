@@ -34,7 +34,7 @@ func TestDrainReadsNoMoreThanItsBound(t *testing.T) {
 	}
 }
 
-// A caller who copies the body learns that more was to come, however he reads it.
+// A caller who copies the body learns that it is incomplete, however it is read.
 func TestDrainedBodyEndsTheSameForAllReaders(t *testing.T) {
 	for size, want := range map[int]error{drainBytes: nil, drainBytes + 1: io.ErrUnexpectedEOF} {
 		resp := &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", size)))}

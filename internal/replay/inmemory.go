@@ -12,11 +12,10 @@ import (
 // The types that [io.NopCloser] returns.
 var nopCloser, nopCloserWriterTo = reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(new(bytes.Reader)))
 
-// inMemory returns the reader behind a body that lies in memory whole, and nil for
-// other bodies. Such a body goes to the base as it is. net/http knows its type, and
-// writes header and body in one write. For a body that may block, it would write the
-// header first. The body needs no attemptBody around it, because to close it does
-// nothing.
+// inMemory returns the reader behind a body that is wholly in memory, and nil for other bodies.
+// Such a body goes to the base unchanged. net/http knows its type, and writes header and body in
+// one write. For a body that may block, it would write the header first. The body needs no
+// attemptBody around it, because closing it does nothing.
 func inMemory(body io.ReadCloser) io.Reader {
 	if t := reflect.TypeOf(body); t != nopCloser && t != nopCloserWriterTo {
 		return nil
@@ -32,8 +31,8 @@ func inMemory(body io.ReadCloser) io.Reader {
 	return nil
 }
 
-// snapshot returns a GetBody for what a reader in memory has not read yet, as
-// [net/http.NewRequest] makes it. It returns nil for other readers.
+// snapshot returns a GetBody for the unread rest of a reader in memory, as [net/http.NewRequest]
+// makes it. It returns nil for other readers.
 func snapshot(memory io.Reader) func() (io.ReadCloser, error) {
 	switch r := memory.(type) {
 	case *bytes.Buffer:
@@ -53,7 +52,7 @@ func snapshot(memory io.Reader) func() (io.ReadCloser, error) {
 // a new reader each time.
 var copying = func() (all []uintptr) {
 	for _, r := range []io.Reader{bytes.NewBufferString("x"), bytes.NewReader([]byte("x")), strings.NewReader("x")} {
-		if req, err := http.NewRequest(http.MethodPut, "", r); err == nil { //nolint:noctx // it is not sent
+		if req, err := http.NewRequest(http.MethodPut, "", r); err == nil { //nolint:noctx // not sent
 			all = append(all, reflect.ValueOf(req.GetBody).Pointer())
 		}
 	}

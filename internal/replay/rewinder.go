@@ -9,7 +9,7 @@ import (
 // A rewinder is a reader that can begin again.
 type rewinder interface {
 	io.Reader
-	// rewind begins again. It fails if what was read is lost.
+	// rewind starts again. It fails if the read bytes are lost.
 	rewind() error
 	// rewindable reports whether rewind would succeed, as far as is known.
 	rewindable() bool
@@ -18,11 +18,11 @@ type rewinder interface {
 // A seek is a body that can seek.
 type seek struct {
 	io.ReadSeeker
-	start int64 // where it stood at first
+	start int64 // its first position
 }
 
-// newSeek returns a rewinder of body, from where body stands. It returns false
-// if body cannot seek, as an *os.File of a pipe cannot.
+// newSeek returns a rewinder of body, from its current position. It returns false if body cannot
+// seek, as an *os.File of a pipe cannot.
 func newSeek(body io.Reader) (*seek, bool) {
 	s, ok := body.(io.ReadSeeker)
 	if !ok {
@@ -34,7 +34,7 @@ func newSeek(body io.Reader) (*seek, bool) {
 
 func (s *seek) rewindable() bool { return true }
 
-// rewind seeks to where the body stood at first.
+// rewind seeks to the first position.
 func (s *seek) rewind() error {
 	if _, err := s.Seek(s.start, io.SeekStart); err != nil {
 		return fmt.Errorf("body cannot be rewound: %w", err)
@@ -51,7 +51,7 @@ type spool struct {
 	bound int64
 	kept  []byte
 	at    int         // bytes of kept that were read since the last rewind
-	err   error       // with which from ended
+	err   error       // at the end of from
 	lost  atomic.Bool // more than bound was read, and nothing is kept
 }
 

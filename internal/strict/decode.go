@@ -1,9 +1,9 @@
-// Package strict reads JSON into data, and finds all that is wrong with it at once.
+// Package strict reads JSON into data, and reports all errors at once.
 //
-// Unknown fields, fields that stand twice, null and values of another type are errors. Each
-// error begins with the path of the value, such as routes[2].limits[0]. The name of a field
-// is that of the Go field in lower camel case. Durations, and types with UnmarshalText, are
-// texts. Functions and interfaces cannot be read, so their fields are unknown.
+// Unknown and duplicate fields, null and values of another type are errors. Each error begins with
+// the path of the value, such as routes[2].limits[0]. The name of a field is that of the Go field
+// in lower camel case. Durations, and types with UnmarshalText, are texts. Functions and interfaces
+// cannot be read, so their fields are unknown.
 package strict
 
 import (
@@ -30,7 +30,7 @@ func Decode(text []byte, into any) error {
 	return errors.Join(d.errs...)
 }
 
-// A decoder gathers what is wrong with a document.
+// A decoder collects the errors of a document.
 type decoder struct{ errs []error }
 
 func (d *decoder) fail(path, format string, args ...any) {
@@ -203,7 +203,7 @@ func Path(field string) string {
 	return strings.Join(names, ".")
 }
 
-// Field returns the path of a field of what stands at path.
+// Field returns the path of a field of the value at path.
 func Field(path, name string) string {
 	if path == "" {
 		return name

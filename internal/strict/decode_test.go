@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A document is all that can be read.
+// A document has every kind of value that can be read.
 type document struct {
 	Limits  []throttle.Limit
 	Lanes   map[string][]throttle.Limit
@@ -45,7 +45,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// All that is wrong is found at once, each with its path.
+// All errors are found at once, each with its path.
 func TestDecodeFindsAllThatIsWrong(t *testing.T) {
 	err := strict.Decode([]byte(`{
 		"limit": ["1/s"], "limits": ["1/s", "1/q", 7], "lanes": {"a": ["1/s"], "a": ["2/s"], "b": "1/s", "c": null}, "line": {"maxWait": 30, "share": "a", "places": 1.5},

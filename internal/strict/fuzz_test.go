@@ -7,7 +7,8 @@ import (
 	"github.com/weirgo/weir/internal/strict"
 )
 
-// What Decode takes is a document of package json, and is written and read again as it is.
+// A document that Decode accepts is valid for package json, and is written and read again
+// unchanged.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"limits": ["100/s burst 20"], "line": {"maxWait": "1s"}, "shares": {"a": 1}}`))
 	f.Add([]byte(`{"limits": [], "policy": {}, "name": "\ud800"}`))

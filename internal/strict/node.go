@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// A node is a value of a document as it stands there: an object keeps the order of its
-// members, and those that stand twice.
+// A node is a value of a document as written: an object keeps the order of its members, and
+// duplicates.
 type node struct {
 	kind    json.Delim // '{' or '['; 0: a scalar
 	members []member
@@ -77,7 +77,7 @@ func next(d *json.Decoder, depth int) (n node, err error) {
 			n.items = append(n.items, m.value)
 		}
 	}
-	_, err = d.Token() // the end of it
+	_, err = d.Token() // its end
 	return n, err
 }
 

@@ -18,7 +18,7 @@ func TestOverlay(t *testing.T) {
 	got.Ignored = nil
 	want := document{Name: "program", Bytes: 9, Line: line{MaxWait: time.Second, Places: 7}, Policy: &line{Places: 3, Share: 0.5}}
 	if !reflect.DeepEqual(got, want) || shared.Places != 1 {
-		t.Errorf("Overlay = %+v, want %+v, and what was behind the pointer as it was", got, want)
+		t.Errorf("Overlay = %+v, want %+v, and the value behind the pointer unchanged", got, want)
 	}
 }
 
@@ -31,6 +31,6 @@ func TestDifferences(t *testing.T) {
 	}
 	want := []string{"line.maxWait: 1s cannot become 1m0s", "policy.places: 0 cannot become 2", "name: a cannot become b"}
 	if !reflect.DeepEqual(got, want) || strict.Differences(was, was) != nil {
-		t.Errorf("Differences = %q, want %q, and none of equals", got, want)
+		t.Errorf("Differences = %q, want %q, and nil for equals", got, want)
 	}
 }

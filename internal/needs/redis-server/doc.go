@@ -1,4 +1,3 @@
-// Package redisserver tells in the list of "go test ./..." that the tests over
-// Redis were left out: its line ends in "[no tests to run]" if redis-server is
-// not on the PATH.
+// Package redisserver shows in the output of "go test ./..." that the tests over Redis were
+// skipped: its line ends in "[no tests to run]" if redis-server is not on the PATH.
 package redisserver

@@ -10,7 +10,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if _, err := exec.LookPath("redis-server"); err != nil && os.Getenv("CI") == "" {
-		_ = flag.Set("test.run", "^$") // it is a regular expression
+		_ = flag.Set("test.run", "^$") // a regular expression
 	}
 	os.Exit(m.Run())
 }

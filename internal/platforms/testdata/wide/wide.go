@@ -1,4 +1,4 @@
-// Package wide is wrong where an int has 32 bits, and on Windows.
+// Package wide is wrong if an int has 32 bits, and on Windows.
 package wide
 
 // Wide needs 41 bits.
