@@ -6,8 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// await makes w, who is in line, wait. If it goes next, it asks the limiter again at the
-// instant at. If no other caller waits, w may be lent the limiter's call.
+// await makes w, who is in line, wait. If it is next, it asks the limiter again at the instant at.
+// If no other caller waits, w may be lent the limiter's call.
 func (q *Queue) await(w *waiter, at, now throttle.Instant) (call func()) {
 	w.waits = true
 	q.expiring.add(w)
@@ -54,23 +54,23 @@ func (q *Queue) wake() {
 	q.advance(q.Now())
 }
 
-// advance lets callers go who can go now, rejects those whose wait is certain
-// to end too late, and sets the timer for the rest. When it rejects the head,
-// the next caller may ask for less and go at once, so it begins again.
+// advance lets callers depart that can depart now, rejects those whose wait is certain to end too
+// late, and sets the timer for the rest. When it rejects the head, the next caller may ask for less
+// and depart at once, so it starts again.
 func (q *Queue) advance(now throttle.Instant) {
 	for q.grant(now) && q.expire(now) {
 	}
 	q.settle(now)
 }
 
-// grant lets callers at the head of the line go, until one cannot go now. It
-// reports whether there is such a head; it asks again at q.due.
+// grant lets callers at the head of the line depart, until one cannot. It reports whether there is
+// such a head; it asks again at q.due.
 func (q *Queue) grant(now throttle.Instant) (waits bool) {
-	due := min(q.due, now) // of the head; those behind it never had an instant
+	due := min(q.due, now) // of the head; callers behind it have no instant
 	q.due = throttle.Never
 	for gone := 0; q.line.count > 0; due = now {
 		w := q.next(now)
-		if w.ctx.Err() != nil { // its goroutine is on its way out
+		if w.ctx.Err() != nil { // its goroutine is about to leave
 			gone = q.dropHead(w, gone)
 			continue
 		}
@@ -110,7 +110,7 @@ func (q *Queue) next(now throttle.Instant) *waiter {
 	held := q.limiter.Forecast(now, r)
 	r.Urgent = true
 	freed := q.limiter.Forecast(now, r)
-	inFlight := held.Reason == throttle.ReasonConcurrency && freed.Reason != held.Reason // nobody knows until when
+	inFlight := held.Reason == throttle.ReasonConcurrency && freed.Reason != held.Reason // its end is unknown
 	if inFlight || held.At > freed.At && held.At > q.forecast(u, now).At {
 		return u
 	}
@@ -137,8 +137,8 @@ func (q *Queue) holds(now throttle.Instant) *waiter {
 	return nil
 }
 
-// expire rejects the callers whose deadline has come or cannot be met any more. It
-// reports whether others may go now: the line has another head.
+// expire rejects the callers whose deadline has come or cannot be met any more. It reports whether
+// others may depart now: the line has a new head.
 func (q *Queue) expire(now throttle.Instant) (again bool) {
 	head := q.line.first()
 	for i := range q.expiring {
@@ -221,10 +221,10 @@ func (q *Queue) Close() error {
 	}
 	q.settle(now)
 	if j := q.joint(); j != nil {
-		_ = j.Close() // it says nothing else
+		_ = j.Close() // it returns no error
 	}
 	if c, ok := q.alarm.(io.Closer); ok {
-		_ = c.Close() // nobody waits any more
+		_ = c.Close() // no caller waits any more
 	}
 	return nil
 }

@@ -2,8 +2,7 @@ package shaping
 
 import "time"
 
-// An alarm rings once, after a time. Only the time that was set
-// last counts. A [time.Timer] is one.
+// An alarm rings once, after a time. Only the last setting counts. A [time.Timer] is one.
 type alarm interface {
 	Reset(d time.Duration) bool
 	Stop() bool

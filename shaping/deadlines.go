@@ -8,10 +8,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// deadlines holds the waiters that have a deadline. A waiter behind the one with the
-// next deadline may ask for more, can then only go later, and may miss its deadline
-// first. So those who ask for about as many permits form a group, and only the first of
-// each group is looked at.
+// deadlines holds the waiters that have a deadline. A waiter behind the one with the next deadline
+// may ask for more, can then only go later, and may miss its deadline first. So callers with
+// similar costs form a group, and only the first of each group is checked.
 type deadlines []deadlineGroup
 
 type deadlineGroup struct {
@@ -19,8 +18,8 @@ type deadlineGroup struct {
 	byDeadline
 }
 
-// sizeOf returns the group of w by the most permits that it asks of a limit. The groups
-// are 0, 1, 2, 3, 4 to 5, 6 to 7, 8 to 11, 12 to 15 and so on.
+// sizeOf returns the group of w by its highest cost at any limit. The groups are 0, 1, 2, 3, 4 to
+// 5, 6 to 7, 8 to 11, 12 to 15 and so on.
 func sizeOf(w *waiter) int {
 	n := w.n
 	for _, e := range w.each.get() {
@@ -33,7 +32,7 @@ func sizeOf(w *waiter) int {
 	return 2*octave + n>>(octave-2)&1
 }
 
-// group returns the group of w. It makes it, if nobody was in it yet.
+// group returns the group of w, and makes it if it does not exist.
 func (d *deadlines) group(w *waiter) *byDeadline {
 	size := sizeOf(w)
 	for i := range *d {
@@ -59,7 +58,7 @@ func (d *deadlines) remove(w *waiter) {
 	}
 }
 
-// removeLeavers takes out who leaves.
+// removeLeavers removes cancelled waiters.
 func (d deadlines) removeLeavers() {
 	for i := range d {
 		g := &d[i].byDeadline
@@ -76,7 +75,7 @@ func (d deadlines) removeLeavers() {
 	}
 }
 
-// next returns the next deadline, and Never if there is none.
+// next returns the next deadline; Never without waiters.
 func (d deadlines) next() throttle.Instant {
 	next := throttle.Never
 	for _, g := range d {

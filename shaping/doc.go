@@ -23,11 +23,10 @@
 //
 // # Rejection before sleeping
 //
-// A caller is rejected at once, with the wait in the error, if that wait is certain to
-// end after its deadline or after [Queue].MaxWait. A caller in line is rejected as soon
-// as a pause, a slower limit or a more urgent caller makes that certain. How long the
-// others in line will take is only a guess. It rejects no caller, unless
-// [Queue].MaxForecast says so.
+// A caller is rejected at once, with the wait in the error, if that wait is certain to end after
+// its deadline or after [Queue].MaxWait. A caller in line is rejected as soon as a pause, a slower
+// limit or a more urgent caller makes that certain. How long the others in line will take is only a
+// guess. It rejects no caller, unless [Queue].MaxForecast is set.
 //
 // # Several limits for one caller
 //

@@ -43,7 +43,7 @@ func (deadlineError) Is(target error) bool {
 type Error struct {
 	Err      error           // the cause
 	Wait     time.Duration   // how long the wait would have been at least; zero if that is unknown
-	Forecast time.Duration   // how long it would have been if nobody else had come or left: a guess; zero if there is none
+	Forecast time.Duration   // expected wait if no other caller came or left: a guess; zero if there is none
 	Waiting  int             // other callers in line
 	Before   int             // of those, how many would have departed before this one
 	Lane     string          // the name of the [Roster] for which the caller waited; "": the queue has no rosters

@@ -9,8 +9,7 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// A wait that would end too late counts as a timeout for those who ask net's way
-// and for those who ask context's.
+// A wait that would end too late is a timeout for package net and for package context.
 func TestErrDeadlineIsATimeout(t *testing.T) {
 	for _, err := range []error{shaping.ErrDeadline, &shaping.Error{Err: shaping.ErrDeadline}} {
 		var timeout interface{ Timeout() bool }

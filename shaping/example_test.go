@@ -64,7 +64,7 @@ func ExampleQueue_Pause() {
 	// Output: true true
 }
 
-// New limits hold at once, for those in line too.
+// New limits apply at once, also to callers in line.
 func ExampleQueue_Tune() {
 	limiter, err := throttle.Local{}.Limiter("mail", throttle.TokenBucket(1, time.Hour, 1))
 	if err != nil {
@@ -96,8 +96,8 @@ func ExampleQueue_Tune() {
 	// second: <nil>
 }
 
-// A call has a cost for each limit: here one request and an estimate of 600
-// tokens, which is corrected once the answer says what was used.
+// A call has a cost for each limit: here one request and an estimate of 600 tokens, which is
+// corrected by the answer.
 func ExampleQueue_WaitTurn() {
 	tokens := throttle.TokenBucket(1000, 24*time.Hour, 1000).Of("tokens")
 	limiter, err := throttle.Local{}.Limiter("model", throttle.TokenBucket(10, time.Second, 10), tokens)
@@ -120,8 +120,8 @@ func ExampleQueue_WaitTurn() {
 	// 750 tokens at hand
 }
 
-// The vendor refused a call and asked for two minutes. Nobody departs before
-// they are over, and callers who cannot wait for so long are rejected at once.
+// The vendor refused a call and asked for two minutes. No call departs before they are over, and
+// callers with less time are rejected at once.
 func ExampleQueue_Reconcile() {
 	limiter, err := throttle.Local{}.Limiter("api", throttle.TokenBucket(10, time.Second, 5))
 	if err != nil {

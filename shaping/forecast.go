@@ -13,8 +13,8 @@ import (
 //
 //	10 callers in line for 1/s, the next permit in 0.4 s: Wait is 0.4 s, Expected 10.4 s
 type Forecast struct {
-	Wait     time.Duration   // the caller waits for this at least; zero: that is not certain of any wait
-	Expected time.Duration   // wait behind the callers before it, at the known rates; never below Wait. Zero: it goes at once, or only calls in flight hold it
+	Wait     time.Duration   // least wait of the caller; zero: no wait is certain
+	Expected time.Duration   // wait behind the callers before it, at the known rates; never below Wait. Zero: it departs at once, or only calls in flight delay it
 	Lane     string          // name of the [Roster] whose limiter holds the caller; "": none does, or the queue has one limiter
 	Limit    string          // name of the limit that holds the caller; "": no limit does
 	Reason   throttle.Reason // what the caller would wait for; "": it would go at once
@@ -39,7 +39,7 @@ func (q *Queue) Forecast(ctx context.Context, t *Turn) (Forecast, error) {
 	t.stand(w)
 	w.since = q.since(now)
 	bound, head := q.forecast(w, now), q.line.first()
-	q.stand(w, t, now) // for a moment, to see who is before it
+	q.stand(w, t, now) // for a moment, to find the callers before it
 	defer q.line.leave(w)
 	f := Forecast{Wait: max(0, bound.At.Sub(now)), Lane: bound.Lane, Limit: bound.Limit, Reason: bound.Reason}
 	if f.Waiting, _ = q.ahead(w); f.Waiting > 0 && f.Reason == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// wantForecast fails the test unless a turn is forecast so.
+// wantForecast fails the test unless the forecast of a turn is as wanted.
 func wantForecast(t *testing.T, what string, q *shaping.Queue, turn *shaping.Turn, want shaping.Forecast, cause error) {
 	t.Helper()
 	got, err := q.Forecast(t.Context(), turn)
@@ -64,7 +64,7 @@ func TestForecastSaysWhyATurnWouldBeRejected(t *testing.T) {
 	})
 }
 
-// A turn knows what held it in its last wait.
+// A turn knows the cause of its last wait.
 func TestTurnKnowsWhatHeldIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second).Named("mail"))

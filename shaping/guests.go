@@ -8,13 +8,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// moment is how soon a limiter lets a caller go for whom remote limiters keep or fetch the
-// other permits meanwhile. Permits hold for so long at least.
+// moment is how soon a limiter must grant a caller for whom remote limiters keep or fetch the other
+// permits meanwhile. Permits are valid at least that long.
 const moment = 10 * time.Millisecond
 
-// A remote limiter sees of each queue the callers whom the other limiters will let go within
-// shownFor, about the time for which a run is fetched, and mostShown at most. Permits for more
-// would be void before.
+// A remote limiter sees the callers of each queue that the other limiters will grant within
+// shownFor, about the time of a run, and mostShown at most. Permits for more would be void before.
 const (
 	shownFor  = 100 * time.Millisecond
 	mostShown = 64
@@ -41,14 +40,14 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	}
 	for i, r := range j.rosters {
 		r.invite(j, n > 0 && j.at != nowhere && i != j.at && j.soon(r, now))
-		if i == j.at || r.changed { // an unchanged line, too, may need another call
+		if i == j.at || r.changed { // even an unchanged line may need another call
 			r.fetch(now)
 		}
 	}
 }
 
-// shownMost returns how many callers the limiter sees for which the first one waits. If another
-// limiter is slower, its permits come later and later than these, which are void then.
+// shownMost returns how many callers are shown to the limiter for which the first one waits. If
+// another limiter is slower, its permits come ever later than these, which are then void.
 func (j *joint) shownMost() int {
 	slowest := 0.0
 	for i := range j.rosters {
@@ -74,7 +73,7 @@ func (j *joint) round(i int) float64 {
 	return r.here(j.burden(i, j.head) * float64(max(r.line.count, 1)))
 }
 
-// show makes so many callers those that the limiter sees for which the first one waits.
+// show sets how many callers are shown to the limiter for which the first one waits.
 func (j *joint) show(n int) {
 	if j.at != nowhere {
 		j.rosters[j.at].shown += n - j.shows
@@ -82,8 +81,8 @@ func (j *joint) show(n int) {
 	}
 }
 
-// soon reports whether the first caller is expected to go while permits of a roster hold that
-// are fetched or kept for it now.
+// soon reports whether the first caller is expected to depart while permits of a roster, fetched or
+// kept for it now, are still valid.
 func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	holds := max(moment, r.limiter.Tolerance())
 	if j.behind {
@@ -93,8 +92,8 @@ func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	return j.asking || j.heldTo.Sub(now) <= holds
 }
 
-// count reads how many processes share the limiter, if it has a store. One without a store
-// never has one.
+// count reads how many processes share the limiter, if it has a store. A limiter without one never
+// gets one.
 func (r *Roster) count() {
 	if r.alone {
 		return
@@ -108,9 +107,8 @@ func (r *Roster) count() {
 	}
 }
 
-// here returns how many seconds permits take here that take so many in all processes
-// together: they take turns. Permits of another limiter that are fetched too early are void
-// before.
+// here converts the seconds that permits take in all processes together to the seconds here:
+// processes take turns. Permits of another limiter that are fetched too early are void before.
 func (r *Roster) here(seconds float64) float64 { return seconds * float64(max(r.sharers, 1)) }
 
 // Close implements [throttle.Remote]: the rosters forget the queue. The limiters are their
@@ -124,15 +122,15 @@ func (j *joint) Close() error {
 	return nil
 }
 
-// take spends permits for a queue, but none that a guest needs who waits for a store. The
-// reply may take a millisecond, and the guest was first here.
+// take spends permits for a queue, except those that a guest needs while it waits for a store. The
+// reply may take a millisecond, and the guest was here first.
 func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g throttle.Grant, err error) {
 	for _, guest := range r.guests {
 		if guest == j || !guest.asking || len(guest.waiting) == 0 {
 			continue
 		}
 		theirs := guest.part(slices.Index(guest.rosters, r), guest.waiting[0])
-		theirs.ID = 0 // it does not depart
+		theirs.ID = 0 // its call does not depart
 		kept, err := r.limiter.Take(now, theirs)
 		switch {
 		case err != nil:

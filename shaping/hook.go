@@ -19,13 +19,13 @@ type Hook struct {
 
 // A Wait describes a wait that begins.
 type Wait struct {
-	Queue   *Queue          // in whose line the caller waits
+	Queue   *Queue          // the queue in whose line the caller waits
 	Planned time.Duration   // how long the wait takes at least
 	Waiting int             // callers in line before this one joined
 	Visits  int             // times the turn departed before
 	Lane    string          // the name of the [Roster] for which the caller waits; "": the queue has no rosters
 	Limit   string          // the name of the limit that holds the caller; "" if none does
-	Reason  throttle.Reason // what the caller waits for
+	Reason  throttle.Reason // cause of the wait
 }
 
 // wait calls Hook.Wait. The function that it returns is never nil.

@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// slow is a hook that takes its time: its caller wakes late.
+// slow is a slow hook: its caller wakes late.
 func slow(d time.Duration) func(context.Context, shaping.Wait) func(error) {
 	return func(context.Context, shaping.Wait) func(error) {
 		time.Sleep(d)
@@ -82,9 +82,8 @@ func TestHookIsCalledForPauses(t *testing.T) {
 	})
 }
 
-// A caller who wakes later than the tolerance has lost its permit: it stands at
-// the head again, and its hook hears of one wait. Without a later charge the
-// limiter hears of the permit too.
+// A caller that wakes later than the tolerance has lost its permit. It returns to the head of the
+// line, and its hook gets one wait. Without a later charge the limiter gets the permit back too.
 func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &refunds{Limiter: newLimiter(t, throttle.LeakyBucket(100, time.Second))} // tolerance 20ms
@@ -100,7 +99,7 @@ func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
 		turn := one()
 		j.come(t.Context(), "a", one())
 		j.come(t.Context(), "b", turn)  // granted at 10ms, wakes at 50ms
-		j.come(t.Context(), "c", one()) // at 20ms, not held up
+		j.come(t.Context(), "c", one()) // at 20ms, not delayed
 		j.want("a 0s", "c 20ms", "b 50ms")
 		if s := q.State(); s.Stale != 1 || begun.Load() != 2 || ended.Load() != 2 || limiter.refunds != 1 {
 			t.Errorf("%d stale, %d waits begun, %d ended, %d refunds; want 1, 2, 2, 1", s.Stale, begun.Load(), ended.Load(), limiter.refunds)
@@ -111,7 +110,7 @@ func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
 	})
 }
 
-// refunds counts what is given back.
+// refunds counts permits given back.
 type refunds struct {
 	throttle.Limiter
 	refunds int

@@ -7,22 +7,22 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// watchFor is for how long after a void permit the queue watches the callers whom it wakes.
-// It is several times as long as a busy machine holds back a goroutine.
+// watchFor is for how long after a void permit the queue watches the callers whom it wakes. It is
+// several times longer than a busy machine delays a goroutine.
 const watchFor = time.Second
 
-// mostAsleep is the most callers that are watched. It is more than hold valid permits at
-// 5,000/s, and few enough to walk over under the lock.
+// mostAsleep is the most callers that are watched. It is more than those with valid permits at
+// 5,000/s, and few enough to scan under the lock.
 const mostAsleep = 64
 
-// sleepers are callers who were let go and have not run since. They are watched once a
-// permit was void because its caller woke up too late.
+// sleepers are granted callers that have not run since. They are watched once a permit was void
+// because its caller woke up too late.
 type sleepers struct {
-	until throttle.Instant // until when those who are let go are watched
+	until throttle.Instant // until when granted callers are watched
 	list  []*waiter        // the earliest first
 }
 
-// add adds w, who was let go. If they are too many, the earliest is no longer watched.
+// add adds w, which was granted. If there are too many, the earliest is no longer watched.
 func (s *sleepers) add(w *waiter) {
 	w.watched = s != nil && w.out.granted <= s.until
 	if !w.watched {
@@ -36,7 +36,7 @@ func (s *sleepers) add(w *waiter) {
 
 func (s *sleepers) remove(i int) { s.list = slices.Delete(s.list, i, i+1) }
 
-// wakes takes w out, who runs or has given up.
+// wakes removes w, which runs or has given up.
 func (s *sleepers) wakes(w *waiter) {
 	if !w.watched {
 		return
@@ -46,9 +46,9 @@ func (s *sleepers) wakes(w *waiter) {
 	}
 }
 
-// missed reports whether w must stand in line again: its permits are void, and no others are
-// due. It takes the lock only if they are void or may have been taken back. Otherwise callers
-// that were woken together would stand in line once more, for the lock.
+// missed reports whether w must stand in line again: its permits are void, and no others are due.
+// It takes the lock only if they are void or may have been taken back. Otherwise callers that were
+// woken together would wait again, for the lock.
 func (q *Queue) missed(w *waiter) bool {
 	now := q.Now()
 	if (w.watched || q.void(w, now)) && !q.holdsOrRetakes(w) {
@@ -63,16 +63,16 @@ func (q *Queue) missed(w *waiter) bool {
 	return false
 }
 
-// void reports whether the permits of w, which was granted, are void. They are if it has not
-// run until so long after their instant that others may hold the next permits. They are, too,
-// if a pause was set since the grant, or if they were taken back.
+// void reports whether the permits of w, which was granted, are void. They are if it runs so late
+// that others may have the next permits, if a pause was set since the grant, or if they were taken
+// back.
 func (q *Queue) void(w *waiter, now throttle.Instant) bool {
 	late := now.Sub(w.out.grant.At) > time.Duration(q.tolerance.Load())
 	return late || w.out.granted <= throttle.Instant(q.pausedAt.Load())
 }
 
-// holdsOrRetakes reports whether w, who runs, holds valid permits, or could take others in
-// their place.
+// holdsOrRetakes reports whether w, which runs, holds valid permits, or could take others in their
+// place.
 func (q *Queue) holdsOrRetakes(w *waiter) bool {
 	q.lock()
 	defer q.unlock()
@@ -90,13 +90,13 @@ func (q *Queue) holdsOrRetakes(w *waiter) bool {
 		return false
 	}
 	w.out.grant, w.out.granted, w.out.due = g, now, g.At
-	q.advance(now) // what others gave back may be more than w took
+	q.advance(now) // others may have given back more than w took
 	return true
 }
 
-// retake takes permits for w, whose turn it was: those that are due, or else those of a caller
-// who was let go later and still sleeps. On a machine that wakes all callers too late, every
-// permit is void when its own caller runs. So it is spent by a caller who runs before that.
+// retake takes permits for w, whose turn it was: due ones, or else those of a caller that was
+// granted later and still sleeps. On a machine that wakes all callers too late, every permit is
+// void when its own caller runs. So a caller that runs earlier spends it.
 //
 // Void permits are taken back first, because a window counts them. A bucket gives permits
 // that came back only to a caller of the same cost.
@@ -121,7 +121,7 @@ func (q *Queue) retake(w *waiter, now throttle.Instant) (throttle.Grant, error) 
 	return g, err
 }
 
-// takeBack gives the permits of w back to the limiter, unless that was done.
+// takeBack gives the permits of w back to the limiter, unless it already did.
 func (q *Queue) takeBack(w *waiter, now throttle.Instant) {
 	if w.out.granted == 0 {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A crowdOfLate is callers who come together and wake up late, each after its own nap.
+// A crowdOfLate is callers that come together and wake up late, after different naps.
 type crowdOfLate struct {
 	q    *Queue
 	paid *tally
@@ -36,8 +36,8 @@ func newCrowdOfLate(t *testing.T, limits ...throttle.Limit) *crowdOfLate {
 	return &crowdOfLate{q: NewQueue(paid), paid: paid}
 }
 
-// leave has n callers wait, each with its context, and returns once all are gone. A queue
-// that stands still is closed after ten minutes.
+// leave makes n callers wait, each with its context, and returns once all have left. A queue that
+// stops is closed after ten minutes.
 func (c *crowdOfLate) leave(t *testing.T, n int, ctx func(i int) context.Context) {
 	t.Helper()
 	start := time.Now()
@@ -64,7 +64,7 @@ func (c *crowdOfLate) leave(t *testing.T, n int, ctx func(i int) context.Context
 	}
 }
 
-// within fails if more callers left in any span than the limit and the tolerance allow.
+// within fails if more callers left in a span than the limit and the tolerance allow.
 func (c *crowdOfLate) within(t *testing.T, l throttle.Limit) {
 	t.Helper()
 	for i, from := range c.left {
@@ -102,9 +102,9 @@ func limitsAt(rate int) []throttle.Limit {
 	}
 }
 
-// Callers that all wake up late leave at half of a bucket's rate at least. A window loses more
-// if they are late by a multiple of it. Callers that run as it opens take what is due before it
-// is granted to a sleeper. So no caller runs as the next window opens.
+// Callers that all wake up late depart at half of a bucket's rate at least. A window loses more if
+// they are late by a multiple of it. Callers that run as it opens would take its permits before
+// sleepers get them. So no caller runs as the next window opens.
 func TestCallersThatAllWakeLateKeepHalfTheRate(t *testing.T) {
 	const callers = 64
 	for _, rate := range []int{10, 50, 100, 333, 1000} {
@@ -115,7 +115,7 @@ func TestCallersThatAllWakeLateKeepHalfTheRate(t *testing.T) {
 					c := newCrowdOfLate(t, limit)
 					c.leave(t, callers, func(int) context.Context { return sleeper{t.Context(), c.q, late} })
 					c.within(t, limit)
-					most := 2*callers*time.Second/time.Duration(rate) + 2*late // they are late for the line, too
+					most := 2*callers*time.Second/time.Duration(rate) + 2*late // they are also late to join the line
 					if windowed(limit) {
 						most *= 2
 					}
@@ -128,8 +128,8 @@ func TestCallersThatAllWakeLateKeepHalfTheRate(t *testing.T) {
 	}
 }
 
-// Callers that are late by chance, and give up by chance, leave within the limit and
-// neither lose a permit nor get one for nothing.
+// Callers that are late or give up at random depart within the limit, and neither lose a permit nor
+// get one for free.
 func TestCallersLateByChanceStayWithinTheLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.SampledFrom(slices.Concat(limitsAt(20), limitsAt(100), limitsAt(1000))).Draw(rt, "limit")
@@ -154,8 +154,8 @@ func TestCallersLateByChanceStayWithinTheLimit(t *testing.T) {
 	})
 }
 
-// A late caller takes the permit of one who was let go after it, so urgent callers
-// still leave before all others.
+// A late caller takes the permit of one granted after it, so urgent callers still depart before all
+// others.
 func TestLateCallersLeaveByClass(t *testing.T) {
 	for _, late := range []time.Duration{21 * time.Millisecond, 47 * time.Millisecond, 151 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {

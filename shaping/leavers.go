@@ -5,13 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// leavers are callers who have given up, but may still be in line. A caller who
-// gives up does not wait for the queue's lock. If another goroutine holds it, that
-// one takes all leavers out at once before it is done. So 100,000 callers who are
-// cancelled together do not stand in line once more, for the lock.
+// leavers are callers who have given up, but may still be in line. A caller who gives up does not
+// wait for the queue's lock. If another goroutine holds it, that one removes all leavers at once
+// before it is done. So 100,000 callers that are cancelled together do not wait again, for the
+// lock.
 //
-// It is a stack without a lock (Treiber 1986), because a lock would be the next line
-// in which they stand.
+// It is a stack without a lock (Treiber 1986), because they would wait for a lock again.
 type leavers struct{ top atomic.Pointer[leaver] }
 
 type leaver struct {
@@ -19,7 +18,7 @@ type leaver struct {
 	next *leaver
 }
 
-// some reports whether there are any.
+// some reports whether there are leavers.
 func (l *leavers) some() bool { return l.top.Load() != nil }
 
 // add adds w.
@@ -41,7 +40,7 @@ func (l *leavers) take() (all []*waiter) {
 	return all
 }
 
-// lock locks the queue. Whoever gave up before is not in line then.
+// lock locks the queue, without callers in line that gave up before.
 func (q *Queue) lock() {
 	q.mu.Lock()
 	if q.leavers.some() {
@@ -49,14 +48,14 @@ func (q *Queue) lock() {
 	}
 }
 
-// unlock unlocks the queue, wakes who came out of the line, and takes out of line who
-// gave up meanwhile.
+// unlock unlocks the queue, wakes callers that came out of the line, and removes those that gave up
+// meanwhile.
 func (q *Queue) unlock() {
 	q.free()
 	q.sweepIfFree()
 }
 
-// free unlocks the queue, and wakes who came out of the line.
+// free unlocks the queue, and wakes callers that came out of the line.
 func (q *Queue) free() {
 	out := q.out
 	q.out = outgoing{}
@@ -69,8 +68,8 @@ func (q *Queue) free() {
 	}
 }
 
-// sweepIfFree takes the leavers out of line, unless another goroutine holds the
-// lock: that one calls it when it has unlocked.
+// sweepIfFree removes the leavers from the line, unless another goroutine holds the lock: that one
+// calls it after unlocking.
 func (q *Queue) sweepIfFree() {
 	for q.leavers.some() && q.mu.TryLock() {
 		q.sweep()
@@ -78,8 +77,8 @@ func (q *Queue) sweepIfFree() {
 	}
 }
 
-// leave takes w, whose caller has given up, out of the line. If w was granted in
-// the same moment, its permits go back.
+// leave removes w, whose caller has given up, from the line. If w was granted in the same moment,
+// its permits go back.
 func (q *Queue) leave(w *waiter) error {
 	if w.leaves.Load() {
 		return w.ctx.Err()
@@ -96,8 +95,8 @@ func (q *Queue) leave(w *waiter) error {
 	return w.ctx.Err()
 }
 
-// sweep takes the leavers out of line, under the lock. If the limiter panics, it
-// unlocks the queue.
+// sweep removes the leavers from the line, under the lock. If the limiter panics, it unlocks the
+// queue.
 func (q *Queue) sweep() {
 	swept := false
 	defer func() {
@@ -117,14 +116,14 @@ func (q *Queue) sweep() {
 	if len(list) > 0 {
 		again = q.dropAll(list) || again
 	}
-	if again || q.line.first() != head { // the others were measured against who left
+	if again || q.line.first() != head { // the others were measured against the leaver
 		q.advance(q.Now())
 	}
 	swept = true
 }
 
-// many is the part of a line, one in many, from which on leavers leave all at once.
-// That takes a step for each in line, and one by one some twenty for each leaver.
+// many is the share of a line, one in many, from which on leavers are removed all at once. That
+// takes a step for each caller in line; one by one takes about twenty for each leaver.
 const many = 32
 
 // dropAll takes waiters out of the line without a departure. It reports whether
@@ -151,9 +150,8 @@ func (q *Queue) dropAll(list []*waiter) (expires bool) {
 	return expires
 }
 
-// dropHead takes the head, who has given up, out of the line, as it did with n others
-// before. If they become many, it takes out all who have given up. It returns n for the
-// next.
+// dropHead removes the head, which has given up, as it did with n others before. If they become
+// many, it removes all that have given up. It returns n for the next.
 func (q *Queue) dropHead(w *waiter, n int) int {
 	const few = 64
 	if n < max(few, q.line.count/many) {

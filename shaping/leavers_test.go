@@ -14,8 +14,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Whether callers leave one by one or all at once, those who stay depart in the order
-// in which they would have, and by the same deadlines.
+// Whether callers leave one by one or all at once, the others depart in the same order, and by the
+// same deadlines.
 func TestLeavingTogetherIsLeavingOneByOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lines [2]struct {
@@ -59,8 +59,7 @@ func TestLeavingTogetherIsLeavingOneByOne(t *testing.T) {
 	})
 }
 
-// stays empties a queue, and returns the next deadline before each departure, and
-// whose it is.
+// stays empties a queue, and returns the next deadline before each departure, and its caller.
 func stays(q *Queue) (all []throttle.Instant) {
 	for q.line.count > 0 {
 		w := q.line.first()
@@ -71,8 +70,8 @@ func stays(q *Queue) (all []throttle.Instant) {
 	return append(all, q.expiring.next())
 }
 
-// A caller who gives up while another goroutine holds the lock does not wait for it,
-// and is out of line when that one is done. A permit granted to it is another's.
+// A caller that gives up while another goroutine holds the lock does not wait for it, and is
+// removed when that one is done. A permit granted to it goes to another.
 func TestLeaverDoesNotWaitForTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1, time.Second))
@@ -112,9 +111,8 @@ func TestLeaverDoesNotWaitForTheLock(t *testing.T) {
 	})
 }
 
-// Those who stay among hundreds who are cancelled together depart in their order, one
-// at each permit.
-func TestThoseWhoStayDepartInTheirOrder(t *testing.T) {
+// The rest of hundreds of callers, cancelled together, depart in their order, one at each permit.
+func TestTheRestDepartsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1, time.Second))
 		if err != nil {
@@ -150,8 +148,8 @@ func TestThoseWhoStayDepartInTheirOrder(t *testing.T) {
 	})
 }
 
-// Callers who were let go depart while another holds the lock: those who go together
-// do not stand in line once more, for it.
+// Granted callers depart while another goroutine holds the lock: callers granted together do not
+// wait again, for the lock.
 func TestCallersDepartWithoutTheLock(t *testing.T) {
 	limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1, time.Hour))
 	if err != nil {
@@ -180,7 +178,7 @@ func TestCallersDepartWithoutTheLock(t *testing.T) {
 				t.Errorf("Wait = %v, want nil", err)
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatal("who was let go waits for the lock")
+			t.Fatal("a granted caller waits for the lock")
 		}
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A line holds the callers who wait, in the order in which they depart. The
-// most urgent class goes first, except for the share that the other classes are
-// guaranteed together. Inside a class the tenants share by their weights.
-// Inside a tenant the callers go by place.
+// A line holds the waiting callers, in the order in which they depart. The most urgent class goes
+// first, except for the share that the other classes are guaranteed together. Inside a class the
+// tenants share by their weights. Inside a tenant callers are ordered by place.
 type line struct {
 	share   float64  // of all departures, guaranteed to the classes below the most urgent
-	classes []*class // those in which somebody waits, the most urgent first
+	classes []*class // those with waiting callers, the most urgent first
 	normal  class    // class of PriorityNormal; most lines have no other
 	count   int      // callers in line
 	bytes   int64    // that the callers in line hold
@@ -62,7 +61,7 @@ func (l *line) enter(w *waiter, u urgency) {
 	l.bytes += w.bytes
 }
 
-// passed returns the virtual time of a class; zero: nobody waits in it.
+// passed returns the virtual time of a class; zero: no caller waits in it.
 func (l *line) passed(p Priority) float64 {
 	for _, c := range l.classes {
 		if c.priority == p {
@@ -77,8 +76,8 @@ func (l *line) overtakes(w *waiter) bool {
 	return len(l.classes) > 1 && w == l.first() && w.tenant.class != l.classes[0]
 }
 
-// carry lets w, who is in line, take along what its class was owed for it, if by is -1, or
-// bring it back. It reports whether a more urgent class waits, so that something is owed.
+// carry makes w, which is in line, take along what its class was owed for it, if by is -1, or bring
+// it back. It reports whether a more urgent class waits, so that a share is owed.
 func (l *line) carry(w *waiter, by float64) bool {
 	for _, c := range l.classes[1:] {
 		if c.priority >= w.tenant.class.priority {
@@ -88,9 +87,9 @@ func (l *line) carry(w *waiter, by float64) bool {
 	return w.tenant.class != l.classes[0]
 }
 
-// depart takes w out of the line because it departs, and counts its departure. If its
-// permits came first and it overtakes the head, it counts in its tenant's share alone,
-// not in what the classes owe each other.
+// depart takes w out of the line because it departs, and counts its departure. If its permits came
+// first and it overtakes the head, it counts only in its tenant's share, not in the debts between
+// classes.
 func (l *line) depart(w *waiter) {
 	if w == l.first() {
 		l.owe(w)
@@ -99,11 +98,10 @@ func (l *line) depart(w *waiter) {
 	l.leave(w)
 }
 
-// owe counts the departure of w in what the classes owe each other. The classes above
-// that of w, and its own, had it. Those below wait, and are owed their share of it,
-// also if the more urgent class is empty for a moment afterwards. No class is owed more
-// than what its next departure needs, and the share of one departure. What was saved
-// for a caller who has left without a departure is no longer owed.
+// owe counts the departure of w in the debts between classes. The classes above that of w, and its
+// own, had it. Those below wait, and are owed their share of it, even if the more urgent class is
+// empty for a moment afterwards. No class is owed more than its next departure needs, plus the
+// share of one departure. Savings for a caller that left without a departure are no longer owed.
 func (l *line) owe(w *waiter) {
 	var longest *waiter
 	for _, c := range slices.Backward(l.classes) {
@@ -127,7 +125,7 @@ func (l *line) leave(w *waiter) {
 	l.forget(w.tenant.class)
 }
 
-// removeLeavers takes out of line which of a tenant's callers leave.
+// removeLeavers removes the leavers among a tenant's callers.
 func (l *line) removeLeavers(t *tenant) {
 	t.class.removeLeavers(t, l.left)
 	l.forget(t.class)
@@ -163,8 +161,8 @@ func (l *line) all() iter.Seq[*waiter] {
 	}
 }
 
-// inOrder yields the callers in the order in which they depart if no other caller
-// comes. The share of the less urgent classes is included.
+// inOrder yields the callers in order of departure if no other caller comes. The share of the less
+// urgent classes is included.
 func (l *line) inOrder() iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		if len(l.classes) > 1 {
@@ -199,7 +197,7 @@ func (l *line) lookAhead(yield func(*waiter) bool) {
 	}
 }
 
-// requests yields what they ask for, in that order.
+// requests yields their requests in that order.
 func (l *line) requests() iter.Seq[throttle.Request] {
 	return func(yield func(throttle.Request) bool) {
 		if l.count == 1 { // no order to find

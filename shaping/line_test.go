@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// crowded returns a queue and so many callers who stand in its line, in order.
+// crowded returns a queue and n callers in its line, in order.
 func crowded(b *testing.B, n int) (*Queue, []*waiter) {
 	b.Helper()
 	limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1, time.Hour))
@@ -27,10 +27,9 @@ func crowded(b *testing.B, n int) (*Queue, []*waiter) {
 	return q, all
 }
 
-// What the place of a caller costs in a line of 1000 and of 100,000: a newcomer
-// while the head leaves, a turn that comes back to anywhere while another leaves
-// from anywhere, a newcomer while anybody is cancelled, and a look at the first
-// ten.
+// BenchmarkPlace measures a caller's place in lines of 1000 and of 100,000: a newcomer while the
+// head leaves, a turn that comes back to any place while another leaves from any, a newcomer while
+// a random caller is cancelled, and a look at the first ten.
 func BenchmarkPlace(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		for _, c := range []struct {
@@ -68,8 +67,8 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
-// What an admission costs in a line of 10 and of 100,000, with three classes and a
-// hundred tenants: the head departs, and a newcomer enters.
+// An admission's cost in a line of 10 and of 100,000, with three classes and a hundred tenants: the
+// head departs, and a newcomer enters.
 func BenchmarkAdmission(b *testing.B) {
 	for _, n := range []int{10, 1000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -120,8 +119,8 @@ func urgentBefore(l *line, w *waiter) (n int) {
 	return n
 }
 
-// What is saved for callers who leave goes with them, in whatever order they leave. The
-// next one keeps what it would have been owed without them.
+// Savings for callers that leave are dropped, in any order of leaving. The next caller keeps what
+// it would have been owed without them.
 func TestLeaversTakeTheSameInAnyOrder(t *testing.T) {
 	for name, leave := range map[string]func(l *line, a, b *waiter){
 		"the first first": func(l *line, a, b *waiter) { l.leave(a); l.leave(b) },
@@ -153,18 +152,17 @@ func TestLeaversTakeTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-// What is saved for a caller stays saved although cheaper ones of another tenant go
-// before it.
+// Savings for a caller are kept although cheaper callers of another tenant depart before it.
 func TestSavingsOutlastCheaperOnes(t *testing.T) {
 	l := &line{share: 0.05}
 	low := func(i int, tenant string, cost float64) *waiter {
 		return stood(l, urgency{priority: PriorityLow, tenant: tenant}, throttle.Instant(i), cost)
 	}
 	had, costly, leaves := low(1, "costly", 100), low(2, "costly", 100), low(3, "another", 100)
-	l.depart(had) // its tenant has had twice its share
+	l.depart(had) // its tenant had twice its share
 	l.leave(leaves)
 	n := 0
-	for i := range 10 { // each goes before the costly one, because its tenant had less
+	for i := range 10 { // each departs before the costly one, because its tenant had less
 		n += urgentBefore(l, low(100+i, "cheap", 1))
 		for range 100 {
 			l.depart(stood(l, urgency{priority: PriorityHigh}, throttle.Instant(200+n), 1))
@@ -176,8 +174,8 @@ func TestSavingsOutlastCheaperOnes(t *testing.T) {
 	}
 }
 
-// The share of a costly urgent departure, of which several of the others may go, stays
-// theirs although the first of them leaves.
+// The share of a costly urgent departure, which covers several of the others, stays theirs although
+// the first of them leaves.
 func TestShareOfACostlyDepartureStaysWhenOneLeaves(t *testing.T) {
 	l := &line{share: 0.05}
 	low := func(i int, cost float64) *waiter {

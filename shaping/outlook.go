@@ -6,10 +6,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// foreseen returns which limiter holds a request now, and until when; nowhere: perhaps none
-// does. What is spent and given back may be lost, so the limiters that are asked after another
-// are looked at before anything is spent. Two that have learned could hold a caller for good:
-// what it takes of one and gives back would delay it there until the other holds it again.
+// foreseen returns which limiter holds a request now, and until when; nowhere: perhaps none.
+// Permits spent and given back may be lost, so all limiters after the first are examined before
+// anything is spent. Two learned limits could otherwise hold a caller forever: permits returned to
+// one would delay it there until the other holds it again.
 func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
 	for k := 1; k < len(j.rosters); k++ {
 		i := j.nth(k)
@@ -27,8 +27,8 @@ func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Ins
 	return now, nowhere
 }
 
-// longest returns which limiter holds a request for longest, if limiter i does so until an
-// instant. The error is that of a limiter whose pause rejects the request.
+// longest returns which limiter holds a request longest, if limiter i does so until an instant. The
+// error is that of a limiter whose pause rejects the request.
 func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) (throttle.Grant, int, error) {
 	held := i
 	for o, roster := range j.rosters {
@@ -38,16 +38,16 @@ func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) 
 				return throttle.Grant{}, o, j.named(o, err)
 			}
 		}
-		if until != throttle.Never && f.At > until && f.At != throttle.Never { // of Never nothing is known
+		if until != throttle.Never && f.At > until && f.At != throttle.Never { // Never: unknown
 			until, held = f.At, o
 		}
 	}
 	return throttle.Grant{At: until}, held, nil
 }
 
-// ahead returns how many callers of other queues will depart before w, the n-th caller of
-// this one, and how many seconds all before it take: at the limiter at which that is longest.
-// All callers of a queue are taken to cost the same, and all queues to have the same weight.
+// ahead returns how many callers of other queues will depart before w, the n-th caller of this one,
+// and how many seconds all before it take at the slowest limiter. It assumes equal costs in a
+// queue, and equal weights of queues.
 func (j *joint) ahead(w *waiter, n int) (others int, cost float64) {
 	j.junction.mu.Lock()
 	defer j.junction.mu.Unlock()
@@ -102,7 +102,7 @@ func (j *joint) impossible(now throttle.Instant, r throttle.Request) error {
 			if err != nil {
 				return j.named(i, err)
 			}
-			if g.At <= now { // it knew better
+			if g.At <= now { // its forecast was wrong
 				roster.limiter.Refund(now, g, part)
 			}
 		}

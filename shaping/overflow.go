@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Overflow says who is rejected when a line is full. The zero value rejects
-// the newcomer.
+// An Overflow selects the caller that is rejected when a line is full. The zero value rejects the
+// newcomer.
 type Overflow uint8
 
 // The choices.
@@ -23,8 +23,8 @@ const (
 	// that has the most in line for its weight loses its newest caller, which may be
 	// the newcomer.
 	OverflowShedLeastUrgent
-	// OverflowShedOldest rejects the caller who came first. It is for calls that
-	// are worth less the longer they wait.
+	// OverflowShedOldest rejects the caller that came first. It is for calls whose value falls
+	// while they wait.
 	OverflowShedOldest
 )
 
@@ -65,9 +65,9 @@ func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed b
 	return q.makeRoom(w, now)
 }
 
-// makeRoom rejects callers until the line, with w in it, is within its bounds. If w
-// would be one of them, no other caller is rejected, and it returns w's error. It
-// reports whether others were rejected. One caller alone is never too many.
+// makeRoom rejects callers until the line, with w in it, is within its bounds. If w would be one of
+// them, no other caller is rejected, and it returns w's error. It reports whether others were
+// rejected. A single caller is always within them.
 func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error) {
 	if !q.overfull(q.filled()) {
 		return false, nil
@@ -91,13 +91,12 @@ func (q *Queue) filled() (count int, bytes int64) {
 	return q.line.count + count, q.line.bytes + bytes
 }
 
-// overfull reports whether so many callers, who hold so many bytes, are beyond the bounds
-// of the line.
+// overfull reports whether this many callers, with this many bytes, exceed the bounds of the line.
 func (q *Queue) overfull(count int, bytes int64) bool {
 	return count > 1 && (count > q.maxWaiting() || q.MaxWaitingBytes > 0 && bytes > q.MaxWaitingBytes)
 }
 
-// victims returns who is rejected to make room for w, and false if w is.
+// victims returns the callers to reject to make room for w, and false if w is one.
 func (q *Queue) victims(w *waiter) (all []*waiter, ok bool) {
 	count, bytes := q.filled()
 	for v := range q.line.victims(q.Overflow) {
@@ -112,8 +111,8 @@ func (q *Queue) victims(w *waiter) (all []*waiter, ok bool) {
 	return nil, false
 }
 
-// victims yields the callers in line in the order in which they are rejected for want
-// of room. It yields none if the newcomer is rejected. Mostly one is enough.
+// victims yields the callers in line in the order in which they are rejected for lack of room. It
+// yields none if the newcomer is rejected. Mostly one is enough.
 func (l *line) victims(o Overflow) iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		switch o {
@@ -144,7 +143,7 @@ func (l *line) victims(o Overflow) iter.Seq[*waiter] {
 	}
 }
 
-// oldest returns the caller in line who came first.
+// oldest returns the caller in line that came first.
 func (l *line) oldest() *waiter {
 	var oldest *waiter
 	for _, c := range l.classes {
@@ -165,12 +164,11 @@ func (c *class) victim() *waiter {
 	return slices.MaxFunc(most.waiting.list(), func(a, b *waiter) int { return a.compare(b.place) })
 }
 
-// victims yields the callers of a class in that order, each as if those before it had
-// left.
+// victims yields the callers of a class in that order, each as if the previous ones had left.
 func (c *class) victims() iter.Seq[*waiter] {
 	type had struct {
 		*tenant
-		cost float64   // of those who are left
+		cost float64   // of the remaining callers
 		left []*waiter // the newest last
 	}
 	return func(yield func(*waiter) bool) {
@@ -198,8 +196,8 @@ func (c *class) victims() iter.Seq[*waiter] {
 	}
 }
 
-// expected returns how long w is expected to wait. Alone in line, it could go at the
-// instant bound. Others who come and go may change it.
+// expected returns how long w is expected to wait. Alone in line, it could depart at the instant
+// bound. Later arrivals and departures may change it.
 func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	wait := bound.Sub(now)
 	if len(q.rates) == 0 || bound == throttle.Never {
@@ -212,8 +210,8 @@ func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
 	return wait + time.Duration(cost)
 }
 
-// ahead returns how many callers will depart before w, and their cost. It includes those of
-// other queues that wait for the same limiter, as far as is known.
+// ahead returns how many callers will depart before w, and their cost. It includes known callers of
+// other queues that wait for the same limiter.
 func (q *Queue) ahead(w *waiter) (n int, cost float64) {
 	n, cost = q.line.ahead(w)
 	if j := q.joint(); j != nil {
@@ -223,9 +221,8 @@ func (q *Queue) ahead(w *waiter) (n int, cost float64) {
 	return n, cost
 }
 
-// ahead returns how many callers will depart before w, and their cost, if nobody comes
-// or leaves. Inside a tenant the answer is exact. All callers of another tenant are
-// taken to cost the same.
+// ahead returns how many callers will depart before w, and their cost, if no caller comes or
+// leaves. Inside a tenant the answer is exact. It assumes equal costs of another tenant's callers.
 func (l *line) ahead(w *waiter) (n int, cost float64) {
 	own := w.tenant
 	if w.place == own.last { // as with every newcomer

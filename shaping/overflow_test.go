@@ -14,14 +14,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A rush is a queue of one departure a second, none at hand, and what became of
-// its callers, who are known by number.
+// A rush is a queue of one departure a second, none at hand, and the outcome of its callers, by
+// number.
 type rush struct {
 	t    *testing.T
 	q    *shaping.Queue
 	n    int
 	mu   sync.Mutex
-	full []string // who was refused for want of room, with the error
+	full []string // callers rejected for lack of room, with the error
 	errs []*shaping.Error
 	left departed
 }
@@ -35,7 +35,7 @@ func newRush(t *testing.T, set func(*shaping.Queue)) *rush {
 	return c
 }
 
-// come lets a caller come and stand in line, or be refused, before it returns.
+// come starts a caller, which is in line, or rejected, when come returns.
 func (c *rush) come(ctx context.Context, turn shaping.Turn) {
 	name := strconv.Itoa(c.n)
 	c.n++
@@ -57,7 +57,7 @@ func (c *rush) come(ctx context.Context, turn shaping.Turn) {
 	synctest.Wait()
 }
 
-// end lets everybody go, and compares who was refused and who left, in order.
+// end lets all callers depart, and compares rejections and departures, in order.
 func (c *rush) end(full, left []string) {
 	c.t.Helper()
 	time.Sleep(time.Minute)
@@ -67,7 +67,7 @@ func (c *rush) end(full, left []string) {
 	}
 }
 
-func TestFullLineRefusesWhoComes(t *testing.T) {
+func TestFullLineRejectsTheNewcomer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newRush(t, func(q *shaping.Queue) { q.MaxWaiting = 2 })
 		for range 3 {
@@ -87,10 +87,10 @@ func TestFullLineShedsTheLeastUrgent(t *testing.T) {
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "flood"})
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "flood"})
 		c.come(t.Context(), shaping.Turn{})
-		// The newest of the flood goes, also if it is who comes.
+		// The newest of the flood is rejected, even if it is the newcomer.
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow, Tenant: "flood"})
-		// And an urgent line refuses who is less urgent than all.
+		// An urgent line rejects a newcomer that is less urgent than all.
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityLow})
@@ -111,7 +111,7 @@ func TestFullLineShedsTheOldest(t *testing.T) {
 	})
 }
 
-// The head is sent away, and the next one asks for less: it goes at once.
+// The head is rejected, and the next one asks for less: it departs at once.
 func TestShedHeadMakesWayAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 10))
@@ -149,8 +149,8 @@ func TestLineIsBoundedByBytes(t *testing.T) {
 	})
 }
 
-// Nobody is shed for a newcomer who does not fit even so.
-func TestNobodyIsShedInVain(t *testing.T) {
+// No caller is shed for a newcomer that does not fit even so.
+func TestNoCallerIsShedInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newRush(t, func(q *shaping.Queue) {
 			q.MaxWaitingBytes, q.Overflow = 100, shaping.OverflowShedLeastUrgent
@@ -160,8 +160,8 @@ func TestNobodyIsShedInVain(t *testing.T) {
 			c.come(t.Context(), shaping.Turn{Bytes: 10, Priority: shaping.PriorityLow, Tenant: "b"})
 		}
 		c.come(t.Context(), shaping.Turn{Bytes: 10})
-		c.come(t.Context(), shaping.Turn{Bytes: 95}) // with all of low gone, it is the next to go
-		c.come(t.Context(), shaping.Turn{Bytes: 40}) // three of low make room for it, the newest of who has the most
+		c.come(t.Context(), shaping.Turn{Bytes: 95}) // with all of low gone, it is next
+		c.come(t.Context(), shaping.Turn{Bytes: 40}) // three of low make room for it, the newest of the tenant with the most
 		slices.Sort(c.full)
 		c.end([]string{"5", "6", "7", "9"}, []string{"8", "10", "0", "1", "2", "3", "4"})
 	})
@@ -173,7 +173,7 @@ func TestLineIsBoundedByForecast(t *testing.T) {
 		for range 4 {
 			c.come(t.Context(), shaping.Turn{})
 		}
-		// Nobody is before the urgent one.
+		// No caller is before the urgent one.
 		c.come(t.Context(), shaping.Turn{Priority: shaping.PriorityHigh})
 		c.end([]string{"3"}, []string{"4", "0", "1", "2"})
 	})

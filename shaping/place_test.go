@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Whoever comes and goes, the first is the one before all others, and a look at the line
-// finds all in order.
+// After any joins and leaves, the first waiter precedes all others, and a look at the line finds
+// all in order.
 func TestLineByPlaceIsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l byPlace
@@ -27,7 +27,7 @@ func TestLineByPlaceIsInOrder(t *testing.T) {
 			w := want[i]
 			l.remove(w)
 			if want = slices.Delete(want, i, i+1); w.index != 0 {
-				t.Fatalf("index %d of who left, want 0", w.index)
+				t.Fatalf("index %d of a leaver, want 0", w.index)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -59,7 +59,7 @@ func TestLineByPlaceIsInOrder(t *testing.T) {
 					leave(len(want) - 1)
 				}
 				if l.mixed {
-					t.Fatal("nobody is left, and the line is not in order")
+					t.Fatal("the line is empty and not in order")
 				}
 			},
 			"": func(t *rapid.T) {

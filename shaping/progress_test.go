@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A bubble's clock stands still between two readings, so a line that was paused
-// also comes back in real time: within three seconds, half of its rate leaves.
+// A bubble's clock stands still between two readings, so a paused line is also tested in real time:
+// within three seconds it departs at half of its rate.
 func TestPausedLineIsBackAtItsRateInRealTime(t *testing.T) {
 	second, minute, day := throttle.TokenBucket(50, time.Second, 10), throttle.SlidingLog(3000, time.Minute), throttle.FixedWindow(20_000, 24*time.Hour)
 	var lines []*recovery
@@ -41,7 +41,7 @@ func TestPausedLineIsBackAtItsRateInRealTime(t *testing.T) {
 	}
 }
 
-// paused returns a line at its rate that was paused just now, for so long.
+// paused returns a line at its rate that was just paused for d.
 func paused(q *shaping.Queue, pause time.Duration) *recovery {
 	r := begin(q, 8)
 	time.Sleep(50 * time.Millisecond)
@@ -49,8 +49,8 @@ func paused(q *shaping.Queue, pause time.Duration) *recovery {
 	return r
 }
 
-// A line with precise pacing departs at its rate, also after a pause and a change
-// of its limit, never early, and cancelled callers go at once.
+// A line with precise pacing departs at its rate, also after a pause and a change of its limit,
+// never early, and cancelled callers leave at once.
 func TestPreciselyPacedLineKeepsItsRateInRealTime(t *testing.T) {
 	q := newQueue(t, throttle.LeakyBucket(500, time.Second))
 	q.PrecisePacing = true
@@ -77,8 +77,8 @@ func TestPreciselyPacedLineKeepsItsRateInRealTime(t *testing.T) {
 	}
 }
 
-// Callers that all run so late that their own permits are void leave at half of the rate at
-// least, and never faster than it.
+// Callers that all run too late for their own permits depart at half of the rate at least, and
+// never faster than the rate.
 func TestLateCallersKeepTheirRateInRealTime(t *testing.T) {
 	const rate, tolerance = 100, 20 * time.Millisecond
 	for _, late := range []time.Duration{21 * time.Millisecond, 47 * time.Millisecond} {

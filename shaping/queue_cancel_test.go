@@ -16,14 +16,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An arrival is a caller who comes, and may give up.
+// An arrival is a caller that may give up.
 type arrival struct {
 	at, cancel time.Duration // cancel zero: never
 	n          int
 }
 
-// departures returns when each caller departed; those who gave up before are
-// not in it.
+// departures returns when each caller departed, without those that gave up before.
 func departures(t *testing.T, limit throttle.Limit, callers map[int]arrival) map[int]time.Duration {
 	t.Helper()
 	left := make(map[int]time.Duration)
@@ -98,8 +97,8 @@ func TestCancelledWaitersCostTheOthersNothing(t *testing.T) {
 	}
 }
 
-// A caller who gives up in the very instant of its grant, before it, after it or
-// as it sets out, passes the permit on in that instant.
+// A caller that gives up at the very instant of its grant, before it, after it or as it departs,
+// passes the permit on at that instant.
 func TestCancelInTheInstantOfTheGrantPassesThePermitOn(t *testing.T) {
 	for name, test := range map[string]func(c *cancelling, ctx *leaving){
 		"before the grant": func(c *cancelling, ctx *leaving) { c.asked = ctx.cancel },
@@ -123,8 +122,7 @@ func TestCancelInTheInstantOfTheGrantPassesThePermitOn(t *testing.T) {
 	}
 }
 
-// A leaving context ends, once canceled, when it is next asked whether
-// it has.
+// A leaving context, once canceled, ends when it is next read.
 type leaving struct {
 	context.Context
 	cancel func()
@@ -138,8 +136,7 @@ func (c *leaving) Err() error {
 	return c.Context.Err()
 }
 
-// cancelling calls a function once, as somebody in line is about to be granted
-// or was.
+// cancelling calls a function once, just before or after a grant to a caller in line.
 type cancelling struct {
 	throttle.Limiter
 	asked, granted func()
@@ -162,8 +159,8 @@ func (c *cancelling) Refund(now throttle.Instant, g throttle.Grant, r throttle.R
 	c.Limiter.Refund(now, g, r)
 }
 
-// A caller who has gone is passed over, though it had no time to leave the line.
-// What it was granted would be lost to a limiter that takes nothing back.
+// A cancelled caller is skipped, though it had no time to leave the line. Its grant would be lost
+// to a limiter that takes nothing back.
 func TestGoneCallerIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := newMetered()
@@ -201,7 +198,7 @@ func TestReturnPassesPermitsOnOnce(t *testing.T) {
 	})
 }
 
-// What a settled estimate gives back goes to those in line at once.
+// Permits given back by a settled estimate go to callers in line at once.
 func TestSettleLetsTheLineGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))

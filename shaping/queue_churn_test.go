@@ -14,8 +14,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// In real time, with everything at once: each caller comes out once, nobody
-// stays in line, and the departures keep the bound.
+// In real time, with everything at once: each caller comes out once, none stays in line, and the
+// departures keep the bound.
 func TestQueueKeepsTheBoundUnderChurn(t *testing.T) {
 	const rate, burst, workers, each = 5000, 10, 32, 60
 	q := newQueue(t, throttle.TokenBucket(rate, time.Second, burst))
@@ -36,7 +36,7 @@ func TestQueueKeepsTheBoundUnderChurn(t *testing.T) {
 					departed.Add(1)
 					instants[i] = append(instants[i], q.Now())
 					if rand.IntN(8) == 0 {
-						q.Return(&turn) // it left all the same: a stricter test
+						q.Return(&turn) // it departed all the same: a stricter test
 						instants[i] = instants[i][:len(instants[i])-1]
 					}
 				case errors.Is(err, shaping.ErrQueueFull), errors.Is(err, shaping.ErrDeadline):

@@ -9,14 +9,13 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A deadline that was read from a file or a message has no monotonic reading. It
-// is as far away as the wall clock says now, whatever it said when the queue was
-// made.
+// A deadline from a file or a message has no monotonic reading. It is measured by the wall clock
+// now, whatever it showed when the queue was made.
 func TestDeadlineHoldsAcrossAStepOfTheWallClock(t *testing.T) {
 	q := lateQueue(t, 0, throttle.LeakyBucket(1, time.Second))
 	const step = time.Hour
-	// As if the wall clock had been set forward since: the queue was made an
-	// hour earlier by the wall, and when it was by the monotonic clock.
+	// As if the wall clock had been set forward since: the queue was made an hour earlier by the
+	// wall clock, and just now by the monotonic clock.
 	monotonic := (*struct {
 		wall uint64
 		ext  int64

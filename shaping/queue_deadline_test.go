@@ -71,7 +71,7 @@ func TestQueueEndsWaitsAMillisecondBeforeTheContexts(t *testing.T) {
 	})
 }
 
-// Nothing is certain over a limiter that forecasts nothing.
+// Without forecasts of the limiter nothing is certain.
 func TestQueueEndsWaitsAtTheirDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t, shaping.NewQueue(everyMillisecond()))
@@ -107,13 +107,13 @@ func TestQueueBoundsWaitsWithoutDeadline(t *testing.T) {
 		j.come(t.Context(), "shorter", within(time.Second+1))
 		j.come(t.Context(), "too short", within(time.Second-1))
 		j.come(t.Context(), "longer", within(10*time.Second))
-		// d and shorter wait in vain: certain to, once b and c have left.
+		// d and shorter wait in vain: that is certain once b and c have left.
 		j.want("a 0s", "too short 0s deadline", "b 1s", "shorter 1s deadline", "c 2s", "d 2s deadline", "longer 3s")
 	})
 }
 
-// How long the others take is a guess and refuses nobody.
-func TestQueueRefusesNobodyForThoseBeforeIt(t *testing.T) {
+// The others' times are a guess and reject no caller.
+func TestQueueRejectsNoCallerForOthersBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		j := newJournal(t, q)
@@ -134,7 +134,7 @@ func TestQueueRefusesNobodyForThoseBeforeIt(t *testing.T) {
 	})
 }
 
-// When the head is sent away the next may ask for less and go at once.
+// When the head is rejected the next may ask for less and depart at once.
 func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
@@ -147,8 +147,8 @@ func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 	})
 }
 
-// A caller who asks for much is rejected when it cannot be in time any more, also while
-// others with earlier deadlines can: because of a departure, or of a pause.
+// A caller with a high cost is rejected when it can no longer be in time, because of a departure or
+// of a pause, even while others with earlier deadlines can.
 func TestCostlyCallerIsRejectedAsSoonAsItIsTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
@@ -173,7 +173,7 @@ func TestCostlyCallerIsRejectedAsSoonAsItIsTooLate(t *testing.T) {
 	})
 }
 
-// What a departure costs does not grow with the callers in line that have deadlines.
+// The cost of a departure does not grow with the callers in line that have deadlines.
 func TestDeadlinesAreLookedAtInBoundedNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &counting{Limiter: newLimiter(t, throttle.TokenBucket(100, time.Second, 100))}

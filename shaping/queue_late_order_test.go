@@ -11,7 +11,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A tally counts the permits that a limiter has granted, and that did not come back.
+// A tally counts granted permits that did not come back.
 type tally struct {
 	throttle.Limiter
 	spent atomic.Int32
@@ -49,12 +49,12 @@ func (n napper) Err() error {
 	return n.Context.Err()
 }
 
-// A caller that woke too late, while the timer of the head before it is late as well, does
-// not leave by the instant of that head's permit: it waits for its own.
+// A caller wakes too late, while the timer of the head before it is late as well. It does not
+// depart by the instant of that head's permit: it waits for its own.
 func TestLateCallerBehindALateHeadPays(t *testing.T) {
 	for name, c := range map[string]struct {
 		urgent func(context.Context) context.Context
-		comes  time.Duration // when the other one comes
+		comes  time.Duration // arrival of the other one
 	}{
 		"a class above":          {func(ctx context.Context) context.Context { return WithPriority(ctx, PriorityHigh) }, 11 * time.Millisecond},
 		"a tenant that had less": {func(ctx context.Context) context.Context { return WithTenant(ctx, "other", 1) }, 0},

@@ -44,7 +44,7 @@ func TestLateTimerKeepsTheRateOfOneWorker(t *testing.T) {
 		calls int
 		want  time.Duration
 	}{
-		// As many as fell due while the timer was late leave with it.
+		// All permits that fell due while the timer was late depart with it.
 		{throttle.LeakyBucket(10_000, time.Second), time.Millisecond, 0, 10_001, time.Second + time.Millisecond},
 		{throttle.LeakyBucket(10_000, time.Second), time.Millisecond, 20 * time.Microsecond, 10_001, time.Second + time.Millisecond},
 		{throttle.LeakyBucket(1000, time.Second), 900 * time.Microsecond, 0, 1001, time.Second + 900*time.Microsecond},
@@ -84,8 +84,7 @@ func TestLateTimerKeepsTheRateOfALine(t *testing.T) {
 	})
 }
 
-// What is settled is the permit, which is dated by its instant, however late its
-// caller woke.
+// Settle finds the permit by its instant, however late its caller woke.
 func TestDepartureIsDatedByItsPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := lateQueue(t, 5*time.Millisecond, throttle.LeakyBucket(1000, time.Second))
@@ -105,7 +104,7 @@ func TestDepartureIsDatedByItsPermit(t *testing.T) {
 	})
 }
 
-// Lateness is credit for who was held up by it, not a burst for who comes later.
+// Lateness is credit for callers that it delayed, not a burst for later ones.
 func TestLateTimerSavesNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := lateQueue(t, 5*time.Millisecond, throttle.LeakyBucket(1000, time.Second))
@@ -130,8 +129,8 @@ func TestLateTimerSavesNothingUp(t *testing.T) {
 	})
 }
 
-// A caller who woke too late for its permits asks again, and what it was granted
-// is at hand: the bucket has room for it.
+// A caller that woke too late for its permits asks again, and its earlier grant is at hand: the
+// bucket has room for it.
 func TestLateCallerLosesNoCost(t *testing.T) {
 	for _, limits := range [][]throttle.Limit{
 		{throttle.TokenBucket(600, time.Minute, 600)},
@@ -146,7 +145,7 @@ func TestLateCallerLosesNoCost(t *testing.T) {
 			q := NewQueue(limiter)
 			var late time.Duration
 			q.Hook = &Hook{Wait: func(_ context.Context, w Wait) func(error) {
-				if late == 0 { // its goroutine runs again so long after the grant
+				if late == 0 { // time from the grant to its goroutine's run
 					late = 2*limiter.Tolerance() + time.Millisecond
 					time.Sleep(w.Planned + late)
 				}
@@ -169,7 +168,7 @@ func TestLateCallerLosesNoCost(t *testing.T) {
 	}
 }
 
-// Once its lateness no longer counts, the queue passes callers without its lock.
+// Once its lateness no longer counts, the queue grants callers without its lock.
 func TestLateTimerIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := lateQueue(t, time.Millisecond, throttle.LeakyBucket(1000, time.Second))
@@ -183,7 +182,7 @@ func TestLateTimerIsForgotten(t *testing.T) {
 	})
 }
 
-// A queue that was late when it was closed stays closed when that is forgotten.
+// A queue that was late when it was closed stays closed when its lateness is forgotten.
 func TestForgottenLatenessOpensNoClosedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := lateQueue(t, time.Millisecond, throttle.LeakyBucket(1000, time.Second))
@@ -202,8 +201,8 @@ func TestForgottenLatenessOpensNoClosedQueue(t *testing.T) {
 	})
 }
 
-// Nobody overtakes the line because its lateness was forgotten.
-func TestForgottenLatenessLetsNobodyPastTheLine(t *testing.T) {
+// No caller overtakes the line because its lateness was forgotten.
+func TestForgottenLatenessKeepsTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := lateQueue(t, 5*time.Millisecond, throttle.LeakyBucket(1, time.Second))
 		wait(t, q)
@@ -229,8 +228,8 @@ func TestForgottenLatenessLetsNobodyPastTheLine(t *testing.T) {
 	})
 }
 
-// A caller that goes together with the head that stood before it was late for
-// nothing: a leaky bucket lets one go at a time afterwards.
+// A caller that departs together with the head before it has no lateness: afterwards a leaky bucket
+// grants one at a time.
 func TestLatenessIsOfTheHeadAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(1000, time.Second))
@@ -268,8 +267,8 @@ func TestLatenessIsOfTheHeadAlone(t *testing.T) {
 	})
 }
 
-// A permit that came back is no late timer either: its instant is past, but
-// nobody could have had it then.
+// A returned permit is no late timer either: its instant is past, but no caller could have had it
+// then.
 func TestReturnedPermitIsNoLateness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := lateQueue(t, 0, throttle.LeakyBucket(1000, time.Second))
@@ -291,15 +290,14 @@ func TestReturnedPermitIsNoLateness(t *testing.T) {
 	})
 }
 
-// A sleeper is a context whose caller runs again only a while after it was woken, as on a
-// machine that is busy with other work.
+// A sleeper is a context whose caller runs only a while after it was woken, as on a busy machine.
 type sleeper struct {
 	context.Context
 	q   *Queue
 	nap time.Duration
 }
 
-// Err is also asked under the queue's lock, where nobody sleeps.
+// Err is also called under the queue's lock, where no caller sleeps.
 func (s sleeper) Err() error {
 	if s.q.mu.TryLock() {
 		s.q.mu.Unlock()
@@ -313,7 +311,7 @@ func Sleeper(ctx context.Context, q *Queue, nap time.Duration) context.Context {
 	return sleeper{ctx, q, nap}
 }
 
-// Callers that all wake up later than the tolerance leave even so, each for one permit.
+// Callers that all wake up later than the tolerance still depart, each for one permit.
 func TestCallersThatAlwaysWakeLateLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(100, time.Second)) // tolerance 20ms

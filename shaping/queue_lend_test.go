@@ -11,7 +11,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// lending is a limiter that lends a call which takes a second and brings a permit.
+// lending is a limiter that lends a call, which takes a second and fetches a permit.
 type lending struct {
 	*metered
 	lent, ran int
@@ -29,7 +29,7 @@ func (l *lending) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 
 func (l *lending) Holder(throttle.Instant, iter.Seq[throttle.Request]) int { return -1 }
 
-func TestOnlyWhoWaitsAloneIsLentTheCall(t *testing.T) {
+func TestOnlyACallerAloneIsLentTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lending{metered: newMetered()}
 		j := newJournal(t, shaping.NewQueue(l))
@@ -45,8 +45,8 @@ func TestOnlyWhoWaitsAloneIsLentTheCall(t *testing.T) {
 	})
 }
 
-// A caller who gives up during the call has it end, and its permit goes to others.
-func TestWhoGivesUpDuringItsCallLeavesThePermit(t *testing.T) {
+// A caller that gives up during the call lets it end, and its permit goes to others.
+func TestACallerThatGivesUpDuringItsCallLeavesThePermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lending{metered: newMetered()}
 		q := shaping.NewQueue(l)
@@ -62,7 +62,7 @@ func TestWhoGivesUpDuringItsCallLeavesThePermit(t *testing.T) {
 	})
 }
 
-// A hook that takes long holds up nobody else: the call is made before it.
+// A slow hook delays no other caller: the call is made before it.
 func TestASlowHookHoldsUpNoCallThatWasLent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lending{metered: newMetered()}

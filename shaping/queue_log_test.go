@@ -12,8 +12,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A log counts grants, and callers wake up late by up to the tolerance: no more
-// than its permits leave in any span that is shorter by it.
+// A log counts grants, and callers wake up late by up to the tolerance. At most its permits depart
+// in any span that is shorter by the tolerance.
 func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 	const permits, per, tolerance = 10, time.Second, 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 		type key struct{}
 		q.Hook = &shaping.Hook{Wait: func(ctx context.Context, _ shaping.Wait) func(error) {
 			if d, ok := ctx.Value(key{}).(time.Duration); ok {
-				time.Sleep(d) // it is granted meanwhile, and comes to it late
+				time.Sleep(d) // it is granted meanwhile, and runs late
 			}
 			return nil
 		}}
@@ -39,7 +39,7 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 			}
 		}
 		for i := range 20 * permits {
-			// It is granted after so many whole seconds, with nine others.
+			// It is granted after that many whole seconds, with nine others.
 			d := time.Duration(i/permits)*per + lateness(i/permits)
 			all.Go(func() {
 				turn := shaping.Turn{N: 1}
@@ -62,7 +62,7 @@ func TestLogKeepsItsBoundOfDeparturesLessTheTolerance(t *testing.T) {
 			t.Errorf("%d left in %v, less than %v", permits+1, shortest, per-tolerance)
 		}
 		if shortest >= per {
-			t.Errorf("%d left in no less than %v: nobody woke up late", permits+1, shortest)
+			t.Errorf("%d left in no less than %v: no caller woke up late", permits+1, shortest)
 		}
 	})
 }

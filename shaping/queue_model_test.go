@@ -19,8 +19,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A schedule is what happens to a queue, in order. No two events share an
-// instant.
+// A schedule is the events of a queue, in order. No two events share an instant.
 type schedule struct {
 	limit      throttle.Limit
 	maxWaiting int
@@ -40,7 +39,7 @@ type event struct {
 	cost   float64       // of come, as its tenant's share counts it
 	d      time.Duration // longest wait of come, zero: none; length of pause
 	flight time.Duration // of come, after its departure
-	panics bool          // of come: its hook panics if it has to wait
+	panics bool          // of come: its hook panics if it must wait
 	limit  throttle.Limit
 }
 
@@ -194,8 +193,8 @@ func panicIfTold(ctx context.Context, _ shaping.Wait) func(error) {
 	return nil
 }
 
-// Flights are a limiter that also bounds the callers in flight. Nobody can say
-// when one of them lands, which wakes the queue.
+// flights is a limiter that also bounds the callers in flight. It is unknown when one of them
+// lands, which wakes the queue.
 type flights struct {
 	throttle.Limiter
 	silent
@@ -224,8 +223,8 @@ func (f *flights) land() {
 	f.wake()
 }
 
-// An oracle is the queue in its simplest form: a sorted line over a limiter,
-// looked at in every instant in which something may happen.
+// An oracle is the queue in its simplest form: a sorted line over a limiter, evaluated at every
+// instant at which something may happen.
 type oracle struct {
 	limiter throttle.Limiter
 	base    throttle.Instant
@@ -238,18 +237,18 @@ type oracle struct {
 	got     outcomes
 
 	inFlight int             // most; zero: any number
-	landings []time.Duration // of those in flight
+	landings []time.Duration // of the callers in flight
 }
 
 func (o *oracle) full() bool { return o.inFlight > 0 && len(o.landings) >= o.inFlight }
 
-// shares are what the tenants of a class have had, by weight.
+// shares are the shares that the tenants of a class have had, by weight.
 type shares struct {
-	even  float64            // what each would have had that always waited
-	had   map[string]float64 // by each tenant; one that was idle has had even at least
-	due   map[int]float64    // what a tenant had had when a caller became its first
+	even  float64            // share of a tenant that always waited
+	had   map[string]float64 // by each tenant; an idle one has had at least even
+	due   map[int]float64    // a tenant's share when a caller became its first
 	owed  float64            // to the class and those below it, by those above
-	saver *event             // the costliest caller for whom that is saved
+	saver *event             // the costliest caller for which that is saved
 }
 
 func newShares() *shares {
@@ -287,7 +286,7 @@ func (o *oracle) weightsOf(p shaping.Priority) (sum float64) {
 	return sum
 }
 
-// first returns the index of who is next in a class.
+// first returns the index of the next caller in a class.
 func (o *oracle) first(p shaping.Priority) int {
 	first, seen := -1, make(map[string]bool)
 	for i, e := range o.line {
@@ -302,7 +301,7 @@ func (o *oracle) first(p shaping.Priority) int {
 	return first
 }
 
-// head returns the index of who is next.
+// head returns the index of the next caller.
 func (o *oracle) head() int {
 	top, low, owed := -1, -1, 0.0
 	for _, p := range priorities {
@@ -322,7 +321,7 @@ func (o *oracle) head() int {
 	return top
 }
 
-// depart counts a departure, and takes it out of line.
+// depart counts a departure, and removes it from the line.
 func (o *oracle) depart(i int) {
 	e := o.line[i]
 	if i == o.head() {
@@ -334,8 +333,7 @@ func (o *oracle) depart(i int) {
 	o.leave(i)
 }
 
-// owe counts the departure of e for those who had it and those who are owed a share
-// of it.
+// owe counts the departure of e for the classes that had it and those that are owed a share of it.
 func (o *oracle) owe(e event) {
 	longest := len(o.line)
 	for _, p := range slices.Backward(priorities) {
@@ -359,8 +357,8 @@ func (o *oracle) owe(e event) {
 	}
 }
 
-// save makes next the caller for whom c saves, if it is the costliest. What was saved
-// for a caller who has left beyond what next needs is lost.
+// save makes next the caller for which c saves, if it is the costliest. Savings for a caller that
+// has left, beyond what next needs, are lost.
 func (o *oracle) save(c *shares, next event) {
 	waits := c.saver != nil && slices.ContainsFunc(o.line, func(w event) bool { return w.caller == c.saver.caller })
 	if waits && c.saver.cost >= next.cost {
@@ -373,7 +371,7 @@ func (o *oracle) save(c *shares, next event) {
 	c.saver = &next
 }
 
-// leave takes a caller out of line. Where nobody is left nothing is remembered.
+// leave removes a caller from the line. An empty line remembers nothing.
 func (o *oracle) leave(i int) {
 	o.line = slices.Delete(o.line, i, i+1)
 	left := make(map[shaping.Priority]bool)
@@ -383,7 +381,7 @@ func (o *oracle) leave(i int) {
 	maps.DeleteFunc(o.classes, func(p shaping.Priority, _ *shares) bool { return !left[p] })
 }
 
-// enter puts e in line. A new class is owed what those below it are.
+// enter puts e in line. A new class is owed the debts of those below it.
 func (o *oracle) enter(e event) {
 	if o.classes[e.class] == nil {
 		for _, p := range priorities {
@@ -399,9 +397,8 @@ func (o *oracle) enter(e event) {
 	o.line = append(o.line, e)
 }
 
-// predict returns what play must find. An event that shares an instant with what
-// the queue does by itself, such as a grant at a rate that was changed, would come
-// before or after it by chance: it comes a nanosecond later.
+// predict returns the outcome that play must find. An event at an instant of the queue's own, such
+// as a grant at a changed rate, would precede or follow it by chance: it comes a nanosecond later.
 func (s schedule) predict(t testing.TB) outcomes {
 	o := oracle{
 		limiter: newLimiter(t, s.limit), base: throttle.InstantOf(time.Unix(946684800, 0)),
@@ -425,8 +422,7 @@ func (s schedule) predict(t testing.TB) outcomes {
 	return o.got
 }
 
-// runUntil looks at every instant before the next event, and returns the first
-// that is not.
+// runUntil evaluates every instant before the next event, and returns the first that is not.
 func (o *oracle) runUntil(end time.Duration) time.Duration {
 	for {
 		next := time.Duration(throttle.Never)
@@ -454,7 +450,7 @@ func (o *oracle) forecast(w event) time.Duration {
 	return o.limiter.Forecast(o.base.Add(w.at), r).At.Sub(o.base)
 }
 
-// look lets go and sends away who is due.
+// look grants and rejects the callers that are due.
 func (o *oracle) look(now time.Duration) {
 	for len(o.line) > 0 && !o.full() {
 		i := o.head()
@@ -478,7 +474,7 @@ func (o *oracle) look(now time.Duration) {
 	}
 }
 
-// expire sends away whoever cannot be in time.
+// expire rejects callers that cannot be in time.
 func (o *oracle) expire(now time.Duration) (any bool) {
 	for _, w := range slices.Clone(o.line) {
 		if w.d > 0 && (now >= w.at+w.d || o.forecast(w) > w.at+w.d) {
@@ -519,8 +515,8 @@ func (o *oracle) happen(e event) {
 	}
 }
 
-// come puts e in line, unless it is refused. Whoever can go at once is not refused
-// for a full line.
+// come puts e in line, unless it is rejected. A caller that can depart at once is not rejected for
+// a full line.
 func (o *oracle) come(e event) {
 	if o.closed {
 		o.got.note(e.caller, e.at, shaping.ErrClosed)

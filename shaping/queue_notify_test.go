@@ -22,14 +22,14 @@ func (*silent) Fetch(throttle.Instant, int, iter.Seq[throttle.Request]) {}
 
 func (*silent) Close() error { return nil }
 
-// A metered is a limiter that grants the permits that the test has brought, and fetches.
+// A metered is a limiter that grants only the permits that the test adds, and fetches.
 type metered struct {
 	throttle.Limiter
 	silent
 	mu      sync.Mutex
 	permits int
 	fetched [][]int
-	granted func() // called when somebody was let go; nil: nothing is
+	granted func() // called after a grant; nil: no call
 }
 
 func newMetered() *metered {
@@ -96,7 +96,7 @@ func TestQueueWaitsForAnEventWhereOnlyOneCanHelp(t *testing.T) {
 	})
 }
 
-// No wake-up falls between a caller's question and its place in line.
+// No wake-up is lost between a caller's question and its place in line.
 func TestQueueLosesNoWakeUp(t *testing.T) {
 	limiter := newMetered()
 	q := shaping.NewQueue(limiter)
@@ -137,7 +137,7 @@ func TestFetchReceivesTheLineInOrder(t *testing.T) {
 	})
 }
 
-// A never grants five permits, and says so by an instant only.
+// A never grants five permits, and returns Never instead of an error.
 type never struct{ throttle.Limiter }
 
 func (l never) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
@@ -154,12 +154,12 @@ func (l never) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	return l.Limiter.Forecast(now, r)
 }
 
-// An unbounded context ends without having said when.
+// An unbounded context ends without a deadline.
 type unbounded struct{ context.Context }
 
 func (unbounded) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Whoever joins behind the head does not decide when the head asks again.
+// A caller that joins behind the head does not decide when the head asks again.
 func TestHopelessCallerLeavesTheTimerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := shaping.NewQueue(never{newLimiter(t, throttle.LeakyBucket(1, time.Second))})

@@ -22,8 +22,8 @@ func limitsOf(permits int, per time.Duration) []throttle.Limit {
 	}
 }
 
-// recoverySets returns sets of two and three limits over every algorithm, all
-// of which let out 50 calls a second while a day's 20,000 last.
+// recoverySets returns sets of two and three limits over every algorithm, all of which allow 50
+// calls a second while a day's 20,000 last.
 func recoverySets() [][]throttle.Limit {
 	second, minute, day := limitsOf(50, time.Second), limitsOf(3000, time.Minute), limitsOf(20_000, 24*time.Hour)[3:]
 	var sets [][]throttle.Limit
@@ -38,7 +38,7 @@ func recoverySets() [][]throttle.Limit {
 	return sets
 }
 
-// A recovery is a line that never ends, over one queue, and what left it.
+// A recovery is an endless line over one queue, and its departures.
 type recovery struct {
 	queue *shaping.Queue
 	left  atomic.Int64
@@ -46,12 +46,12 @@ type recovery struct {
 	stop  context.CancelFunc
 }
 
-// begin has so many callers come again as soon as they left.
+// begin starts n callers that come again as soon as they have left.
 func begin(q *shaping.Queue, callers int) *recovery {
 	return beginIn(q, callers, func(ctx context.Context) context.Context { return ctx })
 }
 
-// beginIn is begin with callers in another context, made from the one that ends.
+// beginIn is begin with callers in another context, derived from the one that ends.
 func beginIn(q *shaping.Queue, callers int, in func(context.Context) context.Context) *recovery {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recovery{queue: q, stop: cancel}
@@ -66,7 +66,7 @@ func beginIn(q *shaping.Queue, callers int, in func(context.Context) context.Con
 	return r
 }
 
-// during returns how many left in so much time from now on.
+// during returns the departures in a time from now on.
 func (r *recovery) during(d time.Duration) int64 {
 	before := r.left.Load()
 	time.Sleep(d)
@@ -78,7 +78,7 @@ func (r *recovery) end() {
 	r.all.Wait()
 }
 
-// A line that was paused is back at its rate ten seconds after the pause.
+// A paused line is back at its rate ten seconds after the pause.
 func TestPausedLineIsBackAtItsRate(t *testing.T) {
 	for _, limits := range recoverySets() {
 		for _, pause := range []time.Duration{2 * time.Second, 200 * time.Millisecond} {

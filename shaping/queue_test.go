@@ -80,7 +80,7 @@ func TestQueueRefusesNewcomersWhenFullButNotReturningTurns(t *testing.T) {
 		j.come(t.Context(), "a", one())
 		j.come(t.Context(), "b", one())
 		j.come(t.Context(), "over", refused)
-		j.come(t.Context(), "over again", refused) // refused once, it has no place yet
+		j.come(t.Context(), "over again", refused) // rejected once, it has no place yet
 		j.come(t.Context(), "old again", old)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -155,7 +155,7 @@ func TestQueueReportsOversizeAtOnce(t *testing.T) {
 	})
 }
 
-// certain forecasts, for what is never granted, that it is never granted.
+// certain forecasts that a request is never granted.
 type certain struct {
 	throttle.Limiter
 	most int
@@ -189,7 +189,7 @@ func TestNewQueuePanicsWithoutALimiter(t *testing.T) {
 	shaping.NewQueue(nil)
 }
 
-// everyMillisecond lets one call go in each millisecond.
+// everyMillisecond grants one call in each millisecond.
 func everyMillisecond() throttle.Limiter {
 	var next throttle.Instant
 	return throttle.LimiterFunc(func(now throttle.Instant, _ throttle.Request) (throttle.Instant, error) {
@@ -226,8 +226,8 @@ func TestQueueWorksOverAFunction(t *testing.T) {
 	})
 }
 
-// A pause holds a function too, and what is charged beyond the estimates is taken
-// from it before the next permits.
+// A pause also pauses a function, and charges beyond the estimates are taken from it before the
+// next permits.
 func TestQueuePausesAndChargesAFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := shaping.NewQueue(everyMillisecond())

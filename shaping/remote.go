@@ -12,21 +12,21 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A remote is a limiter that must see the line. Most lanes are idle: so it is made
-// when somebody waits.
+// A remote is a limiter that must see the line. Most lanes are idle, so it is made when a caller
+// waits.
 type remote struct {
 	throttle.Remote
 	lender store.Lender               // the limiter, if it is one; nil: it is not
-	line   iter.Seq[throttle.Request] // what those in line ask for; made once, because it takes memory
+	line   iter.Seq[throttle.Request] // requests of the callers in line; made once, because it takes memory
 
-	// spare are the waiters of callers who departed. The memory of hundreds that one
-	// answer lets go is used again, because they may all be back in a moment. Nothing
-	// else points to them: the classes have been paid.
-	spare atomic.Pointer[sync.Pool] // nil: a crowd never went
+	// spare are the waiters of callers who departed. The memory of hundreds granted by one answer
+	// is reused, because they may all be back in a moment. Nothing else points to them: the classes
+	// have been paid.
+	spare atomic.Pointer[sync.Pool] // nil: no crowd departed yet
 }
 
-// A crowd is so many callers, let go at once, that a pool takes less memory than they do.
-// It takes 128 bytes for each processor.
+// A crowd is the number of callers granted at once from which on a pool takes less memory than they
+// do. It takes 128 bytes for each processor.
 const crowd = 32
 
 // meet returns the limiter if it is a remote one, and else nil.
@@ -45,7 +45,7 @@ func (q *Queue) meet() *remote {
 	return r
 }
 
-// reuse has the memory of those who depart used again, if the limiter is remote.
+// reuse makes the memory of departing callers reusable, if the limiter is remote.
 func (q *Queue) reuse() {
 	if r := q.remote.Load(); r != nil && r.spare.Load() == nil {
 		r.spare.CompareAndSwap(nil, new(sync.Pool))
@@ -60,7 +60,7 @@ func (q *Queue) spare() *sync.Pool {
 	return nil
 }
 
-// newWaiter returns a waiter for a caller who may have to wait.
+// newWaiter returns a waiter for a caller that may have to wait.
 func (q *Queue) newWaiter(ctx context.Context, longest time.Duration) (w *waiter) {
 	if p := q.spare(); p != nil {
 		w, _ = p.Get().(*waiter)
@@ -72,7 +72,7 @@ func (q *Queue) newWaiter(ctx context.Context, longest time.Duration) (w *waiter
 	return w
 }
 
-// departed takes back the waiter of a caller who departed.
+// departed takes back the waiter of a departed caller.
 func (q *Queue) departed(w *waiter) {
 	if p := q.spare(); p != nil {
 		*w = waiter{ready: w.ready}

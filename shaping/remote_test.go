@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// bringing is a remote limiter that lets as many callers go as the test says.
+// bringing is a remote limiter that grants as many callers as the test allows.
 type bringing struct {
 	throttle.Limiter
 	permits atomic.Int64
@@ -47,8 +47,8 @@ func (b *bringing) bring(permits int) {
 	b.wake()
 }
 
-// Crowds who come again and again use the memory of those before them. Each permit lets
-// one go, and no other is woken, whoever gives up before, or in the same moment.
+// Crowds that come again and again reuse the memory of those before. Each permit grants one caller,
+// and no other is woken, whichever caller gives up before, or in the same moment.
 func TestEachPermitLetsOneOfACrowdGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const callers = 3 * crowd
@@ -102,7 +102,7 @@ func TestEachPermitLetsOneOfACrowdGo(t *testing.T) {
 	})
 }
 
-// A pool would cost callers who come one by one more than it saves.
+// A pool would cost callers that come one by one more than it saves.
 func TestOnlyTheMemoryOfACrowdIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBringing()
@@ -116,7 +116,7 @@ func TestOnlyTheMemoryOfACrowdIsUsedAgain(t *testing.T) {
 			b.bring(n)
 			all.Wait()
 			if pooled := q.spare() != nil; pooled != (n == crowd) {
-				t.Errorf("after %d who departed at once the memory is used again: %t", n, pooled)
+				t.Errorf("after %d departures at once the memory is reused: %t", n, pooled)
 			}
 		}
 	})

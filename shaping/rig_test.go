@@ -30,7 +30,7 @@ func newQueue(t testing.TB, limits ...throttle.Limit) *shaping.Queue {
 	return shaping.NewQueue(newLimiter(t, limits...))
 }
 
-// A journal notes how and when callers come out of a queue, in a bubble.
+// A journal records how and when callers come out of a queue, in a bubble.
 type journal struct {
 	t     *testing.T
 	q     *shaping.Queue
@@ -50,7 +50,7 @@ func newJournal(t *testing.T, q *shaping.Queue) *journal {
 	return &journal{t: t, q: q, start: time.Now()}
 }
 
-// come sends a caller who is in line, or gone again, when it returns.
+// come starts a caller, which is in line, or has left again, when come returns.
 func (j *journal) come(ctx context.Context, name string, turn *shaping.Turn) {
 	j.wg.Go(func() { j.note(name, j.q.WaitTurn(ctx, turn)) })
 	synctest.Wait()
@@ -86,8 +86,7 @@ func word(err error) string {
 	return err.Error()
 }
 
-// got waits until all have come out, and returns how: by instant, and within one
-// by name.
+// got waits until all have come out, and returns how: by instant, and within one by name.
 func (j *journal) got() []string {
 	j.wg.Wait()
 	slices.SortFunc(j.entries, func(a, b entry) int {

@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A line says who stands in it: a number for each class and tenant.
+// A line reports its callers: a number for each class and tenant.
 func TestStandingsCountClassesAndTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("", throttle.TokenBucket(1, time.Hour, 1))
@@ -37,7 +37,7 @@ func TestStandingsCountClassesAndTenants(t *testing.T) {
 		synctest.Wait()
 		want := []shaping.Standing{{Tenant: "acme", Waiting: 3}, {Waiting: 2}, {Priority: shaping.PriorityHigh, Waiting: 1}, {Tenant: "umbrella", Waiting: 1}}
 		if got := q.Standings(); !slices.Equal(got, want) {
-			t.Errorf("in line stand %v, want %v", got, want)
+			t.Errorf("in line are %v, want %v", got, want)
 		}
 		cancel()
 		all.Wait()

@@ -12,19 +12,19 @@ import (
 // ([Queue].LowPriorityShare). Any value may be used. Zero is PriorityNormal.
 type Priority int8
 
-// Priorities, for callers who need no others. A caller of PriorityHigh or more is urgent: it
-// may spend what a limit reserves ([throttle.Limit].Reserve).
+// Priorities for most uses. A caller of PriorityHigh or more is urgent: it may spend what a limit
+// reserves ([throttle.Limit].Reserve).
 const (
 	PriorityLow    Priority = -10
 	PriorityNormal Priority = 0
 	PriorityHigh   Priority = 10
 )
 
-// DefaultLowPriorityShare is what the callers below the most urgent class are
-// guaranteed together if a queue sets nothing: one departure in twenty.
+// DefaultLowPriorityShare is the default share of the callers below the most urgent class together:
+// one departure in twenty.
 const DefaultLowPriorityShare = 0.05
 
-// An urgency says where a caller stands, apart from its arrival.
+// An urgency orders a caller, apart from its arrival.
 type urgency struct {
 	priority Priority
 	tenant   string
@@ -43,7 +43,7 @@ func (u urgency) weightOrOne() float32 { return float32(min(max(u.weight, 1), ma
 // urgencyKey is the key of the urgency among a context's values.
 type urgencyKey struct{}
 
-// urgencyOf returns what the context says.
+// urgencyOf returns the urgency in a context.
 func urgencyOf(ctx context.Context) urgency {
 	u, _ := ctx.Value(urgencyKey{}).(urgency)
 	return u
@@ -56,12 +56,11 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// WithTenant returns a context whose callers belong to a tenant. The tenants of a class
-// share it in proportion to their weights, however many callers of each wait. The share
-// is of cost, measured in time of the limit that a caller burdens most. A caller that
-// asks for no permits counts as if it asked for a hundredth of one. A weight below one
-// counts as one, and one above a billion as a billion. The last weight named for a
-// tenant holds for all its callers. Callers without a tenant are one tenant of weight
+// WithTenant returns a context whose callers belong to a tenant. The tenants of a class share it in
+// proportion to their weights, however many callers of each wait. The share is of cost, measured in
+// time of the limit that a caller burdens most. A caller without permits counts as a hundredth of
+// one. A weight below one counts as one, and one above a billion as a billion. The last weight
+// named for a tenant applies to all its callers. Callers without a tenant are one tenant of weight
 // one.
 func WithTenant(ctx context.Context, tenant string, weight int) context.Context {
 	u := urgencyOf(ctx)
@@ -69,13 +68,13 @@ func WithTenant(ctx context.Context, tenant string, weight int) context.Context 
 	return context.WithValue(ctx, urgencyKey{}, u)
 }
 
-// leastPermits is what a caller counts who asks for no permits. It still takes a turn,
-// and a place among the calls in flight. So a tenant of such callers must not go first
-// forever: a hundred of them delay another tenant's single call.
+// leastPermits is the cost of a caller without permits. It still takes a turn, and a place among
+// the calls in flight. So a tenant of such callers must not go first forever: a hundred of them
+// delay another tenant's single call.
 const leastPermits = 0.01
 
-// burden returns what w counts in its tenant's share: seconds of the limit that
-// it burdens most. If no rate is known, it is the number of permits.
+// burden returns the cost of w in its tenant's share: seconds of the limit that it burdens most. If
+// no rate is known, it is the number of permits.
 func (q *Queue) burden(w *waiter) float64 {
 	if q.rates == nil {
 		q.rates = ratesOf(q.limiter.State(q.Now()))

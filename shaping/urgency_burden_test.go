@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Whatever a caller asks for counts in its tenant's share, also nothing.
+// Every request counts in its tenant's share, even one for nothing.
 func TestEveryCallerIsCharged(t *testing.T) {
 	perSecond, perMinute := throttle.LeakyBucket(10, time.Second), throttle.TokenBucket(6000, time.Minute, 100)
 	for _, c := range []struct {
@@ -37,8 +37,7 @@ func TestEveryCallerIsCharged(t *testing.T) {
 	}
 }
 
-// A flood of callers without permits delays another tenant's one call by a
-// hundred of them at most.
+// A flood of callers without permits delays another tenant's one call by a hundred of them at most.
 func TestFloodWithoutPermitsDelaysOthersALittle(t *testing.T) {
 	limiter, err := throttle.Local{}.Limiter("test", throttle.LeakyBucket(10, time.Second))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Bulk waits for what it may spend, and urgent callers spend the reserve at once, also if the
-// class of the bulk is owed its share. Then both are earned.
+// Bulk waits for the permits that it may spend, and urgent callers spend the reserve at once, even
+// if the class of the bulk is owed its share. Then both are earned.
 func TestUrgentCallersPassThoseWhomTheReserveHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(10, time.Second, 10).Reserving("5"))
@@ -56,10 +56,10 @@ func TestUrgentCallerMayAskForMoreThanOthers(t *testing.T) {
 	})
 }
 
-// A hundred thousand calls stand in line from midnight on. A one-time password at 23:00 departs
-// at once, and at midnight all of the day's permits are spent.
+// A hundred thousand calls wait in line from midnight on. A one-time password at 23:00 departs at
+// once, and at midnight all of the day's permits are spent.
 func TestOneTimePasswordPassesTheBulkOfADay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which begins at midnight
+	synctest.Test(t, func(t *testing.T) { // begins at midnight
 		q := newQueue(t, throttle.FixedWindow(20_000, 24*time.Hour).Reserving("10%"))
 		left, bulk := atomic.Int64{}, shaping.WithPriority(t.Context(), shaping.PriorityLow)
 		left.Store(100_000)
@@ -91,8 +91,8 @@ func TestOneTimePasswordPassesTheBulkOfADay(t *testing.T) {
 	})
 }
 
-// A limit beside that reserves nothing holds an urgent caller for less than one interval, while
-// bulk takes each of its permits. At 14/s, bulk has taken what it may of the day's after 22 minutes.
+// A second limit without a reserve delays an urgent caller for less than one interval, while bulk
+// takes each of its permits. At 14/s, bulk has taken its part of the day's after 22 minutes.
 func TestUrgentCallersWaitLessThanAnIntervalOfOtherLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(14, time.Second, 8), throttle.FixedWindow(20_000, 24*time.Hour).Reserving("10%"))

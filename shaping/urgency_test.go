@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A departed is who left a queue, in order.
+// A departed is the departures of a queue, in order.
 type departed struct {
 	mu    sync.Mutex
 	names []string
@@ -26,14 +26,14 @@ func (d *departed) note(name string) {
 	d.names = append(d.names, name)
 }
 
-// list returns a copy of who left.
+// list returns a copy of the departures.
 func (d *departed) list() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.names)
 }
 
-// wait lets callers wait in the queue under a name, once they have all come.
+// wait starts callers that wait in the queue under a name, once all have arrived.
 func (d *departed) wait(ctx context.Context, q *shaping.Queue, name string, n int) {
 	for range n {
 		go func() {
@@ -63,8 +63,8 @@ func TestUrgentCallerGoesNext(t *testing.T) {
 	})
 }
 
-// One urgent worker, who comes back at once or in the middle of the interval, leaves
-// the urgent class empty whenever it departs. It has 19 of 20 departures.
+// One urgent worker, which comes back at once or in the middle of the interval, leaves the urgent
+// class empty whenever it departs. It has 19 of 20 departures.
 func TestLessUrgentKeepTheirShareBesideOneUrgentWorker(t *testing.T) {
 	for _, work := range []time.Duration{0, 50 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -95,15 +95,14 @@ func TestLessUrgentKeepTheirShareBesideOneUrgentWorker(t *testing.T) {
 	}
 }
 
-// A costly caller leaves the line without a departure. What was saved for it does not
-// let the less urgent go one after the other: the urgent have 19 of 20 departures from
-// then on too.
+// A costly caller leaves the line without a departure. Its savings do not let less urgent callers
+// depart in a row: the urgent have 19 of 20 departures from then on too.
 func TestWhatIsSavedForACallerGoesWithIt(t *testing.T) {
 	const costly, cheap = 1000, 300 // permits of the one, and how many others ask for one
 	for _, c := range []struct {
 		name  string
 		wait  time.Duration // longest, of the costly one
-		gives bool          // it gives up, and otherwise it is shed or late
+		gives bool          // it gives up; false: it is shed or late
 		ends  string
 	}{{"gives up", 0, true, "costly 6m40.05s canceled"}, {"is shed", 0, false, "costly 6m40.05s full"}, {"is late", 500 * time.Second, false, "costly 6m40.1s deadline"}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,8 +147,8 @@ func TestWhatIsSavedForACallerGoesWithIt(t *testing.T) {
 	}
 }
 
-// A newcomer who goes before its class's first caller can make another class's caller
-// the head. That one is asked for at once.
+// A newcomer ahead of its class's first caller can make another class's caller the head. That one
+// is asked for at once.
 func TestCallerWhomANewcomerMakesTheHeadGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(10, time.Second))
@@ -196,9 +195,8 @@ func TestTurnKeepsItsPlaceInItsClass(t *testing.T) {
 	})
 }
 
-// Two tenants share 100/s with callers under other names. Each name costs its own share
-// and no more, whether it was heard of before or not, and a weight counts for one worker
-// who comes back at once as for a crowd.
+// Two tenants share 100/s with callers under other names. Each name costs only its own share,
+// whether it is new or not. A weight counts for one worker that comes back at once as for a crowd.
 func TestNamesDoNotChangeWhatTenantsShare(t *testing.T) {
 	type tenant struct {
 		name    func(call int) string
@@ -259,8 +257,8 @@ func TestNamesDoNotChangeWhatTenantsShare(t *testing.T) {
 	}
 }
 
-// The retries of a flood come back together. Each keeps its place among those of its
-// tenant, and another tenant's single call waits for one of them at most.
+// The retries of a flood come back together. Each keeps its place among its tenant's callers, and
+// another tenant's single call waits for one of them at most.
 func TestRetriesOfAFloodDelayAnotherTenantByOneTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(10, time.Second, 300))
@@ -288,7 +286,7 @@ func TestRetriesOfAFloodDelayAnotherTenantByOneTurn(t *testing.T) {
 	})
 }
 
-// A tenant whose calls cost more of the limit that is scarce gets fewer of them.
+// A tenant whose calls cost more of the scarce limit gets fewer of them.
 func TestTenantsShareTheLimitThatTheyBurden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := throttle.LeakyBucket(1000, time.Second).Of("tokens")

@@ -11,28 +11,28 @@ import (
 // allocator: with its goroutine, a caller takes about 3 KB.
 type waiter struct {
 	place
-	ctx      context.Context  // ends when the caller has gone
+	ctx      context.Context  // ends when the caller gives up
 	deadline throttle.Instant // Never: none
 
 	n     int              // permits of every limit beyond each
 	each  *each            // permits of each limit; nil: only n counts
-	since throttle.Instant // when it counts as having come
+	since throttle.Instant // its arrival, as counted
 	id    uint64           // of its call
 
 	// Under the queue's lock, until the caller is woken.
 	tenant  *tenant
-	cost    float64       // what its departure counts in its tenant's share
+	cost    float64       // its departure's cost in its tenant's share
 	bytes   int64         // that its caller holds while it waits
 	index   int32         // 1 + index among its tenant's; 0: not in line
 	expiry  int32         // 1 + index among the expiring; 0: not among them
 	waits   bool          // it was put in line to wait
-	watched bool          // it was let go, and its permits may be taken back until it runs
+	watched bool          // it was granted, and its permits may be taken back until it runs
 	urgent  bool          // it may spend what limits reserve
 	late    bool          // it woke up too late for its permits, and comes back into the line
-	leaves  atomic.Bool   // its caller has given up, and others take it out of line
+	leaves  atomic.Bool   // its caller has given up, and others remove it
 	out     outcome       // how it came out of the line
-	nextOut *waiter       // who came out next, under the same lock; of the goroutine that wakes both
-	ready   chan struct{} // has a word once it came out; it is not closed, so that the next caller can use it
+	nextOut *waiter       // next one to come out, under the same lock; of the goroutine that wakes both
+	ready   chan struct{} // receives a value once it came out; not closed, so that the next caller can use it
 }
 
 // An outcome is how a caller came out of the line: granted or rejected. The zero value is
@@ -41,15 +41,15 @@ type outcome struct {
 	grant   throttle.Grant
 	all     *grants          // of each roster; nil: there is one limiter
 	granted throttle.Instant // zero: it was not
-	due     throttle.Instant // when it would have been granted if nothing had been late
+	due     throttle.Instant // instant of its grant if nothing had been late
 	err     error            // why it was rejected; nil: it was granted
 }
 
-// outgoing are waiters who came out of the line, in that order. They are woken once the
-// lock is free, because what they do next may need it.
+// outgoing are waiters that came out of the line, in that order. They are woken once the lock is
+// free, because they may need it next.
 type outgoing struct{ first, last *waiter }
 
-// add notes how w came out.
+// add records how w came out.
 func (o *outgoing) add(w *waiter, out outcome) {
 	w.out = out
 	if o.last == nil {
@@ -60,7 +60,7 @@ func (o *outgoing) add(w *waiter, out outcome) {
 	o.last = w
 }
 
-// wake wakes them, and returns how many they are.
+// wake wakes them, and returns their number.
 func (o outgoing) wake() (n int) {
 	for w := o.first; w != nil; n++ {
 		next := w.nextOut
@@ -81,12 +81,12 @@ func (e *each) get() []int {
 	return *e
 }
 
-// request returns what w asks for.
+// request returns the request of w.
 func (w *waiter) request() throttle.Request {
 	return throttle.Request{N: w.n, Each: w.each.get(), Since: w.since, ID: w.id, Urgent: w.urgent}
 }
 
-// dated returns what w asks for, with its deadline.
+// dated returns the request of w, with its deadline.
 func (w *waiter) dated() throttle.Request {
 	r := w.request()
 	if w.deadline != throttle.Never {

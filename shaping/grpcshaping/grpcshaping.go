@@ -13,8 +13,8 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// MaxPause is the longest pause that a server's RetryInfo brings about: a server
-// cannot stop its clients for longer by one wrong answer.
+// MaxPause is the longest pause that a server's RetryInfo causes: one wrong answer cannot stop
+// clients for longer.
 const MaxPause = time.Hour
 
 // One returns a function that names one queue for every method.
@@ -41,8 +41,8 @@ func Unary(queue func(method string) *shaping.Queue) grpc.UnaryClientInterceptor
 	}
 }
 
-// Stream is [Unary] for streams: each waits once, before it is opened. What refuses
-// a stream is read when it is opened and at each message received.
+// Stream is [Unary] for streams: each waits once, before it is opened. A refusal is read when the
+// stream is opened and at each message received.
 func Stream(queue func(method string) *shaping.Queue) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 		q := queue(method)
@@ -79,8 +79,7 @@ func believe(q *shaping.Queue, err error) {
 	}
 }
 
-// refusedFor returns for how long the server refuses calls; zero if it does not, or
-// does not say.
+// refusedFor returns for how long the server refuses calls; zero if it does not, or gives no time.
 func refusedFor(err error) time.Duration {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() != codes.ResourceExhausted && s.Code() != codes.Unavailable {

@@ -15,10 +15,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Limiter returns a limiter that spends the tokens of l: one for each permit that
-// a request asks of the first limit. Code that uses l itself shares them. The
-// limiter is what [throttle.LimiterFunc] makes: tokens that are given back are lost,
-// and limits are changed by l.SetLimit and l.SetBurst. It panics if l is nil.
+// Limiter returns a limiter that spends the tokens of l: one for each permit that a request asks of
+// the first limit. Code that uses l itself shares them. The limiter is made by
+// [throttle.LimiterFunc]: tokens that are given back are lost, and limits are changed by l.SetLimit
+// and l.SetBurst. It panics if l is nil.
 func Limiter(l *rate.Limiter) throttle.Limiter {
 	if l == nil {
 		panic("xrate: Limiter of nil")
@@ -38,11 +38,11 @@ func Limiter(l *rate.Limiter) throttle.Limiter {
 	})
 }
 
-// longest is how long at most a call waits before it asks again, because the rate may
-// have been raised meanwhile.
+// longest is how long a call waits at most before it asks again, because the rate may have been
+// raised.
 const longest = time.Second
 
-// delayOf returns the time of so many seconds, rounded up.
+// delayOf returns a number of seconds as a duration, rounded up.
 func delayOf(seconds float64) time.Duration {
 	if !(seconds < longest.Seconds()) { // not a number, if the rate is zero
 		return longest
@@ -60,8 +60,8 @@ type Waiter struct {
 // Allow reports whether a call may go now, and spends its permit if it may.
 func (w Waiter) Allow() bool { return w.AllowN(time.Now(), 1) }
 
-// AllowN is [Waiter.Allow] for n permits of each limit. The instant is ignored: it is
-// always now. If others wait, nothing is allowed before them.
+// AllowN is [Waiter.Allow] for n permits of each limit. The instant is ignored: it is always now.
+// While others wait, it returns false.
 func (w Waiter) AllowN(_ time.Time, n int) bool {
 	if w.Waiting() > 0 {
 		return false

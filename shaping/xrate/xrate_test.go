@@ -15,7 +15,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// waiter is what code that takes a *rate.Limiter by an interface asks for.
+// waiter is the interface of code that takes a *rate.Limiter.
 type waiter interface {
 	Allow() bool
 	AllowN(time.Time, int) bool
@@ -29,8 +29,7 @@ var (
 	_ waiter = xrate.Waiter{}
 )
 
-// Callers of the queue and of the limiter itself share its tokens, and nobody's
-// are lost.
+// Callers of the queue and of the limiter itself share its tokens, and no token is lost.
 func TestQueueSpendsTheTokensOfALimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := rate.NewLimiter(10, 5)
