@@ -68,7 +68,7 @@ func run(ctx context.Context, addr string, lanes int, operate bool) error {
 	return nil
 }
 
-// work calls the vendor for an account continuously.
+// work calls the vendor for an account, again and again.
 func work(ctx context.Context, client *http.Client, url, account string) {
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

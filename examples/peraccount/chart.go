@@ -22,8 +22,8 @@ var colors = []color.RGBA{
 // bar is how long one bar of the picture takes.
 const bar = 200 * time.Millisecond
 
-// writePicture draws the vendor's view into path.svg and path.png: a bar for each 200 ms, with the
-// accounts one above the other.
+// writePicture draws what the vendor saw into path.svg and path.png: a bar for each 200 ms,
+// with the accounts one above the other.
 func writePicture(path string, arrivals testserver.Arrivals) error {
 	last := arrivals[len(arrivals)-1].At
 	sums := make([][]int, len(accounts)) // of each account and those below

@@ -30,6 +30,6 @@ func TestInterruptEndsAtOnce(t *testing.T) {
 	cancel()
 	var out bytes.Buffer
 	if failed, err := run(ctx, &out, ""); err != nil || failed == 0 {
-		t.Errorf("%d failed, error %v, want all and nil", failed, err)
+		t.Errorf("%d failed, error %v, want all and none", failed, err)
 	}
 }

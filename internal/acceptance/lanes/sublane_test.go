@@ -72,8 +72,9 @@ func TestRefusalOfRouteHoldsItsWaitersInLine(t *testing.T) {
 	})
 }
 
-// The longest wait bounds all lines before an attempt together: the route's, paused for 8 s, and
-// then the lane's, with two calls ahead. The error shows that it was not the caller's deadline.
+// The longest wait is one for all lines in which a call stands before an attempt: the
+// route's, which is paused for 8 s, and then the lane's, where two are before it. The error
+// says that it was not the caller's deadline.
 func TestLongestWaitIsOneForRouteAndLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(1, 1, "8")}},
