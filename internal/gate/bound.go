@@ -9,16 +9,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A bound is the veto of the most calls that may be in flight at a time, in this
-// process and in all that share its store. A call counts until its answer has ended.
+// A bound is the veto that limits the calls in flight, in this process and in all that share its
+// store. A call counts until its answer has ended.
 type bound struct {
 	flights *flight.Table
 	most    int64         // zero: any number in this process
 	urgent  int64         // of most, for urgent calls
 	fleet   store.Flights // nil: any number in all processes
 
-	// Places of all processes for urgent calls alone; nil: none. A call that ends vacates one of
-	// these first, so that one is in use only while all others are.
+	// Places of all processes for urgent calls only; nil: none. A call that ends vacates one of
+	// these first, so one is in use only while all others are.
 	reserve  store.Flights
 	reserved atomic.Int64 // places of reserve in use here
 	line     int          // urgent callers in line
@@ -41,7 +41,7 @@ func (g *Gate) BindUrgent(reserve store.Flights) {
 	reserve.Notify(func() { g.wake() })
 }
 
-// Reserve makes so many of the calls that may be in flight in this process be urgent ones. It is
+// Reserve reserves some of the calls that may be in flight in this process for urgent ones. It is
 // called before the first Take.
 func (g *Gate) Reserve(urgent int) { g.bound.urgent = int64(max(urgent, 0)) }
 
@@ -61,15 +61,14 @@ func (g *Gate) Flights() *throttle.FlightState {
 	return &s
 }
 
-// Vacate says that the answer of a call has ended, in a lane that bounds its calls in
-// flight.
+// Vacate reports that the answer of a call has ended, in a lane that bounds its calls in flight.
 func (g *Gate) Vacate() {
 	if g.bound.vacate() {
 		g.wake()
 	}
 }
 
-// holds reports whether there is a bound at all.
+// holds reports whether there is a bound.
 func (b *bound) holds() bool { return b.most > 0 || b.fleet != nil }
 
 // mostFor returns how many calls there may be in flight in this process after one departs.
@@ -80,8 +79,8 @@ func (b *bound) mostFor(urgent bool) int64 {
 	return max(b.most-b.urgent, 1)
 }
 
-// room returns for how many of n calls there is room, if so many of them are urgent. The error
-// says that there will be none until the store is back.
+// room returns for how many of n calls there is room, if urgent of them are urgent. The error means
+// no room until the store is back.
 func (b *bound) room(n, urgent int) (int, error) {
 	if most := b.mostFor(urgent > 0); most > 0 {
 		n = min(n, int(max(0, most-b.flights.Occupied())))
@@ -110,8 +109,8 @@ func (b *bound) await(n int, line iter.Seq[throttle.Request]) {
 	}
 }
 
-// urgentIn returns how many urgent callers there are before the second one that is not. The first
-// may stand at the head, because its class is owed a share.
+// urgentIn returns the number of urgent callers before the second one that is not. The first may be
+// the head, because its class is owed a share.
 func urgentIn(line iter.Seq[throttle.Request]) (urgent int) {
 	others := 0
 	for r := range line {
@@ -163,7 +162,7 @@ func (b *bound) boardFleet(urgent bool) bool {
 	return false
 }
 
-// landFleet vacates a place of all processes, and reports whether there was none before.
+// landFleet vacates a place of all processes, and reports whether all were taken before.
 func (b *bound) landFleet() (held bool) {
 	for n := b.reserved.Load(); n > 0; n = b.reserved.Load() {
 		if b.reserved.CompareAndSwap(n, n-1) {
@@ -176,8 +175,8 @@ func (b *bound) landFleet() (held bool) {
 // Leave implements veto.
 func (b *bound) Leave(flight.Turn) { b.vacate() }
 
-// vacate counts one call fewer, and reports whether somebody may have been held
-// because the lane was full.
+// vacate counts one call fewer, and reports whether a caller may have been held because the lane
+// was full.
 func (b *bound) vacate() (wasFull bool) {
 	left := b.flights.Vacate()
 	wasFull = left < b.most && left >= b.mostFor(false)-1

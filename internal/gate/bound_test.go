@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The next call departs in the moment in which one ends. Who gives up in line takes no
+// The next call departs at the moment at which one ends. A caller that gives up in line takes no
 // place, nor does a call that did not depart after all.
 func TestBoundLetsTheNextGoWhenOneEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -46,23 +46,23 @@ func TestBoundRejectsWhileItsStoreIsLost(t *testing.T) {
 	})
 }
 
-// A call for which the store has no slot after all counts nowhere.
+// A call for which the store has no slot after all is not counted.
 func TestBoundCountsNoCallThatItsStoreRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lineOf(t, func(g *Gate) { g.Bind(5, &takenSlots{}) })
 		now := l.Now()
 		if granted, err := l.Take(now, l.request(1)); granted.At != throttle.Never || err != nil || l.InFlight() != 0 {
-			t.Errorf("Take = %v, %v with %d in flight, want %v and none", granted.At, err, l.InFlight(), throttle.Never)
+			t.Errorf("Take = %v, %v with %d in flight, want %v and 0", granted.At, err, l.InFlight(), throttle.Never)
 		}
 	})
 }
 
-// TakenSlots are those of a store that seems to have room.
+// TakenSlots are the slots of a store that seems to have room.
 type takenSlots struct{ fakeSlots }
 
 func (s *takenSlots) Room() (int, error) { return 1, nil }
 
-// LostSlots are those of a store that does not answer.
+// LostSlots are the slots of a store that does not answer.
 type lostSlots struct {
 	fakeSlots
 	err error
@@ -81,7 +81,7 @@ func at(all ...time.Duration) (sum time.Duration) {
 	return sum - time.Millisecond
 }
 
-// Calls that are not urgent leave places to urgent ones, and go again when those end.
+// Calls that are not urgent leave places to urgent ones, and depart when those end.
 func TestBoundReservesPlacesForUrgentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lineOf(t, func(g *Gate) {
@@ -98,7 +98,7 @@ func TestBoundReservesPlacesForUrgentCalls(t *testing.T) {
 		if g, err := l.Take(l.Now(), urgent); err != nil || g.At > l.Now() {
 			t.Errorf("a third call, which is urgent, is held: %v, %v", g, err)
 		}
-		time.AfterFunc(10*time.Millisecond, l.Vacate) // two are in flight, as many as may be
+		time.AfterFunc(10*time.Millisecond, l.Vacate) // two are in flight, the most allowed
 		time.AfterFunc(20*time.Millisecond, l.Vacate)
 		l.want(20 * time.Millisecond)
 	})

@@ -1,6 +1,6 @@
-// Package gate holds what stands between a lane's queue and the limiter of its limits.
-// A [Gate] is a [throttle.Limiter] itself: the store's limiter and, in front of it, a
-// list of vetoes, each of which may hold a call:
+// Package gate is between a lane's queue and the limiter of its limits. A [Gate] is a
+// [throttle.Limiter] itself: the store's limiter and, in front of it, a list of vetoes, each of
+// which may hold a call:
 //
 //	pause    the server has asked for a longer pause than callers wait through
 //	bound    as many calls are in flight as may be, here or in all processes
@@ -16,13 +16,12 @@
 // All of this is done under one lock, that of the lane's table of calls in flight, so a
 // call is counted by all vetoes or by none. [Gate.Refund] is the same undo.
 //
-// Most lanes have learned nothing and bound nothing. Their gate is calm: a departure
-// costs the limiter's Take and one compare-and-swap, no lock and no allocation.
+// Most lanes have neither learned limits nor bounds. Their gate is calm: a departure costs the
+// limiter's Take and one compare-and-swap, no lock and no allocation.
 //
-// Only a pause is certain. [Gate.Forecast], on which callers are rejected, takes from
-// the other vetoes the reason of a wait and no instant.
+// Only a pause is certain. [Gate.Forecast], on which callers are rejected, takes from the other
+// vetoes only the reason of a wait, without an instant.
 //
-// The answers go the other way. [Gate.Refused] and [Gate.Landed] pass them to the
-// course, and take the call off the table. A call that landed may let others go: then
-// those in line are woken.
+// The answers go the other way. [Gate.Refused] and [Gate.Landed] pass them to the course, and take
+// the call off the table. A landed call may let others depart: then waiting callers are woken.
 package gate

@@ -18,18 +18,18 @@ type Gate struct {
 	throttle.Limiter
 	flights *flight.Table
 	started time.Time                           // when the gate read the wall clock
-	store   atomic.Pointer[throttle.StoreState] // as the limiter sent it last; nil: there is no store
+	store   atomic.Pointer[throttle.StoreState] // as last sent by the limiter; nil: no store
 
-	vetoes  []veto // those that there are, in the order in which they are asked
+	vetoes  []veto // in the order in which they are asked
 	pause   pause
 	bound   bound
 	ledgers *course.Ledgers
 	course  *course.Course // nil: the lane does not learn
 	asks    atomic.Bool    // the bound or the ledgers are asked for each call
 
-	heldTo throttle.Instant // until when vetoes hold calls; Never: until one lands; zero: they do not
-	opened throttle.Instant // since when they do not
-	wake   func()           // wakes those in line; set before the first Take
+	heldTo throttle.Instant // until when vetoes hold calls; Never: until one lands; zero: they hold none
+	opened throttle.Instant // since when they hold none
+	wake   func()           // wakes the callers in line; set before the first Take
 }
 
 // A veto may hold calls. It is asked with the lock of the lane's flights held.
@@ -46,7 +46,7 @@ type veto interface {
 	Room(now throttle.Instant, n int) int
 }
 
-// A quiet veto counts nothing: vetoes embed it for what they have no need of.
+// A quiet veto counts nothing: vetoes embed it for methods that they do not need.
 type quiet struct{}
 
 func (quiet) Board(flight.Turn) throttle.Instant { return 0 }
@@ -91,7 +91,7 @@ func (g *Gate) calm() bool {
 	return !g.asks.Load() && !g.pause.shut.Load() && g.course.Calm()
 }
 
-// keeps reports whether more is known of a call in flight than that it is.
+// keeps reports whether calls in flight have entries.
 func (g *Gate) keeps() bool {
 	return g.ledgers.Hold() || g.pause.shut.Load() || g.course.Steers()
 }
@@ -116,7 +116,7 @@ func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, e
 	return g.ask(now, r)
 }
 
-// Held implements [store.Vetoer]. A veto that rejects r does not hold it: Take says so.
+// Held implements [store.Vetoer]. A veto that rejects r does not hold it: Take returns the error.
 func (g *Gate) Held(now throttle.Instant, r throttle.Request) throttle.Instant {
 	if g.calm() {
 		return 0
@@ -153,13 +153,13 @@ func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, er
 	return g.board(t), nil
 }
 
-// held asks the vetoes, under the lock. It returns the turn that they let go, or until when
-// one holds it.
+// held asks the vetoes, under the lock. It returns the turn that they allow, or until when one
+// holds it.
 func (g *Gate) held(now throttle.Instant, r throttle.Request) (t flight.Turn, until throttle.Instant, err error) {
 	t = flight.Turn{Request: r, Now: now}
-	// Each is charged no earlier than the others allowed it: credit for a late timer is for
-	// the time in which nothing else held the call. A permit that is dated earlier by the
-	// whole tolerance is void as soon as its caller wakes up.
+	// A call is charged no earlier than all vetoes allowed it: credit for a late timer excludes
+	// time in which something else held the call. A permit that is dated earlier by the whole
+	// tolerance is void as soon as its caller wakes up.
 	opened := g.opened
 	if g.heldTo > 0 {
 		opened = min(g.heldTo, now)
@@ -177,8 +177,7 @@ func (g *Gate) held(now throttle.Instant, r throttle.Request) (t flight.Turn, un
 	return t, 0, nil
 }
 
-// board counts a call that departs, and takes all back if a veto does not allow it
-// any more.
+// board counts a call that departs, and undoes that if a veto does not allow it any more.
 func (g *Gate) board(t flight.Turn) throttle.Grant {
 	if g.keeps() {
 		t.Call = g.flights.Board(t.Now, t.ID)
@@ -215,9 +214,8 @@ func (g *Gate) Refund(now throttle.Instant, granted throttle.Grant, r throttle.R
 	g.leave(flight.Turn{Request: r, Now: now, Grant: granted, Call: g.flights.Find(r.ID)}, g.vetoes)
 }
 
-// Forecast implements [throttle.Limiter]. A bound must be certain, so calls are held
-// by a pause alone: what was learned is a guess, and calls in flight may end at any
-// time. The vetoes only give the reason.
+// Forecast implements [throttle.Limiter]. A bound must be certain, so only a pause counts: learned
+// limits are guesses, and calls in flight may end at any time. The vetoes only give the reason.
 func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	forecast := g.Limiter.Forecast(now, r)
 	if g.calm() {
@@ -261,13 +259,13 @@ func (g *Gate) Expect(now throttle.Instant, r throttle.Request) (at throttle.Ins
 // last; nil: they are not.
 func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }
 
-// LandedSilently counts out a call that teaches nothing, and for whose end no call waits. Most
-// calls are such. It reads no clock. It returns false for others, and does nothing then.
+// LandedSilently counts out a call that teaches nothing, and whose end no other call awaits. Most
+// calls are like that. It reads no clock. It returns false for others, and does nothing then.
 func (g *Gate) LandedSilently(a *course.Answer) bool {
 	return !g.pause.shut.Load() && g.flights.Kept() == 0 && g.course.LandedSilently(a)
 }
 
-// Landed takes in the answer to a call, or that there will be none.
+// Landed applies the answer to a call, or its lack.
 func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
 	room := g.course.Landed(ctx, now, a) || g.pause.shut.Load()
 	if !room && g.flights.Kept() == 0 {
@@ -300,7 +298,7 @@ func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 
 // Tune implements [throttle.Limiter].
 func (g *Gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
-	if len(limits) == 0 { // calls are bound by one or the other at any time
+	if len(limits) == 0 { // one or the other bounds calls at any time
 		g.course.Configure(now, limits)
 	}
 	if err := g.Limiter.Tune(now, limits...); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// With two left, and two in flight, the next call waits for an answer, but for no longer
-// than a call that hangs is counted.
+// With two left, and two in flight, the next call waits for an answer, but no longer than a hanging
+// call is counted.
 func TestQuotaHoldsWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := throttle.Local{}.Limiter("test")
@@ -32,7 +32,7 @@ func TestQuotaHoldsWhatIsLeft(t *testing.T) {
 		l.want(40 * time.Millisecond)
 		l.want(time.Second) // one of the two hangs
 		if n := l.await(l.Now(), 5, nil); n != 0 {
-			t.Errorf("permits are fetched for %d, want none", n)
+			t.Errorf("permits are fetched for %d, want 0", n)
 		}
 	})
 }

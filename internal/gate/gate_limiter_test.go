@@ -17,11 +17,11 @@ import (
 	"github.com/weirgo/weir/throttle/limitertest"
 )
 
-// openGates makes gates in front of the limiters of a store, of lanes that learn
-// nothing and whose callers wait through every pause: each decides as its limiter.
+// openGates makes gates in front of the limiters of a store, of lanes that learn nothing and whose
+// callers wait through every pause: each decides as its limiter.
 type openGates struct {
 	throttle.Store
-	asks bool // each call is asked for: there is a bound, and quotas
+	asks bool // every call asks the vetoes: there is a bound, and quotas
 }
 
 func (g openGates) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
@@ -69,8 +69,8 @@ func TestWaitingOverAGateOfRedis(t *testing.T) {
 	}.Run(t)
 }
 
-// Urgent calls of 1 beside calls of 10 leave the others theirs over a gate too, also if
-// there is room in flight for one of them at a time.
+// Urgent calls of 1 leave calls of 10 their share, over a gate too, even with room in flight for
+// only one of them.
 func TestAGateOfRedisKeepsThePermitsOfOthers(t *testing.T) {
 	for _, most := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

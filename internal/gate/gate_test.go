@@ -28,11 +28,10 @@ func gateOf(t testing.TB, maxPause time.Duration, limits ...throttle.Limit) *Gat
 	return NewGate(limiter, nil, nil, maxPause)
 }
 
-// dawn is when the histories begin.
+// dawn is the start of the histories.
 const dawn throttle.Instant = 1_767_225_600_000_000_000
 
-// After it was closed a gate lets one call go at a time, each known by its ID,
-// until a good answer.
+// After it was closed a gate admits one call at a time, identified by its ID, until a good answer.
 func TestGateCountsAProbeOnce(t *testing.T) {
 	g := gateOf(t, time.Minute)
 	g.CloseTo(dawn + 1)
@@ -48,7 +47,7 @@ func TestGateCountsAProbeOnce(t *testing.T) {
 	take(two, false)
 	g.Landed(t.Context(), now, &course.Answer{ID: 3, Served: true}) // it was in flight before
 	take(two, false)
-	g.Refund(now, throttle.Grant{At: now}, two) // it never went
+	g.Refund(now, throttle.Grant{At: now}, two) // it never departed
 	take(two, false)
 	g.Refund(now, throttle.Grant{At: now}, one)
 	take(two, true)
@@ -57,7 +56,7 @@ func TestGateCountsAProbeOnce(t *testing.T) {
 	g.Landed(t.Context(), now, &course.Answer{ID: 2})
 	take(one, true)
 	now = now.Add(flight.Lease(0))
-	take(two, true) // nobody knows whether the first will be answered
+	take(two, true) // the first may never be answered
 	g.Landed(t.Context(), now, &course.Answer{ID: 2, Served: true})
 	for id := range uint64(10) {
 		take(throttle.Request{N: 1, ID: 10 + id}, true)
@@ -69,7 +68,7 @@ func TestGateIsNotWholeWhileItRestrains(t *testing.T) {
 	if !g.State(dawn).Whole {
 		t.Error("a new gate is not whole")
 	}
-	g.CloseTo(dawn + 1) // its limiter was told nothing
+	g.CloseTo(dawn + 1) // its limiter got no Fact
 	if g.State(dawn + 10).Whole {
 		t.Error("a gate that waits for a good answer is whole")
 	}
@@ -124,7 +123,7 @@ func (f *fake) Room(_ throttle.Instant, n int) int {
 	return min(n, f.room)
 }
 
-// A fakeLimiter answers Take as it is told, and counts what was spent.
+// A fakeLimiter answers Take as set, and counts the spent permits.
 type fakeLimiter struct {
 	throttle.Limiter
 	log   *[]string
@@ -132,7 +131,7 @@ type fakeLimiter struct {
 	err   error
 	spent int
 
-	meanwhile func()           // is called during Take; nil: nothing happens
+	meanwhile func()           // called during Take; nil: no call
 	since     throttle.Instant // of the last request
 }
 
@@ -167,8 +166,8 @@ func gateOfFakes(log *[]string) (*Gate, *fakeLimiter, [3]*fake) {
 	return g, limiter, vetoes
 }
 
-// The vetoes are asked in their order, then the limiter, and then all board. Whoever
-// has boarded leaves once, the last one first, if a later veto does not let the call go.
+// The vetoes are asked in their order, then the limiter, and then all board. If a later veto
+// refuses to board a call, the earlier ones undo it once, the last one first.
 func TestVetoesBoardTogetherOrNotAtAll(t *testing.T) {
 	refused := errors.New("refused")
 	call := throttle.Request{N: 1, ID: 1}
@@ -248,8 +247,8 @@ func TestCallIsChargedNoEarlierThanItWasAllowed(t *testing.T) {
 	}
 }
 
-// A veto that holds a call until an instant, or until a call lands, has allowed it since then,
-// and not since it came: the limiter would date its permit earlier by the whole tolerance.
+// A veto that holds a call until an instant, or until a call lands, has allowed it since then, and
+// not since it came. Otherwise the limiter would date its permit earlier by the whole tolerance.
 func TestCallIsChargedNoEarlierThanItWasLetGo(t *testing.T) {
 	for _, c := range []struct{ until, asks, want throttle.Instant }{
 		{until: dawn - 20, asks: dawn - 10, want: dawn - 20},      // the timer was late by 10
@@ -272,8 +271,8 @@ func TestCallIsChargedNoEarlierThanItWasLetGo(t *testing.T) {
 	}
 }
 
-// A call that finds, once it has its permits, that others have departed is held, and its
-// permits go back.
+// A call that finds, with its permits taken, that others have departed is held, and its permits go
+// back.
 func TestPermitsGoBackIfOthersDepartMeanwhile(t *testing.T) {
 	var log []string
 	limiter := &fakeLimiter{log: &log, at: dawn}
@@ -285,7 +284,7 @@ func TestPermitsGoBackIfOthersDepartMeanwhile(t *testing.T) {
 	}
 	granted, err := g.Take(dawn, throttle.Request{N: 1, ID: 1})
 	if granted.At != dawn.Add(100*time.Millisecond) || err != nil || limiter.spent != 0 || c.Look().Flying() != 1 {
-		t.Errorf("Take = %v, %v, %d spent, %d in flight, want held for 100ms, none, the other", granted.At.Sub(dawn), err, limiter.spent, c.Look().Flying())
+		t.Errorf("Take = %v, %v, %d spent, %d in flight, want held for 100ms, 0, the other", granted.At.Sub(dawn), err, limiter.spent, c.Look().Flying())
 	}
 }
 
@@ -329,12 +328,12 @@ func TestRoomIsTheLeastThatTheVetoesHave(t *testing.T) {
 	}
 	log, vetoes[0].room = nil, -1
 	if n := g.await(dawn, 10, nil); n > 0 || len(log) != 1 {
-		t.Errorf("await = %d, %v were asked, want none, and the first alone", n, log)
+		t.Errorf("await = %d, %v were asked, want 0, and only the first", n, log)
 	}
 }
 
-// The vetoes of a gate stand in one order: whoever rejects comes first, and what was
-// learned, which is a guess, last.
+// The vetoes of a gate have a fixed order: those that reject come first, and learned limits, which
+// are guesses, last.
 func TestVetoesStandInOneOrder(t *testing.T) {
 	limiter, err := throttle.Local{}.Limiter("test")
 	if err != nil {
@@ -352,8 +351,8 @@ func TestVetoesStandInOneOrder(t *testing.T) {
 	}
 }
 
-// However calls depart, are taken back, land and fail at once while the gate closes and
-// the course learns: in the end no veto counts a call.
+// Calls depart, are taken back, land and fail concurrently while the gate closes and the course
+// learns: in the end no veto counts a call.
 func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 	limiter, err := throttle.Local{}.Limiter("test", throttle.TokenBucket(1_000_000, time.Second, 1000))
 	if err != nil {
@@ -400,13 +399,13 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 		t.Errorf("%d calls departed, want 100 at least", departed.Load())
 	}
 	if n := g.flights.Look().Flying(); n != 0 {
-		t.Errorf("the course counts %d calls in flight, want none", n)
+		t.Errorf("the course counts %d calls in flight, want 0", n)
 	}
 	if n := g.flights.Occupied(); n != 0 || slots.aboard.Load() != 0 {
-		t.Errorf("the bound counts %d calls, the store %d, want none", n, slots.aboard.Load())
+		t.Errorf("the bound counts %d calls, the store %d, want 0", n, slots.aboard.Load())
 	}
 	if n := g.flights.Kept(); n != 0 {
-		t.Errorf("%d entries are kept, want none", n)
+		t.Errorf("%d entries are kept, want 0", n)
 	}
 }
 
@@ -453,6 +452,6 @@ func TestHeldAsksTheVetoesAlone(t *testing.T) {
 	}
 	vetoes[1].err = errors.New("rejected")
 	if held := g.Held(dawn, r); held > dawn {
-		t.Errorf("Held = %v of a veto that rejects, want none", held)
+		t.Errorf("Held = %v of a veto that rejects, want zero", held)
 	}
 }

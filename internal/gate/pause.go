@@ -14,20 +14,19 @@ import (
 // the server asked for a longer pause than callers wait through.
 var ErrPaused = errors.New("lane is paused")
 
-// LongestPause is the longest time for which a lane stays closed without asking
-// again. A server with one wrong header must not keep its clients away for
-// longer.
+// LongestPause is the longest time for which a lane stays closed without a probe. A server with one
+// wrong header must not keep its clients away for longer.
 const LongestPause = time.Hour
 
-// pauseLag is how much longer a pause may look in another process than it is, because
-// it is dated from when its message came. Vendors send whole seconds, so no pause that
-// callers wait through in one process is rejected in another.
+// pauseLag is how much longer a pause may look in another process than it is, because it is dated
+// by the arrival of its message. Vendors send whole seconds, so no pause that callers wait through
+// in one process is rejected in another.
 const pauseLag = time.Second
 
-// A pause is the veto of a closed gate. The gate closes when a refusal asks for a
-// longer pause than callers wait through, and rejects all calls until that has ended.
-// The refusal may be another process's, as the shared limiter reports it. From then on
-// one call at a time is admitted, until one has a good answer.
+// A pause is the veto of a closed gate. The gate closes when a refusal asks for a longer pause than
+// callers wait through, and rejects all calls until that has ended. The shared limiter may report
+// another process's refusal. From then on one call at a time is admitted, until one has a good
+// answer.
 type pause struct {
 	quiet
 	flights  *flight.Table
@@ -93,9 +92,9 @@ func (g *Gate) CloseTo(until throttle.Instant) {
 	g.pause.close(until)
 }
 
-// update applies what the limiter knows, perhaps from another process. It closes the
-// gate if the limiter is paused for longer than callers wait, and reports whether it
-// is. The caller holds the lock.
+// update applies the limiter's pause, perhaps from another process. It closes the gate if the
+// limiter is paused for longer than callers wait, and reports whether it is. The caller holds the
+// lock.
 func (g *Gate) update(now throttle.Instant) (closed bool) {
 	s := g.Limiter.State(now)
 	g.store.Store(s.Store)
@@ -106,7 +105,7 @@ func (g *Gate) update(now throttle.Instant) (closed bool) {
 	return true
 }
 
-// Update applies what the limiter knows, perhaps from another process.
+// Update applies the limiter's pause, perhaps from another process.
 func (g *Gate) Update(now throttle.Instant) {
 	g.flights.Lock()
 	defer g.flights.Unlock()

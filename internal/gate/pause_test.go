@@ -9,9 +9,9 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// A closed gate rejects everybody until the pause ends. Then one call goes at a time:
-// the next one when the one before has landed, or after a second without an answer.
-// After a good answer all go.
+// A closed gate rejects all calls until the pause ends. Then one call departs at a time: the next
+// one when the previous has landed, or after a second without an answer. After a good answer all
+// depart.
 func TestOneProbeGoesAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lineOf(t, func(*Gate) {})
@@ -27,7 +27,7 @@ func TestOneProbeGoesAtATime(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		first := l.want(2 * time.Minute)
-		l.land(before, true) // it says nothing of the time after the pause
+		l.land(before, true) // it proves nothing about the time after the pause
 		second := l.want(2*time.Minute + time.Second)
 		time.AfterFunc(300*time.Millisecond, func() { l.land(second, false) })
 		third := l.want(2*time.Minute + 1300*time.Millisecond)

@@ -34,8 +34,7 @@ func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 	r.Fetch(now, n, line)
 }
 
-// await returns for how many of n calls in line permits are fetched: for those that may
-// depart.
+// await returns for how many of n calls in line permits are fetched: for those that may depart.
 func (g *Gate) await(now throttle.Instant, n int, line iter.Seq[throttle.Request]) int {
 	g.bound.await(n, line)
 	g.flights.Lock()
@@ -85,7 +84,7 @@ func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
 func (g *Gate) Close() error {
 	for _, flights := range []store.Flights{g.bound.fleet, g.bound.reserve} {
 		if flights != nil {
-			_ = flights.Close() // it says nothing else
+			_ = flights.Close() // it returns no error
 		}
 	}
 	if c, ok := g.Limiter.(io.Closer); ok {

@@ -32,8 +32,8 @@ func lineFor(t *testing.T, g *Gate, set func(*Gate)) *line {
 	return l
 }
 
-// depart waits for a call's turn, and returns its ID and how long after the beginning of
-// the bubble it came.
+// depart waits for a call's turn, and returns its ID and its instant since the beginning of the
+// bubble.
 func (l *line) depart(ctx context.Context) (id uint64, at time.Duration, err error) {
 	l.ids++
 	turn := shaping.Turn{N: 1, ID: l.ids}
@@ -41,7 +41,7 @@ func (l *line) depart(ctx context.Context) (id uint64, at time.Duration, err err
 	return turn.ID, time.Since(l.began), err
 }
 
-// want checks that the next call departs so long after the beginning, and returns its ID.
+// want checks that the next call departs at a time after the beginning, and returns its ID.
 func (l *line) want(at time.Duration) uint64 {
 	l.t.Helper()
 	id, got, err := l.depart(l.t.Context())
@@ -51,12 +51,12 @@ func (l *line) want(at time.Duration) uint64 {
 	return id
 }
 
-// land says that a call was answered.
+// land lands a call.
 func (l *line) land(id uint64, served bool) {
 	l.Landed(l.t.Context(), l.Now(), &course.Answer{ID: id, Served: served})
 }
 
-// request returns what a call asked the limiter for.
+// request returns a call's request to the limiter.
 func (l *line) request(id uint64) throttle.Request {
 	return throttle.Request{N: 1, ID: id}
 }

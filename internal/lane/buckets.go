@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A vendor may have several buckets behind one host, and name the one that an answer
-// came from. The quota that such an answer reports holds the calls of that bucket alone.
+// A vendor may have several buckets behind one host, and name the one that an answer came from. The
+// quota in such an answer applies only to calls of that bucket.
 
 // A Kind says what a sub-lane is made for.
 type Kind uint8
@@ -17,27 +17,27 @@ type Kind uint8
 // The kinds of sub-lanes.
 const (
 	Paused Kind = iota // a refusal: it holds the pause, and learns what follows
-	Bucket             // a bucket that the vendor named: it learns from what is reported of it
-	First              // a route of which nothing is known: one call goes until it is answered, or for a second
+	Bucket             // a bucket named by the vendor: it learns from its reports
+	First              // an unknown route: one call departs until it is answered, or for a second
 )
 
 const (
-	maxRoutes = 1000             // of a lane; for one more the least recently used is forgotten
-	routeKept = 24 * time.Hour   // for so long without a call
-	flapping  = 10 * time.Minute // for so long after a route named another bucket, both hold it
-	nameless  = 3                // answers without a name, after which the route is taken to have none
+	maxRoutes = 1000             // of a lane; beyond, the least recently used is dropped
+	routeKept = 24 * time.Hour   // kept this long without a call
+	flapping  = 10 * time.Minute // how long both buckets apply after a route named another one
+	nameless  = 3                // answers without a name, after which the route counts as nameless
 )
 
-// Buckets are what the answers of a lane have said of its routes' buckets.
+// Buckets are the buckets of a lane's routes, from its answers.
 type buckets struct {
 	mu     sync.Mutex
 	routes map[string]*route
 }
 
-// A route is what is known of the buckets of one route.
+// A route is the known buckets of one route.
 type route struct {
 	names    [2]string        // as named last, and before that; "": none
-	until    throttle.Instant // the one before holds, too
+	until    throttle.Instant // the previous one applies, too
 	used     throttle.Instant
 	nameless int // answers without a name, while there is none
 }
@@ -45,8 +45,8 @@ type route struct {
 // NamesBuckets reports whether an answer of the lane has named a bucket.
 func (l *Lane) NamesBuckets() bool { return l.buckets.Load() != nil }
 
-// BucketsOf returns the names of the buckets that hold a route's calls; "" is none.
-// Known is false if no answer has reported them yet.
+// BucketsOf returns the names of the buckets of a route's calls; "" is no bucket. Known is false if
+// no answer has reported them yet.
 func (l *Lane) BucketsOf(name string) (names [2]string, known bool) {
 	b := l.buckets.Load()
 	if b == nil {
@@ -66,7 +66,7 @@ func (l *Lane) BucketsOf(name string) (names [2]string, known bool) {
 	return names, names[0] != "" || r.nameless >= nameless
 }
 
-// NoteBucket takes in which bucket an answer of the route named; "" if it named none.
+// NoteBucket applies the bucket that an answer of the route named; "" if none.
 func (l *Lane) NoteBucket(name, bucket string) {
 	if bucket != "" && !l.NamesBuckets() {
 		l.buckets.CompareAndSwap(nil, &buckets{routes: make(map[string]*route)})
@@ -95,7 +95,7 @@ func (l *Lane) NoteBucket(name, bucket string) {
 	}
 }
 
-// makeRoom forgets the least recently used route if there are too many.
+// makeRoom drops the least recently used route if there are too many.
 func (b *buckets) makeRoom() {
 	if len(b.routes) < maxRoutes {
 		return
@@ -109,7 +109,7 @@ func (b *buckets) makeRoom() {
 	delete(b.routes, oldest)
 }
 
-// begin makes a new sub-lane what its kind says.
+// begin sets up a new sub-lane by its kind.
 func (l *Lane) begin(kind Kind, of *Lane) {
 	switch {
 	case kind == First:
@@ -125,8 +125,7 @@ func (l *Lane) begin(kind Kind, of *Lane) {
 // OfBucket reports whether the lane is the sub-lane of a bucket.
 func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
 
-// Reported takes in what an answer reports of quotas, of a call that has not passed the
-// lane.
+// Reported applies the quotas that an answer reports, for a call that has not passed the lane.
 func (l *Lane) Reported(ctx context.Context, a *Answer) {
 	now := l.queue.Now()
 	l.spent(now, a)

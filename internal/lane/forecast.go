@@ -26,13 +26,13 @@ func (s *Lanes) Find(key string) (*Lane, error) {
 		l = s.overflow.Load()
 	}
 	if l != nil {
-		l.enter() // under the lock no lane is on its way out
+		l.enter() // under the lock no lane is being removed
 	}
 	return l, nil
 }
 
-// Forecast returns how long the turn would wait if it came now, as [shaping.Queue.Forecast]
-// does. What was learned of the server's limit counts in what is expected.
+// Forecast returns how long the turn would wait if it came now, as [shaping.Queue.Forecast] does.
+// The learned limit counts in the expected wait.
 func (l *Lane) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
 	f, err := l.queue.Forecast(ctx, t)
 	err = l.foresee(&f, throttle.Request{N: t.N, Each: t.Each, ID: t.ID}, err)
@@ -55,8 +55,8 @@ func (g *Group) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast
 	return f, err
 }
 
-// foresee adds to a forecast, and to its error, what was learned of the server's limit, and a
-// pause that rejects the request.
+// foresee adds to a forecast, and to its error, the learned limit of the server, and a pause that
+// rejects the request.
 func (l *Lane) foresee(f *shaping.Forecast, r throttle.Request, err error) error {
 	now := l.Now()
 	r.Since = now
@@ -69,8 +69,8 @@ func (l *Lane) foresee(f *shaping.Forecast, r throttle.Request, err error) error
 	return err
 }
 
-// learnedTime returns how long so many requests take at the rate to which the lane is held
-// by what it has learned, sure or not; zero: it is held to none.
+// learnedTime returns how long n requests take at the lane's learned rate, certain or not; zero: no
+// learned rate.
 func (l *Lane) learnedTime(n int) time.Duration {
 	_, plan := l.course.Learned()
 	if plan.Rate <= 0 || !l.course.Steers() {

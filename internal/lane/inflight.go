@@ -29,8 +29,7 @@ func (l *Lane) Flights() *throttle.FlightState { return l.gate.Flights() }
 // InFlight returns the number of calls in flight, if the lane bounds it.
 func (l *Lane) InFlight() int { return l.gate.InFlight() }
 
-// Fly makes f the flight of a call that has departed, and will not be given back any
-// more.
+// Fly makes f the flight of a call that has departed, and will not be given back.
 func (l *Lane) Fly(f *Flight) {
 	if l.Bounded() {
 		f.lane = l
@@ -40,16 +39,15 @@ func (l *Lane) Fly(f *Flight) {
 // Lasts reports whether the flight has begun and not ended.
 func (f *Flight) Lasts() bool { return f.lane != nil && !f.over.Load() }
 
-// Land ends the flight, and lets others go. Ending it again does nothing.
+// Land ends the flight, and lets others depart. Ending it again does nothing.
 func (f *Flight) Land() {
 	if f.lane != nil && f.over.CompareAndSwap(false, true) {
 		f.lane.gate.Vacate()
 	}
 }
 
-// Lose ends a flight that nobody else can end any more, because the body of its
-// answer was dropped and not closed. The first one in a lane is logged. Cancel frees
-// the connection.
+// Lose ends a flight that can no longer be ended otherwise, because the body of its answer was
+// dropped and not closed. The first one in a lane is logged. Cancel frees the connection.
 func (f *Flight) Lose(cancel context.CancelCauseFunc) {
 	if !f.Lasts() {
 		return

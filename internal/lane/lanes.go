@@ -11,10 +11,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Lanes are the lanes of one owner, in bounded tables. A lane leaves its table
-// only when nobody is in it, no pause runs, and its limiter is as good as new.
-// So nothing is granted twice because a lane was forgotten. Lanes are safe for
-// concurrent use.
+// Lanes are the lanes of one owner, in bounded tables. A lane leaves its table only when it is
+// empty, no pause runs, and its limiter is as good as new. So removing a lane never grants permits
+// twice. Lanes are safe for concurrent use.
 type Lanes struct {
 	settings Settings
 	keyed    table
@@ -25,12 +24,12 @@ type Lanes struct {
 
 	tuning sync.Mutex // held to tune one lane at a time
 
-	overflow atomic.Pointer[Lane] // the lane that the keys beyond the bound share; nil: not made yet
-	latest   atomic.Pointer[Lane] // the lane of a key that was made last, found without a look-up; nil: none was made
+	overflow atomic.Pointer[Lane] // the lane shared by keys beyond the bound; nil: not made yet
+	latest   atomic.Pointer[Lane] // the last lane made for a key, found without a look-up; nil: none
 
 	mu     sync.Mutex // held to make and to retire lanes
 	closed bool
-	gone   []*Lane // to be closed, once it is not held
+	gone   []*Lane // to be closed once mu is released
 
 	groups   groups
 	resolver resolver
@@ -41,9 +40,9 @@ func New(set Settings) *Lanes {
 	return &Lanes{settings: set, keyed: table{keep: idle}, done: make(chan struct{})}
 }
 
-// Enter returns the lane of a key, or the one that keys beyond the bound share,
-// with the request counted in. It makes the lane on first use. The error says
-// why there can be none: limits that do not validate, or shaping.ErrClosed.
+// Enter returns the lane of a key, or the one that keys beyond the bound share, with the request
+// counted in. It makes the lane on first use. The error is for limits that do not validate, or
+// shaping.ErrClosed.
 func (s *Lanes) Enter(key string) (*Lane, error) {
 	if s.draining.Load() {
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
@@ -65,9 +64,9 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 	}
 }
 
-// open makes the lane of a key, or the shared one, with the request counted in. It returns
-// nil if something has changed meanwhile. Its defer stays out of Enter, where it would cost
-// each call, because it stands in a loop there.
+// open makes the lane of a key, or the shared one, with the request counted in. It returns nil if
+// something has changed meanwhile. Its defer stays out of Enter, where it would cost each call,
+// because there it would be in a loop.
 func (s *Lanes) open(key string, shared bool) (*Lane, error) {
 	if shared {
 		key = ""
@@ -93,9 +92,8 @@ func (s *Lanes) Again(l *Lane) (*Lane, error) {
 	return s.Enter(l.Key)
 }
 
-// present returns the lane that there is for a key, with the request counted
-// in. If there is none, shared says whether there is no room for one, so that
-// the shared lane must be made.
+// present returns the existing lane of a key, with the request counted in. If there is none, shared
+// reports that there is no room for one, so that the shared lane must be made.
 func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -110,7 +108,7 @@ func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 		l = s.overflow.Load()
 	}
 	if l != nil {
-		l.enter() // under the lock no lane is on its way out
+		l.enter() // under the lock no lane is being removed
 	}
 	return l, l == nil, nil
 }

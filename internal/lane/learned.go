@@ -8,7 +8,7 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// An Answer is what came of a call that departed from a lane.
+// An Answer is the outcome of a call that departed from a lane.
 type Answer = course.Answer
 
 // Learned passes a report to the observer and the log.
@@ -29,6 +29,6 @@ func (l *Lane) Learned(ctx context.Context, r course.Report) {
 	l.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }
 
-// Export returns what the lane has learned, for the Recall of a later owner. It
-// returns false if the lane is sure of nothing.
+// Export returns what the lane has learned, for the Recall of a later owner. It returns false if
+// nothing is certain.
 func (l *Lane) Export() (learn.Memory, bool) { return l.course.Export() }

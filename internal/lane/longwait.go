@@ -14,23 +14,21 @@ const (
 	longWaitEvery = time.Minute
 )
 
-// A waitCause says what holds a waiting request.
+// A waitCause is what delays a waiting request.
 type waitCause struct {
 	reason throttle.Reason
 	limit  string // the limit's name
 }
 
-// dueToLog reports whether a wait with this cause is to be logged now, and remembers
-// that it was.
+// dueToLog reports whether a wait with this cause is to be logged now, and remembers that.
 func (l *Lane) dueToLog(cause waitCause) bool {
 	now := l.Now()
 	last, logged := l.longWaits.LoadOrStore(cause, now)
 	return !logged || now.Sub(last.(throttle.Instant)) >= longWaitEvery && l.longWaits.CompareAndSwap(cause, last, now)
 }
 
-// lineTime returns how long a line of waiting requests takes at least to pass
-// the limits, if each costs one permit. 100 requests before a limit of 20/s
-// with a burst of 20 take 4 s.
+// lineTime returns the least time in which a line of waiting requests passes the limits, if each
+// costs one permit. 100 requests before a limit of 20/s with a burst of 20 take 4 s.
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 	for _, limit := range limits {
 		limit = limit.Enforced()

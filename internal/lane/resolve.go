@@ -19,7 +19,7 @@ type resolved struct{ given, limits []throttle.Limit }
 // safe for concurrent use.
 type resolver struct {
 	mu    sync.Mutex
-	known []*resolved // the last came last
+	known []*resolved // the newest is last
 }
 
 // resolve returns the resolved limits. Lanes with the same limits share one

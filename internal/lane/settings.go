@@ -29,8 +29,8 @@ type Observer interface {
 	Paused(asked, held time.Duration)
 	// Learned receives what the answer to the call with this context has taught.
 	Learned(ctx context.Context, k learn.Known)
-	// Called and Strayed receive what a [store.Watch] does: a call to the store, and
-	// an event there.
+	// Called and Strayed receive the events of a [store.Watch]: a call to the store, and an event
+	// there.
 	Called(c store.Call)
 	Strayed(e store.Event)
 	// Closed is called when the lane ends, and the last state of its store; nil: it
@@ -38,8 +38,7 @@ type Observer interface {
 	Closed(store *throttle.StoreState)
 }
 
-// Settings are what lanes must know of their owner. The functions must be safe
-// for concurrent use.
+// Settings are the owner's settings for lanes. The functions must be safe for concurrent use.
 type Settings struct {
 	MaxInFlight       int                               // most calls of a lane of a key in flight; zero: any number
 	SharedMaxInFlight int                               // the same in all processes that share Store
@@ -48,10 +47,10 @@ type Settings struct {
 	MaxPause          time.Duration                     // longest pause that callers wait through
 	MaxLanes          int                               // most lanes of keys, and most sub-lanes
 	Learn             bool                              // lanes learn their server's limit from the answers
-	Share             float64                           // of what the server reports or is learned of it, which a lane takes; zero or 1: all
+	Share             float64                           // of the reported or learned limit, for a lane; zero or 1: all
 	Spread            bool                              // calls are spread evenly over a window that the server reports
 	WaitResets        bool                              // a reported quota that is spent pauses the lane until its reset, if that is exact
-	Recall            func(key string) *learn.Memory    // returns what was learned before, which is valid; nil: nothing was. If nil, nothing was
+	Recall            func(key string) *learn.Memory    // returns valid earlier knowledge; nil: none. If nil, none
 	Store             throttle.Store                    // makes the limiters
 	Shadow            []throttle.Limit                  // limits that decide beside a lane's own, and enforce nothing
 	Priced            func() bool                       // reports whether a request may cost differently for each limit
@@ -59,5 +58,5 @@ type Settings struct {
 	Budget            func() *backoff.Budget            // makes the budget of one lane
 	Logger            func() *slog.Logger
 	Observe           func(key string) Observer     // makes the observer of a new lane
-	Opened            func(key string, shared bool) // is called for a new lane that has a key, or is shared
+	Opened            func(key string, shared bool) // called for a new lane that has a key, or is shared
 }

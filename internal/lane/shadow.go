@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An Outcome is what limits do with a request.
+// An Outcome is the decision of limits on a request.
 type Outcome uint8
 
 // The outcomes.
@@ -23,18 +23,17 @@ const (
 // that of the shadow limits.
 type Counts [3][3]uint64
 
-// A Shadow decides beside a lane what shadow limits would do with its requests,
-// and enforces nothing. It plays through the line that would form in front of
-// those limits: a request that would wait departs, for the shadow, at its
-// instant, and later requests come after it.
+// A Shadow computes what shadow limits would do with a lane's requests, and enforces nothing. It
+// simulates the line in front of those limits: a request that would wait departs, in the shadow, at
+// its instant, and later requests follow it.
 type Shadow struct {
 	Limits []throttle.Limit // resolved
 	most   int              // most requests in its line
 
 	mu      sync.Mutex
 	limiter throttle.Limiter
-	last    throttle.Instant   // when the last request departed, for the shadow
-	line    []throttle.Instant // departures to come, and some that are past
+	last    throttle.Instant   // when the last request departed, in the shadow
+	line    []throttle.Instant // future departures, and some past ones
 	seen    Counts
 }
 
@@ -48,8 +47,8 @@ func newShadow(limits []throttle.Limit, most int) (*Shadow, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An aligned window would be looked for on the wall clock, which cannot be read for the
-	// future instants at which a line is played through: windows begin with their first permit.
+	// An aligned window would be looked up on the wall clock, which cannot be read for future
+	// instants of the simulated line: windows begin with their first permit.
 	unaligned := slices.Clone(resolved)
 	for i := range unaligned {
 		if unaligned[i].Algorithm == throttle.AlgorithmFixedWindow {
@@ -63,7 +62,7 @@ func newShadow(limits []throttle.Limit, most int) (*Shadow, error) {
 	return &Shadow{Limits: resolved, most: cmp.Or(most, shaping.DefaultMaxWaiting), limiter: limiter}, nil
 }
 
-// Counts returns what the shadow has counted.
+// Counts returns the shadow's counts.
 func (s *Shadow) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +79,7 @@ func (s *Shadow) Decide(now throttle.Instant, r throttle.Request, live Outcome) 
 	return candidate
 }
 
-// candidate returns what the shadow limits do with a request that arrives now.
+// candidate returns the shadow limits' decision on a request that arrives now.
 func (s *Shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	if s.waiting(now) >= s.most {
 		return Rejected

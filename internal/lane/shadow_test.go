@@ -9,9 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The line that a shadow plays through holds those who still wait in it, and not
-// all who ever did.
-func TestShadowForgetsWhoHasDeparted(t *testing.T) {
+// A shadow's line holds only the requests that still wait in it.
+func TestShadowForgetsDepartures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := newShadow([]throttle.Limit{throttle.TokenBucket(1, time.Second, 1)}, 100)
 		if err != nil {
@@ -46,7 +45,7 @@ func TestShadowDecides(t *testing.T) {
 				t.Errorf("counts %v, want %v", s.Counts(), want)
 			}
 		}
-		s.Decide(now.Add(time.Second-1), throttle.Request{N: 1}, Held) // nobody has departed yet
+		s.Decide(now.Add(time.Second-1), throttle.Request{N: 1}, Held) // no request has departed yet
 		s.Decide(now.Add(time.Second), throttle.Request{N: 1}, Held)
 		s.Decide(now.Add(time.Hour), throttle.Request{N: 3}, Rejected)
 		if got, want := s.Counts(), (Counts{{2, 2, 1}, {0, 1, 1}, {0, 0, 1}}); got != want {
@@ -69,8 +68,8 @@ func TestShadowHasDefaults(t *testing.T) {
 	}
 }
 
-// The line reaches into windows to come, of which each has its permits: an aligned window
-// would be that of the wall clock for all.
+// The line reaches into later windows, each with its permits. An aligned window would be the wall
+// clock's for all.
 func TestShadowPlaysThroughWindowsToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := newShadow([]throttle.Limit{throttle.FixedWindow(2, time.Minute)}, 100)

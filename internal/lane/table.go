@@ -13,36 +13,35 @@ import (
 // idle is how long an unused lane stays in the table.
 const idle = 10 * time.Minute
 
-// examined is how many idle lanes are compared each time that one is made. The least
-// recently used of them goes.
+// examined is how many idle lanes are compared for each new lane. The least recently used of them
+// is removed.
 const examined = 17
 
-// asked is how many of them are asked whether they may go while there is room.
+// asked is how many of them are checked for removal while there is room.
 const asked = 4
 
-// askedMost is how many lanes are asked for one new key in a full table. That takes a few
-// milliseconds, once: a lane that may not go is not asked again before it may.
+// askedMost is how many lanes are checked for one new key in a full table. That takes a few
+// milliseconds, once: a lane that cannot be removed is not checked again before it can.
 const askedMost = 10_000
 
-// A table is a bounded set of lanes. Lanes are found without a lock. Everything
-// else is done under the lock of the lanes that the table belongs to, but for the list
-// of idle lanes.
+// A table is a bounded set of lanes. Lanes are found without a lock. Everything else is done under
+// the lock of the table's lanes, except for the list of idle lanes.
 //
-// Each lane but those in use stands either in idle or in resting. A lane comes into
-// idle when its last user leaves, and stays there when others enter: so a call costs
-// nothing for it. Those in use are sorted out when a new key needs a place.
+// Each unused lane is in either idle or resting. A lane joins idle when its last user leaves, and
+// stays there when others enter: so a call costs nothing for it. Lanes in use are sorted out when a
+// new key needs a place.
 type table struct {
 	keep  time.Duration // how long an unused lane stays
 	index sync.Map      // lane.name -> *Lane
 	n     int           // of lanes
 
-	resting resting // lanes that may not go before an instant
+	resting resting // lanes that must stay until an instant
 
 	mu   sync.Mutex // the innermost
-	idle []*Lane    // the first came first
+	idle []*Lane    // in order of arrival
 }
 
-// find returns the lane of that name, or nil. The lane may be on its way out.
+// find returns the lane of that name, or nil. The lane may be about to be removed.
 func (t *table) find(name string) *Lane {
 	if v, ok := t.index.Load(name); ok {
 		return v.(*Lane)
@@ -73,7 +72,7 @@ func (t *table) all(f func(*Lane) bool) {
 	t.index.Range(func(_, l any) bool { return f(l.(*Lane)) })
 }
 
-// list puts a lane that nobody is in into the list of idle lanes.
+// list puts an empty lane into the list of idle lanes.
 func (t *table) list(l *Lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,10 +81,9 @@ func (t *table) list(l *Lane) {
 	}
 }
 
-// room reports whether there is room for one more lane within the bound. It
-// returns the lanes that it has removed, which the caller closes. Of the idle lanes it
-// removes those that were unused for long and, if the table is full, one that was used
-// less recently than others and may go.
+// room reports whether there is room for one more lane within the bound. It returns the lanes that
+// it has removed, which the caller closes. Of the idle lanes it removes those that were unused for
+// long and, if the table is full, one that was used less recently than others and is removable.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
 	t.wake(throttle.InstantOf(time.Now()))
 	full, most := t.n >= bound, asked
@@ -115,14 +113,14 @@ func (t *table) room(bound int) (ok bool, gone []*Lane) {
 	return !full, gone
 }
 
-// A candidate is a lane with nobody in it.
+// A candidate is an empty lane.
 type candidate struct {
 	lane *Lane
-	age  time.Duration // since it was used
+	age  time.Duration // since its last use
 }
 
-// unused takes the next few lanes that nobody is in out of the list of idle lanes. The
-// least recently used comes first. Lanes in use come back when they are left.
+// unused takes the next few empty lanes out of the list of idle lanes. The least recently used
+// comes first. Lanes in use come back when they are left.
 func (t *table) unused() []candidate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +141,7 @@ func (t *table) unused() []candidate {
 	return candidates
 }
 
-// relist puts back what unused has taken.
+// relist puts back the lanes that unused has taken.
 func (t *table) relist(candidates []candidate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +150,7 @@ func (t *table) relist(candidates []candidate) {
 	}
 }
 
-// wake puts the lanes that may go by now back into the list of idle lanes.
+// wake puts lanes that are removable by now back into the list of idle lanes.
 func (t *table) wake(now throttle.Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,13 +159,13 @@ func (t *table) wake(now throttle.Instant) {
 	}
 }
 
-// A rest is a lane that may not go before an instant.
+// A rest is a lane that must stay until an instant.
 type rest struct {
 	lane  *Lane
 	until throttle.Instant
 }
 
-// resting is a heap of lanes. The one that may go first is on top.
+// resting is a heap of lanes. The first to become removable is on top.
 type resting []rest
 
 func (r resting) Len() int           { return len(r) }
