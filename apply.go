@@ -19,38 +19,37 @@ type applied struct {
 	plan atomic.Pointer[plan] // nil: there was none
 
 	mu      sync.Mutex
-	started bool     // the fields were read: they may not change any more
+	started bool     // the fields were read, and may not change any more
 	base    *program // what the program has set; nil before the first configuration
 	now     Config   // all fields in force but Lanes and Routes
 }
 
-// A program is what the program itself has set in a Transport.
+// A program is what the program itself set in a Transport.
 type program struct {
 	fields Config
 	keyed  bool // by Key or Keys
 	cost   func(*http.Request, throttle.Limit) int
 }
 
-// A plan is what a configuration says of lanes and routes.
+// A plan is the lanes and routes of a configuration.
 type plan struct {
 	mux    *http.ServeMux
 	routes map[string]*RouteConfig // by pattern
 	lanes  map[string][]throttle.Limit
 }
 
-// Apply puts a configuration in force, in place of the one before. It is all or nothing: if
-// the error is not nil, nothing has changed, and it joins all that is wrong, each with its
-// path in the document, such as routes[2].limits[0].
+// Apply puts a configuration in force, in place of the one before. It is all or nothing: if the
+// error is not nil, nothing has changed, and it joins all errors, each with its path in the
+// document, such as routes[2].limits[0].
 //
-// Before the first use of the Transport all fields may change. Later Apply changes Limits,
-// Lanes and Routes, in every lane and for lanes to come, and times all requests in line anew,
-// as SetLimits does; another field that would change is an error. Two things must be so from
-// the first use on: routes have lanes of their own only if Apply was called before, and costs
-// only if a configuration before had some, or the program has set Cost. Apply is safe for
-// concurrent use, also beside the first request.
+// Before the first use of the Transport all fields may change. Later Apply changes Limits, Lanes
+// and Routes, in every lane and for later ones, and re-times all requests in line, as SetLimits
+// does. A change of another field is an error. Two things must be so from the first use on: routes
+// have lanes of their own only if Apply was called before, and costs only if a configuration before
+// had some, or the program has set Cost. Apply is safe for concurrent use, also beside the first
+// request.
 //
-// A request in line keeps its lane and its cost. What SetLimits has set holds until the next
-// Apply.
+// A request in line keeps its lane and its cost. Limits set by SetLimits stay until the next Apply.
 func (t *Transport) Apply(c Config) error {
 	t.applied.mu.Lock()
 	defer t.applied.mu.Unlock()
@@ -109,7 +108,7 @@ func (t *Transport) preset(next, c *Config) {
 	}
 }
 
-// wrongFields returns what is wrong with the fields that would be in force, each with its path.
+// wrongFields returns the errors of the fields that would be in force, each with its path.
 func (t *Transport) wrongFields(next, c *Config) (wrong []fault) {
 	if !t.applied.started {
 		like := &Transport{
@@ -132,8 +131,8 @@ func (t *Transport) wrongFields(next, c *Config) (wrong []fault) {
 	return wrong
 }
 
-// replan puts a plan and limits in force while running. Every lane is asked first whether it
-// would take its limits; if one fails all the same, all get back what they had.
+// replan puts a plan and limits in force while running. Every lane first checks its limits; if one
+// fails all the same, all get their old limits back.
 func (t *Transport) replan(p *plan, limits []throttle.Limit) error {
 	err := t.lanes.Check(func(key string) []throttle.Limit {
 		own := t.ownLimits(p, key)
@@ -154,8 +153,7 @@ func (t *Transport) replan(p *plan, limits []throttle.Limit) error {
 	return nil
 }
 
-// planOf returns the plan of a configuration with these limits in force, and all that is wrong
-// with it.
+// planOf returns the plan of a configuration with these limits in force, and all its errors.
 func (t *Transport) planOf(c *Config, limits []throttle.Limit) (*plan, []error) {
 	p := &plan{mux: http.NewServeMux(), routes: map[string]*RouteConfig{}, lanes: c.Lanes}
 	errs := c.wrong()
@@ -266,7 +264,7 @@ func (c *Config) priced() bool {
 	return false
 }
 
-// ownLimits returns the limits of a key under a plan, or none if Limits holds for it.
+// ownLimits returns the limits of a key under a plan, or nil if Limits applies to it.
 func (t *Transport) ownLimits(p *plan, key string) []throttle.Limit {
 	if p != nil {
 		if limits := p.lanes[key]; len(limits) > 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// An attempt watches one send. It is the context of the request that is sent. It counts
-// what is written on the wire for that request. And it is the body of the response.
-// When that body ends, the attempt ends.
+// An attempt watches one send. It is the context of the request that is sent. It counts the
+// requests on the wire for that request. It is also the body of the response. When that body ends,
+// the attempt ends.
 type attempt struct {
 	out           http.Request // what is sent
 	shown         http.Request // the request that the response shows
@@ -24,13 +24,13 @@ type attempt struct {
 
 	caller context.Context // the caller's context
 	values context.Context // of the request that the base shows
-	asked  *asked          // guarded by mu until the life begins; nil: the base has asked for nothing
+	asked  *asked          // guarded by mu until the life begins; nil: not asked for
 
 	charge               // of the call's lane; in a group, of all its lanes together
-	group    *lane.Group // of lanes; nil: there is one
+	group    *lane.Group // of lanes; nil: one lane
 	all      []charge    // of each lane of the group; nil: not divided yet
 	observer *observer
-	waited   *waited // by the call, before this attempt; nil: it has not waited
+	waited   *waited // by the call, before this attempt; nil: no wait
 	number   int32   // 1 for the first attempt of the call
 	secure   bool
 	kept     bool // a response was obtained
@@ -44,24 +44,24 @@ type attempt struct {
 	settled []string   // units
 }
 
-// An asked is what is made for an attempt when it is first asked for. Most of it is of use
-// only to a base that watches its context, as net/http does.
+// An asked is made for an attempt when it is first needed. Most of it serves only bases that watch
+// their context, as net/http does.
 type asked struct {
-	ending context.Context         // ends with the attempt; nil: nobody has asked for its end
+	ending context.Context         // ends with the attempt; nil: not asked for
 	cancel context.CancelCauseFunc // of ending
-	cause  error                   // why the attempt was stopped; nil: it was not
-	trace  httptrace.ClientTrace   // zero: nobody has asked for it
+	cause  error                   // why the attempt was stopped; nil: not stopped
+	trace  httptrace.ClientTrace   // zero: not asked for
 }
 
-// A charge is what one lane charged for an attempt, and its flight there.
+// A charge is one lane's charge for an attempt, and its flight there.
 type charge struct {
 	lane      *lane.Lane
-	departure shaping.Departure // its request is what was settled so far
-	flight    lane.Flight       // zero: calls in flight are not bounded, or it has not departed
+	departure shaping.Departure // its request is as settled so far
+	flight    lane.Flight       // zero: unbounded, or not departed
 }
 
-// each calls f with what each lane charged. The first call divides what a group charged: it comes
-// before the flight, or with mu held.
+// each calls f with each lane's charge. The first call divides a group's charge: it comes before
+// the flight, or with mu held.
 func (a *attempt) each(f func(*charge)) {
 	if a.group == nil {
 		f(&a.charge)
@@ -78,7 +78,7 @@ func (a *attempt) each(f func(*charge)) {
 	}
 }
 
-// flights calls f with what each lane charged, if the lanes bound their calls in flight.
+// flights calls f with each lane's charge, if the lanes bound their calls in flight.
 func (a *attempt) flights(f func(*charge)) {
 	if a.lane.Bounded() {
 		a.each(f)
@@ -105,9 +105,8 @@ func (a *attempt) lose(cancel context.CancelCauseFunc) {
 // attemptKey is the key of the attempt among the values of its context.
 type attemptKey struct{}
 
-// traceKey is the key under which net/http looks for a client trace. It is
-// found by letting net/http look. If httptrace itself put the trace there, each
-// attempt would cost one more context.
+// traceKey is the key under which net/http looks for a client trace. It is found by calling
+// net/http. If httptrace itself put the trace there, each attempt would cost one more context.
 var traceKey = keyOf(func(ctx context.Context) { httptrace.ContextClientTrace(ctx) })
 
 // cancelKey is the key under which package context finds the function that
@@ -127,7 +126,7 @@ type keyAsked struct {
 	key any
 }
 
-// Err says that the context has ended. Only then is it asked for the cause.
+// Err reports that the context has ended. Only then is the cause requested.
 func (k *keyAsked) Err() error { return context.Canceled }
 
 // Value notes the key.
@@ -160,7 +159,7 @@ func (a *attempt) Value(key any) any {
 
 // The life of an attempt's context.
 const (
-	unasked int32 = iota // nobody has asked for its end, and nothing was made for it
+	unasked int32 = iota // its end was not asked for, and nothing was made for it
 	living
 	expired
 )
@@ -183,7 +182,7 @@ func (a *attempt) live() context.Context {
 	return asked.ending
 }
 
-// ask returns what was made for the attempt so far. A.mu is held.
+// ask returns the parts made for the attempt so far. A.mu is held.
 func (a *attempt) ask() *asked {
 	if a.asked == nil {
 		a.asked = new(asked)
@@ -198,9 +197,9 @@ func (a *attempt) expire(cause error) {
 	}
 }
 
-// clientTrace returns what counts the sends, made when it is first asked for. If the
-// caller's context has a client trace, both are called. It is nil if nothing is counted
-// and the caller has none.
+// clientTrace returns the trace that counts the sends, made when first asked for. If the caller's
+// context has a client trace, both are called. It is nil if nothing is counted and the caller has
+// none.
 func (a *attempt) clientTrace() *httptrace.ClientTrace {
 	callers := httptrace.ContextClientTrace(a.caller)
 	if a.observer.t.UnguardedResends {
@@ -211,7 +210,7 @@ func (a *attempt) clientTrace() *httptrace.ClientTrace {
 	asked := a.ask()
 	if asked.trace.GetConn == nil {
 		asked.trace = httptrace.ClientTrace{GetConn: a.getConn, WroteHeaders: a.wroteHeaders, GotFirstResponseByte: a.responded}
-		if callers != nil { // to compose them changes the attempt's in place
+		if callers != nil { // composing them changes the attempt's in place
 			httptrace.WithClientTrace(a.caller, &asked.trace)
 		}
 	}
@@ -235,8 +234,8 @@ func (a *attempt) stop(cause error) {
 	}
 }
 
-// end says that the base has returned. It returns the cause if the attempt was
-// stopped before; if it returns nil, the attempt will not be stopped any more.
+// end reports that the base has returned. It returns the cause if the attempt was stopped before;
+// if it returns nil, the attempt will not be stopped any more.
 func (a *attempt) end() error {
 	if a.state.CompareAndSwap(sending, ended) {
 		return nil
@@ -252,18 +251,18 @@ func (a *attempt) finish() {
 	a.land()
 }
 
-// What net/http may send again behind one attempt.
+// Bounds of net/http's own resends behind one attempt.
 const (
-	// maxStreamResends bounds the resends over HTTP/2. A server that answered
-	// GOAWAY or REFUSED_STREAM to everything was sent 1,970 requests in 4 s.
+	// maxStreamResends bounds the resends over HTTP/2. A server that answered GOAWAY or
+	// REFUSED_STREAM to everything got 1,970 requests in 4 s.
 	maxStreamResends = 2
 	// maxDeadResends bounds the resends on connections found dead. The last one
 	// goes over a new connection, after which net/http does not send again.
 	maxDeadResends = 8
 )
 
-// A ResendError says that an attempt was stopped, because net/http had sent it
-// again by itself as often as it may.
+// A ResendError means that an attempt was stopped, because net/http had resent it as often as
+// allowed.
 type ResendError struct {
 	Sent int // requests on the wire since the last response began, if one did
 }
@@ -284,8 +283,8 @@ func (a *attempt) getConn(string) {
 	case http2 && unheard > maxStreamResends, unheard > resends:
 		a.stop(&ResendError{Sent: unheard})
 	case !http2 && unheard == resends:
-		// Connection after connection is dead. The idle ones are of no use any
-		// more; a new one succeeds if anything can.
+		// Several connections in a row were dead. Idle ones are useless now; only a new one can
+		// succeed.
 		if c, ok := a.observer.t.base.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
 		}
@@ -303,7 +302,7 @@ func (a *attempt) wroteHeaders() {
 	}
 }
 
-// responded is called when a response begins. What is sent after that is no resend
-// of net/http: the base itself authenticates, follows a redirect or tries
-// again. Such requests are charged, and not bounded.
+// responded is called when a response begins. Later sends are no resends of net/http: the base
+// itself authenticates, follows a redirect or tries again. Such requests are charged, and not
+// bounded.
 func (a *attempt) responded() { a.unheard.Store(0) }

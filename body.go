@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// An own is a response of ours, and its body. The body of net/http may hold on to the
-// response that it came with. Only the caller holds on to this one, so the garbage
-// collector finds it if it is dropped.
+// An own is a response of ours, and its body. The body of net/http may keep a reference to its
+// response. Only the caller has a reference to this one, so the garbage collector finds it if it is
+// dropped.
 type own struct {
 	*attempt
 	resp   http.Response
@@ -65,7 +65,7 @@ type upgraded struct {
 // Close implements [io.Closer].
 func (u *upgraded) Close() error { return u.own.Close() }
 
-// CloseWrite ends what is written, as that of the connection does.
+// CloseWrite ends writing, as the connection's does.
 func (u *upgraded) CloseWrite() error {
 	if conn, ok := u.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
 		return conn.CloseWrite()
@@ -73,10 +73,9 @@ func (u *upgraded) CloseWrite() error {
 	return http.ErrNotSupported
 }
 
-// answered binds the attempt to the response: its context lives until the body
-// is read or closed, and no longer. A connection that was upgraded belongs to
-// the caller. If early, the call counts as in flight no longer. It returns the
-// response for the caller.
+// answered binds the attempt to the response: its context lives until the body is read or closed,
+// and no longer. A connection that was upgraded belongs to the caller. If early, the call no longer
+// counts as in flight. It returns the response for the caller.
 func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 	a.kept = true
 	if resp.Request == nil {
@@ -107,12 +106,11 @@ func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 	return resp
 }
 
-// A shownContext is the context of the request that a response shows. Callers
-// go on with it after the response, so it lives as long as the caller's own. It
-// has the caller's deadline and end, the values that the base saw or added, and
-// the attempt, for Settle. It has neither the function that cancels the
-// attempt, nor the attempt's client trace, which counts only what is sent for
-// the attempt.
+// A shownContext is the context of the request that a response shows. Callers use it after the
+// response, so it lives as long as the caller's own. It has the caller's deadline and end, the
+// values that the base saw or added, and the attempt, for Settle. It has neither the function that
+// cancels the attempt, nor the attempt's client trace, which counts only what is sent for the
+// attempt.
 type shownContext attempt
 
 // Deadline implements [context.Context].
@@ -132,9 +130,8 @@ func (s *shownContext) Value(key any) any {
 	return s.values.Value(key)
 }
 
-// outlived returns the context below a shownContext. Without it, a call that
-// goes on with the context of an earlier response would keep all attempts
-// before it in memory.
+// outlived returns the context below a shownContext. Without it, a call that uses the context of an
+// earlier response would keep all attempts before it in memory.
 func outlived(ctx context.Context) context.Context {
 	if s, ok := ctx.(*shownContext); ok {
 		return s.caller

@@ -28,8 +28,7 @@ import (
 // zero Config changes nothing. Limits, Lanes and Routes may change while the Transport is
 // running; all other fields only before its first use.
 type Config struct {
-	// Limits take the place of Transport.Limits. Nil means those; an empty list means no
-	// limits.
+	// Limits replace Transport.Limits. Nil means those; an empty list means no limits.
 	Limits []throttle.Limit
 
 	// Lanes are the limits of single lanes, by key. They come before the limits of a route,
@@ -40,7 +39,7 @@ type Config struct {
 	// order. Nil means none.
 	Routes []RouteConfig
 
-	// Shadow takes the place of Transport.Shadow. Nil means that.
+	// Shadow replaces Transport.Shadow. Nil means that.
 	Shadow []throttle.Limit
 
 	// Line, InFlight and Retry each take the place of the fields of the same name, one by one.
@@ -48,7 +47,7 @@ type Config struct {
 	InFlight InFlight
 	Retry    *backoff.Policy
 
-	// The others take the place of the field of the same name. If zero, that one stays.
+	// The others replace the field of the same name. If zero, that one stays.
 	MaxPause         time.Duration
 	Learn            Learning
 	Share            float64
@@ -58,7 +57,7 @@ type Config struct {
 	UnguardedResends bool
 }
 
-// A RouteConfig is what holds for the requests of one route. The zero value is an error.
+// A RouteConfig is the settings for the requests of one route. The zero value is an error.
 type RouteConfig struct {
 	// Match is a pattern of [http.ServeMux], such as "POST api.example.com/v1/users/{id}". Its
 	// method is in capitals, and its host has no port.
@@ -69,13 +68,13 @@ type RouteConfig struct {
 	// in the lane of their host.
 	Limits []throttle.Limit
 
-	// Cost is how many permits a request costs, by the unit of the limit; "requests" for
-	// limits without one. A unit that is left out costs what Transport.Cost says, or one
-	// permit. If nil, that is so for all. More than the burst of a limit is an error.
+	// Cost is how many permits a request costs, by the unit of the limit; "requests" for limits
+	// without one. A unit that is left out has the cost of Transport.Cost, or one permit. Nil means
+	// that for all units. More than the burst of a limit is an error.
 	Cost map[string]int
 }
 
-// clone returns a copy with which nobody else shares anything.
+// clone returns an independent copy.
 func (c Config) clone() Config {
 	c.Limits, c.Shadow, c.Lanes, c.Routes = slices.Clone(c.Limits), slices.Clone(c.Shadow), maps.Clone(c.Lanes), slices.Clone(c.Routes)
 	for key, limits := range c.Lanes {
@@ -88,9 +87,9 @@ func (c Config) clone() Config {
 	return c
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. It reads strictly: unknown fields, fields that
-// stand twice, null and values of another type are errors. The error joins all that is wrong,
-// each with its path, such as routes[2].limits[0]. If it is not nil, c has not changed.
+// UnmarshalJSON implements [json.Unmarshaler]. It reads strictly: unknown and duplicate fields,
+// null and values of another type are errors. The error joins all faults, each with its path, such
+// as routes[2].limits[0]. If it is not nil, c has not changed.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	var read Config
 	if err := strict.Decode(text, &read); err != nil {
@@ -105,7 +104,7 @@ func (c *Config) UnmarshalJSON(text []byte) error {
 // validate.
 func (c Config) MarshalJSON() ([]byte, error) { return strict.Encode(c) }
 
-// wrong returns all that is wrong with a configuration by itself, each with its path.
+// wrong returns all faults of a configuration by itself, each with its path.
 func (c *Config) wrong() (errs []error) {
 	check := func(path string, limits []throttle.Limit) {
 		valid := true
@@ -114,7 +113,7 @@ func (c *Config) wrong() (errs []error) {
 				errs, valid = append(errs, strict.At(fmt.Sprintf("%s[%d]", path, i), err)), false
 			}
 		}
-		if _, err := throttle.Resolve(limits...); err != nil && valid { // two limits that do not go together
+		if _, err := throttle.Resolve(limits...); err != nil && valid { // two limits that conflict
 			errs = append(errs, strict.At(path, err))
 		}
 	}

@@ -45,8 +45,7 @@ func TestConfigIsReadAndWritten(t *testing.T) {
 	}
 }
 
-// Each field of a Transport that is data stands in Config under its name, so that a new one
-// is not forgotten.
+// Each data field of a Transport is in Config under its name, so that a new one is not forgotten.
 func TestConfigHasAllThatIsData(t *testing.T) {
 	other := map[string]string{
 		"PrepareRedirects": "belongs to Prepare, which is a function",

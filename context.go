@@ -10,8 +10,8 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// options are what a context says about its requests. They are one value, so
-// that a request looks only once.
+// options are a context's settings for its requests. They are one value, so that a request looks
+// only once.
 type options struct {
 	cost    int            // zero: not set
 	costOf  map[string]int // by unit; never changed; nil: not set
@@ -23,7 +23,7 @@ type options struct {
 // optionsKey is the key of the options among a context's values.
 type optionsKey struct{}
 
-// noOptions are those of a context that says nothing. They are never written.
+// noOptions are those of a context without settings. They are never written.
 var noOptions options
 
 // optionsOf returns the options of a context, which must not be changed.
@@ -41,8 +41,8 @@ func with(ctx context.Context, set func(*options)) context.Context {
 	return context.WithValue(ctx, optionsKey{}, &o)
 }
 
-// WithCost returns a context whose requests cost n permits of every limit,
-// whatever Transport.Cost says. It panics if n is not positive.
+// WithCost returns a context whose requests cost n permits of every limit, instead of
+// Transport.Cost's. It panics if n is not positive.
 func WithCost(ctx context.Context, n int) context.Context {
 	if n <= 0 {
 		panic("weir: WithCost of a cost that is not positive")
@@ -50,10 +50,10 @@ func WithCost(ctx context.Context, n int) context.Context {
 	return with(ctx, func(o *options) { o.cost = n })
 }
 
-// WithCostOf returns a context whose requests cost n permits of every limit of a unit, such
-// as "tokens", whatever Transport.Cost and WithCost say. An empty unit means "requests".
-// Costs of other units stay, so it may be called for several. If n is zero, the requests
-// cost nothing of that unit. It panics if n is negative.
+// WithCostOf returns a context whose requests cost n permits of every limit of a unit, such as
+// "tokens", instead of Transport.Cost's and WithCost's. An empty unit means "requests". Costs of
+// other units stay, so it may be called for several. If n is zero, the requests cost nothing of
+// that unit. It panics if n is negative.
 func WithCostOf(ctx context.Context, unit string, n int) context.Context {
 	if n < 0 {
 		panic("weir: WithCostOf of a negative cost")
@@ -68,9 +68,8 @@ func WithCostOf(ctx context.Context, unit string, n int) context.Context {
 	})
 }
 
-// WithMaxWait returns a context whose requests wait in line no longer than d
-// before one attempt, whatever Transport.Line.MaxWait says. It panics if d is not
-// positive.
+// WithMaxWait returns a context whose requests wait in line no longer than d before one attempt,
+// instead of Transport.Line.MaxWait. It panics if d is not positive.
 func WithMaxWait(ctx context.Context, d time.Duration) context.Context {
 	if d <= 0 {
 		panic("weir: WithMaxWait of a wait that is not positive")
@@ -78,8 +77,8 @@ func WithMaxWait(ctx context.Context, d time.Duration) context.Context {
 	return with(ctx, func(o *options) { o.maxWait = d })
 }
 
-// WithRetry returns a context whose requests are tried again as p says,
-// whatever Transport.Retry says. If p is nil, the defaults hold.
+// WithRetry returns a context whose requests are retried by p, instead of Transport.Retry. If p is
+// nil, the defaults apply.
 func WithRetry(ctx context.Context, p *backoff.Policy) context.Context {
 	if p == nil {
 		p = new(backoff.Policy)
@@ -92,7 +91,7 @@ func WithRetry(ctx context.Context, p *backoff.Policy) context.Context {
 // (Transport.Line.LowPriorityShare), so that no request starves.
 type Priority = shaping.Priority
 
-// Priorities, for those who need no others. Any other value may be used.
+// Priorities for most uses. Any other value may be used.
 const (
 	PriorityLow    = shaping.PriorityLow
 	PriorityNormal = shaping.PriorityNormal

@@ -154,7 +154,7 @@ func TestMaxWaitingRefusesNewcomers(t *testing.T) {
 	})
 }
 
-// A full line does not refuse who comes back to it.
+// A full line does not reject a request that comes back to it.
 func TestMaxWaitingAdmitsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t,
@@ -166,8 +166,8 @@ func TestMaxWaitingAdmitsRetries(t *testing.T) {
 	})
 }
 
-// orderOf lets requests of the contexts come while all of them must wait, in this
-// order, and returns their ids in the order in which they arrived at the vendor.
+// orderOf sends requests of the contexts in this order while all of them must wait, and returns
+// their ids in the order in which they arrived at the vendor.
 func orderOf(t *testing.T, transport *weir.Transport, come func(ctx context.Context, send func(context.Context, string))) (order []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

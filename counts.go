@@ -12,14 +12,14 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// Counts are what happened in a lane since it was made. An idle lane is removed after a
-// while, and begins at zero when it is made again. A turn is one attempt's wait for its
-// permits, long or none. With Transport.Keys a turn is held in the lane for which its wait
-// began, and rejected by one lane. The others admit it if it departs.
+// Counts are the counts of a lane since it was made. An idle lane is removed after a while, and
+// begins at zero when it is made again. A turn is one attempt's wait for its permits, long or none.
+// With Transport.Keys a turn is held in the lane for which its wait began, and rejected by one
+// lane. The others admit it if it departs.
 type Counts struct {
 	Admitted uint64        // turns that departed at once; zero: none
-	Held     uint64        // turns that stood in line, whatever became of them; zero: none
-	Rejected uint64        // turns that the lane sent away, at once or out of the line; zero: none
+	Held     uint64        // turns that waited in line, whatever their outcome; zero: none
+	Rejected uint64        // turns that the lane rejected, at once or out of the line; zero: none
 	Refused  uint64        // responses with which the server refused; zero: none
 	Retried  uint64        // attempts that were followed by another; zero: none
 	Waited   time.Duration // time in line of all turns together, when they have ended; zero: none
@@ -31,7 +31,7 @@ type counts struct {
 	waited                                     atomic.Int64
 }
 
-// read returns what was counted.
+// read returns the counts.
 func (c *counts) read() Counts {
 	return Counts{
 		Admitted: c.admitted.Load(),

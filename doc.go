@@ -6,15 +6,14 @@
 //		Limits: []throttle.Limit{throttle.TokenBucket(100, time.Second, 20)},
 //	}}
 //
-// All calls to one host then form a lane. They leave in the order in which they came,
-// no faster than the limits allow. When the server refuses a call, the whole lane stops
-// until the time that the server asked for. Then it goes on at the pace of its limits
-// and of what it has learned, and the refused call is sent again. A call that failed,
-// and may be repeated, is tried again with capped full jitter. Each wait is a span, and
-// [Transport.MeterProvider] shows the lanes in metrics.
+// All calls to one host then form a lane. They leave in the order in which they came, no faster
+// than the limits allow. When the server refuses a call, the whole lane stops until the time that
+// the server asked for. Then it continues at the pace of its configured and learned limits, and the
+// refused call is sent again. A call that failed, and may be repeated, is tried again with capped
+// full jitter. Each wait is a span, and [Transport.MeterProvider] shows the lanes in metrics.
 //
-// Two words are kept apart: a server refuses a call, and a lane rejects one
-// that cannot depart in time.
+// Two words are distinct: a server refuses a call, and a lane rejects one that cannot depart in
+// time.
 //
 // # Which limits to set
 //

@@ -39,17 +39,17 @@ type Error struct {
 	Lane     string          // the lane's key
 	Reason   throttle.Reason // what held the request back in this client: the rate of a limit, a pause that the server asked for, ...; "" if nothing did
 	Limit    string          // the limit that held the request: its name or, if it has none, the limit as throttle.ParseLimit reads it; "" if none did
-	Wait     time.Duration   // how long the wait would have been at least; zero if that is unknown, or was not the cause
-	Forecast time.Duration   // how long it would have been behind those before it in line: a guess; zero if there is none
+	Wait     time.Duration   // least wait; zero if unknown, or not the cause
+	Forecast time.Duration   // expected wait behind the requests before it: a guess; zero: none
 	Before   int             // requests that were before it in line
 	Attempts int             // that were sent
 	Elapsed  time.Duration   // since the request arrived in its lane
-	Status   int             // of the last response that was thrown away for another attempt; zero: there was none
+	Status   int             // of the last response discarded for another attempt; zero: none
 	Header   http.Header     // of that response
 	Err      error           // the cause
 
 	waited  waited           // with the label of its limit
-	dialect *headers.Dialect // of the server; nil: there was no lane, or the default
+	dialect *headers.Dialect // of the server; nil: no lane, or the default
 }
 
 // Error returns the cause with its numbers. It says whether this client's own
@@ -136,8 +136,8 @@ func (e *bareError) Error() string { return e.text }
 // Unwrap returns the error.
 func (e *bareError) Unwrap() error { return e.error }
 
-// bareText removes from a text what each [url.Error] in the tree of err adds to its
-// cause. It also removes the error's URL wherever else it stands.
+// bareText removes from a text what each [url.Error] in the tree of err adds to its cause. It also
+// removes the error's URL elsewhere.
 func bareText(text string, err error) string {
 	u, ok := err.(*url.Error) //nolint:errorlint // the tree is walked here
 	if ok {

@@ -72,9 +72,8 @@ func TestErrorKeepsChainWithoutURLs(t *testing.T) {
 	}
 }
 
-// An error says who holds the request back, why, and by which limit, in numbers
-// that people read.
-func TestErrorSaysWhoHeldTheRequest(t *testing.T) {
+// An error names what delayed the request, why, and by which limit, in readable numbers.
+func TestErrorNamesWhatHeldTheRequest(t *testing.T) {
 	gold := throttle.TokenBucket(7, time.Hour, 1).Named("gold")
 	tests := []struct {
 		name   string

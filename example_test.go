@@ -31,8 +31,8 @@ func vendor(faults ...testserver.Fault) (base *http.Transport, record *testserve
 	return server.Transport(), record, server.Close
 }
 
-// A hundred calls per second at most, twenty of them at once. The vendor
-// refuses the first call and asks for a moment; the caller sees nothing of it.
+// A hundred calls per second at most, twenty of them at once. The vendor refuses the first call for
+// a moment; the caller does not notice.
 func Example() {
 	base, record, closeVendor := vendor(testserver.Fault{Last: 1, Do: testserver.Answer, Header: http.Header{"Retry-After-Ms": {"5"}}})
 	defer closeVendor()
@@ -66,7 +66,7 @@ func Example_laneForEachAccount() {
 	}
 	defer transport.Close()
 	for _, account := range []string{"acme", "globex", "acme"} {
-		// A call that must not wait says so.
+		// A call that must not wait states that.
 		ctx := weir.WithMaxWait(context.Background(), time.Millisecond)
 		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example.com/", nil)
 		req.Header.Set("X-Account", account)
@@ -84,8 +84,7 @@ func Example_laneForEachAccount() {
 	// acme would wait: true
 }
 
-// What was learned of the servers' limits goes on after a restart: here a file
-// would keep it.
+// A restarted program continues with the learned limits: here a file would keep them.
 func ExampleTransport_ImportLearned() {
 	base, _, closeVendor := vendor()
 	defer closeVendor()
@@ -94,7 +93,7 @@ func ExampleTransport_ImportLearned() {
 	transport := &weir.Transport{Base: base}
 	defer transport.Close()
 	if err := transport.ImportLearned(known); err != nil {
-		fmt.Println(err) // of another version: those lanes learn from the beginning
+		fmt.Println(err) // of another version: those lanes start without knowledge
 	}
 	client := &http.Client{Transport: transport}
 	resp, err := client.Get("http://api.example.com/")
@@ -173,7 +172,7 @@ func ExampleError() {
 	// api.example.com daily 24h0m0s true
 }
 
-// What ages is made after the wait, for each attempt.
+// Values that age are made after the wait, for each attempt.
 func ExampleTransport_prepare() {
 	base, record, closeVendor := vendor(testserver.Fault{Last: 1, Do: testserver.Answer, Status: 503})
 	defer closeVendor()
@@ -255,8 +254,8 @@ func ExampleByRoute() {
 	// api.example.com
 }
 
-// A tighter limit is tried out beside the one that is enforced. The snapshot
-// counts what it would have done with each call.
+// A tighter limit is tried out beside the one that is enforced. The snapshot counts its decision on
+// each call.
 func ExampleTransport_Snapshot() {
 	base, _, closeVendor := vendor()
 	defer closeVendor()
@@ -288,7 +287,7 @@ func ExampleTransport_Snapshot() {
 	// 3 requests: enforced admitted, shadow held
 }
 
-// New limits hold at once, for those in line too.
+// New limits apply at once, also to calls in line.
 func ExampleTransport_SetLimits() {
 	base, _, closeVendor := vendor()
 	defer closeVendor()
@@ -346,7 +345,7 @@ func ExampleTransport_metrics() {
 	// weir.admissions api.example.com 3
 }
 
-// The waits of a queue of one's own are spans, as a Transport's are.
+// The waits of a program's own queue are spans, as a Transport's are.
 func ExampleWaitHook() {
 	spans := tracetest.NewSpanRecorder()
 	limiter, err := throttle.Local{}.Limiter("jobs", throttle.LeakyBucket(100, time.Second))

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// What users compile against changes only on purpose. WEIR_API=write writes what it is now.
+// What users compile against changes only on purpose. WEIR_API=write writes the current API.
 func TestAPIIsAsWritten(t *testing.T) {
 	written, err := filepath.Glob("testdata/api/*.txt")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestAPIIsAsWritten(t *testing.T) {
 	}
 }
 
-// changes returns the declarations that two texts do not share.
+// changes returns the declarations that only one of two texts has.
 func changes(before, after string) (all []string) {
 	old, now := strings.Split(before, "\n\n"), strings.Split(after, "\n\n")
 	for _, d := range old {

@@ -64,7 +64,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// Each exported name of a page, such as throttle.Within, stands in testdata/api.
+// Each exported name on a page, such as throttle.Within, is in testdata/api.
 func TestNamesOfPagesExist(t *testing.T) {
 	names, found := regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w+)`), 0
 	apis := map[string]string{}
@@ -110,7 +110,7 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// needed is what the pages' code may import.
+// needed are the packages that the pages' code may import.
 const needed = `package pages
 
 import (
@@ -154,7 +154,7 @@ var (
 )
 `
 
-// named is what the pages' code uses and does not declare.
+// named are the names that the pages' code uses and does not declare.
 const named = `
 const stripes = 4
 

@@ -49,8 +49,8 @@ func plain(host string) bool {
 	return !strings.HasSuffix(host, ".")
 }
 
-// shortest returns an IPv6 address in brackets in its shortest form (RFC 5952),
-// and other hosts as they are.
+// shortest returns an IPv6 address in brackets in its shortest form (RFC 5952), and other hosts
+// unchanged.
 func shortest(host string) string {
 	if !strings.HasPrefix(host, "[") {
 		return host
@@ -112,8 +112,7 @@ func ByHeader(names ...string) func(*http.Request) string {
 // outside this process.
 var seed = maphash.MakeSeed()
 
-// routeOf returns the request's path, with "*" for what looks like an
-// identifier.
+// routeOf returns the request's path, with "*" for segments that look like identifiers.
 func routeOf(req *http.Request) string {
 	if req.URL == nil {
 		return ""

@@ -77,8 +77,8 @@ func (t *Transport) settings() lane.Settings {
 	return s
 }
 
-// opened logs a new lane that should not be there: one that several keys must
-// share, or one whose key looks like a raw path.
+// opened logs an unexpected new lane: one shared by several keys, or one whose key looks like a raw
+// path.
 func (t *Transport) opened(key string, shared bool) {
 	switch {
 	case shared:
@@ -112,16 +112,14 @@ func (t *Transport) maxLanes() int {
 	return DefaultMaxLanes
 }
 
-// Resume opens the lane of a key, for an operator who knows that the pause no
-// longer holds for which the server asked. The pauses of the lane, of its
-// routes and of its credentials end at once, even those longer than MaxPause.
-// They end, too, in the other processes that share the lane's limits, if the
-// Store can reach those. If the lane was closed, one call goes first, and the
-// others follow its good answer. A lane that is not paused stays as it is.
+// Resume opens the lane of a key, for an operator who knows that the server's pause is over. The
+// pauses of the lane, of its routes and of its credentials end at once, even those longer than
+// MaxPause. They end, too, in the other processes that share the lane's limits, if the Store can
+// reach those. If the lane was closed, one call departs first, and the others follow its good
+// answer. A lane without a pause is unchanged.
 //
-// The key "" is also that of the lane that keys beyond MaxLanes share. The
-// error says why there can be no lane of that key: limits that do not validate,
-// or shaping.ErrClosed. Resume is safe for concurrent use.
+// The key "" is also that of the lane that keys beyond MaxLanes share. The error is for limits that
+// do not validate, or shaping.ErrClosed. Resume is safe for concurrent use.
 func (t *Transport) Resume(key string) error {
 	if err := t.relieve(key, (*lane.Lanes).Resume); err != nil {
 		return fmt.Errorf("weir: resuming lane %q: %w", key, err)
@@ -129,11 +127,11 @@ func (t *Transport) Resume(key string) error {
 	return nil
 }
 
-// Pause pauses the lane of a key for d, as a refusal that asks for that time does: its
-// requests wait, or are rejected with [ErrPaused] if d is longer than MaxPause. Other
-// processes that share the lane's limits pause too. Requests in flight are not touched. A
-// pause that ends later stays. It is an hour at most. The error says that d is not
-// positive, or why there can be no lane of that key. Pause is safe for concurrent use.
+// Pause pauses the lane of a key for d, as a refusal that asks for that time does: its requests
+// wait, or are rejected with [ErrPaused] if d is longer than MaxPause. Other processes that share
+// the lane's limits pause too. Requests in flight are not touched. A pause that ends later stays.
+// It is an hour at most. The error is for a d that is not positive, or as that of Resume. Pause is
+// safe for concurrent use.
 func (t *Transport) Pause(key string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("weir: pausing lane %q for %v: want a positive time", key, d)

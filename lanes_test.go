@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// What a Transport sets for its lines, the lanes are given.
+// The lanes get the Transport's settings for its lines.
 func TestQueuesHaveTheTransportsFields(t *testing.T) {
 	line := Line{MaxWaiting: 7, MaxWait: 2 * time.Second, MaxForecast: 3 * time.Second, MaxWaitingBytes: 11, Overflow: shaping.OverflowShedOldest, LowPriorityShare: 0.25, PrecisePacing: true}
 	if got := (&Transport{Line: line}).settings().Line; got != line {

@@ -11,17 +11,16 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// Learning says whether a lane learns its server's limit from the answers. What it
-// learns counts requests. A quota in another unit, such as the tokens of a language
-// model, holds no call before the server refuses for want of it. For such a quota,
-// configure a limit of that unit, with Transport.Cost.
+// Learning says whether a lane learns its server's limit from the answers. The learned limit counts
+// requests. A quota in another unit, such as the tokens of a language model, delays no call before
+// the server refuses for lack of it. For such a quota, configure a limit of that unit, with
+// Transport.Cost.
 type Learning uint8
 
 // The ways to learn.
 const (
-	// LearnOn finds a limit that was not configured, or was configured too high, and
-	// holds the lane's calls to it. A window that the server reports is spent as calls
-	// come.
+	// LearnOn finds a limit that was not configured, or was configured too high, and enforces it in
+	// the lane. A window that the server reports is spent as calls come.
 	LearnOn Learning = iota
 	// LearnSpread is LearnOn, but calls are spread evenly over the rest of such a
 	// window.
@@ -54,31 +53,29 @@ func (l *Learning) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ExportLearned returns what the lanes have learned of their servers' limits, by
-// key, for the ImportLearned of a later Transport. The map marshals to JSON. Its
-// values can be read by this version of the package, and by versions near it.
-// Lanes that are sure of nothing are left out. So is what was learned of single
-// routes and credentials. ExportLearned is safe for concurrent use, and takes each
-// lane's lock for a moment.
+// ExportLearned returns what the lanes have learned of their servers' limits, by key, for the
+// ImportLearned of a later Transport. The map marshals to JSON. Its values can be read by this
+// version of the package, and by versions near it. Lanes without certain knowledge are left out,
+// and so are single routes and credentials. ExportLearned is safe for concurrent use, and takes
+// each lane's lock for a moment.
 func (t *Transport) ExportLearned() map[string]json.RawMessage {
 	t.once.Do(t.init)
 	all := make(map[string]json.RawMessage)
 	for _, l := range t.lanes.All() {
 		if m, ok := l.Export(); ok {
-			all[l.Key], _ = json.Marshal(m) // it is finite: a state is
+			all[l.Key], _ = json.Marshal(m) // states have finite numbers
 		}
 	}
 	return all
 }
 
-// ImportLearned takes what ExportLearned returned, usually of an earlier process. A lane
-// goes on with it from its first request on, unless Learn is off or [Transport.Forget] was
-// called for its key. Lanes that there are already keep what they know. A second call adds
-// to the first.
+// ImportLearned takes what ExportLearned returned, usually of an earlier process. A lane uses it
+// from its first request on, unless Learn is off or [Transport.Forget] was called for its key.
+// Existing lanes keep their own knowledge. A second call adds to the first.
 //
-// The error names each key whose value ExportLearned did not make, or another version
-// made. Those lanes learn from the beginning, and all other values are taken.
-// ImportLearned is safe for concurrent use.
+// The error names each key whose value is not from ExportLearned, or from another version. Those
+// lanes start without knowledge, and all other values are used. ImportLearned is safe for
+// concurrent use.
 func (t *Transport) ImportLearned(learned map[string]json.RawMessage) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(learned)) {
@@ -96,24 +93,22 @@ func (t *Transport) ImportLearned(learned map[string]json.RawMessage) error {
 	return errors.Join(errs...)
 }
 
-// imported returns what ImportLearned brought for a key, and nil if it brought nothing.
+// imported returns ImportLearned's value for a key, and nil if there is none.
 func (t *Transport) imported(key string) *learn.Memory {
 	m, _ := t.memories.Load(key)
 	memory, _ := m.(*learn.Memory)
 	return memory
 }
 
-// Forget makes the lane of a key learn from the beginning, for an operator who
-// knows that the server's limit has changed. The lane forgets what the answers
-// have taught it, and its routes and credentials, and what ImportLearned brought. Its
-// pauses end as by Resume. Configured limits stay, and so does what was used of
-// them.
+// Forget makes the lane of a key learn from the beginning, for an operator who knows that the
+// server's limit has changed. The lane forgets what it, its routes and its credentials have
+// learned, and what was imported. Its pauses end as by Resume. Configured limits stay, with their
+// used permits.
 //
-// The key "" is also that of the lane that keys beyond MaxLanes share. The
-// error says why there can be no lane of that key: limits that do not validate,
-// or shaping.ErrClosed. Forget is safe for concurrent use.
+// The key "" is also that of the lane that keys beyond MaxLanes share. The error is for limits that
+// do not validate, or shaping.ErrClosed. Forget is safe for concurrent use.
 func (t *Transport) Forget(key string) error {
-	// First, because a lane that is made from now on would go on with it.
+	// First, because a lane made from now on would use it.
 	t.memories.Delete(key)
 	if err := t.relieve(key, (*lane.Lanes).Forget); err != nil {
 		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)

@@ -7,11 +7,10 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// SetLimits replaces Limits while running, in every lane and for lanes to come. All
-// requests in line are timed anew, faster or slower. What was used stays used, and
-// nothing is granted for the change. If LimitsFor returns limits for a key, those stay.
-// If Cost is set, every unit that was limited must still be limited, because requests
-// in line were priced in it.
+// SetLimits replaces Limits while running, in every lane and for lanes to come. All requests in
+// line are re-timed, faster or slower. Used permits stay used, and the change grants nothing. If
+// LimitsFor returns limits for a key, those stay. If Cost is set, every unit that was limited must
+// still be limited, because requests in line were priced in it.
 //
 // If limits do not validate, the error says why, and nothing has changed. If a
 // lane's limiter cannot be tuned, the error names the lane. SetLimits is safe
@@ -37,7 +36,7 @@ func (t *Transport) Reload() error {
 	return t.lanes.Retune()
 }
 
-// limitsFor returns the limits of a lane as they are now.
+// limitsFor returns the current limits of a lane.
 func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
 	if limits = t.ownLimits(t.applied.plan.Load(), key); len(limits) == 0 {
 		limits = *t.limits.Load()

@@ -16,16 +16,15 @@ import (
 	"github.com/weirgo/weir/backoff"
 )
 
-// A client around a Transport may try again what the Transport has tried
-// already: an SDK, a retrying client, a loop. Each of its tries is a call here,
-// so 4 attempts of ours under 3 tries of theirs would be 12 requests. A call
-// that is an outer client's next try is therefore sent once: the 12 requests
-// become 4 + 3 - 1. If it is no such try, and only looks the same, it loses its
-// retries and nothing else: each call is sent.
+// A client around a Transport may repeat the Transport's retries: an SDK, a retrying client, a
+// loop. Each of its tries is a call here, so 4 attempts of ours under 3 tries of theirs would be 12
+// requests. A call that is an outer client's next try is therefore sent once: the 12 requests
+// become 4 + 3 - 1. If it is no such try, and only looks the same, it loses its retries and nothing
+// else: each call is sent.
 
-// The bounds of what a Transport remembers of calls that failed.
+// The bounds of a Transport's memory of failed calls.
 const (
-	maxOuter = 1024 // kinds of calls, those that look the same
+	maxOuter = 1024 // kinds of calls
 
 	// An outer client waits no longer than this before its second try, and twice as
 	// long before each later one. It is twice what known clients wait.
@@ -37,21 +36,21 @@ const (
 // of such a call has the same hash.
 type outerTries struct {
 	began time.Time
-	until atomic.Int64 // end of the last expectation, since began; zero: no try is expected
+	until atomic.Int64 // end of the last expectation, since began; zero: none
 
 	mu       sync.Mutex
 	expected map[uint64]outerTry
 }
 
-// An outerTry is what is expected of the calls with one hash.
+// An outerTry is the expected tries of calls with one hash.
 type outerTry struct {
-	calls int           // calls that failed, and were not tried again yet
+	calls int           // failed calls without a next try yet
 	wait  time.Duration // longest wait of the outer client
 	until time.Duration // when that ends, since began
 }
 
-// take takes off a try that is expected, and returns for how long it was. If the
-// call is no such try, that is zero.
+// take removes an expected try, and returns for how long it was expected; zero: the call is no such
+// try.
 func (o *outerTries) take(req *http.Request) time.Duration {
 	now, hash := time.Since(o.began), hashOf(req)
 	if until := o.until.Load(); int64(now) > until {
@@ -72,8 +71,8 @@ func (o *outerTries) take(req *http.Request) time.Duration {
 	return try.wait
 }
 
-// expect remembers a call that failed, until the outer client must have tried
-// again: for wait after the time that the server asked for.
+// expect remembers a call that failed, until the outer client must have retried: for wait after the
+// server's requested time.
 func (o *outerTries) expect(req *http.Request, wait, asked time.Duration) {
 	hash, now := hashOf(req), time.Since(o.began)
 	o.mu.Lock()
@@ -114,10 +113,9 @@ var callMarks = [...]string{
 	"Range", // names a part
 }
 
-// hashOf returns a hash of the parts that all tries of a call have in common,
-// whatever stands between the outer client and the Transport. The credentials do not
-// count beside a mark that is unique, because they may be the signature of one
-// try.
+// hashOf returns a hash of the parts that all tries of a call have in common, whatever is between
+// the outer client and the Transport. The credentials do not count beside a mark that is unique,
+// because they may be the signature of one try.
 func hashOf(req *http.Request) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -162,9 +160,9 @@ func tryOf(h http.Header) int {
 	return 0
 }
 
-// recognise takes off the try that is expected, if the call looks like it.
+// recognise removes the expected try, if the call looks like it.
 func (c *call) recognise() {
-	if c.t.outer.until.Load() == 0 { // nothing is expected, and this is all that a call pays
+	if c.t.outer.until.Load() == 0 { // no expected try: the whole cost for most calls
 		return
 	}
 	if !never(c.policy) && tryOf(c.req.Header) == 0 {
@@ -198,7 +196,7 @@ func (c *call) expectNext() {
 		}
 	case backoff.ReasonCanceled:
 		if !errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
-			return // nobody wants it any more
+			return // the caller has given up
 		}
 	}
 	if (c.sent > 1 || c.expected > 0) && tryOf(c.req.Header) == 0 {

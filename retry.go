@@ -13,9 +13,9 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
-// decide says whether the request is sent again. The policy must want it, the
-// budget must allow it, and the lane must be able to let it go in time. All of
-// that is asked before the response is thrown away.
+// decide says whether the request is sent again. The policy must want it, the budget must allow it,
+// and the lane must be able to let it go in time. All of that is checked before the response is
+// discarded.
 func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) backoff.Decision {
 	plain := err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled
 	if plain && (c.policy == nil || c.policy.CheckRetry == nil) {
@@ -81,9 +81,9 @@ func never(p *backoff.Policy) bool {
 	return p != nil && (p.Attempts < 0 || p.Attempts == 1) && p.MaxThrottled < 0
 }
 
-// renewBody gets the body of the next attempt. If it cannot, lost says why. The
-// response comes into memory first: a connection whose request is not sent
-// whole breaks with the body of that request.
+// renewBody gets the body of the next attempt. If it cannot, it returns the reason. The response
+// comes into memory first: a connection whose request is not sent whole breaks with the body of
+// that request.
 func (c *call) renewBody(resp *http.Response, lost *error) bool {
 	c.hold(resp)
 	if c.body != nil {
@@ -92,8 +92,8 @@ func (c *call) renewBody(resp *http.Response, lost *error) bool {
 	return *lost == nil
 }
 
-// logBodyLost says that the call was not tried again because its body cannot be read
-// again. It says so in the caller's span and in a line of debug log.
+// logBodyLost reports that the call was not retried because its body cannot be read again: in the
+// caller's span and in a line of debug log.
 func (c *call) logBodyLost(failure string, cause error) {
 	telemetry.NotRetried(c.ctx, c.key, failure, c.sent)
 	attrs := []slog.Attr{slog.String("lane", c.key), slog.String("failure", failure), slog.Int("attempts", c.sent)}

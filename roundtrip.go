@@ -73,8 +73,8 @@ func (c *call) run() (*http.Response, error) {
 	}
 }
 
-// end releases whatever the call still holds. It is deferred, so that it also
-// runs if the base, or a function of the user, panics.
+// end releases everything that the call still holds. It is deferred, so that it also runs if the
+// base, or a function of the user, panics.
 func (c *call) end() {
 	c.expectNext()
 	if c.flying {
@@ -106,8 +106,8 @@ func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// instead returns the response in hand instead of the error that kept the next
-// attempt from departing. A caller that has cancelled its context gets the error.
+// instead returns the response in hand in place of the error that prevented the next attempt. A
+// caller that has cancelled its context gets the error.
 func (c *call) instead(err error) (*http.Response, error) {
 	resp := c.inHand
 	if resp == nil || errors.Is(c.ctx.Err(), context.Canceled) {

@@ -32,7 +32,7 @@ func (c *call) send() (*http.Response, error) {
 		return conform(c.t.base.RoundTrip(out))
 	}
 	a.fly()
-	c.options.spend.sent(a) // from here on it may be settled
+	c.options.spend.sent(a) // from now on it may be settled
 	if d := c.attemptTimeout(); d > 0 {
 		timer := time.AfterFunc(d, func() { a.stop(errAttemptTimeout) })
 		defer timer.Stop()
@@ -60,8 +60,8 @@ func (c *call) attemptTimeout() time.Duration {
 	return c.policy.AttemptTimeout
 }
 
-// conform makes a base keep the contract of http.RoundTripper: a response or an
-// error, and a body that is not nil.
+// conform enforces the contract of http.RoundTripper on a base: a response or an error, and a body
+// that is not nil.
 func conform(resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil:
@@ -116,7 +116,7 @@ func newAttempt(c *call) *attempt {
 	}
 }
 
-// prepare lets the user change the header and the URL of the request to send.
+// prepare lets the user change the header and the URL of the request to be sent.
 func (c *call) prepare(out *http.Request) error {
 	if c.t.Prepare == nil || !c.t.PrepareRedirects && strayed(c.req) {
 		return nil
@@ -139,7 +139,7 @@ func (c *call) inTime(a *attempt) error {
 	if c.t.Prepare == nil || !c.late() {
 		return nil
 	}
-	c.began = c.began.Add(c.lane.Now().Sub(c.turn.Departed())) // Prepare is no wait in line
+	c.began = c.began.Add(c.lane.Now().Sub(c.turn.Departed())) // Prepare's time is no wait in line
 	c.giveBack()
 	if err := c.turnCome(); err != nil {
 		return err
@@ -150,9 +150,8 @@ func (c *call) inTime(a *attempt) error {
 	return nil
 }
 
-// strayed reports whether http.Client has followed a redirect to another host
-// on its way to the request. A redirect that leads back counts too, because the
-// other host chose what is asked for.
+// strayed reports whether http.Client has followed a redirect to another host on its way to the
+// request. A redirect that leads back counts too, because the other host chose the request.
 func strayed(req *http.Request) bool {
 	for hop := req; hop.Response != nil && hop.Response.Request != nil; {
 		hop = hop.Response.Request

@@ -9,12 +9,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Settle states the real cost of the call behind a response in a unit, such as the
-// tokens of a language model. It corrects, in the call's lane, the limits of that unit
-// from the estimate of Transport.Cost or WithCost. If the call cost more than
-// estimated, the difference is always charged. If it cost less, the difference is given
-// back, as far as the limits are certain not to have been exceeded. An empty unit means
-// "requests". Each unit can be settled once.
+// Settle states the actual cost of the call behind a response in a unit, such as the tokens of a
+// language model. It corrects, in the call's lane, the limits of that unit from the estimate of
+// Transport.Cost or WithCost. If the call cost more than estimated, the difference is always
+// charged. If it cost less, the difference is given back, as far as the limits were certainly kept.
+// An empty unit means "requests". Each unit can be settled once.
 //
 // The error says that the response came from no Transport with a limit of that unit,
 // that the cost is negative, or that the unit was settled before.
@@ -78,8 +77,8 @@ func (a *charge) settle(t *Transport, unit string, cost int) (ok bool, err error
 	}
 	charged := actual
 	if l != a.lane {
-		// It was whole when it went: all that it was charged was earned back,
-		// and only what comes on top still counts.
+		// It was whole at the departure: the charge was earned back, and only the excess still
+		// counts.
 		charged.Each = slices.Clone(actual.Each)
 		for i, n := range charged.Each {
 			charged.Each[i] = max(n, a.departure.Request.Of(i))
@@ -90,8 +89,8 @@ func (a *charge) settle(t *Transport, unit string, cost int) (ok bool, err error
 	return true, nil
 }
 
-// actual returns what the attempt cost of each of the lane's limits, given what it cost in a
-// unit. Ok is false if no limit has that unit.
+// actual returns the attempt's cost for each of the lane's limits, given its cost in a unit. Ok is
+// false if no limit has that unit.
 func (a *charge) actual(limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
 	charged := a.departure.Request
 	actual = throttle.Request{N: charged.N, Since: charged.Since, Each: make([]int, len(limits))}

@@ -15,20 +15,20 @@ import (
 type LaneState struct {
 	Key      string                // "" for the lane that keys beyond MaxLanes share
 	Waiting  int                   // requests in line
-	Line     []shaping.Standing    // those by class and tenant, the most requests first; nil: nobody waits
+	Line     []shaping.Standing    // by class and tenant, the most requests first; nil: an empty line
 	Requests int                   // requests in the lane: in line, in flight or between attempts
 	InFlight int                   // requests in flight, if a bound of InFlight is set; else zero
 	Paused   time.Duration         // until the lane's pause ends; zero: it is not paused
-	Refused  time.Duration         // since the server last refused; zero: it never did
+	Refused  time.Duration         // since the server last refused; zero: never
 	Counts   Counts                // of what happened since the lane was made
 	Stale    uint64                // permits that were void because their request woke too late
 	Limits   []throttle.LimitState // in the order in which they were configured
 	Learned  Learned               // of the server's limit; the zero value if nothing is sure
 	Shadow   []ShadowCount         // of Transport.Shadow; nil if there are no shadow limits
 
-	// Store is how the lane fares with Transport.Store: whether the store
-	// answers, with how many processes the limits are shared, what was lost. It
-	// is nil if the lane's limits are enforced in this process alone.
+	// Store is the state of the lane's Transport.Store: whether it answers, how many processes
+	// share the limits, what was lost. It is nil if the lane's limits are enforced in this process
+	// alone.
 	Store *throttle.StoreState
 
 	// Flights says how many requests may be in flight here, as a part of
@@ -36,13 +36,12 @@ type LaneState struct {
 	Flights *throttle.FlightState
 }
 
-// Learned is what the server's answers have taught a lane of its limit. The zero
-// value says that nothing is sure.
+// Learned is a lane's learned limit of its server. The zero value means that nothing is certain.
 type Learned struct {
 	Rate     float64 // calls per second; zero: not known
 	InFlight int     // calls in flight at a time; zero: not known
-	Reported bool    // the server's own quotas say so
-	Probing  bool    // it refused, and one call at a time asks whether it serves again
+	Reported bool    // from the server's reported quotas
+	Probing  bool    // it refused; one probe at a time is sent
 }
 
 // Snapshot returns the state of every lane, in the order of their keys. It is
@@ -84,7 +83,7 @@ func stateOf(l *lane.Lane) LaneState {
 	}
 }
 
-// An Outcome is what limits do with a request, in the words of the metrics.
+// An Outcome is the decision of limits on a request, in the words of the metrics.
 type Outcome uint8
 
 // The outcomes.

@@ -62,14 +62,13 @@ func (o *observer) Waits(ctx context.Context, w shaping.Wait, store *throttle.St
 	}
 }
 
-// Called counts a call to the store. It is a span for each caller that waited for it.
+// Called counts a call to the store, and makes it a span of each caller that waited for it.
 func (o *observer) Called(c store.Call) {
 	o.t.metrics.Called(&c)
 	o.asking.Called(&c)
 }
 
-// Strayed counts how replicas fell out of step, and adds an event to the spans of the waits
-// for the store.
+// Strayed counts how replicas diverged, and adds an event to the spans of waits for the store.
 func (o *observer) Strayed(e store.Event) {
 	o.meter.Strayed(e)
 	o.asking.Strayed(e)
@@ -79,12 +78,12 @@ func (o *observer) Strayed(e store.Event) {
 // held.
 func (o *observer) Paused(asked, held time.Duration) { o.meter.Pause(asked, held) }
 
-// Learned adds what was learned to the span of the call whose answer taught it.
+// Learned adds the learned limit to the span of the call whose answer taught it.
 func (o *observer) Learned(ctx context.Context, k learn.Known) {
 	telemetry.Learned(ctx, o.key, k.Rate, k.InFlight)
 }
 
-// Closed counts what a lane that ends has lost in its store.
+// Closed counts a closed lane's losses in its store.
 func (o *observer) Closed(store *throttle.StoreState) { o.meter.Lost(context.Background(), store) }
 
 // observed returns the lanes for the metrics. It does not keep the lanes in

@@ -16,8 +16,8 @@ import (
 // that was sent last. Calls that go at the same time need a Spend each.
 type Spend struct {
 	mu       sync.Mutex
-	reserved map[string]int // by unit; replaced, never changed; nil: nothing is
-	last     *attempt       // that was sent last; nil: none was
+	reserved map[string]int // by unit; replaced, never changed; nil: nothing
+	last     *attempt       // sent last; nil: none
 }
 
 // Track returns a context for calls, and the handle that reserves and settles their costs.
@@ -34,9 +34,9 @@ func Track(ctx context.Context) (context.Context, *Spend) {
 	return with(ctx, func(o *options) { o.spend = s }), s
 }
 
-// Reserve makes later calls with the context cost n permits of every limit of a unit,
-// whatever [WithCostOf], [WithCost] and Transport.Cost say. An empty unit means "requests".
-// Zero costs nothing. If n is negative, the calls fail. Nothing is spent before a call.
+// Reserve makes later calls with the context cost n permits of every limit of a unit, instead of
+// the costs of [WithCostOf], [WithCost] and Transport.Cost. An empty unit means "requests". Zero
+// costs nothing. If n is negative, the calls fail. Nothing is spent before a call.
 func (s *Spend) Reserve(unit string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,10 +48,10 @@ func (s *Spend) Reserve(unit string, n int) {
 	s.reserved = reserved
 }
 
-// Settle states the real cost in a unit of the call that was sent last, as [Settle] does
-// for a response. It may come before the response or after it, also after a call without a
-// response. The errors are those of [Settle], and one if no call was sent yet. A call that
-// still waits in line has spent nothing.
+// Settle states the actual cost in a unit of the call that was sent last, as [Settle] does for a
+// response. It may come before the response or after it, also after a call without a response. The
+// errors are those of [Settle], and one if no call was sent yet. A call that still waits in line
+// has spent nothing.
 func (s *Spend) Settle(unit string, n int) error {
 	s.mu.Lock()
 	last := s.last
@@ -72,7 +72,7 @@ func (s *Spend) sent(a *attempt) {
 	s.last = a
 }
 
-// costsOf returns the costs by unit that the call's context states; nil: it states none.
+// costsOf returns the costs by unit stated in the call's context; nil: none.
 func (c *call) costsOf() map[string]int {
 	costs := c.options.costOf
 	if s := c.options.spend; s != nil {

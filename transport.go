@@ -22,22 +22,21 @@ import (
 
 // The defaults of a Transport.
 const (
-	// DefaultMaxPause is two minutes. Few callers hold on to their work for longer.
+	// DefaultMaxPause is two minutes. Few callers wait longer.
 	DefaultMaxPause = 2 * time.Minute
 	// DefaultMaxLanes bounds the memory that keys take, because others may control
 	// them.
 	DefaultMaxLanes = 10_000
 )
 
-// A Line says how many requests may wait in a lane, for how long, and who yields.
+// A Line bounds how many requests may wait in a lane and for how long, and selects whom to reject.
 type Line = shaping.Line
 
-// An InFlight bounds the requests of one lane that are in flight at a time. A request
-// is in flight from its departure until it has failed, or its response's body was
-// closed or read to the end. A connection that was upgraded (101) is in flight until it
-// is closed. The bounds hold together with the limits: no permit is spent while the
-// lane is full. If a body is dropped without being closed, the garbage collector finds
-// it; the first one in each lane is logged.
+// An InFlight bounds the requests of one lane that are in flight at a time. A request is in flight
+// from its departure until it has failed, or its response's body was closed or read to the end. A
+// connection that was upgraded (101) is in flight until it is closed. The bounds apply together
+// with the limits: no permit is spent while the lane is full. If a body is dropped without being
+// closed, the garbage collector finds it; the first one in each lane is logged.
 type InFlight struct {
 	// Max is the most requests in flight in this process. Zero means any number.
 	Max int
@@ -80,9 +79,9 @@ type Transport struct {
 	// was learned hold its calls. If limits do not validate, the requests of their
 	// lanes fail until SetLimits replaces them.
 	//
-	// A limit holds every call of its lane, also those that the vendor does not count
-	// in it. If a vendor counts routes apart, set Key to ByRoute, and let LimitsFor
-	// return the limits of each.
+	// A limit applies to every call of its lane, even those that the vendor does not count in it.
+	// If a vendor counts routes apart, set Key to ByRoute, and let LimitsFor return the limits of
+	// each.
 	Limits []throttle.Limit
 
 	// LimitsFor returns the limits of the lane of a key, such as those of the tier
@@ -93,21 +92,21 @@ type Transport struct {
 	// Key returns the key of a request's lane. If nil, ByHost is used.
 	Key func(*http.Request) string
 
-	// Keys returns the keys of all lanes of a request, from the narrowest to the widest,
-	// such as customer, route and account. The request departs when all of them allow it,
-	// and is counted in each. While one holds it, nothing of the others is spent, and
-	// nobody there waits for it. LimitsFor returns the limits of each.
+	// Keys returns the keys of all lanes of a request, from the narrowest to the widest, such as
+	// customer, route and account. The request departs when all of them allow it, and is counted in
+	// each. While one delays it, it spends nothing of the others and delays no call there.
+	// LimitsFor returns the limits of each.
 	//
 	// If permits of two busy lanes never come at the same time, a request that needs both keeps
 	// its turn in the slower lane, for the time of one of its requests at most: see
 	// shaping.Junction. The same holds for a free place of a lane that bounds its calls in flight.
 	// It is kept for the lane's mean time between departures, at most.
 	//
-	// What the server answers concerns the lanes that the answer names: in violated-policies of
-	// a problem document (each of them), else by the bucket, else by the quota that is spent. A
-	// name is the key of one of the request's lanes, or the Name of one of their limits; the
-	// narrowest such lane counts. An answer that names no lane concerns the widest. A reported
-	// quota teaches the lane that it names, in the same way.
+	// A server's answer concerns the lanes that it names: in violated-policies of a problem
+	// document (each of them), else by the bucket, else by the quota that is spent. A name is the
+	// key of one of the request's lanes, or the Name of one of their limits; the narrowest such
+	// lane counts. An answer that names no lane concerns the widest. A reported quota teaches the
+	// lane that it names, in the same way.
 	//
 	// Line bounds each lane for those who wait for it. A shed request is one with the same keys
 	// as the newcomer.
@@ -128,7 +127,7 @@ type Transport struct {
 	// Store makes the limiters. If nil, limits are enforced in this process alone.
 	Store throttle.Store
 
-	// Line bounds how many requests wait in a lane, and for how long, and says who yields if
+	// Line bounds how many requests wait in a lane and for how long, and selects whom to reject if
 	// it is full. The zero Line has the defaults.
 	Line Line
 
@@ -156,9 +155,9 @@ type Transport struct {
 	// means LearnOn.
 	Learn Learning
 
-	// Share is the part of a quota that a lane takes, because other clients that Weir does not
-	// know spend from it, too: 0.5 for half. Of a quota that responses report, the lane leaves
-	// the rest at any time, whoever has spent the others: with a share of 0.3 it stops at 70 of
+	// Share is the part of a quota that a lane takes, because other clients that Weir does not know
+	// spend from it, too: 0.5 for half. Of a quota that responses report, the lane leaves the rest
+	// at any time, whichever client has spent the others: with a share of 0.3 it stops at 70 of
 	// 100. If the limit is not reported, the largest reading stands for it. Of a bucket, it also
 	// takes no more than that share of the rate.
 	//
@@ -170,15 +169,14 @@ type Transport struct {
 	// WaitForReset. Zero means 1, all of it.
 	Share float64
 
-	// WaitForReset makes a lane wait for the reset of a quota that is spent. If a
-	// served response reports "0 remaining" and a reset, the lane pauses until 20 ms
-	// after that reset, as after a refusal. MaxWait, MaxPause and deadlines hold as for
-	// any pause: to wait for a reset in an hour, set MaxPause to an hour.
+	// WaitForReset makes a lane wait for the reset of a quota that is spent. If a served response
+	// reports "0 remaining" and a reset, the lane pauses until 20 ms after that reset, as after a
+	// refusal. MaxWait, MaxPause and deadlines apply as for any pause: to wait for a reset in an
+	// hour, set MaxPause to an hour.
 	//
-	// The lane also keeps no more calls in flight in this process than the last
-	// responses reported to be left. So no call is refused for want of that quota. A
-	// call that hangs counts for four times what responses take: for a second at least,
-	// ten at most.
+	// The lane also keeps no more calls in flight in this process than the last responses reported
+	// to be left. So no call is refused for lack of that quota. A call that hangs counts for four
+	// times what responses take: for a second at least, ten at most.
 	//
 	// It holds for exact resets. A reset is not exact if one of these is so:
 	//   - It was never more than two seconds away, as with gateways that report
@@ -248,11 +246,10 @@ type Transport struct {
 	// DefaultMaxLanes.
 	MaxLanes int
 
-	// UnguardedResends leaves alone what net/http sends again by itself behind one
-	// call: on dead connections, and on HTTP/2 streams that were refused. If
-	// false, each such request is charged to the lane, and their number is bounded.
-	// A Base that sends a call again after a response, to authenticate or to retry,
-	// is charged and not bounded.
+	// UnguardedResends ignores net/http's own resends behind one call: on dead connections, and on
+	// HTTP/2 streams that were refused. If false, each such request is charged to the lane, and
+	// their number is bounded. A Base that sends a call again after a response, to authenticate or
+	// to retry, is charged and not bounded.
 	UnguardedResends bool
 
 	once     sync.Once
@@ -261,7 +258,7 @@ type Transport struct {
 	lanes    *lane.Lanes
 	memories sync.Map // of *learn.Memory, that ImportLearned brought, by key
 	metering sync.Once
-	metrics  *telemetry.Metrics               // nil: nobody collects them; made before the first lane
+	metrics  *telemetry.Metrics               // nil: not collected; made before the first lane
 	rawKey   atomic.Bool                      // one was reported
 	warned   atomic.Bool                      // of a unit without a Cost
 	priced   atomic.Bool                      // a context has stated costs by unit
@@ -314,7 +311,7 @@ func (t *Transport) CloseIdleConnections() {
 // does nothing.
 func (t *Transport) Close() error {
 	t.once.Do(t.init)
-	t.metering.Do(func() {}) // nobody makes them any more
+	t.metering.Do(func() {}) // never made from now on
 	t.metrics.Close()
 	return t.lanes.Close()
 }

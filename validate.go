@@ -13,10 +13,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Validate returns all that is wrong with the fields, joined, each fault with its
-// field and value; nil: nothing is. A program calls it at its start: otherwise
-// requests fail, or a field counts as if it were zero. It sends nothing, and asks
-// LimitsFor for the limits of the key "". It is safe for concurrent use.
+// Validate returns all faults of the fields, joined, each with its field and value; nil: none. A
+// program calls it at its start: otherwise requests fail, or a field counts as if it were zero. It
+// sends nothing, and asks LimitsFor for the limits of the key "". It is safe for concurrent use.
 func (t *Transport) Validate() error {
 	var errs []error
 	for _, f := range t.faults() {
@@ -25,14 +24,14 @@ func (t *Transport) Validate() error {
 	return errors.Join(errs...)
 }
 
-// A fault is what is wrong with a field.
+// A fault is an invalid field.
 type fault struct {
 	field string
 	err   error
 	colon string // between the two, in the error of Validate
 }
 
-// faults returns all that is wrong with the fields.
+// faults returns all faults of the fields.
 func (t *Transport) faults() []fault {
 	faults := t.wrongLimits()
 	wrong := func(is bool, field, format string, args ...any) {

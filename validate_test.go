@@ -51,7 +51,7 @@ func TestValidateReportsAllFaults(t *testing.T) {
 	}
 }
 
-// Nobody prices the requests of a limit on tokens: one line of log says what follows.
+// If no cost is set for a limit on tokens, one line of log says what follows.
 func TestUnitWithoutACostIsLoggedOnce(t *testing.T) {
 	tokens := throttle.Limit{Permits: 1e6, Per: time.Second, Burst: 100, Unit: "tokens"}
 	for name, tt := range map[string]struct {

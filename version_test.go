@@ -56,7 +56,7 @@ func TestTelemetryNamesTheVersion(t *testing.T) {
 	})
 }
 
-// The newest section of the changelog is that of the version.
+// The newest section of the changelog has the current version.
 func TestChangelogBeginsWithTheVersion(t *testing.T) {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {

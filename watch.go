@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// lookEvery is how often a lane that is called is looked at: the state of a lane costs
-	// a lock, which is nothing once a second.
+	// lookEvery is how often a lane with calls is checked. A lane's state costs a lock, which is
+	// cheap once a second.
 	lookEvery = time.Second
 	// reportEvery is the shortest time between two lines of log for one matter of a lane.
 	reportEvery = time.Minute
 
-	// nearShare of a limit leaves a fifth of it for whoever reads the line.
+	// nearShare of a limit leaves a fifth of it for the reader of the line.
 	nearShare = 0.8
 	// nearLeast is how long a limit takes to be whole again if it is worth a line. A shorter
 	// one is used up and whole again between two lines.
@@ -41,14 +41,14 @@ const (
 	differLeast = 1000
 )
 
-// A watch looks at a lane while it is called, and reports what an operator should know: in a
-// line of log, and in an event of the span of the call that came then. It reports what
-// begins, at most once a minute each.
+// A watch checks a lane with calls, and reports what an operator should know, in a line of log and
+// in an event of the current call's span. It reports the beginning of each matter, at most once a
+// minute.
 type watch struct {
 	next atomic.Int64 // Instant of the next look
 
 	mu                 sync.Mutex
-	since, at          throttle.Instant // of the first look and the last; zero: there was none
+	since, at          throttle.Instant // of the first look and the last; zero: none
 	seen               uint64           // calls at the last look
 	usual              float64          // calls per second
 	near, spike, shade matter
@@ -57,10 +57,10 @@ type watch struct {
 // A matter is one thing that a watch reports.
 type matter struct {
 	lasts bool             // it was so at the last look
-	at    throttle.Instant // of the last report; zero: there was none
+	at    throttle.Instant // of the last report; zero: none
 }
 
-// begins takes in whether it is so now, and reports whether that is to be reported.
+// begins records whether the matter is so now, and reports whether it must be reported.
 func (m *matter) begins(is bool, now throttle.Instant) bool {
 	begins := is && !m.lasts && (m.at == 0 || now.Sub(m.at) >= reportEvery)
 	if m.lasts = is && (m.lasts || begins); begins {
@@ -80,7 +80,7 @@ func (w *watch) look(c *call, l *lane.Lane, err error) {
 	}
 }
 
-// report reports what has begun.
+// report reports the matters that have begun.
 func (w *watch) report(c *call, l *lane.Lane, now throttle.Instant) {
 	limit, used := nearest(l.State().Limits)
 	differs := differing(l)
