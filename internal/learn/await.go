@@ -7,24 +7,24 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane may keep a State for the quotas of one unit, such as tokens. It takes in nothing
-// else, by [State.Read]: its ceilings work, and every other mechanism rests. Its ordinals
-// number what departed in that unit, and a call takes as many numbers as it costs:
+// A lane may keep a State for the quotas of one unit, such as tokens. It only observes
+// [State.Read]: its ceilings work, and every other mechanism rests. Its ordinals number the
+// departures in that unit, and a call takes as many numbers as it costs:
 //
 //	calls of 300, 500 and 200 tokens have the numbers 300, 800 and 1000
 //
-// If the lane waits for resets, a reset that is exact ends a window from the first reading on.
-// It is not exact if it was never further away than rounding can blur (gateways report "0
-// remaining, reset in 1 s" on every answer), if it names another instant each time, or if
-// two windows in a row reported nothing but zero.
+// If the lane waits for resets, an exact reset ends a window from the first reading on. A reset is
+// not exact in three cases. It was never further away than rounding can blur (gateways report "0
+// remaining, reset in 1 s" on every answer). It names another instant each time. Two windows in a
+// row reported only zero.
 
-// A Term is what answers report of the window of a quota whose reset is waited for.
+// A Term is the reported window of a quota whose reset is waited for.
 type Term struct {
-	First throttle.Instant // its end, as reported first; zero: none was
-	Since throttle.Instant // when that was
-	End   throttle.Instant // the latest end that was reported, a little later
+	First throttle.Instant // its first reported end; zero: none
+	Since throttle.Instant // instant of that report
+	End   throttle.Instant // the latest reported end, a little later
 	Least float64          // fewest permits left in any reading
-	Empty int              // windows in a row in which nothing but zero was left
+	Empty int              // windows in a row with only zero left
 	Moved bool             // resets name another instant each time
 	Some  bool             // more than zero was left in a reading
 	Far   bool             // a reset was reported that is further away than rounding can blur
@@ -32,18 +32,18 @@ type Term struct {
 
 const (
 	blur        = 2 * time.Second // for whole seconds, and for the whole seconds of a Date
-	still       = 3 * time.Second // a reset that names the same instant for so long does not move
-	longestWait = time.Hour       // for a reset: one wrong header holds nobody for longer
+	still       = 3 * time.Second // a reset that names the same instant for this long does not move
+	longestWait = time.Hour       // for a reset: one wrong header delays no call for longer
 
-	// ResetGuard is how long after a reported reset the next call leaves, so that it does
-	// not arrive before it: clocks tick in milliseconds.
+	// ResetGuard is how long after a reported reset the next call departs, so that it does not
+	// arrive before it: clocks tick in milliseconds.
 	ResetGuard = 20 * time.Millisecond
 )
 
 // over reports whether the window has ended, and no answer has reported the next one.
 func (w *Term) over(now throttle.Instant) bool { return now >= w.End.Add(ResetGuard) }
 
-// observe takes a reading in. It reports whether the reading is of the window that runs.
+// observe applies a reading. It reports whether the reading is of the current window.
 func (w *Term) observe(now throttle.Instant, q *Quota) bool {
 	at := now.Add(min(q.Reset, longestWait))
 	later, over := at.Sub(w.First), w.over(now)
@@ -68,9 +68,9 @@ func (w *Term) observe(now throttle.Instant, q *Quota) bool {
 	return true
 }
 
-// await takes a reading in of a quota whose reset is waited for. Whichever call arrived last of
-// those that were answered, no fewer than Least are left after it: so the ceiling is that many
-// above what was answered.
+// await applies a reading of a quota whose reset is waited for. Whichever answered call arrived
+// last, at least Least permits are left after it: so the ceiling is that many above the answered
+// calls.
 func (t *Ceiling) await(f *Fact, q *Quota) {
 	if q.HasReset && q.Reset > 0 && !q.Filled && !q.Advisory && t.Term.observe(f.Landed, q) {
 		t.C = max(t.C, t.Term.Least+float64(f.Answered))
@@ -82,8 +82,8 @@ func (t *Ceiling) exact() bool {
 	return t.Term.Far && !t.Term.Moved && (t.Term.Empty < 2 || t.Limit == 1)
 }
 
-// Read takes in what an answer reports of quotas, and nothing else. A refused call spent none
-// of its cost.
+// Read applies the quotas that an answer reports, and nothing else. A refused call spent none of
+// its cost.
 func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
 	s.meet(f, now)
 	if f.Refused && cost > 1 {
@@ -98,12 +98,11 @@ func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
 	}
 }
 
-// Spared notes that a call spent nothing, as far as is known: it failed, its answer reports
-// nothing, or none has come for too long.
+// Spared notes that a call spent nothing, as far as is known: it failed, its answer reports no
+// quota, or the answer is overdue.
 func (s *State) Spared(ordinal, cost int64) { s.spare(ordinal-cost+1, cost) }
 
-// Awaits reports whether the reset of a quota is exact, and how long it is until then; zero:
-// it is past.
+// Awaits reports whether the reset of a quota is exact, and how long it is until then; zero: past.
 func (s *State) Awaits(now throttle.Instant, q *Quota) (exact bool, wait time.Duration) {
 	key := q.Key()
 	for i := range s.Ceilings {
@@ -117,9 +116,9 @@ func (s *State) Awaits(now throttle.Instant, q *Quota) (exact bool, wait time.Du
 	return false, 0
 }
 
-// Room returns how many numbers may depart now beyond the last, with so many in flight, before
-// quotas are spent whose resets are waited for. A call of that cost is held until an instant if
-// there are fewer, or until an answer comes.
+// Room returns how many numbers may depart now beyond the last, given those in flight, before
+// quotas with awaited resets are spent. A call with a higher cost is held until an instant, or
+// until an answer comes.
 func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float64, until throttle.Instant) {
 	n = math.Inf(1)
 	for i := range s.Ceilings {
@@ -141,8 +140,7 @@ func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float
 	return n, until
 }
 
-// LongestReset returns the longest time until a reset that an answer has reported, in
-// seconds; zero: none was reported.
+// LongestReset returns the longest reported time until a reset, in seconds; zero: none.
 func (s *State) LongestReset() (reset float64) {
 	for i := range s.Ceilings {
 		reset = max(reset, s.Ceilings[i].Full)
@@ -150,7 +148,7 @@ func (s *State) LongestReset() (reset float64) {
 	return reset
 }
 
-// PlanFor returns the plan for a call that takes so many numbers.
+// PlanFor returns the plan for a call that takes that many numbers.
 func (s *State) PlanFor(now throttle.Instant, granted, cost int64) Plan {
 	s.Ahead = cost - 1
 	return s.Plan(now, granted)

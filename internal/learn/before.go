@@ -6,28 +6,28 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Before is what was served before refusals led to a far lower rate. Perhaps others
-// called for a while, and have gone since. So the rate is raised to it again: soon, and
-// after four times as long each time it was refused. The zero value knows of nothing.
+// Before is the rate served before refusals led to a far lower one. Perhaps others called for a
+// while, and have left since. So the rate is raised to it again: soon, and after a refusal only
+// after four times as long. The zero value has no such rate.
 type Before struct {
-	Rate   float64          // calls per second that were served; zero: there is nothing to go back to
+	Rate   float64          // served calls per second; zero: no rate to return to
 	Width  float64          // of the estimate at that time, as a share of it
 	Next   throttle.Instant // when the rate is raised
 	Gap    float64          // seconds from a refusal until then
-	Rising bool             // the rate is being raised, or stands at Rate to see whether it is served
+	Rising bool             // the rate is being raised, or tested at Rate
 	There  Mark             // the latest departure when Rate was reached; its Ordinal is zero before
-	Lately [2]Mark          // two older departures, each a second and eight calls after the one before, or more
+	Lately [2]Mark          // two older departures, each at least a second and eight calls after the previous
 	Done   throttle.Instant // when Rate was last found to be served again
 }
 
 const (
-	firstReturn = 1.0  // seconds after a refusal until the rate from before is tried first
+	firstReturn = 1.0  // seconds after a refusal until the earlier rate is first tried
 	lastReturn  = 60.0 // seconds after a refusal for which it is too late to try
-	unknown     = 0.25 // width of what was served if no limit was known
-	fallen      = 0.85 // share of the rate from before of which a lower one has fallen
-	mostKnown   = 0.24 // greatest width of one that was: less than unknown
-	soonAgain   = 16   // times Gap: others who come again sooner come often
-	mostOthers  = 2.5  // seconds of a silence after which it is a window that was spent, as likely as others
+	unknown     = 0.25 // width of the served rate if no limit was known
+	fallen      = 0.85 // below this share of the earlier rate, the rate has fallen
+	mostKnown   = 0.24 // greatest width of a known limit: less than unknown
+	soonAgain   = 16   // times Gap: others that come again sooner come often
+	mostOthers  = 2.5  // seconds of a silence after which a spent window is as likely as others
 )
 
 // depart notes a departure. An idle time before it shows no rate.
@@ -42,13 +42,13 @@ func (b *Before) depart(f *Fact, idle bool) {
 	}
 }
 
-// proves reports whether enough calls left between m and f, over long enough, to show a rate.
+// proves reports whether enough calls departed between m and f, over long enough, to show a rate.
 func proves(m Mark, f *Fact) bool {
 	return f.Ordinal-m.Ordinal >= paceCalls && f.Departed.Sub(m.At) >= time.Second
 }
 
-// pace returns how many calls left each second in the last second or two before f; zero if too
-// few left, or for too short a time.
+// pace returns the departures per second in the last second or two before f; zero if too few, or
+// over too short a time.
 func (b *Before) pace(f *Fact) float64 {
 	if b.Lately[0].Ordinal == 0 || !proves(b.Lately[0], f) {
 		return 0
@@ -56,8 +56,8 @@ func (b *Before) pace(f *Fact) float64 {
 	return float64(f.Ordinal-b.Lately[0].Ordinal) / f.Departed.Sub(b.Lately[0].At).Seconds()
 }
 
-// refused notes the rate at which calls left before f began an episode, and the estimate then;
-// zero: there was none. There is nothing to go back to in a window that is spent.
+// refused notes the pace before f began an episode, and the estimate then; zero: none. In a spent
+// window there is no rate to return to.
 func (b *Before) refused(f *Fact, estimate, width float64, windows bool) {
 	switch {
 	case b.Rising:
@@ -70,7 +70,7 @@ func (b *Before) refused(f *Fact, estimate, width float64, windows bool) {
 		}
 		if f.Departed.Sub(b.Done).Seconds() > soonAgain*b.Gap {
 			b.Gap = firstReturn
-		} else { // it was found to be served, and is refused soon after
+		} else { // it was served, and refused soon after
 			b.later()
 		}
 	}
@@ -83,8 +83,8 @@ func (b *Before) later() {
 	}
 }
 
-// over ends an episode with f, which was served after a silence. If no limit was known before,
-// the rate in force is what has fallen, however high the estimate is.
+// over ends an episode with f, which was served after a silence. If no limit was known before, the
+// rate in force has fallen, however high the estimate is.
 func (b *Before) over(f *Fact, r *Search, silence float64) {
 	rate := r.W
 	if b.Width == unknown {
@@ -97,9 +97,9 @@ func (b *Before) over(f *Fact, r *Search, silence float64) {
 	b.Next = max(b.Next, f.Departed.Add(seconds(max(b.Gap, silence))))
 }
 
-// raise returns the least growth of the logarithm of the rate in force, for f, which was
-// served, and whether the rate from before was served for a second. Then it is the estimate
-// again, and the silence was not the vendor's.
+// raise returns the least growth of the logarithm of the rate in force, for f, which was served,
+// and whether the earlier rate was served for a second. Then it is the estimate again, and the
+// vendor did not cause the silence.
 func (b *Before) raise(f *Fact, r *Search) (least float64, restored bool) {
 	switch {
 	case b.Rate == 0 || f.Departed < b.Next:

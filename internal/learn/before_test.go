@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Others take all for a moment, and 10/s are found where 100/s were served. After a second the
-// rate is raised to what was served before, and stays if that is served again.
+// Others take everything for a moment, and 10/s are learned instead of 100/s. After a second the
+// rate is raised to the earlier one, and stays if that is served again.
 func TestRateFromBeforeIsTriedAgain(t *testing.T) {
 	now, ordinal := throttle.InstantOf(time.Unix(1_700_000_000, 0)), int64(0)
 	var b Before
@@ -45,6 +45,6 @@ func TestRateFromBeforeIsTriedAgain(t *testing.T) {
 		serve(10 * time.Millisecond)
 	}
 	if math.Abs(r.W-100) > 1 {
-		t.Errorf("the estimate is %.1f/s, want what was served before", r.W)
+		t.Errorf("the estimate is %.1f/s, want the earlier rate", r.W)
 	}
 }

@@ -2,19 +2,18 @@ package learn
 
 import "math"
 
-// An owner who configures a limit usually knows the vendor's, more or less. So
-// nothing holds a configured lane back before its first refusal, whatever quotas
-// are reported: a gateway that says "0 remaining" on every answer must not slow a lane
-// that is right. At the first refusal the vendor's limit is taken to be a little
-// below the configured one, and measured from there. What is learned never exceeds
-// what is configured.
+// An owner who configures a limit usually knows the vendor's, more or less. So nothing slows a
+// configured lane before its first refusal, whatever quotas are reported: a gateway that reports "0
+// remaining" on every answer must not slow a correct lane. At the first refusal the vendor's limit
+// is assumed a little below the configured one, and measured from there. A learned limit never
+// exceeds the configured one.
 
 const (
 	near  = 0.85 // of a configured rate: limits are set too high by a burst, or by a quarter, more often than by half
-	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter holds it there
+	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter caps it
 )
 
-// believes reports whether the configured limits are taken for the vendor's.
+// believes reports whether the configured limits are assumed to be the vendor's.
 func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
 
 // ceiling returns the rate that the configured limits allow.
@@ -25,7 +24,7 @@ func (s *State) ceiling() float64 {
 	return math.Inf(1)
 }
 
-// nearConfigured takes the vendor's limit to be near the configured one, at the first refusal.
+// nearConfigured assumes the vendor's limit near the configured one, at the first refusal.
 func (s *State) nearConfigured(f *Fact) {
 	rate := s.ceiling()
 	if math.IsInf(rate, 1) {

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A scribe has a state observe one answer after the other, each 10 ms after the last.
+// A scribe makes a state observe one answer after another, each 10 ms after the last.
 type scribe struct {
 	State
 	now     throttle.Instant
@@ -37,7 +37,7 @@ func TestConfiguredLaneIsLoweredByRefusal(t *testing.T) {
 	for i := range 200 {
 		s.answer(false, minute(60, max(0, float64(60-i))))
 		if p := s.Plan(s.now, s.ordinal); p.Rate != 0 || p.Hold != 0 || p.Most != 0 {
-			t.Fatalf("the plan after %d answers is %+v, want none", i+1, p)
+			t.Fatalf("the plan after %d answers is %+v, want the zero plan", i+1, p)
 		}
 	}
 	s.answer(true)
@@ -46,8 +46,8 @@ func TestConfiguredLaneIsLoweredByRefusal(t *testing.T) {
 	}
 }
 
-// Once a configured lane was refused, what an answer reports to be left bounds what leaves,
-// from the first reading on.
+// Once a configured lane was refused, reported quotas bound its departures, from the first reading
+// on.
 func TestConfiguredLaneHoldsToAQuotaAfterARefusal(t *testing.T) {
 	s := hundred()
 	for range 20 {
@@ -60,12 +60,12 @@ func TestConfiguredLaneHoldsToAQuotaAfterARefusal(t *testing.T) {
 	s.now = s.now.Add(time.Second)
 	s.answer(false, minute(600, 2))
 	if p := s.Plan(s.now, s.ordinal+3); p.Hold <= s.now {
-		t.Errorf("2 were reported to be left and 3 have left: %+v holds nobody", p)
+		t.Errorf("2 were reported left and 3 have departed: %+v holds no call", p)
 	}
 }
 
-// After calls were served for long enough, the rate in force is the configured one
-// again, but for the little by which the learner tries for more.
+// After calls were served for long enough, the rate in force is the configured one again, except
+// for the learner's small excess.
 func TestConfiguredRateIsInForceAgain(t *testing.T) {
 	s := hundred()
 	s.answer(true)

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	encodingVersion = 1        // changes with the meaning of a field: a new field that is not known is ignored, or begins with zero
+	encodingVersion = 1        // changes with the meaning of a field: an unknown new field is ignored, or begins with zero
 	mostEncoded     = 32 << 10 // bytes of an encoded State: one takes 1,500 to 8,000
 )
 
-// errEncoded says that a State cannot be read.
+// errEncoded reports a State that cannot be read.
 var errEncoded = errors.New("learn: no state of this version")
 
-// An encoded is a State as it travels: the free places of ceilings stay behind.
+// An encoded is a State as sent, without the unused ceilings.
 type encoded struct {
 	Version int
 	*State
 	Ceilings []Ceiling
 }
 
-// Encode returns the state as JSON, or nil if it holds what is no number.
+// Encode returns the state as JSON, or nil if it contains an invalid number.
 func (s *State) Encode() []byte {
 	last := len(s.Ceilings)
 	for last > 0 && s.Ceilings[last-1] == (Ceiling{}) {
@@ -48,8 +48,8 @@ func (s *State) Decode(b []byte) error {
 	return nil
 }
 
-// sane reports whether the learner can go on with a state that was read.
-// Whatever wrote it, the learner must neither panic nor hold calls for ever.
+// sane reports whether the learner can continue with a decoded state. Whatever its source, the
+// learner must neither panic nor hold calls forever.
 func (s *State) sane() bool {
 	within := func(most float64, values ...float64) bool {
 		for _, v := range values {

@@ -35,8 +35,8 @@ func TestStateTravels(t *testing.T) {
 	}
 }
 
-// Replicas of two versions go on with each other's states: neither knows all of the
-// other's fields.
+// Replicas of two versions continue with each other's states, although each has fields unknown to
+// the other.
 func TestStateOfAnotherVersionTravels(t *testing.T) {
 	want := learned()
 	b := bytes.Replace(want.Encode(), []byte(`"Doubt":`), []byte(`"Unknown":{"Of":[1,2]},"Doubted":`), 1)
@@ -50,7 +50,7 @@ func TestStateOfAnotherVersionTravels(t *testing.T) {
 	known := learn.New(learn.Setting{})
 	known.Receive([]byte(`{"unknown":{"of":1}}{"fact":{"Departed":1,"Landed":2,"Flying":1,"Unknown":3},"unknown":true}`), 1, 2)
 	if known.RTT == 0 {
-		t.Error("a fact with a field that is not known was not observed")
+		t.Error("a fact with an unknown field was not observed")
 	}
 }
 
@@ -82,8 +82,8 @@ func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
 	}
 }
 
-// Processes that receive the same messages in one order know the same, also one that
-// begins with the state of another in between.
+// Processes that receive the same messages in one order have equal states, also one that starts
+// from another's state in between.
 func TestSameMessagesMakeTheSameState(t *testing.T) {
 	first, second := learn.New(learn.Setting{}), learn.New(learn.Setting{})
 	third := learn.State{}
@@ -114,7 +114,7 @@ func TestSameMessagesMakeTheSameState(t *testing.T) {
 	}
 }
 
-// The facts arrive as they were observed.
+// The facts arrive as observed.
 func TestFactsTravel(t *testing.T) {
 	want, got := learn.New(learn.Setting{}), learn.New(learn.Setting{})
 	for n := range int64(200) {
@@ -132,8 +132,8 @@ func TestFactsTravel(t *testing.T) {
 	}
 }
 
-// A call of before they learned together is refused: the first such is the lane's
-// latest, the others are old news.
+// A call from before joint learning is refused: the first such call is the lane's latest, the
+// others are old.
 func TestCallsOfBeforeAreOldNews(t *testing.T) {
 	s := learn.New(learn.Setting{})
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0), Pace: [2]throttle.Instant{at(0), at(0.1)}, Back: [2]int64{30, 0}}
@@ -147,12 +147,11 @@ func TestCallsOfBeforeAreOldNews(t *testing.T) {
 	before := s
 	s.Receive(messages, 47, at(0.22))
 	if s.Cut != before.Cut || s.Mode != before.Mode || s.R != before.R {
-		t.Errorf("old news changed %v to %v", &before, &s)
+		t.Errorf("an old refusal changed %v to %v", &before, &s)
 	}
 }
 
-// A process whose first call is refused knows of no calls before. Those that it
-// does not know of were not slow.
+// A process whose first call is refused knows no earlier calls. Those were not slow.
 func TestAMeetingOfNoCalls(t *testing.T) {
 	s := learn.New(learn.Setting{Configured: 100, Burst: 10, Shared: true})
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0.2), Back: [2]int64{40, 40}}
@@ -160,18 +159,18 @@ func TestAMeetingOfNoCalls(t *testing.T) {
 	f.Departed, f.Landed, f.Refused, f.Flying = at(0.2), at(0.21), true, 8
 	s.Receive(learn.Message{Fact: &f}.Append(learn.Message{Meeting: &met}.Append(nil)), 40, at(0.21))
 	if hold := s.Plan(at(0.21), 40).Hold; !s.Episode || s.RefR < 50 || hold > at(0.3) {
-		t.Fatalf("refused at %g/s, nobody goes for %v: %v", s.RefR, hold.Sub(at(0.21)), &s)
+		t.Fatalf("refused at %g/s, no departure for %v: %v", s.RefR, hold.Sub(at(0.21)), &s)
 	}
 	f = fact(41)
 	f.Departed, f.Landed = at(0.25), at(0.26)
 	s.Receive(learn.Message{Fact: &f}.Append(nil), 41, at(0.26))
 	if hold := s.Plan(at(0.26), 41).Hold; s.Episode || hold > at(0.3) {
-		t.Errorf("a call was served, and nobody goes for %v: %v", hold.Sub(at(0.26)), &s)
+		t.Errorf("a call was served, and no departure for %v: %v", hold.Sub(at(0.26)), &s)
 	}
 }
 
-// A call that the store did not count, as in an outage, reports what was left then: but
-// not of which departure.
+// A call that the store did not count, as in an outage, reports what was left then, but not at
+// which departure.
 func TestUncountedCallsReadNoLevel(t *testing.T) {
 	s := learn.New(learn.Setting{})
 	receive := func(ordinal, granted int64) {
@@ -206,11 +205,11 @@ func TestForgetAndMemoryTravel(t *testing.T) {
 	}
 	s.Receive(learn.Message{Memory: &learn.Memory{Version: 1, Rate: 5, Width: 0.05}}.Append(nil), 300, at(4))
 	if s.R != 50 {
-		t.Errorf("a memory took the place of what was known: %v", &s)
+		t.Errorf("a memory replaced what was known: %v", &s)
 	}
 }
 
-// Whatever is received or read, the learner goes on.
+// The learner continues, whatever it receives or reads.
 func FuzzReceive(f *testing.F) {
 	fa := fact(3)
 	fa.Quotas = []learn.Quota{{Name: "a", HasLimit: true, Limit: 3}}

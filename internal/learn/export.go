@@ -2,27 +2,27 @@ package learn
 
 import "fmt"
 
-// A Memory is the part of a State that lasts: what is known of the vendor,
-// without what goes on at the moment. It holds no instant and no ordinal, so
-// another process may go on with it at any time. It marshals to JSON.
+// A Memory is the lasting part of a State: the knowledge of the vendor, without current events. It
+// contains no instant and no ordinal, so another process may use it at any time. It marshals to
+// JSON.
 type Memory struct {
 	Version  int     `json:"version"`
-	Rate     float64 `json:"rate,omitempty"`      // permits per second; zero: not known
+	Rate     float64 `json:"rate,omitempty"`      // permits per second; zero: unknown
 	Width    float64 `json:"width,omitempty"`     // of the rate, as a share of it
-	Period   float64 `json:"period,omitempty"`    // seconds of the vendor's windows; zero: none was seen
+	Period   float64 `json:"period,omitempty"`    // seconds of the vendor's windows; zero: none seen
 	InFlight float64 `json:"in_flight,omitempty"` // calls in flight; zero: not known
 }
 
 const (
 	memoryVersion = 1                // of the memories that Export makes
 	longest       = 31 * 24 * 3600.0 // seconds of the longest window
-	// remembered is the least width of a rate that a memory brings. With 0.03, a rate that is a
-	// tenth of the vendor's 50/s is left behind within 30 s, and a right one costs four or five
-	// refusals in 500 calls. With 0.05 it costs nine.
+	// remembered is the least width of an imported rate. With 0.03, a rate that is a tenth of the
+	// vendor's 50/s is left behind within 30 s, and a right one costs four or five refusals in 500
+	// calls. With 0.05 it costs nine.
 	remembered = 0.03
 )
 
-// Export returns the part that lasts, and false if nothing is sure.
+// Export returns the lasting part, and false if nothing is certain.
 func (s *State) Export() (m Memory, ok bool) {
 	m.Version = memoryVersion
 	switch {
@@ -36,7 +36,7 @@ func (s *State) Export() (m Memory, ok bool) {
 	return m, true
 }
 
-// Validate returns an error if the memory is of another version, or is garbage.
+// Validate returns an error for a memory of another version, or an invalid one.
 func (m *Memory) Validate() error {
 	if m.Version != memoryVersion {
 		return fmt.Errorf("version %d, want %d", m.Version, memoryVersion)
@@ -48,7 +48,7 @@ func (m *Memory) Validate() error {
 		{"rate", m.Rate, 1e9}, {"width", m.Width, mostWidth},
 		{"period", m.Period, longest}, {"in_flight", m.InFlight, 1 << 20},
 	} {
-		if !(v.value >= 0 && v.value <= v.most) { // not a number is neither
+		if !(v.value >= 0 && v.value <= v.most) { // also rejects NaN
 			return fmt.Errorf("%s %v is not between 0 and %v", v.name, v.value, v.most)
 		}
 	}
@@ -58,10 +58,9 @@ func (m *Memory) Validate() error {
 	return nil
 }
 
-// Import makes a new state go on with a valid memory. A rate is in force at
-// once, with half of its search done, so that it is soon left if it is no
-// longer the vendor's. A memory that would not hold calls below the configured
-// limits is ignored.
+// Import makes a new state continue with a valid memory. A rate is in force at once, with half of
+// its search done, so that it soon changes if it is no longer the vendor's. A memory whose rate is
+// above the configured limits is ignored.
 func (s *State) Import(m Memory) {
 	switch {
 	case m.InFlight >= 1:

@@ -16,15 +16,15 @@ type course struct {
 	at              []throttle.Instant // served
 }
 
-// run sends calls to a bucket of a burst of five for so many seconds, or so many
-// calls, and returns what came of them and the state after them.
+// run sends calls to a bucket of a burst of five for a number of seconds, or of calls, and returns
+// their outcome and the resulting state.
 func run(s learn.State, rate, seconds float64, calls int) (learn.State, course) {
 	return runFrom(s, 0, burst, rate, seconds, calls)
 }
 
 const burst = 5
 
-// runFrom is run from a second on, at which the bucket holds so many tokens.
+// runFrom is run from a second on, at which the bucket holds that many tokens.
 func runFrom(s learn.State, from, tokens, rate, seconds float64, calls int) (learn.State, course) {
 	left, granted := at(from), s.Last.Ordinal
 	last := left
@@ -52,7 +52,7 @@ func runFrom(s learn.State, from, tokens, rate, seconds float64, calls int) (lea
 	return s, c
 }
 
-// after returns how many were served in the seconds from that one on.
+// after returns how many were served from a second on.
 func (c course) after(second, seconds float64) (n int) {
 	for _, t := range c.at {
 		if t >= at(second) && t < at(second+seconds) {
@@ -62,7 +62,7 @@ func (c course) after(second, seconds float64) (n int) {
 	return n
 }
 
-// remember returns a new state that goes on with the memory, through its JSON.
+// remember returns a new state with the memory, through its JSON.
 func remember(t *testing.T, m learn.Memory) learn.State {
 	t.Helper()
 	text, err := json.Marshal(m)
@@ -81,7 +81,7 @@ func remember(t *testing.T, m learn.Memory) learn.State {
 	return s
 }
 
-// fifty is what is remembered of 50/s.
+// fifty is the memory of 50/s.
 func fifty(t *testing.T) learn.Memory {
 	t.Helper()
 	s, _ := run(learn.New(learn.Setting{}), 50, 60, 1e6)
@@ -138,8 +138,7 @@ func TestNothingIsRememberedOfNothing(t *testing.T) {
 	}
 }
 
-// What is remembered never exceeds what is configured, and one that is configured
-// lower is not restrained.
+// A memory never exceeds the configured limit, and a lower configured limit is not affected.
 func TestMemoryBesideConfiguredLimits(t *testing.T) {
 	m := learn.Memory{Version: 1, Rate: 50, Width: 0.02}
 	for configured, want := range map[float64]float64{30: 0, 80: 50} {

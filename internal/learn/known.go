@@ -6,34 +6,33 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Hurry doubles the bound of calls in flight as long as nothing was refused,
-// because the calls in flight are slow. Slowness is neither good nor bad: a
-// vendor that refuses does so at once.
+// Hurry doubles the bound of calls in flight before the first refusal, because the calls in flight
+// are slow. Slowness is neither good nor bad: a vendor that refuses does so at once.
 func (s *State) Hurry() {
 	if s.Mode == Start {
 		s.Cap = min(s.Cap*2, 1<<20)
 	}
 }
 
-// Resume ends the wait that the vendor asked for: calls may leave from now on.
+// Resume ends the wait that the vendor asked for: calls may depart from now on.
 func (s *State) Resume(now throttle.Instant) {
 	s.Until, s.Next = min(s.Until, now), min(s.Next, now)
 }
 
-// Met gives a new state what was noted before it was needed: how long an answer
-// takes, the first departure, and two later ones.
+// Met gives a new state the notes from before it was needed: how long an answer takes, the first
+// departure, and two later ones.
 func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 	s.RTT = max(took.Seconds(), 1e-9)
 	s.End, s.Pace, s.Last = first, pace, pace[1]
 	s.Before.Lately = [2]Mark{first, pace[1]}
 }
 
-// A Known is what a state is sure of. The zero value is sure of nothing.
+// A Known is the certain knowledge of a state. The zero value is empty.
 type Known struct {
-	Rate     float64 // the vendor's permits per second; zero: not known
-	InFlight int     // the vendor's calls in flight; zero: not known
-	Reported bool    // the vendor's own quotas say so
-	Probing  bool    // one call at a time asks whether the vendor serves again
+	Rate     float64 // the vendor's permits per second; zero: unknown
+	InFlight int     // the vendor's calls in flight; zero: unknown
+	Reported bool    // from the vendor's reported quotas
+	Probing  bool    // one probe at a time is sent
 }
 
 const (
@@ -43,7 +42,7 @@ const (
 	settled     = 0.05 // of a slope: its error when it has settled
 )
 
-// Known returns what the state is sure of under its plan.
+// Known returns the certain knowledge of the state under its plan.
 func (s *State) Known(p Plan) Known {
 	for i := range s.Ceilings {
 		t := &s.Ceilings[i]
@@ -65,9 +64,8 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
-// Settled reports whether one answer more changes little while none is a refusal: the
-// configured limits are believed, or reported quotas set the plan's pace and have been read
-// often.
+// Settled reports whether a further served answer changes little: the configured limits are
+// believed, or reported quotas set the plan's pace and have been read often.
 func (s *State) Settled(p Plan) bool {
 	if s.believes() {
 		return true
@@ -80,10 +78,9 @@ func (s *State) Settled(p Plan) bool {
 	return p.Bounded
 }
 
-// sure reports whether the estimate of the rate is narrow, and was measured.
-// After a first refusal below configured limits it was not. A limit that has
-// risen is not known again before the next refusal, and never if the configured limits
-// are what holds calls back now.
+// sure reports whether the estimate of the rate is narrow, and was measured. After a first refusal
+// below configured limits it was not. A risen limit is unknown until the next refusal, or forever
+// if the configured limits now delay the calls.
 func (s *State) sure() bool {
 	free := s.R > risen*s.W || s.R >= s.ceiling() && s.X > 3
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Measured)

@@ -7,7 +7,8 @@ import (
 )
 
 // A log counts the calls of the last period: a sliding window. It gives each permit back a period
-// after it was spent, so its level stands still, and then repeats what the lane did a period before:
+// after it was spent, so its level is constant, and then repeats the lane's departures of a period
+// before:
 //
 //	period 60 s     0 s   1 s   20 s               60 s  61 s  80 s
 //	calls leave     40    30    30    none left
@@ -15,7 +16,7 @@ import (
 //
 // The period is known from a window that ended with a part of its permits.
 
-const logMarks = 8 // departures of a period that are kept: what is back is then late by an eighth of a quota at most
+const logMarks = 8 // kept departures of a period: returned permits are then late by an eighth of a quota at most
 
 // mark keeps the departure of a call that was granted.
 func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
@@ -26,8 +27,8 @@ func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 	}
 }
 
-// back returns when a log gives permits back next; zero: that is not known. A reset that has
-// passed says more than a window, which some vendors report in another unit.
+// back returns when a log gives permits back next; zero: unknown. A past reset is better evidence
+// than a window, which some vendors report in another unit.
 func (t *Ceiling) back() throttle.Instant {
 	period := seconds(cmp.Or(t.Window, t.Period))
 	if !t.Stands || t.Whole || period == 0 || t.timed() {

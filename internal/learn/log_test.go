@@ -6,8 +6,8 @@ import (
 )
 
 // A lane spends 16 permits of a log: twelve of them one every second, and then single ones. After
-// 63 s four are back, so the log is of a minute, and the lane spends them. The departure of every
-// second call was kept: the next call leaves when that one is back.
+// 63 s four are back, so the log is of a minute, and the lane spends them. Every second departure
+// was kept: the next call departs when that permit is back.
 func TestLogGivesBackWhatWasSpent(t *testing.T) {
 	s, ordinal := New(Setting{}), int64(0)
 	var last *Fact

@@ -8,37 +8,36 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Message is what one of the processes that share a lane sends to all of them, through
-// their store. All observe the messages in the order that the store keeps, so that their
-// states are the same. It travels as JSON: a version of Weir that does not know a field
-// ignores it. With the zero Message the state only follows the store's clock.
+// A Message is what one of the processes that share a lane sends to all of them, through their
+// store. All observe the messages in the store's order, so their states are equal. It is sent as
+// JSON: a version of Weir ignores unknown fields. With the zero Message the state only follows the
+// store's clock.
 type Message struct {
-	Fact    *Fact                        `json:"fact,omitzero"` // without an Ordinal: its call left before the processes began to learn together
+	Fact    *Fact                        `json:"fact,omitzero"` // without an Ordinal: its call departed before the processes began to learn together
 	Meeting *Meeting                     `json:"meeting,omitzero"`
 	Resume  bool                         `json:"resume,omitzero"` // an operator has ended the wait that the vendor asked for
-	Forget  bool                         `json:"forget,omitzero"` // everything is to be learned again
-	Memory  *Memory                      `json:"memory,omitzero"` // for states that know nothing
+	Forget  bool                         `json:"forget,omitzero"` // forget everything learned
+	Memory  *Memory                      `json:"memory,omitzero"` // for states without knowledge
 	Unread  int64                        `json:"unread,omitzero"` // this departure will not be answered, see [State.Unread]
 	Lapsed  struct{ First, Count int64 } `json:"lapsed,omitzero"` // departures that will not take place, see [State.Lapsed]
 	Hurry   bool                         `json:"hurry,omitzero"`  // calls in flight are slow, see [State.Hurry]
 }
 
-// A Meeting is what a process knew of a lane before the processes began to
-// learn together.
+// A Meeting is a process's knowledge of a lane from before the processes began to learn together.
 type Meeting struct {
 	Took  time.Duration // from the departure of a call to its answer
 	First throttle.Instant
 	Pace  [2]throttle.Instant // when two calls left
 	Back  [2]int64            // how many of the lane's calls have left since each of them
-	Cap   float64             // calls in flight that were allowed; zero: any number
+	Cap   float64             // most calls in flight; zero: any number
 }
 
 const (
-	mostQuotas = 8       // of one fact that are sent
+	mostQuotas = 8       // of one sent fact
 	mostCalls  = 1 << 53 // an ordinal above it is garbage
 )
 
-// Append appends the message to those that are to be sent.
+// Append appends the message to those to be sent.
 func (m Message) Append(b []byte) []byte {
 	if m.Fact != nil && len(m.Fact.Quotas) > mostQuotas {
 		short := *m.Fact
@@ -46,14 +45,14 @@ func (m Message) Append(b []byte) []byte {
 		m.Fact = &short
 	}
 	text, err := json.Marshal(m)
-	if err != nil { // a number that JSON does not have: nobody could use it
+	if err != nil { // a number that JSON cannot express
 		return b
 	}
 	return append(b, text...)
 }
 
-// Receive observes messages. Granted is the latest ordinal that the store had given when
-// it took them, and at is when that was. Receive stops at what makes no sense.
+// Receive observes messages. Granted is the latest ordinal of the store when it took them, and at
+// is its instant then. Receive stops at the first invalid message.
 func (s *State) Receive(messages []byte, granted int64, at throttle.Instant) {
 	s.follow(at)
 	for d := json.NewDecoder(bytes.NewReader(messages)); ; {
@@ -64,7 +63,7 @@ func (s *State) Receive(messages []byte, granted int64, at throttle.Instant) {
 	}
 }
 
-// take observes one message, and reports whether it makes sense.
+// take observes one message, and reports whether it is valid.
 func (s *State) take(m *Message, granted int64, at throttle.Instant) bool {
 	switch {
 	case m.Fact != nil:
@@ -93,9 +92,9 @@ func (s *State) take(m *Message, granted int64, at throttle.Instant) bool {
 	return true
 }
 
-// receive observes one fact, and reports whether it makes sense. A call without an ordinal
-// left before any message came. If it is the first to be refused, it counts as the latest
-// departure of all, and otherwise as an old one.
+// receive observes one fact, and reports whether it is valid. A call without an ordinal departed
+// before any message. If it is the first refused call, it counts as the latest departure of all,
+// and otherwise as an old one.
 func (s *State) receive(f *Fact, granted int64, at throttle.Instant) bool {
 	if f.Departed < 0 || f.Landed < f.Departed || f.Ordinal < 0 || f.Ordinal > mostCalls || f.Until < 0 || len(f.Quotas) > mostQuotas {
 		return false
@@ -113,7 +112,7 @@ func (s *State) receive(f *Fact, granted int64, at throttle.Instant) bool {
 	return true
 }
 
-// meeting takes in what was known before, if nothing was learned yet.
+// meeting applies earlier knowledge, if nothing was learned yet.
 func (s *State) meeting(m *Meeting, granted int64) {
 	if s.RTT > 0 || s.Mode != Start || m.First <= 0 {
 		return
@@ -121,7 +120,7 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	first := Mark{min(1, granted), m.First}
 	pace := [2]Mark{first, first}
 	for i, at := range m.Pace {
-		if at > m.First { // otherwise no call is known but the first
+		if at > m.First { // otherwise only the first call is known
 			pace[i] = Mark{granted - max(0, m.Back[i]), at}
 		}
 	}

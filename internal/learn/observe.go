@@ -14,7 +14,7 @@ func Observe(s State, f *Fact, now throttle.Instant) State {
 	return s
 }
 
-// Observe takes one more answer in, observed now.
+// Observe applies one more answer, observed now.
 func (s *State) Observe(f *Fact, now throttle.Instant) {
 	s.meet(f, now)
 	s.read(f)
@@ -28,8 +28,7 @@ func (s *State) Observe(f *Fact, now throttle.Instant) {
 	}
 }
 
-// meet notes what every answer shows: how late facts are, and the rate at which calls really
-// leave.
+// meet notes the facts of every answer: how late facts are, and the actual rate of departures.
 func (s *State) meet(f *Fact, now throttle.Instant) {
 	if s.RTT == 0 {
 		s.End = Mark{f.Ordinal - 1, f.Departed}
@@ -43,9 +42,9 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	}
 }
 
-// rest begins to count anew if nobody called for long until now, though calls could have gone:
-// what was counted before, and the time since, show no rate. In an episode that is a minute,
-// and the silence is the callers' own. A caller who rests for seconds after each refusal is
+// rest restarts the counts if there were no calls for long until now, though they could have
+// departed: earlier counts, and the time since, show no rate. In an episode that takes a minute,
+// and the callers cause the silence. A caller that rests for seconds after each refusal is
 // measured: it has no other measure.
 func (s *State) rest(now Mark) {
 	since := now.At.Sub(max(s.Last.At, s.Until, s.Next))
@@ -61,7 +60,7 @@ func (s *State) rest(now Mark) {
 	}
 }
 
-// refused takes in a refusal. Those of calls that left before an earlier one was known are of
+// refused applies a refusal. Refusals of calls that departed before an earlier one was known are of
 // the same episode.
 func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
@@ -92,7 +91,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// served takes in that a call was served.
+// served applies a served call.
 func (s *State) served(f *Fact, now throttle.Instant) {
 	s.wait(f)
 	if f.Ordinal <= s.Cut {

@@ -9,9 +9,9 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// Answers that land in any order teach the same: eight calls are in flight at once, to
-// a vendor of 50/s that reports nothing, and land as chance has it. The states differ on
-// the way, and so do the paces that follow from them; what is found is the same.
+// Answers in any order teach the same. Eight calls are in flight at once, to a vendor of 50/s that
+// reports nothing, and land in random order. The states differ meanwhile, and so do the resulting
+// paces, but the learned rate is the same.
 func TestWhatIsFoundDoesNotDependOnOrderOfLanding(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -22,8 +22,8 @@ func TestWhatIsFoundDoesNotDependOnOrderOfLanding(t *testing.T) {
 	}
 }
 
-// shuffled sends 3,000 calls, whose answers land by eights in some order, and returns
-// the rate that was found, and how many were refused.
+// shuffled sends 3,000 calls, whose answers land by eights in some order, and returns the learned
+// rate, and the number of refusals.
 func shuffled(shuffle func(int, func(i, j int))) (rate float64, refused int) {
 	s := learn.New(learn.Setting{})
 	left, last, tokens := at(0), at(0), float64(burst)

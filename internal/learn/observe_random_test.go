@@ -103,8 +103,7 @@ func TestBurstOfRefusalsCountsOnce(t *testing.T) {
 	}
 }
 
-// The bracket: 100 calls a second are refused now and then, and the estimate is
-// what was served.
+// The bracket: 100 calls a second are refused now and then, and the estimate is the served rate.
 func TestRateIsWhatWasServed(t *testing.T) {
 	s := learn.New(learn.Setting{})
 	left, granted, tokens := at(0), int64(0), 1.0
@@ -138,7 +137,7 @@ func TestQuietFactsChangeNoPlan(t *testing.T) {
 	f := fact(2)
 	f.Waited = false
 	if !s.Quiet(&f) {
-		t.Fatal("a served call that nobody waited behind is not quiet")
+		t.Fatal("a served call without callers behind it is not quiet")
 	}
 	after := feed(s, f)
 	if got, want := after.Plan(f.Landed, 2), s.Plan(f.Landed, 2); got != want {
@@ -150,7 +149,7 @@ func TestQuietFactsChangeNoPlan(t *testing.T) {
 	}
 }
 
-// Garbage in every field: the plan stays one that lets calls go.
+// Garbage in every field: the plan still lets calls depart.
 func TestHostileFactsNeverStop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 0.5, 1, 2, 5, 1e9, 1e300}
@@ -185,8 +184,8 @@ func minute(n int64, left float64) learn.Fact {
 	return f
 }
 
-// A window whose level stood still while a bucket would have risen is held to its end: nobody
-// is refused in between. Then one call looks how the next one stands.
+// A window whose level stayed constant while a bucket's would have risen is held to its end: no
+// call is refused in between. Then one call reads the next one's level.
 func TestReportedWindowIsHeldToItsEnd(t *testing.T) {
 	s := learn.New(learn.Setting{})
 	for n := range int64(100) {

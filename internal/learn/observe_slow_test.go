@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// A lane with little to do is not held for longer than one that is busy.
+// A lane with few calls is not held for longer than a busy one.
 func TestAQuietLaneIsNotHeldForLong(t *testing.T) {
 	s := learn.New(learn.Setting{Configured: 100, Burst: 10})
 	for n := range int64(40) {
@@ -20,19 +20,18 @@ func TestAQuietLaneIsNotHeldForLong(t *testing.T) {
 	}
 	now := at(39 * 60)
 	if hold := s.Plan(now, 40).Hold.Sub(now); hold > time.Second {
-		t.Errorf("after the refusal, nobody goes for %v", hold)
+		t.Errorf("after the refusal, no departure for %v", hold)
 	}
 	f := learn.Fact{Ordinal: 41, Granted: 41, Flying: 1, Departed: at(39*60 + 1), Landed: at(39*60 + 1.005)}
 	s = learn.Observe(s, &f, f.Landed)
 	if hold := s.Plan(f.Landed, 41).Hold.Sub(f.Landed); hold > time.Second {
-		t.Errorf("after a served call, nobody goes for %v", hold)
+		t.Errorf("after a served call, no departure for %v", hold)
 	}
 }
 
-// After an hour in which nobody called, which began when a call was served or when one
-// was refused and its caller gave up, the rate is what it was within seconds, and a
-// limit that has doubled is found. It is so also if little was learned before, and if
-// others have just emptied the bucket.
+// After an hour without calls, which began with a served call or with a refused call that gave up,
+// the rate recovers within seconds, and a doubled limit is found. The same if little was learned
+// before, or if others have just emptied the bucket.
 func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {
 	for _, learned := range []float64{0.02, 0.1, 2, 60} {
 		for _, gaveUp := range []bool{false, true} {
@@ -57,9 +56,8 @@ func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {
 	}
 }
 
-// A caller who rests for three seconds after each refusal has the vendor's rate measured
-// all the same. One who comes every two seconds to a vendor that refuses all is a probe
-// that goes ever more seldom.
+// A caller that rests for three seconds after each refusal still measures the vendor's rate. One
+// that comes every two seconds to a vendor that refuses everything is a probe, ever more seldom.
 func TestARestAfterARefusalIsMeasured(t *testing.T) {
 	known, _ := run(learn.New(learn.Setting{}), 50, 60, 1e6)
 	s, from, tokens := known, 63.0, float64(burst)
@@ -77,7 +75,7 @@ func TestARestAfterARefusalIsMeasured(t *testing.T) {
 			tokens = min(burst, tokens+50*(from-left))
 		}
 		if s.Last.Ordinal == before {
-			t.Fatal("nobody goes")
+			t.Fatal("no departure")
 		}
 		from, tokens = from+3, burst
 	}

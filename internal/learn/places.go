@@ -2,14 +2,14 @@ package learn
 
 import "github.com/weirgo/weir/throttle"
 
-// Places bounds the calls in flight: in Start it grows as TCP's window does, in Trial it
-// tries whether calls in flight are what the vendor counts, in Flight they are. The zero
-// value bounds nothing yet.
+// Places bounds the calls in flight. In Start it grows as TCP's window does, in Trial it tests
+// whether the vendor counts calls in flight, in Flight the vendor does. The zero value bounds
+// nothing yet.
 type Places struct {
 	Cap     float64          // most calls in flight
-	Ceil    float64          // what Cap may grow to, in Trial and Flight
+	Ceil    float64          // bound of Cap's growth, in Trial and Flight
 	Usual   float64          // seven of eight served calls left with no more calls in flight
-	Step    float64          // by how much Ceil was raised last; zero: it stands
+	Step    float64          // by how much Ceil was raised last; zero: unchanged
 	Run     int              // answers in a row with Cap at Ceil
 	Lowered int              // how often in this trial Ceil was lowered
 	Crowds  int              // episodes in a row that began with more than Usual in flight
@@ -20,22 +20,22 @@ type Places struct {
 }
 
 const (
-	leastPlaces = 5    // in flight at the first refusal: with fewer, pacing wastes less than a place too few does
-	quickStart  = 8    // in flight up to which each answer adds one; from there half of one, or the first refusal meets twice what the vendor bears
-	nearCeil    = 0.75 // of Ceil: a bound that was met before is reached again as quickly
+	leastPlaces = 5    // in flight at the first refusal: with fewer, pacing wastes less than one place too few
+	quickStart  = 8    // in flight up to which each answer adds one; above, half of one, or the first refusal meets twice the vendor's bound
+	nearCeil    = 0.75 // of Ceil: a bound met before is reached again as quickly
 	mostLowered = 4    // refusals in a trial: calls that overtake each other hide the bound; a rate refuses on. Row "drain bare, 50 ms service"
-	lessCap     = 0.8  // of Ceil: a refused trial goes on below it, so that the rate that was refused is not at once kept
+	lessCap     = 0.8  // of Ceil: a refused trial continues below it, so that the refused rate is not kept at once
 	proof       = 50   // answers in a row at Ceil that end a trial, or a step
 	patience    = 200  // answers in a row at Ceil before it is raised: 0.5 % are refused. Rows "16 in flight"
 	mostCrowds  = 4    // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000
-	leastCrowd  = 8    // calls in an episode that show what is usual
+	leastCrowd  = 8    // calls in an episode that show the usual number
 	usualGain   = 0.25 // of a call: five answers move Usual by one. Row "drain bare, 50 ms service"
 	firstBan    = 2    // seconds. Over sockets a ban of a minute left 8 places at 0.65 for the rest of a drain
 	moreBan     = 4    // times: a vendor that counts a rate bears five trials in its first two minutes
 	longestBan  = 60   // seconds
 )
 
-// note notes with how many calls in flight a served call left.
+// note records how many calls were in flight when a served call departed.
 func (p *Places) note(f *Fact) {
 	if float64(f.Flying) > p.Usual {
 		p.Usual += usualGain * 7 / 8
@@ -44,7 +44,7 @@ func (p *Places) note(f *Fact) {
 	}
 }
 
-// try begins a trial: fewer calls than in flight when f was refused.
+// try begins a trial, with fewer calls in flight than when f was refused.
 func (p *Places) try(f *Fact) {
 	p.Ceil, p.Run, p.Step, p.Lowered, p.Crowds, p.Back = float64(f.Flying-1), 0, 0, 0, 0, false
 }
@@ -55,8 +55,8 @@ func (p *Places) ban(now throttle.Instant) {
 	p.Banned, p.Proven = now.Add(seconds(p.Ban)), false
 }
 
-// grow lets one more call, or half a one, be in flight, since f was served while as many
-// were in flight as may be. It returns the mode from then on.
+// grow lets one more call, or half a one, be in flight, since f was served at the bound. It returns
+// the mode from then on.
 func (p *Places) grow(f *Fact, m Mode) Mode {
 	if float64(f.Flying)*2 < p.Cap {
 		return m
@@ -86,8 +86,8 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 	return m
 }
 
-// refused handles a refusal in Trial or Flight. It returns the mode from then on, and
-// whether single calls ask first when the vendor serves again.
+// refused handles a refusal in Trial or Flight. It returns the mode from then on, and whether
+// single calls probe first.
 func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks bool) {
 	switch {
 	case m == Trial && !f.alone() && !p.Proven && min(p.Ceil, p.met(f)) < leastPlaces: // a rate: with so few in flight it is not exceeded
@@ -114,15 +114,15 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 	return Rate, true
 }
 
-// met returns about how many calls were in flight when the vendor refused f: more than when
-// it left, if calls that left later overtook it.
+// met returns about how many calls were in flight when the vendor refused f: more than at its
+// departure, if later calls overtook it.
 func (p *Places) met(f *Fact) float64 {
 	least := float64(f.Flying)
 	return (least + max(least, min(p.Cap, least+float64(f.Granted-f.Ordinal)))) / 2
 }
 
-// crowded reports whether for the fourth time in a row a paced call was refused that left
-// with more calls in flight than is usual. Then perhaps they are what the vendor counts.
+// crowded reports whether, for the fourth time in a row, a paced call was refused that departed
+// with more calls in flight than usual. Then the vendor may count those.
 func (p *Places) crowded(f *Fact, calls int64, now throttle.Instant) bool {
 	if f.Until > 0 || f.Flying <= 1 || float64(f.Flying) <= p.Usual || calls < leastCrowd || now < p.Banned {
 		p.Crowds = 0
@@ -132,7 +132,7 @@ func (p *Places) crowded(f *Fact, calls int64, now throttle.Instant) bool {
 	return p.Crowds >= mostCrowds
 }
 
-// firstRefusal chooses what to take the vendor to count.
+// firstRefusal chooses what the vendor is assumed to count.
 func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	switch {
 	case s.Setting.Configured > 0 && !s.off(Near):
@@ -146,7 +146,7 @@ func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	s.begin(f, now, s.leaving(f))
 }
 
-// toRate begins to look for a rate, of which nothing is known yet.
+// toRate begins to search for a rate, which is unknown yet.
 func (s *State) toRate() {
 	s.Mode = Rate
 	s.W, s.U, s.X = 0, mostWidth, 0
@@ -163,8 +163,8 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// reported returns what the vendor reports of calls in flight; nil: nothing, or processes share
-// the lane, and fewer of this one may not help.
+// reported returns the vendor's report of calls in flight; nil: none, or processes share the lane,
+// so that fewer of this one may not help.
 func (s *State) reported(f *Fact) *Quota {
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.inFlight() && q.sane() && !s.Setting.Shared {
@@ -174,16 +174,15 @@ func (s *State) reported(f *Fact) *Quota {
 	return nil
 }
 
-// crammed reports whether the vendor says that it refused f because too many are in flight.
+// crammed reports whether the vendor reports that it refused f for too many in flight.
 func (s *State) crammed(f *Fact) bool {
 	q := s.reported(f)
 	return q != nil && f.Until == 0 && q.Remaining < 1 && (q.Limit > 1 || !f.alone())
 }
 
-// thin lets fewer calls be in flight, because others use what the vendor counts. The first
-// refusal after many calls lowers nothing: calls overtake each other on the way. If f was
-// alone, the others have all places: one call at a time asks whether that is still so, and no
-// rate is learned from it.
+// thin lowers the calls in flight, because others use the vendor's places. The first refusal after
+// many calls lowers nothing: calls overtake each other on the way. If f was alone, the others have
+// all places: one probe at a time is sent, and no rate is learned from it.
 func (s *State) thin(f *Fact, now throttle.Instant) {
 	if s.Mode != Flight || s.Run < proof && s.Step == 0 {
 		s.Ceil = max(1, float64(f.Flying-1))
@@ -202,9 +201,8 @@ func (s *State) thin(f *Fact, now throttle.Instant) {
 	s.Cap, s.Before.Rate = s.Ceil, 0
 }
 
-// room raises the bound again while the vendor reports that places are left: by one in four
-// times as many answers, or by half of what is left if that is half of all, because the others
-// have gone then.
+// room raises the bound again while the vendor reports that places are left: by one in four times
+// as many answers. If half of all are left, the others have stopped, and it rises by half of those.
 func (s *State) room(f *Fact) {
 	q := s.reported(f)
 	if s.Mode != Flight || q == nil || q.Remaining < 1 || s.Ceil >= q.Limit || s.off(Room) {

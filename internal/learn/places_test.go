@@ -7,9 +7,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A vendor says that twelve calls may be in flight, and counts some that are answered
-// already on a slow machine. No rate is sought then, and as many calls are in flight
-// again as it says.
+// A vendor reports a bound of twelve calls in flight, and still counts some that are answered, on a
+// slow machine. No rate is searched then, and the reported number is in flight again.
 func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
@@ -25,7 +24,7 @@ func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	for flying := 1; flying <= 12; flying++ {
 		answer(flying, float64(12-flying), false)
 	}
-	for range 6 { // again and again before many were served
+	for range 6 { // repeatedly, before many were served
 		ordinal += 20 // it left after the last refusal came
 		answer(min(9, most()), 0, true)
 		for range 20 {
@@ -43,7 +42,7 @@ func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	}
 	if ordinal += 20; most() == 12 { // the clock ticks on, and one comes too many
 		if answer(12, 0, true); most() != 12 {
-			t.Errorf("one refusal in thousands lowered what may be in flight to %d", most())
+			t.Errorf("one refusal in thousands lowered the bound of calls in flight to %d", most())
 		}
 	}
 }
@@ -63,7 +62,7 @@ func TestReportedBoundOfOneCallInFlight(t *testing.T) {
 	}
 }
 
-// Others fill the vendor and leave again: what answers report to be left is soon used.
+// Others fill the vendor and leave again: the reported free places are soon used.
 func TestReportedRoomInFlightIsTakenAgain(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
@@ -89,8 +88,8 @@ func TestReportedRoomInFlightIsTakenAgain(t *testing.T) {
 	}
 }
 
-// A vendor that reports a reset beside the calls in flight has another limit too: a refusal
-// while places are left begins an episode, and is not taken for a window that is spent.
+// A vendor that reports a reset beside the calls in flight has another limit too. A refusal while
+// places are left begins an episode, and does not count as a spent window.
 func TestReportedBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
@@ -108,8 +107,8 @@ func TestReportedBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
 	}
 }
 
-// Others have all places that the vendor reports: a call that is alone in flight asks for
-// one, more and more rarely, and once a second at least. No rate is learned from that.
+// Others have all places that the vendor reports: a call alone in flight probes for one, more and
+// more rarely, but at least once a second. No rate is learned from that.
 func TestReportedPlacesThatOthersHaveAreNoRate(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
@@ -138,16 +137,16 @@ func TestReportedPlacesThatOthersHaveAreNoRate(t *testing.T) {
 	}
 }
 
-// A vendor has eight places. Calls overtake each other on the way, so the first refused one
-// left with twelve in flight, and a later one with eight of eleven. Both are the vendor's
-// bound, and no rate.
+// A vendor has eight places. Calls overtake each other on the way, so the first refused one left
+// with twelve in flight, and a later one with eight of eleven. Both show the vendor's bound, not a
+// rate.
 func TestOvertakenRefusalsLowerTheBound(t *testing.T) {
 	p := Places{Cap: 12}
 	p.try(&Fact{Flying: 12})
 	p.Cap = 11
 	mode, asks := p.refused(&Fact{Flying: 8, Ordinal: 40, Granted: 43, Refused: true}, Trial, 1)
 	if mode != Trial || asks || p.Ceil != 8.5 {
-		t.Errorf("mode %d, asks %v, %v, want a trial of 8.5 that goes on", mode, asks, p)
+		t.Errorf("mode %d, asks %v, %v, want a trial of 8.5 that continues", mode, asks, p)
 	}
 }
 
@@ -161,8 +160,8 @@ func TestTrialOfFewPlacesIsARate(t *testing.T) {
 	}
 }
 
-// Three of four calls left with ten in flight or more, and were served. A refusal with ten
-// is a rate's, then, and the next trial comes four times as late as the one before.
+// Three of four calls departed with ten in flight or more, and were served. A refusal with ten is
+// then a rate's, and the next trial comes four times as late as the previous.
 func TestRefusalOfTheUsualIsNoBound(t *testing.T) {
 	p := Places{Cap: 10, Ceil: 12}
 	for range 100 {
@@ -176,8 +175,8 @@ func TestRefusalOfTheUsualIsNoBound(t *testing.T) {
 	}
 }
 
-// While a rate is sought, the ninth call in flight is refused four times, and none with
-// fewer. So calls in flight are tried, unless a time was reported or a ban stands.
+// While a rate is searched, the ninth call in flight is refused four times, and none with fewer. So
+// calls in flight are tried, unless a time was reported or a ban applies.
 func TestPacedLaneFindsThePlaces(t *testing.T) {
 	refusal := &Fact{Flying: 9, Refused: true}
 	met := func(p *Places, times int, now throttle.Instant) (crowded bool) {
@@ -201,9 +200,9 @@ func TestPacedLaneFindsThePlaces(t *testing.T) {
 	}
 }
 
-// A bound that was served for long, with one more refused, stays one refusal by chance, and
-// when others have all places. Then a call that is alone and refused starts no search for a
-// rate. The same refusal ends a bound that nothing has proven.
+// A bound that was served for long, with one more refused, survives a random refusal, and others
+// taking all places. Then a refused call that was alone starts no search for a rate. The same
+// refusal ends an unproven bound.
 func TestProvenBoundOutlastsOthers(t *testing.T) {
 	p := Places{Cap: 8, Ceil: 8, Run: proof}
 	full, alone := &Fact{Flying: 8, Refused: true}, &Fact{Flying: 1, Ordinal: 1, Granted: 1, Refused: true}
@@ -227,6 +226,6 @@ func TestProvenBoundOutlastsOthers(t *testing.T) {
 	}
 	p.Proven = false
 	if mode, _ := p.refused(alone, Trial, 1); mode != Rate {
-		t.Errorf("a bound that nothing has proven stands: mode %d", mode)
+		t.Errorf("an unproven bound remains: mode %d", mode)
 	}
 }

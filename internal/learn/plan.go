@@ -11,22 +11,21 @@ import (
 // no fewer than four steps.
 const LeastTune = leastWidth / 4
 
-// A Plan is what a state wants of the queue and the limiter until the next
-// fact.
+// A Plan is a state's demand on the queue and the limiter until the next fact.
 type Plan struct {
 	Rate     float64          // permits per second, evenly spaced; zero: no rate
 	Most     int              // most calls in flight; zero: no bound
 	Since    int64            // Most concerns only departures after this ordinal; zero: all
-	Hold     throttle.Instant // nothing departs before it
-	Sure     throttle.Instant // nothing departs before it either, even if the call of Asks is never answered
-	Pause    throttle.Instant // nothing departs before it, whatever quotas are reported
+	Hold     throttle.Instant // no departure before it
+	Sure     throttle.Instant // no departure before it either, even if the call of Asks is never answered
+	Pause    throttle.Instant // no departure before it, whatever quotas are reported
 	Asks     bool             // Hold is later than Sure because the answer to the last departure is missing
 	Probe    bool             // one call at a time until an answer
 	Reported bool             // reported quotas count, so a new plan is needed after each departure
 	Bounded  bool             // reported quotas set the pace
 }
 
-// Plan returns what is to be done now. Granted is the lane's latest ordinal.
+// Plan returns the plan for now. Granted is the lane's latest ordinal.
 func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	p := Plan{Hold: s.Until, Sure: s.Until, Pause: s.Until}
 	if s.believes() {
@@ -60,8 +59,8 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	return p
 }
 
-// Foresees reports whether quotas that answers report set the plan of a later instant, too: a
-// level that rises goes on to, and a window over which a quota is spread does not end before.
+// Foresees reports whether reported quotas also set the plan of a later instant: a rising level
+// continues to rise, and a window over which a quota is spread does not end before.
 func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 	for i := range s.Ceilings {
 		switch t := &s.Ceilings[i]; {
@@ -75,8 +74,8 @@ func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 	return ok
 }
 
-// slowest is the least rate of a plan: however wrong an estimate is, the vendor is
-// asked once a day.
+// slowest is the least rate of a plan: however wrong an estimate is, the vendor is probed once a
+// day.
 const slowest = 1.0 / (24 * 3600)
 
 // Changed reports whether p's limits differ enough from those of the plan in

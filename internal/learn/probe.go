@@ -6,23 +6,23 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Probe asks a vendor that refuses whether it serves again: one call at a time, later each
-// time it is refused. The zero value asks nothing.
+// A Probe tests whether a refusing vendor serves again: one call at a time, later after each
+// refusal. The zero value is idle.
 type Probe struct {
-	Probing bool             // one call goes at a time
-	Asked   Mark             // the newest refused probe; its Ordinal is zero if there was none
-	Gap     float64          // seconds from the last probe to the next; zero: there was none
-	Next    throttle.Instant // when the next call goes; zero: at any time
+	Probing bool             // one call departs at a time
+	Asked   Mark             // the newest refused probe; Ordinal zero: none
+	Gap     float64          // seconds from the last probe to the next; zero: none
+	Next    throttle.Instant // when the next call departs; zero: at any time
 }
 
 const (
 	moreGap    = 1.5  // times: with twice, windows lose their beginnings (TRIED.md)
-	longestGap = 3600 // seconds: few windows are longer, and the vendor is asked even so
+	longestGap = 3600 // seconds: few windows are longer, and the vendor is still probed
 	freed      = 1    // seconds, or freedTrips: a place is free when a call ends, and not at the end of a window. Test "ToldPlacesThatOthersHave"
 	freedTrips = 8    // round trips
 	blockEnds  = 0.95 // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
-	leastRound = 0.5  // seconds of a gap that is rounded: the shortest window is a second
-	lateRound  = 0.03 // seconds by which a probe goes after a round instant, for clocks that differ
+	leastRound = 0.5  // shortest rounded gap in seconds: the shortest window is a second
+	lateRound  = 0.03 // seconds of a probe after a round instant, for clocks that differ
 )
 
 // after sets the instant of the next probe: first is the gap to the first one, and began is
@@ -39,7 +39,7 @@ func (p *Probe) after(now throttle.Instant, first float64, places bool, began th
 	p.Next = round(now, p.Gap, began, rtt)
 }
 
-// blocks puts a later probe off until a block ends that began with the refusal.
+// blocks delays a later probe until the end of a block that began with the refusal.
 func (p *Probe) blocks(refused throttle.Instant, block float64) {
 	if end := refused.Add(seconds(blockEnds * block)); p.Asked.Ordinal > 0 && end > p.Next {
 		p.Next, p.Gap = end, max(p.Gap, (1-blockEnds)*block)

@@ -7,8 +7,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Each probe goes 1.5 times as long after the one before as that, and an hour at most; one for a
-// place, which is free when any call ends, a second at most.
+// The gap of probes grows 1.5 times each, to an hour at most. For a place, which is free when any
+// call ends, it is a second at most.
 func TestProbesGoEverLater(t *testing.T) {
 	for _, c := range []struct {
 		places bool
@@ -19,7 +19,7 @@ func TestProbesGoEverLater(t *testing.T) {
 			p.after(now, 0.01, c.places, now, 0.005)
 			gap := p.Next.Sub(now)
 			if gap > c.most || gap < last/3 || n == 0 && gap != 10*time.Millisecond {
-				t.Fatalf("probe %d goes after %v, the one before after %v", n+1, gap, last)
+				t.Fatalf("probe %d departs after %v, the previous after %v", n+1, gap, last)
 			}
 			now, last = p.Next, gap
 		}
@@ -52,17 +52,17 @@ func TestProbesGoAtRoundInstants(t *testing.T) {
 	}
 }
 
-// Once a probe was refused, the next goes when the block ends that the refusal began.
+// After a refused probe, the next departs at the end of a block that began with the refusal.
 func TestProbeWaitsForTheEndOfABlock(t *testing.T) {
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	p := new(Probe)
 	p.after(now, 0.01, false, now, 0.005)
 	if p.blocks(now, 30); p.Next != now.Add(10*time.Millisecond) {
-		t.Errorf("the first probe goes after %v", p.Next.Sub(now))
+		t.Errorf("the first probe departs after %v", p.Next.Sub(now))
 	}
 	p.Asked = Mark{2, p.Next}
 	p.after(p.Next, 0.01, false, now, 0.005)
 	if p.blocks(now, 30); p.Next != now.Add(28500*time.Millisecond) {
-		t.Errorf("the second probe goes after %v, want 28.5 s", p.Next.Sub(now))
+		t.Errorf("the second probe departs after %v, want 28.5 s", p.Next.Sub(now))
 	}
 }

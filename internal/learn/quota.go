@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Quota is what an answer reports of one limit. The zero value reports nothing.
+// A Quota is an answer's report of one limit. The zero value reports nothing.
 type Quota struct {
 	Name      string        `json:",omitzero"`
 	Unit      string        `json:",omitzero"`
@@ -60,11 +60,11 @@ func (q *Quota) sane() bool {
 	return q.Unit == "" || q.Unit == "requests" || q.inFlight()
 }
 
-// inFlight reports whether the vendor counts calls in flight, and says so.
+// inFlight reports whether the vendor reports a count of calls in flight.
 func (q *Quota) inFlight() bool { return q.Unit == "concurrent-requests" }
 
-// Left returns the least that an answer reports to be left of the quotas that count calls. It
-// returns false if it reports none.
+// Left returns the least that an answer reports as left of the quotas that count calls. It returns
+// false if it reports none.
 func Left(quotas []Quota) (left float64, ok bool) {
 	left = mostPermits
 	for i := range quotas {
@@ -75,8 +75,8 @@ func Left(quotas []Quota) (left float64, ok bool) {
 	return left, ok
 }
 
-// Bound reports whether readings bound what leaves, because nobody knows yet how fast a level
-// rises, and how many of the permits that are left are kept for single calls that read it.
+// Bound reports whether readings bound departures, because the rise of a level is unknown yet, and
+// how many of the permits left are kept for single calls that read it.
 func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
 	if s.believes() {
 		return 0, false

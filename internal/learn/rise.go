@@ -6,33 +6,32 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The rise of a level line is the vendor's rate, measured without a refusal. What two
-// readings say of it is exact: between a reading that leaves the level in [low, high] and
-// a later one in [Low, High], it rose by Low-high at least and by High-low at most.
+// The rise of a level line is the vendor's rate, measured without a refusal. Two readings bound it
+// exactly: between a reading with the level in [low, high] and a later one in [Low, High], it rose
+// by at least Low-high and at most High-low.
 
 const (
-	leastMeasure = 0.5  // seconds that a measurement takes at least
-	fewRise      = 16   // permits by which the level rises in a measurement at least
-	orderly      = 8    // calls that overtake each other make a reading that much better than its bounds, as usual
-	wayAbove     = 1.15 // of the rate at which calls leave a full level: the slope is that high at most
+	leastMeasure = 0.5  // least seconds of a measurement
+	fewRise      = 16   // least rise of the level in a measurement, in permits
+	orderly      = 8    // a reading is usually better by this factor than its bounds, which allow for calls that overtake each other
+	wayAbove     = 1.15 // of the departure rate at a full level: bound of the slope
 )
 
 // Rising is how fast a level rises.
 type Rising struct {
-	Slope float64          // permits per second by which V rises; zero: it stands still, or is not known
-	Found float64          // the least that Slope was when it was measured well last; zero: it never was
+	Slope float64          // permits per second by which V rises; zero: constant, or unknown
+	Found float64          // least Slope at the last good measurement; zero: none
 	Stood Level            // the newest reading before V began to rise
 	Risen float64          // permits by which V has risen since then
 	Blur  float64          // error of Slope, in permits per second
-	Cut   throttle.Instant // when the answer came for which Slope was last lowered
-	From  Level            // where the measurement of Slope began; its At is zero if none is under way
-	Mid   Level            // where the next one begins
+	Cut   throttle.Instant // arrival of the answer for which Slope was last lowered
+	From  Level            // start of the measurement of Slope; its At is zero if none is under way
+	Mid   Level            // start of the next one
 	Prev  Level            // the newest reading
 }
 
-// A Level is what a reading says of the ordinal at which the quota runs out: it is
-// Low if all calls in flight arrived after the one that was answered, and High if they
-// arrived before.
+// A Level is a reading's bounds of the ordinal at which the quota runs out: Low if all calls in
+// flight arrived after the answered one, and High if they arrived before.
 type Level struct {
 	Low, High float64
 	At        throttle.Instant
@@ -80,7 +79,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	if t.Blur < t.Slope/4 && left < t.size()/2 { // near the top it rises no faster than calls leave
 		t.Found = t.Slope - t.Blur
 	}
-	if t.Slope != known && least+most < 2 { // it stands still
+	if t.Slope != known && least+most < 2 { // it is constant
 		t.Slope, t.Risen, t.Stood, t.From, t.Mid = 0, 0, here, here, here
 		return
 	}
@@ -89,14 +88,13 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	}
 }
 
-// overflow takes in a full level. It rose at least as fast as readings say, and faster if calls
-// leave about as fast as it is believed to rise: they do not empty it. After a pause it is full
-// anyhow.
+// overflow applies a full level. It rose at least as fast as the readings show, and faster if calls
+// depart about as fast as its assumed rise without emptying it. After a pause it is full anyhow.
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	for _, l := range [...]Level{t.Mid, t.Prev} {
 		if d, least := here.At.Sub(l.At).Seconds(), here.Low-l.High; d > s.apart() && least >= 1 && least/d > t.Slope {
 			t.Slope = least / d
-			t.Blur = t.Slope // it is a bound, and no measurement
+			t.Blur = t.Slope // a bound, not a measurement
 		}
 	}
 	if t.Slope == 0 {
@@ -105,7 +103,7 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	if t.From = here; here.At.Sub(t.Mid.At).Seconds() > 4*s.RTT {
 		t.Mid = here
 	}
-	if s.Setting.part() < 1 && t.Found > 0 { // it is full because only a share is taken
+	if s.Setting.part() < 1 && t.Found > 0 { // full because only a share is taken
 		return
 	}
 	pace := s.pace(f)
@@ -116,9 +114,9 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	t.Blur = t.Slope
 }
 
-// apart returns the fewest seconds between two departures whose readings show how fast a level
-// rises: on the way the time between them changes. Processes that share a lane leave in another
-// order than a store numbered them, too.
+// apart returns the fewest seconds between two departures whose readings measure the rise of a
+// level: their distance changes on the way. Departures of processes that share a lane also differ
+// from the store's order.
 func (s *State) apart() float64 {
 	if s.Setting.Shared {
 		return s.RTT / 2

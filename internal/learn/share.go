@@ -8,25 +8,25 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Share leaves a part of what a vendor reports to other clients. What is reported is reduced
-// before anything is learned from it, so all of the learner keeps to it. With a share of 0.3,
-// "100 of 100 left" is read as 30 of 30, "80 left" as 10, and "70 left" as none. So the vendor
-// has 70 left at any time, whoever has spent the others. It is safe for concurrent use.
+// A Share leaves a part of a vendor's quotas to other clients. Reports are reduced before anything
+// is learned from them, so all of the learner keeps to it. With a share of 0.3, "100 of 100 left"
+// is read as 30 of 30, "80 left" as 10, and "70 left" as none. So the vendor has 70 left at any
+// time, whichever client spent the others. It is safe for concurrent use.
 type Share struct {
 	mu     sync.Mutex
 	quotas map[uint64]*sized
 }
 
-// A sized is what readings show of how great a quota is.
+// A sized is the readings' evidence of a quota's size.
 type sized struct {
 	largest float64          // reading
 	since   throttle.Instant // when the first one came
-	reset   time.Duration    // the longest that was reported
+	reset   time.Duration    // the longest reported
 }
 
 const (
 	mostSized = 16              // quotas of a lane: vendors have four at most
-	patient   = 5 * time.Second // and two windows, for which no more is left than what is kept, if the limit is a rate
+	patient   = 5 * time.Second // and two windows without more than the kept part left, if the limit is a rate
 )
 
 // Reduce reduces quotas that are reported at an instant to a share of them, less than 1.
@@ -44,9 +44,8 @@ func (s *Share) Reduce(now throttle.Instant, quotas []Quota, share float64) {
 	}
 }
 
-// whole returns how great a quota is: its limit or, if that is not reported, the largest
-// reading. Some vendors report the rate of a bucket as its limit, and never that so many are
-// left.
+// whole returns a quota's size: its limit or, if that is not reported, the largest reading. Some
+// vendors report the rate of a bucket as its limit, and never have that many left.
 func (s *Share) whole(now throttle.Instant, q *Quota, share float64) float64 {
 	key := q.Key()
 	t := s.quotas[key]
@@ -65,8 +64,8 @@ func (s *Share) whole(now throttle.Instant, q *Quota, share float64) float64 {
 }
 
 const (
-	agreed     = 0.1 // width of an estimate that shows the rate, and by how much the one before differs at most
-	mostMissed = 4   // refusals below the share of a rate, after which the rate is searched anew
+	agreed     = 0.1 // width of an estimate that shows the rate, and most difference from the previous one
+	mostMissed = 4   // refusals below the share of a rate, after which the rate is searched again
 	forgiven   = 30  // X after which a refusal does not count: a refusal every few seconds does. Test "FleetLeavesTheRestToOthers"
 )
 
@@ -78,8 +77,8 @@ func (s *Setting) part() float64 {
 	return 1
 }
 
-// shared returns what the lane may take of a rate, once the vendor's is found. Until then
-// nobody knows what a share of it is.
+// shared returns the lane's part of a rate, once the vendor's is found. Until then the size of a
+// share is unknown.
 func (s *State) shared(rate float64) float64 {
 	if s.Whole == 0 {
 		return rate
@@ -97,16 +96,16 @@ func (t *Ceiling) part(s *State) float64 {
 
 // found notes the vendor's rate, of which the lane takes a share. Two estimates in a row must
 // agree: after a first burst of 40 from a bucket of 100/s the first one may be 500/s, and half of
-// that is refused too seldom to be corrected. The search does not go beyond: nobody refuses a
-// share, and idleness is no room.
+// that is refused too seldom to be corrected. The search does not go beyond: a share is never
+// refused, and idleness is no room.
 func (s *State) found(before float64) {
 	if s.Setting.part() < 1 && s.Whole == 0 && s.U <= agreed && math.Abs(s.W-before) <= agreed*s.W {
 		s.Whole, s.Missed = s.W*(1-s.U), 0
 	}
 }
 
-// missed counts a refusal below the share: others took more than the rest, or the vendor's rate
-// has fallen. If it happens again and again, the rate is searched anew.
+// missed counts a refusal below the share: others took more than the rest, or the vendor's rate has
+// fallen. If that repeats, the rate is searched again.
 func (s *State) missed() {
 	if s.Whole == 0 {
 		return

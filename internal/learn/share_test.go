@@ -6,8 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The first estimate is rough, whatever it says of itself: the lane takes a share only of a
-// rate that two in a row show.
+// The first estimate is rough, whatever its stated width: the lane takes a share only of a rate
+// that two in a row agree on.
 func TestShareIsOfARateThatTwoEstimatesShow(t *testing.T) {
 	s := New(Setting{Share: 0.5})
 	for _, c := range []struct{ w, u, before, want float64 }{
@@ -20,7 +20,7 @@ func TestShareIsOfARateThatTwoEstimatesShow(t *testing.T) {
 	}
 }
 
-// Refusals every two seconds show that the share is too much, although calls are served between.
+// Refusals every two seconds show that the share is too much, although calls are served in between.
 func TestShareIsSearchedAnewAfterRefusals(t *testing.T) {
 	s := New(Setting{Share: 0.5})
 	s.Mode, s.W, s.U, s.R, s.Whole, s.RTT = Rate, 100, 0.1, 90, 400, 0.02

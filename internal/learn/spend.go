@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	atOnce       = 0.5  // share of the permits that is kept at most until the rise is known
+	atOnce       = 0.5  // most of the permits that is kept until the rise is known
 	farthest     = 3600 // seconds for which single calls read a level if no reset is reported: few windows are longer
 	mostGrow     = 8    // times as far apart is each single call at most. Row "20/s burst 10, IETF, reset full, at once"
-	leastGrow    = 1.2  // times as far apart is each single call at least
+	leastGrow    = 1.2  // least growth of the gap between single calls
 	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise. Row "log 5000/h, no limit, no reset"
-	leastReaders = 4    // permits kept for single calls if the end of a window is not sure; fewer show no rise
-	mostReaders  = 8    // permits kept at most, once windows were seen
+	leastReaders = 4    // permits kept for single calls if the end of a window is uncertain; fewer show no rise
+	mostReaders  = 8    // most permits kept, once windows were seen
 	manyReaders  = 20   // permits kept before, and a tenth of a greater quota
-	stoodFor     = 0.9  // of the time for which a level has stood: no window is shorter
+	stoodFor     = 0.9  // of the time since a level last rose: no window is shorter
 	leastGap     = 1e-4 // seconds between single calls
-	answers      = 1    // seconds for which the next call waits for an answer
+	answers      = 1    // seconds for which the next call awaits an answer
 	unhurried    = 1.5  // times as long as permits were granted after the newest reading: a faster answer to it swings. Test "SlowBucketIsSharedEvenly"
-	inTime       = 32   // round trips that a window lasts at least if its last permits leave a few at a time
-	asking       = 8    // round trips for which it does if processes share the lane
+	inTime       = 32   // least round trips in a window whose last permits leave a few at a time
+	asking       = 8    // the same if processes share the lane
 )
 
-// readers returns how many permits are kept for single calls that read the level, because
-// nobody knows how it rises, or when its window ends.
+// readers returns how many permits are kept for single calls that read the level, because its rise,
+// or the end of its window, is unknown.
 func (t *Ceiling) readers(s *State) float64 {
 	switch {
 	case t.timed() && (t.Ends > 0 || t.Held):
@@ -38,7 +38,7 @@ func (t *Ceiling) readers(s *State) float64 {
 	return min(max(manyReaders*t.Call, t.size()/10), atOnce*t.Top)
 }
 
-// schedule sets for how long the level has not risen.
+// schedule sets the time since the level last rose.
 func (t *Ceiling) schedule(s *State, left float64, here Level) {
 	d, rose := here.At.Sub(t.Prev.At).Seconds(), here.Low-t.Prev.High
 	switch {
@@ -53,11 +53,11 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 	t.Gap = max(t.Gap, s.RTT, leastGap)
 }
 
-// look returns when a single call reads the level next, so much later each time that the permits
-// that are left last until a window ends. A level of 43 that stands since 12:00:00 is read at
-// 12:00:30, at 12:01:00 and at 12:02:00.
+// look returns when a single call reads the level next. The gap grows so that the permits left last
+// until a window ends. A level of 43 since 12:00:00 is read at 12:00:30, at 12:01:00 and at
+// 12:02:00.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
-	if t.Odd > 0 && left >= 1 { // the next reading says which of the two is old
+	if t.Odd > 0 && left >= 1 { // the next reading shows which of the two is old
 		return t.At
 	}
 	late, grow := seconds(0.020+s.RTT/2), t.grow(left)
@@ -71,7 +71,7 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	return t.guess(left, soon, next, late)
 }
 
-// grow returns how many times as far apart each single call is.
+// grow returns the growth of the gap between single calls.
 func (t *Ceiling) grow(left float64) float64 {
 	horizon, least := float64(farthest), leastGrow
 	if ahead := t.end().Sub(t.At.Add(-seconds(t.Gap))).Seconds(); ahead > 0 {
@@ -81,17 +81,17 @@ func (t *Ceiling) grow(left float64) float64 {
 		least = firstGrow
 	}
 	grow := max(math.Pow(max(1, horizon/t.Gap), 1/max(left/t.Call, 1)), least)
-	if left >= 1 || t.end() <= t.At { // it is not refused, or nobody knows until when it would be
+	if left >= 1 || t.end() <= t.At { // it is not refused, or the end of the refusals is unknown
 		grow = min(grow, mostGrow)
 	}
 	return grow
 }
 
-// guess returns when a window of the length that is reported, or of a round one, would end, if
-// that is before next. It is no shorter than the level has stood. If nothing is left, a look is
-// refused, so the longest of these windows that ends soon goes first.
+// guess returns when a window of the length that is reported, or of a round one, would end, if that
+// is before next. It is no shorter than the level's age. If nothing is left, a look is refused, so
+// the longest of these windows that ends soon comes first.
 func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Duration) throttle.Instant {
-	since := t.At.Add(-seconds(t.Gap)) // the level has stood
+	since := t.At.Add(-seconds(t.Gap)) // age of the level
 	for _, unit := range append([]time.Duration{t.length()}, rounds[:]...) {
 		if unit == 0 || left >= 1 && unit.Seconds() < stoodFor*t.Gap {
 			continue
@@ -111,8 +111,8 @@ func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Dur
 	return next
 }
 
-// length returns how long a window is as reported: a reset that has always the same distance is a
-// whole window ahead.
+// length returns a window's length as reported: a reset at a constant distance is a whole window
+// ahead.
 func (t *Ceiling) length() time.Duration {
 	if t.Window == 0 && t.Moves >= mostMoves {
 		return seconds(t.Full)
@@ -120,7 +120,7 @@ func (t *Ceiling) length() time.Duration {
 	return seconds(t.Window)
 }
 
-// plan adds to p what the ceiling allows.
+// plan adds the ceiling's bounds to p.
 func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	if t.flying() {
 		if p.Most == 0 || s.Mode != Rate && float64(p.Most) > t.Limit {
@@ -144,9 +144,8 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 }
 
-// pace returns the rate that the ceiling allows, zero for any, and the instant
-// before which nothing may leave. If asks is true, that instant is put off
-// until a call on its way is answered.
+// pace returns the rate that the ceiling allows, zero for any, and the instant of the next
+// departure. If asks is true, that instant waits for the answer of a call in flight.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
 	left, unanswered := t.left(now, granted), t.flights(s, granted) > 0
 	if t.fills() {
@@ -180,18 +179,18 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	return 0, t.look(s, left), false
 }
 
-// flights returns how many calls left after the newest that was answered. In a window no more do
-// so than half of what is left: if the vendor's nodes disagree, the next answers say it in time.
-// Rows "two nodes, first 300/5s".
+// flights returns how many calls departed after the newest answered one. In a window at most half
+// of what is left do so: if the vendor's nodes disagree, the next answers show it in time. Rows
+// "two nodes, first 300/5s".
 func (t *Ceiling) flights(s *State, granted int64) float64 {
 	return float64(granted - s.ahead(t) - t.Answered)
 }
 
-// paced is pace for a level that rises: at its slope, and what brings the level to its
+// paced is pace for a rising level: at its slope, plus the rate that brings the level to its
 // reserve.
 func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted int64) (rate float64, hold throttle.Instant) {
 	keep := t.reserve(s.RTT)
-	if t.size() < t.Slope*s.RTT { // fewer than are in flight at that rate (Little's law): the level says nothing
+	if t.size() < t.Slope*s.RTT { // fewer than are in flight at that rate (Little's law): the level proves nothing
 		return t.Slope, 0
 	}
 	spell, slope := max(0.05, 4*s.RTT), t.Slope
@@ -208,8 +207,7 @@ func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted in
 	return rate, hold
 }
 
-// reserve returns how many permits are kept for calls of others and for
-// readings that come late.
+// reserve returns how many permits are kept for calls of others and for late readings.
 func (t *Ceiling) reserve(rtt float64) float64 {
 	size := t.size()
 	keep := max(3*t.Call, 0.1*size)
@@ -219,8 +217,8 @@ func (t *Ceiling) reserve(rtt float64) float64 {
 	return min(keep, size/3)
 }
 
-// ahead returns how many numbers beyond one the next call takes, of which the quota can have
-// as many left.
+// ahead returns how many numbers beyond one the next call takes, if the quota can have as many
+// left.
 func (s *State) ahead(t *Ceiling) int64 {
 	if s.Ahead == 0 {
 		return 0

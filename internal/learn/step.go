@@ -7,12 +7,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// mostLag bounds two things. A clock that is behind by less has not moved back. An
-// answer's fact that took less to get here counts as part of the round trip.
+// mostLag bounds two things. A clock that is behind by less has not moved back. A fact's delay
+// below it counts as part of the round trip.
 const mostLag = time.Second
 
-// Behind reports whether the clock whose instants the state keeps has moved back: it
-// is before the latest departure.
+// Behind reports whether the state's clock has moved back: it is before the latest departure.
 func (s *State) Behind(now throttle.Instant) bool { return s.Last.At.Sub(now) > mostLag }
 
 // follow moves all instants of the state back with the clock. Otherwise a call that is
@@ -23,7 +22,7 @@ func (s *State) follow(now throttle.Instant) {
 	}
 }
 
-// moveBack moves the instants that there are in a value.
+// moveBack moves the instants in a value.
 func moveBack(v reflect.Value, by time.Duration) {
 	switch {
 	case v.Type() == reflect.TypeFor[throttle.Instant]():

@@ -25,8 +25,8 @@ func instants(v reflect.Value) (all []*throttle.Instant) {
 	return all
 }
 
-// A clock that moved back takes every instant of the state with it, once, whoever
-// tells first.
+// A clock that moved back moves every instant of the state with it, once, whichever process reports
+// it first.
 func TestAStateFollowsAClockThatMovedBack(t *testing.T) {
 	const now = throttle.Instant(1_700_000_000e9)
 	s := New(Setting{})
@@ -35,7 +35,7 @@ func TestAStateFollowsAClockThatMovedBack(t *testing.T) {
 		*at = now.Add(time.Duration(i) * time.Minute)
 	}
 	s.Last.At = now
-	*all[len(all)-1] = 0 // there is none
+	*all[len(all)-1] = 0 // no departure
 	was := s
 	s.Receive(Message{}.Append(nil), 7, now.Add(-mostLag))
 	if s != was {
@@ -56,8 +56,8 @@ func TestAStateFollowsAClockThatMovedBack(t *testing.T) {
 	}
 }
 
-// How long a fact was on the way to the store is part of the round trip only as far as
-// a way can be as long: the store's clock may have been stepped meanwhile.
+// A fact's delay to the store is part of the round trip only up to a plausible trip: the store's
+// clock may have been stepped meanwhile.
 func TestARoundTripIsNoStepOfTheClock(t *testing.T) {
 	const now = throttle.Instant(1_700_000_000e9)
 	for _, late := range []time.Duration{-time.Hour, 0, 20 * time.Millisecond, time.Hour} {

@@ -6,26 +6,26 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Traffic is what all machines need to know of the lane's calls: how long an answer takes, and
-// how fast calls really left. The zero value knows nothing.
+// Traffic is the common facts of the lane's calls: how long an answer takes, and the actual pace of
+// departures. The zero value knows nothing.
 type Traffic struct {
 	RTT   float64 // seconds from a departure until its fact is observed, smoothed
 	Last  Mark    // the newest departure observed
-	Slack float64 // share of the calls that nobody waited for, smoothed
-	Pace  [2]Mark // two older departures, each eight calls after the one before, or more
+	Slack float64 // share of calls without waiting callers, smoothed
+	Pace  [2]Mark // two older departures, each at least eight calls after the previous
 }
 
 const (
 	smoothTrip  = 8       // RFC 6298 section 2: an eighth of each round trip
 	smoothSlack = 32      // calls
-	mostSlack   = 0.2     // no more, or a flood waits long for the rate to rise
-	slack       = 0.1     // of the calls: then paces show how much is asked of the vendor, and not how much it serves. Test LowDemandIsNoLimit
-	paceCalls   = 8       // fewer departures, a few milliseconds apart, are as fast as chance has it
+	mostSlack   = 0.2     // a higher bound would delay the rate's rise for a flood
+	slack       = 0.1     // of the calls: then paces show the demand, not the vendor's limit. Test LowDemandIsNoLimit
+	paceCalls   = 8       // the pace of fewer departures, a few milliseconds apart, is random
 	unknownRate = 1.0 / 6 // calls per second for which a minute is idle, if no rate is known
-	idleCalls   = 10      // that would have left, and a second, in which nobody called: the time shows no rate
+	idleCalls   = 10      // calls that would have departed, and a second, without calls: the time shows no rate
 )
 
-// paceFrom begins anew: calls are counted from a departure on.
+// paceFrom restarts the pace: calls are counted from a departure on.
 func (t *Traffic) paceFrom(m Mark) { t.Pace = [2]Mark{m, m} }
 
 // trip notes how long it took until the fact of an answer was observed.
@@ -37,7 +37,7 @@ func (t *Traffic) trip(f *Fact, now throttle.Instant) {
 	t.RTT += (rtt - t.RTT) / smoothTrip
 }
 
-// wait notes whether a caller waited when f left.
+// wait notes whether a caller waited when f departed.
 func (t *Traffic) wait(f *Fact) {
 	free := 0.0
 	if !f.Waited {
@@ -53,13 +53,13 @@ func (t *Traffic) depart(f *Fact) {
 	}
 }
 
-// idle reports whether nobody called for so long at a rate that what was counted before, and
-// the time since, show no rate.
+// idle reports whether there were no calls for so long, at a rate, that earlier counts and the time
+// since show no rate.
 func idle(since time.Duration, rate float64) bool {
 	return rate > 0 && since.Seconds() > max(1, idleCalls/rate)
 }
 
-// lately returns how many calls left before f since the last but one mark, and in how many
+// lately returns how many calls departed before f since the last but one mark, and in how many
 // seconds.
 func (t *Traffic) lately(f *Fact) (n, d float64) {
 	last := Mark{f.Ordinal, f.Departed}
@@ -69,8 +69,7 @@ func (t *Traffic) lately(f *Fact) (n, d float64) {
 	return float64(last.Ordinal - t.Pace[0].Ordinal), last.At.Sub(t.Pace[0].At).Seconds()
 }
 
-// pace returns the rate at which calls left, silences between them included; zero if too few
-// have left to show it.
+// pace returns the departures per second, silences included; zero if too few departed.
 func (t *Traffic) pace(f *Fact) float64 {
 	if n, d := t.lately(f); n >= paceCalls && d > 0 {
 		return n / d
@@ -78,8 +77,8 @@ func (t *Traffic) pace(f *Fact) float64 {
 	return 0
 }
 
-// leaving returns the rate at which calls left before f did. Many in flight at once show a
-// burst (Little's law).
+// leaving returns the departures per second before f. Many in flight at once show a burst (Little's
+// law).
 func (t *Traffic) leaving(f *Fact) float64 {
 	burst := float64(f.Flying) / max(t.RTT, 1e-6)
 	if n, d := t.lately(f); n >= 1 && d > 0 {

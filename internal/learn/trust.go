@@ -2,26 +2,26 @@ package learn
 
 import "github.com/weirgo/weir/throttle"
 
-// What a vendor reports may be garbage, or of another meaning: it is believed as long as
-// readings agree, and refusals are foreseen.
+// A vendor's reports may be garbage, or mean something else. They are believed while readings
+// agree, and refusals are foreseen.
 
 const (
 	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
 	mostStrikes = 3   // two bad refusals may be another limit's
-	oddly       = 3   // one reading in ten may be old, and two in a row then come in each window
-	slower      = 0.7 // times as high is a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
+	oddly       = 3   // one reading in ten may be old, and then each window has two in a row
+	slower      = 0.7 // factor of a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
 )
 
-// Trust is what speaks against a ceiling.
+// Trust is the evidence against a ceiling.
 type Trust struct {
 	Strikes int // refusals in a row that the ceiling did not foresee
-	Match   int // readings that say the limit less the calls in flight, less four for each other reading
+	Match   int // readings equal to the limit less the calls in flight, less four for each other reading
 	Fewest  int // calls in flight in those readings
-	Odd     int // readings in a row that say more than their window can have
+	Odd     int // readings in a row above their window's possible rest
 }
 
-// blames reports whether a ceiling explains the refusal of f. If none does, those that said
-// enough was left lose trust, unless the refusal reports others alone.
+// blames reports whether a ceiling explains the refusal of f. If none does, those with enough left
+// lose trust, unless the refusal reports only others.
 func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 	unforeseen := uint(0)
 	for i := range s.Ceilings {
@@ -32,7 +32,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 		switch left := t.left(now, f.Ordinal); {
 		case left <= max(2, float64(f.Flying)/4):
 			blamed, t.Strikes = true, 0
-			if left < 1 && t.fills() && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than was believed, or stands still
+			if left < 1 && t.fills() && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than believed, or not at all
 				t.Slope, t.From, t.Cut = slower*t.Slope, t.Mid, f.Landed
 				t.Blur = t.Slope
 			}
@@ -48,12 +48,12 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 	return blamed
 }
 
-// contradict notes a reading that contradicts the ones before.
+// contradict notes a reading that contradicts the previous ones.
 func (s *State) contradict() { s.Doubt = min(s.Doubt+5, 2*mostDoubt) }
 
-// match counts the readings that a bound of calls in flight would give: the limit less the
-// calls in flight, except that calls overtake each other on the way. A reading says so only if a
-// quota of calls would have been spent further.
+// match counts the readings that a bound of calls in flight would give: the limit less the calls in
+// flight, except that calls overtake each other on the way. A reading counts only if a quota of
+// calls would have been spent further.
 func (t *Ceiling) match(f *Fact, left float64) {
 	flying := float64(f.Flying)
 	off, blur := left+flying-t.Limit, 1+t.Limit/16+flying/4
@@ -72,8 +72,8 @@ func (t *Ceiling) match(f *Fact, left float64) {
 	}
 }
 
-// flying reports whether the limit bounds calls in flight. Such a limit reports no reset,
-// because nobody knows when a call in flight ends, and more are left if fewer are in flight.
+// flying reports whether the limit bounds calls in flight. Such a limit reports no reset, because
+// the end of a call in flight is unknown, and more are left if fewer are in flight.
 func (t *Ceiling) flying() bool {
 	return t.Flight || t.Match >= 8 && t.Reset == 0 && 2*t.Fewest <= int(t.Limit)
 }

@@ -2,8 +2,8 @@ package learn
 
 import "testing"
 
-// A refusal that one quota explains says nothing against another that has plenty left: both go on
-// to bound the lane.
+// A refusal that one quota explains is no evidence against another with plenty left: both still
+// bound the lane.
 func TestRefusalIsHeldAgainstNoOtherQuota(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}

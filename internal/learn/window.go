@@ -6,49 +6,48 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// In a window the level stands, and jumps at its end. A reported reset is that end once a
+// In a window the level is constant, and jumps at its end. A reported reset is that end once a
 // window was seen to end there. If none is reported, or another one each time, the length is
 // learned from jump to jump.
 
 const (
 	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date
-	leastRounding = 200 * time.Millisecond // of one with milliseconds
-	longestReset  = 31 * 24 * time.Hour    // that is believed: a month
-	early         = 0.98                   // of a length, after which the next end is looked for: too early costs a permit, too late a part of the window
+	leastRounding = 200 * time.Millisecond // error of a reset in milliseconds
+	longestReset  = 31 * 24 * time.Hour    // longest believed: a month
+	early         = 0.98                   // of a length, after which the next end is probed: too early costs a permit, too late a part of the window
 	shortest      = 0.9                    // seconds of a window: vendors count seconds or more
 	sameLength    = 1.01                   // of a round length: the jump before was seen a little late
-	mostTurns     = 8                      // windows that ended when they were looked for are counted up to that
-	refuted       = 2                      // windows in a row that end earlier than reported, if that is no rounding
+	mostTurns     = 8                      // bound of the count of windows that ended when probed
+	refuted       = 2                      // windows in a row that end earlier than reported, beyond rounding
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
 	exactFrom     = 8                      // seconds of a window whose reset is taken as it is if it is reported in whole seconds: they are an eighth of it at most
-	standing      = 3                      // permits by which a bucket would have risen if V is taken to stand
+	standing      = 3                      // permits by which a bucket would have risen before V counts as constant
 	coarse        = 2                      // seconds: gateways report "1 s" in every answer (esp-v2)
-	mostMoves     = 2                      // a reset that has moved so often ends no window
+	mostMoves     = 2                      // a reset that moved this often ends no window
 )
 
 // Ending is when a window ends.
 type Ending struct {
-	Reset  throttle.Instant // earliest reported end of the window; zero: none was reported
+	Reset  throttle.Instant // earliest reported end of the window; zero: none
 	Full   float64          // longest reported time to the reset, in seconds
-	Moves  int              // readings whose end contradicts the one before, less windows that began since
-	Gap    float64          // seconds for which the level has not risen, as single calls read it; zero: enough is left
+	Moves  int              // readings whose end contradicts the previous one, less windows that began since
+	Gap    float64          // seconds since the level last rose, as read by single calls; zero: enough is left
 	Ends   int              // windows in a row that ended at their reported end; negative: one did not
 	Jump   Mark             // the call that saw V jump last, or the first one with a reading
-	Period float64          // seconds from a jump until the next one is looked for; zero: not known
+	Period float64          // seconds from a jump until the next one is probed; zero: unknown
 	Least  float64          // seconds after a jump in which the last window did not end
-	Turns  int              // jumps in a row that came then
+	Turns  int              // jumps in a row at that time
 }
 
-// resetAt keeps the earliest reported end of the window. Resets are rounded up, so
-// the earliest is nearest to the truth. An end that moves while it is still ahead is as far
-// ahead as a window is long.
+// resetAt keeps the earliest reported end of the window. Resets are rounded up, so the earliest is
+// nearest to the truth. An end that moves while still ahead is a window's length ahead.
 func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	at := f.Landed.Add(q.Reset)
 	blur := rounding
 	if t.Rough = q.Reset%time.Second == 0; !t.Rough {
 		blur = leastRounding
 	}
-	blur += f.Landed.Sub(f.Departed) // the vendor reported it at some time between the two
+	blur += f.Landed.Sub(f.Departed) // the vendor reported it between the two
 	t.Full = max(t.Full, q.Reset.Seconds())
 	switch {
 	case t.Reset == 0 || f.Landed.Add(blur) > t.Reset && at > t.Reset:
@@ -60,16 +59,15 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	}
 }
 
-// rough reports whether a reset says little of when a window ends, because it is in whole seconds
-// and the window is short.
+// rough reports whether a reset hardly shows a window's end, because it is in whole seconds and the
+// window is short.
 func (t *Ceiling) rough() bool { return t.Rough && t.Full < exactFrom }
 
 // timed reports whether windows end at the reported reset, as far as is known. Row "strangers half,
 // X-RateLimit": the reset of a bucket moves.
 func (t *Ceiling) timed() bool { return t.Reset > 0 && t.Moves < mostMoves && t.Ends > -refuted }
 
-// end returns when the window of the newest reading ends, as far as that is known; zero: it
-// is not.
+// end returns the known end of the newest reading's window; zero: unknown.
 func (t *Ceiling) end() throttle.Instant {
 	switch {
 	case t.timed() && t.Stands && t.Window > 0:
@@ -89,9 +87,9 @@ func (t *Ceiling) end() throttle.Instant {
 // ended reports whether the window of the newest reading has ended.
 func (t *Ceiling) ended(now throttle.Instant) bool { return t.end() > t.At && now >= t.end() }
 
-// stand notes that the level stands still until the reset, if a bucket that is full then
-// would have shown that it rises. Processes that share a lane learn too late of a level to say
-// so of an end that is reported to be near.
+// stand notes that the level is constant until the reset, if a bucket that is full then would have
+// shown a rise. Processes that share a lane learn of a level too late to decide that for a near
+// end.
 func (t *Ceiling) stand(s *State, left float64, here Level) {
 	if t.end() <= here.At || s.Setting.Shared && t.Full <= coarse {
 		return
@@ -102,8 +100,8 @@ func (t *Ceiling) stand(s *State, left float64, here Level) {
 	}
 }
 
-// jump takes in that the level rose at once. If a bucket had brought that, it would have
-// risen before, too; so a window has begun, or what was spent long ago no longer counts.
+// jump applies a sudden rise of the level. A bucket would have risen before, too, so a window has
+// begun, or permits spent long ago no longer count.
 func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	if t.fills() {
 		return
@@ -127,10 +125,10 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	t.Jump, t.Slope, t.Risen, t.Stood, t.From, t.Mid = Mark{f.Ordinal, f.Departed}, 0, 0, here, here, here
 }
 
-// lasted notes how long the window was that has ended, and whether it ended as reported.
+// lasted notes the length of the ended window, and whether it ended as reported.
 func (t *Ceiling) lasted(f *Fact) {
 	least, length := min(t.Prev.At, t.Stood.At).Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
-	if length < shortest { // a log gives back what was spent in steps
+	if length < shortest { // a log gives permits back in steps
 		return
 	}
 	if t.Reset > 0 {

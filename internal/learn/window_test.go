@@ -6,7 +6,7 @@ import (
 )
 
 // A lane that begins in the middle of a minute sees the first window end early. The next end is
-// looked for at a round length that is longer.
+// probed at a longer round length.
 func TestFirstWindowMayHaveBegunBefore(t *testing.T) {
 	for _, test := range []struct {
 		seen time.Duration // of the first window

@@ -2,8 +2,8 @@ package learn
 
 import "slices"
 
-// A Mechanism is a part of the learner that can be switched off, so that what it is worth
-// can be measured. Several are a bit set.
+// A Mechanism is a part of the learner that can be switched off to measure its worth. Several are a
+// bit set.
 type Mechanism uint64
 
 // The mechanisms.
@@ -11,13 +11,13 @@ const (
 	Covered  Mechanism = 1 << iota // time in which the vendor refused bounds an estimate from above
 	Windows                        // a vendor may count in windows
 	Trials                         // a vendor may count calls in flight
-	Slowly                         // the first call after an episode goes an interval later
+	Slowly                         // the first call after an episode departs an interval later
 	Mute                           // a window that was used up at once measures nothing
-	Others                         // a rate from before is tried again: others have gone
-	Round                          // probes go at round instants
+	Others                         // an earlier rate is tried again: others have stopped
+	Round                          // probes depart at round instants
 	Block                          // a refusal may block the lane for a while
-	Reported                       // what answers report to be left bounds what leaves
-	Room                           // places that are reported to be free are used
+	Reported                       // reported quotas bound departures
+	Room                           // reported free places are used
 	Near                           // the vendor's limit is a little below the configured one
 )
 

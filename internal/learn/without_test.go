@@ -19,6 +19,6 @@ func TestEachMechanismHasAName(t *testing.T) {
 		t.Errorf("the names are of %#x, and the mechanisms end with %#x", seen, Near)
 	}
 	if MechanismNamed("none") != 0 {
-		t.Error("a name that no mechanism has is of one")
+		t.Error("an unknown name has a mechanism")
 	}
 }

@@ -40,8 +40,8 @@ func PlayTable(rows []Row, without learn.Mechanism, first uint64, seeds int) []S
 	return sums
 }
 
-// A Sample is what is played to see what a mechanism is worth: the table with so many
-// seeds, and random vendors of both kinds from a seed on.
+// A Sample is the input for measuring a mechanism's worth: the table with a number of seeds, and
+// random vendors of both kinds from a seed on.
 type Sample struct {
 	Rows  []Row
 	Seeds int
@@ -49,13 +49,13 @@ type Sample struct {
 	Draws int
 }
 
-// A Worth is how a sample was played.
+// A Worth is the result of a sample.
 type Worth struct {
 	Missed   []string      // rows that miss their gate in the median
-	Low      int           // random vendors that were served below Low
+	Low      int           // random vendors served below Low
 	Stuck    int           // of them below Stuck
 	Early    int           // departures before a reported time
-	Reported ReportedCount // those that report what is left
+	Reported ReportedCount // vendors that report what is left
 }
 
 // Play plays the sample without some mechanisms.
@@ -90,7 +90,7 @@ func (s Sample) Play(without learn.Mechanism) (w Worth) {
 	return w
 }
 
-// Beside returns a line that compares w with what was played with all mechanisms on.
+// Beside returns a line that compares w with the result with all mechanisms on.
 func (w Worth) Beside(all Worth) string {
 	lost := slices.DeleteFunc(slices.Clone(w.Missed), func(name string) bool { return slices.Contains(all.Missed, name) })
 	won := len(all.Missed) - (len(w.Missed) - len(lost))

@@ -12,11 +12,11 @@ import (
 type need struct {
 	row  string
 	draw Draw
-	used float64 // at least, of the draw; zero: there is none, but a row
+	used float64 // least use of the draw; zero: a row instead
 }
 
-// countsOn is a bucket of one that each refused call empties further: after an episode the
-// second call, an instant after the first, is refused.
+// countsOn is a bucket of one that each refused call empties further: after an episode the second
+// call, right after the first, is refused.
 var countsOn = Draw{Seed: 1, Rate: 0.85, Run: Scenario{
 	Vendor: Vendor{Rules: []Rule{bucket(51, time.Minute, 1)}, RefusalsCount: true}, Service: 39 * time.Millisecond, Way: 1500 * time.Microsecond, Jitter: 0.2, Workers: 8,
 }.over(2*time.Minute, 4*time.Minute)}
@@ -53,7 +53,7 @@ func (n need) misses(t *testing.T, off learn.Mechanism) bool {
 	return false
 }
 
-// A mechanism that nothing needs is no part of the learner.
+// A mechanism without a need does not belong to the learner.
 func TestEachMechanismIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, name := range learn.Mechanisms() {

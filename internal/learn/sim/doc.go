@@ -1,4 +1,4 @@
-// Package sim plays vendors, the way to them and the demand in virtual time, to try
-// what is learned of them. It drives the gate of package lane, and keeps only the line
-// in front of it and the clock.
+// Package sim plays vendors, connections to them and the demand in virtual time, to test what is
+// learned. It drives the gate of package lane, and has only the line in front of it and the clock
+// of its own.
 package sim

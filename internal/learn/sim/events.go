@@ -1,7 +1,7 @@
 package sim
 
-// The events of a run are a heap: the next to happen at its root, and of one
-// instant in the order in which they were pushed.
+// The events of a run are a heap: the next one at its root, and those of one instant in the order
+// in which they were pushed.
 
 func (w *world) push(at int64, k kind, id int32) {
 	w.seq++

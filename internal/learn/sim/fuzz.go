@@ -9,16 +9,15 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// A Draw is a random vendor, the way to it and the demand.
+// A Draw is a random vendor, the connection to it and the demand.
 type Draw struct {
 	Seed uint64
 	Run  Scenario
 	Rate float64 // calls per second that could be served at the end
 }
 
-// Random draws a scenario. The last disturbance is followed by 30 seconds,
-// three windows or a hundred calls, whichever is longest, and then by the time
-// that is judged.
+// Random draws a scenario. The last disturbance is followed by 30 seconds, three windows or a
+// hundred calls, whichever is longest, and then by the judged time.
 func Random(seed uint64) Draw {
 	rng := rand.New(rand.NewPCG(seed, 0x66757a7a))
 	logUniform := func(lo, hi float64) float64 { return lo * math.Exp(rng.Float64()*math.Log(hi/lo)) }
@@ -79,8 +78,8 @@ func Random(seed uint64) Draw {
 	return d
 }
 
-// capacity returns what the vendor would serve to a client that knew it, and
-// how long it has to be learned.
+// capacity returns what the vendor would serve to a client that knew it, and the time for learning
+// it.
 func (d *Draw) capacity(v Vendor) (rate float64, settle time.Duration) {
 	trip := d.Run.Service.Seconds() + 2*d.Run.Way.Seconds()*math.Exp(d.Run.Jitter*d.Run.Jitter/2)
 	rate = float64(d.Run.Workers) / trip
@@ -98,16 +97,16 @@ func (d *Draw) capacity(v Vendor) (rate float64, settle time.Duration) {
 	return rate, max(settle, time.Duration(100/rate*1e9), 3*v.Block)
 }
 
-// Play runs the draw and returns the share of what could be served that was.
+// Play runs the draw and returns the share of the possible calls that was served.
 func (d Draw) Play() (used float64, res Result) {
 	res = Run(d.Run, d.Seed)
 	return float64(res.Served) / (d.Rate * (d.Run.Until - d.Run.From).Seconds()), res
 }
 
-// Known returns what a client is served that knows the limits from the beginning, keeps
-// an even pace below them and obeys the times of refusals, as a share of what could be
-// served: the best of five paces. It is less than 1 if calls bunch on the way more than
-// the vendor bears, or if a refusal asks for a longer wait than was exceeded.
+// Known returns the served share of the possible calls for a client that knows the limits from the
+// beginning, keeps an even pace below them and obeys the times of refusals: the best of five paces.
+// It is less than 1 if calls bunch on the way more than the vendor bears, or if a refusal asks for
+// a longer wait than was exceeded.
 func (d Draw) Known() (used float64) {
 	s := d.Run
 	for _, c := range s.Changes {
@@ -131,7 +130,7 @@ func (d Draw) Known() (used float64) {
 	return used
 }
 
-// String describes the draw on a line.
+// String describes the draw on one line.
 func (d Draw) String() string {
 	s := d.Run
 	text := fmt.Sprintf("seed %d %v service %v way %v jitter %.1f workers %d", d.Seed, s.Style, s.Service.Round(time.Millisecond), s.Way.Round(100*time.Microsecond), s.Jitter, s.Workers)

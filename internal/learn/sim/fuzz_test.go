@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Each of these vendors once left a lane with almost nothing of what it could have
-// had.
+// Each of these vendors once left a lane with almost nothing of the possible calls.
 func TestNobodyIsStuck(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
@@ -66,15 +65,15 @@ func TestNobodyIsStuck(t *testing.T) {
 			for seed := range uint64(5) {
 				d := Draw{Seed: seed + 1, Run: tt.run, Rate: tt.rate}
 				if used, _ := d.Play(); used < cmp.Or(tt.used, Stuck) {
-					t.Errorf("seed %d: served %.3f of what could be", d.Seed, used)
+					t.Errorf("seed %d: served %.3f of the possible calls", d.Seed, used)
 				}
 			}
 		})
 	}
 }
 
-// A vendor tells garbage, and then the truth: within one of its windows the lane is at
-// its full rate.
+// A vendor reports garbage, and then correct values: within one of its windows the lane is at its
+// full rate.
 func TestGarbageChangesNothingForLongerThanAWindow(t *testing.T) {
 	t.Parallel()
 	truth := Delta
@@ -86,7 +85,7 @@ func TestGarbageChangesNothingForLongerThanAWindow(t *testing.T) {
 				From:    2*time.Minute + rule.Per, Until: 5*time.Minute + rule.Per,
 			}, seed+1)
 			if used := float64(res.Served) / (rule.PerSecond() * 180); used < 0.95 || res.Early > 0 {
-				t.Errorf("%+v, seed %d: served %.3f of what could be, %d before a reported time", rule, seed+1, used, res.Early)
+				t.Errorf("%+v, seed %d: served %.3f of the possible calls, %d before a reported time", rule, seed+1, used, res.Early)
 			}
 		}
 	}

@@ -19,13 +19,13 @@ func (s *Scenario) oneWay() time.Duration {
 	return time.Duration(float64(s.Way) * math.Exp(s.Jitter*s.Jitter/2))
 }
 
-// known returns how many calls a client is served from an instant until another that
-// knows at any time what is left, and how long it takes for them: each call leaves when the
-// vendor has room and a worker is free. Without workers there are enough. The vendor must
-// know when it has room again, so it has no [Sliding] window and no [Flight] bound.
+// known returns how many calls are served between two instants to a client that always knows what
+// is left, and how long they take. Each call departs when the vendor has room and a worker is free.
+// Without workers there are enough. The vendor must know when it has room again, so it has no
+// [Sliding] window and no [Flight] bound.
 func (s *Scenario) known(d *door, from, until int64) (served int, took time.Duration) {
 	trip, way := int64(s.trip()), int64(s.oneWay())
-	free := make([]int64, s.Workers) // when each worker is, in the order of their calls
+	free := make([]int64, s.Workers) // when each worker is free, in the order of their calls
 	for now := from + way; ; {
 		if wait := d.wait(now); wait > 0 || !d.room(now) {
 			now += max(1, int64(wait))

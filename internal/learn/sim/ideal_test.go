@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is ideal is known by arithmetic.
+// The ideal is known by arithmetic.
 func TestKnownServesAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	const start = 1_700_000_005_000_000_000 // in the middle of a window of ten seconds

@@ -10,8 +10,7 @@ import (
 )
 
 // The line in front of the gate is first come, first served. It asks for its head as a
-// shaping.Queue does: when the head comes, at the instant that the gate has named, and
-// whenever the gate wakes it.
+// shaping.Queue does: when the head arrives, at the gate's instant, and whenever the gate wakes it.
 
 // enter puts a new call at the end of the line.
 func (w *world) enter() {
@@ -37,8 +36,8 @@ func (w *world) joined(head bool) {
 	}
 }
 
-// since returns when a newcomer counts as having come: a caller that left the line late is
-// followed by one that came as much earlier.
+// since returns a newcomer's arrival, as counted: after a caller that left the line late, it is as
+// much earlier.
 func (w *world) since() throttle.Instant {
 	now := throttle.Instant(w.now)
 	if w.late > 0 && now <= w.lateTo {
@@ -48,7 +47,7 @@ func (w *world) since() throttle.Instant {
 	return now
 }
 
-// pump lets the head of the line go, until one cannot go now.
+// pump lets the head of the line depart, until it cannot.
 func (w *world) pump() {
 	now := throttle.Instant(w.now)
 	due := min(w.due, now)
@@ -65,7 +64,7 @@ func (w *world) pump() {
 		if late := now.Sub(max(granted.At, due)); late > 0 {
 			w.late, w.lateTo = late, now.Add(w.tolerance())
 		} else if granted.At == p.since {
-			w.late = 0 // nothing fell due meanwhile
+			w.late = 0 // no permit fell due meanwhile
 		}
 		w.depart(p)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// FreshSeed is the first seed of the random vendors that nothing is fitted to. Seeds
-// from 1 on are for development.
+// FreshSeed is the first seed of the random vendors that nothing is fitted to. Seeds from 1 on are
+// for development.
 const FreshSeed = 1_000_000
 
-// mostRefused ends a run that is lost anyway, so that it does not take long.
+// mostRefused ends a lost run, to save time.
 const mostRefused = 5000
 
 // RandomReporting draws a vendor that reports on every answer what is left.
@@ -65,13 +65,13 @@ func RandomReporting(seed uint64) Draw {
 	return d
 }
 
-// JudgeReporting plays a draw of [RandomReporting]. Used is the share of what a client was
-// served from Run.From on that knows what is left, and comes when the lane has used so much
-// as it has. Wrong counts refusals from the beginning.
+// JudgeReporting plays a draw of [RandomReporting]. Used is relative to a client that knows what is
+// left, served from Run.From on, and starts with the lane's use so far. Wrong counts refusals from
+// the beginning.
 func (d Draw) JudgeReporting() Verdict { return d.judgeReporting(true) }
 
-// judgeReporting is JudgeReporting. Only if compare is true, it looks whether an even pace
-// would be good.
+// judgeReporting is JudgeReporting. Only if compare is true, it checks whether an even pace would
+// be good.
 func (d Draw) judgeReporting(compare bool) Verdict {
 	res := Run(d.Run, d.Seed)
 	v := Verdict{Draw: d, Early: res.Early, Wrong: res.All, Used: d.share(res), Known: 1}
@@ -81,7 +81,7 @@ func (d Draw) judgeReporting(compare bool) Verdict {
 	return v
 }
 
-// share returns what was served since Run.From, as a share of what could be.
+// share returns the calls served since Run.From, as a share of the possible ones.
 func (d Draw) share(res Result) float64 {
 	if res.All == mostRefused {
 		return 0
@@ -93,12 +93,12 @@ func (d Draw) share(res Result) float64 {
 	return float64(res.Served) / float64(could)
 }
 
-// good reports whether few were refused, and most of what could be served was.
+// good reports whether few were refused, and most of the possible calls were served.
 func (v Verdict) good() bool { return v.Wrong <= fewReported && v.Used >= goodShare }
 
-// paceable reports whether a client is good that knows the rate of a bucket and keeps an
-// even pace at it or a little below. It is not if calls bunch on the way more than the
-// bucket bears. Other vendors are all paceable.
+// paceable reports whether a client is good that knows the rate of a bucket and keeps an even pace
+// at it or a little below. It is not if calls bunch on the way more than the bucket allows. All
+// other vendors are paceable.
 func (d Draw) paceable() bool {
 	if r := d.Run.Vendor.Rules; len(r) > 1 || r[0].Kind != Bucket {
 		return true
@@ -119,7 +119,7 @@ func (d Draw) paceable() bool {
 type Reported struct {
 	All    ReportedCount
 	Groups map[string]ReportedCount
-	Bad    []Verdict // refused more than a few, or served less than most of what could be
+	Bad    []Verdict // more than a few refusals, or less than most of the possible calls
 }
 
 // A ReportedCount is how many draws were judged, and how many of them were good.
@@ -129,13 +129,13 @@ type ReportedCount struct {
 	Most  int // with at least goodShare used
 	Stuck int // with less than stuckShare used
 	Early int // departures before a reported time
-	Never int // not good, as a client that knows the bucket and keeps an even pace is not
+	Never int // not good, like an evenly paced client that knows the bucket
 }
 
 const (
-	// goodShare is what a lane is to use if every answer reports what is left.
+	// goodShare is the least use if every answer reports what is left.
 	goodShare = 0.9
-	// stuckShare is what each lane is to use.
+	// stuckShare is the least use of any lane.
 	stuckShare = 0.6
 )
 
@@ -196,7 +196,7 @@ func (t *Reported) Print(w io.Writer) {
 	}
 }
 
-// reportedTraits returns what the draw has in common with others.
+// reportedTraits returns the traits that the draw shares with others.
 func (d Draw) reportedTraits() []string {
 	s := d.Run
 	kind, reset := d.kinds(), [...]string{"whole", "next", "rolling", "absent"}[s.Style.Reset]

@@ -2,8 +2,8 @@ package sim
 
 import "testing"
 
-// The bounds of what random vendors that report what is left were served when the test
-// was written, less a margin for 100 draws. What is asked is 99 % of both, and none stuck.
+// The bounds for random vendors that report what is left: the results when the test was written,
+// less a margin for 100 draws. The goal is 99 % of both, and none stuck.
 const (
 	leastFew  = 0.9
 	leastMost = 0.78

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A Goal bounds what a row may measure. A zero field is not judged.
+// A Goal bounds a row's measurements. A zero field is not judged.
 type Goal struct {
-	Wall         float64 // at most so many times the ideal
-	Used         float64 // at least this share of what could be served
+	Wall         float64 // most multiple of the ideal
+	Used         float64 // least share of the possible calls
 	RefusedShare float64 // refused, a share of served and refused, at most
-	Refused      int     // at most so many in the run
+	Refused      int     // most in the run
 	Back         float64 // seconds from the last change until all is well, at most
-	Probes       int     // at most so many ask in vain for the end of a silence, one after the other
+	Probes       int     // most refused probes in a row in one silence
 	First        bool    // first refusals at most max(20, half of what was accepted)
 }
 
@@ -23,14 +23,14 @@ type Goal struct {
 type Row struct {
 	Name    string
 	Run     Scenario
-	Ideal   time.Duration // of a drain of calls that are bounded in flight; zero: what a client takes that knows what is left
-	Rate    float64       // calls per second that could be served since Run.From, and after the last change; zero: as many as are known to be left
-	Bare    bool          // what could be served is what a client without learner is
+	Ideal   time.Duration // of a drain bounded in flight; zero: the time of a client that knows what is left
+	Rate    float64       // possible calls per second since Run.From, and after the last change; zero: as many as are known to be left
+	Bare    bool          // the possible calls are those served to a client without learner
 	Gate    Goal
 	Stretch Goal
 }
 
-// A Score is what a row measured with one seed.
+// A Score is a row's measurements with one seed.
 type Score struct {
 	Wall, Used, RefusedShare, Back float64
 	Refused                        int
@@ -91,7 +91,7 @@ func back(res Result, change time.Duration, rate float64) float64 {
 	return math.Inf(1)
 }
 
-// Misses tells in which of its bounds the goal is missed.
+// Misses returns the bounds in which the goal is missed.
 func (g Goal) Misses(s Score) []string {
 	var m []string
 	if g.Wall > 0 && s.Wall > g.Wall {

@@ -35,8 +35,8 @@ type event struct {
 
 type call struct {
 	answer  course.Answer
-	wait    time.Duration // reported by a refusal; zero: nothing was
-	line    int64         // when it first stood in line
+	wait    time.Duration // reported by a refusal; zero: none
+	line    int64         // when it first joined the line
 	refused int
 }
 
@@ -55,16 +55,16 @@ type world struct {
 	flying       int
 	departed     uint64
 	gate         *gate.Gate
-	course       *course.Course   // nil: nothing is learned
+	course       *course.Course   // nil: no learning
 	due          throttle.Instant // when the head of the line asks again; Never: an answer must come
 	rings        throttle.Instant // the same, as it was when the timer was set
 	timerAt      int64
-	late         time.Duration // by which a caller left the line late
+	late         time.Duration // lateness of the last caller
 	lateTo       throttle.Instant
-	notBefore    int64            // nothing may leave before it
+	notBefore    int64            // no departure before it
 	refusedFirst int64            // when the first refusal landed
-	asked        int              // refused in a row, each after the one before had landed
-	refusedAt    throttle.Instant // when the last of them landed
+	asked        int              // refused in a row, each after the previous had landed
+	refusedAt    throttle.Instant // when the last refusal landed
 	strange      float64
 	burst        int
 	lats         []float64
@@ -75,8 +75,8 @@ type world struct {
 }
 
 type waiting struct {
-	since   throttle.Instant // when it counts as having come
-	line    int64            // when it came first
+	since   throttle.Instant // arrival, as counted
+	line    int64            // first arrival
 	refused int
 }
 
@@ -245,8 +245,7 @@ func (w *world) land(id int32) {
 	}
 }
 
-// probe counts the refusals of calls that left after the one before had landed, in a
-// row.
+// probe counts consecutive refusals of calls that departed after the previous one had landed.
 func (w *world) probe(a *course.Answer) {
 	switch {
 	case a.Served:
@@ -302,11 +301,11 @@ func (w *world) count(c *call) {
 	}
 }
 
-// learn passes an answer to the gate. The call is in flight until then: what is bounded is
-// what nobody knows the answer of yet.
+// learn passes an answer to the gate. The call is in flight until then: calls with unknown answers
+// are bounded.
 func (w *world) learn(id int32) {
 	c, now := &w.calls[id], throttle.Instant(w.now)
-	a := c.answer // c may be another call's when the gate has let others go
+	a := c.answer // c may be another call's when the gate has let others depart
 	w.flying--
 	w.free = append(w.free, id)
 	if !a.Served {
@@ -333,7 +332,7 @@ func (w *world) learn(id int32) {
 	}
 }
 
-// Trace is called with each answer that the gate has taken in; nil: nothing is.
+// Trace is called with each answer that the gate has applied; nil: no trace.
 var Trace func(w *world, a *course.Answer)
 
 // patient is the longest pause that callers wait through: the gate never closes.

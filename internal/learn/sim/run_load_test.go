@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A lane that is asked for less than the vendor serves learns nothing from how little
-// it was asked: its estimate does not sink to the demand, so nobody waits for long, and
-// it does not look for more, so hardly anybody is refused.
+// A lane with less demand than the vendor's limit learns nothing from that. Its estimate does not
+// sink to the demand, so waits stay short. It does not search for more, so hardly any call is
+// refused.
 func TestLowDemandIsNoLimit(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0.3, 0.6} {
@@ -23,7 +23,7 @@ func TestLowDemandIsNoLimit(t *testing.T) {
 	}
 }
 
-// If the demand rises above the rate in force, the lane looks for more at once.
+// If the demand rises above the rate in force, the lane searches for more at once.
 func TestRisingDemandIsServed(t *testing.T) {
 	t.Parallel()
 	for seed := uint64(1); seed <= max(1, 5/scale); seed++ {
@@ -37,8 +37,7 @@ func TestRisingDemandIsServed(t *testing.T) {
 	}
 }
 
-// Windows that tell until when a refusal lasts are used, whatever that time is
-// rounded to.
+// Windows whose end a refusal reports are used, however that time is rounded.
 func TestReportedWindowsAreUsed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -71,8 +70,8 @@ func TestReportedWindowsAreUsed(t *testing.T) {
 	}
 }
 
-// A worker alone is slow by itself, so that few of its calls wait. It is served as fast
-// as it can go all the same once the limit has risen.
+// A single worker is slow by itself, so few of its calls wait. After the limit has risen, it is
+// still served as fast as it can send.
 func TestWorkerAloneFollowsARise(t *testing.T) {
 	t.Parallel()
 	up, sum := vendor(bucket(100, time.Second, 1)), 0.0
@@ -89,8 +88,8 @@ func TestWorkerAloneFollowsARise(t *testing.T) {
 	}
 }
 
-// A vendor of slow answers that tells what is left, but no reset, counts calls in time: it
-// is no bound of calls in flight.
+// A vendor with slow answers that reports what is left, but no reset, counts calls in time, not in
+// flight.
 func TestSlowBucketWithoutResetIsUsed(t *testing.T) {
 	t.Parallel()
 	for seed := uint64(1); seed <= max(1, 3/scale); seed++ {
@@ -103,8 +102,8 @@ func TestSlowBucketWithoutResetIsUsed(t *testing.T) {
 	}
 }
 
-// A vendor that blocks for five seconds was out for ten minutes once: that is no block,
-// so a limit that rises later is found.
+// A vendor that blocks for five seconds was once down for ten minutes. That is no block, so a limit
+// that rises later is found.
 func TestOutageIsNoBlock(t *testing.T) {
 	t.Parallel()
 	blocks := func(r Rule) *Vendor { return &Vendor{Rules: []Rule{r}, Block: 5 * time.Second} }
@@ -122,8 +121,8 @@ func TestOutageIsNoBlock(t *testing.T) {
 	}
 }
 
-// Others who take half of a bucket and leave can make its level jump and stand still, as that of a
-// window does. But a window serves no more than it holds: nobody waits for its end.
+// Others that take half of a bucket and stop can make its level jump and stay, as a window's does.
+// But a window serves no more than it holds: no call waits for its end.
 func TestBucketThatOthersLeaveIsNoWindow(t *testing.T) {
 	t.Parallel()
 	for _, row := range Table() {

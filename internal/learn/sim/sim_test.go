@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The vendors are what the learner is judged by: none accepts more than its
-// rule says, whatever comes, and all that it says if asked without end.
+// The vendors judge the learner: each accepts at most its rule, whatever arrives, and the whole of
+// it under endless demand.
 func TestVendorsKeepTheirRules(t *testing.T) {
 	rules := []Rule{
 		bucket(100, time.Second, 7),
@@ -55,7 +55,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// A client that does not learn misses the gate: the table can fail.
+// A client without learning misses the gate: the table can fail.
 func TestTableSeesAClientThatDoesNotLearn(t *testing.T) {
 	row := Table()[0]
 	row.Run.NoLearner = true
@@ -64,7 +64,7 @@ func TestTableSeesAClientThatDoesNotLearn(t *testing.T) {
 	}
 }
 
-// near are the rows that miss their gate, or hit it with no margin.
+// near are the rows that miss their gate, or meet it without a margin.
 var near = map[string]bool{
 	"window 600/min aligned, bare":                                 true,
 	"window 600/min first use, bare":                               true,
@@ -79,7 +79,7 @@ var near = map[string]bool{
 	"one in ten stale, first 300/5s, X-RateLimit delta, reset end": true,
 }
 
-// missed are the rows of vendors that report what is left whose gate is not reached yet.
+// missed are the rows of reporting vendors that miss their gate so far.
 var missed = map[string]bool{
 	"200/s burst 20, X-RateLimit delta, no reset, 40-80 ms":       true,
 	"one in ten stale, first 300/5s, X-RateLimit delta, no reset": true,
@@ -100,11 +100,10 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// Of random vendors none is called before a reported time, and few are left below
-// what they could serve.
+// No random vendor is called before a reported time, and few lanes stay below the possible rate.
 func TestRandomVendors(t *testing.T) {
 	t.Parallel()
-	draws := 100 / scale // what a change has time for
+	draws := 100 / scale // quick enough for each change
 	if os.Getenv("CI") != "" && scale == 1 {
 		draws = 500
 	}
@@ -126,6 +125,6 @@ func TestRandomVendors(t *testing.T) {
 		}
 	}
 	if low > max(4, draws/6) || stuck > max(1, draws/50) {
-		t.Errorf("of %d vendors %d were served below 0.8 of what they could, %d below 0.3", draws, low, stuck)
+		t.Errorf("of %d vendors %d were used below 0.8 of the possible calls, %d below 0.3", draws, low, stuck)
 	}
 }

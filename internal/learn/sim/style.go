@@ -9,16 +9,15 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// A Style is what a simulated vendor reports in its answers, as independent
-// choices. It is written as the facts that package headers would read of them. The
-// zero Style is a 429 and nothing else.
+// A Style is a simulated vendor's reports in its answers, as independent choices. It is written as
+// the facts that package headers would read. The zero Style is a bare 429.
 type Style struct {
 	Retry  Retry  // of a refusal
 	Quotas Quotas // whose remaining permits are in each answer
 	Limit  Limit
 	Reset  Reset
 	Round  Round // of Reset
-	Lie    Lie   // what is reported instead
+	Lie    Lie   // reported instead
 	Flaw   Flaw  // of some of the answers
 }
 
@@ -39,21 +38,21 @@ type Quotas uint8
 const (
 	NoQuotas Quotas = iota
 	Tightest        // one, without a name
-	Named           // all
-	Policies        // all, with the lengths of their windows
+	Named           // all rules
+	Policies        // all rules, with the lengths of their windows
 )
 
-// A Limit is what the field of the limit reports.
+// A Limit is the content of the limit's field.
 type Limit uint8
 
 // The meanings of a limit field.
 const (
 	Most    Limit = iota // the permits at once, or in a window
 	PerSec               // a bucket's permits in a second; with a window of a second if it is named
-	NoLimit              // there is no such field
+	NoLimit              // no such field
 )
 
-// A Reset is what the field of the reset reports.
+// A Reset is the content of the reset's field.
 type Reset uint8
 
 // The meanings of a reset field.
@@ -61,7 +60,7 @@ const (
 	Whole   Reset = iota // until a bucket is full, or a window ends
 	Next                 // until one more is left
 	Rolling              // always a whole window
-	NoReset              // there is no such field
+	NoReset              // no such field
 )
 
 // A Round is how the time of a reset is rounded.
@@ -81,13 +80,13 @@ type Lie uint8
 // The lies.
 const (
 	Truth   Lie = iota
-	Drained     // nothing is left, for a second
-	AllGone     // nothing is left, for a minute
-	AllLeft     // 5,000 of 5,000 are left
+	Drained     // 0 left, for a second
+	AllGone     // 0 left, for a minute
+	AllLeft     // 5,000 of 5,000 left
 	Odd         // a hostile value in each field
 )
 
-// A Flaw is what is wrong with the quotas of some answers.
+// A Flaw is an error in the quotas of some answers.
 type Flaw uint8
 
 // The flaws.
@@ -118,7 +117,7 @@ var (
 	Garbage     = Style{Retry: Seconds, Lie: Odd}
 )
 
-// styles are the ones that random vendors have.
+// styles are the styles of random vendors.
 var styles = [...]Style{
 	Bare, RetrySecs, RetryMillis, Epoch, Delta, IETF, Coarse, ToFull,
 	AllAhead, LiarLow, LiarHigh, Resetless, Gateway, Policy, Garbage,
@@ -141,8 +140,8 @@ func (s Style) String() string {
 // secs rounds up to whole seconds.
 func secs(d time.Duration) time.Duration { return (d + time.Second - 1) / time.Second * time.Second }
 
-// report fills in what the answer reports: the time of a refusal from now, and
-// the quotas. now is the vendor's.
+// report fills in the answer's reports: the time of a refusal from now, and the quotas. now is the
+// vendor's.
 func (d *door) report(s Style, now int64, ok bool, q []learn.Quota) (time.Duration, []learn.Quota) {
 	wait := time.Duration(0)
 	if !ok {
@@ -159,7 +158,7 @@ func (d *door) report(s Style, now int64, ok bool, q []learn.Quota) (time.Durati
 	return wait, d.quotas(s, now, q[:0])
 }
 
-// quotas appends what the vendor reports of its rules.
+// quotas appends the vendor's reports of its rules.
 func (d *door) quotas(s Style, now int64, q []learn.Quota) []learn.Quota {
 	switch s.Lie {
 	case AllGone:
@@ -249,7 +248,7 @@ const (
 	staleBy = time.Second
 )
 
-// A history is what the vendor reported in the last staleBy, first to last.
+// A history is the vendor's reports in the last staleBy, first to last.
 type history []reported
 
 type reported struct {
@@ -257,8 +256,8 @@ type reported struct {
 	quotas []learn.Quota
 }
 
-// old adds what is reported now, and returns what was reported staleBy ago. An epoch stays the
-// same instant, and seconds count from now.
+// old adds the current report, and returns the one of staleBy ago. An epoch stays the same instant,
+// and seconds count from now.
 func (h *history) old(now int64, epoch bool, q []learn.Quota) []learn.Quota {
 	*h = append(*h, reported{now, append([]learn.Quota(nil), q...)})
 	for len(*h) > 1 && (*h)[1].at <= now-int64(staleBy) {

@@ -8,8 +8,8 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// A vendor tells hostile values in turn, and then good ones: the rate is the full one
-// a window later.
+// A vendor reports hostile values in turn, and then correct ones: the rate is the full one a window
+// later.
 func TestGoodHeadersAfterHostileOnes(t *testing.T) {
 	t.Parallel()
 	styles := []Style{Garbage, LiarLow, LiarHigh, Coarse, Garbage, Epoch}
@@ -55,7 +55,7 @@ func TestStylesReportTheSameBucket(t *testing.T) {
 	}
 }
 
-// Flaws spoil as many answers as they say, and no others.
+// Flaws spoil as many answers as documented, and no others.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
 	for flaw, want := range map[Flaw][2]float64{NoFlaw: {}, TwoNodes: {0.85, 1}, Stale: {0.08, 0.12}, Missing: {0.08, 0.12}, NotOnRefusal: {0, 0}} {

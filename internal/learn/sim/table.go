@@ -13,7 +13,7 @@ func bucket(n int, per time.Duration, burst int) Rule {
 
 func vendor(rules ...Rule) Vendor { return Vendor{Rules: rules} }
 
-// base is the demand and the way unless a row says otherwise.
+// base is the demand and the connection unless a row differs.
 func base(v Vendor, style Style) Scenario {
 	return Scenario{
 		Vendor: v, Style: style, Service: 5 * time.Millisecond,
@@ -78,7 +78,7 @@ func drains() []Row {
 			r.Run.Service = 50 * time.Millisecond
 		}),
 		drain("drain bare 50/s, 30 ms service", Bare, wall(1.15, 60), wall(1.05, 30)).with(func(r *Row) {
-			r.Run.Vendor = vendor(bucket(50, time.Second, 10)) // one call in flight leaves at 33/s
+			r.Run.Vendor = vendor(bucket(50, time.Second, 10)) // one call in flight departs at 33/s
 			r.Run.Service, r.Run.Workers, r.Run.Calls = 30*time.Millisecond, 32, 400
 		}),
 		drain("drain Retry-After s", RetrySecs, wall(1.35, 30), wall(1.2, 30)),
@@ -254,13 +254,13 @@ func strangers() []Row {
 	return append(rows, row("strangers half, X-RateLimit", Epoch, 0, Goal{Used: 0.9, RefusedShare: 0.01}, Goal{Used: 0.9, RefusedShare: 0.005})...)
 }
 
-// floods are strangers who take all there is for a second, and leave.
+// floods are strangers that take everything for a second, and stop.
 func floods() []Row {
 	row := func(name string, rule Rule, style Style, workers int, within float64) Row {
 		s := base(vendor(rule), style).serving(100 * time.Millisecond)
 		s.Workers, s.Until = workers, 2*time.Minute
 		at := time.Minute
-		if workers <= 12 { // they are served without a refusal, so nothing is learned before
+		if workers <= 12 { // served without a refusal, so nothing is learned before
 			at = 2 * time.Second
 		}
 		s.Changes = []Change{{At: at, Strangers: 2000}, {At: at + time.Second}}

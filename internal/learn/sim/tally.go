@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A Verdict is what came of a draw.
+// A Verdict is the outcome of a draw.
 type Verdict struct {
 	Draw  Draw
-	Used  float64 // share of what could be served that was
-	Known float64 // that of a client that knows the limits; 1 if Used is good
+	Used  float64 // served share of the possible calls
+	Known float64 // the same for a client that knows the limits; 1 if Used is good
 	Early int     // departures before a reported time
-	Wrong int     // refused while it was judged
+	Wrong int     // refused in the judged time
 }
 
-// Low and Stuck are the shares of what could be served below which a lane wastes
-// what it could have, and below which it is stuck.
+// Low and Stuck are shares of the possible calls: below Low a lane wastes too many, and below Stuck
+// it is stuck.
 const (
 	Low   = 0.8
 	Stuck = 0.3
@@ -38,7 +38,7 @@ func (d Draw) Judge() Verdict {
 // A Tally counts verdicts, in all and by group. The zero Tally is empty.
 type Tally struct {
 	All    Count
-	Beside Count // judged by what a client that knows is served
+	Beside Count // relative to a client that knows the limits
 	Groups map[string]map[string]Count
 	Used   []float64
 	Early  int
@@ -107,9 +107,8 @@ func (t *Tally) Print(w io.Writer) {
 		t.All, t.Beside, share(1), share(5), share(10), share(50), t.Early)
 }
 
-// Traits returns what the draw has in common with others, by dimension: what its
-// vendor tells, its rules, the time one way beside the rate, and how its limits
-// change; and the first, second and last together.
+// Traits returns the draw's traits by dimension: its vendor's reports, its rules, the one-way time
+// beside the rate, and the changes of its limits; and the first, second and last together.
 func (d Draw) Traits() map[string]string {
 	tells, kinds, change := d.tells(), d.kinds(), d.change()
 	way := "way below an interval"

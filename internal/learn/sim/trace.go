@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
-// TraceTo writes a line for each refusal and each episode's end that a run
-// meets from now on, or for every answer.
+// TraceTo writes a line for each refusal and each end of an episode in a run from now on, or for
+// every answer.
 func TraceTo(out io.Writer, all bool) {
 	var old learn.State
 	Trace = func(w *world, a *course.Answer) {
@@ -24,7 +24,7 @@ func TraceTo(out io.Writer, all bool) {
 	}
 }
 
-// line returns a line that says what was learned.
+// line returns a line about the learned state.
 func line(s *learn.State) string {
 	text := [...]string{"start", "trial", "flight", "rate"}[s.Mode]
 	if s.Episode {

@@ -61,11 +61,11 @@ func (r Rule) PerSecond() float64 {
 	return float64(r.Permits) / r.Per.Seconds()
 }
 
-// A Vendor is what a simulated vendor enforces: all rules at once.
+// A Vendor is a simulated vendor's rules, all enforced at once.
 type Vendor struct {
 	Rules         []Rule
 	RefusalsCount bool          // a refused call spends too
-	Block         time.Duration // a refusal refuses everybody for so long
+	Block         time.Duration // after a refusal, all calls are refused for this long
 }
 
 // A meter is the state of one rule.
@@ -157,8 +157,7 @@ func (m *meter) spend(now int64) {
 	}
 }
 
-// wait returns how long until a call would be accepted, were it alone; zero if
-// at once, or if nobody knows.
+// wait returns how long until a call would be accepted alone; zero if at once, or if unknown.
 func (m *meter) wait(now int64) time.Duration {
 	if m.left(now) > 0 {
 		return 0
@@ -191,7 +190,7 @@ func (m *meter) whole(now int64) time.Duration {
 	return max(0, time.Duration(m.start+int64(m.Per)-now))
 }
 
-// next returns how long until one call more than now would be accepted.
+// next returns how long until one more call than now would be accepted.
 func (m *meter) next(now int64) time.Duration {
 	left := float64(m.left(now))
 	switch {
@@ -258,7 +257,7 @@ func (d *door) become(v Vendor, now int64) {
 	}
 }
 
-// arrive decides about one call.
+// arrive decides on one call.
 func (d *door) arrive(now int64) bool {
 	ok := now >= d.blocked
 	exhausted := false
@@ -279,7 +278,7 @@ func (d *door) arrive(now int64) bool {
 	return ok
 }
 
-// done frees the place of a call that was served.
+// done frees the place of a served call.
 func (d *door) done() {
 	for _, m := range d.meters {
 		if m.Kind == Flight && m.used > 0 {
@@ -288,7 +287,7 @@ func (d *door) done() {
 	}
 }
 
-// wait returns how long until a call would be accepted; zero if nobody knows.
+// wait returns how long until a call would be accepted; zero if unknown.
 func (d *door) wait(now int64) time.Duration {
 	w := time.Duration(max(0, d.blocked-now))
 	for _, m := range d.meters {

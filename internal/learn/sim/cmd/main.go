@@ -1,6 +1,5 @@
-// Command cmd plays the table of gates against the learner and prints it, the
-// missed gates first. It can also draw random vendors, and switch off mechanisms of the
-// learner to see what they are worth.
+// Command cmd plays the table of gates against the learner and prints it, the missed gates first.
+// It can also draw random vendors, and switch off mechanisms of the learner to measure their worth.
 //
 //	go run ./internal/learn/sim/cmd -seeds 5
 //	go run ./internal/learn/sim/cmd -row drain -seeds 1
@@ -75,8 +74,8 @@ func main() {
 	fmt.Printf("%d missed, %d hit, %v\n", len(miss), len(hit), time.Since(begin).Round(time.Millisecond))
 }
 
-// draw plays random vendors, and prints those that were served worst and the sum. If they
-// are fresh, it plays as many of the development set too, for comparison.
+// draw plays random vendors, and prints the worst served and the sum. For fresh ones it also plays
+// as many of the development set, for comparison.
 func draw(first uint64, n int, reporting, fresh bool, off learn.Mechanism) {
 	begin := time.Now()
 	sets := []uint64{first}
