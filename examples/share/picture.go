@@ -19,8 +19,8 @@ var (
 	refusedColor = color.RGBA{R: 0xc8, G: 0x1e, B: 0x1e, A: 0xff}
 )
 
-// picture draws how much of each window was used, a bar a window and a panel an account. The
-// console's part is on top of the sync's. A window that has not ended is left out.
+// picture draws how much of each window was used, a bar a window and a panel an account. The part
+// of the console stands on that of the sync. A window that has not ended is left out.
 func picture(accounts []*account) chart.Picture {
 	p := chart.Picture{PanelHeight: 2.1 * vg.Inch}
 	windows := max(int(time.Since(accounts[0].vendor.Start())/window), 1)
@@ -28,7 +28,7 @@ func picture(accounts []*account) chart.Picture {
 	for _, a := range accounts {
 		bySyncs, all := make([]int, windows), make([]int, windows)
 		marks := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: refusedColor, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}}
-		late := a.vendor.Start().Sub(a.vendor.Start().Truncate(window)) // start of the record's first window
+		late := a.vendor.Start().Sub(a.vendor.Start().Truncate(window)) // for the window with which the record begins
 		for _, r := range a.vendor.Arrivals() {
 			at := r.At + late
 			i := int(at / window)
