@@ -156,10 +156,10 @@ type Transport struct {
 	Learn Learning
 
 	// Share is the part of a quota that a lane takes, because other clients that Weir does not know
-	// spend from it, too: 0.5 for half. Of a quota that responses report, the lane leaves the rest
-	// at any time, whichever client has spent the others: with a share of 0.3 it stops at 70 of
-	// 100. If the limit is not reported, the largest reading stands for it. Of a bucket, it also
-	// takes no more than that share of the rate.
+	// spend from it, too: 0.5 for half. The lane leaves the rest of a reported quota at any time,
+	// whichever client has spent the others: with a share of 0.3 it stops at 70 of
+	// 100. If the limit is not reported, the largest reading is used. It also takes at most
+	// that share of a bucket's rate.
 	//
 	// Without such reports the limit is learned from refusals. The lane looks for the whole of
 	// it, takes its share from then on, and does not look for more. It looks again if it is

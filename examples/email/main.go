@@ -11,7 +11,7 @@
 //     the next to leave. The day's limit reserves a fifth for them. The newsletter gets
 //     only the part of the reserve that is released as the day goes by.
 //   - The SMTP server is reached by net/smtp, which knows no RoundTripper. A
-//     [shaping.Queue] stands before each mail instead.
+//     [shaping.Queue] is in front of each mail instead.
 //
 // It prints the waits, and draws each mail's wait into email.svg and
 // email.png.

@@ -3,9 +3,9 @@
 // which may hold a call:
 //
 //	pause    the server has asked for a longer pause than callers wait through
-//	bound    as many calls are in flight as may be, here or in all processes
-//	ledgers  what answers report to be left of a quota is in flight
-//	course   what was learned from answers, see package course
+//	bound    the most allowed calls are in flight, here or in all processes
+//	ledgers  the reported rest of a quota is in flight
+//	course   the limit learned from answers, see package course
 //
 // A call departs if all of them and the limiter allow it. [Gate.Take] asks the vetoes
 // in this order, then the limiter, and then boards with each. If one does not let it

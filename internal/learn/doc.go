@@ -12,16 +12,16 @@
 //     estimate to above it, as CUBIC leaves its plateau. A refusal ends the search, and the
 //     next estimate lies between the rate that was served, which is counted exactly, and the
 //     one that was refused (as lt_bw in Linux' tcp_bbr.c).
-//   - [Probe] (probe.go): after a refusal one call at a time asks, each 1.5 times later, at
+//   - [Probe] (probe.go): after a refusal one probe at a time is sent, each 1.5 times later, at
 //     round instants, because windows end there.
 //   - [Places] (places.go): calls in flight. They grow from one, as in slow start. A refused
-//     call is tried again with fewer in flight: if fewer are never refused, places are what
-//     the vendor counts.
-//   - [Before] (before.go): others who take all there is for a moment look like a limit that
-//     has fallen, so the rate from before is tried again.
-//   - [Ceiling] (ceiling.go, rise.go, window.go, log.go, spend.go, trust.go): what answers report
-//     to be left. Nothing departs above it, from the first reading on. The rate of a bucket is
-//     its slope.
+//     call is tried again with fewer in flight: if fewer are never refused, the vendor
+//     counts calls in flight.
+//   - [Before] (before.go): others that take everything for a moment look like a fallen limit,
+//     so the earlier rate is tried again.
+//   - [Ceiling] (ceiling.go, rise.go, window.go, log.go, spend.go, trust.go): the reported
+//     rest of quotas. No call departs above it, from the first reading on. The rate of a bucket
+//     is its slope.
 //
 // Their common facts are [Traffic] and [Refusals]. Traffic is the round trip, and the actual pace
 // of departures. Refusals is the episode from a refusal to the first served call that departed

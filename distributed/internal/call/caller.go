@@ -15,7 +15,7 @@ import (
 //
 //   - [Caller.Start] puts it in the node's line;
 //   - [Caller.Make] begins it, with a deadline, unless the node's breaker forbids it, runs
-//     the script, and notes how that ended;
+//     the script, and notes its outcome;
 //   - then the lane applies the outcome, under Mu, after [Caller.Landed].
 //
 // Locks: Mu guards what follows it, here and in what embeds this. That of the hub and that of a

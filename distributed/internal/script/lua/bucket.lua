@@ -3,30 +3,30 @@
 -- sliding window. It has
 --
 --   set(...)            applies the numbers of the claim; the state is as new
---   read(text, from)    reads the state from the lane's hash; false: it makes no sense
+--   read(text, from)    reads the state from the lane's hash; false: invalid
 --   section(tag, list)  reads a section, which follows the state at times
 --   text()              the inverse of read and section
---   earliest(at, arrived, n, leave)  the instant, also a past one, since when n permits
---                       can be spent at the instant at for a caller in line since arrived,
---                       and so many are left
---   room(at, arrived, charged, n, most, leave)  how many costs of n, up to most, of which
---                       one may go, count at one instant
+--   earliest(at, arrived, n, leave)  the instant, possibly past, since when n permits can
+--                       be spent at the instant at for a caller in line since arrived, with
+--                       leave permits left
+--   room(at, arrived, charged, n, most, leave)  how many costs of n, up to most, count at
+--                       one instant, if one of them may be spent
 --   spares(at, n, leave)  whether one permit could be spent now if n were promised for the
---                       instant at, and so many left there
+--                       instant at, with leave permits left there
 --   spend(at, arrived, charged, n, times)  spends that many costs of n, for a departure
 --                       at the instant at; charged, not after it, is since when all
 --                       limits allowed it; returns the instant they count at
 --   expiry()            when it is as good as new
 --
--- and, those of buckets once rare was called,
+-- and, for buckets once rare was called,
 --
 --   charge(n)           adds n permits now, whatever is at hand
---   relieve(at, n)      takes back of what counts at an instant
+--   relieve(at, n)      takes back n of the permits that count at an instant
 --   refund(at, n)       takes back n permits that count at an instant and never left
 --   departed(n)         charges permits that left while the store was lost
---   pause(at)           of buckets: voids what is saved, all but one permit at that instant
---   resume(by)          of buckets: ends a pause so much before its time; zero: at its time
---   rewind(by)          follows a clock that moved back by so much
+--   pause(at)           of buckets: voids saved permits, and leaves one at that instant
+--   resume(by)          of buckets: ends a pause earlier by that time; zero: at its end
+--   rewind(by)          follows a clock that moved back by that time
 --   adopt(old)          takes over the used permits of the rule that it replaces
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt
@@ -41,7 +41,7 @@
 -- fraction, at + frac/den, when the permits spent so far are earned back. A leaky
 -- bucket is the bucket of burst 1 whose cost is paid after departure.
 --
--- In the hash: at and frac; if permits are promised for instants to come, also the
+-- In the hash: at and frac; if permits are promised for later instants, also the
 -- state before them, with its fraction, and the largest cost since. Sections:
 --   r at n at n ...      permits that came back and keep their instants
 --   k from at low ...    the charges so far, for settlements

@@ -6,25 +6,24 @@ local now -- the instant of this call
 local latest -- no instant of the state is later
 local tolerance -- how far back credit for time in line reaches
 local lane -- its state:
---   gen       the instant at which it was made; another says that state was lost
---   epoch     grows with each pause, which voids what was promised before
---   paused    nothing departs before it
+--   gen       the instant at which it was made; a different one means a lost state
+--   epoch     grows with each pause, which voids earlier promises
+--   paused    no departure before it
 --   period, this, before  callers counted in the period of that number, and in the one before
 --   till      its keys live until then
 --   settled   1: costs may be settled, and charges are remembered for it
 --   tuned     up to here, other rules may have granted
---   furthest  the field "at": the latest instant at which anything was granted; one
---             to come was promised
+--   furthest  the field "at": the latest instant of a grant; a later one was promised
 -- and of this call:
 --   new, dirty  it was made, or changed
---   lost      it was behind what the caller had seen
+--   lost      it had less than the caller had seen
 --   differs   other limits than the caller's are in force
---   healed    something in the keys made no sense
+--   healed    an invalid part of the keys was reset
 --   message   what is published to the replicas
 --   back      the clock moved back
---   written   before that instant it was written last
+--   written   it was last written before that instant
 --   reach     the later of furthest and paused, as it was read
---   known     what the callers have learned together; hold: nothing departs before it
+--   known     what the callers have learned together; hold: no departure before it
 local CALLERS = 100000 -- the most that a lane counts
 local distrusted -- invalid lists, by key
 local rules -- the rules of the caller's limits, in order

@@ -6,7 +6,7 @@
 --
 -- In the lane's hash: runs in the list, permits kept in them, the instants of the
 -- youngest permit forgotten and of the youngest kept. Section:
---   o by                 the instants in the list are so much ahead: of a clock that
+--   o by                 the instants in the list are that far ahead: of a clock that
 --                        has moved back since
 --
 -- A call reads and writes the list at its ends, as far as it needs to. Its elements after g.skip up

@@ -6,44 +6,45 @@
 -- ARGV, integers in decimal, times in microseconds:
 --   1  now: empty, for the clock of Redis; only tests fill it
 --   2  tolerance
---   3  latest, after now, of a permit granted
---   4  horizon, from the first permit of the run to its last, at most
+--   3  longest time from now to the date of a permit
+--   4  horizon: longest time from the first permit of the run to its last
 --   5  most permits dated after now
 --   6, 7, 8  generation, epoch and furthest, as the caller has seen them; 0: never
 --   9  the last period in which the caller was counted; 0: never
 --   10 "1": the caller wants the state of the limits
 --   11 channel of the messages; empty: no message is published
 --   12 the lane's name in messages
---   13 number of limits and, if any reserves permits, how many each reserves; then of each its field in the hash, its claim, and the
---      bounds of its calendar windows
---   then the number of reports, then of each its kind and
+--   13 number of limits and, if any reserves permits, the reserve of each; then for each limit its
+--      field in the hash, its claim, and the bounds of its calendar windows
+--   then the number of reports, then for each its kind and
 --      p remaining       refused for a time
---      o                 an operator ends the pause that runs
+--      o                 an operator ends the current pause
 --      r at epoch n...   permits of each limit that never left
---      s at epoch n...   the same, of longer ago
---      x at e... a...    estimates that were charged at an instant, and actual costs
+--      s at epoch n...   the same, older
+--      x at e... a...    estimates charged at an instant, and actual costs
 --      l n...            permits that left here while the store was lost
 --      t heirs...        new limits, and the limit from which each takes over
---   then the number of groups in line, then of each its count, negative for urgent
---      requests, which need not leave what is reserved, its age in line, and the costs
---      of one in permits of each limit; a negative age: it is expected so much later
---   then how many callers this one knows of; 0: it never saw a count
+--   then the number of groups in line, then for each its count, its age in line, and the costs
+--      of one request in permits of each limit; negative count: urgent, may spend reserves;
+--      negative age: expected that much later
+--   then how many callers this one knows; 0: it never saw a count
 --   then, if callers learn together, the place up to which this one has applied entries,
 --      the latest ordinal it knows, how many departed without a permit, "1" to revoke the
 --      permits of others, unit and den of the pace, hold, "1" for one by one, since which ordinal,
---      for how long to keep it all, its message, its snapshot at its place, how
+--      how long to keep all this, its message, its snapshot at its place, how
 --      many departures that it was granted will not take place, how many have landed,
 --      how many were refused, a reading: its departure, how many were left, how many had
 --      landed then; "1" if readings bound nothing, the reserve, and how many the caller
 --      knows to have landed
 --
--- The reply is a flat array of integers: now, generation, epoch, furthest, paused,
--- alive, period, flags, first, the number of pairs, the pairs of instant
--- and count, then when each limit has one permit, 0 for now, and where it was
--- asked for the state of each limit: whole, and five numbers. If callers learn
--- together: the ordinal before the first permit, 1 if the caller's message was
--- appended, how many landed, the snapshot if the caller's place is before the entries, the
--- entries since its place, and the field "learned".
+-- The reply is a flat array of integers:
+--   now, generation, epoch, furthest, paused, alive, period, flags, first
+--   the number of pairs, and the pairs of instant and count
+--   when each limit has one permit; 0: now
+--   if requested, the state of each limit: whole, and five numbers
+--   if callers learn together: the ordinal before the first permit, 1 if the caller's message was
+--   appended, how many landed, the snapshot if the caller's place is before the entries, the
+--   entries since its place, and the field "learned"
 --
 -- The commands that a caller must be allowed: EVAL, EVALSHA, TIME, HMGET, HSET,
 -- PEXPIRE, DEL and PUBLISH; with sliding logs LLEN, LRANGE, LTRIM, LSET and RPUSH.

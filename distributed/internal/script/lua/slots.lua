@@ -5,19 +5,19 @@
 --
 -- ARGV, integers in decimal, times in microseconds:
 --   1  the replica's name
---   2  number of the call: one that comes after a later call changes nothing, and the
---      reply to one that is repeated is that to the first
---   3  most slots of all replicas, as this one has it: the least of all holds
+--   2  number of the call: a call that arrives after a later one changes nothing, and a
+--      repeated one gets the first one's reply
+--   3  most slots of all replicas, by this one's settings: the least of all is in force
 --   4  how long the lease lasts from now on
 --   5  slots that the replica has, no fewer than its calls in flight
 --   6  slots that it wants
---   7  how long a replica that was called for has time to come
+--   7  how long a replica that is asked to call may take
 --   8  channel of the messages
---   9  the head of a message, before the names of the replicas called for
+--   9  the head of a message, before the names of the replicas asked to call
 --
 -- The reply: the replica's slots, its sure slots, how many more it may have in turn
 -- (0 or 1), 1 if replicas want more than there is, slots of all replicas, replicas, and
--- how long it is until another's lease may end; 0: no other has a lease.
+-- how long it is until another's lease may end; 0: no other lease.
 --
 -- The commands that a caller must be granted: EVAL, EVALSHA, TIME, HGETALL, HSET, HDEL, PEXPIRE,
 -- DEL and PUBLISH.
@@ -31,14 +31,14 @@ local most, patience = tonumber(ARGV[3]), tonumber(ARGV[7])
 
 -- read returns the lease of a field; nothing if it is invalid:
 --   call    number of the replica's last call
---   most    slots of all replicas, as it has it
+--   most    slots of all replicas, by its settings
 --   till    end of the lease
 --   has     slots that it was granted
 --   wants   slots that it wants
 --   sure    sure slots that it was granted
---   since   when it came, or got one more slot in turn
---   called  when it was called for, and has not come since; 0: it was not
---   lasts   how long its lease is
+--   since   when it joined, or got one more slot in turn
+--   called  when it was asked to call, if it has not since; 0: not asked
+--   lasts   duration of its lease
 local function read(text)
   local call, bound, till, has, wants, sure, since, called, lasts =
     text:match("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")

@@ -3,23 +3,30 @@
 -- files are made. Otherwise it writes nothing, spells the arguments out as main.lua lists them, and
 -- the other files decide. Both decide the same, and the other files explain why.
 --
--- ARGV[1] is numbers of eight bytes each: now, 0 for the clock of Redis; tolerance,
--- latest, horizon, most, generation, epoch, furthest, period, count, age, how many
--- callers this one knows of; until when the lane of ARGV[2] is paused and lives, and its
--- tuned; then of each bucket unit and den, its interval in whole microseconds, and the
--- time of its burst less one, with the rest in 1/den. ARGV[2] is the field "lane" as the
--- caller saw it last. If callers learn together, ARGV[3] is numbers too: the place and
--- the ordinal of the caller, hold, since, keep and how many landed. The caller is quiet if
--- it sends no message, has most likely applied all entries, and would decide as the field
--- "learned" has it: ARGV[4] is that field, as it saw it last. Otherwise it talks: more
--- numbers follow, unit and den of the pace, how many departed without a permit, how many
--- were refused, unbound and reserve, and ARGV[4] is its message. Both are empty if callers
--- learn nothing. After that of each bucket its field in the hash, and its claim.
+-- ARGV[1], numbers of eight bytes each:
+--   now; 0: the clock of Redis
+--   tolerance, latest, horizon, most, generation, epoch, furthest, period, count, age
+--   how many callers this one knows
+--   of the field "lane" in ARGV[2]: the end of the pause, how long the keys live, tuned
+--   for each bucket: unit, den, its interval in whole microseconds, and the time of its burst
+--   less one permit, in whole microseconds and the rest in 1/den
+-- ARGV[2] is the field "lane" as the caller saw it last.
+-- ARGV[3], numbers likewise; empty if callers learn nothing:
+--   place and ordinal of the caller, hold, since, keep, and how many landed
+--   if it talks: unit and den of the pace, how many departed without a permit, how many were
+--   refused, unbound, reserve
+-- ARGV[4] is the field "learned" as a quiet caller saw it last, or the message of one that talks.
+-- A caller is quiet if it sends no message, has most likely applied all entries, and would decide
+-- as that field has it.
+-- Then for each bucket its field in the hash, and its claim.
 --
--- The reply is the field "lane" if it is another than the caller saw, now, furthest, first, when
--- each limit has one permit, 0 for now, to a quiet caller the ordinal before the first permit and
--- how many landed, and pairs of instant and count; to one that talks the end of main.lua's reply.
--- If the other files decided it begins with a number.
+-- The reply; if it begins with a number, the other files decided:
+--   the field "lane"; empty: as the caller saw it
+--   now, furthest, first
+--   when each limit has one permit; 0: now
+--   to a quiet caller: the ordinal before the first permit, and how many landed
+--   pairs of instant and count
+--   to one that talks: the end of main.lua's reply
 
 if #ARGV < 9 then
   local fmod, min, max = math.fmod, math.min, math.max
