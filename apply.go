@@ -45,9 +45,9 @@ type plan struct {
 // Before the first use of the Transport all fields may change. Later Apply changes Limits, Lanes
 // and Routes, in every lane and for later ones, and re-times all requests in line, as SetLimits
 // does. A change of another field is an error. Two things must be so from the first use on: routes
-// have lanes of their own only if Apply was called before, and costs only if a configuration before
-// had some, or the program has set Cost. Apply is safe for concurrent use, also beside the first
-// request.
+// have lanes of their own only if Apply was called before. They have costs only if an earlier
+// configuration had some, or the program has set Cost. Apply is safe for concurrent use, also
+// beside the first request.
 //
 // A request in line keeps its lane and its cost. Limits set by SetLimits stay until the next Apply.
 func (t *Transport) Apply(c Config) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Config is the part of a [Transport] that is data, for [Transport.Apply]. In JSON its
-// fields have the names of the Go fields in lower camel case, limits are texts as
-// throttle.ParseLimit reads them, and durations are texts such as "1m30s":
+// A Config is the part of a [Transport] that is data, for [Transport.Apply]. In JSON its fields
+// have the names of the Go fields in lower camel case. Limits are texts as throttle.ParseLimit
+// reads them, and durations are texts such as "1m30s":
 //
 //	{
 //	  "limits": ["100/s burst 20"],

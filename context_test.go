@@ -166,8 +166,8 @@ func TestMaxWaitingAdmitsRetries(t *testing.T) {
 	})
 }
 
-// orderOf sends requests of the contexts in this order while all of them must wait, and returns
-// their ids in the order in which they arrived at the vendor.
+// orderOf sends requests of the contexts in this order while all of them must wait. It returns
+// their ids in the order of their arrival at the vendor.
 func orderOf(t *testing.T, transport *weir.Transport, come func(ctx context.Context, send func(context.Context, string))) (order []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

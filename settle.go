@@ -15,8 +15,8 @@ import (
 // charged. If it cost less, the difference is given back, as far as the limits were certainly kept.
 // An empty unit means "requests". Each unit can be settled once.
 //
-// The error says that the response came from no Transport with a limit of that unit,
-// that the cost is negative, or that the unit was settled before.
+// The error means that the response came from no Transport with a limit of that unit, that the cost
+// is negative, or that the unit was already settled.
 //
 // The response may have gone through an [http.Client], and its body may be
 // closed. Settle is safe for concurrent use.

@@ -97,8 +97,8 @@ type Transport struct {
 	// each. While one delays it, it spends nothing of the others and delays no call there.
 	// LimitsFor returns the limits of each.
 	//
-	// If permits of two busy lanes never come at the same time, a request that needs both keeps
-	// its turn in the slower lane, for the time of one of its requests at most: see
+	// If permits of two busy lanes never come at the same time, a request that needs both keeps its
+	// turn in the slower lane. It does so for the time of one of that lane's requests at most: see
 	// shaping.Junction. The same holds for a free place of a lane that bounds its calls in flight.
 	// It is kept for the lane's mean time between departures, at most.
 	//
@@ -221,11 +221,11 @@ type Transport struct {
 	// global one before any is set, metrics cost nothing.
 	MeterProvider metric.MeterProvider
 
-	// ServerAddress adds the attribute server.address, the host of a request's URL, to the
-	// spans of waits and delays, and to the metrics weir.admissions, weir.wait.duration,
-	// weir.responses.throttled and weir.retries. In metrics the first 50 hosts of a Transport
-	// have their names, and all others are "other". If false, hosts are in no attribute, but
-	// may be the names of lanes.
+	// ServerAddress adds the attribute server.address, the host of a request's URL, to the spans of
+	// waits and delays. It also adds it to the metrics weir.admissions, weir.wait.duration,
+	// weir.responses.throttled and weir.retries. In metrics the first 50 hosts of a Transport have
+	// their names, and all others are "other". If false, hosts are in no attribute, but may be the
+	// names of lanes.
 	ServerAddress bool
 
 	// Logger logs what an operator should know. A lane is closed for longer than

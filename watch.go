@@ -41,7 +41,7 @@ const (
 	differLeast = 1000
 )
 
-// A watch checks a lane with calls, and reports what an operator should know, in a line of log and
+// A watch checks a lane with calls, and reports what an operator should know: in a line of log, and
 // in an event of the current call's span. It reports the beginning of each matter, at most once a
 // minute.
 type watch struct {

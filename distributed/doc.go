@@ -48,10 +48,10 @@
 // replicas, or give the campaign a namespace and limits of its own.
 //
 // A limit's reserve for urgent requests ([throttle.Limit].Reserve) is for those of all replicas. A replica gets no permit for another
-// request if an urgent one could then not depart at once. Beside a bucket without a reserve it gets no permit for a later instant,
-// unless the bucket earns a permit in less than two calls to Redis. So each replica with other requests in line may call Redis once for
-// each permit. While Redis does not answer, FailLocal reserves a replica's part for limits of more than a minute, and nothing for
-// others: those save no permits then.
+// request if an urgent one could then not depart at once. Beside a bucket without a reserve it gets no permit for a later instant. The
+// exception is a bucket that earns a permit in less than two calls to Redis. So each replica with other requests in line may call Redis
+// once for each permit. While Redis does not answer, FailLocal reserves a replica's part for limits of more than a minute, and nothing
+// for others: those save no permits then.
 //
 // # Several lanes on one call
 //
@@ -60,7 +60,7 @@
 // If customers share an account, the account's runs serve all of them. If the account's limit
 // delays them, a busy replica makes 1.1 to 1.3 calls to Redis for each request, and 1.0 with one
 // key. A request that comes alone makes two. If the customers' limits hold as many requests as the
-// account, callers miss permits of one while they wait for the other, and replicas make two to six
+// account, callers miss permits of one while they wait for the other. Then replicas make two to six
 // calls.
 //
 // # Calls in flight

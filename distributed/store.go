@@ -91,9 +91,9 @@ var (
 	_ store.FlightStore = (*Store)(nil)
 )
 
-// New returns a store that shares limits under a namespace, such as the name of
-// the vendor's account, through the Redis that rdb is a client of: a single
-// node, one found by Sentinel, a Cluster, or a Ring. It panics if rdb is nil.
+// New returns a store that shares limits under a namespace, such as the name of the vendor's
+// account. rdb is a client of its Redis: a single node, one found by Sentinel, a Cluster, or a
+// Ring. It panics if rdb is nil.
 //
 // The store makes a client of its own from the options of a *redis.Client, a
 // *redis.ClusterClient or a *redis.Ring: same addresses, credentials and TLS, but no

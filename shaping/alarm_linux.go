@@ -39,7 +39,7 @@ func newKernelTimer(ring func()) alarm {
 	}
 	k := &kernelTimer{ring: ring, file: os.NewFile(fd, "timerfd")}
 	raw, err := k.file.SyscallConn()
-	// What has deadlines is among the files for whose events the runtime waits.
+	// The runtime waits for events of files that support deadlines.
 	if k.raw = raw; err != nil || k.file.SetReadDeadline(time.Time{}) != nil || !k.arm(time.Hour) {
 		_ = k.file.Close()
 		return nil
@@ -101,8 +101,7 @@ func (k *kernelTimer) watch() {
 	}
 }
 
-// wanted reports whether the alarm is set. If it is not, nobody reads the
-// timerfd from now on.
+// wanted reports whether the alarm is set. If not, the timerfd is not read from now on.
 func (k *kernelTimer) wanted() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// idleTenants is how many names a class keeps before it looks which of them still count.
+// idleTenants is how many names a class keeps before it checks which of them still count.
 const idleTenants = 1024
 
 // A class holds the callers of one priority. Its tenants share by the virtual time of
@@ -24,27 +24,27 @@ const idleTenants = 1024
 // waiting tenant by one departure. A caller that gives up costs its tenant nothing.
 type class struct {
 	priority Priority
-	kept     int32              // names, from which on it looks which of them still count
-	tenants  byStart            // those of whom somebody waits
+	kept     int32              // number of names from which on it checks which of them still count
+	tenants  byStart            // tenants with waiting callers
 	weights  float64            // the sum of theirs
-	named    map[string]*tenant // tenants by name; nil: there are none
-	nameless tenant             // the tenant of callers that name none
+	named    map[string]*tenant // tenants by name; nil: none
+	nameless tenant             // the tenant of callers without a name
 	now      float64            // virtual time
 	owed     float64            // cost that this class and those below may spend before a more urgent one
-	saver    *waiter            // the costliest caller for whom that is saved; nil: nobody
+	saver    *waiter            // the costliest caller for which that is saved; nil: none
 }
 
-// A tenant is one of those who share a class.
+// A tenant is one of the tenants that share a class.
 type tenant struct {
 	class   *class
-	name    *string // nil: callers that name none
+	name    *string // nil: callers without a name
 	waiting byPlace
 	weight  float32
-	index   int32   // 1 + index in class.tenants; 0: nobody waits
+	index   int32   // 1 + index in class.tenants; 0: no waiting callers
 	start   float64 // of its first caller's departure
 	end     float64 // of its last departure; if others overtook the first, later than start
 	cost    float64 // of all its callers in line
-	last    place   // the last place that any of them had
+	last    place   // the last place of any of them
 }
 
 // first returns the caller who departs next.
@@ -59,7 +59,7 @@ func (c *class) enter(w *waiter, u urgency) {
 	if t.last.before(w.place) {
 		t.last = w.place
 	}
-	if t.index == 0 { // it was idle
+	if t.index == 0 { // the tenant was idle
 		t.end = max(t.end, c.now-u.credit)
 	}
 	if t.waiting.first() == w {
@@ -67,7 +67,7 @@ func (c *class) enter(w *waiter, u urgency) {
 	}
 }
 
-// order puts t where its first caller belongs now.
+// order puts t in order by its first caller.
 func (c *class) order(t *tenant) {
 	if t.waiting.Len() == 0 {
 		heap.Remove(&c.tenants, int(t.index)-1)
@@ -82,18 +82,18 @@ func (c *class) order(t *tenant) {
 	heap.Fix(&c.tenants, int(t.index)-1)
 }
 
-// charge counts the departure of w. If w overtakes its tenant's first caller, the start of
-// that one stays, and the tenant pays with the next.
+// charge counts the departure of w. If w overtakes its tenant's first caller, that one's start
+// stays, and the tenant pays with the next.
 func (c *class) charge(w *waiter) {
 	c.now += w.cost / c.weights
 	w.tenant.end += w.cost / float64(w.tenant.weight)
 }
 
-// save makes next, whom c and those below let go next, the caller for whom c saves,
-// unless c saves for a costlier one. If that one has left the line without paying, c
-// loses what it saved for it beyond what next needs. That is looked at when a caller
-// departs. So it makes no difference whether callers have left together or one by one.
-// Cheap callers who go first take nothing from a costly one who still waits.
+// save makes next, which c and those below grant next, the caller for which c saves, unless c saves
+// for a costlier one. If that one has left the line without paying, c loses its savings beyond what
+// next needs. This is checked at each departure, so it makes no difference whether callers have
+// left together or one by one. Cheap callers that depart first take nothing from a costly one that
+// still waits.
 func (c *class) save(next *waiter, share float64) {
 	switch {
 	case c.saver == nil:
@@ -106,7 +106,7 @@ func (c *class) save(next *waiter, share float64) {
 	c.saver = next
 }
 
-// pay takes what the departure of w costs from what c is owed.
+// pay takes the cost of the departure of w from what c is owed.
 func (c *class) pay(w *waiter, share float64) {
 	c.owed = max(0, c.owed-w.cost*(1-share))
 	if c.saver == w {
@@ -114,7 +114,7 @@ func (c *class) pay(w *waiter, share float64) {
 	}
 }
 
-// leave takes w out of its tenant's line.
+// leave removes w from its tenant's line.
 func (c *class) leave(w *waiter) {
 	t, first := w.tenant, w.tenant.waiting.first()
 	t.waiting.remove(w)
@@ -122,7 +122,7 @@ func (c *class) leave(w *waiter) {
 	c.left(t, first)
 }
 
-// removeLeavers takes out of a tenant's line who leaves, and notifies each.
+// removeLeavers removes a tenant's cancelled callers from the line, and notifies each.
 func (c *class) removeLeavers(t *tenant, notify func(*waiter)) {
 	first := t.waiting.first()
 	t.waiting.removeLeavers(func(w *waiter) {
@@ -132,8 +132,7 @@ func (c *class) removeLeavers(t *tenant, notify func(*waiter)) {
 	c.left(t, first)
 }
 
-// left puts t where it belongs after callers have left it, of whom one may have
-// been its first.
+// left puts t in order after callers have left it, perhaps its first.
 func (c *class) left(t *tenant, first *waiter) {
 	if t.waiting.Len() == 0 {
 		t.cost = 0 // the sums are rounded
@@ -149,8 +148,8 @@ func (c *class) reset() {
 	c.nameless.end = 0
 }
 
-// tenant returns the tenant of a caller, with the weight that was named last. Callers
-// without a name have no weight to name.
+// tenant returns the tenant of a caller, with the last weight named. Callers without a name have no
+// weight.
 func (c *class) tenant(u urgency) *tenant {
 	t, weight := &c.nameless, float32(1)
 	if u.tenant != "" {
@@ -166,8 +165,8 @@ func (c *class) tenant(u urgency) *tenant {
 	return t
 }
 
-// open makes a tenant of that name. An idle tenant that had no more than its share is as
-// good as new. Those are forgotten whenever the names have doubled since the last look.
+// open makes a tenant of that name. An idle tenant that had no more than its share is as good as
+// new. Such tenants are dropped whenever the names have doubled since the last check.
 func (c *class) open(name string) *tenant {
 	if len(c.named) >= max(int(c.kept), idleTenants) {
 		maps.DeleteFunc(c.named, func(_ string, t *tenant) bool { return t.index == 0 && t.end <= c.now })
@@ -206,10 +205,9 @@ func (l *byStart) Pop() any {
 	return t
 }
 
-// An order is the callers of a class in the order in which they depart if no other
-// caller comes. It sorts only what is looked at: the next caller is always the least of
-// a small heap. That heap holds the tenants looked at so far, and their children in the
-// heap of tenants.
+// An order is the callers of a class in order of departure if no other caller comes. It sorts only
+// the callers that are read: the next caller is always the least of a small heap. That heap holds
+// the tenants looked at so far, and their children in the heap of tenants.
 type order struct {
 	of   *class
 	heap cursors
@@ -219,7 +217,7 @@ func (c *class) inOrder() order { return order{c, cursors{c.cursor(0)}} }
 
 func (o *order) first() *waiter { return o.heap[0].peek() }
 
-// skip goes on to the next caller, and reports whether there is one.
+// skip advances to the next caller, and reports whether there is one.
 func (o *order) skip() bool {
 	t := o.heap[0]
 	w := t.next()
@@ -249,14 +247,14 @@ type ahead struct {
 	next  [1]*waiter
 }
 
-// look makes a the class c, as it is.
+// look makes a the current class c.
 func (a *ahead) look(c *class) {
 	a.priority, a.owed, a.saver = c.priority, c.owed, c.saver
 	a.order, a.next[0] = c.inOrder(), c.first()
 	a.one.waiting.all, a.tenants = a.next[:], byStart{&a.one}
 }
 
-// skip goes on to the next caller, and reports whether there is one.
+// skip advances to the next caller, and reports whether there is one.
 func (a *ahead) skip() bool {
 	if !a.order.skip() {
 		return false
@@ -265,7 +263,7 @@ func (a *ahead) skip() bool {
 	return true
 }
 
-// A cursor looks at one tenant's callers in the order of their places.
+// A cursor reads one tenant's callers in the order of their places.
 type cursor struct {
 	tenant *tenant
 	index  int     // of the tenant in the class; below zero: its children were added

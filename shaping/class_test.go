@@ -12,7 +12,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// stood returns a waiter who entered the line, of a cost.
+// stood returns a waiter of a cost that has joined the line.
 func stood(l *line, u urgency, arrived throttle.Instant, cost float64) *waiter {
 	w := &waiter{place: place{arrived, 1}, cost: cost, deadline: throttle.Never}
 	w.n = int(cost)
@@ -20,7 +20,7 @@ func stood(l *line, u urgency, arrived throttle.Instant, cost float64) *waiter {
 	return w
 }
 
-// departures lets everybody go and returns their tenants in that order.
+// departures lets all callers depart and returns their tenants in that order.
 func departures(l *line, names map[*waiter]string) string {
 	var order []string
 	for w := l.first(); w != nil; w = l.first() {
@@ -42,8 +42,8 @@ func TestTenantsDepartByTheirStarts(t *testing.T) {
 	}
 }
 
-// Of tenants that all wait all the time each has had its share of cost at any
-// time, within the largest cost of one departure of each of two.
+// Of tenants that wait all the time, each has had its share of cost at any time. The error is at
+// most the largest cost of one departure of each of two.
 func TestTenantsShareByWeight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &line{}
@@ -97,8 +97,8 @@ func TestFloodDelaysAnotherTenantByOneTurn(t *testing.T) {
 	}
 }
 
-// While all wait the less urgent classes have their share of every span of
-// departures, within one of them, and the one of them that came first has it.
+// While all classes wait, the less urgent ones have their share of every span of departures, within
+// one departure. Among them the earliest caller gets it.
 func TestLessUrgentClassesKeepTheirShare(t *testing.T) {
 	for _, share := range []float64{0.01, 0.05, 0.3} {
 		l := &line{share: share}
@@ -115,7 +115,7 @@ func TestLessUrgentClassesKeepTheirShare(t *testing.T) {
 			p := w.tenant.class.priority
 			if p != PriorityHigh {
 				if less++; w.arrived < longest {
-					t.Fatalf("share %g: departure %d went to one who came later than another", share, n)
+					t.Fatalf("share %g: departure %d went to a later caller than another", share, n)
 				}
 				longest = w.arrived
 			}
@@ -128,8 +128,8 @@ func TestLessUrgentClassesKeepTheirShare(t *testing.T) {
 	}
 }
 
-// While any of the less urgent wait, they have their share of every span of
-// departures, within one of the largest cost, however the others come and go.
+// While any of the less urgent wait, they have their share of every span of departures, within one
+// of the largest cost. That holds however the others come and go.
 func TestLessUrgentClassesKeepTheirShareThroughGaps(t *testing.T) {
 	const largest = 3
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,7 +142,7 @@ func TestLessUrgentClassesKeepTheirShareThroughGaps(t *testing.T) {
 			return stood(l, urgency{priority: p, tenant: tenant}, arrived, float64(cost.Draw(t, "cost")))
 		}
 		come(PriorityLow)
-		owed, least := 0.0, 0.0 // cost of which the less urgent have too little, since the start
+		owed, least := 0.0, 0.0 // missing cost of the less urgent since the start
 		for range 300 {
 			switch rapid.IntRange(0, 3).Draw(t, "who comes") {
 			case 0:
@@ -165,7 +165,7 @@ func TestLessUrgentClassesKeepTheirShareThroughGaps(t *testing.T) {
 	})
 }
 
-// No share that can be set keeps the less urgent from their turn by mistake.
+// No valid share deprives the less urgent of their turn by mistake.
 func TestLowPriorityShareIsWithinBounds(t *testing.T) {
 	for set, want := range map[float64]float64{
 		0: DefaultLowPriorityShare, 0.3: 0.3, 0.7: 0.5, 2: 0.5, math.Inf(1): 0.5,
@@ -189,7 +189,7 @@ func TestNothingIsOwedForATimeInWhichNobodyWaited(t *testing.T) {
 	low := stood(l, urgency{priority: PriorityLow}, 1000, 1)
 	for n := range 19 {
 		if l.first() == low {
-			t.Fatalf("the less urgent caller went after %d departures of the urgent, want 19", n)
+			t.Fatalf("the less urgent caller departed after %d departures of the urgent, want 19", n)
 		}
 		l.depart(l.first())
 	}
@@ -208,7 +208,7 @@ func TestLineReportsItsOrder(t *testing.T) {
 				priority: Priority(rapid.IntRange(-1, 1).Draw(t, "class")),
 				tenant:   rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "tenant"),
 			}
-			// The tenant's weight must not change on the way.
+			// The tenant's weight must not change meanwhile.
 			u.weight = map[string]int{"": 1, "a": 1, "b": 2, "c": 5}[u.tenant]
 			all = append(all, stood(l, u, throttle.Instant(i), float64(rapid.IntRange(1, 5).Draw(t, "cost"))))
 			switch rapid.IntRange(0, 4).Draw(t, "then") {
@@ -240,7 +240,7 @@ func TestLineReportsItsOrder(t *testing.T) {
 	})
 }
 
-// A weight of any size leaves when its tenant does: the others share as before.
+// A weight of any size leaves with its tenant: the others share as before.
 func TestAnyWeightLeavesTheOthersTheirShares(t *testing.T) {
 	l, names := &line{}, make(map[*waiter]string)
 	come := func(tenant string, weight, n int) {
@@ -257,12 +257,12 @@ func TestAnyWeightLeavesTheOthersTheirShares(t *testing.T) {
 		t.Errorf("departed %s, want %s", got, want)
 	}
 	if l.normal.weights != 0 {
-		t.Errorf("nobody waits, with weights of %v", l.normal.weights)
+		t.Errorf("the line is empty, with weights of %v", l.normal.weights)
 	}
 }
 
-// Names that come and go beside as many as are kept have all of them looked at once in as
-// many names, not for each.
+// Names come and go beside as many kept ones. All of those are checked once in that many names, not
+// for each.
 func TestTenantsAreForgottenManyAtATime(t *testing.T) {
 	l, looks := &line{}, 0
 	for i := range idleTenants - 1 {

@@ -47,7 +47,7 @@ func TestPauseHoldsOneHundredWaitersThenSpacesThem(t *testing.T) {
 	})
 }
 
-func TestPauseRefusesThoseInLineWhoCannotWaitForItsEnd(t *testing.T) {
+func TestPauseRejectsCallersThatCannotWaitForItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		j := newJournal(t, q)
@@ -63,8 +63,8 @@ func TestPauseRefusesThoseInLineWhoCannotWaitForItsEnd(t *testing.T) {
 	})
 }
 
-// A permit granted before a pause, to a caller who has not woken yet, is void.
-func TestPauseVoidsPermitsOfThoseWhoHaveNotLeft(t *testing.T) {
+// A permit granted before a pause, to a caller that has not woken yet, is void.
+func TestPauseVoidsPermitsOfCallersThatHaveNotLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(100, time.Second))
 		q.Hook = &shaping.Hook{Wait: slow(15 * time.Millisecond)}
@@ -104,7 +104,7 @@ func TestTuneRetimesEverybodyInLine(t *testing.T) {
 	})
 }
 
-func TestTuneRefusesThoseWhoCanNoLongerBeServed(t *testing.T) {
+func TestTuneRejectsCallersThatWouldBeTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
 		j := newJournal(t, q)
@@ -120,9 +120,9 @@ func TestTuneRefusesThoseWhoCanNoLongerBeServed(t *testing.T) {
 	})
 }
 
-// Whoever asks for more than the new limits ever grant is sent away at once,
-// wherever it stands, whether it has a deadline or not.
-func TestTuneRefusesThoseInLineWhoCanNeverBeServed(t *testing.T) {
+// A caller that asks for more than the new limits ever grant is rejected at once, at any place in
+// line, with or without a deadline.
+func TestTuneRejectsCallersThatNeverFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))
 		j := newJournal(t, q)
@@ -185,7 +185,7 @@ func TestWaitingCountsTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		if n := q.Waiting(); n != 0 {
-			t.Errorf("%d wait in a new queue, want none", n)
+			t.Errorf("%d wait in a new queue, want 0", n)
 		}
 		var all sync.WaitGroup
 		for range 4 {

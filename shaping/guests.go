@@ -13,7 +13,8 @@ import (
 const moment = 10 * time.Millisecond
 
 // A remote limiter sees the callers of each queue that the other limiters will grant within
-// shownFor, about the time of a run, and mostShown at most. Permits for more would be void before.
+// shownFor, about the time of a run. It sees mostShown at most. Permits for more would be void
+// before.
 const (
 	shownFor  = 100 * time.Millisecond
 	mostShown = 64

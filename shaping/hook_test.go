@@ -84,7 +84,7 @@ func TestHookIsCalledForPauses(t *testing.T) {
 
 // A caller that wakes later than the tolerance has lost its permit. It returns to the head of the
 // line, and its hook gets one wait. Without a later charge the limiter gets the permit back too.
-func TestQueueVoidsPermitsOfThoseWhoWakeTooLate(t *testing.T) {
+func TestQueueVoidsPermitsOfCallersThatWakeTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &refunds{Limiter: newLimiter(t, throttle.LeakyBucket(100, time.Second))} // tolerance 20ms
 		q := shaping.NewQueue(limiter)
@@ -159,7 +159,7 @@ type untolerant struct{ throttle.Limiter }
 
 func (untolerant) Tolerance() time.Duration { return 0 }
 
-func TestHookThatPanicsLeavesNobodyInLine(t *testing.T) {
+func TestHookThatPanicsLeavesTheLineEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
 		q.Hook = &shaping.Hook{Wait: func(context.Context, shaping.Wait) func(error) { panic("hook") }}

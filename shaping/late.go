@@ -63,9 +63,9 @@ func (q *Queue) missed(w *waiter) bool {
 	return false
 }
 
-// void reports whether the permits of w, which was granted, are void. They are if it runs so late
-// that others may have the next permits, if a pause was set since the grant, or if they were taken
-// back.
+// void reports whether the permits of w, which was granted, are void. They are in three cases: w
+// runs so late that others may have the next permits, a pause was set since the grant, or they were
+// taken back.
 func (q *Queue) void(w *waiter, now throttle.Instant) bool {
 	late := now.Sub(w.out.grant.At) > time.Duration(q.tolerance.Load())
 	return late || w.out.granted <= throttle.Instant(q.pausedAt.Load())

@@ -27,9 +27,9 @@ func crowded(b *testing.B, n int) (*Queue, []*waiter) {
 	return q, all
 }
 
-// BenchmarkPlace measures a caller's place in lines of 1000 and of 100,000: a newcomer while the
-// head leaves, a turn that comes back to any place while another leaves from any, a newcomer while
-// a random caller is cancelled, and a look at the first ten.
+// BenchmarkPlace measures a caller's place in lines of 1000 and of 100,000. A newcomer comes while
+// the head leaves, or while a random caller is cancelled. A turn comes back to any place while
+// another leaves from any. The first ten are read.
 func BenchmarkPlace(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		for _, c := range []struct {

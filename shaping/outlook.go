@@ -45,9 +45,9 @@ func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) 
 	return throttle.Grant{At: until}, held, nil
 }
 
-// ahead returns how many callers of other queues will depart before w, the n-th caller of this one,
-// and how many seconds all before it take at the slowest limiter. It assumes equal costs in a
-// queue, and equal weights of queues.
+// ahead returns how many callers of other queues will depart before w, the n-th caller of this one.
+// It also returns how many seconds all before it take at the slowest limiter. It assumes equal
+// costs in a queue, and equal weights of queues.
 func (j *joint) ahead(w *waiter, n int) (others int, cost float64) {
 	j.junction.mu.Lock()
 	defer j.junction.mu.Unlock()

@@ -49,8 +49,8 @@ func paused(q *shaping.Queue, pause time.Duration) *recovery {
 	return r
 }
 
-// A line with precise pacing departs at its rate, also after a pause and a change of its limit,
-// never early, and cancelled callers leave at once.
+// A line with precise pacing departs at its rate and never early, also after a pause and a change
+// of its limit. Cancelled callers leave at once.
 func TestPreciselyPacedLineKeepsItsRateInRealTime(t *testing.T) {
 	q := newQueue(t, throttle.LeakyBucket(500, time.Second))
 	q.PrecisePacing = true

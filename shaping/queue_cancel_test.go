@@ -97,7 +97,7 @@ func TestCancelledWaitersCostTheOthersNothing(t *testing.T) {
 	}
 }
 
-// A caller that gives up at the very instant of its grant, before it, after it or as it departs,
+// A caller gives up at the very instant of its grant: before it, after it or as it departs. It
 // passes the permit on at that instant.
 func TestCancelInTheInstantOfTheGrantPassesThePermitOn(t *testing.T) {
 	for name, test := range map[string]func(c *cancelling, ctx *leaving){

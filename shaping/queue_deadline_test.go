@@ -147,8 +147,8 @@ func TestQueueAsksAgainWhenTheHeadExpires(t *testing.T) {
 	})
 }
 
-// A caller with a high cost is rejected when it can no longer be in time, because of a departure or
-// of a pause, even while others with earlier deadlines can.
+// A caller with a high cost is rejected when a departure or a pause makes it too late, even while
+// others with earlier deadlines are in time.
 func TestCostlyCallerIsRejectedAsSoonAsItIsTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(1, time.Second, 5))

@@ -11,8 +11,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Bulk waits for the permits that it may spend, and urgent callers spend the reserve at once, even
-// if the class of the bulk is owed its share. Then both are earned.
+// Bulk waits for the permits that it may spend. Urgent callers spend the reserve at once, even if
+// the class of the bulk is owed its share. Then both are earned.
 func TestUrgentCallersPassThoseWhomTheReserveHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.TokenBucket(10, time.Second, 10).Reserving("5"))

@@ -9,8 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// In any year the window of an instant holds it, has the length of a day or a month, and begins
-// with the day of the zone.
+// In any year the window of an instant holds it, and begins with the day of the zone. It has the
+// length of a day or a month.
 func TestCalendarWindowsOfAnyYearHoldTheirInstants(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Africa/Monrovia", "Pacific/Apia"} {

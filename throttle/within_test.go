@@ -16,8 +16,8 @@ func ExampleWithin() {
 	// log 5/1m1s
 }
 
-// A vendor that counts in any window of that length sees no more, whether callers depart on time or
-// as late as a permit may be spent.
+// A vendor that counts in any window of that length sees no more. Callers may depart on time or as
+// late as a permit may be spent.
 func TestWithinKeepsAnyWindow(t *testing.T) {
 	for _, permits := range []int{1, 2, 5, 29, 30, 31, 59, 100, 101, 1_000, 20_000} {
 		for _, window := range []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour} {

@@ -5,10 +5,9 @@
 //
 // # Where the numbers come from
 //
-// Each [Number] has the address of the page that states it, and the day on which
-// that page, or a stored copy of it, was last read. A vendor that publishes no number has a row
-// without one. Its limit is learned from the answers, as for the zero
-// [weir.Transport]. All numbers are in docs/vendors.md.
+// Each [Number] has the address of the page that states it, and the day on which that page, or its
+// copy, was last read. A vendor that publishes no number has a row without one. Its limit is
+// learned from the answers, as for the zero [weir.Transport]. All numbers are in docs/vendors.md.
 //
 // # Plans
 //

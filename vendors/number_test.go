@@ -47,8 +47,8 @@ func burst(n vendors.Number, all []departure) float64 {
 	return worst + rate*late(n).Seconds()
 }
 
-// drain lets calls of the kinds leave at full speed for three of the longest windows, with a pause of
-// a third of one after the first, which fills buckets again.
+// drain lets calls of the kinds depart at full speed for three of the longest windows. After the
+// first it pauses for a third of one, which fills buckets again.
 func drain(t *testing.T, tr *weir.Transport, limits []throttle.Limit, longest time.Duration, reqs ...*http.Request) (all []departure) {
 	t.Helper()
 	limiter, err := throttle.Local{Wall: func(now throttle.Instant) throttle.Instant { return now }}.Limiter("", limits...)

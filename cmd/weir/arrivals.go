@@ -133,8 +133,9 @@ func (s source) columnOf(row []string) (int, error) {
 	return n - 1, nil
 }
 
-// parseTime reads RFC 3339, with a space for the T and without a zone too, which is then UTC,
-// and the seconds since 1970, or milliseconds, microseconds or nanoseconds of today's size.
+// parseTime reads RFC 3339, also with a space for the T, and without a zone, which means UTC. It
+// also reads seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by their
+// size.
 func parseTime(s string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime} {
 		if t, err := time.Parse(layout, s); err == nil {

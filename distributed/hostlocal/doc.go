@@ -15,10 +15,9 @@
 // killed process loses only the permits of its calls. Nothing is synced to the disk: a
 // loss of power may lose what was written last, or all of the state.
 //
-// Processes do not notify each other. A process whose callers wait looks at the file
-// every 50 ms. Pauses, permits that come back, changes of limits and what was learned from
-// the vendor reach the others by then, and each decision has them at once. Callers of
-// different processes depart in no order, and no process holds a place in line.
+// Processes do not notify each other. A process whose callers wait looks at the file every 50 ms.
+// Pauses, returned permits, changed and learned limits reach the others by then, and each decision
+// at once. Callers of different processes depart in no order, and no process holds a place in line.
 //
 // If processes enforce different limits, all of them are in force until no process has used a lane
 // with them for ten seconds.

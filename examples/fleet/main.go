@@ -6,8 +6,8 @@
 //	go run ./fleet -chaos
 //	go run ./fleet -chaos -redis start -limit "200/s burst 20" -n 12 -for 30s
 //
-// It starts itself again for each replica and shows live, a line a replica (a line a second where
-// stdout is no terminal), how fast each one calls and whether it shares. With -chaos it kills and
+// It starts itself again for each replica. It shows live how fast each one calls and whether it
+// shares, a line for each replica; without a terminal, a line a second. With -chaos it kills and
 // stops replicas, kills, stops and empties Redis, and has the vendor refuse a call, on a schedule
 // that it prints first. At the end it prints a table, and draws what reached the vendor into
 // fleet.svg and fleet.png.

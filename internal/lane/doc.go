@@ -3,8 +3,8 @@
 // bounded tables. The package knows nothing of HTTP or telemetry; its owner's
 // [Observer] does.
 //
-// In front of the store's limiter stands a gate, which holds calls for a long pause,
-// for the calls in flight, and by what answers have taught.
+// In front of the store's limiter is a gate. It holds calls during a long pause, for calls in
+// flight, and by learned limits.
 //
 // # Several keys
 //

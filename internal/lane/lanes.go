@@ -253,11 +253,10 @@ func (s *Lanes) Each(f func(*Lane) bool) {
 	s.keyed.all(f)
 }
 
-// Drain lets nobody enter any more. Those who are in a lane stay.
+// Drain rejects newcomers. Requests already in a lane stay.
 func (s *Lanes) Drain() { s.draining.Store(true) }
 
-// Empty reports whether nobody is in a lane, and no call is in flight that its lane
-// counts.
+// Empty reports whether all lanes are empty, and no call counted in flight.
 func (s *Lanes) Empty() bool {
 	for _, l := range s.All() {
 		if l.Requests() > 0 || l.InFlight() > 0 {

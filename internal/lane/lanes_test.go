@@ -14,7 +14,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// newLanes returns lanes without limits, of an owner who wants to hear nothing.
+// newLanes returns lanes without limits, of an owner that ignores events.
 func newLanes() *Lanes {
 	return New(Settings{
 		MaxPause: time.Minute,
@@ -43,7 +43,7 @@ func TestQueueHasTheOwnersLine(t *testing.T) {
 	}
 }
 
-// A request whose lane is reported by a function that panics is counted no longer.
+// A request whose lane is reported by a panicking function is no longer counted.
 func TestPanicOfOpenedLeavesTheLane(t *testing.T) {
 	s := newLanes()
 	defer s.Close()
@@ -59,11 +59,11 @@ func TestPanicOfOpenedLeavesTheLane(t *testing.T) {
 		t.Error("Enter returned")
 	}()
 	if l := s.keyed.find("a.test"); l.Requests() != 0 || !l.listed.Load() {
-		t.Errorf("%d requests, listed as idle: %v, want none, true", l.Requests(), l.listed.Load())
+		t.Errorf("%d requests, listed as idle: %v, want 0, true", l.Requests(), l.listed.Load())
 	}
 }
 
-// A deaf observer takes note of nothing.
+// A deaf observer ignores all events.
 type deaf struct{}
 
 func (deaf) Waits(context.Context, shaping.Wait, *throttle.StoreState) func(error) { return nil }

@@ -82,8 +82,8 @@ func (t *table) list(l *Lane) {
 }
 
 // room reports whether there is room for one more lane within the bound. It returns the lanes that
-// it has removed, which the caller closes. Of the idle lanes it removes those that were unused for
-// long and, if the table is full, one that was used less recently than others and is removable.
+// it has removed, which the caller closes. It removes idle lanes that were unused for long. If the
+// table is full, it also removes the least recently used removable one of several.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
 	t.wake(throttle.InstantOf(time.Now()))
 	full, most := t.n >= bound, asked

@@ -97,9 +97,9 @@ func (b *Before) over(f *Fact, r *Search, silence float64) {
 	b.Next = max(b.Next, f.Departed.Add(seconds(max(b.Gap, silence))))
 }
 
-// raise returns the least growth of the logarithm of the rate in force, for f, which was served,
-// and whether the earlier rate was served for a second. Then it is the estimate again, and the
-// vendor did not cause the silence.
+// raise returns the least growth of the logarithm of the rate in force, for f, which was served. It
+// also returns whether the earlier rate was served for a second. Then it is the estimate again, and
+// the vendor did not cause the silence.
 func (b *Before) raise(f *Fact, r *Search) (least float64, restored bool) {
 	switch {
 	case b.Rate == 0 || f.Departed < b.Next:

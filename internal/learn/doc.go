@@ -34,8 +34,8 @@
 //
 // A lane holds one State under one lock. For each answer it makes a Fact; if [State.Quiet] returns
 // true, the fact is left out. After each fact, and after each departure if [Plan.Reported] is set,
-// it asks for the Plan: Rate is paced, Most bounds the calls in flight that departed after Since,
-// one at a time if Probe is set, and no call departs before Hold. Configured limits stay as they
+// it asks for the Plan: Rate is paced, and no call departs before Hold. Most bounds the calls in
+// flight that departed after Since, one at a time if Probe is set. Configured limits stay as they
 // are. A Plan only delays. In a fleet each process observes the same facts in the store's order,
 // and ordinals are the store's. [Setting.Without] switches mechanisms off: a test in sim proves
 // that each of them is needed.

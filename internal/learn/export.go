@@ -16,9 +16,9 @@ type Memory struct {
 const (
 	memoryVersion = 1                // of the memories that Export makes
 	longest       = 31 * 24 * 3600.0 // seconds of the longest window
-	// remembered is the least width of an imported rate. With 0.03, a rate that is a tenth of the
-	// vendor's 50/s is left behind within 30 s, and a right one costs four or five refusals in 500
-	// calls. With 0.05 it costs nine.
+	// remembered is the least width of an imported rate. With 0.03, a rate of a tenth of the
+	// vendor's 50/s is corrected within 30 s. A right one costs four or five refusals in 500 calls.
+	// With 0.05 it costs nine.
 	remembered = 0.03
 )
 

@@ -29,7 +29,7 @@ func TestAQuietLaneIsNotHeldForLong(t *testing.T) {
 	}
 }
 
-// After an hour without calls, which began with a served call or with a refused call that gave up,
+// An hour without calls begins with a served call, or with a refused call that gave up. Afterwards
 // the rate recovers within seconds, and a doubled limit is found. The same if little was learned
 // before, or if others have just emptied the bucket.
 func TestAnHourWithoutCallsSlowsNothing(t *testing.T) {

@@ -75,8 +75,8 @@ func Left(quotas []Quota) (left float64, ok bool) {
 	return left, ok
 }
 
-// Bound reports whether readings bound departures, because the rise of a level is unknown yet, and
-// how many of the permits left are kept for single calls that read it.
+// Bound reports whether readings bound departures, because the rise of a level is unknown yet. It
+// also returns how many of the permits left are kept for single calls that read it.
 func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
 	if s.believes() {
 		return 0, false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// grown returns the search after so many calls were served.
+// grown returns the search after n served calls.
 func grown(r Search, calls float64) Search {
 	for range int(calls) {
 		r.grow(&Fact{Flying: 1}, 0.005, false, 0)
@@ -32,7 +32,7 @@ func TestSearchPassesItsEstimate(t *testing.T) {
 	}
 }
 
-// No answer raises the rate by more than what is in flight can bear.
+// No answer raises the rate by more than the calls in flight can bear.
 func TestSearchRisesByAFifthInARoundTrip(t *testing.T) {
 	r := Search{W: 100, U: 0.5, R: 100, X: 30}
 	for range 10 {
@@ -80,8 +80,7 @@ func TestLongSilenceShowsAWindow(t *testing.T) {
 	}
 }
 
-// Two silences of the same length are a block, whatever was served before them. A short one
-// ends that.
+// Two silences of the same length are a block, whatever was served before. A short one ends that.
 func TestEqualSilencesAreABlock(t *testing.T) {
 	r := Search{W: 10, U: 0.1, R: 12, X: 1, Measured: true}
 	m := sample{n: 200, t: 50, silence: 30, rate: 12, rtt: 0.005}

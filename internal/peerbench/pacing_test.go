@@ -10,9 +10,9 @@ import (
 )
 
 // BenchmarkPacing lets workers wait for permits in a loop, as fast as they come, and compares the
-// instants at which they depart with the schedule. It reports the rate that was reached as a share
-// of the limit, and how late departures were against the earliest schedule that all of them meet:
-// for a contender that falls behind, lateness adds up. It also reports the CPU time that the
+// instants at which they depart with the schedule. It reports the rate reached as a share of the
+// limit. It also reports how late departures were against the earliest schedule that all of them
+// meet: for a contender that falls behind, lateness adds up. It also reports the CPU time that the
 // process took, as a share of one CPU; that needs /proc.
 func BenchmarkPacing(b *testing.B) {
 	for _, load := range []struct{ rate, workers int }{{100, 64}, {1_000, 1}, {1_000, 64}, {10_000, 1}, {10_000, 64}} {

@@ -53,8 +53,8 @@ func (s *shared) again() (io.ReadCloser, error) {
 	return s, err
 }
 
-// A body that is one value in all attempts is reused once the previous attempt no longer reads it,
-// and is not closed by that attempt afterwards.
+// A body that is one value in all attempts is reused once the previous attempt no longer reads it.
+// That attempt does not close it afterwards.
 func TestBodyOfOneValueIsNotSharedByTwoAttempts(t *testing.T) {
 	tests := []struct {
 		name                 string

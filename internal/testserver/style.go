@@ -113,7 +113,7 @@ func RateLimitLegacy(h http.Header, d Decision) {
 // Coarse writes what many gateways write. On a refusal that is Retry-After in seconds. On every
 // answer it is the bare RateLimit-Limit, -Remaining and -Reset, with whole permits rounded down and
 // whole seconds rounded up. A vendor of 200/s then reports "0 remaining, reset 1" on nearly every
-// success at full speed, and a client that obeys it loses most of the rate.
+// success at full speed. A client that obeys it loses most of the rate.
 func Coarse(h http.Header, d Decision) {
 	RetryAfterSeconds(h, d)
 	s, ok := d.Tightest()

@@ -28,9 +28,9 @@ type Client struct {
 // five. A client of a kind whose options cannot be read is used as it is. Dials, reads
 // and writes end after the timeout.
 //
-// On a Ring a key stays on its shard also while that is down. A Ring that moves keys to
-// other shards does so at each replica at another time, so that for seconds the vendor
-// would see the limits twice.
+// On a Ring a key stays on its shard also while that is down. A Ring that moves keys to other
+// shards does so at each replica at a different time. For seconds the vendor would see the limits
+// twice.
 func New(given redis.UniversalClient, timeout time.Duration) *Client {
 	switch c := given.(type) {
 	case *redis.Client:

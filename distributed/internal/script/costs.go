@@ -51,8 +51,8 @@ func (e *EncodedLimits) Urgency(costs []int64) int {
 	return 0
 }
 
-// Serves reports whether a permit for costs was fetched for a request like this one, or for one
-// that asks for the same and is not urgent.
+// Serves reports whether a permit fetched for costs serves this request: it was fetched for an
+// equal one, or for one that differs only in not being urgent.
 func Serves(costs, request []int64) bool {
 	return slices.EqualFunc(costs, request, func(have, ask int64) bool { return have == ask || ask == urgent && have == others })
 }

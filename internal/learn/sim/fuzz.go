@@ -103,10 +103,10 @@ func (d Draw) Play() (used float64, res Result) {
 	return float64(res.Served) / (d.Rate * (d.Run.Until - d.Run.From).Seconds()), res
 }
 
-// Known returns the served share of the possible calls for a client that knows the limits from the
-// beginning, keeps an even pace below them and obeys the times of refusals: the best of five paces.
-// It is less than 1 if calls bunch on the way more than the vendor bears, or if a refusal asks for
-// a longer wait than was exceeded.
+// Known returns the served share of the possible calls for a client that knows the limits. It keeps
+// an even pace below them and obeys the times of refusals: the best of five paces. It is less than
+// 1 if calls bunch on the way more than the vendor bears, or if a refusal asks for a longer wait
+// than was exceeded.
 func (d Draw) Known() (used float64) {
 	s := d.Run
 	for _, c := range s.Changes {

@@ -72,9 +72,8 @@ func (r Row) Play(seed uint64) Score {
 	return s
 }
 
-// back returns the seconds from the change until, for the first time, at least
-// nine tenths of the rate are served and at most 3 % refused, over a second or
-// twenty calls.
+// back returns the seconds from the change until at least nine tenths of the rate are served and at
+// most 3 % refused, over a second or twenty calls.
 func back(res Result, change time.Duration, rate float64) float64 {
 	length := max(1, 20/rate)
 	n := int(length / res.BinLen.Seconds())

@@ -124,9 +124,8 @@ func windows() []vendor {
 	}
 }
 
-// disturbed returns a bucket and a window, each of two nodes that disagree by up
-// to a tenth, with one reading in ten a second old, and with strangers that take
-// half and leave.
+// disturbed returns a bucket and a window, each of two nodes that disagree by up to a tenth. One
+// reading in ten is a second old, and strangers take half and leave.
 func disturbed() []vendor {
 	var all []vendor
 	for _, limit := range []testserver.Limit{testserver.TokenBucket(200, time.Second, 20), testserver.FirstUseWindow(300, 5*time.Second)} {

@@ -3,8 +3,8 @@
 -- charge. If the state had fallen behind that charge, the bucket would have been whole, and a whole
 -- bucket saves nothing more.
 --
--- As numbers: the instant up to which nothing is known, then pairs of an instant and the least lead
--- of the state, in microseconds, at the charges up to it.
+-- As numbers: the instant up to which nothing is known, then pairs. A pair is an instant, and the
+-- least lead of the state, in microseconds, at the charges up to it.
 
 local MOST_LOWS = 8
 

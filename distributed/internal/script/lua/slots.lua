@@ -15,9 +15,9 @@
 --   8  channel of the messages
 --   9  the head of a message, before the names of the replicas asked to call
 --
--- The reply: the replica's slots, its sure slots, how many more it may have in turn
--- (0 or 1), 1 if replicas want more than there is, slots of all replicas, replicas, and
--- how long it is until another's lease may end; 0: no other lease.
+-- The reply: the replica's slots, its sure slots, how many more it may have in turn (0 or 1), 1 if
+-- replicas want more than there is, slots of all replicas, replicas, and the time until another's
+-- lease may end; 0: no other lease.
 --
 -- The commands that a caller must be granted: EVAL, EVALSHA, TIME, HGETALL, HSET, HDEL, PEXPIRE,
 -- DEL and PUBLISH.
