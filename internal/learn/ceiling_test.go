@@ -16,11 +16,12 @@ type flown struct {
 	left    float64
 }
 
-// begun is the start of the histories.
+// begun is when the histories begin.
 const begun throttle.Instant = 1_700_000_000_000_000_000
 
-// fly sends calls one after another, after random gaps, to a vendor with permits left that gains
-// some each second. Calls arrive in random order. It returns them in the order of their answers.
+// fly lets calls leave one after another, each a random time after the one before, takes
+// them to a vendor of so many permits that gains so many each second, in the order in which
+// they arrive, and returns them in the order in which their answers come.
 func fly(rng *rand.Rand, calls int, burst, gain float64) []flown {
 	all := make([]flown, calls)
 	at := time.Duration(0)
@@ -65,8 +66,8 @@ func fly(rng *rand.Rand, calls int, burst, gain float64) []flown {
 	return all
 }
 
-// In any order of arrivals and answers, the ceiling never exceeds a window's permits, if no other
-// client spends. Refused calls spent none.
+// In whatever order calls arrive and answers come, no more calls are said to be granted than a
+// window has permits, if nobody else spends; calls that were refused spent none.
 func TestCeilingIsNeverAboveAWindow(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -84,7 +85,7 @@ func TestCeilingIsNeverAboveAWindow(t *testing.T) {
 	}
 }
 
-// A newer answer that reports less than all calls in between can have spent shows that others
+// A newer answer that reports less than all calls in between can have spent says that others
 // spend: the ceiling falls at once.
 func TestCeilingFallsIfOthersSpend(t *testing.T) {
 	s := hundred()
@@ -93,12 +94,12 @@ func TestCeilingFallsIfOthersSpend(t *testing.T) {
 	before := s.Ceilings[0].C
 	s.answer(false, minute(100, 20))
 	if c := s.Ceilings[0].C; c != before-59 {
-		t.Errorf("80, then 20 were reported left after two calls: the ceiling went from %.0f to %.0f, want 59 less", before, c)
+		t.Errorf("80, then 20 were reported to be left of two calls: the ceiling went from %.0f to %.0f, want 59 less", before, c)
 	}
 }
 
-// One answer that reports a billion permits does not reserve a share of them for single calls: the
-// lane would crawl forever, though nearly all of its quota is left.
+// One answer that reports a billion permits does not keep a share of them for single calls: the
+// lane would crawl for good, though nearly all of its quota is left.
 func TestAHugeReadingIsForgotten(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
@@ -111,8 +112,8 @@ func TestAHugeReadingIsForgotten(t *testing.T) {
 	}
 }
 
-// An answer that reports more than the current window can have left is an old one. It begins no
-// window, so the reported reset is still believed. Three in a row are believed.
+// An answer that reports more than the window that still runs can have left is an old one. It begins
+// no window, so the reported reset is still believed. Three in a row are believed.
 func TestAnOldReadingBeginsNoWindow(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
@@ -126,11 +127,12 @@ func TestAnOldReadingBeginsNoWindow(t *testing.T) {
 		s.answer(false, minute(100, 90))
 	}
 	if after := s.Ceilings[0]; after.V < before.V+60 {
-		t.Errorf("90 were reported left repeatedly: the level went from %.0f to %.0f", before.V, after.V)
+		t.Errorf("90 were reported to be left again and again: the level went from %.0f to %.0f", before.V, after.V)
 	}
 }
 
-// A late older answer, or a stale one, does not lower the reading of a newer one.
+// An older answer that comes late, a stale one among them, does not lower what a newer one
+// has said.
 func TestOlderAnswersLowerNoCeiling(t *testing.T) {
 	s := New(Setting{})
 	answer := func(ordinal int64, departed time.Duration, left float64) {
@@ -146,8 +148,8 @@ func TestOlderAnswersLowerNoCeiling(t *testing.T) {
 	}
 }
 
-// A failed call spends nothing as far as is known; a refused one certainly not. So the level line
-// rises by both, and the ceiling only by the second.
+// A call that fails spends nothing as far as is known; one that was refused surely not. So the
+// level line rises by both, and the ceiling by the second alone.
 func TestCallsThatSpendNothing(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
@@ -164,8 +166,8 @@ func TestCallsThatSpendNothing(t *testing.T) {
 	}
 }
 
-// While the rise of a level is unknown, single calls spend the last permits. Each waits for the
-// answer to the previous one, but not forever.
+// While nobody knows how a level rises, the last permits are spent by single calls, each of
+// which waits for the answer to the one before, but not without end.
 func TestSingleCallsReadTheLevel(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
@@ -179,8 +181,8 @@ func TestSingleCallsReadTheLevel(t *testing.T) {
 	}
 }
 
-// A window reported to end in days is probed once an hour: its permits may be back, and the reset
-// may be wrong.
+// A window that is reported to end in days is asked about once an hour: what is spent may be
+// back, and the reset may be wrong.
 func TestDistantResetIsAskedAbout(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
@@ -200,7 +202,7 @@ func TestDistantResetIsAskedAbout(t *testing.T) {
 	}
 }
 
-// A vendor that reports zero on every answer, and serves, proves nothing.
+// A vendor that reports zero on every answer, and serves, says nothing.
 func TestZeroAlwaysHoldsNobody(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
@@ -245,7 +247,7 @@ func TestSlopeIsTheVendorsRate(t *testing.T) {
 	}
 }
 
-// reports returns the fact of a call that is alone in flight and reports this many left.
+// reports returns the fact of a call that is alone in flight and reports so many left.
 func reports(ordinal int64, at time.Duration, limit, left float64) *Fact {
 	return &Fact{
 		Departed: begun.Add(at), Landed: begun.Add(at + time.Millisecond), Ordinal: ordinal, Granted: ordinal, Flying: 1, Waited: true,
@@ -253,7 +255,7 @@ func reports(ordinal int64, at time.Duration, limit, left float64) *Fact {
 	}
 }
 
-// A log of 20 in a second gives permits back a second after they were spent. Its level rises as
+// A log of 20 in a second gives back what was spent a second before: its level rises as
 // fast as calls were sent, once, and is no bucket's. A bucket of 20 that gains 10/s is one.
 func TestALogIsNoBucket(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -284,7 +286,7 @@ func TestALogIsNoBucket(t *testing.T) {
 			f := reports(int64(len(sent)), at, 20, test.left(sent, at))
 			s = Observe(s, f, f.Landed)
 		}
-		for i := range 16 { // spend nearly all at once
+		for i := range 16 { // spends nearly all at once
 			call(time.Duration(i) * 5 * time.Millisecond)
 		}
 		rising := false

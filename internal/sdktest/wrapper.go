@@ -35,7 +35,7 @@ func NewClient(transport http.RoundTripper, account string) *Client {
 	return &Client{http: &http.Client{Transport: transport}, url: "https://api.ledger.example", key: account}
 }
 
-// An Invoice is what a customer owes. Waited is how long the call stood in line.
+// An Invoice is what a customer owes. Waited is how long the call was in line.
 type Invoice struct {
 	ID     string
 	Waited time.Duration `json:"-"`
@@ -65,8 +65,8 @@ func (c *Client) Invoice(ctx context.Context, id string) (*Invoice, error) {
 	return invoice, json.NewDecoder(resp.Body).Decode(invoice)
 }
 
-// A LimitError says that a call was not served for want of permits. Later is when one may be
-// served; zero: nobody knows.
+// A LimitError says that a call was not served for lack of permits. Later is when one may be
+// served; zero: unknown.
 type LimitError struct {
 	Later time.Duration
 	Err   error // why this client rejected it, or with which status Ledger refused it
