@@ -94,7 +94,8 @@ func TestDeadlinesHoldWithoutAServer(t *testing.T) {
 	})
 }
 
-// Cancelled callers do not wait for a call under way, and Close waits until its deadline at most.
+// Closing the queue ends a caller's wait at once, with a call under way. Closing the store waits for
+// that call until its deadline at most.
 func TestCloseEndsCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newBubbleFleet(t, 1, time.Hour, throttle.LeakyBucket(1, time.Second))

@@ -73,12 +73,16 @@ type Store struct {
 	// DefaultLease.
 	Lease time.Duration
 
-	// Logger receives a line when Redis is lost, with what is wrong, the address and
-	// the text of the error, and when it is back; once, the rate of a lane for which
-	// Redis never answered, if Replicas is zero; when limits differ between replicas;
-	// when state was lost; when the grant for the channel is missing; and, once a
-	// minute at most, when most permits come too late to be used. No line has the name or the
-	// password of a user. If nil, slog.Default().
+	// Logger receives a line
+	//
+	//   - when Redis is lost, with the cause, the address and the text of the error, and when it is
+	//     back;
+	//   - once, with the rate of a lane for which Redis never answered, if Replicas is zero;
+	//   - when limits differ between replicas, when state was lost, and when the grant for the
+	//     channel is missing;
+	//   - once a minute at most, when most permits arrive too late to be used.
+	//
+	// No line has the name or the password of a user. If nil, slog.Default().
 	Logger *slog.Logger
 
 	hub  *call.Hub
@@ -124,13 +128,12 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	return l, s.hub.Attach(l.Lane, l, l.Attached)
 }
 
-// Flights implements [store.FlightStore]: this process has a part of the most calls
-// that all processes of the namespace may have in flight under a key. If they differ in
-// the most, the least holds. A part is leased for [Store.Lease], and renewed while it
-// is used. If Redis is lost it holds until then, and after that what [Store.OnLoss]
-// allows: with FailLocal [Store.Share] of the most divided by the processes, but one at
-// least; with FailOpen the most for each process; with FailClosed none, and callers are
-// refused with ErrUnavailable.
+// Flights implements [store.FlightStore]: this process gets a part of the most calls that all
+// processes of the namespace may have in flight under a key. If their settings of the most differ,
+// the least is in force. A part is leased for [Store.Lease], and renewed while it is used. If Redis
+// is lost, it is used until the lease ends. Then [Store.OnLoss] decides. FailLocal allows
+// [Store.Share] of the most, divided by the processes, but one at least. FailOpen allows the most
+// for each process. FailClosed allows none, and rejects callers with ErrUnavailable.
 //
 // The errors are those of [Store.Limiter], and one for a bound that is not positive. It connects to
 // Redis only with the first request.

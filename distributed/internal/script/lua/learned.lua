@@ -4,12 +4,13 @@
 -- caller that has applied most decides for the lane: the interval of the rule LEARNED, the instant
 -- before which nothing departs, and whether departures go one by one.
 --
--- In the lane's hash: "ordinal", numbers that change with every grant: the ordinal of the
--- last departure that was granted; applied, the place at which the lane was decided for;
--- upto, the latest ordinal known there; and landed, how many of those departures were
--- answered, or never will be. "learned", numbers as in FIELDS, which change with each
--- message. "entries", the messages from one place to another, each in a frame
--- "ordinal now length ". "snapshot", what a caller had learned at the first of these places.
+-- In the lane's hash:
+--   "ordinal", numbers that change with every grant: the ordinal of the last departure granted;
+--   applied, the place at which the lane was decided for; upto, the latest ordinal known there;
+--   landed, how many of those departures were answered, or never will be
+--   "learned", numbers as in FIELDS, which change with each message
+--   "entries", the messages from one place to another, each in a frame "ordinal now length "
+--   "snapshot", what a caller had learned at the first of these places
 
 local FIELDS = {
   "from", "to", -- the places of the entries
