@@ -7,8 +7,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane may keep a State for the quotas of one unit, such as tokens. It only observes
-// [State.Read]: its ceilings work, and every other mechanism rests. Its ordinals number the
+// A lane may keep a State for the quotas of one unit, such as tokens. Only [State.Read] changes it: its ceilings work, and every other mechanism rests. Its ordinals number the
 // departures in that unit, and a call takes as many numbers as it costs:
 //
 //	calls of 300, 500 and 200 tokens have the numbers 300, 800 and 1000

@@ -106,7 +106,7 @@ type Outcome struct {
 	Err     error         // also of an invalid reply
 	Cause   string        // of the error; "": there was no error
 	began   time.Time     // when the call began
-	longest time.Duration // that it might take
+	longest time.Duration // allowed duration
 	stalled bool          // this process stopped meanwhile
 }
 
