@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// What users compile against changes only on purpose. WEIR_API=write writes the current API.
+// The API that users compile against changes only on purpose. WEIR_API=write writes the current API.
 func TestAPIIsAsWritten(t *testing.T) {
 	written, err := filepath.Glob("testdata/api/*.txt")
 	if err != nil {

@@ -51,7 +51,7 @@ type spool struct {
 	bound int64
 	kept  []byte
 	at    int         // bytes of kept that were read since the last rewind
-	err   error       // at the end of from
+	err   error       // the error that ended from
 	lost  atomic.Bool // more than bound was read, and nothing is kept
 }
 

@@ -24,7 +24,7 @@ type Trip struct {
 	Departed, Landed int       // numbers of the events; Landed is zero while it is under way
 	Left, Back       time.Time // their instants
 	Status           int       // zero: no response
-	Remaining        int       // calls left by the response
+	Remaining        int       // calls left, as the response reports
 	Reported         bool      // the response reports Remaining
 }
 

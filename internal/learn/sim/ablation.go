@@ -26,7 +26,7 @@ func Each(n int, play func(i int)) {
 	all.Wait()
 }
 
-// PlayTable plays rows without some mechanisms, each with so many seeds.
+// PlayTable plays rows without some mechanisms, each with a number of seeds.
 func PlayTable(rows []Row, without learn.Mechanism, first uint64, seeds int) []Summary {
 	sums := make([]Summary, len(rows))
 	Each(len(rows), func(i int) {
