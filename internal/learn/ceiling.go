@@ -141,7 +141,8 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 		t.Window = q.Window.Seconds()
 	}
 	t.Held, t.Flight = q.Held, q.inFlight()
-	if t.Odd++; !first && t.Odd < oddly && f.Departed > t.At && t.odd(f, q) {
+	older := !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal)
+	if t.Odd++; !first && !older && t.Odd < oddly && t.odd(f, q) {
 		t.Answered = max(t.Answered, f.Ordinal)
 		return
 	}
@@ -149,7 +150,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.top(q.Remaining)
 	t.match(f, q.Remaining)
 	t.Answered = max(t.Answered, f.Ordinal)
-	if !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal) { // a newer call says more
+	if older { // a newer call says more
 		if !t.fills() && f.Ordinal > t.Jump.Ordinal { // but a window has no more than any of its readings allows
 			t.V = max(t.C, min(t.V, q.Remaining+float64(f.Granted)))
 		}
@@ -173,12 +174,14 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	}
 }
 
-// odd reports whether a reading says that more is left than before, and that the same window
-// still runs. It may be an old one, so it counts only if others say so, too. Rows "one in ten
-// stale, first 300/5s".
+// odd reports whether a reading says that more is left than before, though the same window still
+// runs, or a bucket is known to fill more slowly. It may be an old one, so it counts only if others
+// say so, too. Rows "one in ten stale".
 func (t *Ceiling) odd(f *Fact, q *Quota) bool {
 	more := q.Remaining + float64(f.Ordinal-int64(max(1, f.Flying))) - t.V
 	switch {
+	case t.fills() && t.Blur < t.Slope/4:
+		return more > t.Slope*f.Departed.Sub(t.At).Seconds()+max(few, t.size()/8)
 	case more <= 1:
 		return false
 	case t.Stands && t.Call <= 1 && f.Departed.Sub(t.Jump.At).Seconds() < shortest: // calls of many tokens see a bucket leap, too

@@ -131,6 +131,36 @@ func TestAnOldReadingBeginsNoWindow(t *testing.T) {
 	}
 }
 
+// A bucket that is known to gain 200/s has not gained 12 permits within 5 ms. An answer that says so is
+// an old one, and changes neither the level nor its slope.
+func TestAnOldReadingFillsNoBucket(t *testing.T) {
+	s := New(Setting{})
+	now, left := begun, 20.0
+	answer := func(left float64) Ceiling {
+		now = now.Add(5 * time.Millisecond)
+		at := s.Last.Ordinal + 1
+		f := Fact{Departed: now, Landed: now.Add(4 * time.Millisecond), Ordinal: at, Granted: at, Answered: at - 1, Flying: 1, Waited: true}
+		f.Quotas = []Quota{{Limit: 20, HasLimit: true, Remaining: left, HasRemaining: true}}
+		s.Observe(&f, f.Landed)
+		return s.Ceilings[0]
+	}
+	for range 13 { // at once
+		left--
+		now = now.Add(-5 * time.Millisecond)
+		answer(left)
+	}
+	before := Ceiling{}
+	for range 200 { // as fast as it fills
+		before = answer(left)
+	}
+	if !before.fills() || before.Slope < 190 || before.Slope > 210 {
+		t.Fatalf("the slope is %.0f/s give or take %.0f, want 200/s", before.Slope, before.Blur)
+	}
+	if after := answer(left + 12); after.V > before.V+2 || after.Slope != before.Slope {
+		t.Errorf("12 more in 5 ms: the level went from %.0f to %.0f, and the slope to %.0f/s", before.V, after.V, after.Slope)
+	}
+}
+
 // An older answer that comes late, a stale one among them, does not lower what a newer one
 // has said.
 func TestOlderAnswersLowerNoCeiling(t *testing.T) {

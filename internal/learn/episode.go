@@ -57,8 +57,8 @@ func (s *State) sample(f *Fact) *sample {
 		silence: f.Departed.Sub(s.Ref.At).Seconds(),
 		before:  max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2)), // the first call's own permit, and the refused one
 	}
-	if s.Setting.Shared && !s.Measured { // calls of before ordinals were given seem to be early ones
-		m.before = max(m.before, m.n)
+	if s.Setting.Shared && !s.Measured { // calls of before ordinals were given seem to be early ones; marks count the refused call, too
+		m.before, m.spent = max(m.before, m.n)+1, max(0, s.Ref.At.Sub(s.End.At).Seconds())
 	}
 	if s.Asked.Ordinal > 0 {
 		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())

@@ -105,3 +105,16 @@ func TestBurstOfManyProcessesThatWasCountedTooHigh(t *testing.T) {
 		t.Errorf("estimate %.0f/s, give or take %.3f of it, want 200/s and narrow", r.W, r.U)
 	}
 }
+
+// Processes share a bucket of 200/s burst 20, and knew of its first refusal 0.15 s late: so it served
+// 50 at first, 30 of which fell due meanwhile. A search from 98 to 320/s exceeded 200/s for the last
+// 0.8 s, and was served 180 calls in them.
+func TestWhatFellDueDuringTheBurstIsNoBurst(t *testing.T) {
+	began := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	r := Search{W: 196, U: 0.5, X: 1.7, R: 320, B: 50, Burst: 50, Spent: 0.15, Measured: true}
+	r.Marks[0], r.Rates[0] = Mark{186, began.Add(1500 * time.Millisecond)}, 200
+	m := sample{began: Mark{0, began}, refused: Mark{367, began.Add(2300 * time.Millisecond)}, rate: 320, before: 365, n: 367, t: 3.3, silence: 1, covered: 1, asked: true, rtt: 0.04}
+	if r.measure(&m); r.W < 195 || r.W > 215 || r.U > 0.08 {
+		t.Errorf("estimate %.0f/s, give or take %.3f of it, want 200/s", r.W, r.U)
+	}
+}

@@ -20,6 +20,7 @@ type Search struct {
 	Measured bool    // an episode has ended
 	B        float64 // calls served before the first refusal: the burst, and what fell due meanwhile; lowered since
 	Burst    float64 // B at first
+	Spent    float64 // seconds in which Burst was served
 	Pause    float64 // seconds of the last silence
 	G        float64 // seconds of the last silence that probes did not cover
 	P        float64 // seconds of the vendor's period, as far as it was seen; zero: none was
@@ -117,7 +118,7 @@ func (r *Search) doubt(refused float64) {
 // presume goes on with an estimate that was not measured here, after a first silence. Calls
 // that left long ago, at another rate or while the vendor's bucket was full, show nothing of
 // the limit. The burst is that of the configured limits.
-func (r *Search) presume(burst float64) { r.Measured, r.B, r.Burst = true, burst, burst }
+func (r *Search) presume(burst float64) { r.Measured, r.B, r.Burst, r.Spent = true, burst, burst, 0 }
 
 // again begins the next search.
 func (r *Search) again() {

@@ -188,6 +188,14 @@ func flawedReporting() []Row {
 		flawed(f.name, f.flaw, fast, xDelta.resetting(NoReset))
 		flawed(f.name, f.flaw, minute, xDelta.ending())
 	}
+	old := xEpoch.resetting(Next)
+	old.style.Flaw = Stale
+	begin := soon.run(fast, old.style)
+	begin.Workers, begin.Calls = 64, 2000
+	rows = append(rows, Row{
+		Name: "begin, one in ten stale, " + fast.Rules[0].String() + ", " + old.name, Run: begin,
+		Gate: Goal{Wall: 1 / 0.85, Refused: begin.Calls / 100},
+	})
 	short := vendor(Rule{Kind: FirstUse, Permits: 300, Per: 5 * time.Second})
 	half(short, xEpoch.ending())
 	flawed("two nodes", TwoNodes, short, xEpoch.ending())
